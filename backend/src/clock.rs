@@ -1,0 +1,85 @@
+//! Time, ids and randomness, injected: nothing else in the server reads a clock or a source of randomness.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use shared::time::Timestamp;
+use uuid::Uuid;
+
+/// A clock with a source of randomness.
+pub trait Clock: Send + Sync + 'static {
+    /// The time now.
+    fn now(&self) -> Timestamp;
+    /// Sixteen random bytes, unguessable.
+    fn random(&self) -> [u8; 16];
+}
+
+/// A clock that is handed around.
+pub type SharedClock = Arc<dyn Clock>;
+
+/// The machine's clock and randomness.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    #[expect(clippy::disallowed_methods, reason = "the one place that reads the machine's clock")]
+    fn now(&self) -> Timestamp {
+        SystemTime::now().into()
+    }
+
+    fn random(&self) -> [u8; 16] {
+        rand::random()
+    }
+}
+
+/// The moment and the randomness of one transition: everything in it that is not in the state or the input. Kept in
+/// the log, so that a run can be replayed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Moment {
+    /// The time of the transition.
+    pub now: Timestamp,
+    /// Its randomness.
+    pub seed: [u8; 16],
+}
+
+impl Moment {
+    /// This moment, by `clock`.
+    pub fn of(clock: &dyn Clock) -> Self {
+        Self { now: clock.now(), seed: clock.random() }
+    }
+
+    /// The ids that this moment gives, in order.
+    pub fn ids(self) -> Ids {
+        Ids { moment: self, given: 0 }
+    }
+}
+
+/// UUIDv7s derived from a moment: the same moment gives the same ids in the same order.
+#[derive(Debug, Clone)]
+pub struct Ids {
+    moment: Moment,
+    given: u32,
+}
+
+impl Ids {
+    /// The next id.
+    pub fn next(&mut self) -> Uuid {
+        let mut random = [0_u8; 10];
+        random.copy_from_slice(&self.mix()[..10]);
+        let millis = u64::try_from(self.moment.now.millis()).unwrap_or(0);
+        uuid::Builder::from_unix_timestamp_millis(millis, &random).into_uuid()
+    }
+
+    /// A number from 0 (inclusive) to 1 (exclusive), for jitter.
+    pub fn fraction(&mut self) -> f64 {
+        let mixed = self.mix();
+        let bits = u32::from_be_bytes([mixed[0], mixed[1], mixed[2], mixed[3]]);
+        f64::from(bits) / (f64::from(u32::MAX) + 1.0)
+    }
+
+    fn mix(&mut self) -> [u8; 32] {
+        use sha2::{Digest, Sha256};
+        self.given += 1;
+        Sha256::new().chain_update(self.moment.seed).chain_update(self.given.to_be_bytes()).finalize().into()
+    }
+}

@@ -1,0 +1,210 @@
+//! What the engine is told. An input names what it answers: a result its task and attempt, a decision its review,
+//! revision and digest, a timer its task.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use shared::JsonMap;
+use shared::access::Principal;
+use shared::decision::{DecisionRequest, Via};
+use shared::error::FlowCode;
+use shared::id::{FlowId, ReviewId, RunId, TaskId, Username};
+use shared::run::Context;
+
+/// The start of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Launch {
+    /// The new run's id.
+    pub run: RunId,
+    /// Its flow.
+    pub flow: FlowId,
+    /// The version of it.
+    pub version: u32,
+    /// Checked against the flow's `input` by the engine.
+    pub input: JsonMap,
+    /// For whom.
+    pub context: Context,
+    /// Who starts it.
+    pub requested_by: Username,
+}
+
+/// What happened to a run. The principals in it carry the rights of the transaction in which it is applied.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "input", rename_all = "snake_case")]
+pub enum Input {
+    /// Somebody decided.
+    Decide {
+        /// The review.
+        review: ReviewId,
+        /// Who.
+        by: Principal,
+        /// Through what.
+        via: Via,
+        /// What they said.
+        request: DecisionRequest,
+    },
+    /// A model answered.
+    ModelAnswered {
+        /// The task.
+        task: TaskId,
+        /// The attempt that the worker held.
+        attempt: u32,
+        /// What it said.
+        answer: ModelAnswer,
+    },
+    /// A tool returned.
+    ToolReturned {
+        /// The task.
+        task: TaskId,
+        /// The attempt that the worker held.
+        attempt: u32,
+        /// Its result.
+        result: Value,
+    },
+    /// A model or tool call failed.
+    TaskFailed {
+        /// The task.
+        task: TaskId,
+        /// The attempt that the worker held.
+        attempt: u32,
+        /// Why.
+        failure: TaskFailure,
+    },
+    /// A call that may not be repeated was lost in flight: its worker is gone, and nobody knows whether it happened.
+    TaskLost {
+        /// The task.
+        task: TaskId,
+        /// The attempt that was lost.
+        attempt: u32,
+    },
+    /// The time of a timer has come (a deadline or a sleep).
+    Due {
+        /// The timer's task.
+        task: TaskId,
+    },
+    /// Somebody cancels the run.
+    Cancel {
+        /// Who.
+        by: Principal,
+        /// Why.
+        reason: Option<String>,
+    },
+    /// Somebody works on a review; a lease that runs out.
+    Claim {
+        /// The review.
+        review: ReviewId,
+        /// Who.
+        by: Principal,
+    },
+    /// Somebody no longer does.
+    Release {
+        /// The review.
+        review: ReviewId,
+        /// Who.
+        by: Principal,
+    },
+    /// Somebody says something beside a review.
+    Comment {
+        /// The review.
+        review: ReviewId,
+        /// Who.
+        by: Principal,
+        /// What.
+        text: String,
+    },
+    /// Somebody opened a review; for the audit only.
+    View {
+        /// The review.
+        review: ReviewId,
+        /// Who.
+        by: Principal,
+    },
+}
+
+impl Input {
+    /// The review that it speaks of.
+    pub fn review(&self) -> Option<ReviewId> {
+        match self {
+            Self::Decide { review, .. }
+            | Self::Claim { review, .. }
+            | Self::Release { review, .. }
+            | Self::Comment { review, .. }
+            | Self::View { review, .. } => Some(*review),
+            _ => None,
+        }
+    }
+
+    /// The task that it answers, with the attempt where a worker held one.
+    pub fn task(&self) -> Option<(TaskId, Option<u32>)> {
+        match self {
+            Self::ModelAnswered { task, attempt, .. }
+            | Self::ToolReturned { task, attempt, .. }
+            | Self::TaskFailed { task, attempt, .. }
+            | Self::TaskLost { task, attempt } => Some((*task, Some(*attempt))),
+            Self::Due { task } => Some((*task, None)),
+            _ => None,
+        }
+    }
+
+    /// Who acts; nobody for workers and timers.
+    pub fn by(&self) -> Option<&Principal> {
+        match self {
+            Self::Decide { by, .. }
+            | Self::Cancel { by, .. }
+            | Self::Claim { by, .. }
+            | Self::Release { by, .. }
+            | Self::Comment { by, .. }
+            | Self::View { by, .. } => Some(by),
+            _ => None,
+        }
+    }
+
+    /// The same, for the store to put in the rights of its transaction.
+    pub fn by_mut(&mut self) -> Option<&mut Principal> {
+        match self {
+            Self::Decide { by, .. }
+            | Self::Cancel { by, .. }
+            | Self::Claim { by, .. }
+            | Self::Release { by, .. }
+            | Self::Comment { by, .. }
+            | Self::View { by, .. } => Some(by),
+            _ => None,
+        }
+    }
+}
+
+/// What a model said in one turn.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ModelAnswer {
+    /// Its text; may be empty beside calls.
+    pub text: String,
+    /// The tools that it wants to call, in its order.
+    pub calls: Vec<ModelToolCall>,
+    /// Tokens in and out.
+    pub tokens: u64,
+    /// In US dollars; 0 where the price is not known.
+    pub cost_usd: f64,
+    /// How long it took.
+    pub duration_ms: u64,
+}
+
+/// A tool call as a model asked for it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ModelToolCall {
+    /// The provider's id: echoed to the provider, never used to tell calls apart.
+    pub provider_id: String,
+    /// The tool's name.
+    pub tool: String,
+    /// The arguments; whatever the model wrote, checked by the engine.
+    pub arguments: Value,
+}
+
+/// Why a call failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskFailure {
+    /// `MODEL_FAILED` or `TOOL_FAILED`.
+    pub code: FlowCode,
+    /// For people.
+    pub message: String,
+    /// Whether trying again could help.
+    pub retryable: bool,
+}

@@ -1,0 +1,245 @@
+//! A run's state: everything that the engine needs to go on, and nothing that follows from it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use shared::JsonMap;
+use shared::error::RunError;
+use shared::id::{FlowId, NodeId, ReviewId, RunId, TaskId, Username};
+use shared::run::{AgentCall, Context, Step};
+use shared::time::Timestamp;
+
+/// A run's state, as it is stored.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunState {
+    /// The number of this format; a server never claims or commits a newer one.
+    pub format: u32,
+    /// The run.
+    pub id: RunId,
+    /// Its flow.
+    pub flow: FlowId,
+    /// The flow's title when the run started.
+    pub title: String,
+    /// The flow's version.
+    pub version: u32,
+    /// Raised by every transition.
+    pub revision: u64,
+    /// Who started it.
+    pub requested_by: Username,
+    /// When.
+    pub created_at: Timestamp,
+    /// When it last changed.
+    pub updated_at: Timestamp,
+    /// What it was started with.
+    pub input: JsonMap,
+    /// For whom.
+    pub context: Context,
+    /// The blackboard.
+    pub keys: JsonMap,
+    /// The newest decision of each human node.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub decisions: BTreeMap<NodeId, Value>,
+    /// How often each node has been visited.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub visits: BTreeMap<NodeId, u32>,
+    /// The last answer of each agent node that a person may correct.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub answers: BTreeMap<NodeId, String>,
+    /// The branches that are alive, by number in the order in which they began.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub branches: BTreeMap<u32, Branch>,
+    /// The number of the next branch.
+    pub next_branch: u32,
+    /// The newest model calls, at most [`RunState::MAX_CALLS`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agent_calls: Vec<AgentCall>,
+    /// Tokens of all model calls.
+    #[serde(default)]
+    pub total_tokens: u64,
+    /// Cost of all model calls.
+    #[serde(default)]
+    pub total_cost_usd: f64,
+    /// How it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<RunOutcome>,
+}
+
+impl RunState {
+    /// The number of the format that this server writes.
+    pub const FORMAT: u32 = 1;
+    /// How many model calls are kept for the reviewer.
+    pub const MAX_CALLS: usize = 50;
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub enum RunOutcome {
+    /// No branch was left.
+    Completed {
+        /// When.
+        at: Timestamp,
+    },
+    /// With an error.
+    Failed {
+        /// When.
+        at: Timestamp,
+        /// Which.
+        error: RunError,
+    },
+    /// Somebody cancelled it.
+    Cancelled {
+        /// When.
+        at: Timestamp,
+        /// Who.
+        by: Username,
+        /// Why.
+        reason: Option<String>,
+    },
+}
+
+/// One branch: where it stands, and what it does there.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Branch {
+    /// The node.
+    pub node: NodeId,
+    /// What it does there.
+    pub phase: Phase,
+}
+
+/// What a branch does at its node. Each variant carries what belongs to it and nothing else.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "phase", rename_all = "snake_case")]
+pub enum Phase {
+    /// Waits for the other branches that can still reach the node (`join: all`).
+    Joining,
+    /// An agent (or a router's agent) works.
+    Agent {
+        /// The visit.
+        step: Step,
+        /// What was said so far.
+        conversation: Conversation,
+    },
+    /// A tool node's call.
+    Tool {
+        /// The visit.
+        step: Step,
+        /// The call.
+        call: ToolCall,
+        /// The gate's review, while it is pending.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        review: Option<ReviewId>,
+    },
+    /// A person is asked.
+    Human {
+        /// The visit.
+        step: Step,
+        /// The review.
+        review: ReviewId,
+        /// The task of its deadline.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        deadline: Option<TaskId>,
+    },
+}
+
+/// What was said in an agent's step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Conversation {
+    /// The agent.
+    pub agent: String,
+    /// Its rendered instructions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<String>,
+    /// Everything after the instructions, in order.
+    pub messages: Vec<Message>,
+    /// The turn that is under way, from 1.
+    pub turn: u32,
+    /// The model call that is due or running; none while tool calls are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model_task: Option<TaskId>,
+    /// The calls of the turn, in the model's order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<ToolCall>,
+    /// The review of the turn's gated calls, while it is pending.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub review: Option<ReviewId>,
+    /// The task of that review's deadline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<TaskId>,
+    /// Tokens of this step, for its budget.
+    #[serde(default)]
+    pub tokens: u64,
+    /// Cost of this step, for its budget.
+    #[serde(default)]
+    pub cost_usd: f64,
+    /// The targets among which a router's agent chooses; none for an agent node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub choose: Option<Vec<NodeId>>,
+}
+
+/// One message of a conversation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "role", rename_all = "snake_case")]
+pub enum Message {
+    /// The prompt, or a correction.
+    User {
+        /// What it says.
+        text: String,
+    },
+    /// What the model said.
+    Assistant {
+        /// Its text.
+        text: String,
+        /// The calls that it made.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        calls: Vec<super::ModelToolCall>,
+    },
+    /// What a tool returned.
+    Tool {
+        /// The provider's id of the call.
+        provider_id: String,
+        /// The tool.
+        tool: String,
+        /// Its result, or why there is none.
+        content: Value,
+    },
+}
+
+/// One tool call of a step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolCall {
+    /// Made by the engine, the same however often the step is tried: `c<turn>-<index>`. Names the call in reviews.
+    pub id: String,
+    /// The provider's id, for the answer to it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub provider_id: String,
+    /// The tool.
+    pub tool: String,
+    /// The arguments: rendered once, shown, and executed as they are.
+    pub arguments: JsonMap,
+    /// `sha256:` of their canonical JSON at the time of approval; checked again before execution.
+    pub digest: String,
+    /// How far it is.
+    pub state: ToolCallState,
+}
+
+/// How far a tool call is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum ToolCallState {
+    /// A gate holds it back.
+    Gated,
+    /// Not gated, but waits for the gated calls of its turn.
+    Held,
+    /// Due or running.
+    Due {
+        /// Its task.
+        task: TaskId,
+    },
+    /// It has a result (of the tool, of a person, or a refusal that the agent is told).
+    Done {
+        /// What the agent sees.
+        result: Value,
+    },
+}

@@ -1,0 +1,123 @@
+//! What the engine answers: everything that is to be committed together.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use shared::error::Mistake;
+use shared::id::{NodeId, ReviewId, RunId, StepId, TaskId};
+use shared::log::Event;
+use shared::review::Review;
+use shared::run::Step;
+use shared::time::Timestamp;
+
+use super::state::RunState;
+
+/// A run as the store read it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Snapshot {
+    /// Its state.
+    pub state: RunState,
+    /// Its pending reviews, and whichever other review the input names.
+    pub reviews: BTreeMap<ReviewId, Review>,
+}
+
+/// A step of the engine: all of it is committed, or nothing.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Transition {
+    /// The run after it; its revision is one more than before.
+    pub state: RunState,
+    /// Reviews that are new or have changed, whole.
+    pub reviews: Vec<Review>,
+    /// Steps that are new or have changed, whole.
+    pub steps: Vec<Step>,
+    /// New tasks, and tasks that are due at another time than before (same id: the retry of a step).
+    pub tasks: Vec<Task>,
+    /// Tasks that are over, whether done or of no use any more.
+    pub ended_tasks: Vec<TaskId>,
+    /// What the log tells, in order.
+    pub events: Vec<Event>,
+}
+
+/// Why an input has no effect. Nothing is committed.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum Refusal {
+    /// Not there, or not to be seen.
+    #[error("not found")]
+    NotFound,
+    /// Seen, but not allowed.
+    #[error("{0}")]
+    Forbidden(String),
+    /// The review has left `pending`.
+    #[error("the review has been resolved already")]
+    ReviewResolved(Box<Review>),
+    /// The content is not what the decision names.
+    #[error("the content has changed")]
+    RevisionChanged(Box<Review>),
+    /// Somebody else has a claim that has not run out.
+    #[error("somebody else has claimed the review")]
+    ReviewClaimed(Box<Review>),
+    /// What was said does not fit.
+    #[error("not valid")]
+    Invalid(Vec<Mistake>),
+    /// A correction of a step without visits left.
+    #[error("{0}")]
+    VisitLimit(String),
+    /// The run is over.
+    #[error("the run is over")]
+    RunOver,
+    /// The task is done, has moved on to another attempt, or is of no use any more.
+    #[error("the task is over")]
+    TaskOver,
+}
+
+/// Something that a worker does, or that happens at a time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Task {
+    /// Its id.
+    pub id: TaskId,
+    /// The run.
+    pub run: RunId,
+    /// The step.
+    pub step: StepId,
+    /// The step's node, for logs.
+    pub node: NodeId,
+    /// What is to be done.
+    pub kind: TaskKind,
+    /// Not before.
+    pub due_at: Timestamp,
+    /// Whether it may be done again after its worker was lost.
+    pub repeatable: bool,
+}
+
+/// What a task is. What a model or tool is to be told is in the run's state ([`super::Work`]), not here.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum TaskKind {
+    /// The next turn of an agent's step.
+    Model {
+        /// The turn, from 1.
+        turn: u32,
+    },
+    /// One tool call.
+    Tool {
+        /// The call's id in the step.
+        call: String,
+    },
+    /// A review's deadline.
+    Deadline {
+        /// The review.
+        review: ReviewId,
+    },
+    /// The end of a `sleep`.
+    Wake {
+        /// The call's id in the step.
+        call: String,
+    },
+}
+
+impl TaskKind {
+    /// Whether a worker calls something outside; else the time alone is the answer.
+    pub fn is_call(&self) -> bool {
+        matches!(self, Self::Model { .. } | Self::Tool { .. })
+    }
+}

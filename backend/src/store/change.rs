@@ -1,0 +1,252 @@
+//! What can be committed, and what comes back.
+
+use serde::{Deserialize, Serialize};
+use shared::access::Principal;
+use shared::api::{Decided, FlowVersion, Token, User, UserPatch};
+use shared::definition::Flow;
+use shared::id::{FlowId, ReviewId, RunId, TokenId, Username};
+use shared::run::{Context, Run};
+use shared::time::Timestamp;
+
+use crate::engine::{Input, Refusal};
+
+/// One change with every precondition that it rests on.
+#[derive(Debug, Clone)]
+pub struct Change {
+    /// Who makes it; their rights are read again in its transaction. Nobody: the server itself.
+    pub by: Option<Actor>,
+    /// Answers the same as the first time where it was used before.
+    pub key: Option<IdempotencyKey>,
+    /// What is to be done.
+    pub operation: Operation,
+}
+
+impl Change {
+    /// A change that the server itself makes.
+    pub fn by_server(operation: Operation) -> Self {
+        Self { by: None, key: None, operation }
+    }
+}
+
+/// Who makes a change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Actor {
+    /// Who, with the rights that they had when they were let in.
+    pub principal: Principal,
+    /// The SHA-256 of the session or token that let them in: it must still hold in the transaction.
+    pub credential: Option<[u8; 32]>,
+}
+
+/// The key under which a client may say the same thing twice.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IdempotencyKey {
+    /// Principal, method and path: two of them never share a key.
+    pub scope: String,
+    /// What the client chose; at most 255 bytes.
+    pub key: String,
+    /// SHA-256 of the body: another body under the same key is refused.
+    pub body: [u8; 32],
+}
+
+/// What is to be done.
+#[derive(Debug, Clone)]
+pub enum Operation {
+    /// Starts a run. Answers [`Answer::Run`].
+    Launch {
+        /// Its id.
+        run: RunId,
+        /// Its flow.
+        flow: FlowId,
+        /// The version; none: the newest.
+        version: Option<u32>,
+        /// Its input.
+        input: shared::JsonMap,
+        /// For whom.
+        context: Context,
+    },
+    /// Tells a run something. Answers [`Answer::Run`].
+    Run {
+        /// The run.
+        run: RunId,
+        /// What.
+        input: Box<Input>,
+    },
+    /// Tells the run of a review something. Answers [`Answer::Decided`].
+    Review {
+        /// The review; its run is looked up.
+        review: ReviewId,
+        /// What.
+        input: Box<Input>,
+    },
+    /// Saves a flow: a new version, or the same where the source is the newest version's. Answers [`Answer::Flow`].
+    SaveFlow(Box<NewFlow>),
+    /// Adds a person. Answers [`Answer::User`]; a taken name is [`CommitError::Conflict`].
+    CreateUser(Box<NewUserRecord>),
+    /// Changes a person; roles or activity that changed end what rests on them. Answers [`Answer::User`].
+    UpdateUser(Box<UserChange>),
+    /// Adds a session, token or link. Answers [`Answer::Token`] for a token, else [`Answer::Done`].
+    AddCredential(Box<NewCredential>),
+    /// Redeems a one-time link: removes it and adds the session, or [`CommitError::NotFound`]. Answers [`Answer::User`].
+    RedeemLink {
+        /// The SHA-256 of the link's secret.
+        link: [u8; 32],
+        /// The session.
+        session: Box<NewCredential>,
+    },
+    /// Ends a session. Answers [`Answer::Done`].
+    EndSession {
+        /// The SHA-256 of its secret.
+        digest: [u8; 32],
+    },
+    /// Revokes a token of this person (of anybody, where `owner` is none). Answers [`Answer::Done`].
+    RevokeToken {
+        /// The token.
+        id: TokenId,
+        /// Whose it must be.
+        owner: Option<Username>,
+    },
+    /// Puts a failed login on the record. Answers [`Answer::Done`].
+    LoginFailed {
+        /// The name that was tried; only where such a person exists.
+        username: Username,
+    },
+}
+
+/// A flow to save.
+#[derive(Debug, Clone)]
+pub struct NewFlow {
+    /// The checked flow.
+    pub flow: Flow,
+    /// The file as it was written.
+    pub source: String,
+    /// `sha256:` of the source.
+    pub digest: String,
+}
+
+/// A person to add.
+#[derive(Debug, Clone)]
+pub struct NewUserRecord {
+    /// The person.
+    pub user: User,
+    /// PHC string of their password.
+    pub password_hash: Option<String>,
+}
+
+/// What changes of a person.
+#[derive(Clone)]
+pub struct UserChange {
+    /// Who.
+    pub username: Username,
+    /// What; `password` is ignored here.
+    pub patch: UserPatch,
+    /// PHC string of the new password; ends all their sessions.
+    pub password_hash: Option<String>,
+}
+
+impl std::fmt::Debug for UserChange {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("UserChange").field("username", &self.username).finish_non_exhaustive()
+    }
+}
+
+/// What lets somebody in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CredentialKind {
+    /// A browser's cookie.
+    Session,
+    /// A program's bearer token.
+    Token,
+    /// A link that logs in once.
+    Link,
+}
+
+/// A session, token or link as it is stored: never its secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Credential {
+    /// What it is.
+    pub kind: CredentialKind,
+    /// A token's id.
+    pub id: Option<TokenId>,
+    /// A token's name.
+    pub name: Option<String>,
+    /// Whose it is.
+    pub username: Username,
+    /// A token's subset of roles.
+    pub roles: Option<Vec<String>>,
+    /// Since when.
+    pub created_at: Timestamp,
+    /// Until when.
+    pub expires_at: Option<Timestamp>,
+}
+
+/// A session, token or link to add.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewCredential {
+    /// SHA-256 of its secret.
+    pub digest: [u8; 32],
+    /// The rest.
+    pub credential: Credential,
+}
+
+/// What a commit answers; kept under its idempotency key (a token never).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "answer", rename_all = "snake_case")]
+pub enum Answer {
+    /// A run after the change.
+    Run {
+        /// The run.
+        run: Box<Run>,
+    },
+    /// A review after the change.
+    Decided {
+        /// What happened, and the review.
+        decided: Box<Decided>,
+    },
+    /// A saved flow.
+    Flow {
+        /// The version.
+        flow: Box<FlowVersion>,
+    },
+    /// A person.
+    User {
+        /// The person.
+        user: Box<User>,
+    },
+    /// A token, without its secret.
+    Token {
+        /// The token.
+        token: Box<Token>,
+    },
+    /// Nothing to say.
+    Done,
+}
+
+/// Why a change was not made. Nothing of it is on disk.
+#[derive(Debug, thiserror::Error)]
+pub enum CommitError {
+    /// The engine refused it.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// What it speaks of does not exist.
+    #[error("not found")]
+    NotFound,
+    /// The actor's session or token no longer holds, or they may no longer log in.
+    #[error("nobody is logged in")]
+    Unauthenticated,
+    /// The actor may not do it.
+    #[error("{0}")]
+    Forbidden(String),
+    /// The name is taken.
+    #[error("{0}")]
+    Conflict(String),
+    /// The idempotency key was used with another body.
+    #[error("the idempotency key was used with another body")]
+    KeyReused,
+    /// Too much waits to be written, or the server is stopping. Nothing was written.
+    #[error("{0}")]
+    Unavailable(String),
+    /// The database failed. Nothing was written, or the process ends.
+    #[error("database: {0}")]
+    Database(String),
+}

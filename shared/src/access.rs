@@ -1,0 +1,166 @@
+//! Who may do what: the one authorization function, for the API, the live socket, the commit and the console.
+//!
+//! The server asks it when a request comes in, and again inside the transaction that carries the request out; the
+//! console asks it to show only what can be done.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::definition::Reviewers;
+use crate::id::Username;
+use crate::review::Review;
+use crate::run::RunSummary;
+
+/// The system role of people who decide reviews.
+pub const REVIEWER: &str = "reviewer";
+/// The system role of people who save flows, launch and cancel runs, and see all runs.
+pub const DEVELOPER: &str = "developer";
+/// The system role that has both, and people, audit and settings.
+pub const ADMIN: &str = "admin";
+
+/// Who is calling, with the rights that count for this call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Principal {
+    /// Their name.
+    pub username: Username,
+    /// System and own roles; for a token, the subset that it has of its maker's.
+    pub roles: BTreeSet<String>,
+    /// Whether a token calls, which has a right only through a role that it names.
+    #[serde(default)]
+    pub token: bool,
+}
+
+impl Principal {
+    /// Whether they have this role, an admin having the system roles of reviewers and developers too.
+    pub fn has(&self, role: &str) -> bool {
+        self.roles.contains(role) || (matches!(role, REVIEWER | DEVELOPER) && self.roles.contains(ADMIN))
+    }
+}
+
+/// What somebody wants to do, and to what.
+#[derive(Debug, Clone, Copy)]
+pub enum Act<'a> {
+    /// Save a flow.
+    SaveFlow,
+    /// See flows and validate them.
+    SeeFlows,
+    /// Start a run.
+    Launch,
+    /// See a run.
+    SeeRun(&'a RunSummary, Involvement),
+    /// Cancel a run.
+    CancelRun(&'a RunSummary),
+    /// See a review.
+    SeeReview(&'a Review),
+    /// Decide a review.
+    Decide(&'a Review),
+    /// Claim or release a review, or comment on it.
+    Handle(&'a Review),
+    /// Withdraw a review.
+    Withdraw(&'a Review),
+    /// See and change people.
+    ManagePeople,
+    /// Read the audit.
+    ReadAudit,
+    /// Make and revoke one's own tokens.
+    ManageTokens,
+}
+
+/// Whether somebody may decide one of a run's reviews, or has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Involvement {
+    /// They may, or have.
+    Reviews,
+    /// They may not.
+    None,
+}
+
+/// What the answer is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// They may.
+    Allowed,
+    /// They may see it, but not do it (403), for this reason.
+    Denied(&'static str),
+    /// They may not know of it (404).
+    Hidden,
+}
+
+impl Access {
+    /// Whether they may.
+    pub fn is_allowed(self) -> bool {
+        self == Self::Allowed
+    }
+
+    fn from(allowed: bool, reason: &'static str) -> Self {
+        if allowed { Self::Allowed } else { Self::Denied(reason) }
+    }
+}
+
+/// Whether `principal` may do `act`.
+pub fn access(principal: &Principal, act: Act<'_>) -> Access {
+    match act {
+        Act::SaveFlow => Access::from(principal.has(DEVELOPER), "saving flows needs the role developer"),
+        Act::Launch => Access::from(principal.has(DEVELOPER), "starting runs needs the role developer"),
+        Act::SeeFlows | Act::ManageTokens => Access::Allowed,
+        Act::SeeRun(run, involvement) => {
+            let involved = involvement == Involvement::Reviews || run.requested_by == principal.username;
+            if principal.has(DEVELOPER) || involved { Access::Allowed } else { Access::Hidden }
+        }
+        Act::CancelRun(run) => {
+            let own = run.requested_by == principal.username;
+            Access::from(principal.has(DEVELOPER) || own, "cancelling runs of others needs the role developer")
+        }
+        Act::SeeReview(review) => {
+            if sees(principal, review) {
+                Access::Allowed
+            } else {
+                Access::Hidden
+            }
+        }
+        Act::Decide(review) | Act::Handle(review) => {
+            if let Some(reason) = barred(principal, review) {
+                return if sees(principal, review) { Access::Denied(reason) } else { Access::Hidden };
+            }
+            Access::Allowed
+        }
+        Act::Withdraw(review) => {
+            if !sees(principal, review) {
+                return Access::Hidden;
+            }
+            let own = review.requested_by == principal.username;
+            Access::from(principal.has(DEVELOPER) || own, "withdrawing reviews of others needs the role developer")
+        }
+        Act::ManagePeople => Access::from(principal.has(ADMIN), "people are the admins' to change"),
+        Act::ReadAudit => Access::from(principal.has(ADMIN), "the audit is the admins' to read"),
+    }
+}
+
+/// Those who may decide a review see it, and so do those who decided it, who started its run, and who see all runs.
+fn sees(principal: &Principal, review: &Review) -> bool {
+    principal.has(DEVELOPER)
+        || review.requested_by == principal.username
+        || review.decisions.iter().any(|decision| decision.by == principal.username)
+        || is_named(principal, &review.reviewers)
+}
+
+/// Why somebody may not decide a review, if so.
+fn barred(principal: &Principal, review: &Review) -> Option<&'static str> {
+    if !is_named(principal, &review.reviewers) {
+        return Some("this review is for other reviewers");
+    }
+    if review.reviewers.not_requester && review.requested_by == principal.username {
+        return Some("this review is not for the one who started the run");
+    }
+    None
+}
+
+/// Whether a review is for somebody: by name, by role, or, where nobody is named, as a reviewer.
+fn is_named(principal: &Principal, reviewers: &Reviewers) -> bool {
+    if reviewers.roles.is_empty() && reviewers.users.is_empty() {
+        return principal.has(REVIEWER);
+    }
+    let by_name = reviewers.users.contains(&principal.username) && (!principal.token || principal.has(REVIEWER));
+    by_name || reviewers.roles.iter().any(|role| principal.has(role))
+}

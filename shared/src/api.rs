@@ -1,0 +1,407 @@
+//! Bodies and queries of the HTTP API.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::JsonMap;
+use crate::definition::{Flow, Severity};
+use crate::error::Mistake;
+use crate::id::{FlowId, NodeId, TokenId, Username};
+use crate::review::{Review, ReviewKind, ReviewStatus};
+use crate::run::{Context, RunStatus};
+use crate::time::Timestamp;
+
+/// A page of a list, newest first.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Page<T> {
+    /// The rows.
+    pub items: Vec<T>,
+    /// Where the next page begins; none: this was the last.
+    #[serde(default = "none", skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+}
+
+fn none<T>() -> Option<T> {
+    None
+}
+
+/// How many rows a page has where nothing is said.
+pub const DEFAULT_LIMIT: u32 = 50;
+/// How many rows a page has at most.
+pub const MAX_LIMIT: u32 = 200;
+
+/// `POST /api/v1/session`.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(untagged, expecting = "expected {username, password} or {token}")]
+pub enum LoginRequest {
+    /// With a password.
+    Password {
+        /// Who.
+        username: String,
+        /// Their password.
+        password: String,
+    },
+    /// With the one-time secret of a link.
+    Link {
+        /// The secret.
+        token: String,
+    },
+}
+
+/// A person, as everybody may see them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct User {
+    /// Their name.
+    pub username: Username,
+    /// What people call them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub display_name: Option<String>,
+    /// Where to write to; only admins and the person see it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub email: Option<String>,
+    /// System roles and the organisation's own.
+    pub roles: Vec<String>,
+    /// Whether they may log in.
+    #[serde(default = "yes")]
+    pub active: bool,
+    /// Since when.
+    pub created_at: Timestamp,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// `POST /api/v1/users`.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewUser {
+    /// Their name.
+    pub username: Username,
+    /// At least 8 characters.
+    pub password: String,
+    /// What people call them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub display_name: Option<String>,
+    /// Where to write to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub email: Option<String>,
+    /// System roles and the organisation's own.
+    #[serde(default)]
+    pub roles: Vec<String>,
+}
+
+/// `PATCH /api/v1/users/{username}`: what is left out stays.
+#[derive(Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct UserPatch {
+    /// A new password; ends all sessions of the person.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub password: Option<String>,
+    /// What people call them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub display_name: Option<String>,
+    /// Where to write to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub email: Option<String>,
+    /// All roles that they have from now on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub roles: Option<Vec<String>>,
+    /// Whether they may log in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub active: Option<bool>,
+}
+
+/// A token for programs, without its secret.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Token {
+    /// Its id.
+    pub id: TokenId,
+    /// What it is for.
+    pub name: String,
+    /// Its maker, as whom it acts.
+    pub owner: Username,
+    /// The subset of the maker's roles that it has.
+    pub roles: Vec<String>,
+    /// Since when.
+    pub created_at: Timestamp,
+    /// Until when.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
+    /// The secret; only in the answer that made it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret: Option<String>,
+}
+
+/// `POST /api/v1/tokens`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewToken {
+    /// What it is for.
+    pub name: String,
+    /// A subset of the maker's roles.
+    pub roles: Vec<String>,
+    /// Until when.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
+}
+
+/// One version of a flow.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FlowVersion {
+    /// Its id.
+    pub id: FlowId,
+    /// Its version, from 1.
+    pub version: u32,
+    /// What people call it.
+    pub title: String,
+    /// What it is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// JSON Schema of its input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<Value>,
+    /// The parsed flow; left out of lists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub definition: Option<Box<Flow>>,
+    /// The file as it was saved; left out of lists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// `sha256:` of the source.
+    pub digest: String,
+    /// The picture of it; left out of lists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub graph: Option<Graph>,
+    /// Who saved it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub saved_by: Option<Username>,
+    /// When.
+    pub saved_at: Timestamp,
+}
+
+/// `POST /api/v1/flows/validate`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Validation {
+    /// Whether it could be saved.
+    pub valid: bool,
+    /// Every mistake.
+    pub errors: Vec<Mistake>,
+    /// What is allowed but doubtful.
+    pub warnings: Vec<Mistake>,
+    /// The picture of it, where it can be drawn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub graph: Option<Graph>,
+}
+
+/// A flow as a picture: laid out by the server, in pixels, from the top left.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Graph {
+    /// Its width.
+    pub width: f64,
+    /// Its height.
+    pub height: f64,
+    /// Its nodes.
+    pub nodes: Vec<GraphNode>,
+    /// Its edges.
+    pub edges: Vec<GraphEdge>,
+}
+
+/// One node of the picture; `x` and `y` are its centre.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GraphNode {
+    /// The node's id, or `end`.
+    pub id: String,
+    /// The node's kind, or `end`.
+    pub kind: String,
+    /// Centre.
+    pub x: f64,
+    /// Centre.
+    pub y: f64,
+    /// Size.
+    pub width: f64,
+    /// Size.
+    pub height: f64,
+}
+
+/// One edge of the picture.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GraphEdge {
+    /// Where it begins.
+    pub from: String,
+    /// Where it ends.
+    pub to: String,
+    /// What it is.
+    pub kind: GraphEdgeKind,
+    /// Its condition.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// The line, from border to border.
+    pub points: Vec<(f64, f64)>,
+}
+
+/// What an edge of the picture is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GraphEdgeKind {
+    /// `next`.
+    Next,
+    /// A correction goes back.
+    Correct,
+    /// `on_reject`, `goto`, `on_visit_limit`.
+    Detour,
+}
+
+/// `POST /api/v1/runs`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Launch {
+    /// Which flow.
+    pub flow: FlowId,
+    /// Which version; default: the newest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u32>,
+    /// Checked against the flow's `input`.
+    #[serde(default)]
+    pub input: JsonMap,
+    /// For whom.
+    #[serde(default)]
+    pub context: Context,
+}
+
+/// `POST /api/v1/runs/{id}/cancel` and `POST /api/v1/reviews/{id}/withdraw`.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Reason {
+    /// Why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// `POST /api/v1/reviews/{id}/comments`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewComment {
+    /// What.
+    pub text: String,
+}
+
+/// What a decision did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DecisionEffect {
+    /// It counts; the review still waits.
+    Recorded,
+    /// The review is resolved.
+    Resolved,
+}
+
+/// The answer to a decision or a claim.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Decided {
+    /// What it did.
+    pub outcome: DecisionEffect,
+    /// The review as it is now.
+    pub review: Review,
+}
+
+/// `GET /api/v1/reviews`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ReviewQuery {
+    /// Where they stand.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<ReviewStatus>,
+    /// What is asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<ReviewKind>,
+    /// For this role.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
+    /// How much is at stake.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub severity: Option<Severity>,
+    /// Of this flow.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flow: Option<String>,
+    /// Words in title, prompt or flow title.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub q: Option<String>,
+    /// `me`: those that I may decide.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub assigned: Option<String>,
+    /// How many rows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+    /// Where the page begins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+}
+
+/// `GET /api/v1/runs`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RunQuery {
+    /// Where they stand.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<RunStatus>,
+    /// Of this flow.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flow: Option<String>,
+    /// How many rows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+    /// Where the page begins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+}
+
+/// `GET /api/v1/log`: ascending.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LogQuery {
+    /// Of this run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
+    /// After this entry.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+    /// How many rows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+}
+
+/// `GET /api/v1/audit`: newest first.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AuditQuery {
+    /// Not before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<Timestamp>,
+    /// Before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to: Option<Timestamp>,
+    /// Who.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub actor: Option<String>,
+    /// What happened.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// Of this run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
+    /// Of this review.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub review: Option<String>,
+    /// Words anywhere in the entry.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub q: Option<String>,
+    /// How many rows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+    /// Where the page begins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+}
+
+/// A node by name, in links.
+pub type NodeName = NodeId;

@@ -1,0 +1,260 @@
+//! The typed client of the HTTP API, over any transport: the console brings `fetch`, tests and programs their own.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::api::{
+    AuditQuery, Decided, FlowVersion, Launch, LogQuery, LoginRequest, NewComment, NewToken, NewUser, Page, Reason,
+    ReviewQuery, RunQuery, Token, User, UserPatch, Validation,
+};
+use crate::decision::DecisionRequest;
+use crate::error::{Code, Problem};
+use crate::id::{ReviewId, RunId, TokenId};
+use crate::log::Entry;
+use crate::review::Review;
+use crate::run::{Report, Run, RunSummary};
+
+/// A request before it is sent.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// `GET`, `POST`, ….
+    pub method: &'static str,
+    /// Path and query, from `/`.
+    pub path: String,
+    /// The body and its content type.
+    pub body: Option<(&'static str, String)>,
+    /// The `Idempotency-Key`.
+    pub idempotency_key: Option<String>,
+}
+
+/// What came back.
+#[derive(Debug, Clone)]
+pub struct Response {
+    /// The HTTP status.
+    pub status: u16,
+    /// The body.
+    pub body: String,
+}
+
+/// Sends requests; says in words why one could not be sent.
+pub trait Transport {
+    /// Sends one request.
+    fn send(&self, request: Request) -> impl Future<Output = Result<Response, String>>;
+}
+
+/// The API, typed.
+#[derive(Debug, Clone)]
+pub struct Client<T> {
+    /// How requests are sent.
+    pub transport: T,
+}
+
+type Answer<T> = Result<T, Problem>;
+
+impl<T: Transport> Client<T> {
+    /// A client over `transport`.
+    pub fn new(transport: T) -> Self {
+        Self { transport }
+    }
+
+    async fn call<A: DeserializeOwned>(&self, request: Request) -> Answer<A> {
+        let response = self.transport.send(request).await.map_err(|why| Problem::new(Code::Unavailable).detail(why))?;
+        let unreadable = |error: serde_json::Error| {
+            Problem { status: response.status, ..Problem::new(Code::Internal) }
+                .detail(format!("the answer with status {} could not be read: {error}", response.status))
+        };
+        if (200..300).contains(&response.status) {
+            let body = if response.body.is_empty() { "null" } else { &response.body };
+            serde_json::from_str(body).map_err(unreadable)
+        } else {
+            Err(serde_json::from_str(&response.body).unwrap_or_else(unreadable))
+        }
+    }
+
+    async fn get<A: DeserializeOwned>(&self, path: String) -> Answer<A> {
+        self.call(Request { method: "GET", path, body: None, idempotency_key: None }).await
+    }
+
+    async fn send<B: Serialize, A: DeserializeOwned>(
+        &self,
+        method: &'static str,
+        path: String,
+        body: &B,
+        key: Option<&str>,
+    ) -> Answer<A> {
+        let body =
+            serde_json::to_string(body).map_err(|error| Problem::new(Code::BadRequest).detail(error.to_string()))?;
+        let idempotency_key = key.map(str::to_owned);
+        self.call(Request { method, path, body: Some(("application/json", body)), idempotency_key }).await
+    }
+
+    /// `POST /api/v1/session`.
+    pub async fn login(&self, login: &LoginRequest) -> Answer<User> {
+        self.send("POST", "/api/v1/session".into(), login, None).await
+    }
+
+    /// `DELETE /api/v1/session`.
+    pub async fn logout(&self) -> Answer<()> {
+        self.send("DELETE", "/api/v1/session".into(), &(), None).await
+    }
+
+    /// `GET /api/v1/me`.
+    pub async fn me(&self) -> Answer<User> {
+        self.get("/api/v1/me".into()).await
+    }
+
+    /// `GET /api/v1/users`.
+    pub async fn users(&self) -> Answer<Page<User>> {
+        self.get("/api/v1/users?limit=200".into()).await
+    }
+
+    /// `POST /api/v1/users`.
+    pub async fn create_user(&self, user: &NewUser) -> Answer<User> {
+        self.send("POST", "/api/v1/users".into(), user, None).await
+    }
+
+    /// `PATCH /api/v1/users/{username}`.
+    pub async fn update_user(&self, username: &str, patch: &UserPatch) -> Answer<User> {
+        self.send("PATCH", format!("/api/v1/users/{username}"), patch, None).await
+    }
+
+    /// `GET /api/v1/tokens`.
+    pub async fn tokens(&self) -> Answer<Page<Token>> {
+        self.get("/api/v1/tokens?limit=200".into()).await
+    }
+
+    /// `POST /api/v1/tokens`.
+    pub async fn create_token(&self, token: &NewToken) -> Answer<Token> {
+        self.send("POST", "/api/v1/tokens".into(), token, None).await
+    }
+
+    /// `DELETE /api/v1/tokens/{id}`.
+    pub async fn revoke_token(&self, id: TokenId) -> Answer<()> {
+        self.send("DELETE", format!("/api/v1/tokens/{id}"), &(), None).await
+    }
+
+    /// `GET /api/v1/flows`: the newest version of each.
+    pub async fn flows(&self) -> Answer<Page<FlowVersion>> {
+        self.get("/api/v1/flows?limit=200".into()).await
+    }
+
+    /// `GET /api/v1/flows/{id}[?version=]`.
+    pub async fn flow(&self, id: &str, version: Option<u32>) -> Answer<FlowVersion> {
+        let version = version.map(|version| format!("?version={version}")).unwrap_or_default();
+        self.get(format!("/api/v1/flows/{id}{version}")).await
+    }
+
+    /// `PUT /api/v1/flows/{id}` with a YAML source (JSON is YAML too).
+    pub async fn save_flow(&self, id: &str, source: &str) -> Answer<FlowVersion> {
+        let body = Some(("application/yaml", source.to_owned()));
+        self.call(Request { method: "PUT", path: format!("/api/v1/flows/{id}"), body, idempotency_key: None }).await
+    }
+
+    /// `POST /api/v1/flows/validate`.
+    pub async fn validate_flow(&self, source: &str) -> Answer<Validation> {
+        let body = Some(("application/yaml", source.to_owned()));
+        self.call(Request { method: "POST", path: "/api/v1/flows/validate".into(), body, idempotency_key: None }).await
+    }
+
+    /// `POST /api/v1/runs`.
+    pub async fn launch(&self, launch: &Launch, key: Option<&str>) -> Answer<Run> {
+        self.send("POST", "/api/v1/runs".into(), launch, key).await
+    }
+
+    /// `GET /api/v1/runs`.
+    pub async fn runs(&self, query: &RunQuery) -> Answer<Page<RunSummary>> {
+        self.get(format!("/api/v1/runs{}", query_string(query))).await
+    }
+
+    /// `GET /api/v1/runs/{id}`.
+    pub async fn run(&self, id: RunId) -> Answer<Run> {
+        self.get(format!("/api/v1/runs/{id}")).await
+    }
+
+    /// `GET /api/v1/runs/{id}/report`.
+    pub async fn report(&self, id: RunId) -> Answer<Report> {
+        self.get(format!("/api/v1/runs/{id}/report")).await
+    }
+
+    /// `GET /api/v1/runs/{id}/reviews`.
+    pub async fn run_reviews(&self, id: RunId) -> Answer<Page<Review>> {
+        self.get(format!("/api/v1/runs/{id}/reviews?limit=200")).await
+    }
+
+    /// `POST /api/v1/runs/{id}/cancel`.
+    pub async fn cancel(&self, id: RunId, reason: &Reason, key: Option<&str>) -> Answer<Run> {
+        self.send("POST", format!("/api/v1/runs/{id}/cancel"), reason, key).await
+    }
+
+    /// `GET /api/v1/log`.
+    pub async fn log(&self, query: &LogQuery) -> Answer<Page<Entry>> {
+        self.get(format!("/api/v1/log{}", query_string(query))).await
+    }
+
+    /// `GET /api/v1/reviews`.
+    pub async fn reviews(&self, query: &ReviewQuery) -> Answer<Page<Review>> {
+        self.get(format!("/api/v1/reviews{}", query_string(query))).await
+    }
+
+    /// `GET /api/v1/reviews/{id}`.
+    pub async fn review(&self, id: ReviewId) -> Answer<Review> {
+        self.get(format!("/api/v1/reviews/{id}")).await
+    }
+
+    /// `POST /api/v1/reviews/{id}/decisions`.
+    pub async fn decide(&self, id: ReviewId, decision: &DecisionRequest, key: Option<&str>) -> Answer<Decided> {
+        self.send("POST", format!("/api/v1/reviews/{id}/decisions"), decision, key).await
+    }
+
+    /// `POST /api/v1/reviews/{id}/claim`.
+    pub async fn claim(&self, id: ReviewId) -> Answer<Decided> {
+        self.send("POST", format!("/api/v1/reviews/{id}/claim"), &serde_json::json!({}), None).await
+    }
+
+    /// `POST /api/v1/reviews/{id}/release`.
+    pub async fn release(&self, id: ReviewId) -> Answer<Decided> {
+        self.send("POST", format!("/api/v1/reviews/{id}/release"), &serde_json::json!({}), None).await
+    }
+
+    /// `POST /api/v1/reviews/{id}/comments`.
+    pub async fn comment(&self, id: ReviewId, comment: &NewComment) -> Answer<Decided> {
+        self.send("POST", format!("/api/v1/reviews/{id}/comments"), comment, None).await
+    }
+
+    /// `GET /api/v1/audit`.
+    pub async fn audit(&self, query: &AuditQuery) -> Answer<Page<Entry>> {
+        self.get(format!("/api/v1/audit{}", query_string(query))).await
+    }
+}
+
+/// A query as `?a=b&c=d`, without what is not set.
+pub fn query_string<Q: Serialize>(query: &Q) -> String {
+    let Ok(serde_json::Value::Object(fields)) = serde_json::to_value(query) else { return String::new() };
+    let pairs: Vec<String> = fields
+        .iter()
+        .filter_map(|(name, value)| {
+            let text = match value {
+                serde_json::Value::Null => return None,
+                serde_json::Value::String(text) => text.clone(),
+                other => other.to_string(),
+            };
+            Some(format!("{name}={}", escape(&text)))
+        })
+        .collect();
+    if pairs.is_empty() { String::new() } else { format!("?{}", pairs.join("&")) }
+}
+
+/// Percent-encodes all but the unreserved characters of RFC 3986.
+fn escape(text: &str) -> String {
+    text.bytes().fold(String::with_capacity(text.len()), |mut out, byte| {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
+            out.push(char::from(byte));
+        } else {
+            out.push('%');
+            for digit in [byte >> 4, byte & 15] {
+                out.push(char::from_digit(u32::from(digit), 16).map_or('0', |c| c.to_ascii_uppercase()));
+            }
+        }
+        out
+    })
+}

@@ -1,0 +1,142 @@
+//! What a reviewer says.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::JsonMap;
+use crate::definition::ActionKind;
+use crate::id::Username;
+use crate::time::Timestamp;
+
+/// Through what a decision came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Via {
+    /// A person, in the console or over the API.
+    Human,
+    /// The time was up.
+    Timeout,
+    /// An automatic handler.
+    Auto,
+    /// A model.
+    Judge,
+    /// Another program.
+    Webhook,
+    /// A chat.
+    Slack,
+    /// A terminal.
+    Cli,
+    /// The run itself: it ended, or went on without an answer.
+    Run,
+}
+
+/// What a decision says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Verdict {
+    /// An option.
+    Choose {
+        /// Its id.
+        option: String,
+        /// What goes with it.
+        #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
+        fields: JsonMap,
+    },
+    /// Free text: a correction beside options, the answer where there are none; on actions: rejects them all.
+    Text {
+        /// The text.
+        text: String,
+    },
+    /// An answer to each action.
+    Actions {
+        /// By action id; none may be left out.
+        decisions: BTreeMap<String, ActionDecision>,
+        /// What the agent is told beside.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        instructions: Option<String>,
+    },
+}
+
+/// An answer to one action.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
+pub enum ActionDecision {
+    /// Runs as asked.
+    Approve,
+    /// Runs with these arguments.
+    Edit {
+        /// All of them, not only those that differ.
+        arguments: JsonMap,
+    },
+    /// Does not run; the agent is told.
+    Reject {
+        /// Why.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
+    },
+    /// Does not run; this is the result.
+    Respond {
+        /// The result.
+        message: String,
+    },
+}
+
+impl ActionDecision {
+    /// Which of the four it is.
+    pub fn kind(&self) -> ActionKind {
+        match self {
+            Self::Approve => ActionKind::Approve,
+            Self::Edit { .. } => ActionKind::Edit,
+            Self::Reject { .. } => ActionKind::Reject,
+            Self::Respond { .. } => ActionKind::Respond,
+        }
+    }
+}
+
+/// The body of `POST /api/v1/reviews/{id}/decisions`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DecisionRequest {
+    /// The revision that was seen.
+    pub revision: u32,
+    /// The digest that was seen.
+    pub digest: String,
+    /// What is said.
+    pub verdict: Verdict,
+    /// Changed values of editable items.
+    #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
+    pub edits: JsonMap,
+    /// A remark for the record, and for the source step of a correction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    /// Goes into the context of all later steps.
+    #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
+    pub metadata: JsonMap,
+}
+
+/// A decision on the record.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Decision {
+    /// Who.
+    pub by: Username,
+    /// When.
+    pub at: Timestamp,
+    /// Through what.
+    pub via: Via,
+    /// The revision that was seen.
+    pub revision: u32,
+    /// The digest that was seen.
+    pub digest: String,
+    /// What was said.
+    pub verdict: Verdict,
+    /// Changed values.
+    #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
+    pub edits: JsonMap,
+    /// A remark.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    /// What goes into the context.
+    #[serde(default)]
+    pub metadata: JsonMap,
+}

@@ -1,0 +1,37 @@
+//! What a person may choose.
+
+use serde::{Deserialize, Serialize};
+
+/// What choosing an option does to the run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum ChoiceKind {
+    /// The run follows `next`.
+    #[default]
+    Accept,
+    /// The step that made what is reviewed runs again with a message.
+    Correct,
+    /// The run ends, or goes to `on_reject`.
+    Stop,
+}
+
+/// One option of a human node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Choice {
+    /// What a decision names.
+    pub id: String,
+    /// What choosing it does.
+    #[serde(default)]
+    pub kind: ChoiceKind,
+    /// What people read.
+    pub label: String,
+    /// With `correct`: what the source step is told. With `stop`: why the run ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// More about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+}

@@ -1,0 +1,135 @@
+//! `gates`: what is held back until somebody gives leave.
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+
+use super::human::{Handler, OnTimeout, Reviewers};
+use super::{Cost, Severity, Stakes};
+use crate::time::Span;
+
+/// All gates of a flow.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub struct Gates {
+    /// By tool name, or a pattern with `*`. The exact name wins over a pattern, the longest pattern over others.
+    #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    pub before_tool: IndexMap<String, GateSetting>,
+    /// By agent name.
+    #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    pub before_agent: IndexMap<String, GateSetting>,
+    /// Before a new specialist is made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before_emergent: Option<GateSetting>,
+    /// Before the run's output is given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before_return: Option<GateSetting>,
+    /// Before a team's strategy changes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before_strategy_override: Option<GateSetting>,
+}
+
+impl Gates {
+    /// Whether nothing is gated.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// `true`, `false`, or a gate with its settings.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged)]
+pub enum GateSetting {
+    /// `true`: a gate that allows all four answers; `false`: none.
+    Switch(bool),
+    /// A gate with its settings.
+    Gate(Box<Gate>),
+}
+
+/// One gate.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub struct Gate {
+    /// The answers that it takes; reject is always one of them. Default: all four.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allowed_decisions: Option<Vec<ActionKind>>,
+    /// CEL on `arguments`: the gate closes only where this holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub when: Option<String>,
+    /// How much is at stake.
+    pub severity: Severity,
+    /// A word to sort reviews by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub category: Option<String>,
+    /// Whether the action can be undone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reversible: Option<bool>,
+    /// What follows from it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub consequences: Vec<String>,
+    /// What it may cost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub estimated_cost: Option<Cost>,
+    /// What could be done instead.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub alternatives: Vec<String>,
+    /// Who may decide.
+    #[serde(skip_serializing_if = "Reviewers::is_empty")]
+    pub reviewers: Reviewers,
+    /// Who resolves it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub handlers: Option<Vec<Handler>>,
+    /// How long it waits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<Span>,
+    /// What happens then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_timeout: Option<OnTimeout>,
+}
+
+impl Gate {
+    /// What is at stake.
+    pub fn stakes(&self) -> Stakes {
+        Stakes {
+            severity: self.severity,
+            category: self.category.clone(),
+            reversible: self.reversible,
+            consequences: self.consequences.clone(),
+            estimated_cost: self.estimated_cost.clone(),
+            alternatives: self.alternatives.clone(),
+        }
+    }
+
+    /// The answers that it takes, in the order approve, edit, reject, respond; reject is always among them.
+    pub fn allowed_decisions(&self) -> Vec<ActionKind> {
+        ActionKind::ALL
+            .into_iter()
+            .filter(|kind| {
+                *kind == ActionKind::Reject
+                    || self.allowed_decisions.as_ref().is_none_or(|allowed| allowed.contains(kind))
+            })
+            .collect()
+    }
+}
+
+/// The four answers to an action.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum ActionKind {
+    /// Runs as asked.
+    Approve,
+    /// Runs with new arguments.
+    Edit,
+    /// Does not run; the agent is told why.
+    Reject,
+    /// Does not run; the text is the result.
+    Respond,
+}
+
+impl ActionKind {
+    /// All four, in the order in which they are shown.
+    pub const ALL: [Self; 4] = [Self::Approve, Self::Edit, Self::Reject, Self::Respond];
+}

@@ -1,0 +1,396 @@
+//! `human`: a node at which a person is asked.
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::choice::Choice;
+use super::{Cost, Severity, Stakes};
+use crate::id::{NodeId, Username};
+use crate::time::Span;
+
+/// A node at which a person is asked.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub struct Human {
+    /// Template of the question; with `prompt_key`, the fallback.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
+    /// A state key, then a key of `context.metadata`, that holds the question.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt_key: Option<String>,
+    /// What is shown.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub review_keys: Vec<ReviewKey>,
+    /// What may be changed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub edit_keys: Vec<EditKey>,
+    /// What may be chosen. None: free text is the answer.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<Choice>,
+    /// How much is at stake.
+    pub severity: Severity,
+    /// A word to sort reviews by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub category: Option<String>,
+    /// Whether what follows can be undone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reversible: Option<bool>,
+    /// What follows from an acceptance.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub consequences: Vec<String>,
+    /// What it may cost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub estimated_cost: Option<Cost>,
+    /// What could be done instead.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub alternatives: Vec<String>,
+    /// Who may decide; nobody named: everyone with the system role reviewer.
+    #[serde(skip_serializing_if = "Reviewers::is_empty")]
+    pub reviewers: Reviewers,
+    /// How several decisions become one resolution.
+    #[serde(skip_serializing_if = "Policy::is_first")]
+    pub policy: Policy,
+    /// So many negative votes end it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deny: Option<u32>,
+    /// Votes are shown only after the resolution.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub blind: bool,
+    /// Which step a correction runs again, where that is not plain.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub corrects: Option<NodeId>,
+    /// What a response must fulfil.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub validator: Option<Validator>,
+    /// How long it waits; none: for ever.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<Span>,
+    /// What happens then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_timeout: Option<OnTimeout>,
+    /// Who resolves it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub handlers: Option<Vec<Handler>>,
+    /// Where a stop goes instead of ending the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_reject: Option<NodeId>,
+}
+
+impl Human {
+    /// What is at stake.
+    pub fn stakes(&self) -> Stakes {
+        Stakes {
+            severity: self.severity,
+            category: self.category.clone(),
+            reversible: self.reversible,
+            consequences: self.consequences.clone(),
+            estimated_cost: self.estimated_cost.clone(),
+            alternatives: self.alternatives.clone(),
+        }
+    }
+}
+
+/// How a value is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum ContentType {
+    /// Prose with markup.
+    Markdown,
+    /// Plain prose.
+    Text,
+    /// Source code.
+    Code,
+    /// Any JSON value.
+    Json,
+    /// A list of objects.
+    Table,
+    /// A picture, by address.
+    Image,
+}
+
+/// A key to show: its name, or more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(from = "RawReviewKey", into = "RawReviewKey")]
+#[cfg_attr(feature = "schema", schemars(with = "RawReviewKey"))]
+pub struct ReviewKey {
+    /// The state key.
+    pub key: String,
+    /// How it is shown; guessed where nothing is said.
+    pub content_type: Option<ContentType>,
+    /// What people read instead of the key.
+    pub label: Option<String>,
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "ReviewKey"))]
+#[serde(untagged, expecting = "expected a state key, or {key, type, label}")]
+enum RawReviewKey {
+    Key(String),
+    Full(RawReviewKeyFull),
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "ReviewKeySettings"))]
+#[serde(deny_unknown_fields)]
+struct RawReviewKeyFull {
+    key: String,
+    #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
+    content_type: Option<ContentType>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    label: Option<String>,
+}
+
+impl From<RawReviewKey> for ReviewKey {
+    fn from(raw: RawReviewKey) -> Self {
+        match raw {
+            RawReviewKey::Key(key) => Self { key, content_type: None, label: None },
+            RawReviewKey::Full(full) => Self { key: full.key, content_type: full.content_type, label: full.label },
+        }
+    }
+}
+
+impl From<ReviewKey> for RawReviewKey {
+    fn from(key: ReviewKey) -> Self {
+        match key {
+            ReviewKey { key, content_type: None, label: None } => Self::Key(key),
+            ReviewKey { key, content_type, label } => Self::Full(RawReviewKeyFull { key, content_type, label }),
+        }
+    }
+}
+
+/// A key that may be changed: its name, or with the schema of its value.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(from = "RawEditKey", into = "RawEditKey")]
+#[cfg_attr(feature = "schema", schemars(with = "RawEditKey"))]
+pub struct EditKey {
+    /// The state key.
+    pub key: String,
+    /// JSON Schema of the value; default: the type that it has.
+    pub schema: Option<Value>,
+    /// How it is shown; guessed where nothing is said.
+    pub content_type: Option<ContentType>,
+    /// What people read instead of the key.
+    pub label: Option<String>,
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "EditKey"))]
+#[serde(untagged, expecting = "expected a state key, or {key, schema}")]
+enum RawEditKey {
+    Key(String),
+    Full(RawEditKeyFull),
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "EditKeySettings"))]
+#[serde(deny_unknown_fields)]
+struct RawEditKeyFull {
+    key: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    schema: Option<Value>,
+    #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
+    content_type: Option<ContentType>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    label: Option<String>,
+}
+
+impl From<RawEditKey> for EditKey {
+    fn from(raw: RawEditKey) -> Self {
+        match raw {
+            RawEditKey::Key(key) => Self { key, schema: None, content_type: None, label: None },
+            RawEditKey::Full(full) => {
+                Self { key: full.key, schema: full.schema, content_type: full.content_type, label: full.label }
+            }
+        }
+    }
+}
+
+impl From<EditKey> for RawEditKey {
+    fn from(key: EditKey) -> Self {
+        match key {
+            EditKey { key, schema: None, content_type: None, label: None } => Self::Key(key),
+            EditKey { key, schema, content_type, label } => {
+                Self::Full(RawEditKeyFull { key, schema, content_type, label })
+            }
+        }
+    }
+}
+
+/// Who may decide.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub struct Reviewers {
+    /// Everyone who has one of these roles.
+    pub roles: Vec<String>,
+    /// These people.
+    pub users: Vec<Username>,
+    /// Not the one who started the run.
+    pub not_requester: bool,
+    /// Nobody who decided at this node (four eyes).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_same_as: Option<NodeId>,
+}
+
+impl Reviewers {
+    /// Whether nothing is said: everyone with the system role reviewer.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// How several decisions become one resolution.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Policy {
+    /// The first decision resolves.
+    #[default]
+    First,
+    /// More than half of those who may vote.
+    Majority,
+    /// All of those who may vote.
+    Unanimous,
+    /// So many.
+    Quorum(u32),
+    /// So many of each role.
+    Groups(IndexMap<String, u32>),
+}
+
+impl Policy {
+    /// Whether the first decision resolves.
+    pub fn is_first(&self) -> bool {
+        *self == Self::First
+    }
+}
+
+/// What a response must fulfil.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged, expecting = "expected {schema} or {when, message}")]
+pub enum Validator {
+    /// JSON Schema of the response.
+    Schema {
+        /// The schema.
+        schema: Value,
+    },
+    /// CEL on `response`.
+    When {
+        /// The condition.
+        when: String,
+        /// What is shown where it does not hold.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
+    },
+}
+
+/// What happens when the time is up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum OnTimeout {
+    /// Acts as stop; on actions, rejects them.
+    Reject,
+    /// Acts as the first accept option; on actions, approves them.
+    Approve,
+    /// The run fails with `FLOW_HUMAN_TIMEOUT`.
+    Error,
+    /// Goes on along `next` with a decision whose option is null.
+    Follow,
+    /// Goes to this node.
+    #[serde(untagged)]
+    Goto {
+        /// The node.
+        goto: NodeId,
+    },
+    /// Adds a role and moves the deadline.
+    #[serde(untagged)]
+    Escalate(Escalate),
+}
+
+/// Adds a role and moves the deadline.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Escalate {
+    /// The role that may decide too.
+    pub escalate: String,
+    /// How much longer it waits.
+    pub extend: Span,
+    /// What happens then.
+    pub then: Box<OnTimeout>,
+}
+
+/// Who resolves a review.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Handler {
+    /// People, in the console and everywhere else.
+    Human,
+    /// The terminal that runs the flow.
+    Cli,
+    /// At once; stands alone.
+    Auto(AutoHandler),
+    /// A model.
+    Judge(Judge),
+    /// Another program.
+    Webhook(WebhookHandler),
+    /// A channel.
+    Slack(SlackHandler),
+}
+
+/// What an automatic handler says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum AutoHandler {
+    /// Accepts.
+    Approve,
+    /// Rejects, with this reason.
+    Reject(String),
+}
+
+/// A model that decides where it is sure enough.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Judge {
+    /// `provider/model`.
+    pub model: String,
+    /// What it judges by.
+    pub criteria: String,
+    /// Less confidence than this passes on; default 0.7.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threshold: Option<f64>,
+}
+
+/// Another program that decides.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct WebhookHandler {
+    /// Where to.
+    pub url: String,
+    /// `reject` (default) or `pass`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_error: Option<String>,
+}
+
+/// A channel in which people decide.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct SlackHandler {
+    /// The channel.
+    pub channel: String,
+}

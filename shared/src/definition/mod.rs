@@ -1,0 +1,188 @@
+//! The flow model: what a flow file says, in types. One model for YAML, JSON and the Rust builder.
+//!
+//! This module owns the shapes and their JSON forms (strict: an unknown key is an error). Reading files with line and
+//! column, and every check that needs more than one place of the file, is the server's (`backend::flow`).
+
+mod agent;
+mod choice;
+mod gate;
+mod human;
+mod next;
+mod node;
+mod tool;
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+pub use agent::{Agent, Budget, DemoCall, DemoScript, DemoTurn};
+pub use choice::{Choice, ChoiceKind};
+pub use gate::{ActionKind, Gate, GateSetting, Gates};
+pub use human::{
+    AutoHandler, ContentType, EditKey, Escalate, Handler, Human, Judge, OnTimeout, Policy, ReviewKey, Reviewers,
+    SlackHandler, Validator, WebhookHandler,
+};
+pub use next::{Edge, EdgeCondition, Next, Target};
+pub use node::{
+    Backoff, Failure, FailureThen, FlowCall, Join, MapNode, Node, NodeKind, RouterNode, Team, TeamEmergent,
+    TeamStrategy,
+};
+pub use tool::{Builtin, HttpTool, McpTool, Tool, ToolKind};
+
+use crate::id::{FlowId, NodeId};
+use crate::time::Span;
+
+/// A whole flow file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Flow {
+    /// The name under which the flow is saved; saving again makes a new version.
+    pub id: FlowId,
+    /// What people call it; the id where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What it is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Words to find it by.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// JSON Schema of an object. The launch form is made from it, and its properties become state keys.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<Value>,
+    /// The state keys that are the run's output; default: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<Vec<String>>,
+    /// The first node; default: the first one written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<NodeId>,
+    /// Models with their instructions and tools.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub agents: IndexMap<String, Agent>,
+    /// What agents and tool nodes may call.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub tools: IndexMap<String, Tool>,
+    /// What is held back until somebody gives leave.
+    #[serde(default, skip_serializing_if = "Gates::is_empty")]
+    pub gates: Gates,
+    /// Checks on every approved action, edit and output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guardrails: Option<Guardrails>,
+    /// What nodes and gates use where they say nothing themselves.
+    #[serde(default, skip_serializing_if = "Defaults::is_empty")]
+    pub defaults: Defaults,
+    /// The graph.
+    pub nodes: IndexMap<NodeId, Node>,
+}
+
+impl Flow {
+    /// The title, or the id.
+    pub fn title(&self) -> &str {
+        self.title.as_deref().unwrap_or(self.id.as_str())
+    }
+
+    /// The first node.
+    pub fn start(&self) -> Option<&NodeId> {
+        self.start.as_ref().or_else(|| self.nodes.keys().next())
+    }
+}
+
+/// Which guardrails check what was approved.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged, expecting = "expected a list of guardrails, or false for none")]
+pub enum Guardrails {
+    /// `false`: none.
+    Switch(bool),
+    /// These, by name.
+    Named(Vec<String>),
+}
+
+/// What nodes and gates use where they say nothing themselves.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub struct Defaults {
+    /// How long a review waits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<Span>,
+    /// What happens then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_timeout: Option<OnTimeout>,
+    /// What happens when a step fails.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Failure>,
+    /// Who resolves reviews.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub handlers: Option<Vec<Handler>>,
+}
+
+impl Defaults {
+    /// Whether nothing is said.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// How much is at stake.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// Little.
+    Low,
+    /// The usual.
+    #[default]
+    Medium,
+    /// Much.
+    High,
+    /// Never decided in a batch.
+    Critical,
+}
+
+impl Severity {
+    /// The word of the API.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+            Self::Critical => "critical",
+        }
+    }
+}
+
+/// An estimated cost.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Cost {
+    /// How much.
+    pub amount: f64,
+    /// ISO 4217, such as `EUR`.
+    pub currency: String,
+}
+
+/// What is at stake, the same for human nodes and gates.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Stakes {
+    /// How much is at stake.
+    #[serde(default)]
+    pub severity: Severity,
+    /// A word of the flow's author, to sort reviews by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub category: Option<String>,
+    /// Whether what follows can be undone; unknown where nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reversible: Option<bool>,
+    /// What follows from an acceptance, in words.
+    #[serde(default)]
+    pub consequences: Vec<String>,
+    /// What it may cost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimated_cost: Option<Cost>,
+    /// What could be done instead, in words.
+    #[serde(default)]
+    pub alternatives: Vec<String>,
+}

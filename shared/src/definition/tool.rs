@@ -1,0 +1,171 @@
+//! `tools`: what agents and tool nodes may call.
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::time::Span;
+
+/// One tool. Exactly one of `http`, `mcp` and `builtin`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(try_from = "RawTool", into = "RawTool")]
+#[cfg_attr(feature = "schema", schemars(with = "RawTool"))]
+pub struct Tool {
+    /// What it does, for models and reviewers.
+    pub description: Option<String>,
+    /// JSON Schema of its arguments.
+    pub parameters: Option<Value>,
+    /// How it is called.
+    pub kind: ToolKind,
+    /// The same as `gates.before_tool.<name>: true`.
+    pub ask_permission: bool,
+    /// Whether a call that was lost in a crash may be made again, with the same idempotency key.
+    pub idempotent: bool,
+    /// How long one call may take; default 30s.
+    pub timeout: Option<Span>,
+}
+
+impl Tool {
+    /// How long one call may take where nothing is said.
+    pub const DEFAULT_TIMEOUT: Span = Span::secs(30);
+
+    /// How long one call may take.
+    pub fn timeout(&self) -> Span {
+        self.timeout.unwrap_or(Self::DEFAULT_TIMEOUT)
+    }
+}
+
+/// How a tool is called.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ToolKind {
+    /// An HTTP request.
+    Http(HttpTool),
+    /// A tool of an MCP server that the server's settings name.
+    Mcp(McpTool),
+    /// Part of Countersign.
+    Builtin(Builtin),
+}
+
+/// An HTTP request; all strings are templates, and may use `secret.NAME`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct HttpTool {
+    /// `GET`, `POST`, …; default `POST`.
+    #[serde(default = "post")]
+    pub method: String,
+    /// Where to.
+    pub url: String,
+    /// Further headers.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub headers: IndexMap<String, String>,
+    /// The body; default: the arguments as JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<Value>,
+}
+
+fn post() -> String {
+    "POST".to_owned()
+}
+
+/// A tool of an MCP server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct McpTool {
+    /// The server's name in the server's settings.
+    pub server: String,
+    /// The tool's name there.
+    pub tool: String,
+}
+
+/// What Countersign brings itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Builtin {
+    /// Waits for `duration` without holding a worker.
+    Sleep,
+    /// Writes `{key, value}` to the state, where the node may write the key.
+    SetState,
+    /// Pretends to publish `{title, text}`, and says where.
+    DemoPublish,
+    /// Asks a person.
+    AskHuman,
+    /// Asks a person to edit a draft.
+    RequestEdit,
+    /// Hands a problem to a person.
+    Escalate,
+    /// Shows progress, and asks whether to go on.
+    Checkpoint,
+    /// Tells a person, and goes on.
+    Handoff,
+    /// Makes a new agent.
+    SpawnSpecialist,
+    /// Changes a team's strategy.
+    SetStrategy,
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "Tool"))]
+#[serde(deny_unknown_fields)]
+struct RawTool {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    description: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    parameters: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    http: Option<HttpTool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    mcp: Option<McpTool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    builtin: Option<Builtin>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    ask_permission: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    idempotent: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    timeout: Option<Span>,
+}
+
+impl TryFrom<RawTool> for Tool {
+    type Error = String;
+    fn try_from(raw: RawTool) -> Result<Self, String> {
+        let kind = match (raw.http, raw.mcp, raw.builtin) {
+            (Some(http), None, None) => ToolKind::Http(http),
+            (None, Some(mcp), None) => ToolKind::Mcp(mcp),
+            (None, None, Some(builtin)) => ToolKind::Builtin(builtin),
+            _ => return Err("a tool has exactly one of `http`, `mcp` and `builtin`".to_owned()),
+        };
+        Ok(Self {
+            description: raw.description,
+            parameters: raw.parameters,
+            kind,
+            ask_permission: raw.ask_permission,
+            idempotent: raw.idempotent,
+            timeout: raw.timeout,
+        })
+    }
+}
+
+impl From<Tool> for RawTool {
+    fn from(tool: Tool) -> Self {
+        let (http, mcp, builtin) = match tool.kind {
+            ToolKind::Http(http) => (Some(http), None, None),
+            ToolKind::Mcp(mcp) => (None, Some(mcp), None),
+            ToolKind::Builtin(builtin) => (None, None, Some(builtin)),
+        };
+        Self {
+            description: tool.description,
+            parameters: tool.parameters,
+            http,
+            mcp,
+            builtin,
+            ask_permission: tool.ask_permission,
+            idempotent: tool.idempotent,
+            timeout: tool.timeout,
+        }
+    }
+}

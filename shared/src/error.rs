@@ -1,0 +1,298 @@
+//! Errors as the API and flow files speak of them.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::review::{Resolution, Review};
+
+/// The code of a refusal at the API. Stable: clients match on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Code {
+    /// 400: the request cannot be read at all.
+    BadRequest,
+    /// 401: nobody is logged in.
+    Unauthenticated,
+    /// 403: seen, but not allowed.
+    Forbidden,
+    /// 403: a write or an upgrade that another site sent.
+    ForeignOrigin,
+    /// 404: not there, or not to be seen.
+    NotFound,
+    /// 405.
+    MethodNotAllowed,
+    /// 409: the review has left `pending`; `resolution` says how.
+    ReviewResolved,
+    /// 409: the content has changed; `review` is what it is now.
+    RevisionChanged,
+    /// 409: somebody else has claimed the review.
+    ReviewClaimed,
+    /// 409: the run is over.
+    RunOver,
+    /// 409: the name is taken, or a token's secret was shown already.
+    Conflict,
+    /// 413.
+    TooLarge,
+    /// 415.
+    UnsupportedMediaType,
+    /// 422: read, but not valid; `errors` names each place.
+    Invalid,
+    /// 422: the flow has mistakes; `errors` names each place.
+    FlowInvalid,
+    /// 422: a correction of a step that has no visits left.
+    VisitLimit,
+    /// 422: an idempotency key was used again with another body.
+    KeyReused,
+    /// 429.
+    TooManyRequests,
+    /// 500.
+    Internal,
+    /// 503: starting, stopping, or the database is away.
+    Unavailable,
+}
+
+impl Code {
+    /// The HTTP status that goes with the code.
+    pub fn status(self) -> u16 {
+        match self {
+            Self::BadRequest => 400,
+            Self::Unauthenticated => 401,
+            Self::Forbidden | Self::ForeignOrigin => 403,
+            Self::NotFound => 404,
+            Self::MethodNotAllowed => 405,
+            Self::ReviewResolved | Self::RevisionChanged | Self::ReviewClaimed | Self::RunOver | Self::Conflict => 409,
+            Self::TooLarge => 413,
+            Self::UnsupportedMediaType => 415,
+            Self::Invalid | Self::FlowInvalid | Self::VisitLimit | Self::KeyReused => 422,
+            Self::TooManyRequests => 429,
+            Self::Internal => 500,
+            Self::Unavailable => 503,
+        }
+    }
+
+    /// A short title for people.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::BadRequest => "The request cannot be read",
+            Self::Unauthenticated => "Please log in",
+            Self::Forbidden => "You may not do this",
+            Self::ForeignOrigin => "The request came from another site",
+            Self::NotFound => "Not found",
+            Self::MethodNotAllowed => "Method not allowed",
+            Self::ReviewResolved => "The review has been resolved already",
+            Self::RevisionChanged => "The content has changed since you saw it",
+            Self::ReviewClaimed => "Somebody else has claimed the review",
+            Self::RunOver => "The run is over",
+            Self::Conflict => "Conflict",
+            Self::TooLarge => "The request is too large",
+            Self::UnsupportedMediaType => "Unsupported media type",
+            Self::Invalid => "Not valid",
+            Self::FlowInvalid => "The flow has mistakes",
+            Self::VisitLimit => "The step has no visits left",
+            Self::KeyReused => "The idempotency key was used with another body",
+            Self::TooManyRequests => "Too many requests",
+            Self::Internal => "Something went wrong here",
+            Self::Unavailable => "Not available right now",
+        }
+    }
+}
+
+/// RFC 9457 `application/problem+json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Problem {
+    /// What went wrong, for programs.
+    pub code: Code,
+    /// The HTTP status.
+    pub status: u16,
+    /// What went wrong, in a few words.
+    pub title: String,
+    /// What went wrong here, and the remedy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+    /// Every mistake in the input.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<Mistake>,
+    /// With `review_resolved`: who resolved it, and how.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resolution: Option<Box<Resolution>>,
+    /// With `review_resolved` and `revision_changed`: the review as it is now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub review: Option<Box<Review>>,
+    /// Seconds to wait, with `too_many_requests` and `unavailable`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after: Option<u64>,
+}
+
+impl Problem {
+    /// A problem with its code's own title.
+    pub fn new(code: Code) -> Self {
+        Self {
+            code,
+            status: code.status(),
+            title: code.title().to_owned(),
+            detail: None,
+            errors: Vec::new(),
+            resolution: None,
+            review: None,
+            retry_after: None,
+        }
+    }
+
+    /// The same, with a sentence that names the place and the remedy.
+    pub fn detail(mut self, detail: impl Into<String>) -> Self {
+        self.detail = Some(detail.into());
+        self
+    }
+
+    /// The same, with the mistakes.
+    pub fn errors(mut self, errors: Vec<Mistake>) -> Self {
+        self.errors = errors;
+        self
+    }
+
+    /// `invalid`, at one place.
+    pub fn invalid(path: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::new(Code::Invalid).errors(vec![Mistake::new(path, "invalid", message)])
+    }
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.detail.as_deref().unwrap_or(&self.title))?;
+        for mistake in &self.errors {
+            write!(f, "; {mistake}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Problem {}
+
+/// One mistake in a flow file, a form or a body.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mistake {
+    /// Where, as a JSON pointer (RFC 6901); empty for the whole.
+    pub path: String,
+    /// The line in the source, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// The column in the source, from 1, in characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub column: Option<u32>,
+    /// What kind of mistake: a [`FlowCode`] in its written form, or `invalid`, `required`, `unknown`, ….
+    pub code: String,
+    /// What is wrong and what to do.
+    pub message: String,
+}
+
+impl Mistake {
+    /// A mistake whose place in the source is not known.
+    pub fn new(path: impl Into<String>, code: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { path: path.into(), line: None, column: None, code: code.into(), message: message.into() }
+    }
+}
+
+impl std::fmt::Display for Mistake {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (self.line, self.column) {
+            (Some(line), Some(column)) => write!(f, "{line}:{column}: ")?,
+            _ if !self.path.is_empty() => write!(f, "{}: ", self.path)?,
+            _ => {}
+        }
+        write!(f, "{} [{}]", self.message, self.code)
+    }
+}
+
+/// What ends a run, a step or the saving of a flow badly. The list is part of the flow format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum FlowCode {
+    /// The flow is not valid.
+    FlowInvalid,
+    /// Output would be passed on before the person who may still correct it has approved it.
+    FlowInvalidDelegation,
+    /// A key that this version does not support yet.
+    FlowUnsupported,
+    /// A person stopped the run.
+    FlowHumanRejected,
+    /// Nobody answered in time, and the flow says that this is an error.
+    FlowHumanTimeout,
+    /// A node was visited more often than it may be.
+    FlowVisitLimit,
+    /// No edge could be taken where one was expected.
+    FlowNoMatchingEdge,
+    /// A condition or template could not be evaluated.
+    FlowCondition,
+    /// A person refused a tool call.
+    ToolPermissionDenied,
+    /// A tool failed.
+    ToolFailed,
+    /// A model failed.
+    ModelFailed,
+    /// A guardrail vetoed what was approved.
+    GuardrailBlocked,
+    /// An agent used more than its budget.
+    BudgetExceeded,
+}
+
+impl FlowCode {
+    /// The code as it is written everywhere.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::FlowInvalid => "FLOW_INVALID",
+            Self::FlowInvalidDelegation => "FLOW_INVALID_DELEGATION",
+            Self::FlowUnsupported => "FLOW_UNSUPPORTED",
+            Self::FlowHumanRejected => "FLOW_HUMAN_REJECTED",
+            Self::FlowHumanTimeout => "FLOW_HUMAN_TIMEOUT",
+            Self::FlowVisitLimit => "FLOW_VISIT_LIMIT",
+            Self::FlowNoMatchingEdge => "FLOW_NO_MATCHING_EDGE",
+            Self::FlowCondition => "FLOW_CONDITION",
+            Self::ToolPermissionDenied => "TOOL_PERMISSION_DENIED",
+            Self::ToolFailed => "TOOL_FAILED",
+            Self::ModelFailed => "MODEL_FAILED",
+            Self::GuardrailBlocked => "GUARDRAIL_BLOCKED",
+            Self::BudgetExceeded => "BUDGET_EXCEEDED",
+        }
+    }
+}
+
+impl std::fmt::Display for FlowCode {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Why a run or a step failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{code}: {message}")]
+pub struct RunError {
+    /// What kind of failure.
+    pub code: FlowCode,
+    /// What happened, for people.
+    pub message: String,
+    /// The node at which it happened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<crate::id::NodeId>,
+}
+
+/// Shorthand for a JSON pointer: `pointer(["nodes", "draft", "next"])` is `/nodes/draft/next`.
+pub fn pointer<I: IntoIterator<Item = S>, S: AsRef<str>>(segments: I) -> String {
+    segments.into_iter().fold(String::new(), |mut path, segment| {
+        path.push('/');
+        path.push_str(&segment.as_ref().replace('~', "~0").replace('/', "~1"));
+        path
+    })
+}
+
+/// The type of a JSON value in the words of JSON Schema.
+pub fn json_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_f64() => "number",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}

@@ -1,0 +1,20 @@
+//! What the browser and the server of Countersign must agree on: the flow model, runs, reviews, decisions, the
+//! messages of the API and of the live socket, and the one function that says who may do what.
+//!
+//! Imports nothing of the other crates, and nothing that cannot run in a browser.
+
+pub mod access;
+pub mod api;
+pub mod client;
+pub mod decision;
+pub mod definition;
+pub mod error;
+pub mod id;
+pub mod log;
+pub mod protocol;
+pub mod review;
+pub mod run;
+pub mod time;
+
+/// A JSON object whose keys keep the order in which they were written.
+pub type JsonMap = serde_json::Map<String, serde_json::Value>;

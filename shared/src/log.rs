@@ -1,0 +1,153 @@
+//! Entries of the log: what was committed, in commit order. The live socket, the audit and `GET /api/v1/log` all show
+//! the same entries.
+
+use serde::{Deserialize, Serialize};
+
+use crate::JsonMap;
+use crate::id::{ReviewId, RunId, Username};
+use crate::time::Timestamp;
+
+/// An opaque place in the log. Only the server that made it can read it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Cursor(pub String);
+
+impl std::fmt::Display for Cursor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $name:ident = $word:literal),+ $(,)?) => {
+        /// What an entry tells.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        pub enum EntryKind {
+            $($(#[$doc])* #[serde(rename = $word)] $name,)+
+        }
+
+        impl EntryKind {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$name),+];
+
+            /// The word of the API.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$name => $word),+ }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// A run started; `data.run`.
+    RunStarted = "run.started",
+    /// A run goes on after it waited; `data.run`.
+    RunResumed = "run.resumed",
+    /// A run waits for a person; `data.run`.
+    WorkflowWaiting = "workflow.waiting",
+    /// `data.run`, `data.output`.
+    RunCompleted = "run.completed",
+    /// `data.run`.
+    RunFailed = "run.failed",
+    /// `data.run`, `data.reason`.
+    RunCancelled = "run.cancelled",
+    /// `data.step`.
+    StepStarted = "step.started",
+    /// A step is tried again later; `data.step`, `data.error`, `data.due_at`.
+    StepRetrying = "step.retrying",
+    /// `data.step`, `data.writes` (the state keys that it wrote).
+    StepCompleted = "step.completed",
+    /// `data.step`.
+    StepFailed = "step.failed",
+    /// A model answered; `data.step_id`, `data.node`, `data.visit`, `data.turn`, `data.text`, `data.calls`, `data.usage`.
+    ModelAnswered = "model.answered",
+    /// A tool was called with exactly these arguments; `data.step_id`, `data.node`, `data.call`, `data.tool`,
+    /// `data.arguments`, `data.digest`, `data.result` or `data.error`.
+    ToolExecuted = "tool.executed",
+    /// `data.review`.
+    ReviewRequested = "review.requested",
+    /// Content, votes, claims or comments changed; `data.review`, `data.change` (`content`, `vote`, `claim`, `release`,
+    /// `comment`).
+    ReviewUpdated = "review.updated",
+    /// `data.review` (with its resolution, also when expired or withdrawn).
+    ReviewResolved = "review.resolved",
+    /// Somebody opened a review; `data.revision`.
+    ReviewViewed = "review.viewed",
+    /// `data.flow`, `data.version`, `data.digest`.
+    FlowSaved = "flow.saved",
+    /// `data.username`, `data.roles`.
+    UserCreated = "user.created",
+    /// `data.username` and what changed, never a password.
+    UserUpdated = "user.updated",
+    /// `data.id`, `data.name`, `data.roles`.
+    TokenCreated = "token.created",
+    /// `data.id`.
+    TokenRevoked = "token.revoked",
+    /// `data.username`.
+    SessionStarted = "session.started",
+    /// `data.username`.
+    SessionEnded = "session.ended",
+    /// `data.username`.
+    LoginFailed = "login.failed",
+}
+
+impl EntryKind {
+    /// Whether it speaks of a review (`data.review`).
+    pub fn is_review(self) -> bool {
+        self.as_str().starts_with("review.")
+    }
+
+    /// Whether it speaks of a run or of one of its steps.
+    pub fn is_run(self) -> bool {
+        let word = self.as_str();
+        ["run.", "step.", "workflow.", "model.", "tool."].iter().any(|prefix| word.starts_with(prefix))
+    }
+}
+
+impl std::fmt::Display for EntryKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl std::str::FromStr for EntryKind {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::ALL
+            .iter()
+            .copied()
+            .find(|kind| kind.as_str() == text)
+            .ok_or_else(|| format!("`{text}` is no kind of entry"))
+    }
+}
+
+/// One thing that happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Its place in the log.
+    pub cursor: Cursor,
+    /// What it tells, and what it tells it of.
+    #[serde(flatten)]
+    pub event: Event,
+}
+
+/// An entry before it has its place.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// What it tells.
+    pub kind: EntryKind,
+    /// When.
+    pub at: Timestamp,
+    /// The run that it speaks of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<RunId>,
+    /// The review that it speaks of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub review_id: Option<ReviewId>,
+    /// Who did it; nobody for the server itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub actor: Option<Username>,
+    /// What goes with it, as the kind says.
+    #[serde(default)]
+    pub data: JsonMap,
+}

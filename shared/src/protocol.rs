@@ -1,0 +1,164 @@
+//! The messages of `GET /api/v1/live`, subprotocol `countersign.v1`: JSON text frames, tagged by `type`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::api::{Decided, Page};
+use crate::decision::DecisionRequest;
+use crate::error::Problem;
+use crate::id::{NodeId, ReviewId, RunId, Username};
+use crate::log::{Cursor, Entry};
+use crate::review::Review;
+use crate::time::Timestamp;
+
+/// The WebSocket subprotocol.
+pub const SUBPROTOCOL: &str = "countersign.v1";
+
+/// What a client says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum ClientMessage {
+    /// Asks for entries; may be said again, and replaces what was asked before.
+    Subscribe {
+        /// What was seen last; none: a snapshot first.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        after: Option<Cursor>,
+        /// `reviews`, `runs`, `run:<id>`; none: `reviews` and `runs`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        topics: Option<Vec<Topic>>,
+    },
+    /// Decides a review.
+    Decide {
+        /// The idempotency key; the reply carries it.
+        r#ref: String,
+        /// Which one.
+        review: ReviewId,
+        /// What is said.
+        #[serde(flatten)]
+        decision: DecisionRequest,
+    },
+    /// Claims a review.
+    Claim {
+        /// The reply carries it.
+        r#ref: String,
+        /// Which one.
+        review: ReviewId,
+    },
+    /// Asks whether anybody is there.
+    Ping,
+}
+
+/// What a client wants to hear of.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Topic {
+    /// All reviews that it may see.
+    Reviews,
+    /// Starts, waits and ends of all runs that it may see.
+    Runs,
+    /// Everything of one run, its token streams too.
+    Run(RunId),
+}
+
+impl TryFrom<String> for Topic {
+    type Error = String;
+    fn try_from(text: String) -> Result<Self, String> {
+        match text.as_str() {
+            "reviews" => Ok(Self::Reviews),
+            "runs" => Ok(Self::Runs),
+            other => other
+                .strip_prefix("run:")
+                .and_then(|id| id.parse().ok())
+                .map(Self::Run)
+                .ok_or_else(|| format!("`{text}` is no topic: reviews, runs or run:<id>")),
+        }
+    }
+}
+
+impl From<Topic> for String {
+    fn from(topic: Topic) -> String {
+        match topic {
+            Topic::Reviews => "reviews".to_owned(),
+            Topic::Runs => "runs".to_owned(),
+            Topic::Run(id) => format!("run:{id}"),
+        }
+    }
+}
+
+/// What the server says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum ServerMessage {
+    /// First of all.
+    Welcome {
+        /// Who the server thinks that you are.
+        user: Username,
+        /// Where the log stands.
+        cursor: Cursor,
+        /// The server's clock, which counts down.
+        server_time: Timestamp,
+    },
+    /// The pending reviews at one moment, before the entries that follow it.
+    Snapshot {
+        /// That moment.
+        cursor: Cursor,
+        /// How many are pending.
+        pending: u64,
+        /// The first page of them.
+        reviews: Vec<Review>,
+    },
+    /// Something happened.
+    Entry(Entry),
+    /// A review has left this person's sight.
+    #[serde(rename = "review.gone")]
+    Gone {
+        /// When in the log.
+        cursor: Cursor,
+        /// Which one.
+        review_id: ReviewId,
+    },
+    /// The answer to a message with `ref`.
+    Reply {
+        /// That of the message.
+        r#ref: String,
+        /// `ok`, or `problem`.
+        #[serde(flatten)]
+        answer: Answer,
+    },
+    /// Text of a running agent; not committed, may be dropped.
+    Stream {
+        /// The run.
+        run: RunId,
+        /// The node.
+        node: NodeId,
+        /// The visit.
+        visit: u32,
+        /// The try.
+        attempt: u32,
+        /// Where the text begins, in bytes of the answer so far.
+        offset: u64,
+        /// The text.
+        text: String,
+    },
+    /// Too slow, or one's rights have changed: subscribe again.
+    Resync,
+    /// The answer to `ping`.
+    Pong {
+        /// Where the log stands.
+        cursor: Cursor,
+        /// The server's clock.
+        server_time: Timestamp,
+    },
+}
+
+/// The answer to a message with `ref`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// Done.
+    Ok(Box<Decided>),
+    /// Refused.
+    Problem(Box<Problem>),
+}
+
+/// A page of reviews, as the inbox asks for it.
+pub type ReviewPage = Page<Review>;

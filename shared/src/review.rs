@@ -1,0 +1,331 @@
+//! Reviews as the API shows them, and as they are stored: one thing that a person is asked.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::JsonMap;
+use crate::decision::{Decision, Via};
+use crate::definition::{ActionKind, ChoiceKind, ContentType, OnTimeout, Policy, Reviewers, Stakes};
+use crate::id::{FlowId, NodeId, ReviewId, RunId, Username};
+use crate::run::{Context, Usage};
+use crate::time::Timestamp;
+
+/// What a person is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReviewKind {
+    /// A human node.
+    Approval,
+    /// Gated calls of one agent turn, or a gated tool node.
+    ToolCalls,
+    /// An agent is about to run.
+    Agent,
+    /// A specialist is about to be made.
+    Emergent,
+    /// The output is about to be given.
+    Output,
+    /// A strategy is about to change.
+    StrategyOverride,
+    /// An agent asks.
+    Clarification,
+    /// A draft is to be edited.
+    Edit,
+    /// An agent gives up.
+    Escalation,
+    /// Progress is shown.
+    Checkpoint,
+    /// Somebody is told; does not block.
+    Handoff,
+}
+
+impl ReviewKind {
+    /// The word of the API.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Approval => "approval",
+            Self::ToolCalls => "tool_calls",
+            Self::Agent => "agent",
+            Self::Emergent => "emergent",
+            Self::Output => "output",
+            Self::StrategyOverride => "strategy_override",
+            Self::Clarification => "clarification",
+            Self::Edit => "edit",
+            Self::Escalation => "escalation",
+            Self::Checkpoint => "checkpoint",
+            Self::Handoff => "handoff",
+        }
+    }
+}
+
+/// Where a review stands. It leaves `pending` exactly once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReviewStatus {
+    /// It waits.
+    Pending,
+    /// Somebody decided.
+    Resolved,
+    /// A timer decided, whatever it then did.
+    Expired,
+    /// The run went on without it, or somebody took it back.
+    Withdrawn,
+}
+
+impl ReviewStatus {
+    /// The word of the API.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Resolved => "resolved",
+            Self::Expired => "expired",
+            Self::Withdrawn => "withdrawn",
+        }
+    }
+}
+
+/// One thing that a person is asked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Review {
+    /// Its id.
+    pub id: ReviewId,
+    /// Raised when the content changes; a decision names it.
+    pub revision: u32,
+    /// `sha256:` over the canonical JSON of what is shown; a decision names it.
+    pub digest: String,
+    /// Raised by every change, votes and claims too; folds ignore older or equal ones.
+    pub version: u64,
+    /// What is asked.
+    pub kind: ReviewKind,
+    /// Where it stands.
+    pub status: ReviewStatus,
+    /// The run that waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<RunId>,
+    /// Its flow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow: Option<FlowId>,
+    /// The flow's title.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow_title: Option<String>,
+    /// The node that asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<NodeId>,
+    /// The visit of it, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub visit: Option<u32>,
+    /// How often the step that a correction runs again has been visited, and may be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Source>,
+    /// A headline.
+    pub title: String,
+    /// The question; fixed when asked.
+    pub prompt: String,
+    /// Severity, category, reversibility, consequences, cost and alternatives.
+    #[serde(flatten)]
+    pub stakes: Stakes,
+    /// What is shown and may be edited; follows the state.
+    pub items: Vec<Item>,
+    /// What may be chosen.
+    pub options: Vec<ReviewOption>,
+    /// Whether free text is possible.
+    pub free_text: bool,
+    /// What is held back.
+    pub actions: Vec<Action>,
+    /// How decisions become a resolution.
+    pub policy: Policy,
+    /// So many negative votes end it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deny: Option<u32>,
+    /// Whether votes are shown only afterwards.
+    #[serde(default)]
+    pub blind: bool,
+    /// Who may decide.
+    pub reviewers: Reviewers,
+    /// Who works on it; advisory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claimed_by: Option<Claim>,
+    /// What people said beside it.
+    #[serde(default)]
+    pub comments: Vec<Comment>,
+    /// What people decided, in order.
+    #[serde(default)]
+    pub decisions: Vec<Decision>,
+    /// What became of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resolution: Option<Resolution>,
+    /// For whom the run goes.
+    #[serde(default)]
+    pub context: Context,
+    /// What the run has used so far.
+    #[serde(default)]
+    pub usage: Usage,
+    /// Who started the run.
+    pub requested_by: Username,
+    /// When it was asked.
+    pub created_at: Timestamp,
+    /// When the timer decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
+    /// What the timer does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_timeout: Option<OnTimeout>,
+}
+
+impl Review {
+    /// Whether it still waits.
+    pub fn is_pending(&self) -> bool {
+        self.status == ReviewStatus::Pending
+    }
+}
+
+/// The step that a correction runs again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Source {
+    /// Its node.
+    pub node: NodeId,
+    /// How often it has been visited.
+    pub visits: u32,
+    /// How often it may be.
+    pub max_visits: u32,
+}
+
+/// One value that is shown.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Item {
+    /// Its state key.
+    pub key: String,
+    /// What people read instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// How it is shown.
+    pub content_type: ContentType,
+    /// The value; null where the state has none.
+    pub value: Value,
+    /// Whether it may be changed.
+    pub editable: bool,
+    /// JSON Schema of a changed value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<Value>,
+}
+
+/// One thing that may be chosen.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReviewOption {
+    /// What a decision names.
+    pub id: String,
+    /// What choosing it does.
+    pub kind: ChoiceKind,
+    /// What people read.
+    pub label: String,
+    /// What the source step is told, or why the run ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// More about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// JSON Schema of what goes with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fields: Option<Value>,
+}
+
+/// What kind of thing a gate holds back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ActionType {
+    /// A tool call.
+    Tool,
+    /// An agent's step.
+    Agent,
+    /// A new specialist.
+    Emergent,
+    /// The output.
+    Output,
+    /// A change of strategy.
+    StrategyOverride,
+}
+
+/// One thing that a gate holds back.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Action {
+    /// Made by the server; decisions name it.
+    pub id: String,
+    /// What it is.
+    #[serde(rename = "type")]
+    pub action_type: ActionType,
+    /// The tool's, agent's or strategy's name.
+    pub name: String,
+    /// The agent that wants it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// With what; executed exactly so.
+    pub arguments: JsonMap,
+    /// What it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// JSON Schema of the arguments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<Value>,
+    /// The answers that it takes.
+    pub allowed_decisions: Vec<ActionKind>,
+}
+
+/// Who works on a review, and until when.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Claim {
+    /// Who.
+    pub by: Username,
+    /// When the lease runs out.
+    pub until: Timestamp,
+}
+
+/// What somebody said beside a review.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Comment {
+    /// Who.
+    pub by: Username,
+    /// When.
+    pub at: Timestamp,
+    /// What.
+    pub text: String,
+}
+
+/// What a resolution did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// The run goes on.
+    Accepted,
+    /// The source step runs again.
+    Corrected,
+    /// The run ends, or goes to `on_reject`.
+    Stopped,
+    /// The free text is the answer.
+    Answered,
+    /// Each action has its answer.
+    Decided,
+    /// The time was up.
+    Expired,
+    /// It was taken back.
+    Withdrawn,
+}
+
+/// What became of a review.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Resolution {
+    /// How it left `pending`.
+    pub status: ReviewStatus,
+    /// What that did.
+    pub outcome: Outcome,
+    /// Who; empty for a timer.
+    pub by: Vec<Username>,
+    /// When.
+    pub at: Timestamp,
+    /// Through what.
+    pub via: Via,
+    /// What was decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision: Option<Box<Decision>>,
+    /// Why, in words: of a timer, a cancel or a withdrawal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}

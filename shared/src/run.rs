@@ -1,0 +1,245 @@
+//! Runs as the API shows them.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::JsonMap;
+use crate::error::RunError;
+use crate::id::{FlowId, NodeId, ReviewId, RunId, StepId, Username};
+use crate::review::Review;
+use crate::time::Timestamp;
+
+/// Where a run stands. Always derived from its state, never set beside it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunStatus {
+    /// Something is due, running or retrying.
+    Running,
+    /// A blocking review is pending, and nothing is due, running or retrying.
+    WaitingForHuman,
+    /// No branch is left.
+    Completed,
+    /// It ended with an error.
+    Failed,
+    /// Somebody cancelled it.
+    Cancelled,
+}
+
+impl RunStatus {
+    /// All of them, in the order of a run's life.
+    pub const ALL: [Self; 5] = [Self::Running, Self::WaitingForHuman, Self::Completed, Self::Failed, Self::Cancelled];
+
+    /// The word of the API.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::WaitingForHuman => "waiting_for_human",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    /// Whether nothing more will happen.
+    pub fn is_over(self) -> bool {
+        matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
+    }
+}
+
+/// For whom, and with what, a run goes; carried through every pause.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Context {
+    /// The end user.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// The tenant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<String>,
+    /// The session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// Anything else; decisions' metadata is merged into it.
+    pub metadata: JsonMap,
+}
+
+/// A run without what may be large: in lists and in the log.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunSummary {
+    /// Its id.
+    pub id: RunId,
+    /// Its flow.
+    pub flow: FlowId,
+    /// The flow's title when the run started.
+    pub title: String,
+    /// The version of the flow.
+    pub version: u32,
+    /// Where it stands.
+    pub status: RunStatus,
+    /// Raised by every change of the run; folds ignore older or equal ones.
+    pub revision: u64,
+    /// Who started it.
+    pub requested_by: Username,
+    /// When.
+    pub created_at: Timestamp,
+    /// When it last changed.
+    pub updated_at: Timestamp,
+    /// When it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<Timestamp>,
+    /// How many of its reviews are pending.
+    #[serde(default)]
+    pub pending_reviews: u32,
+    /// Why it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<RunError>,
+}
+
+/// A run, whole.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// What lists show of it.
+    #[serde(flatten)]
+    pub summary: RunSummary,
+    /// What it was started with.
+    pub input: JsonMap,
+    /// The blackboard.
+    pub state: JsonMap,
+    /// The flow's output keys, once it has completed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<JsonMap>,
+    /// For whom it goes.
+    pub context: Context,
+    /// Where its branches stand.
+    #[serde(default)]
+    pub positions: Vec<Position>,
+    /// Why it was cancelled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cancel_reason: Option<String>,
+}
+
+/// Where one branch of a run stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Position {
+    /// The node.
+    pub node: NodeId,
+    /// The visit, from 1; 0 where the branch waits to be joined.
+    pub visit: u32,
+    /// What it does there.
+    pub activity: Activity,
+    /// The review that it waits for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub review: Option<ReviewId>,
+}
+
+/// What a branch does where it stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Activity {
+    /// A step runs, or is due.
+    Running,
+    /// A step failed and is tried again.
+    Retrying,
+    /// A person is asked.
+    Waiting,
+    /// Other branches are waited for.
+    Joining,
+}
+
+/// How one visit of a node went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StepStatus {
+    /// It runs.
+    Running,
+    /// It waits for a person.
+    Waiting,
+    /// It waits for the next try.
+    Retrying,
+    /// It is done.
+    Completed,
+    /// It failed.
+    Failed,
+    /// The run ended while it was under way.
+    Cancelled,
+}
+
+/// One visit of a node in a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Step {
+    /// Its id.
+    pub id: StepId,
+    /// The node.
+    pub node: NodeId,
+    /// The visit, from 1.
+    pub visit: u32,
+    /// The node's kind.
+    pub kind: String,
+    /// How it went.
+    pub status: StepStatus,
+    /// When it started.
+    pub started_at: Timestamp,
+    /// How long it took.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+    /// How often it was tried.
+    #[serde(default = "one")]
+    pub tries: u32,
+    /// Why it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<RunError>,
+    /// What it did, in a few words: the option chosen, the tokens used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// `GET /api/v1/runs/{id}/report`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// The run.
+    pub run_id: RunId,
+    /// Where it stands.
+    pub status: RunStatus,
+    /// How long it took, or has taken so far.
+    pub duration_ms: u64,
+    /// Every visit of every node, in the order in which they started.
+    pub steps: Vec<Step>,
+    /// Its reviews, in the order in which they were asked.
+    pub reviews: Vec<Review>,
+}
+
+/// What an agent used, for the reviewer and the budget.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Usage {
+    /// Every finished model call; at most the newest 50.
+    pub agent_calls: Vec<AgentCall>,
+    /// In and out, over all.
+    pub total_tokens: u64,
+    /// In US dollars, where the price is known.
+    pub total_cost_usd: f64,
+    /// Since the run started.
+    pub elapsed_ms: u64,
+}
+
+/// One model call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AgentCall {
+    /// The agent's name.
+    pub agent: String,
+    /// `provider/model`.
+    pub model: String,
+    /// In and out.
+    pub tokens: u64,
+    /// In US dollars.
+    pub cost_usd: f64,
+    /// How long it took.
+    pub duration_ms: u64,
+}
+
+/// A value of the state with its key, as steps write them.
+pub type Writes = serde_json::Map<String, Value>;

@@ -1,0 +1,129 @@
+//! Points in time and lengths of time, in the forms of the API: RFC 3339 in UTC, and `24h` in flow files.
+
+use std::{fmt, str::FromStr, time::Duration, time::SystemTime};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+/// A point in time: whole microseconds since 1970 in UTC. Stored as that number, since text times sort wrongly.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Timestamp(pub i64);
+
+impl Timestamp {
+    /// The latest time that RFC 3339 can write (the end of the year 9999).
+    pub const MAX: Self = Self(253_402_300_799_999_999);
+
+    /// This time moved forward by `by`, at most to [`Timestamp::MAX`].
+    pub fn after(self, by: Duration) -> Self {
+        let micros = i64::try_from(by.as_micros()).unwrap_or(i64::MAX);
+        Self(self.0.saturating_add(micros)).min(Self::MAX)
+    }
+
+    /// How long ago `earlier` was; zero where it was not.
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
+    }
+
+    /// Whole milliseconds since 1970.
+    pub fn millis(self) -> i64 {
+        self.0.div_euclid(1000)
+    }
+}
+
+impl From<SystemTime> for Timestamp {
+    fn from(time: SystemTime) -> Self {
+        Self(
+            time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |d| i64::try_from(d.as_micros()).unwrap_or(i64::MAX)),
+        )
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let clamped = u64::try_from(self.0.clamp(0, Self::MAX.0)).unwrap_or(0);
+        humantime::format_rfc3339_micros(SystemTime::UNIX_EPOCH + Duration::from_micros(clamped)).fmt(f)
+    }
+}
+
+impl fmt::Debug for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for Timestamp {
+    type Err = humantime::TimestampError;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        humantime::parse_rfc3339(text).map(Self::from)
+    }
+}
+
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(|error| de::Error::custom(format!("`{text}` is not an RFC 3339 time in UTC: {error}")))
+    }
+}
+
+/// A length of time as flow files write it: `30s`, `5m`, `24h`, `7d`, `1h 30m`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Span(pub Duration);
+
+impl Span {
+    /// This many seconds.
+    pub const fn secs(secs: u64) -> Self {
+        Self(Duration::from_secs(secs))
+    }
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        humantime::format_duration(self.0).fmt(f)
+    }
+}
+
+impl fmt::Debug for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for Span {
+    type Err = humantime::DurationError;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        humantime::parse_duration(text).map(Self)
+    }
+}
+
+impl Serialize for Span {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Span {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse()
+            .map_err(|error| de::Error::custom(format!("`{text}` is not a length of time such as 30s or 24h: {error}")))
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Span {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Span".into()
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "type": "string",
+            "description": "A length of time: 30s, 5m, 24h, 7d, 1h 30m",
+            "pattern": "^\\s*(\\d+\\s*[a-z]+\\s*)+$"
+        })
+    }
+}
