@@ -1,5 +1,6 @@
 //! `cargo xtask …`: set-up, run, build, test and bench, the same for people and for CI.
 
+mod bench;
 mod build;
 mod ci;
 mod postgres;
@@ -46,6 +47,12 @@ enum Task {
     },
     /// What CI runs: format, tidy, clippy, licences and bans, all tests.
     Ci,
+    /// Measures speed and memory against their targets, on this machine's loopback only.
+    Bench {
+        /// Arguments for the bench, such as `--json` or `--only cycles`.
+        #[arg(last = true)]
+        args: Vec<String>,
+    },
     /// Checks the direction of imports, the length of files, and that every module says what it owns.
     Tidy,
 }
@@ -58,6 +65,7 @@ fn main() -> anyhow::Result<()> {
         Task::Console { release } => build::console(if release { build::RELEASE } else { build::DEVELOPMENT }),
         Task::Test { args } => test::run(&args),
         Task::Ci => ci::run(),
+        Task::Bench { args } => bench::run(&args),
         Task::Tidy => tidy::run(),
     }
 }

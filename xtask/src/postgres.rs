@@ -18,8 +18,18 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Starts one. As root it runs as the user `postgres`, since the server refuses to run as root.
+    /// Starts one for tests, which lose nothing when the machine does.
     pub fn start() -> Result<Self> {
+        Self::with("-c fsync=off")
+    }
+
+    /// Starts one that is as durable as in use, for measuring.
+    pub fn start_durable() -> Result<Self> {
+        Self::with("-c fsync=on -c synchronous_commit=on")
+    }
+
+    /// As root it runs as the user `postgres`, since the server refuses to run as root.
+    fn with(durability: &str) -> Result<Self> {
         let binaries = setup::postgres()?;
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
         let folder = std::env::temp_dir().join(format!("countersign-postgres-{port}"));
@@ -35,7 +45,7 @@ impl Cluster {
             .stdout(Stdio::null()))
         .context("PostgreSQL's initdb failed")?;
         let options = format!(
-            "-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={} -c fsync=off -c max_connections=300",
+            "-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={} -c max_connections=300 {durability}",
             cluster.folder.display()
         );
         let log = cluster.folder.join("log");
