@@ -171,10 +171,10 @@ fn an_input_is_checked_in_words_for_people_at_the_place_of_the_mistake() {
     assert_eq!(
         check(json!({ "topic": 3, "to": ["nobody"], "x/y": 1 })),
         [
-            "/input/x~1y: `x/y` is not expected here [unknown]",
+            "/input/count: `count` is missing [required]",
             "/input/topic: must be text, but is a whole number [invalid]",
             "/input/to/0: must be an e-mail address [invalid]",
-            "/input/count: `count` is missing [required]",
+            "/input/x~1y: `x/y` is not expected here [unknown]",
         ]
     );
     assert_eq!(check(json!({ "topic": "", "count": 10 })).len(), 2);
