@@ -107,6 +107,11 @@ impl Genai {
         use ::genai::Error;
         use ::genai::webc::Error as Web;
 
+        // What fails inside a stream is wrapped once more.
+        let error = match error {
+            Error::WebStream { error: inner, .. } => inner.downcast_ref::<Error>().unwrap_or(error),
+            error => error,
+        };
         let status = error.status().map(|status| status.as_u16());
         let (detail, retryable) = match error {
             Error::HttpError { body, .. } => (body.clone(), false),
@@ -153,8 +158,9 @@ impl Model for Genai {
 }
 
 fn key(key: Option<&str>, variable: &str, model: &str) -> Result<AuthData, TaskFailure> {
-    key.map(AuthData::from_single)
-        .ok_or_else(|| failed(format!("the model `{model}` needs a key: set {variable} where the server starts"), false))
+    key.map(AuthData::from_single).ok_or_else(|| {
+        failed(format!("the model `{model}` needs a key: set {variable} where the server starts"), false)
+    })
 }
 
 fn with_slash(url: &str) -> String {

@@ -7,6 +7,9 @@ mod genai;
 mod prose;
 mod revise;
 
+#[cfg(test)]
+mod tests;
+
 use std::time::Duration;
 
 use async_trait::async_trait;

@@ -126,7 +126,8 @@ pub(super) fn topic_of_title(title: &str) -> Option<String> {
         let topic = title.strip_prefix(before)?.strip_suffix(after)?;
         let (first, rest) = topic.split_once(' ').unwrap_or((topic, ""));
         // Only small words are surely lower case inside a sentence; a name keeps its capitals.
-        let first = if SMALL.contains(&first.to_lowercase().as_str()) { first.to_lowercase() } else { first.to_owned() };
+        let first =
+            if SMALL.contains(&first.to_lowercase().as_str()) { first.to_lowercase() } else { first.to_owned() };
         Some(if rest.is_empty() { first } else { format!("{first} {rest}") })
     })
 }
@@ -162,9 +163,10 @@ const SMALL: [&str; 16] =
     ["a", "an", "the", "and", "or", "of", "on", "in", "for", "to", "at", "by", "with", "from", "our", "my"];
 
 fn title_case(topic: &str) -> String {
-    let words = topic.split(' ').enumerate().map(|(index, word)| {
-        if index > 0 && SMALL.contains(&word) { word.to_owned() } else { capitalised(word) }
-    });
+    let words = topic
+        .split(' ')
+        .enumerate()
+        .map(|(index, word)| if index > 0 && SMALL.contains(&word) { word.to_owned() } else { capitalised(word) });
     words.collect::<Vec<_>>().join(" ")
 }
 

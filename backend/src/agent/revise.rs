@@ -85,7 +85,9 @@ impl Draft {
     /// Adds a sentence that takes up the words of the instruction.
     fn address(&mut self, instruction: &str) {
         let sentence = match wanted(instruction) {
-            Some(subject) => format!("No account would be complete without {subject}, which changes how the rest is read."),
+            Some(subject) => {
+                format!("No account would be complete without {subject}, which changes how the rest is read.")
+            }
             None => match tone(instruction) {
                 Some(tone) => format!("Put in a {tone} way: it is worth knowing, and it is worth talking about."),
                 None => format!(
@@ -162,8 +164,8 @@ fn tone(instruction: &str) -> Option<String> {
 /// The words of an instruction that carry its meaning.
 fn keywords(instruction: &str) -> String {
     const EMPTY: [&str; 18] = [
-        "please", "this", "that", "with", "should", "could", "would", "make", "have", "text", "draft", "there", "about",
-        "from", "your", "very", "does", "needs",
+        "please", "this", "that", "with", "should", "could", "would", "make", "have", "text", "draft", "there",
+        "about", "from", "your", "very", "does", "needs",
     ];
     let words = instruction.split_whitespace().map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()));
     let telling: Vec<&str> =

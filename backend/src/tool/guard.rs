@@ -11,7 +11,9 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 /// The request would have left the public internet.
 #[derive(Debug, thiserror::Error)]
-#[error("`{0}` is not on the public internet; if tools may reach it, add it to the allowed hosts in the server's settings")]
+#[error(
+    "`{0}` is not on the public internet; if tools may reach it, add it to the allowed hosts in the server's settings"
+)]
 pub(super) struct Refused(String);
 
 /// The hosts that the settings allow.
@@ -112,10 +114,32 @@ mod tests {
     #[test]
     fn only_public_addresses_are_reached() {
         let refused = [
-            "0.0.0.0", "127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1",
-            "192.0.0.8", "198.18.0.1", "224.0.0.1", "240.0.0.1", "255.255.255.255", "::", "::1", "fe80::1", "fc00::1",
-            "fd00:ec2::254", "ff02::1", "::ffff:127.0.0.1", "::ffff:10.0.0.1", "64:ff9b::a9fe:a9fe", "2002:7f00:1::",
-            "2001::1", "2001:db8::1", "::127.0.0.1", "fec0::1",
+            "0.0.0.0",
+            "127.0.0.1",
+            "10.1.2.3",
+            "172.16.0.1",
+            "192.168.1.1",
+            "169.254.169.254",
+            "100.64.0.1",
+            "192.0.0.8",
+            "198.18.0.1",
+            "224.0.0.1",
+            "240.0.0.1",
+            "255.255.255.255",
+            "::",
+            "::1",
+            "fe80::1",
+            "fc00::1",
+            "fd00:ec2::254",
+            "ff02::1",
+            "::ffff:127.0.0.1",
+            "::ffff:10.0.0.1",
+            "64:ff9b::a9fe:a9fe",
+            "2002:7f00:1::",
+            "2001::1",
+            "2001:db8::1",
+            "::127.0.0.1",
+            "fec0::1",
         ];
         for address in refused {
             assert!(!is_public(address.parse().unwrap()), "{address} must be refused");
@@ -127,7 +151,9 @@ mod tests {
 
     #[test]
     fn an_address_in_any_spelling_is_checked_before_the_request() {
-        for url in ["http://127.0.0.1/", "http://127.1/", "http://0x7f000001/", "http://2130706433/", "http://[::1]:80/"] {
+        for url in
+            ["http://127.0.0.1/", "http://127.1/", "http://0x7f000001/", "http://2130706433/", "http://[::1]:80/"]
+        {
             assert!(check_literal(&url.parse().unwrap()).is_err(), "{url} must be refused");
         }
         assert!(check_literal(&"https://1.1.1.1/".parse().unwrap()).is_ok());

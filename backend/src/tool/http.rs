@@ -11,7 +11,7 @@ use shared::definition::HttpTool;
 use super::guard::{Allowed, PublicOnly, Refused, check_literal};
 use super::{Error, MAX_RESULT, Secrets, failed};
 use crate::engine::{TaskFailure, ToolRequest};
-use crate::flow::{Scope, render_value};
+use crate::flow::{EvalError, Scope, Templates};
 
 /// How much of a refusal's body is told.
 const MAX_DETAIL: usize = 500;
@@ -24,6 +24,7 @@ pub(super) struct Http {
     public_client: Client,
     allowed: Allowed,
     secrets: Secrets,
+    templates: Templates,
 }
 
 impl Http {
@@ -43,12 +44,13 @@ impl Http {
             public_client: builder().dns_resolver(PublicOnly).build()?,
             allowed: Allowed::new(allowed_hosts),
             secrets,
+            templates: Templates::default(),
         })
     }
 
     pub(super) async fn call(&self, tool: &HttpTool, request: &ToolRequest) -> Result<Value, TaskFailure> {
         let scope = self.secrets.scope(&request.scope);
-        let rendered = Rendered::of(tool, request, &scope)?;
+        let rendered = Rendered::of(&self.templates, tool, request, &scope)?;
         let client = if self.allowed.contains(&rendered.url) {
             &self.allowed_client
         } else {
@@ -80,11 +82,11 @@ struct Rendered {
 }
 
 impl Rendered {
-    fn of(tool: &HttpTool, request: &ToolRequest, scope: &Scope) -> Result<Self, TaskFailure> {
-        let text = |what: &str, template: &str| text(what, template, scope);
+    fn of(templates: &Templates, tool: &HttpTool, request: &ToolRequest, scope: &Scope) -> Result<Self, TaskFailure> {
+        let broken = |what: &str, error: EvalError| failed(format!("the {what} cannot be rendered: {error}"), false);
+        let text = |what: &str, template: &str| templates.render(template, scope).map_err(|error| broken(what, error));
         let method = text("method", &tool.method)?.to_ascii_uppercase();
-        let method: Method =
-            method.parse().map_err(|_| failed(format!("`{method}` is not an HTTP method"), false))?;
+        let method: Method = method.parse().map_err(|_| failed(format!("`{method}` is not an HTTP method"), false))?;
         // The text of a URL may hold a secret: it is not repeated.
         let url: Url = text("url", &tool.url)?
             .trim()
@@ -109,22 +111,13 @@ impl Rendered {
             })
             .collect::<Result<HeaderMap, TaskFailure>>()?;
         let body = match &tool.body {
-            Some(template) => Some(body(render(template, "body", scope)?)),
+            Some(template) => {
+                Some(body(templates.render_value(template, scope).map_err(|error| broken("body", error))?))
+            }
             None if matches!(method, Method::GET | Method::HEAD) => None,
             None => Some(body(Value::Object(request.arguments.clone()))),
         };
         Ok(Self { method, url, headers, body })
-    }
-}
-
-fn render(template: &Value, what: &str, scope: &Scope) -> Result<Value, TaskFailure> {
-    render_value(template, scope).map_err(|error| failed(format!("the {what} cannot be rendered: {error}"), false))
-}
-
-fn text(what: &str, template: &str, scope: &Scope) -> Result<String, TaskFailure> {
-    match render(&Value::String(template.to_owned()), what, scope)? {
-        Value::String(text) => Ok(text),
-        other => Ok(other.to_string()),
     }
 }
 

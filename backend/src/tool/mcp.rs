@@ -53,6 +53,11 @@ impl Mcp {
             .unwrap_or_else(|_| Err(failed("no answer within the tool's timeout", true)))?;
         value(result)
     }
+
+    #[cfg(test)]
+    pub(super) async fn use_connection(&self, server: &str, connection: Connection) {
+        *self.servers[server].connection.lock().await = Some(Arc::new(connection));
+    }
 }
 
 impl Server {
@@ -99,7 +104,10 @@ fn value(result: CallToolResult) -> Result<Value, TaskFailure> {
     let text = texts.collect::<Vec<_>>().join("\n");
     if result.is_error == Some(true) {
         let text: String = text.chars().take(500).collect();
-        return Err(failed(if text.is_empty() { "the tool failed without saying why".to_owned() } else { text }, false));
+        return Err(failed(
+            if text.is_empty() { "the tool failed without saying why".to_owned() } else { text },
+            false,
+        ));
     }
     let value = result.structured_content.unwrap_or(Value::String(text));
     if value.to_string().len() > MAX_RESULT {

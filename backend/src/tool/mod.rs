@@ -9,6 +9,9 @@ mod http;
 mod mcp;
 mod secrets;
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
