@@ -55,7 +55,7 @@ impl Default for Options {
             openai_url: None,
             anthropic_key: None,
             ollama_host: None,
-            timeout: Duration::from_secs(300),
+            timeout: Duration::from_mins(5),
             demo_pause: Duration::from_millis(12),
         }
     }

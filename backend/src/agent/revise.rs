@@ -13,14 +13,15 @@ pub(super) fn revise(text: &str, instruction: &str) -> String {
         draft.title = Some(quoted(instruction).unwrap_or_else(|| prose::other_title(text, &draft.topic())));
         followed = true;
     }
-    if says(&["concise", "short", "brief", "tighten", "condense", "too long", "cut "]) {
+    let too_short = says(&["too short", "too brief"]);
+    if !too_short && says(&["concise", "short", "brief", "tighten", "condense", "too long", "cut "]) {
         draft.halve();
         followed = true;
-    } else if says(&["longer", "detail", "expand", "elaborate", "too short", "more about"]) {
-        if let Some(paragraph) = prose::further_paragraph(text, &draft.topic()) {
-            draft.paragraphs.push(paragraph);
-            followed = true;
-        }
+    } else if (too_short || says(&["longer", "detail", "expand", "elaborate", "more about"]))
+        && let Some(paragraph) = prose::further_paragraph(text, &draft.topic())
+    {
+        draft.paragraphs.push(paragraph);
+        followed = true;
     }
     if says(&["bullet", "list"]) {
         draft.list();

@@ -69,7 +69,7 @@ impl Http {
         let status = response.status();
         let is_json = is_json(&response);
         let body = read(response).await?;
-        if status.is_success() { Ok(value(body, is_json)) } else { Err(refusal(status, &body)) }
+        if status.is_success() { Ok(value(&body, is_json)) } else { Err(refusal(status, &body)) }
     }
 }
 
@@ -145,12 +145,12 @@ async fn read(mut response: Response) -> Result<Vec<u8>, TaskFailure> {
     Ok(body)
 }
 
-fn value(body: Vec<u8>, is_json: bool) -> Value {
+fn value(body: &[u8], is_json: bool) -> Value {
     if body.is_empty() {
         return Value::Null;
     }
-    let parsed = if is_json { serde_json::from_slice(&body).ok() } else { None };
-    parsed.unwrap_or_else(|| Value::String(String::from_utf8_lossy(&body).into_owned()))
+    let parsed = if is_json { serde_json::from_slice(body).ok() } else { None };
+    parsed.unwrap_or_else(|| Value::String(String::from_utf8_lossy(body).into_owned()))
 }
 
 fn refusal(status: StatusCode, body: &[u8]) -> TaskFailure {

@@ -77,12 +77,6 @@ impl fmt::Debug for Secrets {
 
 /// How a text stands in the path of a URL: services like to repeat the URL in their errors.
 fn url_form(text: &str) -> String {
-    text.bytes().fold(String::new(), |mut form, byte| {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            form.push(char::from(byte));
-        } else {
-            form.push_str(&format!("%{byte:02X}"));
-        }
-        form
-    })
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    text.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
 }
