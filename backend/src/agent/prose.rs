@@ -73,7 +73,7 @@ const TEMPLATES: [Template; 5] = [
             "Part of the appeal lies in scale. Seen from nearby, the subject dissolves into particulars, each with its \
              own story. Seen from far away, the particulars line up into something that looks almost planned. Neither \
              view is wrong, and good accounts of {t} move between the two without losing the reader on the way.",
-            "What should we do with that? A practical answer is to share what we see. Descriptions by careful amateurs \
+            "The practical thing to do is to share what we see. Descriptions by careful amateurs \
              have more than once corrected the textbooks, and there is no reason to think that the list of corrections \
              is complete.",
         ],
@@ -116,7 +116,7 @@ pub(super) fn other_title(text: &str, topic: &str) -> String {
     let start = pick(text, TEMPLATES.len());
     let rotated = TEMPLATES.iter().cycle().skip(start).take(TEMPLATES.len());
     let titles = rotated.map(|template| fill_title(template.title, topic));
-    titles.into_iter().find(|title| !text.contains(title.as_str())).unwrap_or_else(|| title_case(topic))
+    titles.into_iter().find(|title| !text.contains(title.as_str())).unwrap_or_else(|| capitalised(&title_case(topic)))
 }
 
 /// The topic that a title of [`article`] was made of.
@@ -139,15 +139,29 @@ pub(super) fn sentence(topic: &str) -> String {
 
 /// What a prompt asks about, as it can stand inside a sentence.
 pub(super) fn topic(prompt: &str) -> String {
+    const BEFORE: [&str; 6] = [" about ", " regarding ", " concerning ", " on the subject of ", " on ", " of "];
+    const VERBS: [&str; 12] = [
+        "please",
+        "write",
+        "draft",
+        "describe",
+        "explain",
+        "summarise",
+        "summarize",
+        "rate",
+        "discuss",
+        "introduce",
+        "prepare",
+        "present",
+    ];
     let first = prompt.split(['\n', '?', '!']).map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     let first = first.split(". ").next().unwrap_or_default().trim_end_matches(['.', ':', ',']);
     // ASCII lower case keeps every byte where it was.
     let lower = first.to_ascii_lowercase();
-    let after = [" about ", " regarding ", " concerning ", " on the subject of ", " on ", " of "]
-        .into_iter()
-        .find_map(|word| lower.find(word).map(|at| at + word.len()))
-        .unwrap_or(0);
-    let topic: Vec<&str> = first[after..].trim_matches(['"', '\'', '`', ' ']).split_whitespace().take(8).collect();
+    let after = BEFORE.into_iter().find_map(|word| lower.find(word).map(|at| at + word.len())).unwrap_or(0);
+    let words = first[after..].trim_matches(['"', '\'', '`', ' ']).split_whitespace();
+    let words = words.skip_while(|word| VERBS.contains(&word.to_ascii_lowercase().as_str()));
+    let topic: Vec<&str> = words.take(8).collect();
     if topic.is_empty() { "this subject".to_owned() } else { topic.join(" ") }
 }
 
@@ -156,21 +170,20 @@ fn fill(template: &str, topic: &str) -> String {
 }
 
 fn fill_title(template: &str, topic: &str) -> String {
-    template.replace("{T}", &title_case(topic))
+    let title = title_case(topic);
+    let title = if template.starts_with("{T}") { capitalised(&title) } else { title };
+    template.replace("{T}", &title)
 }
 
 const SMALL: [&str; 16] =
     ["a", "an", "the", "and", "or", "of", "on", "in", "for", "to", "at", "by", "with", "from", "our", "my"];
 
 fn title_case(topic: &str) -> String {
-    let words = topic
-        .split(' ')
-        .enumerate()
-        .map(|(index, word)| if index > 0 && SMALL.contains(&word) { word.to_owned() } else { capitalised(word) });
+    let words = topic.split(' ').map(|word| if SMALL.contains(&word) { word.to_owned() } else { capitalised(word) });
     words.collect::<Vec<_>>().join(" ")
 }
 
-pub(super) fn capitalised(word: &str) -> String {
+fn capitalised(word: &str) -> String {
     let mut chars = word.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }

@@ -27,6 +27,9 @@ pub(super) fn revise(text: &str, instruction: &str) -> String {
         draft.list();
         followed = true;
     }
+    if let Some(what) = after_verb(instruction, &LEAVE_OUT) {
+        followed |= draft.leave_out(&what);
+    }
     if !followed {
         draft.address(instruction);
     }
@@ -83,19 +86,43 @@ impl Draft {
         }
     }
 
+    /// Drops a paragraph by its number, or every sentence that speaks of a word; the last sentence stays.
+    fn leave_out(&mut self, what: &str) -> bool {
+        const ORDINALS: [&str; 4] = ["first", "second", "third", "fourth"];
+        let what = what.to_lowercase();
+        if what.contains("paragraph") && self.paragraphs.len() > 1 {
+            let named = ORDINALS.iter().position(|ordinal| what.contains(ordinal));
+            let last = what.contains("last").then(|| self.paragraphs.len() - 1);
+            if let Some(index) = named.or(last).filter(|index| *index < self.paragraphs.len()) {
+                self.paragraphs.remove(index);
+                return true;
+            }
+        }
+        let words = telling(&what);
+        let kept: Vec<String> = self
+            .paragraphs
+            .iter()
+            .map(|paragraph| {
+                let speaks = |sentence: &&str| words.iter().any(|word| sentence.to_lowercase().contains(word));
+                sentences(paragraph).into_iter().filter(|sentence| !speaks(sentence)).collect::<Vec<_>>().join(" ")
+            })
+            .filter(|paragraph| !paragraph.is_empty())
+            .collect();
+        let changed = !kept.is_empty() && kept != self.paragraphs;
+        if changed {
+            self.paragraphs = kept;
+        }
+        changed
+    }
+
     /// Adds a sentence that takes up the words of the instruction.
     fn address(&mut self, instruction: &str) {
-        let sentence = match wanted(instruction) {
-            Some(subject) => {
-                format!("No account would be complete without {subject}, which changes how the rest is read.")
-            }
-            None => match tone(instruction) {
-                Some(tone) => format!("Put in a {tone} way: it is worth knowing, and it is worth talking about."),
-                None => format!(
-                    "One point needs particular care here, and has been looked at again: {}.",
-                    keywords(instruction)
-                ),
-            },
+        let sentence = if let Some(subject) = after_verb(instruction, &ADD) {
+            format!("No account of {} would be complete without {subject}.", self.topic())
+        } else if let Some(tone) = tone(instruction) {
+            format!("Put in a {tone} way: it is worth knowing, and it is worth talking about.")
+        } else {
+            format!("One point needs particular care here: {}.", point(instruction))
         };
         match self.paragraphs.first_mut() {
             Some(first) => {
@@ -106,6 +133,9 @@ impl Draft {
         }
     }
 }
+
+const ADD: [&str; 7] = ["mention ", "include ", "add ", "cover ", "discuss ", "talk about ", "bring in "];
+const LEAVE_OUT: [&str; 5] = ["remove ", "drop ", "delete ", "leave out ", "without "];
 
 /// Sentences with their marks; a mark ends one only before white space.
 fn sentences(paragraph: &str) -> Vec<&str> {
@@ -133,16 +163,14 @@ fn quoted(instruction: &str) -> Option<String> {
     (!inside.trim().is_empty()).then(|| inside.trim().to_owned())
 }
 
-/// What is to be mentioned, added or included.
-fn wanted(instruction: &str) -> Option<String> {
+/// What stands behind the first of these verbs, up to the end of its clause.
+fn after_verb(instruction: &str, verbs: &[&str]) -> Option<String> {
+    const FILLERS: [&str; 5] = ["something about ", "a sentence about ", "a paragraph about ", "a word on ", "that "];
     // ASCII lower case keeps every byte where it was.
     let lower = instruction.to_ascii_lowercase();
-    let verbs = ["mention ", "include ", "add ", "cover ", "discuss ", "talk about ", "bring in "];
     let at = verbs.iter().filter_map(|verb| lower.find(verb).map(|at| at + verb.len())).min()?;
     let subject = instruction[at..].split(['.', ',', ';', '!', '?', '\n']).next()?.trim();
-    let subject = ["something about ", "a sentence about ", "a paragraph about ", "a word on ", "that "]
-        .iter()
-        .fold(subject, |subject, filler| subject.strip_prefix(filler).unwrap_or(subject));
+    let subject = FILLERS.iter().fold(subject, |subject, filler| subject.strip_prefix(filler).unwrap_or(subject));
     (!subject.is_empty()).then(|| subject.to_owned())
 }
 
@@ -162,18 +190,49 @@ fn tone(instruction: &str) -> Option<String> {
     })
 }
 
-/// The words of an instruction that carry its meaning.
-fn keywords(instruction: &str) -> String {
-    const EMPTY: [&str; 18] = [
-        "please", "this", "that", "with", "should", "could", "would", "make", "have", "text", "draft", "there",
-        "about", "from", "your", "very", "does", "needs",
+/// A statement as it is, from its second letter on; of a command, the words that carry its meaning.
+fn point(instruction: &str) -> String {
+    const COMMANDS: [&str; 14] = [
+        "please", "make", "use", "write", "rewrite", "change", "fix", "try", "be", "do", "don't", "give", "keep", "let",
     ];
-    let words = instruction.split_whitespace().map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()));
-    let telling: Vec<&str> =
-        words.filter(|word| word.len() > 3 && !EMPTY.contains(&word.to_lowercase().as_str())).take(4).collect();
-    match telling.as_slice() {
-        [] => instruction.trim().trim_end_matches('.').to_owned(),
-        [one] => (*one).to_owned(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    let instruction = instruction.split(['\n', '.', '!']).next().unwrap_or_default().trim();
+    let first = instruction.split_whitespace().next().unwrap_or_default();
+    if !COMMANDS.contains(&first.to_lowercase().as_str()) {
+        let rest = &instruction[first.len()..];
+        // A name keeps its capital; the small words that begin most sentences do not.
+        let first = if first.len() <= 5 { first.to_lowercase() } else { first.to_owned() };
+        return format!("{first}{rest}");
     }
+    match telling(instruction).as_slice() {
+        [] => instruction.to_owned(),
+        [one] => (*one).to_owned(),
+        [words @ .., last] => format!("{} and {last}", words.join(", ")),
+    }
+}
+
+/// The words that carry the meaning, at most four.
+fn telling(text: &str) -> Vec<&str> {
+    const EMPTY: [&str; 19] = [
+        "please",
+        "this",
+        "that",
+        "with",
+        "should",
+        "could",
+        "would",
+        "make",
+        "have",
+        "text",
+        "draft",
+        "there",
+        "about",
+        "from",
+        "your",
+        "very",
+        "does",
+        "needs",
+        "everything",
+    ];
+    let words = text.split_whitespace().map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()));
+    words.filter(|word| word.len() > 3 && !EMPTY.contains(&word.to_lowercase().as_str())).take(4).collect()
 }

@@ -90,7 +90,10 @@ async fn a_demo_model_does_what_a_correction_asks() {
 
     assert!(corrected("Please mention whales.").await.contains("whales"));
     assert!(corrected("Make it friendlier").await.contains("friendlier"));
-    assert!(corrected("The claim on tides is doubtful").await.contains("tides"));
+    assert!(corrected("The claim on tides is doubtful").await.contains("the claim on tides is doubtful."));
+    let fewer = corrected("Remove the second paragraph.").await;
+    assert_eq!(fewer.split("\n\n").count() + 1, first.split("\n\n").count());
+    assert!(corrected("This is too short").await.len() > first.len());
 }
 
 #[tokio::test]
