@@ -3,8 +3,11 @@
 //! Imports point one way: `flow` and `engine` are pure; `store` commits what the engine decides; `worker`, `live` and
 //! `http` stand on the store; `app` alone sees everything. `cargo xtask tidy` checks it.
 
+pub mod agent;
 pub mod clock;
 pub mod engine;
 pub mod flow;
 pub mod store;
 pub mod stream;
+pub mod tool;
+pub mod worker;
