@@ -7,5 +7,6 @@ pub mod auth;
 pub mod clock;
 pub mod engine;
 pub mod flow;
+pub mod http;
 pub mod store;
 pub mod stream;

@@ -74,8 +74,8 @@ impl Authenticator {
     /// Who sent these headers: by `Authorization: Bearer` where there is one, else by the session cookie. `401` where
     /// that is nobody.
     pub async fn authenticate(&self, headers: &HeaderMap) -> Result<Identity, Problem> {
-        let (secret, kind) = presented(headers)
-            .ok_or_else(|| unauthenticated("log in, or send `Authorization: Bearer <token>`"))?;
+        let (secret, kind) =
+            presented(headers).ok_or_else(|| unauthenticated("log in, or send `Authorization: Bearer <token>`"))?;
         let digest = digest(secret);
         let now = self.clock.now();
         let generation = {

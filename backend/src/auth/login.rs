@@ -39,8 +39,7 @@ impl Authenticator {
         let hash = person.as_ref().filter(|person| person.user.active).and_then(|person| person.password_hash.clone());
         // Those who waited for their turn are checked again when it has come: many attempts at once are no way around.
         let (attempts, clock, asked) = (self.attempts.clone(), self.clock.clone(), keys.clone());
-        let right =
-            self.passwords().verify(password, hash, move || attempts.check(&asked, clock.now())).await?;
+        let right = self.passwords().verify(password, hash, move || attempts.check(&asked, clock.now())).await?;
         match person {
             Some(UserRecord { user, .. }) if right => self.start_session(user).await,
             person => {

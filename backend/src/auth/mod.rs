@@ -16,8 +16,8 @@ use shared::error::Mistake;
 pub use authenticator::{Authenticator, Identity, SESSION_COOKIE};
 pub use login::{Login, SESSION_LIFE};
 pub use password::Passwords;
-pub(crate) use people::{check_password, check_text};
 pub use people::{add_user, bootstrap, check_roles, demo_users, login_link};
+pub(crate) use people::{check_password, check_text};
 pub use secret::{Secret, digest};
 
 use crate::store;
