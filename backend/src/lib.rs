@@ -3,6 +3,7 @@
 //! Imports point one way: `flow` and `engine` are pure; `store` commits what the engine decides; `worker`, `live` and
 //! `http` stand on the store; `app` alone sees everything. `cargo xtask tidy` checks it.
 
+pub mod audit;
 pub mod auth;
 pub mod clock;
 pub mod engine;

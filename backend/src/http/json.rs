@@ -199,7 +199,7 @@ mod tests {
         assert_eq!(fault::<Launch>(r#"{"flow": "a", "context": {"users": 1}}"#), at(422, "/context/users", "unknown"));
         assert_eq!(fault::<NewToken>(r#"{"name": "n", "roles": ["a", 1]}"#), at(422, "/roles/1", "invalid"));
         let decision = r#"{"revision": 1, "digest": "d", "verdict": {"type": "shout"}}"#;
-        assert_eq!(fault::<DecisionRequest>(decision), at(422, "/verdict", "invalid"));
+        assert_eq!(fault::<DecisionRequest>(decision), at(422, "/verdict/type", "invalid"));
     }
 
     #[test]
