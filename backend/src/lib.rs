@@ -6,5 +6,7 @@
 pub mod clock;
 pub mod engine;
 pub mod flow;
+pub mod live;
+pub mod problem;
 pub mod store;
 pub mod stream;
