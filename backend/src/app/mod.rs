@@ -63,9 +63,6 @@ pub enum Error {
     /// Metrics cannot be kept.
     #[error("metrics: {0}")]
     Metrics(String),
-    /// An origin that is none.
-    #[error("{0}")]
-    Origin(String),
 }
 
 /// A running server.
@@ -108,18 +105,13 @@ impl App {
         let mut hub = live::Options::new(store.clone(), clock.clone(), streams.clone());
         hub.observers.push(wiring::forget_rights(authenticator.clone()));
         let hub = Hub::run(hub).await?;
-        let worker = Worker::run(worker::Options {
-            slots: settings.workers,
-            ..worker::Options::new(
-                store.clone(),
-                clock.clone(),
-                streams,
-                Arc::new(Models::new(agent::Options::from_env(|name| std::env::var(name).ok()))?),
-                Arc::new(Tools::new(wiring::tools(&settings))?),
-            )
-        });
+        let models = Arc::new(Models::new(agent::Options::from_env(|name| std::env::var(name).ok()))?);
+        let tools = Arc::new(Tools::new(wiring::tools(&settings))?);
+        let mut options = worker::Options::new(store.clone(), models, tools, streams, clock.clone());
+        options.slots = settings.workers;
+        let worker = Worker::new(options).run();
 
-        let origins = PublicOrigins::new(settings.origins).map_err(Error::Origin)?;
+        let origins = PublicOrigins::from(settings.origins);
         let sockets = wiring::sockets(authenticator.clone(), origins.clone());
         let live = LiveState::new(hub.clone(), sockets, live::Limits::default());
         let state = AppState::new(store.clone(), clock, authenticator, Some(metrics), origins);
@@ -147,7 +139,7 @@ impl App {
     pub async fn stop(self) {
         self.stopping.cancel();
         self.hub.stop();
-        self.worker.stop().await;
+        self.worker.shutdown().await;
         if let Ok(Err(error)) = self.server.await {
             tracing::warn!(%error, "the server did not stop cleanly");
         }

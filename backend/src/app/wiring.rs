@@ -77,6 +77,6 @@ impl Authenticate for Sockets {
     }
 
     async fn refresh(&self, actor: &Actor) -> Result<Actor, Problem> {
-        self.authenticator.refresh(actor).await
+        self.authenticator.refresh(actor).await.map(|identity| identity.actor())
     }
 }

@@ -89,21 +89,7 @@ impl Authenticator {
             }
             cache.generation
         };
-        let found = self.store.credential(&digest).await.map_err(|error| {
-            tracing::error!(%error, "a credential could not be looked up");
-            Problem::new(Code::Unavailable).detail("the database does not answer; try again")
-        })?;
-        let identity = found
-            .filter(|(credential, person)| {
-                credential.kind == kind && person.user.active && credential.expires_at.is_none_or(|at| now < at)
-            })
-            .map(|(credential, person)| Identity {
-                principal: rights(&credential, &person),
-                credential: digest,
-                kind,
-                expires_at: credential.expires_at,
-            })
-            .ok_or_else(|| unauthenticated("the session or token has ended; log in again"))?;
+        let identity = self.look_up(digest, Some(kind)).await?;
         let mut cache = self.cache();
         if cache.generation == generation {
             if cache.identities.len() >= CACHED {
@@ -112,6 +98,32 @@ impl Authenticator {
             cache.identities.insert(digest, (identity.clone(), now));
         }
         Ok(identity)
+    }
+
+    /// The same person with the rights of now, whatever is remembered. `401` where what let them in no longer holds.
+    pub async fn refresh(&self, actor: &Actor) -> Result<Identity, Problem> {
+        let digest = actor.credential.ok_or_else(|| unauthenticated("log in again"))?;
+        self.look_up(digest, None).await
+    }
+
+    async fn look_up(&self, digest: [u8; 32], kind: Option<CredentialKind>) -> Result<Identity, Problem> {
+        let found = self.store.credential(&digest).await.map_err(|error| {
+            tracing::error!(%error, "a credential could not be looked up");
+            Problem::new(Code::Unavailable).detail("the database does not answer; try again")
+        })?;
+        let now = self.clock.now();
+        found
+            .filter(|(credential, person)| {
+                let wanted = kind.map_or(credential.kind != CredentialKind::Link, |kind| credential.kind == kind);
+                wanted && person.user.active && credential.expires_at.is_none_or(|at| now < at)
+            })
+            .map(|(credential, person)| Identity {
+                principal: rights(&credential, &person),
+                credential: digest,
+                kind: credential.kind,
+                expires_at: credential.expires_at,
+            })
+            .ok_or_else(|| unauthenticated("the session or token has ended; log in again"))
     }
 
     /// Forgets whom it knows: called when the log tells of people, sessions or tokens.

@@ -1,7 +1,7 @@
 //! Settings of the server: flag, then environment, then file.
 //!
 //! Everything that a flow must not hold stands here: model providers, the commands of MCP servers, the hosts that
-//! tools may reach, limits. Imports nothing of the server.
+//! tools may reach, limits. Imports the shape of MCP servers from `crate::tool` only.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -11,6 +11,8 @@ use clap::Args;
 use figment::Figment;
 use figment::providers::{Format, Toml};
 use serde::Deserialize;
+
+use crate::tool::McpServer;
 
 /// The file that is read from the data folder where no other is named.
 pub const FILE: &str = "countersign.toml";
@@ -77,28 +79,6 @@ pub struct File {
 pub struct Tools {
     /// Private hosts (`host` or `host:port`) that `http` tools may reach; public ones are always allowed.
     pub allowed_hosts: Vec<String>,
-}
-
-/// How an MCP server is reached: a command that is started, or an address.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(untagged, expecting = "an MCP server is {command, args, env} or {url}")]
-pub enum McpServer {
-    /// A program that speaks on its standard streams.
-    Command {
-        /// The program.
-        command: String,
-        /// Its arguments.
-        #[serde(default)]
-        args: Vec<String>,
-        /// Its environment beside the usual.
-        #[serde(default)]
-        env: BTreeMap<String, String>,
-    },
-    /// A server that speaks streamable HTTP.
-    Url {
-        /// Where.
-        url: String,
-    },
 }
 
 /// The settings that count.

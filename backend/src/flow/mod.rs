@@ -12,6 +12,7 @@ mod texts;
 mod ways;
 
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 use shared::JsonMap;
 use shared::api::Graph;
 use shared::definition::Flow;
@@ -49,6 +50,11 @@ pub fn schema() -> Value {
 /// The picture of a flow, laid out.
 pub fn graph(_flow: &Flow) -> Graph {
     unreachable!("written by its own part")
+}
+
+/// What tells one source from another: `sha256:` of its bytes.
+pub fn digest(source: &str) -> String {
+    format!("sha256:{}", hex::encode(Sha256::digest(source)))
 }
 
 /// The names that templates and conditions see, as FLOWS.md lists them.
