@@ -7,6 +7,7 @@ use shared::JsonMap;
 use shared::definition::{DemoScript, Tool};
 use shared::id::{NodeId, RunId};
 
+use super::input::TaskFailure;
 use super::state::Message;
 
 /// What a worker is to do.
@@ -16,6 +17,9 @@ pub enum Work {
     Model(Box<ModelRequest>),
     /// Call a tool.
     Tool(Box<ToolRequest>),
+    /// Nothing is to be executed: what would be is not what was approved, or the flow lost what it needs. The worker
+    /// gives this back as [`super::Input::TaskFailed`].
+    Refuse(TaskFailure),
 }
 
 /// One model call.
