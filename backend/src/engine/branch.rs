@@ -182,9 +182,7 @@ impl Builder<'_> {
         let mut held = Vec::with_capacity(edges.len());
         for edge in edges {
             held.push(match &edge.condition {
-                EdgeCondition::When(when) => {
-                    self.flow.holds(when, &scope).map_err(|error| unevaluated(id, &error))?
-                }
+                EdgeCondition::When(when) => self.flow.holds(when, &scope).map_err(|error| unevaluated(id, &error))?,
                 EdgeCondition::Always | EdgeCondition::Else => false,
             });
         }

@@ -212,6 +212,11 @@ impl<'f> Builder<'f> {
         }
     }
 
+    /// Whether this transition ended a task.
+    pub(super) fn is_ended(&self, id: TaskId) -> bool {
+        self.ended_tasks.contains(&id)
+    }
+
     fn task(&self, id: TaskId, step: &Step, kind: TaskKind, due_at: Timestamp, repeatable: bool) -> Task {
         Task { id, run: self.state.id, step: step.id, node: step.node.clone(), kind, due_at, repeatable }
     }

@@ -13,8 +13,7 @@ use super::scope::{self, Visit};
 impl Builder<'_> {
     /// A branch enters a set node.
     pub(super) fn enter_set(&mut self, branch: u32, step: Step, node: &Node, values: &IndexMap<String, Value>) {
-        let scope =
-            scope::of(self.flow, &self.state, &step.node, Visit { number: step.visit, ..Visit::default() });
+        let scope = scope::of(self.flow, &self.state, &step.node, Visit { number: step.visit, ..Visit::default() });
         let allowed = scope::write_keys(self.flow, &step.node, node);
         let mut writes = JsonMap::new();
         for (key, template) in values {
