@@ -18,9 +18,9 @@ use serde_json::{Value, json};
 use super::{Error, Model, OnText, Options, failed};
 use crate::engine::{Message, ModelAnswer, ModelRequest, ModelToolCall, TaskFailure};
 
-const OPENAI_URL: &str = "https://api.openai.com/v1/";
-const ANTHROPIC_URL: &str = "https://api.anthropic.com/v1/";
-const OLLAMA_URL: &str = "http://localhost:11434/";
+const OPENAI_URL: &str = "https://api.openai.com/v1";
+const ANTHROPIC_URL: &str = "https://api.anthropic.com";
+const OLLAMA_URL: &str = "http://localhost:11434";
 
 /// How much of a provider's own words goes into a message.
 const MAX_DETAIL: usize = 500;
@@ -47,17 +47,17 @@ impl Genai {
         let (kind, url, auth) = match provider {
             "openai" => (
                 AdapterKind::OpenAI,
-                self.options.openai_url.as_deref().map_or_else(|| OPENAI_URL.into(), with_slash),
+                with_slash(self.options.openai_url.as_deref().unwrap_or(OPENAI_URL)),
                 key(self.options.openai_key.as_deref(), "OPENAI_API_KEY", model)?,
             ),
             "anthropic" => (
                 AdapterKind::Anthropic,
-                ANTHROPIC_URL.into(),
+                format!("{}v1/", with_slash(self.options.anthropic_url.as_deref().unwrap_or(ANTHROPIC_URL))),
                 key(self.options.anthropic_key.as_deref(), "ANTHROPIC_API_KEY", model)?,
             ),
             "ollama" => (
                 AdapterKind::Ollama,
-                self.options.ollama_host.as_deref().map_or_else(|| OLLAMA_URL.into(), ollama_url),
+                ollama_url(self.options.ollama_host.as_deref().unwrap_or(OLLAMA_URL)),
                 AuthData::None,
             ),
             other => {

@@ -40,6 +40,8 @@ pub struct Options {
     pub openai_url: Option<String>,
     /// Key of `anthropic/…` (`ANTHROPIC_API_KEY`).
     pub anthropic_key: Option<String>,
+    /// Where `anthropic/…` is, without `/v1` (`ANTHROPIC_BASE_URL`); default: Anthropic.
+    pub anthropic_url: Option<String>,
     /// Where `ollama/…` is (`OLLAMA_HOST`); default: this machine.
     pub ollama_host: Option<String>,
     /// How long one call may take.
@@ -54,6 +56,7 @@ impl Default for Options {
             openai_key: None,
             openai_url: None,
             anthropic_key: None,
+            anthropic_url: None,
             ollama_host: None,
             timeout: Duration::from_mins(5),
             demo_pause: Duration::from_millis(12),
@@ -69,6 +72,7 @@ impl Options {
             openai_key: get("OPENAI_API_KEY"),
             openai_url: get("OPENAI_BASE_URL"),
             anthropic_key: get("ANTHROPIC_API_KEY"),
+            anthropic_url: get("ANTHROPIC_BASE_URL"),
             ollama_host: get("OLLAMA_HOST"),
             ..Self::default()
         }

@@ -144,7 +144,7 @@ fn models(server: &MockServer) -> Models {
 }
 
 fn events(chunks: &[Value]) -> ResponseTemplate {
-    let mut body: String = chunks.iter().map(|chunk| format!("data: {chunk}\n\n")).collect();
+    let mut body: String = chunks.iter().map(|chunk| format!("data: {chunk}\n\n")).collect::<Vec<_>>().concat();
     body.push_str("data: [DONE]\n\n");
     ResponseTemplate::new(200).set_body_raw(body, "text/event-stream")
 }
@@ -228,6 +228,55 @@ async fn an_openai_compatible_server_calls_tools_and_sees_their_results() {
         arguments: json!({ "title": "A" }),
     };
     assert_eq!(answer.calls, [expected]);
+}
+
+#[tokio::test]
+async fn anthropic_and_ollama_are_spoken_to_in_their_own_words() {
+    let server = MockServer::start().await;
+    let events = [
+        json!({ "type": "message_start", "message": { "usage": { "input_tokens": 5, "output_tokens": 1 } } }),
+        json!({ "type": "content_block_start", "index": 0, "content_block": { "type": "text", "text": "" } }),
+        json!({ "type": "content_block_delta", "index": 0, "delta": { "type": "text_delta", "text": "Hello" } }),
+        json!({ "type": "content_block_stop", "index": 0 }),
+        json!({ "type": "content_block_start", "index": 1,
+            "content_block": { "type": "tool_use", "id": "toolu_1", "name": "publish", "input": {} } }),
+        json!({ "type": "content_block_delta", "index": 1,
+            "delta": { "type": "input_json_delta", "partial_json": "{\"title\": \"A\"}" } }),
+        json!({ "type": "content_block_stop", "index": 1 }),
+        json!({ "type": "message_delta", "delta": { "stop_reason": "tool_use" }, "usage": { "output_tokens": 4 } }),
+        json!({ "type": "message_stop" }),
+    ];
+    let body = events.map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap())).concat();
+    Mock::given(path("/v1/messages"))
+        .and(header("x-api-key", "ant-key"))
+        .and(body_partial_json(json!({ "system": "You are a careful writer.", "stream": true })))
+        .respond_with(ResponseTemplate::new(200).set_body_raw(body, "text/event-stream"))
+        .mount(&server)
+        .await;
+    let lines = [
+        json!({ "model": "m", "message": { "role": "assistant", "content": "Hel" }, "done": false }),
+        json!({ "model": "m", "message": { "role": "assistant", "content": "lo" }, "done": false }),
+        json!({ "model": "m", "message": { "role": "assistant", "content": "" }, "done": true, "done_reason": "stop",
+            "prompt_eval_count": 5, "eval_count": 4 }),
+    ];
+    let body = lines.map(|line| format!("{line}\n")).concat();
+    Mock::given(path("/api/chat"))
+        .and(body_partial_json(json!({ "model": "gpt-like", "stream": true })))
+        .respond_with(ResponseTemplate::new(200).set_body_raw(body, "application/x-ndjson"))
+        .mount(&server)
+        .await;
+    let options = Options {
+        anthropic_key: Some("ant-key".to_owned()),
+        anthropic_url: Some(server.uri()),
+        ollama_host: Some(server.address().to_string()),
+        ..Options::default()
+    };
+    let models = Models::new(options).unwrap();
+    let answer = models.call(&request("anthropic/m", vec![user("Hi")]), &|_| {}).await.unwrap();
+    assert_eq!((answer.text.as_str(), answer.tokens), ("Hello", 9));
+    assert_eq!(answer.calls[0].arguments, json!({ "title": "A" }));
+    let answer = models.call(&request("ollama/gpt-like", vec![user("Hi")]), &|_| {}).await.unwrap();
+    assert_eq!((answer.text.as_str(), answer.tokens), ("Hello", 9));
 }
 
 #[tokio::test]

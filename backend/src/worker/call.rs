@@ -38,16 +38,13 @@ pub(super) async fn handle(options: Arc<Options>, claimed: Claimed, lost: Cancel
     };
     metrics::histogram!("countersign_worker_call_seconds", "kind" => kind)
         .record(options.clock.now().since(begun).as_secs_f64());
-    match input {
-        Some(input) => {
-            count(kind, result(&input));
-            commit(&options, &claimed.task, input).await;
-        }
-        None => {
-            tracing::debug!("the task is over");
-            count(kind, "over");
-        }
-    }
+    let Some(input) = input else {
+        tracing::debug!("the task is over");
+        count(kind, "over");
+        return;
+    };
+    count(kind, result(&input));
+    commit(&options, &claimed.task, input).await;
 }
 
 /// What there is to tell the run; nothing where the task is over.
