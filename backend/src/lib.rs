@@ -9,5 +9,6 @@ pub mod clock;
 pub mod engine;
 pub mod flow;
 pub mod http;
+pub mod problem;
 pub mod store;
 pub mod stream;
