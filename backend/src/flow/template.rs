@@ -68,9 +68,12 @@ impl Templates {
         Ok(())
     }
 
-    /// The names that a template reads; empty where it is not one.
-    pub fn names(&self, template: &str) -> HashSet<String> {
-        self.names.get(template).cloned().unwrap_or_default()
+    /// The names that an added template reads, in order.
+    pub fn names(&self, template: &str) -> Vec<String> {
+        let mut names: Vec<String> = self.names.get(template).into_iter().flatten().cloned().collect();
+        names.retain(|name| !self.environment.globals().any(|(global, _)| global == name));
+        names.sort_unstable();
+        names
     }
 
     /// Renders a template to text.
