@@ -77,6 +77,7 @@ impl Authenticate for Sockets {
     }
 
     async fn refresh(&self, actor: &Actor) -> Result<Actor, Problem> {
-        self.authenticator.refresh(actor).await.map(|identity| identity.actor())
+        let credential = actor.credential.ok_or_else(|| Problem::new(Code::Unauthenticated))?;
+        self.authenticator.look_up(credential).await.map(|identity| identity.actor())
     }
 }

@@ -12,6 +12,7 @@ use shared::time::Timestamp;
 use super::attempts::Attempts;
 use super::{Passwords, digest};
 use crate::clock::SharedClock;
+use crate::problem::of_store;
 use crate::store::{Actor, Credential, CredentialKind, Store, UserRecord};
 
 /// The browser's cookie.
@@ -74,8 +75,9 @@ impl Authenticator {
     /// Who sent these headers: by `Authorization: Bearer` where there is one, else by the session cookie. `401` where
     /// that is nobody.
     pub async fn authenticate(&self, headers: &HeaderMap) -> Result<Identity, Problem> {
-        let (secret, kind) =
-            presented(headers).ok_or_else(|| unauthenticated("log in, or send `Authorization: Bearer <token>`"))?;
+        let (secret, kind) = presented(headers).ok_or_else(|| {
+            Problem::new(Code::Unauthenticated).detail("log in, or send `Authorization: Bearer <token>`")
+        })?;
         let digest = digest(secret);
         let now = self.clock.now();
         let generation = {
@@ -89,7 +91,10 @@ impl Authenticator {
             }
             cache.generation
         };
-        let identity = self.look_up(digest, Some(kind)).await?;
+        let identity = self.look_up(digest).await?;
+        if identity.kind != kind {
+            return Err(ended());
+        }
         let mut cache = self.cache();
         if cache.generation == generation {
             if cache.identities.len() >= CACHED {
@@ -100,30 +105,24 @@ impl Authenticator {
         Ok(identity)
     }
 
-    /// The same person with the rights of now, whatever is remembered. `401` where what let them in no longer holds.
-    pub async fn refresh(&self, actor: &Actor) -> Result<Identity, Problem> {
-        let digest = actor.credential.ok_or_else(|| unauthenticated("log in again"))?;
-        self.look_up(digest, None).await
-    }
-
-    async fn look_up(&self, digest: [u8; 32], kind: Option<CredentialKind>) -> Result<Identity, Problem> {
-        let found = self.store.credential(&digest).await.map_err(|error| {
-            tracing::error!(%error, "a credential could not be looked up");
-            Problem::new(Code::Unavailable).detail("the database does not answer; try again")
-        })?;
+    /// Who is let in by the secret with this digest, by the rights of now: read from the database, not from what was
+    /// remembered. `401` where it lets nobody in any more.
+    pub async fn look_up(&self, digest: [u8; 32]) -> Result<Identity, Problem> {
         let now = self.clock.now();
-        found
+        let found = self.store.credential(&digest).await.map_err(|error| of_store(&error))?;
+        let (credential, person) = found
             .filter(|(credential, person)| {
-                let wanted = kind.map_or(credential.kind != CredentialKind::Link, |kind| credential.kind == kind);
-                wanted && person.user.active && credential.expires_at.is_none_or(|at| now < at)
+                person.user.active
+                    && credential.kind != CredentialKind::Link
+                    && credential.expires_at.is_none_or(|at| now < at)
             })
-            .map(|(credential, person)| Identity {
-                principal: rights(&credential, &person),
-                credential: digest,
-                kind: credential.kind,
-                expires_at: credential.expires_at,
-            })
-            .ok_or_else(|| unauthenticated("the session or token has ended; log in again"))
+            .ok_or_else(ended)?;
+        Ok(Identity {
+            principal: rights(&credential, &person),
+            credential: digest,
+            kind: credential.kind,
+            expires_at: credential.expires_at,
+        })
     }
 
     /// Forgets whom it knows: called when the log tells of people, sessions or tokens.
@@ -152,8 +151,8 @@ fn rights(credential: &Credential, person: &UserRecord) -> Principal {
     }
 }
 
-fn unauthenticated(detail: &str) -> Problem {
-    Problem::new(Code::Unauthenticated).detail(detail)
+fn ended() -> Problem {
+    Problem::new(Code::Unauthenticated).detail("the session or token has ended; log in again")
 }
 
 /// The secret that the headers carry, and what it must be. A bad `Authorization` is not made good by a cookie.

@@ -6,8 +6,9 @@ use shared::access::{Act, Principal};
 use shared::error::{Code, Problem};
 
 use super::AppState;
-use super::problem::{self, Failure, Result};
+use super::problem::{Failure, Result, allowed};
 use crate::auth::Identity;
+use crate::problem::of_commit;
 use crate::store::{Answer, Change, IdempotencyKey, Operation, Store};
 
 /// Somebody who is logged in; `401` where nobody is.
@@ -22,13 +23,13 @@ impl Caller {
 
     /// Lets through what they may do.
     pub fn may(&self, act: Act<'_>) -> Result<()> {
-        problem::allowed(self.principal(), act).map_err(Failure)
+        allowed(self.principal(), act).map_err(Failure)
     }
 
     /// Commits what they want.
     pub async fn commit(&self, store: &Store, key: Option<IdempotencyKey>, operation: Operation) -> Result<Answer> {
         let change = Change { by: Some(self.0.actor()), key, operation };
-        store.commit(change).await.map_err(|error| Failure(problem::of_commit(error, Some(self.principal()))))
+        store.commit(change).await.map_err(|error| Failure(of_commit(error, Some(self.principal()))))
     }
 }
 

@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 
 use super::AppState;
 use super::api::{Api, Operation};
-use super::problem::{Result, unavailable};
+use super::problem::Result;
+use crate::problem::unavailable;
 
 /// How long the database may take to answer.
 const PATIENCE: Duration = Duration::from_secs(2);

@@ -1,7 +1,8 @@
 //! The HTTP API: one file a resource. A handler finds out who calls, reads the body, asks `shared::access`, and then
 //! reads from the store or commits to it.
 //!
-//! Imports `shared`, `crate::clock`, `crate::flow`, `crate::engine`, `crate::store`, `crate::auth` and `crate::audit`.
+//! Imports `shared`, `crate::clock`, `crate::flow`, `crate::engine`, `crate::store`, `crate::problem`,
+//! `crate::auth` and `crate::audit`.
 
 mod api;
 mod assets;

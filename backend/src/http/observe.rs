@@ -12,7 +12,8 @@ use shared::error::{Code, Problem};
 use tracing::Instrument as _;
 
 use super::AppState;
-use super::problem::{Failure, unavailable};
+use super::problem::Failure;
+use crate::problem::unavailable;
 
 /// How long a handler may take until its answer begins.
 const TIME_LIMIT: Duration = Duration::from_secs(30);
