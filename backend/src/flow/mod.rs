@@ -3,6 +3,7 @@
 //!
 //! Imports `shared` only.
 
+pub mod builder;
 mod check;
 mod compiled;
 mod condition;
