@@ -3,10 +3,16 @@
 //!
 //! Imports `shared` only.
 
+mod check;
 mod compiled;
 mod condition;
 mod json_schema;
+mod keys;
 pub mod limits;
+mod read;
+mod shape;
+mod source;
+mod suggest;
 mod template;
 mod texts;
 mod ways;
@@ -32,9 +38,25 @@ pub struct Checked {
     pub warnings: Vec<Mistake>,
 }
 
-/// Reads and checks a flow file (YAML or JSON).
-pub fn check(_source: &str) -> Checked {
-    unreachable!("written by its own part")
+/// Reads and checks a flow file (YAML or JSON). The flow is there only where nothing of it had to be left out.
+pub fn check(source: &str) -> Checked {
+    let (source, mut errors) = source::read(source);
+    let Some(source) = source else { return Checked { flow: None, errors, warnings: Vec::new() } };
+    let reading = read::read_flow(&source);
+    errors.extend(reading.mistakes);
+    let is_whole = errors.is_empty();
+    // A mistake in the nodes hides edges: what depends on all of them would only say the same in other words.
+    let nodes_whole = !errors.iter().any(|mistake| mistake.path.starts_with("/nodes") || mistake.path.is_empty());
+    let mut warnings = Vec::new();
+    if let Some(flow) = &reading.flow {
+        let (found, doubtful) = check::check_flow(flow, Some(&source), nodes_whole);
+        errors.extend(found);
+        warnings = doubtful;
+    }
+    let place = |mistake: &Mistake| (mistake.line, mistake.column);
+    errors.sort_by_key(place);
+    warnings.sort_by_key(place);
+    Checked { flow: reading.flow.filter(|_| is_whole), errors, warnings }
 }
 
 /// JSON Schema of the flow format, for editors.

@@ -68,9 +68,12 @@ impl Templates {
         Ok(())
     }
 
-    /// The names that a template reads; empty where it is not one.
-    pub fn names(&self, template: &str) -> HashSet<String> {
-        self.names.get(template).cloned().unwrap_or_default()
+    /// The names that an added template reads, in order.
+    pub fn names(&self, template: &str) -> Vec<String> {
+        let mut names: Vec<String> = self.names.get(template).into_iter().flatten().cloned().collect();
+        names.retain(|name| !self.environment.globals().any(|(global, _)| global == name));
+        names.sort_unstable();
+        names
     }
 
     /// Renders a template to text.
@@ -85,7 +88,9 @@ impl Templates {
                     other => other.to_string(),
                 });
             }
-            Some(names) => self.environment.get_template(template).and_then(|t| t.render(context(scope, Some(names)))),
+            Some(names) => {
+                self.environment.get_template(template).and_then(|t| t.render(context(scope, Some(names))))
+            }
             None => self.environment.render_str(template, context(scope, None)),
         };
         let text = rendered.map_err(|error| failed(template, &error))?;
@@ -140,9 +145,7 @@ fn whole_expression(text: &str) -> Option<&str> {
 /// What a template sees: of the scope, only the names that it reads.
 fn context(scope: &Scope, names: Option<&HashSet<String>>) -> Rendered {
     let wanted = scope.0.iter().filter(|(name, _)| names.is_none_or(|names| names.contains(name.as_str())));
-    Rendered::from_object(
-        wanted.map(|(name, value)| (Rendered::from(name), from_json(value))).collect::<IndexMap<_, _>>(),
-    )
+    Rendered::from_object(wanted.map(|(name, value)| (Rendered::from(name), from_json(value))).collect::<IndexMap<_, _>>())
 }
 
 fn from_json(value: &Value) -> Rendered {
