@@ -217,6 +217,25 @@ async fn an_agents_text_is_streamed_while_it_is_written() {
 }
 
 #[tokio::test]
+async fn two_workers_share_the_tasks_and_no_call_is_made_twice() {
+    let house = House::with(agent_flow()).await;
+    let calls = Counting::default();
+    let workers = [(); 2].map(|()| Worker::new(house.worker(demo(), calls.clone())).run());
+    let mut runs = Vec::new();
+    for _ in 0..20 {
+        runs.push(house.launch().await);
+    }
+    for run in runs {
+        let state = house.ended(run).await;
+        assert!(matches!(state.outcome, Some(RunOutcome::Completed { .. })), "{:?}", state.outcome);
+    }
+    assert_eq!(calls.0.load(Ordering::SeqCst), 20);
+    for worker in workers {
+        worker.shutdown().await;
+    }
+}
+
+#[tokio::test]
 async fn a_deadline_comes_by_itself() {
     let human = json!({
         "prompt": "Go on?",
