@@ -6,7 +6,6 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
-use shared::id::RunId;
 use shared::log::Cursor;
 use uuid::Uuid;
 
@@ -86,10 +85,6 @@ impl ListPlace {
     }
 }
 
-/// A run's id where it is an id.
-pub(super) fn run_id(text: &str) -> Option<RunId> {
-    text.parse().ok()
-}
 
 #[cfg(test)]
 mod tests {
