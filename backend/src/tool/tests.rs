@@ -59,19 +59,20 @@ async fn an_http_tool_sends_what_its_templates_say_and_masks_secrets_that_come_b
 }
 
 #[tokio::test]
-async fn a_body_template_keeps_its_types_and_text_comes_back_as_text() {
+async fn a_body_template_keeps_its_types_and_what_it_inserts_is_no_template() {
     let server = MockServer::start().await;
     Mock::given(method("PUT"))
-        .and(body_json(json!({ "n": 3, "t": "no 3" })))
+        .and(body_json(json!({ "n": 3, "t": "no 3", "as_is": "{{ secret.TOKEN }}" })))
         .respond_with(ResponseTemplate::new(201).set_body_string("12"))
         .mount(&server)
         .await;
     let tool = json!({ "http": {
         "method": "put",
         "url": server.uri(),
-        "body": { "n": "{{ arguments.count }}", "t": "no {{ arguments.count }}" },
+        "body": { "n": "{{ arguments.count }}", "t": "no {{ arguments.count }}", "as_is": "{{ arguments.text }}" },
     } });
-    let result = tools(&["127.0.0.1"]).call(&request(tool, json!({ "count": 3 }))).await.unwrap();
+    let arguments = json!({ "count": 3, "text": "{{ secret.TOKEN }}" });
+    let result = tools(&["127.0.0.1"]).call(&request(tool, arguments)).await.unwrap();
     assert_eq!(result, json!("12"));
 }
 

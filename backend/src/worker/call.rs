@@ -71,6 +71,7 @@ async fn input(options: &Options, claimed: &Claimed) -> Option<Input> {
             Ok(result) => Input::ToolReturned { task: task.id, attempt: claimed.attempt, result },
             Err(failure) => failed(claimed, failure),
         },
+        Work::Refuse(failure) => failed(claimed, failure),
     })
 }
 

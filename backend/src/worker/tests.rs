@@ -217,6 +217,42 @@ async fn an_agents_text_is_streamed_while_it_is_written() {
 }
 
 #[tokio::test]
+async fn two_workers_share_the_tasks_and_no_call_is_made_twice() {
+    let house = House::with(agent_flow()).await;
+    let calls = Counting::default();
+    let workers = [(); 2].map(|()| Worker::new(house.worker(demo(), calls.clone())).run());
+    let mut runs = Vec::new();
+    for _ in 0..20 {
+        runs.push(house.launch().await);
+    }
+    for run in runs {
+        let state = house.ended(run).await;
+        assert!(matches!(state.outcome, Some(RunOutcome::Completed { .. })), "{:?}", state.outcome);
+    }
+    assert_eq!(calls.0.load(Ordering::SeqCst), 20);
+    for worker in workers {
+        worker.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn a_deadline_comes_by_itself() {
+    let human = json!({
+        "prompt": "Go on?",
+        "options": [{ "id": "yes", "label": "Yes" }],
+        "timeout": "300ms",
+        "on_timeout": "approve",
+    });
+    let house = House::with(json!({ "id": "test", "nodes": { "ask": { "human": human } } })).await;
+    let worker = Worker::new(house.worker(demo(), tools())).run();
+    let run = house.launch().await;
+    house.pending(run).await;
+    let state = house.ended(run).await;
+    assert!(matches!(state.outcome, Some(RunOutcome::Completed { .. })), "{:?}", state.outcome);
+    worker.shutdown().await;
+}
+
+#[tokio::test]
 async fn what_a_lost_worker_held_is_done_by_another() {
     let house = House::with(agent_flow()).await;
     let run = house.launch().await;
@@ -237,13 +273,20 @@ async fn what_a_lost_worker_held_is_done_by_another() {
 
 #[tokio::test]
 async fn a_call_that_may_not_be_repeated_asks_a_person_when_its_worker_was_lost() {
-    let house = House::with(flow(&json!({ "tool": "publish", "arguments": { "title": "A" } }), false)).await;
+    let house =
+        House::with(flow(&json!({ "tool": "publish", "arguments": { "title": "A", "text": "B" } }), false)).await;
     let run = house.launch().await;
     assert_eq!(house.store.claim("lost", 10, Duration::from_millis(50)).await.unwrap().len(), 1);
     let calls = Counting::default();
     let worker = Worker::new(house.worker(demo(), calls.clone())).run();
     let review = house.pending(run).await;
     assert_eq!(calls.0.load(Ordering::SeqCst), 0, "{}", review.prompt);
+
+    let decisions = json!({ review.actions[0].id.clone(): { "type": "approve" } });
+    house.decide(&review, json!({ "type": "actions", "decisions": decisions })).await;
+    let state = house.ended(run).await;
+    assert_eq!(state.keys.get("draft"), Some(&json!("called")));
+    assert_eq!(calls.0.load(Ordering::SeqCst), 1);
     worker.shutdown().await;
 }
 
