@@ -56,7 +56,7 @@ fn compile(condition: &str) -> Result<Program, EvalError> {
         return Err(EvalError(format!("the condition is longer than {MAX_TEXT} bytes")));
     }
     let program = ENV.compile(condition).map_err(|errors| {
-        let reasons: Vec<_> = errors.errors.iter().map(|error| error.msg.trim().to_owned()).collect();
+        let reasons: Vec<_> = errors.errors.iter().map(|error| plain(&error.msg)).collect();
         EvalError(format!("the condition {} cannot be read: {}", excerpt(condition), reasons.join("; ")))
     })?;
     let unknown = program
@@ -69,6 +69,12 @@ fn compile(condition: &str) -> Result<Program, EvalError> {
         Some(name) => Err(EvalError(format!("the condition {} calls `{name}`, which CEL does not have", excerpt(condition)))),
         None => Ok(program),
     }
+}
+
+/// The parser's words without its list of everything that it would have taken.
+fn plain(message: &str) -> String {
+    let message = message.split(" expecting ").next().unwrap_or(message);
+    message.trim().trim_start_matches("Syntax error: ").replace("'<EOF>'", "end")
 }
 
 fn holds(program: &Program, condition: &str, scope: &Scope) -> Result<bool, EvalError> {

@@ -10,7 +10,7 @@ use super::Checker;
 use crate::flow::keys::{known, refused, writes};
 use crate::flow::suggest::did_you_mean;
 
-pub fn check(checker: &mut Checker<'_>, whole: bool) {
+pub fn check(checker: &mut Checker<'_>) {
     let flow = checker.flow;
     let properties = flow.input.as_ref().and_then(|input| input.get("properties")).and_then(Value::as_object);
     for key in properties.into_iter().flat_map(|properties| properties.keys()) {
@@ -35,7 +35,9 @@ pub fn check(checker: &mut Checker<'_>, whole: bool) {
             }
         }
     }
-    if whole && let Some(known) = known(flow) {
+    if checker.whole
+        && let Some(known) = known(flow)
+    {
         unwritten(checker, &known);
     }
 }

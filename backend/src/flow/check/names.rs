@@ -75,7 +75,9 @@ pub fn check(checker: &mut Checker<'_>) {
             expect(checker, &format!("{base}/failure/then/goto"), "node", to, &names.nodes);
         }
     }
-    gates(checker);
+    if checker.whole {
+        gates(checker);
+    }
 }
 
 /// A gate that can never fire.

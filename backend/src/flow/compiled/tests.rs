@@ -91,7 +91,7 @@ fn texts_that_do_not_compile_are_found_with_their_places() {
         "nodes": { "a": { "set": { "x": ["{% if %}"] }, "next": [{ "to": "a", "when": "a ==" }, "end"] } } });
     let mistakes = Compiled::new(serde_json::from_value(flow).unwrap(), 1).unwrap_err();
     let places: Vec<_> = mistakes.iter().map(|mistake| mistake.path.as_str()).collect();
-    assert_eq!(places, ["/agents/w/instructions", "/nodes/a/set/x/0", "/nodes/a/next/0/when", "/input"]);
+    assert_eq!(places, ["/agents/w/instructions", "/nodes/a/set/x/0", "/nodes/a/next/0/when", "/input/type"]);
 }
 
 #[test]
