@@ -50,3 +50,18 @@ impl Transport for FetchTransport {
         Ok(Response { status: response.status(), body })
     }
 }
+
+/// Sends a write whose answer nobody will read, so that it arrives although the page is being closed.
+pub fn send_on_leaving<B: serde::Serialize>(path: &str, body: &B, key: &str) {
+    let Ok(body) = serde_json::to_string(body) else { return };
+    let options = web_sys::RequestInit::new();
+    options.set_method("POST");
+    options.set_body(&body.into());
+    // web-sys has no setter for `keepalive`; setting a field of a new plain object cannot fail.
+    drop(js_sys::Reflect::set(&options, &"keepalive".into(), &true.into()));
+    let Ok(request) = web_sys::Request::new_with_str_and_init(path, &options) else { return };
+    let headers = request.headers();
+    if headers.set("Content-Type", "application/json").is_ok() && headers.set("Idempotency-Key", key).is_ok() {
+        drop(window().fetch_with_request(&request));
+    }
+}

@@ -1,6 +1,7 @@
 //! How the console speaks with the server: `fetch` for calls, one WebSocket for what happens, and who is logged in.
 //! Pages take `use_api()`, `Session::expect()` and `Live::expect()`.
 
+pub mod desk;
 pub mod http;
 pub mod live;
 pub mod session;
@@ -8,6 +9,7 @@ pub mod storage;
 
 use leptos::prelude::*;
 
+pub use desk::Desk;
 pub use http::{Api, use_api};
 pub use live::{Connection, Live};
 pub use session::Session;
@@ -18,7 +20,9 @@ pub fn provide_client() {
     let api = http::api(signed_out);
     provide_context(api);
     provide_context(Session::new(signed_out));
-    provide_context(Live::new(api));
+    let live = Live::new(api);
+    provide_context(live);
+    provide_context(Desk::new(api, live));
 }
 
 /// A new idempotency key.

@@ -86,6 +86,7 @@ impl Inbox {
                     self.pending = self.pending.saturating_sub(1);
                 } else if !was_pending && pending {
                     row.gone = false;
+                    row.settled = None;
                     row.listed = true;
                     self.pending += 1;
                 }
@@ -173,4 +174,88 @@ impl Inbox {
 /// The review that an entry carries (`data.review`).
 pub fn review(entry: &Entry) -> Option<Review> {
     serde_json::from_value(entry.event.data.get("review")?.clone()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use shared::log::Cursor;
+
+    use super::*;
+    use crate::state::fixtures::{resolved, review};
+
+    fn snapshot(pending: u64, reviews: Vec<Review>) -> ServerMessage {
+        ServerMessage::Snapshot { cursor: Cursor("1".into()), pending, reviews }
+    }
+
+    fn inbox(pending: u64, reviews: Vec<Review>) -> Inbox {
+        let mut inbox = Inbox::default();
+        inbox.hear(&snapshot(pending, reviews), Timestamp(0));
+        inbox
+    }
+
+    #[test]
+    fn a_resolved_review_keeps_its_place_for_a_minute_and_is_not_counted() {
+        let mut inbox = inbox(2, vec![review(1, 1, json!({})), review(2, 1, json!({}))]);
+        inbox.put(resolved(1, 2, "tom"), Timestamp(10));
+        assert_eq!((inbox.pending(), inbox.list().len()), (1, 2));
+        let id = inbox.list()[0].review.id;
+        inbox.sweep(Timestamp(10 + LINGER), Some(id));
+        assert_eq!(inbox.list().len(), 2, "what is open stays");
+        inbox.sweep(Timestamp(10 + LINGER), None);
+        assert_eq!(inbox.list().len(), 1);
+    }
+
+    #[test]
+    fn older_and_equal_versions_change_nothing() {
+        let mut inbox = inbox(1, vec![review(1, 1, json!({}))]);
+        inbox.put(resolved(1, 3, "tom"), Timestamp(1));
+        inbox.put(review(1, 2, json!({})), Timestamp(2));
+        inbox.put(review(1, 3, json!({})), Timestamp(3));
+        assert_eq!(inbox.pending(), 0);
+        assert!(!inbox.list()[0].review.is_pending());
+    }
+
+    #[test]
+    fn the_count_includes_what_the_first_page_did_not_show() {
+        let mut inbox = inbox(3, vec![review(1, 1, json!({}))]);
+        inbox.put(resolved(9, 2, "tom"), Timestamp(1));
+        assert_eq!(inbox.pending(), 2);
+        inbox.put(review(8, 4, json!({})), Timestamp(2));
+        assert_eq!((inbox.pending(), inbox.list().len()), (2, 2), "a claim brings it onto the list");
+        inbox.put(review(7, 1, json!({})), Timestamp(3));
+        assert_eq!(inbox.pending(), 3);
+    }
+
+    #[test]
+    fn what_has_left_ones_sight_stays_greyed_and_is_not_counted() {
+        let mut inbox = inbox(1, vec![review(1, 1, json!({}))]);
+        let id = inbox.list()[0].review.id;
+        inbox.hear(&ServerMessage::Gone { cursor: Cursor("2".into()), review_id: id }, Timestamp(5));
+        inbox.hear(&ServerMessage::Gone { cursor: Cursor("2".into()), review_id: id }, Timestamp(6));
+        assert_eq!((inbox.pending(), inbox.get(id).unwrap().gone), (0, true));
+        inbox.put(review(1, 2, json!({})), Timestamp(7));
+        assert_eq!((inbox.pending(), inbox.get(id).unwrap().gone), (1, false));
+    }
+
+    #[test]
+    fn a_new_snapshot_replaces_what_was_pending() {
+        let mut inbox = inbox(2, vec![review(1, 1, json!({})), review(2, 1, json!({}))]);
+        inbox.hear(&snapshot(1, vec![review(2, 5, json!({}))]), Timestamp(9));
+        let shown: Vec<_> = inbox.list().iter().map(|row| row.review.version).collect();
+        assert_eq!((inbox.pending(), shown), (1, vec![5]));
+    }
+
+    #[test]
+    fn the_soonest_deadline_stands_first() {
+        let at = |time: &str| json!({"expires_at": time});
+        let rows = vec![
+            review(1, 1, json!({})),
+            review(2, 1, at("2026-11-20T12:00:00Z")),
+            review(3, 1, at("2026-11-20T11:00:00Z")),
+        ];
+        let inbox = inbox(3, rows.clone());
+        let order: Vec<_> = inbox.list().iter().map(|row| row.review.id).collect();
+        assert_eq!(order, [rows[2].id, rows[1].id, rows[0].id]);
+    }
 }

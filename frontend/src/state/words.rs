@@ -1,6 +1,12 @@
-//! Times and lengths of time in words.
+//! Times, lengths of time, verdicts and resolutions in words.
 
+use shared::decision::{ActionDecision, Decision, Verdict, Via};
+use shared::definition::OnTimeout;
+use shared::id::Username;
+use shared::review::{Outcome, Resolution, Review};
 use shared::time::Timestamp;
+
+use super::story::listed;
 
 const SECOND: i64 = 1_000_000;
 const MINUTE: i64 = 60 * SECOND;
@@ -46,9 +52,158 @@ pub fn count(number: usize, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 
+/// A person as `you`, or by name.
+pub fn person(name: &str, me: Option<&str>) -> String {
+    if me == Some(name) { "you".to_owned() } else { name.to_owned() }
+}
+
+/// People as a list: `tom`, `tom and you`.
+pub fn people(names: &[Username], me: Option<&str>) -> String {
+    let names: Vec<_> = names.iter().map(|name| person(name, me)).collect();
+    listed(&names.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// What somebody did with a verdict: `chose “Looks good”`, `approved publish`.
+pub fn verdict(review: &Review, decision: &Decision) -> String {
+    match &decision.verdict {
+        Verdict::Choose { option, .. } => {
+            let label = review.options.iter().find(|known| known.id == *option).map_or(option, |known| &known.label);
+            let edits = match decision.edits.len() {
+                0 => String::new(),
+                1 => ", with an edit".to_owned(),
+                more => format!(", with {more} edits"),
+            };
+            format!("chose “{label}”{edits}")
+        }
+        Verdict::Text { text } if !review.actions.is_empty() => format!("rejected it: “{}”", cut(text)),
+        Verdict::Text { text } if review.options.is_empty() => format!("answered “{}”", cut(text)),
+        Verdict::Text { text } => format!("asked for a change: “{}”", cut(text)),
+        Verdict::Actions { decisions, .. } => {
+            let name = |id: &String| {
+                let action = review.actions.iter().find(|action| action.id == *id);
+                action.map_or_else(|| id.clone(), |action| action.name.clone())
+            };
+            if let Some((id, decision)) = decisions.first_key_value().filter(|_| decisions.len() == 1) {
+                return match decision {
+                    ActionDecision::Approve => format!("approved {}", name(id)),
+                    ActionDecision::Edit { .. } => format!("approved {} with an edit", name(id)),
+                    ActionDecision::Reject { message: Some(message) } => {
+                        format!("rejected {}: “{}”", name(id), cut(message))
+                    }
+                    ActionDecision::Reject { message: None } => format!("rejected {}", name(id)),
+                    ActionDecision::Respond { message } => {
+                        format!("answered instead of {}: “{}”", name(id), cut(message))
+                    }
+                };
+            }
+            let approved = decisions
+                .values()
+                .filter(|decision| matches!(decision, ActionDecision::Approve | ActionDecision::Edit { .. }))
+                .count();
+            match (approved, decisions.len()) {
+                (0, all) => format!("rejected all {all} calls"),
+                (some, all) if some == all => format!("approved all {all} calls"),
+                (some, all) => format!("approved {some} of {all} calls"),
+            }
+        }
+    }
+}
+
+/// What became of a review, without the time: `tom chose “Looks good”`, `the time was up: rejected`.
+pub fn resolution(review: &Review, resolution: &Resolution, me: Option<&str>) -> String {
+    let reason = resolution.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
+    match (resolution.outcome, &resolution.decision) {
+        (Outcome::Withdrawn, _) if resolution.by.is_empty() => format!("withdrawn{reason}"),
+        (Outcome::Withdrawn, _) => format!("{} withdrew it{reason}", people(&resolution.by, me)),
+        (Outcome::Expired, _) => format!("the time was up{reason}"),
+        _ if resolution.via == Via::Timeout => {
+            let then = review.on_timeout.as_ref().map_or("decided by the timer", |then| on_timeout(then, true));
+            format!("the time was up: {then}")
+        }
+        (_, Some(decision)) if !resolution.by.is_empty() => {
+            format!("{} {}", people(&resolution.by, me), verdict(review, decision))
+        }
+        (outcome, _) => {
+            let what = match outcome {
+                Outcome::Accepted => "accepted",
+                Outcome::Corrected => "sent back with a correction",
+                Outcome::Stopped => "stopped",
+                Outcome::Answered => "answered",
+                _ => "decided",
+            };
+            if resolution.by.is_empty() {
+                format!("{what}{reason}")
+            } else {
+                format!("{what} by {}", people(&resolution.by, me))
+            }
+        }
+    }
+}
+
+/// What happens when the time is up: `rejected`, `approved`.
+pub fn on_timeout(then: &OnTimeout, past: bool) -> &'static str {
+    match (then, past) {
+        (OnTimeout::Reject, _) => "rejected",
+        (OnTimeout::Approve, _) => "approved",
+        (OnTimeout::Error, true) => "the run failed",
+        (OnTimeout::Error, false) => "the run fails",
+        (OnTimeout::Follow, true) => "the run went on",
+        (OnTimeout::Follow, false) => "the run goes on without an answer",
+        (OnTimeout::Goto { .. }, _) => "the run takes another way",
+        (OnTimeout::Escalate(_), _) => "others are asked",
+    }
+}
+
+/// The beginning of a text, in one line.
+pub fn cut(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.chars().count() <= 120 { line } else { format!("{}…", line.chars().take(119).collect::<String>()) }
+}
+
+/// An amount of money, such as `0.4 cent`, `$1.20`, `1,240 EUR`.
+pub fn dollars(usd: f64) -> String {
+    if usd <= 0.0 {
+        "$0".to_owned()
+    } else if usd < 0.01 {
+        format!("{:.1} cent", usd * 100.0)
+    } else {
+        format!("${usd:.2}")
+    }
+}
+
+/// A whole number with a comma between thousands.
+pub fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::state::fixtures;
+
+    #[test]
+    fn a_resolution_says_who_did_what() {
+        let review = fixtures::resolved(1, 2, "tom");
+        let outcome = review.resolution.as_ref().unwrap();
+        assert_eq!(resolution(&review, outcome, Some("ana")), "tom chose “Looks good”");
+        assert_eq!(resolution(&review, outcome, Some("tom")), "you chose “Looks good”");
+    }
+
+    #[test]
+    fn amounts_are_short() {
+        assert_eq!(
+            (dollars(0.004).as_str(), dollars(1.2).as_str(), thousands(1_234_567).as_str()),
+            ("0.4 cent", "$1.20", "1,234,567")
+        );
+    }
 
     #[test]
     fn times_are_told_in_their_largest_unit() {
