@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
 use shared::decision::{ActionDecision, Decision, Verdict, Via};
 use shared::definition::ChoiceKind;
+use shared::log::{Entry, EntryKind};
 use shared::review::{Outcome, Resolution, Review};
 
 /// How a decision is meant for the run.
@@ -98,6 +100,88 @@ pub fn resolved(review: &Review, resolution: &Resolution) -> (String, Tone) {
             };
             (format!("{title} was {verb}{}{reason}", channel(resolution.via)), tone)
         }
+    }
+}
+
+/// The review that an entry carries (`data.review`).
+pub fn review_of(entry: &Entry) -> Option<Review> {
+    serde_json::from_value(entry.event.data.get("review")?.clone()).ok()
+}
+
+/// What an entry tells, as the end of a sentence that begins with who did it: `approved “Review the draft”`.
+pub fn told(entry: &Entry) -> (String, Tone) {
+    let data = &entry.event.data;
+    let word = |path: &str| {
+        let mut place = path.split('/').map(str::to_owned);
+        let first = place.next().and_then(|key| data.get(&key));
+        place.try_fold(first?, |value, key| value.get(key)).map(|value| match value {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        })
+    };
+    let text = |path: &str| word(path).unwrap_or_default();
+    let run = || word("run/title").map_or_else(|| "a run".to_owned(), |title| quoted(&title));
+    let roles = || {
+        let roles: Vec<&str> =
+            data.get("roles").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+        if roles.is_empty() { String::new() } else { format!(" with {}", listed(&roles)) }
+    };
+    let plain = |text: String| (text, Tone::Plain);
+    match entry.event.kind {
+        EntryKind::RunStarted => plain(format!("started {}", run())),
+        EntryKind::RunResumed => plain(format!("let {} go on", run())),
+        EntryKind::WorkflowWaiting => plain(format!("let {} wait for a person", run())),
+        EntryKind::RunCompleted => (format!("completed {}", run()), Tone::Go),
+        EntryKind::RunFailed => (format!("ended {} as failed: {}", run(), text("run/error/message")), Tone::Stop),
+        EntryKind::RunCancelled => {
+            let why = word("reason").map(|why| format!(": {why}")).unwrap_or_default();
+            (format!("cancelled {}{why}", run()), Tone::Stop)
+        }
+        EntryKind::StepStarted => plain(format!("began {}", text("step/node"))),
+        EntryKind::StepRetrying => {
+            (format!("will try {} again: {}", text("step/node"), text("error/message")), Tone::Again)
+        }
+        EntryKind::StepCompleted => plain(format!("finished {}", text("step/node"))),
+        EntryKind::StepFailed => {
+            (format!("failed at {}: {}", text("step/node"), text("step/error/message")), Tone::Stop)
+        }
+        EntryKind::ModelAnswered => plain(format!("got a model's answer at {}", text("node"))),
+        EntryKind::ToolExecuted => match word("error/message").or_else(|| word("error")) {
+            Some(error) => (format!("called {} in vain: {error}", text("tool")), Tone::Stop),
+            None => plain(format!("called {}", text("tool"))),
+        },
+        EntryKind::ReviewRequested => plain(format!("asked {}", quoted(&text("review/title")))),
+        EntryKind::ReviewUpdated => {
+            let title = quoted(&text("review/title"));
+            match text("change").as_str() {
+                "content" => (format!("changed what {title} shows"), Tone::Again),
+                "vote" => plain(format!("voted on {title}")),
+                "claim" => plain(format!("took on {title}")),
+                "release" => plain(format!("gave back {title}")),
+                "comment" => plain(format!("commented on {title}")),
+                _ => plain(format!("changed {title}")),
+            }
+        }
+        EntryKind::ReviewResolved => match review_of(entry) {
+            Some(review) => match &review.resolution {
+                Some(Resolution { decision: Some(decision), .. }) => decided(&review, decision),
+                Some(resolution) => {
+                    let (what, tone) = resolved(&review, resolution);
+                    (format!("recorded that {what}"), tone)
+                }
+                None => plain(format!("resolved {}", quoted(&review.title))),
+            },
+            None => plain("resolved a review".to_owned()),
+        },
+        EntryKind::ReviewViewed => plain(format!("looked at a review, revision {}", text("revision"))),
+        EntryKind::FlowSaved => plain(format!("saved the flow {}, version {}", text("flow"), text("version"))),
+        EntryKind::UserCreated => plain(format!("added {}{}", text("username"), roles())),
+        EntryKind::UserUpdated => plain(format!("changed {}{}", text("username"), roles())),
+        EntryKind::TokenCreated => plain(format!("made the token {}{}", quoted(&text("name")), roles())),
+        EntryKind::TokenRevoked => plain("revoked a token".to_owned()),
+        EntryKind::SessionStarted => plain("logged in".to_owned()),
+        EntryKind::SessionEnded => plain("logged out".to_owned()),
+        EntryKind::LoginFailed => (format!("refused to log in {}", text("username")), Tone::Again),
     }
 }
 
