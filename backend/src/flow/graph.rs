@@ -140,13 +140,14 @@ mod tests {
     #[test]
     fn a_flow_is_drawn_from_top_to_bottom_with_its_ways_back() {
         let options = json!([{ "id": "ok", "label": "OK" }, { "id": "no", "label": "No", "kind": "stop" }]);
-        let flow: Flow = serde_json::from_value(json!({ "id": "f", "agents": { "w": { "model": "demo/w" } }, "nodes": {
+        let flow: Flow =
+            serde_json::from_value(json!({ "id": "f", "agents": { "w": { "model": "demo/w" } }, "nodes": {
             "draft": { "agent": "w", "next": "review", "on_visit_limit": "late" },
             "review": { "human": { "prompt": "?", "options": options, "on_reject": "late" },
                         "next": [{ "to": "draft", "when": "visit < 3" }, { "to": "end", "else": true }] },
             "late": { "set": { "a": 1 } }
         } }))
-        .unwrap();
+            .unwrap();
         let graph = graph(&flow);
         let y = |id: &str| graph.nodes.iter().find(|node| node.id == id).unwrap().y;
         assert!(y("draft") < y("review") && y("review") < y("late") && y("late") < y("end"));

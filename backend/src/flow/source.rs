@@ -91,6 +91,7 @@ pub fn read(text: &str) -> (Option<Source>, Vec<Mistake>) {
     }
     let text = if text.trim_start().starts_with('{') { json_as_yaml(text) } else { Cow::Borrowed(text) };
     let mut reader = Reader {
+        end: spot_at(&text, text.trim_end().len()),
         parser: Parser::new_from_str(&text),
         places: HashMap::new(),
         anchors: HashMap::new(),
@@ -157,6 +158,8 @@ fn surrogates(text: &str) -> Option<(char, &str)> {
 struct Stop(Box<Mistake>);
 
 struct Reader<'input> {
+    /// The end of what is written.
+    end: Spot,
     parser: Parser<'input, StrInput<'input>>,
     places: HashMap<String, Place>,
     anchors: HashMap<usize, Value>,
@@ -185,7 +188,9 @@ impl<'input> Reader<'input> {
         match self.parser.next_event() {
             Some(Ok(event)) => Ok(event),
             Some(Err(error)) => {
+                // The parser notices an end that came too early in the line after it.
                 let spot = Spot::from(error.marker());
+                let spot = if spot.line > self.end.line { self.end } else { spot };
                 let message = format!("the file cannot be read here: {}", error.info());
                 Err(Stop(Box::new(mistake_at(Some(spot), "", FlowCode::FlowInvalid, message))))
             }
@@ -329,7 +334,7 @@ impl<'input> Reader<'input> {
     fn scalar(&mut self, text: Cow<'_, str>, style: ScalarStyle, span: &Span, path: &str) -> Value {
         if text.contains('\0') {
             self.mistake(span, path, "the character U+0000 is not allowed".to_owned());
-            return Value::Null;
+            return Value::String(text.replace('\0', ""));
         }
         if style != ScalarStyle::Plain {
             return Value::String(text.into_owned());

@@ -88,9 +88,7 @@ impl Templates {
                     other => other.to_string(),
                 });
             }
-            Some(names) => {
-                self.environment.get_template(template).and_then(|t| t.render(context(scope, Some(names))))
-            }
+            Some(names) => self.environment.get_template(template).and_then(|t| t.render(context(scope, Some(names)))),
             None => self.environment.render_str(template, context(scope, None)),
         };
         let text = rendered.map_err(|error| failed(template, &error))?;
@@ -145,7 +143,9 @@ fn whole_expression(text: &str) -> Option<&str> {
 /// What a template sees: of the scope, only the names that it reads.
 fn context(scope: &Scope, names: Option<&HashSet<String>>) -> Rendered {
     let wanted = scope.0.iter().filter(|(name, _)| names.is_none_or(|names| names.contains(name.as_str())));
-    Rendered::from_object(wanted.map(|(name, value)| (Rendered::from(name), from_json(value))).collect::<IndexMap<_, _>>())
+    Rendered::from_object(
+        wanted.map(|(name, value)| (Rendered::from(name), from_json(value))).collect::<IndexMap<_, _>>(),
+    )
 }
 
 fn from_json(value: &Value) -> Rendered {

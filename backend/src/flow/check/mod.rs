@@ -64,6 +64,12 @@ impl<'a> Checker<'a> {
         self.error(path, FlowCode::FlowInvalid, message);
     }
 
+    /// Notes a mistake in a key, not in its value.
+    fn invalid_key(&mut self, path: &str, message: impl Into<String>) {
+        let spot = self.source.and_then(|source| source.key_spot(path));
+        self.errors.push(mistake_at(spot, path, FlowCode::FlowInvalid, message));
+    }
+
     /// Notes a key that this version does not support yet.
     fn unsupported(&mut self, path: &str, what: &str) {
         self.error(path, FlowCode::FlowUnsupported, format!("{what} is not supported yet"));

@@ -70,17 +70,36 @@ fn a_condition_that_meets_something_missing_is_false_and_any_other_failure_an_er
     let scope = scope(json!({ "count": 3, "text": "3", "none": null, "decision": { "option": "ok", "edits": {} },
                               "decisions": { "my-node": null }, "list": [1] }));
     let holds = |condition| flow.holds(condition, &scope);
-    for yes in ["count + 1 == 4", "decision.option == 'ok'", "decisions['my-node'] == null", "none == null",
-                "count >= 3 && text.startsWith('3')", "!has(decision.text)", "list.exists(x, x == 1)", "size(list) == 1",
-                "missing.a == 1 || count == 3"] {
+    for yes in [
+        "count + 1 == 4",
+        "decision.option == 'ok'",
+        "decisions['my-node'] == null",
+        "none == null",
+        "count >= 3 && text.startsWith('3')",
+        "!has(decision.text)",
+        "list.exists(x, x == 1)",
+        "size(list) == 1",
+        "missing.a == 1 || count == 3",
+    ] {
         assert_eq!(holds(yes), Ok(true), "{yes}");
     }
-    for no in ["missing == 1", "missing.deep.er == 1", "decision.text == 'x'", "none.field == 1", "none['field'] == 1",
-               "decisions['my-node'].option == 'a'", "decisions['other'].option == 'a'", "decision.edits.x.y == 1",
-               "has(none.field)", "list[4] == 1", "count == 4"] {
+    for no in [
+        "missing == 1",
+        "missing.deep.er == 1",
+        "decision.text == 'x'",
+        "none.field == 1",
+        "none['field'] == 1",
+        "decisions['my-node'].option == 'a'",
+        "decisions['other'].option == 'a'",
+        "decision.edits.x.y == 1",
+        "has(none.field)",
+        "list[4] == 1",
+        "count == 4",
+    ] {
         assert_eq!(holds(no), Ok(false), "{no}");
     }
-    for bad in ["count", "count + text == 1", "count.field == 1", "count / 0 == 1", "size(count) == 1", "nofunction(1)"] {
+    for bad in ["count", "count + text == 1", "count.field == 1", "count / 0 == 1", "size(count) == 1", "nofunction(1)"]
+    {
         assert!(holds(bad).is_err(), "{bad}: {:?}", holds(bad));
     }
 }
