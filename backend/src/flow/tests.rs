@@ -270,8 +270,9 @@ fn the_rest_of_the_rules_is_checked_where_it_is_broken() {
         "id: f\nagents: { w: { model: demo/w, max_turns: 101 } }\nnodes: { my-node: { agent: w } }",
         &[("2:42 FLOW_INVALID", "1 to 100"), ("3:10 FLOW_INVALID", "`my-node` is no state key")],
     );
-    let many: String =
-        (0..=limits::MAX_NODES).map(|n| format!("  n{n}: {{ set: {{ x: 1 }}, next: n{} }}\n", n + 1)).collect();
+    let many: Vec<_> =
+        (0..=limits::MAX_NODES).map(|n| format!("  n{n}: {{ set: {{ x: 1 }}, next: n{} }}", n + 1)).collect();
+    let many = many.join("\n");
     let found = found(&format!("{HEAD}{many}"));
     assert!(found.iter().any(|line| line.contains("at most 500 nodes")), "{found:?}");
 }

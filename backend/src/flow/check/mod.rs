@@ -58,7 +58,7 @@ pub fn check_flow(flow: &Flow, source: Option<&Source>, noted: &[Mistake]) -> (V
     (checker.errors, checker.warnings)
 }
 
-impl<'a> Checker<'a> {
+impl Checker<'_> {
     /// Notes a mistake that is `FLOW_INVALID`.
     fn invalid(&mut self, path: &str, message: impl Into<String>) {
         self.error(path, FlowCode::FlowInvalid, message);
