@@ -7,6 +7,7 @@ use shared::api::{Graph, GraphEdge, GraphEdgeKind, GraphNode};
 use shared::definition::{EdgeCondition, Flow, Target};
 use shared::id::NodeId;
 
+use super::limits::MAX_DRAWN;
 use super::ways::{WayKind, Ways, ways};
 
 /// The id of the node that stands for the end of a branch; no node of a flow can have it.
@@ -19,7 +20,7 @@ const LABEL_HEIGHT: f64 = 16.0;
 const LONGEST_LABEL: usize = 32;
 const MARGIN: f64 = 12.0;
 
-/// Lays a flow out. Edges to nodes that are not there are left out.
+/// Lays a flow out. Edges to nodes that are not there are left out; a flow that is too large to draw gives no nodes.
 pub fn graph(flow: &Flow) -> Graph {
     let mut edges = edges(flow);
     let mut nodes: Vec<GraphNode> =
@@ -27,7 +28,7 @@ pub fn graph(flow: &Flow) -> Graph {
     if edges.iter().any(|edge| edge.to == END) {
         nodes.push(node_of(END, END));
     }
-    if nodes.is_empty() {
+    if nodes.is_empty() || nodes.len() + edges.len() > MAX_DRAWN {
         return Graph::default();
     }
     let mut drawn = Layout::with_options(GraphOptions { directed: true, multigraph: true, compound: false });

@@ -288,6 +288,28 @@ fn the_schema_for_editors_accepts_the_examples_and_refuses_an_unknown_key() {
     assert_eq!(check_value(&schema, &flow, "").len(), 1);
 }
 
+#[test]
+fn the_largest_graph_is_checked_and_drawn_in_reasonable_time() {
+    let mut source = HEAD.to_owned();
+    for layer in 0..25 {
+        for at in 0..20 {
+            let next: Vec<_> = (0..20).map(|to| format!("n{}_{to}", layer + 1)).collect();
+            let next = if layer < 24 { next.join(", ") } else { String::new() };
+            source += &format!("  n{layer}_{at}: {{ agent: w, next: [{next}] }}\n");
+        }
+    }
+    let start = std::time::Instant::now();
+    let checked = check(&source);
+    eprintln!("check {:?} {:?}", start.elapsed(), &checked.errors.len());
+    let start = std::time::Instant::now();
+    assert_eq!(graph(&checked.flow.unwrap()), shared::api::Graph::default());
+    let chain: Vec<_> = (0..500).map(|n| format!("  n{n}: {{ agent: w, next: n{} }}", (n + 1).min(499))).collect();
+    let chain = check(&format!("{HEAD}{}", chain.join("\n"))).flow.unwrap();
+    eprintln!("half {:?}", start.elapsed());
+    assert_eq!(graph(&chain).nodes.len(), 500);
+    eprintln!("graph {:?}", start.elapsed());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
 

@@ -1,5 +1,6 @@
 //! Every check that needs more than one place of a flow. One file a subject; each notes its mistakes at their places.
 
+mod conflicts;
 mod gates;
 mod graph;
 mod human;
@@ -54,6 +55,7 @@ pub fn check_flow(flow: &Flow, source: Option<&Source>, noted: &[Mistake]) -> (V
     keys::check(&mut checker);
     if checker.nodes_whole {
         graph::check(&mut checker);
+        conflicts::check(&mut checker);
     }
     (checker.errors, checker.warnings)
 }
