@@ -248,11 +248,6 @@ impl Play {
         pending[0].clone()
     }
 
-    fn review_at(&self, node: &str) -> Review {
-        let at = |review: &&Review| review.is_pending() && review.node.as_deref() == Some(node);
-        self.snapshot.reviews.values().find(at).expect("a pending review at the node").clone()
-    }
-
     fn past(&self, id: ReviewId) -> &Review {
         &self.snapshot.reviews[&id]
     }
