@@ -32,19 +32,22 @@ fn random_flow(shapes: &[Shape]) -> Compiled {
                 "on_timeout": (["approve", "reject", "error"][usize::from(detail / 3 % 3)]),
             } }),
         };
-        let targets: Vec<_> =
-            (0..shapes.len()).filter(|target| next >> target & 1 == 1).map(|target| json!(name(target))).collect();
+        let leads = |target: usize| {
+            let onward = target == index + 1 && next % 4 != 0;
+            onward || (next & (next >> 3)) >> target & 1 == 1
+        };
+        let targets: Vec<_> = (0..shapes.len()).filter(|target| leads(*target)).map(|target| json!(name(target))).collect();
         if !targets.is_empty() {
             node["next"] = json!(targets);
         }
-        node["max_visits"] = json!(visits % 4 + 1);
+        node["max_visits"] = json!(visits % 6 + 1);
         if *join {
             node["join"] = json!("all");
         }
-        if detail % 5 == 0 {
+        if detail % 5 < 2 {
             node["on_visit_limit"] = json!(name(usize::from(*detail) % shapes.len()));
         }
-        if detail % 7 == 0 {
+        if detail % 7 < 3 {
             node["failure"] = json!({ "retries": 1, "then": { "goto": name(usize::from(detail / 7) % shapes.len()) } });
         }
         nodes.insert(name(index), node);
@@ -69,7 +72,7 @@ fn some_answer(pick: u8) -> ModelAnswer {
     match pick % 5 {
         0 => calls([("gated", json!({})), ("plain", json!({})), ("gated", json!({ "y": 1 }))]),
         1 => calls([("nap", json!({ "duration": "1h" })), ("put", json!({ "key": "k1", "value": pick }))]),
-        2 => calls([("plain", json!(5)), ("unknown", json!({}))]),
+        2 if pick % 2 == 0 => calls([("plain", json!(5)), ("unknown", json!({}))]),
         _ => text(&format!("n{}", pick / 5 % 6)),
     }
 }
@@ -98,13 +101,14 @@ fn some_verdict(review: &Review, pick: u8) -> Verdict {
 /// An input that could come now, or could have come once.
 fn some_input(play: &Play, (what, which, pick): (u8, u8, u8)) -> Option<Input> {
     let tasks: Vec<_> = play.tasks.values().collect();
-    let reviews: Vec<_> = play.snapshot.reviews.values().collect();
+    let stale = pick % 16 == 7;
+    let reviews: Vec<_> = play.snapshot.reviews.values().filter(|review| stale || review.is_pending()).collect();
     let review = || reviews.get(usize::from(which) % reviews.len().max(1));
-    if what % 8 < 5 {
+    if what % 16 < 10 {
         let task = tasks.get(usize::from(which) % tasks.len().max(1))?;
         let (id, attempt) = (task.id, 1);
         let failure = |code| TaskFailure { code, message: "no luck".to_owned(), retryable: pick % 3 != 0 };
-        return Some(match (&task.kind, what % 8) {
+        return Some(match (&task.kind, what % 16) {
             (TaskKind::Deadline { .. } | TaskKind::Wake { .. }, _) => Input::Due { task: id },
             (TaskKind::Model { .. }, 0) => {
                 Input::TaskFailed { task: id, attempt, failure: failure(FlowCode::ModelFailed) }
@@ -118,10 +122,10 @@ fn some_input(play: &Play, (what, which, pick): (u8, u8, u8)) -> Option<Input> {
         });
     }
     let review = review()?;
-    Some(match (what % 8, pick) {
-        (5, 0..20) => Input::Claim { review: review.id, by: ana() },
-        (5, 20..30) => Input::Comment { review: review.id, by: ana(), text: "hm".to_owned() },
-        (5, 30) => Input::Cancel { by: person("dev", &[]), reason: None },
+    Some(match (what % 16, pick) {
+        (10, 0..20) => Input::Claim { review: review.id, by: ana() },
+        (10, 20..30) => Input::Comment { review: review.id, by: ana(), text: "hm".to_owned() },
+        (10, 30) => Input::Cancel { by: person("dev", &[]), reason: None },
         _ => {
             let mut request = request(review, some_verdict(review, pick));
             if pick % 11 == 0 {
