@@ -53,13 +53,11 @@ pub(super) fn run(flow: &Compiled, state: &RunState) -> Run {
         Some(RunOutcome::Cancelled { reason, .. }) => reason.clone(),
         _ => None,
     };
-    let positions = state.branches.values().map(|branch| {
-        Position {
-            node: branch.node.clone(),
-            visit: branch.phase.step().map_or(0, |step| step.visit),
-            activity: branch.phase.activity(),
-            review: branch.phase.asked().first().map(|asked| asked.review),
-        }
+    let positions = state.branches.values().map(|branch| Position {
+        node: branch.node.clone(),
+        visit: branch.phase.step().map_or(0, |step| step.visit),
+        activity: branch.phase.activity(),
+        review: branch.phase.asked().first().map(|asked| asked.review),
     });
     Run {
         summary: summary(state),

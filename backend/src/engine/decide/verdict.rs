@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use shared::JsonMap;
 use shared::decision::{ActionDecision, DecisionRequest, Verdict};
 use shared::definition::ChoiceKind;
 use shared::error::{Mistake, pointer};
@@ -45,28 +46,9 @@ pub(super) fn check(review: &Review, request: &DecisionRequest) -> Result<Said, 
     let comment = request.comment.as_deref().map(str::trim).filter(|comment| !comment.is_empty());
     limit("/comment", request.comment.as_deref(), &mut mistakes);
     let said = match &request.verdict {
-        Verdict::Choose { option, fields } => match review.options.iter().find(|offered| offered.id == *option) {
-            Some(offered) => {
-                match &offered.fields {
-                    Some(schema) => {
-                        let fields = serde_json::Value::Object(fields.clone());
-                        mistakes.extend(check_value(schema, &fields, "/verdict/fields"));
-                    }
-                    None if !fields.is_empty() => {
-                        mistakes.push(Mistake::new("/verdict/fields", "unknown", "this option takes no fields"));
-                    }
-                    None => {}
-                }
-                chosen(offered, comment, &mut mistakes).map(Said::Node)
-            }
-            None => {
-                let known: Vec<_> = review.options.iter().map(|offered| format!("`{}`", offered.id)).collect();
-                let known = if known.is_empty() { "it has no options".to_owned() } else { known.join(", ") };
-                let message = format!("`{option}` is no option of this review: {known}");
-                mistakes.push(Mistake::new("/verdict/option", "unknown", message));
-                None
-            }
-        },
+        Verdict::Choose { option, fields } => {
+            option_said(review, option, fields, comment, &mut mistakes).map(Said::Node)
+        }
         Verdict::Text { text } => text_said(review, text, comment, &mut mistakes),
         Verdict::Actions { decisions, instructions } => {
             limit("/verdict/instructions", instructions.as_deref(), &mut mistakes);
@@ -80,6 +62,33 @@ pub(super) fn check(review: &Review, request: &DecisionRequest) -> Result<Said, 
         Some(said) if mistakes.is_empty() => Ok(said),
         _ => Err(mistakes),
     }
+}
+
+fn option_said(
+    review: &Review,
+    option: &str,
+    fields: &JsonMap,
+    comment: Option<&str>,
+    mistakes: &mut Vec<Mistake>,
+) -> Option<Answer> {
+    let Some(offered) = review.options.iter().find(|offered| offered.id == option) else {
+        let known: Vec<_> = review.options.iter().map(|offered| format!("`{}`", offered.id)).collect();
+        let known = if known.is_empty() { "it has none".to_owned() } else { known.join(", ") };
+        let message = format!("`{option}` is no option of this review: {known}");
+        mistakes.push(Mistake::new("/verdict/option", "unknown", message));
+        return None;
+    };
+    match &offered.fields {
+        Some(schema) => {
+            let fields = serde_json::Value::Object(fields.clone());
+            mistakes.extend(check_value(schema, &fields, "/verdict/fields"));
+        }
+        None if !fields.is_empty() => {
+            mistakes.push(Mistake::new("/verdict/fields", "unknown", "this option takes no fields"));
+        }
+        None => {}
+    }
+    chosen(offered, comment, mistakes)
 }
 
 fn chosen(option: &ReviewOption, comment: Option<&str>, mistakes: &mut Vec<Mistake>) -> Option<Answer> {
@@ -166,7 +175,9 @@ fn check_action(action: &Action, decision: &ActionDecision, place: &str, mistake
 
 /// Edits go with an accept or an answer, name editable items, and fit their schemas.
 fn check_edits(review: &Review, request: &DecisionRequest, said: Option<&Said>, mistakes: &mut Vec<Mistake>) {
-    if matches!(said, Some(Said::Node(Answer::Correct { .. } | Answer::Stop(_)) | Said::Actions(..))) && !request.edits.is_empty() {
+    if matches!(said, Some(Said::Node(Answer::Correct { .. } | Answer::Stop(_)) | Said::Actions(..)))
+        && !request.edits.is_empty()
+    {
         let message = "edits go with an accept option or an answer only";
         mistakes.push(Mistake::new("/edits", "not_allowed", message));
         return;

@@ -135,11 +135,11 @@ fn a_claim_is_advisory_and_runs_out() {
     play.apply(Input::Claim { review: id, by: editor() });
     let claimed = play.review();
     assert_eq!((claimed.version, claimed.revision), (2, 1));
-    assert_eq!(claimed.claimed_by.as_ref().unwrap().until, play.now.after(Duration::from_secs(900)));
+    assert_eq!(claimed.claimed_by.as_ref().unwrap().until, play.now.after(Duration::from_mins(15)));
     assert_eq!(play.events[0].data["change"], "claim");
     assert!(matches!(play.try_apply(Input::Claim { review: id, by: tom.clone() }), Err(Refusal::ReviewClaimed(_))));
     assert!(matches!(play.try_apply(Input::Release { review: id, by: tom.clone() }), Err(Refusal::ReviewClaimed(_))));
-    play.now = play.now.after(Duration::from_secs(900));
+    play.now = play.now.after(Duration::from_mins(15));
     play.apply(Input::Claim { review: id, by: tom.clone() });
     play.apply(Input::Comment { review: id, by: editor(), text: "Look at the price.".to_owned() });
     play.apply(Input::View { review: id, by: editor() });

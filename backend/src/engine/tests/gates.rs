@@ -161,7 +161,7 @@ fn a_sleep_holds_no_worker_and_ends_at_its_time() {
     let mut play = Play::start(AGENT, json!({}));
     play.model("serve", calls([("wait", json!({ "duration": "1h" }))]));
     let task = play.call_task("c1-1");
-    assert_eq!((task.kind.is_call(), task.due_at), (false, play.now.after(Duration::from_secs(3600))));
+    assert_eq!((task.kind.is_call(), task.due_at), (false, play.now.after(Duration::from_hours(1))));
     play.apply(Input::Due { task: task.id });
     assert_eq!(results(&play), [json!({ "slept": "1h" })]);
 }

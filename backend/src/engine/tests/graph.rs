@@ -24,8 +24,10 @@ nodes:
 
 #[test]
 fn a_loop_ends_at_its_limit_or_goes_where_the_node_says() {
-    let source = "id: l\nnodes:\n  a: { set: { n: \"{{ visit }}\" }, max_visits: 3, next: a }\n  b: { set: { out: true } }\n";
-    let play = Play::start(&source.replace("next: a", "next: [{ to: a, when: 'true' }, { to: b, else: true }]"), json!({}));
+    let source =
+        "id: l\nnodes:\n  a: { set: { n: \"{{ visit }}\" }, max_visits: 3, next: a }\n  b: { set: { out: true } }\n";
+    let play =
+        Play::start(&source.replace("next: a", "next: [{ to: a, when: 'true' }, { to: b, else: true }]"), json!({}));
     assert_eq!((play.error().0, play.key("n")), (FlowCode::FlowVisitLimit, &json!(3)));
     let play = Play::start(&source.replace("next: a", "on_visit_limit: b, next: a"), json!({}));
     assert_eq!((play.status(), play.key("out")), (RunStatus::Completed, &json!(true)));
@@ -91,7 +93,8 @@ fn a_run_that_fails_ends_all_its_branches_at_once() {
 #[test]
 fn a_cancelled_run_says_who_and_why() {
     let mut play = Play::start(PARALLEL, json!({ "text": "hello" }));
-    let cancel = |name: &str, roles: &[&str]| Input::Cancel { by: person(name, roles), reason: Some("late".to_owned()) };
+    let cancel =
+        |name: &str, roles: &[&str]| Input::Cancel { by: person(name, roles), reason: Some("late".to_owned()) };
     assert!(matches!(play.try_apply(cancel("ana", &["reviewer"])), Err(Refusal::Forbidden(_))));
     play.apply(cancel("dev", &[]));
     assert_eq!(play.status(), RunStatus::Cancelled);

@@ -46,6 +46,7 @@ fn compile(source: &str) -> Compiled {
     Compiled::new(checked.flow.unwrap(), 1).unwrap()
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "reads better at every call: `object(json!({ … }))`")]
 fn object(value: Value) -> JsonMap {
     value.as_object().cloned().unwrap_or_default()
 }

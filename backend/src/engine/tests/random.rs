@@ -36,7 +36,8 @@ fn random_flow(shapes: &[Shape]) -> Compiled {
             let onward = target == index + 1 && next % 4 != 0;
             onward || (next & (next >> 3)) >> target & 1 == 1
         };
-        let targets: Vec<_> = (0..shapes.len()).filter(|target| leads(*target)).map(|target| json!(name(target))).collect();
+        let targets: Vec<_> =
+            (0..shapes.len()).filter(|target| leads(*target)).map(|target| json!(name(target))).collect();
         if !targets.is_empty() {
             node["next"] = json!(targets);
         }
@@ -72,7 +73,7 @@ fn some_answer(pick: u8) -> ModelAnswer {
     match pick % 5 {
         0 => calls([("gated", json!({})), ("plain", json!({})), ("gated", json!({ "y": 1 }))]),
         1 => calls([("nap", json!({ "duration": "1h" })), ("put", json!({ "key": "k1", "value": pick }))]),
-        2 if pick % 2 == 0 => calls([("plain", json!(5)), ("unknown", json!({}))]),
+        2 if pick.is_multiple_of(2) => calls([("plain", json!(5)), ("unknown", json!({}))]),
         _ => text(&format!("n{}", pick / 5 % 6)),
     }
 }
@@ -81,7 +82,7 @@ fn some_verdict(review: &Review, pick: u8) -> Verdict {
     if review.actions.is_empty() {
         let option = usize::from(pick / 4) % review.options.len().max(1);
         return match review.options.get(option) {
-            Some(option) if pick % 4 != 0 => choose(&option.id),
+            Some(option) if !pick.is_multiple_of(4) => choose(&option.id),
             _ => say("some text"),
         };
     }
@@ -95,7 +96,7 @@ fn some_verdict(review: &Review, pick: u8) -> Verdict {
         (action.id.clone(), decision)
     };
     let decisions = review.actions.iter().enumerate().map(answer).collect();
-    Verdict::Actions { decisions, instructions: (pick % 2 == 0).then(|| "mind this".to_owned()) }
+    Verdict::Actions { decisions, instructions: pick.is_multiple_of(2).then(|| "mind this".to_owned()) }
 }
 
 /// An input that could come now, or could have come once.
@@ -147,7 +148,7 @@ proptest! {
         let mut play = Play::try_start(random_flow(&shapes), json!({})).unwrap();
         for (input, much_later) in inputs {
             if much_later {
-                play.now = play.now.after(Duration::from_secs(3 * 3600));
+                play.now = play.now.after(Duration::from_hours(3));
             }
             if let Some(input) = some_input(&play, input) {
                 // Refused or not: nothing is half applied.

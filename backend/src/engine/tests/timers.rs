@@ -2,7 +2,7 @@
 
 use super::*;
 
-const DAY: Duration = Duration::from_secs(24 * 3600);
+const DAY: Duration = Duration::from_hours(24);
 
 fn asking(settings: &str) -> Play {
     let source = format!(
