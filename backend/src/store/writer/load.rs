@@ -148,9 +148,9 @@ impl Group {
                     reader.add(run, &stored)?;
                     reader.finish(conn, &mut self.blobs).await?.pop()
                 }
-                (None, Some(plain)) => Some(
-                    serde_json::from_str(&plain).map_err(|error| Error::Stored(format!("an answer: {error}")))?,
-                ),
+                (None, Some(plain)) => {
+                    Some(serde_json::from_str(&plain).map_err(|error| Error::Stored(format!("an answer: {error}")))?)
+                }
             };
             let used = UsedKey {
                 body: digest(&row.blob(2)?)?,
