@@ -91,7 +91,7 @@ async fn a_token_has_no_more_than_its_roles(world: World) {
     let change = Change { by: Some(actor("boss")), key: None, operation: Operation::UpdateUser(Box::new(change)) };
     let refused = world.store.commit(with(change, 1)).await;
     assert!(matches!(refused, Err(CommitError::Forbidden(_))), "{refused:?}");
-    world.clock.advance(Duration::from_secs(3600));
+    world.clock.advance(Duration::from_hours(1));
     let refused = world.store.commit(with(Change { by: Some(actor("boss")), ..launch("a") }, 1)).await;
     assert!(matches!(refused, Err(CommitError::Unauthenticated)), "{refused:?}");
 }

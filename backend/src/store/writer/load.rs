@@ -29,7 +29,9 @@ impl Group {
     /// Reads what these changes rest on.
     pub async fn load(inner: &Inner, conn: &mut Conn, changes: &[Change]) -> Result<Self, Error> {
         let mut named = Named::default();
-        changes.iter().for_each(|change| named.of(change));
+        for change in changes {
+            named.of(change);
+        }
         let mut group = Self::default();
         group.load_people(conn, &named).await?;
         group.load_runs(conn, &mut named).await?;

@@ -35,7 +35,7 @@ const WAITING: usize = 1024;
 /// How long a change waits for a place in the queue.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How often what has expired is cleaned up.
-const CLEANUP: Duration = Duration::from_secs(600);
+const CLEANUP: Duration = Duration::from_mins(10);
 
 /// A change that waits, and where its answer goes.
 pub(super) struct Job {

@@ -120,6 +120,9 @@ impl Group {
                 Answer::Token { token: Box::new(made) }
             }
             CredentialKind::Session => {
+                if by.is_some_and(|by| by.username != credential.username) {
+                    return Err(CommitError::Forbidden("nobody logs in as somebody else".to_owned()));
+                }
                 let entry = data(json!({"username": credential.username}));
                 self.tell(EntryKind::SessionStarted, Some(&credential.username), entry, moment);
                 Answer::Done

@@ -123,12 +123,11 @@ impl Group {
 impl RunWork {
     /// Takes a transition. `Err`: it is written, and the refusal is answered.
     fn absorb(&mut self, transition: Transition, recorded: Recorded) -> Result<(), CommitError> {
-        match &mut self.snapshot {
-            Some(snapshot) => snapshot.fold(&transition),
-            None => {
-                let reviews = transition.reviews.iter().map(|review| (review.id, review.clone())).collect();
-                self.snapshot = Some(Snapshot { state: transition.state, reviews });
-            }
+        if let Some(snapshot) = &mut self.snapshot {
+            snapshot.fold(&transition);
+        } else {
+            let reviews = transition.reviews.iter().map(|review| (review.id, review.clone())).collect();
+            self.snapshot = Some(Snapshot { state: transition.state, reviews });
         }
         let changed = self.changed.get_or_insert_default();
         changed.reviews.extend(transition.reviews.iter().map(|review| review.id));
