@@ -9,6 +9,7 @@ mod cursor;
 mod db;
 mod flows;
 mod log;
+mod log_row;
 mod open;
 mod people;
 mod reviews;

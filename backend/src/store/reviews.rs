@@ -113,11 +113,12 @@ fn by_subject(viewer: &Principal, query: &ReviewQuery, limit: u32, subjects: &BT
         sql = sql
             .push(if index > 0 { " UNION " } else { "" })
             .push("SELECT * FROM (SELECT a.created_at AS at, a.review_id AS id FROM review_audience a")
-            .push(" JOIN reviews v ON v.id = a.review_id WHERE a.subject = ")
+            // CROSS: SQLite joins in this order, along the index of the subject.
+            .push(" CROSS JOIN reviews v WHERE v.id = a.review_id AND a.subject = ")
             .bind(subject.as_str())
             .push(" AND a.pending = ")
             .bind(pending);
-        if let Some(status) = query.status {
+        if let Some(status) = query.status.filter(|_| !pending) {
             sql = sql.push(" AND v.status = ").bind(status.as_str());
         }
         sql = filter(sql, viewer, query);

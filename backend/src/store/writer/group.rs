@@ -11,7 +11,7 @@ use shared::run::Step;
 use shared::time::Timestamp;
 
 use super::super::blobs::Blobs;
-use super::super::log::Recorded;
+use super::super::log_row::Recorded;
 use super::super::{Answer, Change, CommitError, Credential, IdempotencyKey, Operation, UserRecord};
 use crate::clock::Moment;
 use crate::engine::{Snapshot, Task};

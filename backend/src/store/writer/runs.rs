@@ -6,7 +6,7 @@ use shared::api::{Decided, DecisionEffect};
 use shared::id::{FlowId, ReviewId, RunId};
 use shared::run::Context;
 
-use super::super::log::Recorded;
+use super::super::log_row::Recorded;
 use super::super::{Answer, CommitError};
 use super::group::{Group, RunWork};
 use super::rights::allow;

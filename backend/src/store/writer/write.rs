@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::super::blobs::{NewBlobs, encode};
 use super::super::db::{Arg, Conn, Db, Sql};
-use super::super::log::Body;
+use super::super::log_row::Body;
 use super::super::people::{credential_row, user_row};
 use super::super::reviews::search_text;
 use super::super::{Answer, Error, visibility};
@@ -95,7 +95,7 @@ impl Group {
             }
         }
         for (moment, event) in &self.out.events {
-            let body = Body { events: event.iter().cloned().collect(), ..Body::default() };
+            let body = Body::pack(moment.now, None, event.as_slice());
             let body = encode(Uuid::nil(), &body, &mut rows.blobs)?;
             rows.log.push(vec![commit.0.into(), moment.now.0.into(), None::<Uuid>.into(), body.into()]);
         }
@@ -206,8 +206,8 @@ impl Rows {
                 plain(task)?.into(),
             ]);
         }
-        let body =
-            Body { events: changed.events.clone(), inputs: changed.inputs.clone(), format: Some(RunState::FORMAT) };
+        let body = Body::pack(state.updated_at, Some(run), &changed.events)
+            .with_inputs(changed.inputs.clone(), RunState::FORMAT);
         let body = encode(run.0, &body, &mut self.blobs)?;
         self.log.push(vec![commit.0.into(), state.updated_at.0.into(), run.0.into(), body.into()]);
         Ok(())
