@@ -16,6 +16,7 @@ on_both! {
     a_token_has_no_more_than_its_roles,
     a_link_logs_in_once,
     only_admins_change_people,
+    a_change_that_cannot_be_written_hurts_only_itself,
 }
 
 fn credential(kind: CredentialKind, name: &str, digest: u8, expires_at: Option<Timestamp>) -> NewCredential {
@@ -119,4 +120,21 @@ async fn only_admins_change_people(world: World) {
     let change = Change { by: Some(actor("dev")), key: None, operation: Operation::UpdateUser(Box::new(change)) };
     let refused = world.store.commit(change).await;
     assert!(matches!(refused, Err(CommitError::Forbidden(_))), "{refused:?}");
+}
+
+async fn a_change_that_cannot_be_written_hurts_only_itself(world: World) {
+    add(&world, credential(CredentialKind::Session, "ana", 1, None)).await;
+    let mut waiting = tokio::task::JoinSet::new();
+    for n in 0..20 {
+        let store = world.store.clone();
+        // The digest is taken: only the database knows.
+        let twice = credential(CredentialKind::Session, "ana", 1, None);
+        let bad = Change::by_server(Operation::AddCredential(Box::new(twice)));
+        let change = if n == 10 { bad } else { launch("hello") };
+        waiting.spawn(async move { (n == 10, store.commit(change).await) });
+    }
+    for (bad, answer) in waiting.join_all().await {
+        assert_eq!(matches!(answer, Err(CommitError::Database(_))), bad, "{answer:?}");
+    }
+    assert_eq!(world.store.counts().await.expect("counts")["runs"], 19);
 }

@@ -94,6 +94,7 @@ mod tests {
     use sqlx::error::ErrorKind;
 
     use super::*;
+    use crate::store::tests::support::World;
 
     #[derive(Debug)]
     struct Failure(&'static str);
@@ -145,5 +146,20 @@ mod tests {
         assert!(["40001", "23505"].into_iter().all(|code| is_refusal(&failure(code))));
         assert!(!["57P01", "08006"].into_iter().any(|code| is_refusal(&failure(code))));
         assert!(!is_refusal(&sqlx::Error::Io(std::io::ErrorKind::ConnectionReset.into())));
+    }
+
+    #[tokio::test]
+    async fn a_commit_in_doubt_is_looked_up_in_the_log() {
+        let Some(world) = World::postgres().await else { return };
+        world.launch("hello").await;
+        let inner = &world.store.inner;
+        let sql = Sql::new("SELECT commit_id, xid::text::bigint, seq FROM log ORDER BY seq DESC LIMIT 1");
+        let row = inner.db.read().await.expect("reads").fetch_one(sql).await.expect("reads").expect("a row");
+        let commit = CommitId(row.uuid(0).expect("an id"));
+        let mut written = Written { commit, xid: row.int(1).expect("an xid"), seq: row.int(2).expect("a number") };
+        let lost = sqlx::Error::Io(std::io::ErrorKind::ConnectionReset.into());
+        assert_eq!(after(inner, &[(1, true)], &written, &lost).await, Fate::Committed);
+        written.commit = CommitId(uuid::Uuid::nil());
+        assert_eq!(after(inner, &[(1, true)], &written, &lost).await, Fate::NotCommitted);
     }
 }
