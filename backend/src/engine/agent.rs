@@ -103,7 +103,8 @@ impl Builder<'_> {
             agent: conversation.agent.clone(),
             model: agent.map(|agent| agent.model.clone()).unwrap_or_default(),
             tokens: answer.tokens,
-            cost_usd: answer.cost_usd,
+            // JSON has no NaN: a cost that is no number would make the state unreadable.
+            cost_usd: if answer.cost_usd.is_finite() { answer.cost_usd.max(0.0) } else { 0.0 },
             duration_ms: answer.duration_ms,
         };
         let calls: Vec<_> =
@@ -138,9 +139,11 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// A model call failed: it is tried again, or the step fails.
-    pub(super) fn model_failed(&mut self, task: TaskId, why: &TaskFailure) -> Result<(), Refusal> {
-        let (branch, mut step, mut conversation) = self.take_conversation(task).ok_or(Refusal::TaskOver)?;
+    /// A call failed. That of a model is tried again, or the step fails; for that of a tool see `call.rs`.
+    pub(super) fn task_failed(&mut self, task: TaskId, why: &TaskFailure) -> Result<(), Refusal> {
+        let Some((branch, mut step, mut conversation)) = self.take_conversation(task) else {
+            return self.tool_failed(task, why);
+        };
         let error = failure(why.code, &step.node, &why.message);
         if let Some(due_at) = self.next_try(&step.node, conversation.tries, why) {
             conversation.tries += 1;
@@ -220,9 +223,9 @@ impl Builder<'_> {
 }
 
 fn count(state: &mut RunState, conversation: &mut Conversation, usage: AgentCall) {
-    conversation.tokens += usage.tokens;
+    conversation.tokens = conversation.tokens.saturating_add(usage.tokens);
     conversation.cost_usd += usage.cost_usd;
-    state.total_tokens += usage.tokens;
+    state.total_tokens = state.total_tokens.saturating_add(usage.tokens);
     state.total_cost_usd += usage.cost_usd;
     state.agent_calls.push(usage);
     let surplus = state.agent_calls.len().saturating_sub(RunState::MAX_CALLS);

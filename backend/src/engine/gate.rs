@@ -110,15 +110,13 @@ impl<'f> Builder<'f> {
 
 /// `publish: Publish the article`, or how many calls of what.
 fn title(actions: &[Action]) -> String {
-    match actions {
-        [only] => match &only.description {
-            Some(description) => format!("{}: {description}", only.name),
-            None => only.name.clone(),
-        },
-        _ => {
-            let names: Vec<_> = actions.iter().map(|action| action.name.as_str()).collect();
-            format!("{} calls: {}", actions.len(), names.join(", "))
-        }
+    let [only] = actions else {
+        let names: Vec<_> = actions.iter().map(|action| action.name.as_str()).collect();
+        return format!("{} calls: {}", actions.len(), names.join(", "));
+    };
+    match &only.description {
+        Some(description) => format!("{}: {description}", only.name),
+        None => only.name.clone(),
     }
 }
 

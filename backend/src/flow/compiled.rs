@@ -46,8 +46,8 @@ impl Compiled {
         });
         let input = match flow.input.as_ref().map(compile).transpose() {
             Ok(input) => input,
-            Err(EvalError(message)) => {
-                mistakes.push(Mistake::new("/input", FlowCode::FlowInvalid.as_str(), message));
+            Err(mistake) => {
+                mistakes.push(Mistake { path: format!("/input{}", mistake.path), ..mistake });
                 None
             }
         };

@@ -15,9 +15,35 @@ static ENV: LazyLock<Arc<Env>> = LazyLock::new(|| Arc::new(Env::stdlib()));
 
 /// What conditions may call, beside operators and macros.
 const FUNCTIONS: [&str; 29] = [
-    "bool", "bytes", "contains", "double", "duration", "dyn", "endsWith", "getDate", "getDayOfMonth", "getDayOfWeek",
-    "getDayOfYear", "getFullYear", "getHours", "getMilliseconds", "getMinutes", "getMonth", "getSeconds", "int",
-    "matches", "max", "min", "size", "startsWith", "string", "timestamp", "type", "uint", "has", "not_strictly_false",
+    "bool",
+    "bytes",
+    "contains",
+    "double",
+    "duration",
+    "dyn",
+    "endsWith",
+    "getDate",
+    "getDayOfMonth",
+    "getDayOfWeek",
+    "getDayOfYear",
+    "getFullYear",
+    "getHours",
+    "getMilliseconds",
+    "getMinutes",
+    "getMonth",
+    "getSeconds",
+    "int",
+    "matches",
+    "max",
+    "min",
+    "size",
+    "startsWith",
+    "string",
+    "timestamp",
+    "type",
+    "uint",
+    "has",
+    "not_strictly_false",
 ];
 
 /// Compiled conditions. One that was not added is compiled where it is asked.
@@ -56,7 +82,7 @@ fn compile(condition: &str) -> Result<Program, EvalError> {
         return Err(EvalError(format!("the condition is longer than {MAX_TEXT} bytes")));
     }
     let program = ENV.compile(condition).map_err(|errors| {
-        let reasons: Vec<_> = errors.errors.iter().map(|error| error.msg.trim().to_owned()).collect();
+        let reasons: Vec<_> = errors.errors.iter().map(|error| plain(&error.msg)).collect();
         EvalError(format!("the condition {} cannot be read: {}", excerpt(condition), reasons.join("; ")))
     })?;
     let unknown = program
@@ -66,9 +92,17 @@ fn compile(condition: &str) -> Result<Program, EvalError> {
         .find(|name| name.starts_with(|c: char| c.is_ascii_alphabetic()) && !FUNCTIONS.contains(name))
         .map(str::to_owned);
     match unknown {
-        Some(name) => Err(EvalError(format!("the condition {} calls `{name}`, which CEL does not have", excerpt(condition)))),
+        Some(name) => {
+            Err(EvalError(format!("the condition {} calls `{name}`, which CEL does not have", excerpt(condition))))
+        }
         None => Ok(program),
     }
+}
+
+/// The parser's words without its list of everything that it would have taken.
+fn plain(message: &str) -> String {
+    let message = message.split(" expecting ").next().unwrap_or(message);
+    message.trim().trim_start_matches("Syntax error: ").replace("'<EOF>'", "end")
 }
 
 fn holds(program: &Program, condition: &str, scope: &Scope) -> Result<bool, EvalError> {

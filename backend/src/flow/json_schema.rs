@@ -3,16 +3,17 @@
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{ValidationError, Validator};
 use serde_json::Value;
-use shared::error::{Mistake, json_type, pointer};
+use shared::error::{FlowCode, Mistake, json_type, pointer};
 
-use super::EvalError;
-
-/// Compiles a schema. Formats are checked; nothing is fetched.
-pub fn compile(schema: &Value) -> Result<Validator, EvalError> {
+/// Compiles a schema. Formats are checked; nothing is fetched. The mistake's path begins at the schema.
+pub fn compile(schema: &Value) -> Result<Validator, Mistake> {
     jsonschema::options().should_validate_formats(true).build(schema).map_err(|error| {
-        let place = error.instance_path().as_str();
-        let place = if place.is_empty() { String::new() } else { format!(" at {place}") };
-        EvalError(format!("this is no valid JSON Schema{place}: {error}"))
+        let reason = match error.kind() {
+            ValidationErrorKind::AnyOf { .. } => format!("{} has no meaning here", error.instance()),
+            _ => error.to_string(),
+        };
+        let path = error.instance_path().as_str();
+        Mistake::new(path, FlowCode::FlowInvalid.as_str(), format!("this is no valid JSON Schema: {reason}"))
     })
 }
 
@@ -20,7 +21,7 @@ pub fn compile(schema: &Value) -> Result<Validator, EvalError> {
 pub fn check_value(schema: &Value, value: &Value, base: &str) -> Vec<Mistake> {
     match compile(schema) {
         Ok(validator) => check_with(&validator, value, base),
-        Err(EvalError(message)) => vec![Mistake::new(base, "invalid", message)],
+        Err(mistake) => vec![Mistake::new(base, "invalid", mistake.message)],
     }
 }
 
@@ -95,9 +96,7 @@ fn formatted(format: &str) -> &str {
 fn types(kind: &TypeKind) -> String {
     match kind {
         TypeKind::Single(one) => a(one.as_str()),
-        TypeKind::Multiple(several) => {
-            several.iter().map(|one| a(one.as_str())).collect::<Vec<_>>().join(" or ")
-        }
+        TypeKind::Multiple(several) => several.iter().map(|one| a(one.as_str())).collect::<Vec<_>>().join(" or "),
     }
 }
 

@@ -3,13 +3,16 @@
 //!
 //! Imports `shared` only.
 
+pub mod builder;
 mod check;
 mod compiled;
 mod condition;
+mod graph;
 mod json_schema;
 mod keys;
 pub mod limits;
 mod read;
+mod scalar;
 mod shape;
 mod source;
 mod suggest;
@@ -18,12 +21,13 @@ mod texts;
 mod ways;
 
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 use shared::JsonMap;
-use shared::api::Graph;
 use shared::definition::Flow;
 use shared::error::Mistake;
 
 pub use compiled::Compiled;
+pub use graph::graph;
 pub use json_schema::check_value;
 pub use template::Templates;
 
@@ -45,11 +49,9 @@ pub fn check(source: &str) -> Checked {
     let reading = read::read_flow(&source);
     errors.extend(reading.mistakes);
     let is_whole = errors.is_empty();
-    // A mistake in the nodes hides edges: what depends on all of them would only say the same in other words.
-    let nodes_whole = !errors.iter().any(|mistake| mistake.path.starts_with("/nodes") || mistake.path.is_empty());
     let mut warnings = Vec::new();
     if let Some(flow) = &reading.flow {
-        let (found, doubtful) = check::check_flow(flow, Some(&source), nodes_whole);
+        let (found, doubtful) = check::check_flow(flow, Some(&source), &errors);
         errors.extend(found);
         warnings = doubtful;
     }
@@ -62,15 +64,21 @@ pub fn check(source: &str) -> Checked {
 /// JSON Schema of the flow format, for editors.
 pub fn schema() -> Value {
     let mut schema = schemars::schema_for!(Flow).to_value();
-    if let Some(root) = schema.as_object_mut() {
-        root.insert("title".to_owned(), Value::from("Countersign flow"));
+    schema["title"] = Value::from("Countersign flow");
+    let names = "^[a-z][a-z0-9_-]{0,99}$";
+    let patterns = [("FlowId", "^[a-z0-9-]{1,100}$"), ("NodeId", names), ("Target", names)];
+    for (name, pattern) in patterns {
+        if let Some(definition) = schema["$defs"].get_mut(name) {
+            definition["pattern"] = Value::from(pattern);
+        }
     }
+    schema["properties"]["nodes"]["propertyNames"] = serde_json::json!({ "pattern": names });
     schema
 }
 
-/// The picture of a flow, laid out.
-pub fn graph(_flow: &Flow) -> Graph {
-    unreachable!("written by its own part")
+/// What tells one source from another: `sha256:` of its bytes.
+pub fn digest(source: &str) -> String {
+    format!("sha256:{}", hex::encode(Sha256::digest(source)))
 }
 
 /// The names that templates and conditions see, as FLOWS.md lists them.
@@ -83,9 +91,4 @@ pub struct Scope(pub JsonMap);
 pub struct EvalError(pub String);
 
 #[cfg(test)]
-mod tests {
-    #[test]
-    fn dump() {
-        std::fs::write("/tmp/flow.schema.json", serde_json::to_string_pretty(&super::schema()).unwrap()).unwrap();
-    }
-}
+mod tests;

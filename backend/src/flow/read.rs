@@ -21,7 +21,9 @@ pub struct Reading {
 pub fn read_flow(source: &Source) -> Reading {
     let mut value = source.value.clone();
     let mut mistakes = Vec::new();
-    fit(source, &mut value, &mut mistakes);
+    if !fit(source, &mut value, &mut mistakes) && !value.is_object() {
+        return Reading { flow: None, mistakes };
+    }
     if let Some(map) = value.as_object_mut() {
         // The rest of the file is checked even where these two are missing or wrong; that they are is noted above.
         map.entry("id").or_insert_with(|| Value::from("flow"));
@@ -33,9 +35,13 @@ pub fn read_flow(source: &Source) -> Reading {
             Err(error) => {
                 let path = to_pointer(error.path());
                 let message = error.into_inner().to_string();
-                let noted = mistakes.iter().any(|noted: &Mistake| noted.path.starts_with(&path) && noted.path != path);
-                if !noted || !message.starts_with("missing field") {
-                    mistakes.push(mistake_at(source.spot(&path), source.nearest(&path), FlowCode::FlowInvalid, message));
+                if !follows(source, &mistakes, &path, &message) {
+                    mistakes.push(mistake_at(
+                        source.spot(&path),
+                        source.nearest(&path),
+                        FlowCode::FlowInvalid,
+                        message,
+                    ));
                 }
                 if !remove(&mut value, &path) {
                     break None;
@@ -44,6 +50,21 @@ pub fn read_flow(source: &Source) -> Reading {
         }
     };
     Reading { flow, mistakes }
+}
+
+/// Whether a mistake only follows from another one below it that is noted already, and was taken out.
+fn follows(source: &Source, noted: &[Mistake], path: &str, message: &str) -> bool {
+    const KINDS: [&str; 11] =
+        ["agent", "tool", "set", "router", "human", "team", "map", "flow", "http", "mcp", "builtin"];
+    let below = format!("{path}/");
+    if !noted.iter().any(|noted| noted.path.starts_with(&below)) {
+        return false;
+    }
+    let one_kind = || {
+        let written = source.value.pointer(path).and_then(Value::as_object);
+        written.is_some_and(|map| map.keys().filter(|key| KINDS.contains(&key.as_str())).count() == 1)
+    };
+    message.starts_with("missing field") || (message.contains("has exactly one of") && one_kind())
 }
 
 fn to_pointer(path: &Path) -> String {

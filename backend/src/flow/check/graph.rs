@@ -164,7 +164,9 @@ fn branch<'a>(checker: &Checker<'a>, fork: &NodeId, first: &'a NodeId) -> BTreeS
     let mut waiting = vec![first];
     while let Some(at) = waiting.pop() {
         if at != fork && seen.insert(at) {
-            waiting.extend(checker.flow.nodes.get(at).into_iter().flat_map(|node| ways(checker.flow, node)).map(|(_, to)| to));
+            waiting.extend(
+                checker.flow.nodes.get(at).into_iter().flat_map(|node| ways(checker.flow, node)).map(|(_, to)| to),
+            );
         }
     }
     seen

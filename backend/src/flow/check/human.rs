@@ -8,7 +8,7 @@ use shared::id::NodeId;
 
 use super::Checker;
 use super::parts::{handlers, on_timeout};
-use crate::flow::json_schema::compile;
+use super::texts;
 use crate::flow::ways::nearest_sources;
 
 pub fn check(checker: &mut Checker<'_>) {
@@ -38,8 +38,8 @@ fn question(checker: &mut Checker<'_>, base: &str, human: &Human) {
         if !keys.insert(&edit.key) {
             checker.invalid(&path, format!("`{}` stands here twice", edit.key));
         }
-        if let Some(Err(error)) = edit.schema.as_ref().map(compile) {
-            checker.invalid(&format!("{path}/schema"), error.0);
+        if let Some(schema) = &edit.schema {
+            texts::schema(checker, &format!("{path}/schema"), schema);
         }
     }
     let mut keys = BTreeSet::new();
@@ -94,7 +94,7 @@ fn correction(checker: &mut Checker<'_>, base: &str, id: &NodeId, human: &Human)
         }
         return;
     }
-    if human.options.is_empty() || checker.ways.source_of(id).is_some() {
+    if human.options.is_empty() || !checker.nodes_whole || checker.ways.source_of(id).is_some() {
         return;
     }
     let sources: Vec<_> = nearest_sources(checker.flow, id).iter().map(|source| format!("`{source}`")).collect();
@@ -145,10 +145,8 @@ fn unsupported(checker: &mut Checker<'_>, base: &str, human: &Human) {
     }
     if let Some(validator) = &human.validator {
         checker.unsupported(&format!("{base}/validator"), "`validator`");
-        if let Validator::Schema { schema } = validator
-            && let Err(error) = compile(schema)
-        {
-            checker.invalid(&format!("{base}/validator/schema"), error.0);
+        if let Validator::Schema { schema } = validator {
+            texts::schema(checker, &format!("{base}/validator/schema"), schema);
         }
     }
     if human.reviewers.not_same_as.is_some() {

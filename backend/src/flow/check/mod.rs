@@ -23,33 +23,51 @@ pub struct Checker<'a> {
     pub flow: &'a Flow,
     /// What follows from its graph.
     pub ways: Ways,
+    /// Whether every node could be read whole. Where not, what depends on the whole graph is left out: it would only
+    /// repeat in other words what is noted already.
+    nodes_whole: bool,
+    /// The same for the whole flow.
+    whole: bool,
     /// Where everything stands; none for a flow that was built, not read.
     source: Option<&'a Source>,
     errors: Vec<Mistake>,
     warnings: Vec<Mistake>,
 }
 
-/// Checks a flow. With `whole: false`, where pieces of its nodes could not be read, what depends on the whole graph is
-/// left out: it would only repeat in other words what is noted already.
-pub fn check_flow(flow: &Flow, source: Option<&Source>, whole: bool) -> (Vec<Mistake>, Vec<Mistake>) {
-    let mut checker =
-        Checker { flow, ways: Ways::new(flow), source, errors: Vec::new(), warnings: Vec::new() };
+/// Checks a flow that was read from a source, after `noted` was found wrong on the way, or one that was built. Gives
+/// errors and warnings.
+pub fn check_flow(flow: &Flow, source: Option<&Source>, noted: &[Mistake]) -> (Vec<Mistake>, Vec<Mistake>) {
+    let mut checker = Checker {
+        flow,
+        ways: Ways::new(flow),
+        nodes_whole: !noted.iter().any(|noted| noted.path.is_empty() || noted.path.starts_with("/nodes")),
+        whole: noted.is_empty(),
+        source,
+        errors: Vec::new(),
+        warnings: Vec::new(),
+    };
     parts::check(&mut checker);
     names::check(&mut checker);
     human::check(&mut checker);
     gates::check(&mut checker);
     texts::check(&mut checker);
-    keys::check(&mut checker, whole);
-    if whole {
+    keys::check(&mut checker);
+    if checker.nodes_whole {
         graph::check(&mut checker);
     }
     (checker.errors, checker.warnings)
 }
 
-impl<'a> Checker<'a> {
+impl Checker<'_> {
     /// Notes a mistake that is `FLOW_INVALID`.
     fn invalid(&mut self, path: &str, message: impl Into<String>) {
         self.error(path, FlowCode::FlowInvalid, message);
+    }
+
+    /// Notes a mistake in a key, not in its value.
+    fn invalid_key(&mut self, path: &str, message: impl Into<String>) {
+        let spot = self.source.and_then(|source| source.key_spot(path));
+        self.errors.push(mistake_at(spot, path, FlowCode::FlowInvalid, message));
     }
 
     /// Notes a key that this version does not support yet.

@@ -14,7 +14,7 @@ use crate::flow::texts::{TextKind, visit_texts};
 
 pub fn check(checker: &mut Checker<'_>) {
     let flow = checker.flow;
-    let known = known(flow);
+    let known = if checker.whole { known(flow) } else { None };
     let mut templates = Templates::default();
     let mut conditions = Conditions::default();
     let mut texts = Vec::new();
@@ -45,11 +45,10 @@ pub fn check(checker: &mut Checker<'_>) {
 fn schemas(checker: &mut Checker<'_>) {
     let flow = checker.flow;
     if let Some(input) = &flow.input {
-        let is_object = |schema: &Value| schema.get("type").is_none_or(|of| of == "object");
-        if !input.is_object() || !is_object(input) {
-            checker.invalid("/input", "expected the JSON Schema of an object: its properties become state keys");
-        }
         schema(checker, "/input", input);
+        if !input.is_object() || !input.get("type").is_none_or(|of| of == "object") {
+            checker.invalid("/input/type", "expected the JSON Schema of an object: its properties become state keys");
+        }
     }
     for (name, agent) in &flow.agents {
         if let Some(output) = &agent.output_schema {
@@ -63,8 +62,9 @@ fn schemas(checker: &mut Checker<'_>) {
     }
 }
 
-fn schema(checker: &mut Checker<'_>, path: &str, schema: &Value) {
-    if let Err(EvalError(message)) = compile(schema) {
-        checker.invalid(path, message);
+/// Notes what is wrong with a JSON Schema.
+pub(super) fn schema(checker: &mut Checker<'_>, path: &str, schema: &Value) {
+    if let Err(mistake) = compile(schema) {
+        checker.invalid(&format!("{path}{}", mistake.path), mistake.message);
     }
 }

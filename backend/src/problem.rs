@@ -1,0 +1,79 @@
+//! What the store and the engine refuse, in the words of the API: the one mapping for HTTP and the live socket.
+//!
+//! Imports `shared`, `crate::engine` and `crate::store` only.
+
+use shared::access::{Act, Principal, access};
+use shared::error::{Code, Problem};
+use shared::review::Review;
+
+use crate::engine::Refusal;
+use crate::store::{self, CommitError};
+
+/// Why a commit was not made, as somebody may know it: a review goes along only to those who see it.
+pub fn of_commit(error: CommitError, viewer: Option<&Principal>) -> Problem {
+    match error {
+        CommitError::Refused(refusal) => of_refusal(refusal, viewer),
+        CommitError::NotFound => Problem::new(Code::NotFound),
+        CommitError::Unauthenticated => Problem::new(Code::Unauthenticated).detail("log in again"),
+        CommitError::Forbidden(why) => Problem::new(Code::Forbidden).detail(why),
+        CommitError::Conflict(why) => Problem::new(Code::Conflict).detail(why),
+        CommitError::KeyReused => Problem::new(Code::KeyReused).detail("use a new key for a new request"),
+        CommitError::Unavailable(why) => unavailable(why),
+        CommitError::Database(error) => {
+            tracing::error!(%error, "a commit failed");
+            Problem::new(Code::Internal).detail("the database failed; nothing was changed")
+        }
+    }
+}
+
+/// The same of a refusal of the engine.
+pub fn of_refusal(refusal: Refusal, viewer: Option<&Principal>) -> Problem {
+    let seen = |review: Box<Review>| {
+        viewer.is_some_and(|viewer| access(viewer, Act::SeeReview(&review)).is_allowed()).then_some(review)
+    };
+    let message = refusal.to_string();
+    match refusal {
+        Refusal::NotFound => Problem::new(Code::NotFound),
+        Refusal::Forbidden(why) => Problem::new(Code::Forbidden).detail(why),
+        Refusal::ReviewResolved(review) => match seen(review) {
+            Some(review) => Problem {
+                resolution: review.resolution.clone().map(Box::new),
+                review: Some(review),
+                ..Problem::new(Code::ReviewResolved)
+            },
+            None => Problem::new(Code::NotFound),
+        },
+        Refusal::RevisionChanged(review) => match seen(review) {
+            Some(review) => Problem { review: Some(review), ..Problem::new(Code::RevisionChanged) }
+                .detail("look at what has changed, and decide again"),
+            None => Problem::new(Code::NotFound),
+        },
+        Refusal::ReviewClaimed(review) => match seen(review) {
+            Some(review) => {
+                let by = review.claimed_by.as_ref().map(|claim| format!("{} works on it", claim.by));
+                let problem = Problem { review: Some(review), ..Problem::new(Code::ReviewClaimed) };
+                Problem { detail: by, ..problem }
+            }
+            None => Problem::new(Code::NotFound),
+        },
+        Refusal::Invalid(mistakes) => Problem::new(Code::Invalid).errors(mistakes),
+        Refusal::VisitLimit(why) => Problem::new(Code::VisitLimit).detail(why),
+        Refusal::RunOver => Problem::new(Code::RunOver),
+        // Only workers answer tasks; a client cannot cause it.
+        Refusal::TaskOver => Problem::new(Code::Conflict).detail(message),
+    }
+}
+
+/// `503`, to be tried again soon.
+pub fn unavailable(why: impl Into<String>) -> Problem {
+    Problem { retry_after: Some(1), ..Problem::new(Code::Unavailable) }.detail(why)
+}
+
+/// The problem that a failed query is; what exactly failed stays in the server's log.
+pub fn of_store(error: &store::Error) -> Problem {
+    tracing::error!(%error, "a query failed");
+    match error {
+        store::Error::Database(_) => unavailable("the database does not answer; try again"),
+        store::Error::Stored(_) | store::Error::Settings(_) => Problem::new(Code::Internal),
+    }
+}
