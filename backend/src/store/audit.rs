@@ -37,9 +37,8 @@ impl Store {
             let rows = conn.fetch(sql).await?;
             let ended = rows.len() < usize::try_from(BATCH).unwrap_or(usize::MAX);
             for (place, body) in read_rows(&mut conn, &rows).await? {
-                let count = u32::try_from(body.events.len()).unwrap_or(u32::MAX);
-                for (seen, event) in (1..=count).zip(body.events).rev() {
-                    let place = Place { seen, ..place };
+                for (index, event) in body.events.into_iter().enumerate().rev() {
+                    let place = Place { seen: u32::try_from(index + 1).unwrap_or(u32::MAX), ..place };
                     if place >= before || !filter.fits(&event) {
                         continue;
                     }

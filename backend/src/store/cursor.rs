@@ -6,7 +6,6 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
-use shared::id::RunId;
 use shared::log::Cursor;
 use uuid::Uuid;
 
@@ -82,13 +81,14 @@ impl ListPlace {
 
     /// Adds the condition that rows lie behind this place.
     pub fn condition(self, sql: Sql, at: &str, id: &str) -> Sql {
-        sql.push(" AND (").push(at).push(", ").push(id).push(") < (").list([Arg::from(self.at), Arg::from(self.id)]).push(")")
+        sql.push(" AND (")
+            .push(at)
+            .push(", ")
+            .push(id)
+            .push(") < (")
+            .list([Arg::from(self.at), Arg::from(self.id)])
+            .push(")")
     }
-}
-
-/// A run's id where it is an id.
-pub(super) fn run_id(text: &str) -> Option<RunId> {
-    text.parse().ok()
 }
 
 #[cfg(test)]

@@ -24,7 +24,8 @@ impl Store {
 
     /// A run's reviews, in the order in which they were asked.
     pub async fn run_reviews(&self, run: RunId) -> Result<Vec<Review>, Error> {
-        let sql = Sql::new("SELECT run_id, body FROM reviews WHERE run_id = ").bind(run.0).push(" ORDER BY created_at, id");
+        let sql =
+            Sql::new("SELECT run_id, body FROM reviews WHERE run_id = ").bind(run.0).push(" ORDER BY created_at, id");
         let mut conn = self.inner.db.snapshot().await?;
         let reviews = conn.reviews(sql, &mut Blobs::default()).await?;
         conn.rollback().await?;
@@ -41,8 +42,7 @@ impl Store {
 
     /// The pending reviews that somebody may see, and the place in the log of the same moment.
     pub async fn pending(&self, viewer: &Principal, limit: u32) -> Result<Pending, Error> {
-        let query =
-            ReviewQuery { status: Some(ReviewStatus::Pending), limit: Some(limit), ..ReviewQuery::default() };
+        let query = ReviewQuery { status: Some(ReviewStatus::Pending), limit: Some(limit), ..ReviewQuery::default() };
         let mut conn = self.inner.db.snapshot().await?;
         let cursor = conn.head(&self.inner.log).await?.cursor(&self.inner.log);
         let reviews = page(&mut conn, viewer, &query).await?.items;
@@ -75,6 +75,10 @@ async fn page(conn: &mut Conn, viewer: &Principal, query: &ReviewQuery) -> Resul
     let mine = query.assigned.is_some();
     let sql = if mine || !visibility::sees_all(viewer) {
         let subjects = if mine { visibility::named(viewer) } else { visibility::seen(viewer) };
+        if subjects.is_empty() {
+            // A token without roles has a right to nothing.
+            return Ok(Page { items: Vec::new(), next_cursor: None });
+        }
         by_subject(viewer, query, limit, &subjects)
     } else {
         let sql = Sql::new("SELECT v.run_id, v.body FROM reviews v WHERE true");
@@ -121,8 +125,6 @@ fn by_subject(viewer: &Principal, query: &ReviewQuery, limit: u32, subjects: &BT
             sql = place.condition(sql, "a.created_at", "a.review_id");
         }
         sql = sql.push(" ORDER BY a.created_at DESC, a.review_id DESC LIMIT ").bind(limit + 1).push(") AS p");
-        // PostgreSQL wants a name, SQLite takes one.
-        let _ = index;
     }
     sql.push(") AS s JOIN reviews r ON r.id = s.id ORDER BY s.at DESC, s.id DESC LIMIT ").bind(limit + 1)
 }

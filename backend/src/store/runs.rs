@@ -69,9 +69,8 @@ impl Store {
         for state in states {
             items.push(summary(&typed::<RunState>("a run", state)?));
         }
-        let next_cursor = super::cut(&mut items, limit, |run: &RunSummary| {
-            ListPlace { at: run.created_at.0, id: run.id.0 }.encode()
-        });
+        let next_cursor =
+            super::cut(&mut items, limit, |run: &RunSummary| ListPlace { at: run.created_at.0, id: run.id.0 }.encode());
         Ok(Page { items, next_cursor })
     }
 

@@ -82,12 +82,7 @@ impl Store {
     }
 
     /// Lengthens leases; answers with the tasks that are still held.
-    pub async fn heartbeat(
-        &self,
-        worker: &str,
-        held: &[(TaskId, u32)],
-        lease: Duration,
-    ) -> Result<Vec<TaskId>, Error> {
+    pub async fn heartbeat(&self, worker: &str, held: &[(TaskId, u32)], lease: Duration) -> Result<Vec<TaskId>, Error> {
         if held.is_empty() {
             return Ok(Vec::new());
         }
@@ -102,7 +97,8 @@ impl Store {
         let update = match &self.inner.db {
             // A row that a writer holds is left alone: waiting for it while holding others could be a deadlock.
             Db::Postgres { .. } => {
-                let update = update.push(NOW).push(" + ").bind(micros(lease)).push(" WHERE id IN (SELECT id FROM tasks");
+                let update =
+                    update.push(NOW).push(" + ").bind(micros(lease)).push(" WHERE id IN (SELECT id FROM tasks");
                 held(update).push(" FOR UPDATE SKIP LOCKED)")
             }
             Db::Sqlite { .. } => held(update.bind(self.inner.clock.now().0.saturating_add(micros(lease)))),

@@ -79,7 +79,8 @@ impl Group {
         for state in reader.finish(conn, &mut self.blobs).await? {
             let state: RunState = typed("a run", state)?;
             named.versions.insert((state.flow.clone(), state.version));
-            self.runs.entry(state.id).or_default().snapshot = Some(Snapshot { state, reviews: BTreeMap::new() });
+            let work = self.runs.entry(state.id).or_default();
+            work.snapshot = Some(Snapshot { state, reviews: BTreeMap::new() });
         }
         let sql = Sql::new("SELECT run_id, body FROM reviews WHERE run_id IN (")
             .list(found.iter().copied())
@@ -147,9 +148,9 @@ impl Group {
                     reader.add(run, &stored)?;
                     reader.finish(conn, &mut self.blobs).await?.pop()
                 }
-                (None, Some(plain)) => Some(
-                    serde_json::from_str(&plain).map_err(|error| Error::Stored(format!("an answer: {error}")))?,
-                ),
+                (None, Some(plain)) => {
+                    Some(serde_json::from_str(&plain).map_err(|error| Error::Stored(format!("an answer: {error}")))?)
+                }
             };
             let used = UsedKey {
                 body: digest(&row.blob(2)?)?,

@@ -141,7 +141,8 @@ async fn write_all(inner: &Inner, mut jobs: Vec<Job>) {
 /// One transaction. `Err`: nothing of it was written.
 async fn write_group(inner: &Inner, changes: Vec<Change>) -> Result<Vec<Result<Answer, CommitError>>, CommitError> {
     let mut conn = inner.db.write().await.map_err(failed)?;
-    let locks = if inner.db.is_postgres() { locks::take(&mut conn, &changes).await.map_err(failed)? } else { Vec::new() };
+    let locks =
+        if inner.db.is_postgres() { locks::take(&mut conn, &changes).await.map_err(failed)? } else { Vec::new() };
     let mut group = Group::load(inner, &mut conn, &changes).await.map_err(failed)?;
     let mut answers = Vec::with_capacity(changes.len());
     for change in changes {

@@ -54,8 +54,7 @@ impl Group {
     ) -> Result<Answer, CommitError> {
         self.apply(by, run, input, moment)?;
         let state = &self.snapshot(run)?.state;
-        let compiled =
-            self.compiled.get(&(state.flow.clone(), state.version)).ok_or(CommitError::NotFound)?;
+        let compiled = self.compiled.get(&(state.flow.clone(), state.version)).ok_or(CommitError::NotFound)?;
         Ok(Answer::Run { run: Box::new(engine::view(compiled, state)) })
     }
 
@@ -107,7 +106,10 @@ impl Group {
             }
         }
         let compiled = self.compiled.get(&(state.flow.clone(), state.version)).ok_or_else(|| {
-            CommitError::Database(format!("run {run} is of flow {} version {}, which is gone", state.flow, state.version))
+            CommitError::Database(format!(
+                "run {run} is of flow {} version {}, which is gone",
+                state.flow, state.version
+            ))
         })?;
         let transition = engine::apply(compiled, snapshot.clone(), input.clone(), moment)?;
         work.absorb(transition, Recorded { moment, launch: None, input: Some(input) })
