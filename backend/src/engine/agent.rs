@@ -138,9 +138,11 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// A model call failed: it is tried again, or the step fails.
-    pub(super) fn model_failed(&mut self, task: TaskId, why: &TaskFailure) -> Result<(), Refusal> {
-        let (branch, mut step, mut conversation) = self.take_conversation(task).ok_or(Refusal::TaskOver)?;
+    /// A call failed. That of a model is tried again, or the step fails; for that of a tool see `call.rs`.
+    pub(super) fn task_failed(&mut self, task: TaskId, why: &TaskFailure) -> Result<(), Refusal> {
+        let Some((branch, mut step, mut conversation)) = self.take_conversation(task) else {
+            return self.tool_failed(task, why);
+        };
         let error = failure(why.code, &step.node, &why.message);
         if let Some(due_at) = self.next_try(&step.node, conversation.tries, why) {
             conversation.tries += 1;

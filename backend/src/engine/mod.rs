@@ -28,13 +28,15 @@ mod transition;
 mod view;
 mod work;
 
+#[cfg(test)]
+mod tests;
+
 pub use input::{Input, Launch, ModelAnswer, ModelToolCall, TaskFailure};
 pub use state::{Asked, Branch, Conversation, Message, Phase, RunOutcome, RunState, ToolCall, ToolCallState};
 pub use transition::{Refusal, Snapshot, Task, TaskKind, Transition};
 pub use work::{ModelRequest, ToolRequest, ToolSpec, Work};
 
 use builder::Builder;
-use shared::error::FlowCode;
 use shared::run::{Run, RunSummary};
 
 use crate::clock::Moment;
@@ -71,10 +73,7 @@ fn hear(builder: &mut Builder<'_>, input: Input) -> Result<(), Refusal> {
         Input::Decide { review, by, via, request } => builder.decide(review, &by, via, request),
         Input::ModelAnswered { task, answer, .. } => builder.model_answered(task, answer),
         Input::ToolReturned { task, result, .. } => builder.tool_returned(task, result),
-        Input::TaskFailed { task, failure, .. } => match failure.code {
-            FlowCode::ModelFailed => builder.model_failed(task, &failure),
-            _ => builder.tool_failed(task, &failure),
-        },
+        Input::TaskFailed { task, failure, .. } => builder.task_failed(task, &failure),
         Input::TaskLost { task, .. } => builder.tool_lost(task),
         Input::Due { task } => builder.due(task),
         Input::Cancel { by, reason } => builder.cancel(&by, reason),
