@@ -1,1 +1,31 @@
-//! Placeholder while the workspace is set up.
+//! The harness: it boots the real server with a real database, and drives it as its clients do.
+//!
+//! What a test starts ends with it, also when the test fails: every process has a group of its own, which is killed
+//! when its handle is dropped. Settings, all optional:
+//!
+//! | variable | meaning |
+//! |---|---|
+//! | `COUNTERSIGN_BIN` | the server's binary; default: the one in the target folder |
+//! | `COUNTERSIGN_TEST_POSTGRES` | URL of a PostgreSQL where databases may be made; default: a cluster is started |
+//! | `COUNTERSIGN_TEST_ROUNDS` | how often each race is run; default 100 |
+//! | `COUNTERSIGN_TEST_KILLS` | how often the server is killed under load; default 50 |
+//! | `COUNTERSIGN_TEST_SEED` | where random choices begin; default 1 |
+
+pub mod browser;
+pub mod flows;
+pub mod pages;
+pub mod postgres;
+pub mod process;
+pub mod recorder;
+pub mod server;
+pub mod settings;
+pub mod socket;
+pub mod transport;
+pub mod wait;
+
+pub use browser::Browser;
+pub use recorder::Recorder;
+pub use server::{Database, Options, Server};
+pub use socket::Socket;
+pub use transport::{Api, HttpTransport};
+pub use wait::{DEADLINE, eventually};

@@ -3,6 +3,7 @@
 //!
 //! Imports `shared` only.
 
+pub mod builder;
 mod check;
 mod compiled;
 mod condition;
@@ -19,6 +20,7 @@ mod texts;
 mod ways;
 
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 use shared::JsonMap;
 use shared::definition::Flow;
 use shared::error::Mistake;
@@ -71,6 +73,11 @@ pub fn schema() -> Value {
     }
     schema["properties"]["nodes"]["propertyNames"] = serde_json::json!({ "pattern": names });
     schema
+}
+
+/// What tells one source from another: `sha256:` of its bytes.
+pub fn digest(source: &str) -> String {
+    format!("sha256:{}", hex::encode(Sha256::digest(source)))
 }
 
 /// The names that templates and conditions see, as FLOWS.md lists them.

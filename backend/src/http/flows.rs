@@ -4,7 +4,6 @@ use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 use shared::access::Act;
 use shared::api::{FlowVersion, Page, Validation};
 use shared::error::{Code, Mistake, Problem};
@@ -77,7 +76,7 @@ async fn put(
     let (Some(flow), true) = (flow, errors.is_empty()) else {
         return Err(Problem::new(Code::FlowInvalid).errors(errors).into());
     };
-    let new = NewFlow { flow, digest: format!("sha256:{}", hex::encode(Sha256::digest(&source))), source };
+    let new = NewFlow { flow, digest: flow::digest(&source), source };
     let save = store::Operation::SaveFlow(Box::new(new));
     let answer = caller.commit(&state.store, key.of(&caller, digest), save).await?;
     let Answer::Flow { flow } = answer else { return Err(unexpected()) };

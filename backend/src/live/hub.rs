@@ -1,0 +1,219 @@
+//! The tail of the log: one task per process that reads what was committed, in commit order, and hands it on.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use shared::id::RunId;
+use shared::log::{Cursor, Entry};
+use shared::time::Timestamp;
+use tokio::sync::watch;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::published::Published;
+use super::ring::Ring;
+use super::sight::{RunSight, Sights};
+use crate::clock::SharedClock;
+use crate::store::{self, LogPage, Store};
+use crate::stream::Streams;
+
+/// How many entries are read at once.
+const PAGE: u32 = 500;
+/// How soon the log is read again where a commit was announced but not there to be read yet: in PostgreSQL an older
+/// transaction that is still open hides it.
+const HIDDEN: Duration = Duration::from_millis(10);
+/// How long the tail waits at most without having been told of a commit: covers a notice that was lost.
+const IDLE: Duration = Duration::from_secs(1);
+
+/// What is told of every entry before any session sees it: whoever remembers rights forgets them here.
+pub trait Observe: Send + Sync + 'static {
+    /// An entry was committed.
+    fn entry(&self, entry: &Entry);
+    /// The log is not the one that was read so far: whatever was remembered may be wrong.
+    fn lost(&self);
+}
+
+/// How to follow the log.
+pub struct Options {
+    /// The store whose log it is.
+    pub store: Store,
+    /// The server's time, for clients that count down.
+    pub clock: SharedClock,
+    /// Text of running agents.
+    pub streams: Streams,
+    /// Told of every entry first.
+    pub observers: Vec<Arc<dyn Observe>>,
+    /// How many entries a slow session may be behind.
+    pub ring_entries: usize,
+    /// How many bytes of frames are kept for slow sessions at most.
+    pub ring_bytes: usize,
+}
+
+impl Options {
+    /// The usual: 4,096 entries, 32 MiB, no observers.
+    pub fn new(store: Store, clock: SharedClock, streams: Streams) -> Self {
+        Self { store, clock, streams, observers: Vec::new(), ring_entries: 4096, ring_bytes: 32 << 20 }
+    }
+}
+
+/// The follower of the log.
+pub struct Hub;
+
+impl Hub {
+    /// Starts to follow the log from its end.
+    pub async fn run(options: Options) -> Result<Handle, store::Error> {
+        let commits = options.store.commits();
+        let head = options.store.head().await?;
+        let shared = Arc::new(Shared {
+            ring: Ring::new(head, options.ring_entries, options.ring_bytes),
+            sights: Sights::new(options.store.clone()),
+            store: options.store,
+            clock: options.clock,
+            streams: options.streams,
+            stopped: CancellationToken::new(),
+        });
+        let tail = Tail { shared: Arc::clone(&shared), observers: options.observers };
+        tokio::spawn(tail.follow(commits));
+        Ok(Handle(shared))
+    }
+}
+
+/// What sessions stand on. Cheap to clone.
+#[derive(Clone)]
+pub struct Handle(Arc<Shared>);
+
+struct Shared {
+    ring: Ring,
+    sights: Sights,
+    store: Store,
+    clock: SharedClock,
+    streams: Streams,
+    stopped: CancellationToken,
+}
+
+impl Handle {
+    /// Stops following; every socket is closed with 1001.
+    pub fn stop(&self) {
+        self.0.stopped.cancel();
+    }
+
+    /// How far the log has been read.
+    pub fn head(&self) -> Cursor {
+        self.0.ring.mark().0
+    }
+
+    /// The server's time.
+    pub fn now(&self) -> Timestamp {
+        self.0.clock.now()
+    }
+
+    pub(super) fn ring(&self) -> &Ring {
+        &self.0.ring
+    }
+
+    pub(super) fn store(&self) -> &Store {
+        &self.0.store
+    }
+
+    pub(super) fn streams(&self) -> &Streams {
+        &self.0.streams
+    }
+
+    pub(super) fn stopped(&self) -> &CancellationToken {
+        &self.0.stopped
+    }
+
+    /// What decides who may see a run.
+    pub(super) async fn sight(&self, run: RunId) -> Result<Option<Arc<RunSight>>, store::Error> {
+        self.0.sights.of(run).await
+    }
+
+    /// A page of the log, ready to be sent.
+    pub(super) async fn publish(&self, entries: Vec<Entry>) -> Result<Vec<Arc<Published>>, store::Error> {
+        self.0.publish(entries).await
+    }
+}
+
+impl Shared {
+    async fn publish(&self, entries: Vec<Entry>) -> Result<Vec<Arc<Published>>, store::Error> {
+        let mut published = Vec::with_capacity(entries.len());
+        for entry in entries {
+            let run = match entry.event.run_id {
+                Some(run) if entry.event.kind.is_run() => self.sights.of(run).await?,
+                _ => None,
+            };
+            published.push(Arc::new(Published::new(entry, run)));
+        }
+        Ok(published)
+    }
+}
+
+struct Tail {
+    shared: Arc<Shared>,
+    observers: Vec<Arc<dyn Observe>>,
+}
+
+impl Tail {
+    async fn follow(self, mut commits: watch::Receiver<u64>) {
+        let stopped = self.shared.stopped.clone();
+        let mut pause = IDLE;
+        loop {
+            commits.mark_unchanged();
+            match self.advance().await {
+                Ok(Advance::More) => {
+                    pause = IDLE;
+                    if !stopped.is_cancelled() {
+                        continue;
+                    }
+                }
+                Ok(Advance::Some) => pause = IDLE,
+                Ok(Advance::Nothing) => pause = (pause * 2).min(IDLE),
+                Err(error) => {
+                    tracing::warn!(%error, "the log could not be read; trying again");
+                    pause = IDLE;
+                }
+            }
+            tokio::select! {
+                () = stopped.cancelled() => return,
+                changed = timeout(pause, commits.changed()) => match changed {
+                    Ok(Ok(())) => pause = HIDDEN,
+                    // The store is closed: nothing more will be committed here.
+                    Ok(Err(_)) => return,
+                    Err(_) => {}
+                },
+            }
+        }
+    }
+
+    async fn advance(&self) -> Result<Advance, store::Error> {
+        let (head, _) = self.shared.ring.mark();
+        let Some(LogPage { entries, cursor, more }) = self.shared.store.log(&head, None, PAGE).await? else {
+            tracing::warn!("the log is not the one that was followed so far; every socket subscribes again");
+            let head = self.shared.store.head().await?;
+            self.observers.iter().for_each(|observer| observer.lost());
+            self.shared.ring.reset(head);
+            return Ok(Advance::Some);
+        };
+        let some = !entries.is_empty();
+        for entry in &entries {
+            self.observers.iter().for_each(|observer| observer.entry(entry));
+            // The whole page first: who may decide a run's first review sees the start of that run too.
+            self.shared.sights.learn(entry).await?;
+        }
+        let published = self.shared.publish(entries).await?;
+        self.shared.ring.push(published, cursor);
+        Ok(if more {
+            Advance::More
+        } else if some {
+            Advance::Some
+        } else {
+            Advance::Nothing
+        })
+    }
+}
+
+enum Advance {
+    More,
+    Some,
+    Nothing,
+}

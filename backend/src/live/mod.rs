@@ -1,0 +1,25 @@
+//! The live socket: tails the log once per process, and sends each entry to every session that may see it.
+//!
+//! - [`Hub`] reads the log, serialises an entry once, and keeps the newest in a bounded ring;
+//! - a session (one task a socket) follows the ring, replays from the store what a client missed, and asks
+//!   `shared::access` about every entry with the rights of now;
+//! - [`upgrade`] lets sockets in.
+//!
+//! Nothing that a session sends was made up by it: entries come from the log, snapshots from one read transaction.
+//! Whatever a slow client could make grow is bounded: the ring by entries and bytes, a socket by one frame.
+//!
+//! Imports `shared`, `crate::{clock, engine, problem, store, stream}` only.
+
+mod hub;
+mod limit;
+mod published;
+mod replay;
+mod request;
+mod ring;
+mod session;
+mod sight;
+mod topics;
+mod upgrade;
+
+pub use hub::{Handle, Hub, Observe, Options};
+pub use upgrade::{Authenticate, Limits, LiveState, upgrade};

@@ -1,0 +1,139 @@
+//! An entry on its way to the sessions: its frame, made once, and what decides who may see it.
+
+use std::sync::Arc;
+
+use axum::extract::ws::Utf8Bytes;
+use serde::Deserialize;
+use shared::access::{Access, Act, Principal, access};
+use shared::id::{RunId, Username};
+use shared::log::{Cursor, Entry, EntryKind};
+use shared::protocol::ServerMessage;
+use shared::review::Review;
+use shared::run::{RunSummary, Usage};
+
+use super::sight::RunSight;
+
+/// An entry, ready to be sent.
+#[derive(Debug)]
+pub(super) struct Published {
+    /// Its place in the log.
+    pub cursor: Cursor,
+    /// What it tells.
+    pub kind: EntryKind,
+    /// The run that it speaks of.
+    pub run_id: Option<RunId>,
+    /// The whole frame: serialised once, shared by all sessions.
+    pub frame: Utf8Bytes,
+    /// Who may see it.
+    pub audience: Audience,
+}
+
+/// Who may see an entry.
+#[derive(Debug)]
+pub(super) enum Audience {
+    /// Those who may see this review; its content is left out here, since the frame has it.
+    Review(Box<Review>),
+    /// Those who may see this run.
+    Run(Arc<RunSight>),
+    /// Nobody over the live socket; but what it says about this person may change what their sessions see.
+    Person {
+        /// Whom it concerns; none: it cannot be told, so everybody checks.
+        username: Option<Username>,
+        /// Whether rights that were remembered since before it may be wrong.
+        rights: bool,
+    },
+    /// Nobody.
+    Nobody,
+}
+
+impl Published {
+    /// Makes an entry ready; `run` is what decides about its run, where it speaks of one.
+    pub fn new(entry: Entry, run: Option<Arc<RunSight>>) -> Self {
+        let audience = audience(&entry, run);
+        let (cursor, kind, run_id) = (entry.cursor.clone(), entry.event.kind, entry.event.run_id);
+        let frame = text(&ServerMessage::Entry(entry));
+        Self { cursor, kind, run_id, frame, audience }
+    }
+
+    /// The review that it speaks of, where it carries one.
+    pub fn review(&self) -> Option<&Review> {
+        match &self.audience {
+            Audience::Review(review) => Some(review),
+            _ => None,
+        }
+    }
+
+    /// Whether `principal` may see it.
+    pub fn is_seen_by(&self, principal: &Principal) -> bool {
+        match &self.audience {
+            Audience::Review(review) => access(principal, Act::SeeReview(review)) == Access::Allowed,
+            Audience::Run(run) => run.is_seen_by(principal),
+            Audience::Person { .. } | Audience::Nobody => false,
+        }
+    }
+
+    /// About how many bytes it holds.
+    pub fn size(&self) -> usize {
+        self.frame.len() + size_of::<Self>() + size_of::<Review>()
+    }
+}
+
+/// A message as a frame.
+pub(super) fn text(message: &ServerMessage) -> Utf8Bytes {
+    // Every message is made of strings, numbers and JSON values with string keys, which cannot fail to serialise.
+    serde_json::to_string(message).unwrap_or_default().into()
+}
+
+/// The run of `data.run`.
+pub(super) fn run_of(entry: &Entry) -> Option<RunSummary> {
+    entry.event.data.get("run").and_then(|run| RunSummary::deserialize(run).ok())
+}
+
+/// The review of `data.review`, without its content.
+pub(super) fn review_of(entry: &Entry) -> Option<Review> {
+    let review = entry.event.data.get("review").and_then(|review| Review::deserialize(review).ok())?;
+    Some(without_content(review))
+}
+
+/// A review with only what says who may see it: the ring holds thousands.
+pub(super) fn without_content(mut review: Review) -> Review {
+    review.prompt = String::new();
+    review.items = Vec::new();
+    review.options = Vec::new();
+    review.actions = Vec::new();
+    review.comments = Vec::new();
+    review.usage = Usage::default();
+    review.context.metadata.clear();
+    review.resolution = None;
+    for decision in &mut review.decisions {
+        decision.edits.clear();
+        decision.metadata.clear();
+        decision.comment = None;
+    }
+    review
+}
+
+fn audience(entry: &Entry, run: Option<Arc<RunSight>>) -> Audience {
+    let kind = entry.event.kind;
+    if kind == EntryKind::ReviewViewed {
+        // Who opened what is for the audit.
+        return Audience::Nobody;
+    }
+    if kind.is_review() {
+        return review_of(entry).map_or(Audience::Nobody, |review| Audience::Review(Box::new(review)));
+    }
+    if kind.is_run() {
+        return run.map_or(Audience::Nobody, Audience::Run);
+    }
+    let data = &entry.event.data;
+    let username = data.get("username").and_then(|name| Username::deserialize(name).ok());
+    match kind {
+        EntryKind::UserUpdated => {
+            let rights = data.contains_key("roles") || data.contains_key("active");
+            Audience::Person { username, rights }
+        }
+        EntryKind::SessionEnded => Audience::Person { username, rights: false },
+        EntryKind::TokenRevoked => Audience::Person { username: None, rights: false },
+        _ => Audience::Nobody,
+    }
+}

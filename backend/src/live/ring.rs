@@ -1,0 +1,199 @@
+//! The newest entries of the log, in memory: bounded by number and by bytes, read by every session at its own pace.
+//!
+//! An entry has a number here, which counts from the start of the process. A session holds the number of the entry
+//! that it wants next; one that has fallen out of the ring has to subscribe again.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use shared::log::Cursor;
+use tokio::sync::watch;
+
+use super::published::Published;
+
+/// A number that no session can have reached: where the log itself was replaced, everybody has fallen out.
+const GAP: u64 = 1 << 40;
+
+pub(super) struct Ring {
+    window: RwLock<Window>,
+    grown: watch::Sender<u64>,
+    max_entries: usize,
+    max_bytes: usize,
+}
+
+struct Window {
+    entries: VecDeque<Arc<Published>>,
+    /// The number of the first entry.
+    first: u64,
+    bytes: usize,
+    /// The number of the entry with this cursor.
+    numbers: HashMap<Cursor, u64>,
+    /// How far the log has been read.
+    head: Cursor,
+}
+
+impl Window {
+    fn next(&self) -> u64 {
+        self.first + self.entries.len() as u64
+    }
+}
+
+/// What there is to read.
+#[derive(Debug)]
+pub(super) enum Read {
+    /// These, in order; empty: nothing yet.
+    Entries(Vec<Arc<Published>>),
+    /// What was wanted is no longer here.
+    Lagged,
+}
+
+impl Ring {
+    pub fn new(head: Cursor, max_entries: usize, max_bytes: usize) -> Self {
+        let window = Window { entries: VecDeque::new(), first: 0, bytes: 0, numbers: HashMap::new(), head };
+        Self { window: RwLock::new(window), grown: watch::Sender::new(0), max_entries, max_bytes }
+    }
+
+    /// Adds what was read, up to `head`.
+    pub fn push(&self, batch: Vec<Arc<Published>>, head: Cursor) {
+        let nothing_new = batch.is_empty();
+        let next = {
+            let mut window = self.write();
+            for published in batch {
+                let number = window.next();
+                window.numbers.insert(published.cursor.clone(), number);
+                window.bytes += published.size();
+                window.entries.push_back(published);
+            }
+            while window.entries.len() > self.max_entries || (window.bytes > self.max_bytes && window.entries.len() > 1)
+            {
+                let Some(oldest) = window.entries.pop_front() else { break };
+                window.first += 1;
+                window.bytes -= oldest.size();
+                window.numbers.remove(&oldest.cursor);
+            }
+            window.head = head;
+            window.next()
+        };
+        if !nothing_new {
+            self.grown.send_replace(next);
+        }
+    }
+
+    /// Starts anew at `head`: the log is not the one that was read so far.
+    pub fn reset(&self, head: Cursor) {
+        let next = {
+            let mut window = self.write();
+            window.first = window.next() + GAP;
+            window.entries.clear();
+            window.numbers.clear();
+            window.bytes = 0;
+            window.head = head;
+            window.next()
+        };
+        self.grown.send_replace(next);
+    }
+
+    /// At most `limit` entries from number `from` on.
+    pub fn read(&self, from: u64, limit: usize) -> Read {
+        let window = self.read_window();
+        let Some(skip) = from.checked_sub(window.first) else { return Read::Lagged };
+        let skip = usize::try_from(skip).unwrap_or(usize::MAX);
+        Read::Entries(window.entries.iter().skip(skip).take(limit).cloned().collect())
+    }
+
+    /// The number of the first entry after `cursor`, where the ring can tell.
+    pub fn after(&self, cursor: &Cursor) -> Option<u64> {
+        let window = self.read_window();
+        if *cursor == window.head {
+            return Some(window.next());
+        }
+        window.numbers.get(cursor).map(|number| number + 1)
+    }
+
+    /// How far the log has been read, and the number of the first entry after that place.
+    pub fn mark(&self) -> (Cursor, u64) {
+        let window = self.read_window();
+        (window.head.clone(), window.next())
+    }
+
+    /// Changes when there is more to read.
+    pub fn grown(&self) -> watch::Receiver<u64> {
+        self.grown.subscribe()
+    }
+
+    fn read_window(&self) -> std::sync::RwLockReadGuard<'_, Window> {
+        self.window.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> std::sync::RwLockWriteGuard<'_, Window> {
+        self.window.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shared::log::{Entry, EntryKind, Event};
+    use shared::time::Timestamp;
+
+    fn entry(number: u64) -> Arc<Published> {
+        let event = Event {
+            kind: EntryKind::FlowSaved,
+            at: Timestamp(0),
+            run_id: None,
+            review_id: None,
+            actor: None,
+            data: serde_json::Map::new(),
+        };
+        Arc::new(Published::new(Entry { cursor: cursor(number), event }, None))
+    }
+
+    fn cursor(number: u64) -> Cursor {
+        Cursor(number.to_string())
+    }
+
+    fn cursors(read: Read) -> Vec<String> {
+        match read {
+            Read::Entries(entries) => entries.iter().map(|published| published.cursor.0.clone()).collect(),
+            Read::Lagged => vec!["lagged".to_owned()],
+        }
+    }
+
+    #[test]
+    fn a_reader_gets_each_entry_once_and_in_order() {
+        let ring = Ring::new(cursor(0), 8, usize::MAX);
+        ring.push((1..=3).map(entry).collect(), cursor(3));
+        let from = ring.after(&cursor(1)).expect("known");
+        assert_eq!(cursors(ring.read(from, 1)), ["2"]);
+        assert_eq!(cursors(ring.read(from + 1, 9)), ["3"]);
+        assert_eq!(cursors(ring.read(from + 2, 9)), [""; 0]);
+    }
+
+    #[test]
+    fn a_reader_that_is_too_slow_is_told() {
+        let ring = Ring::new(cursor(0), 2, usize::MAX);
+        let (_, from) = ring.mark();
+        ring.push((1..=3).map(entry).collect(), cursor(3));
+        assert_eq!(cursors(ring.read(from, 9)), ["lagged"]);
+        assert_eq!(ring.after(&cursor(1)), None);
+        assert_eq!(cursors(ring.read(from + 1, 9)), ["2", "3"]);
+    }
+
+    #[test]
+    fn the_ring_is_bounded_by_bytes_too() {
+        let ring = Ring::new(cursor(0), 100, 1);
+        ring.push((1..=3).map(entry).collect(), cursor(3));
+        assert_eq!(cursors(ring.read(2, 9)), ["3"]);
+    }
+
+    #[test]
+    fn readers_of_a_log_that_was_replaced_are_told() {
+        let ring = Ring::new(cursor(0), 8, usize::MAX);
+        ring.push((1..=3).map(entry).collect(), cursor(3));
+        ring.reset(cursor(77));
+        assert_eq!(cursors(ring.read(3, 9)), ["lagged"]);
+        let (head, from) = ring.mark();
+        assert_eq!(head, cursor(77));
+        assert_eq!(cursors(ring.read(from, 9)), [""; 0]);
+    }
+}

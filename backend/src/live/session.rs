@@ -1,0 +1,367 @@
+//! One client: what it hears, what it says, and when it is let go. One task a socket, generic over the socket.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, close_code};
+use futures::{Sink, SinkExt, Stream, StreamExt};
+use indexmap::IndexSet;
+use shared::api::DEFAULT_LIMIT;
+use shared::error::Code;
+use shared::id::ReviewId;
+use shared::log::Cursor;
+use shared::protocol::{ClientMessage, ServerMessage, Topic};
+use tokio::sync::{broadcast, watch};
+use tokio::time::{Instant, timeout};
+
+use super::hub::Handle;
+use super::limit::Bucket;
+use super::published::{Audience, Published, text};
+use super::replay::{self, Next, Place};
+use super::request::{self, Unreadable};
+use super::topics::Topics;
+use super::upgrade::Authenticate;
+use crate::problem;
+use crate::store::{Actor, Pending};
+use crate::stream::Chunk;
+
+/// The largest message of a client, in bytes.
+pub(super) const MAX_MESSAGE: usize = 256 * 1024;
+/// How many messages a second a client may send for long.
+const MESSAGES_PER_SECOND: u32 = 20;
+/// How often the server asks whether the client is there.
+const HEARTBEAT: Duration = Duration::from_secs(20);
+/// How long a client may say nothing, not even that it is there.
+const SILENCE: Duration = Duration::from_mins(1);
+/// How long a client may take to read what was sent; then it is dropped, so that nothing piles up for it.
+const WRITE: Duration = Duration::from_secs(10);
+/// How many heartbeats pass between two looks at whether the client's session or token has run out: that is no commit,
+/// so the log does not tell it.
+const LOOK_AGAIN: u32 = 15;
+/// How many pending reviews are remembered as shown.
+const MAX_SHOWN: usize = 1024;
+/// Nobody is logged in any more (of the range 4000 to 4999, which is for applications; after HTTP's 401).
+const CLOSE_UNAUTHENTICATED: u16 = 4401;
+
+/// Why a session is over.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// The client is gone, or does not read.
+    Gone,
+    /// The server closes, with this code and reason.
+    Close(u16, String),
+}
+
+type Step = Result<(), End>;
+
+/// One client.
+pub(super) struct Session<S> {
+    socket: S,
+    hub: Handle,
+    auth: Arc<dyn Authenticate>,
+    actor: Actor,
+    topics: Topics,
+    place: Place,
+    grown: watch::Receiver<u64>,
+    /// Token streams, while a run is followed.
+    chunks: Option<broadcast::Receiver<Chunk>>,
+    /// Pending reviews that the client was shown: it is told when it may no longer see one.
+    shown: IndexSet<ReviewId>,
+    /// Whether what the client knows was seen with other rights: replaying from there would not be enough.
+    stale: bool,
+    bucket: Bucket,
+    heard: Instant,
+}
+
+impl<S, E> Session<S>
+where
+    S: Stream<Item = Result<Message, E>> + Sink<Message, Error = E> + Unpin,
+    E: std::fmt::Display,
+{
+    /// A session of `actor`, which has just been let in.
+    pub fn new(socket: S, hub: Handle, auth: Arc<dyn Authenticate>, actor: Actor) -> Self {
+        let now = Instant::now();
+        Self {
+            socket,
+            grown: hub.ring().grown(),
+            hub,
+            auth,
+            actor,
+            topics: Topics::default(),
+            place: Place::Silent,
+            chunks: None,
+            shown: IndexSet::new(),
+            stale: false,
+            bucket: Bucket::new(MESSAGES_PER_SECOND, now),
+            heard: now,
+        }
+    }
+
+    /// Serves the client until it leaves or has to.
+    pub async fn run(mut self) {
+        let end = self.serve().await.err().unwrap_or(End::Gone);
+        if let End::Close(code, reason) = end {
+            let reason = Utf8Bytes::from(clip(&reason));
+            // A client that does not even take the farewell is simply dropped.
+            let _ = timeout(WRITE, self.socket.send(Message::Close(Some(CloseFrame { code, reason })))).await;
+        }
+    }
+
+    async fn serve(&mut self) -> Step {
+        let welcome = ServerMessage::Welcome {
+            user: self.actor.principal.username.clone(),
+            cursor: self.hub.head(),
+            server_time: self.hub.now(),
+        };
+        self.say(&welcome).await?;
+        let stopped = self.hub.stopped().clone();
+        let mut heartbeat = Instant::now() + HEARTBEAT;
+        let mut beats = 0;
+        loop {
+            tokio::select! {
+                () = stopped.cancelled() => {
+                    return Err(End::Close(close_code::AWAY, "the server is stopping; come back".to_owned()));
+                }
+                message = self.socket.next() => match message {
+                    None => return Err(End::Gone),
+                    Some(Err(error)) => return Err(unreadable(&error)),
+                    Some(Ok(message)) => self.hear(message).await?,
+                },
+                next = replay::next(&self.hub, &mut self.grown, &self.place) => match next {
+                    Ok(next) => self.advance(next).await?,
+                    Err(error) => {
+                        problem::of_store(&error);
+                        return Err(End::Close(close_code::AGAIN, "the log could not be read; come back".to_owned()));
+                    }
+                },
+                chunk = chunk(self.chunks.as_mut()) => self.stream(chunk).await?,
+                () = tokio::time::sleep_until(heartbeat) => {
+                    let now = Instant::now();
+                    if now.duration_since(self.heard) >= SILENCE {
+                        return Err(End::Gone);
+                    }
+                    heartbeat = now + HEARTBEAT;
+                    beats += 1;
+                    if beats % LOOK_AGAIN == 0 && Box::pin(self.refresh()).await? {
+                        self.resync().await?;
+                    }
+                    self.send([Message::Ping(axum::body::Bytes::new())]).await?;
+                }
+            }
+        }
+    }
+
+    // --- what the client says ---
+
+    async fn hear(&mut self, message: Message) -> Step {
+        self.heard = Instant::now();
+        match message {
+            Message::Pong(_) => return Ok(()),
+            Message::Close(_) => return Err(End::Gone),
+            Message::Text(_) | Message::Binary(_) | Message::Ping(_) => {}
+        }
+        if !self.bucket.take(self.heard) {
+            let reason = format!("more than {MESSAGES_PER_SECOND} messages a second");
+            return Err(End::Close(close_code::POLICY, reason));
+        }
+        let Message::Text(frame) = message else {
+            if let Message::Binary(_) = message {
+                return Err(End::Close(close_code::UNSUPPORTED, "text frames only".to_owned()));
+            }
+            // The transport answers pings by itself.
+            return Ok(());
+        };
+        if frame.len() > MAX_MESSAGE {
+            return Err(too_large());
+        }
+        match request::read(&frame) {
+            Ok(ClientMessage::Ping) => {
+                let pong = ServerMessage::Pong { cursor: self.hub.head(), server_time: self.hub.now() };
+                self.say(&pong).await
+            }
+            Ok(ClientMessage::Subscribe { after, topics }) => Box::pin(self.subscribe(after, topics)).await,
+            Ok(ClientMessage::Decide { r#ref, review, decision }) => {
+                let decide = request::decide(self.hub.store(), &self.actor, r#ref, review, decision);
+                let reply = Box::pin(decide).await;
+                self.say(&reply).await
+            }
+            Ok(ClientMessage::Claim { r#ref, review }) => {
+                let reply = Box::pin(request::claim(self.hub.store(), &self.actor, r#ref, review)).await;
+                self.say(&reply).await
+            }
+            Err(Unreadable::Reply(reply)) => self.say(&reply).await,
+            Err(Unreadable::Close(reason)) => Err(End::Close(close_code::INVALID, reason)),
+        }
+    }
+
+    async fn subscribe(&mut self, after: Option<Cursor>, topics: Option<Vec<Topic>>) -> Step {
+        self.topics = Topics::new(topics).map_err(|reason| End::Close(close_code::INVALID, reason))?;
+        self.chunks = self.topics.follows_any().then(|| self.hub.streams().subscribe());
+        // Before the place in the log: what changes the rights after this is in the log after that place.
+        self.refresh().await?;
+        match after {
+            Some(after) if !self.stale => {
+                self.place = Place::Replay(after);
+                Ok(())
+            }
+            _ => self.snapshot().await,
+        }
+    }
+
+    async fn snapshot(&mut self) -> Step {
+        let pending = self.hub.store().pending(&self.actor.principal, DEFAULT_LIMIT).await;
+        let Pending { cursor, count, reviews } = pending.map_err(|error| {
+            problem::of_store(&error);
+            End::Close(close_code::AGAIN, "the reviews could not be read; come back".to_owned())
+        })?;
+        self.stale = false;
+        self.shown.clear();
+        let (count, reviews) = if self.topics.reviews() { (count, reviews) } else { (0, Vec::new()) };
+        for review in &reviews {
+            self.show(review.id);
+        }
+        self.place = Place::Replay(cursor.clone());
+        self.say(&ServerMessage::Snapshot { cursor, pending: count, reviews }).await
+    }
+
+    // --- what the client hears ---
+
+    async fn advance(&mut self, next: Next) -> Step {
+        match next {
+            Next::Lagged => self.resync().await,
+            Next::Unknown => Box::pin(self.snapshot()).await,
+            Next::Entries(entries, place) => {
+                let replayed = matches!(self.place, Place::Replay(_));
+                let mut frames = Vec::new();
+                for published in &entries {
+                    if let Audience::Person { username, rights } = &published.audience {
+                        if username.as_ref().is_some_and(|name| *name != self.actor.principal.username) {
+                            continue;
+                        }
+                        self.send(frames.drain(..)).await?;
+                        let changed = Box::pin(self.refresh()).await?;
+                        // What was replayed may have been seen with the rights of then; those of now came first.
+                        if changed || (replayed && *rights) {
+                            self.stale = true;
+                            return self.resync().await;
+                        }
+                    } else if let Some(frame) = self.judge(published) {
+                        frames.push(Message::Text(frame));
+                    }
+                }
+                self.send(frames).await?;
+                self.place = place;
+                Ok(())
+            }
+        }
+    }
+
+    /// What this client is sent for an entry, if anything.
+    fn judge(&mut self, published: &Published) -> Option<Utf8Bytes> {
+        if !self.topics.contain(published) {
+            return None;
+        }
+        let seen = published.is_seen_by(&self.actor.principal);
+        if let Some(review) = published.review() {
+            if seen && review.is_pending() {
+                self.show(review.id);
+            } else if self.shown.swap_remove(&review.id) && !seen {
+                let gone = ServerMessage::Gone { cursor: published.cursor.clone(), review_id: review.id };
+                return Some(text(&gone));
+            }
+        }
+        seen.then(|| published.frame.clone())
+    }
+
+    fn show(&mut self, review: ReviewId) {
+        if self.shown.len() >= MAX_SHOWN {
+            self.shown.shift_remove_index(0);
+        }
+        self.shown.insert(review);
+    }
+
+    async fn resync(&mut self) -> Step {
+        self.place = Place::Silent;
+        self.chunks = None;
+        self.say(&ServerMessage::Resync).await
+    }
+
+    async fn stream(&mut self, chunk: Chunk) -> Step {
+        if !self.topics.follows(chunk.run) {
+            return Ok(());
+        }
+        let sight = Box::pin(self.hub.sight(chunk.run)).await;
+        // Streams may be dropped: whatever goes wrong here is told by the log in time.
+        if !sight.ok().flatten().is_some_and(|sight| sight.is_seen_by(&self.actor.principal)) {
+            return Ok(());
+        }
+        let Chunk { run, node, visit, attempt, offset, text } = chunk;
+        self.say(&ServerMessage::Stream { run, node, visit, attempt, offset, text }).await
+    }
+
+    /// Reads the rights of now; true: they are others than before.
+    async fn refresh(&mut self) -> Result<bool, End> {
+        match self.auth.refresh(&self.actor).await {
+            Ok(actor) => {
+                let changed = actor.principal != self.actor.principal;
+                self.stale |= changed;
+                self.actor = actor;
+                Ok(changed)
+            }
+            Err(problem) if problem.code == Code::Unauthenticated => {
+                self.say(&ServerMessage::Resync).await?;
+                Err(End::Close(CLOSE_UNAUTHENTICATED, "please log in again".to_owned()))
+            }
+            Err(problem) => Err(End::Close(close_code::AGAIN, problem.title)),
+        }
+    }
+
+    async fn say(&mut self, message: &ServerMessage) -> Step {
+        self.send([Message::Text(text(message))]).await
+    }
+
+    async fn send(&mut self, messages: impl IntoIterator<Item = Message>) -> Step {
+        let write = async {
+            for message in messages {
+                self.socket.feed(message).await?;
+            }
+            self.socket.flush().await
+        };
+        match timeout(WRITE, write).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) | Err(_) => Err(End::Gone),
+        }
+    }
+}
+
+/// The next piece of a token stream; pieces that were missed are missed.
+async fn chunk(chunks: Option<&mut broadcast::Receiver<Chunk>>) -> Chunk {
+    if let Some(chunks) = chunks {
+        loop {
+            match chunks.recv().await {
+                Ok(chunk) => return chunk,
+                Err(broadcast::error::RecvError::Lagged(_)) => {}
+                Err(broadcast::error::RecvError::Closed) => break,
+            }
+        }
+    }
+    std::future::pending().await
+}
+
+fn too_large() -> End {
+    End::Close(close_code::SIZE, format!("a message has at most {MAX_MESSAGE} bytes"))
+}
+
+/// The transport speaks of a message over its limit in words only.
+fn unreadable(error: &impl std::fmt::Display) -> End {
+    if error.to_string().contains("too long") { too_large() } else { End::Gone }
+}
+
+/// A reason for a close frame has at most 123 bytes.
+fn clip(reason: &str) -> String {
+    let mut end = reason.len().min(123);
+    while !reason.is_char_boundary(end) {
+        end -= 1;
+    }
+    reason[..end].to_owned()
+}

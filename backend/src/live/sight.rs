@@ -1,0 +1,122 @@
+//! Who may see a run: kept once per process for the runs that the log speaks of, so that no session asks the database.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use shared::access::{Access, Act, Involvement, Principal, access};
+use shared::id::RunId;
+use shared::log::{Entry, EntryKind};
+use shared::review::Review;
+use shared::run::RunSummary;
+
+use super::published::{review_of, run_of, without_content};
+use crate::engine;
+use crate::store::{self, Store};
+
+/// How many runs are remembered; the one that came first is forgotten first.
+const MAX_RUNS: usize = 4096;
+
+/// What decides who may see a run.
+#[derive(Debug, Clone)]
+pub(super) struct RunSight {
+    run: RunSummary,
+    /// All its reviews, without their content.
+    reviews: Vec<Review>,
+}
+
+impl RunSight {
+    /// Whether `principal` may see it. Who sees one of its reviews without seeing all runs and without having started
+    /// it may decide that review, or has: the involvement that lets a reviewer see the run.
+    pub fn is_seen_by(&self, principal: &Principal) -> bool {
+        let may = |involvement| access(principal, Act::SeeRun(&self.run, involvement)) == Access::Allowed;
+        may(Involvement::None)
+            || (self.reviews.iter().any(|review| access(principal, Act::SeeReview(review)) == Access::Allowed)
+                && may(Involvement::Reviews))
+    }
+
+    fn put(&mut self, review: Review) {
+        match self.reviews.iter_mut().find(|old| old.id == review.id) {
+            Some(old) if old.version > review.version => {}
+            Some(old) => *old = review,
+            None => self.reviews.push(review),
+        }
+    }
+}
+
+/// The runs that are remembered.
+pub(super) struct Sights {
+    store: Store,
+    known: Mutex<Known>,
+}
+
+#[derive(Default)]
+struct Known {
+    runs: HashMap<RunId, Arc<RunSight>>,
+    order: VecDeque<RunId>,
+}
+
+impl Known {
+    fn insert(&mut self, id: RunId, sight: RunSight) -> Arc<RunSight> {
+        let sight = Arc::new(sight);
+        if self.runs.insert(id, Arc::clone(&sight)).is_none() {
+            self.order.push_back(id);
+        }
+        while self.order.len() > MAX_RUNS {
+            if let Some(oldest) = self.order.pop_front() {
+                self.runs.remove(&oldest);
+            }
+        }
+        sight
+    }
+}
+
+impl Sights {
+    pub fn new(store: Store) -> Self {
+        Self { store, known: Mutex::default() }
+    }
+
+    /// What decides about a run; none where there is no such run.
+    pub async fn of(&self, id: RunId) -> Result<Option<Arc<RunSight>>, store::Error> {
+        if let Some(known) = self.known().runs.get(&id) {
+            return Ok(Some(Arc::clone(known)));
+        }
+        let Some(state) = self.store.run(id).await? else { return Ok(None) };
+        let reviews = self.store.run_reviews(id).await?.into_iter().map(without_content).collect();
+        let loaded = RunSight { run: engine::summary(&state), reviews };
+        let mut known = self.known();
+        // Whoever came first has followed the log since; what was read here may be older.
+        if let Some(known) = known.runs.get(&id) {
+            return Ok(Some(Arc::clone(known)));
+        }
+        Ok(Some(known.insert(id, loaded)))
+    }
+
+    /// Learns from an entry; only the tail of the log calls this, in the order of the log.
+    pub async fn learn(&self, entry: &Entry) -> Result<(), store::Error> {
+        let Some(id) = entry.event.run_id else { return Ok(()) };
+        if entry.event.kind == EntryKind::RunStarted
+            && let Some(run) = run_of(entry)
+        {
+            let mut known = self.known();
+            if !known.runs.contains_key(&id) {
+                known.insert(id, RunSight { run, reviews: Vec::new() });
+            }
+            return Ok(());
+        }
+        if !entry.event.kind.is_review() {
+            return Ok(());
+        }
+        let Some(review) = review_of(entry) else { return Ok(()) };
+        // Loaded first where it is not known: a session that loads it now must not miss this review.
+        if let Some(sight) = self.of(id).await? {
+            let mut sight = RunSight::clone(&sight);
+            sight.put(review);
+            self.known().insert(id, sight);
+        }
+        Ok(())
+    }
+
+    fn known(&self) -> std::sync::MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

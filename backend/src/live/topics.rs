@@ -1,0 +1,131 @@
+//! What a session has asked to hear of.
+
+use shared::id::RunId;
+use shared::log::EntryKind;
+use shared::protocol::Topic;
+
+use super::published::Published;
+
+/// How many runs one session may follow at once.
+pub(super) const MAX_RUNS: usize = 32;
+
+/// The topics of a session.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Topics {
+    reviews: bool,
+    runs: bool,
+    each: Vec<RunId>,
+}
+
+impl Topics {
+    /// What was asked for: all reviews and runs where nothing was said.
+    pub fn new(asked: Option<Vec<Topic>>) -> Result<Self, String> {
+        let mut topics = Self::default();
+        let asked = asked.unwrap_or_else(|| vec![Topic::Reviews, Topic::Runs]);
+        for topic in asked {
+            match topic {
+                Topic::Reviews => topics.reviews = true,
+                Topic::Runs => topics.runs = true,
+                Topic::Run(run) if !topics.each.contains(&run) => topics.each.push(run),
+                Topic::Run(_) => {}
+            }
+        }
+        if topics.each.len() > MAX_RUNS {
+            return Err(format!("at most {MAX_RUNS} runs can be followed over one socket"));
+        }
+        Ok(topics)
+    }
+
+    /// Whether reviews are asked for: a snapshot has them then.
+    pub fn reviews(&self) -> bool {
+        self.reviews
+    }
+
+    /// Whether token streams of this run are asked for.
+    pub fn follows(&self, run: RunId) -> bool {
+        self.each.contains(&run)
+    }
+
+    /// Whether any token streams are asked for.
+    pub fn follows_any(&self) -> bool {
+        !self.each.is_empty()
+    }
+
+    /// Whether an entry belongs to one of them.
+    pub fn contain(&self, published: &Published) -> bool {
+        self.has(published.kind, published.run_id)
+    }
+
+    fn has(&self, kind: EntryKind, run: Option<RunId>) -> bool {
+        if run.is_some_and(|run| self.follows(run)) {
+            return true;
+        }
+        if kind.is_review() { self.reviews } else { self.runs && is_milestone(kind) }
+    }
+}
+
+/// Whether an entry tells of a run as a whole, and not of one of its steps.
+fn is_milestone(kind: EntryKind) -> bool {
+    match kind {
+        EntryKind::RunStarted
+        | EntryKind::RunResumed
+        | EntryKind::WorkflowWaiting
+        | EntryKind::RunCompleted
+        | EntryKind::RunFailed
+        | EntryKind::RunCancelled => true,
+        EntryKind::StepStarted
+        | EntryKind::StepRetrying
+        | EntryKind::StepCompleted
+        | EntryKind::StepFailed
+        | EntryKind::ModelAnswered
+        | EntryKind::ToolExecuted
+        | EntryKind::ReviewRequested
+        | EntryKind::ReviewUpdated
+        | EntryKind::ReviewResolved
+        | EntryKind::ReviewViewed
+        | EntryKind::FlowSaved
+        | EntryKind::UserCreated
+        | EntryKind::UserUpdated
+        | EntryKind::TokenCreated
+        | EntryKind::TokenRevoked
+        | EntryKind::SessionStarted
+        | EntryKind::SessionEnded
+        | EntryKind::LoginFailed => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(number: u128) -> RunId {
+        RunId(uuid::Uuid::from_u128(number))
+    }
+
+    #[test]
+    fn a_topic_has_its_entries_and_no_others() {
+        let heard = |topics: &[&str], kind| {
+            let topics = topics.iter().map(|topic| Topic::try_from((*topic).to_owned()).expect("a topic")).collect();
+            Topics::new(Some(topics)).expect("few").has(kind, Some(run(1)))
+        };
+        let one = format!("run:{}", run(1));
+        let other = format!("run:{}", run(2));
+        assert!(heard(&["reviews"], EntryKind::ReviewUpdated));
+        assert!(!heard(&["reviews"], EntryKind::RunStarted));
+        assert!(heard(&["runs"], EntryKind::WorkflowWaiting));
+        assert!(!heard(&["runs"], EntryKind::StepCompleted));
+        assert!(!heard(&["runs"], EntryKind::ReviewRequested));
+        for kind in [EntryKind::StepCompleted, EntryKind::ReviewResolved, EntryKind::RunFailed] {
+            assert!(heard(&[&one], kind));
+            assert!(!heard(&[&other], kind));
+        }
+        assert!(!heard(&[], EntryKind::RunStarted));
+    }
+
+    #[test]
+    fn whoever_names_no_topics_gets_reviews_and_runs() {
+        let topics = Topics::new(None).expect("few");
+        assert!(topics.has(EntryKind::RunStarted, None) && topics.has(EntryKind::ReviewRequested, None));
+        assert!(!topics.has(EntryKind::StepStarted, Some(run(1))));
+    }
+}

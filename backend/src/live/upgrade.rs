@@ -1,0 +1,114 @@
+//! `GET /api/v1/live`: who is let in, and with what limits.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use axum::extract::State;
+use axum::extract::ws::WebSocketUpgrade;
+use axum::extract::ws::rejection::WebSocketUpgradeRejection;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use shared::error::{Code, Problem};
+use shared::protocol::SUBPROTOCOL;
+
+use super::hub::Handle;
+use super::limit::Seats;
+use super::session::{MAX_MESSAGE, Session};
+use crate::store::Actor;
+
+/// How much is read from a socket at once, in bytes: an idle socket holds this much.
+const READ_BUFFER: usize = 1024;
+/// How much is gathered before it is written, in bytes.
+const WRITE_BUFFER: usize = 2048;
+
+/// Who is calling. Not imported from where it is written, so that `live` does not depend on how people log in.
+#[async_trait]
+pub trait Authenticate: Send + Sync + 'static {
+    /// Whether a page of this `Origin` may open sockets; programs send none, and may.
+    fn is_origin_allowed(&self, headers: &HeaderMap) -> bool;
+
+    /// Whoever sends these headers; `unauthenticated` where that is nobody.
+    async fn authenticate(&self, headers: &HeaderMap) -> Result<Actor, Problem>;
+
+    /// The same person with the rights of now, read from the store and not from what was remembered;
+    /// `unauthenticated` where their session or token no longer holds.
+    async fn refresh(&self, actor: &Actor) -> Result<Actor, Problem>;
+}
+
+/// How many sockets there may be.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Of one person.
+    pub each: usize,
+    /// Of everybody on this server.
+    pub all: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { each: 50, all: 20_000 }
+    }
+}
+
+/// What [`upgrade`] stands on. Cheap to clone.
+#[derive(Clone)]
+pub struct LiveState {
+    hub: Handle,
+    auth: Arc<dyn Authenticate>,
+    seats: Seats,
+}
+
+impl LiveState {
+    /// Lets in whom `auth` lets in, up to `limits`.
+    pub fn new(hub: Handle, auth: Arc<dyn Authenticate>, limits: Limits) -> Self {
+        Self { hub, auth, seats: Seats::new(limits.each, limits.all) }
+    }
+}
+
+/// Opens a socket.
+pub async fn upgrade(
+    State(state): State<LiveState>,
+    headers: HeaderMap,
+    socket: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+) -> Response {
+    admit(state, &headers, socket).await.unwrap_or_else(|problem| refusal(&problem))
+}
+
+async fn admit(
+    state: LiveState,
+    headers: &HeaderMap,
+    socket: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+) -> Result<Response, Problem> {
+    if !state.auth.is_origin_allowed(headers) {
+        let detail = "a page of another site may not open a socket with its visitor's cookie";
+        return Err(Problem::new(Code::ForeignOrigin).detail(detail));
+    }
+    let actor = state.auth.authenticate(headers).await?;
+    let socket = socket.map_err(|error| Problem::new(Code::BadRequest).detail(error.to_string()))?;
+    let spoken = socket.requested_protocols().any(|protocol| protocol == SUBPROTOCOL);
+    if !spoken && socket.requested_protocols().next().is_some() {
+        let detail = format!("this server speaks the subprotocol {SUBPROTOCOL} only");
+        return Err(Problem::new(Code::BadRequest).detail(detail));
+    }
+    let seat = state.seats.take(&actor.principal.username)?;
+    let socket = socket
+        .protocols([SUBPROTOCOL])
+        .max_message_size(MAX_MESSAGE)
+        .max_frame_size(MAX_MESSAGE)
+        .read_buffer_size(READ_BUFFER)
+        .write_buffer_size(WRITE_BUFFER);
+    Ok(socket.on_upgrade(async move |socket| {
+        Session::new(socket, state.hub, state.auth, actor).run().await;
+        drop(seat);
+    }))
+}
+
+fn refusal(problem: &Problem) -> Response {
+    let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let body = serde_json::to_string(problem).unwrap_or_default();
+    let mut response = (status, [(header::CONTENT_TYPE, "application/problem+json")], body).into_response();
+    if let Some(seconds) = problem.retry_after {
+        response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
+    }
+    response
+}

@@ -1,0 +1,67 @@
+//! A headless Chromium, driven through chromedriver. Both are killed with the test.
+
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use tempfile::TempDir;
+use thirtyfour::prelude::*;
+
+use crate::postgres::free_port;
+use crate::process::Process;
+use crate::transport::install_tls;
+use crate::wait::eventually;
+
+/// A browser with one window.
+#[derive(Debug)]
+pub struct Browser {
+    /// The driver.
+    pub driver: WebDriver,
+    // Dropped after the driver: chromedriver and the browser share a process group, which is killed whole.
+    _chromedriver: Process,
+    _profile: TempDir,
+}
+
+impl Browser {
+    /// Starts one with a window of this size, in CSS pixels.
+    pub async fn start(width: u32, height: u32) -> Self {
+        install_tls();
+        let profile = tempfile::Builder::new().prefix("countersign-browser-").tempdir().expect("a temporary folder");
+        let port = free_port();
+        let mut command = Command::new("chromedriver");
+        command.arg(format!("--port={port}")).stdout(Stdio::null()).stderr(Stdio::null());
+        let chromedriver = Process::spawn(command);
+        let mut capabilities = DesiredCapabilities::chrome();
+        for argument in [
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-quic",
+            "--disable-dev-shm-usage",
+            "--no-first-run",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+            &format!("--window-size={width},{height}"),
+            &format!("--user-data-dir={}", profile.path().display()),
+        ] {
+            capabilities.add_arg(argument).expect("an argument");
+        }
+        let address = format!("http://127.0.0.1:{port}");
+        let http = reqwest::Client::new();
+        eventually("chromedriver answers", async || http.get(format!("{address}/status")).send().await.ok()).await;
+        let driver = WebDriver::new(address, capabilities).await.expect("Chromium starts");
+        driver.set_page_load_timeout(Duration::from_secs(30)).await.expect("a timeout can be set");
+        Self { driver, _chromedriver: chromedriver, _profile: profile }
+    }
+
+    /// What the console wrote to the browser's log as errors.
+    pub async fn errors(&self) -> Vec<String> {
+        let log = self.driver.browser_log().await.unwrap_or_default();
+        log.into_iter().filter(|entry| entry.level == "SEVERE").map(|entry| entry.message).collect()
+    }
+
+    /// A picture of the window, written to `path`.
+    pub async fn picture(&self, path: &std::path::Path) {
+        self.driver.screenshot(path).await.expect("a picture");
+    }
+}

@@ -1,0 +1,56 @@
+//! Child processes that never outlive their test.
+
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+
+/// A process with a group of its own; the whole group is killed when this is dropped.
+#[derive(Debug)]
+pub struct Process {
+    /// The process.
+    pub child: Child,
+}
+
+impl Process {
+    /// Starts `command`.
+    pub fn spawn(mut command: Command) -> Self {
+        command.stdin(Stdio::null()).process_group(0);
+        let child = command.spawn().unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
+        Self { child }
+    }
+
+    /// Its id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Kills the group at once (`SIGKILL`), and waits until the process is gone.
+    pub fn kill(&mut self) {
+        // Not reaped yet, so the id is still this process's.
+        if let Ok(None) = self.child.try_wait() {
+            signal_group("KILL", self.child.id());
+        }
+        let _ = self.child.wait();
+    }
+
+    /// Asks the process to stop (`SIGTERM`).
+    pub fn terminate(&self) {
+        let _ = Command::new("kill").arg("-TERM").arg(self.child.id().to_string()).status();
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // The group may have members left where the process itself has ended.
+        signal_group("KILL", self.child.id());
+        let _ = self.child.wait();
+    }
+}
+
+fn signal_group(signal: &str, group: u32) {
+    let _ = Command::new("kill")
+        .arg(format!("-{signal}"))
+        .arg("--")
+        .arg(format!("-{group}"))
+        .stderr(Stdio::null())
+        .status();
+}

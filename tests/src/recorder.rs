@@ -1,0 +1,75 @@
+//! A tool on loopback that writes down every call.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::routing::post;
+use axum::{Json, Router};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::task::AbortHandle;
+
+/// One call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Call {
+    /// Its idempotency key: the same for every attempt of one call.
+    pub key: String,
+    /// Its arguments.
+    pub arguments: Value,
+}
+
+/// The tool's server. Stopped when dropped.
+#[derive(Debug)]
+pub struct Recorder {
+    /// Where it is called, as a URL.
+    pub url: String,
+    calls: Calls,
+    server: AbortHandle,
+}
+
+type Calls = Arc<Mutex<Vec<Call>>>;
+
+impl Recorder {
+    /// Starts one that takes `delay` to answer.
+    pub async fn start(delay: Duration) -> Self {
+        let calls = Calls::default();
+        let router = Router::new().route("/call", post(record)).with_state((Arc::clone(&calls), delay));
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
+        let address: SocketAddr = listener.local_addr().expect("it has an address");
+        let server = tokio::spawn(async move { axum::serve(listener, router).await }).abort_handle();
+        Self { url: format!("http://{address}/call"), calls, server }
+    }
+
+    /// Every call so far, in order.
+    pub fn calls(&self) -> Vec<Call> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The calls whose argument `name` is `value`.
+    pub fn calls_with(&self, name: &str, value: &str) -> Vec<Call> {
+        let mut calls = self.calls();
+        calls.retain(|call| call.arguments.get(name).and_then(Value::as_str) == Some(value));
+        calls
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        self.server.abort();
+    }
+}
+
+async fn record(
+    State((calls, delay)): State<(Calls, Duration)>,
+    headers: HeaderMap,
+    Json(arguments): Json<Value>,
+) -> Json<Value> {
+    let key = headers.get("idempotency-key").and_then(|key| key.to_str().ok()).unwrap_or_default().to_owned();
+    // Written down before the answer: the effect has happened even where nobody hears of it.
+    calls.lock().unwrap_or_else(PoisonError::into_inner).push(Call { key, arguments });
+    tokio::time::sleep(delay).await;
+    Json(json!({ "recorded": true }))
+}

@@ -1,0 +1,211 @@
+//! The real server, as its own process.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+
+use shared::api::NewUser;
+use shared::definition::Flow;
+use shared::error::Problem;
+use tempfile::TempDir;
+
+use crate::postgres::Postgres;
+use crate::process::Process;
+use crate::transport::{self, Api, HttpTransport};
+use crate::wait::{DEADLINE, eventually_within};
+
+/// The password of everybody in tests.
+pub const PASSWORD: &str = "correct horse battery";
+
+/// Which database the server stands on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Database {
+    /// A file in the data folder.
+    Sqlite,
+    /// A fresh database of a PostgreSQL.
+    Postgres,
+}
+
+/// How to start the server.
+#[derive(Debug)]
+pub struct Options {
+    /// The database.
+    pub database: Database,
+    /// A folder of flow files to load.
+    pub flows: Option<PathBuf>,
+    /// Further arguments of `countersign serve`.
+    pub arguments: Vec<String>,
+    /// Further environment variables.
+    pub environment: Vec<(String, String)>,
+}
+
+impl Options {
+    /// On this database, and nothing else.
+    pub fn on(database: Database) -> Self {
+        Self { database, flows: None, arguments: Vec::new(), environment: Vec::new() }
+    }
+
+    /// The same with further arguments.
+    pub fn arguments<const N: usize>(mut self, arguments: [&str; N]) -> Self {
+        self.arguments.extend(arguments.map(str::to_owned));
+        self
+    }
+}
+
+/// A running server. Killed when dropped.
+#[derive(Debug)]
+pub struct Server {
+    /// Its address, as `http://127.0.0.1:PORT`; stays the same when it is started again.
+    pub base: String,
+    process: Option<Process>,
+    options: Options,
+    postgres: Option<Postgres>,
+    data: TempDir,
+}
+
+impl Server {
+    /// Starts one, and waits until it is ready.
+    pub async fn start(options: Options) -> Self {
+        transport::install_tls();
+        let postgres = match options.database {
+            Database::Sqlite => None,
+            Database::Postgres => Some(Postgres::start().await),
+        };
+        let data = tempfile::Builder::new().prefix("countersign-test-").tempdir().expect("a temporary folder");
+        let mut server = Self { base: String::new(), process: None, options, postgres, data };
+        server.restart().await;
+        server
+    }
+
+    /// Kills it at once, as a power cut would.
+    pub fn kill(&mut self) {
+        self.process = None;
+    }
+
+    /// Starts it again on the same data and address, killing it first where it still runs.
+    pub async fn restart(&mut self) {
+        self.kill();
+        let listen = self.base.strip_prefix("http://").unwrap_or("127.0.0.1:0").to_owned();
+        let mut command = Command::new(binary());
+        command.args(["serve", "--listen", &listen, "--data"]).arg(self.data.path());
+        if let Some(postgres) = &self.postgres {
+            command.args(["--database", &postgres.url]);
+        }
+        if let Some(flows) = &self.options.flows {
+            command.arg("--flows").arg(flows);
+        }
+        command.args(&self.options.arguments);
+        command.env("COUNTERSIGN_ADMIN_PASSWORD", PASSWORD);
+        // Recording tools and stand-ins of model servers are on loopback, where tools may not go unless allowed.
+        command.env("COUNTERSIGN_TOOL_HOSTS", "127.0.0.1");
+        command.envs(self.options.environment.iter().map(|(name, value)| (name, value)));
+        let log = File::options().create(true).append(true).open(self.log()).expect("the log can be written");
+        command.stdout(Stdio::piped()).stderr(log);
+        let mut process = Process::spawn(command);
+        let stdout = process.child.stdout.take().expect("stdout is a pipe");
+        self.process = Some(process);
+        let (send, receive) = mpsc::channel();
+        // Reads to the end, so that the server never waits for a full pipe.
+        thread::spawn(move || {
+            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+                if let Some((_, address)) = line.split_once("listening on ") {
+                    let _ = send.send(address.split_whitespace().next().unwrap_or_default().to_owned());
+                }
+            }
+        });
+        let address = tokio::task::spawn_blocking(move || receive.recv_timeout(DEADLINE)).await;
+        let Ok(Ok(address)) = address else { panic!("the server did not start:\n{}", self.log_tail()) };
+        self.base = address;
+        let nobody = HttpTransport::new(&self.base);
+        eventually_within(DEADLINE, "the server is ready", async || {
+            let answer = nobody.raw(reqwest::Method::GET, "/readyz").send().await.ok()?;
+            answer.status().is_success().then_some(())
+        })
+        .await;
+    }
+
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.process.as_ref().expect("it runs").id()
+    }
+
+    /// Resident memory, in bytes.
+    pub fn memory(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.id())).expect("it runs");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("Linux tells it");
+        let kilobytes: u64 = line.trim().trim_end_matches("kB").trim().parse().expect("a number");
+        kilobytes * 1024
+    }
+
+    /// The admin, logged in.
+    pub async fn admin(&self) -> Api {
+        self.login("admin").await.expect("the admin gets in")
+    }
+
+    /// Somebody, logged in.
+    pub async fn login(&self, username: &str) -> Result<Api, Problem> {
+        transport::login(&self.base, username, PASSWORD).await
+    }
+
+    /// Nobody.
+    pub fn nobody(&self) -> Api {
+        Api::new(HttpTransport::new(&self.base))
+    }
+
+    /// A new person with these roles, logged in.
+    pub async fn person(&self, username: &str, roles: &[&str]) -> Api {
+        let user = NewUser {
+            username: username.parse().expect("a username"),
+            password: PASSWORD.to_owned(),
+            display_name: None,
+            email: None,
+            roles: roles.iter().map(|role| (*role).to_owned()).collect(),
+        };
+        self.admin().await.create_user(&user).await.expect("a person can be added");
+        self.login(username).await.expect("they get in")
+    }
+
+    /// Saves a flow, whose id is in its source.
+    pub async fn save(&self, source: &str) {
+        let id = source.lines().find_map(|line| line.strip_prefix("id: ")).expect("the source has an id");
+        let saved = self.admin().await.save_flow(id.trim(), source).await;
+        let saved = saved.unwrap_or_else(|problem| panic!("the flow cannot be saved: {problem}"));
+        assert!(saved.definition.is_none_or(|flow: Box<Flow>| flow.id.as_str() == id.trim()));
+    }
+
+    /// The end of what the server wrote to its log.
+    pub fn log_tail(&self) -> String {
+        let log = std::fs::read_to_string(self.log()).unwrap_or_default();
+        let lines: Vec<&str> = log.lines().collect();
+        lines[lines.len().saturating_sub(40)..].join("\n")
+    }
+
+    fn log(&self) -> PathBuf {
+        self.data.path().join("server.log")
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            // Only seen where the test failed.
+            let tail = self.log_tail();
+            let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("--- server log\n{tail}\n").as_bytes());
+        }
+    }
+}
+
+fn binary() -> PathBuf {
+    if let Some(path) = std::env::var_os("COUNTERSIGN_BIN") {
+        return path.into();
+    }
+    // The tests' own binary is in `<target>/<profile>/deps`.
+    let test = std::env::current_exe().expect("this program has a path");
+    let profile = test.parent().and_then(|deps| deps.parent()).expect("it is in a target folder");
+    let path = profile.join("countersign");
+    assert!(path.exists(), "{} is not there: `cargo build -p backend`, or set COUNTERSIGN_BIN", path.display());
+    path
+}

@@ -1,0 +1,27 @@
+//! Numbers that a run of the tests may choose.
+
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+
+/// A number from the environment.
+pub fn number(name: &str, default: u64) -> u64 {
+    match std::env::var(name) {
+        Ok(text) => text.parse().unwrap_or_else(|_| panic!("{name} is `{text}`, which is no number")),
+        Err(_) => default,
+    }
+}
+
+/// How often each race is run.
+pub fn rounds() -> u64 {
+    number("COUNTERSIGN_TEST_ROUNDS", 100)
+}
+
+/// How often the server is killed under load.
+pub fn kills() -> u64 {
+    number("COUNTERSIGN_TEST_KILLS", 50)
+}
+
+/// Random choices that are the same in every run with the same seed.
+pub fn random() -> StdRng {
+    StdRng::seed_from_u64(number("COUNTERSIGN_TEST_SEED", 1))
+}

@@ -1,0 +1,94 @@
+//! The frontend's own typed client over reqwest, and raw requests for what it would never send.
+
+use std::sync::{Mutex, Once, PoisonError};
+
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, COOKIE, SET_COOKIE};
+use reqwest::{Method, RequestBuilder};
+use shared::api::LoginRequest;
+use shared::client::{Client, Request, Response, Transport};
+use shared::error::Problem;
+
+/// The typed client.
+pub type Api = Client<HttpTransport>;
+
+/// Sends requests to one server as one person.
+#[derive(Debug)]
+pub struct HttpTransport {
+    http: reqwest::Client,
+    base: String,
+    /// The cookie, as `name=value`.
+    cookie: Mutex<Option<String>>,
+    token: Option<String>,
+}
+
+impl HttpTransport {
+    /// To the server at `base`, as nobody.
+    pub fn new(base: &str) -> Self {
+        install_tls();
+        let http = reqwest::Client::builder().build().expect("an HTTP client");
+        Self { http, base: base.to_owned(), cookie: Mutex::default(), token: None }
+    }
+
+    /// To the server at `base`, with a token.
+    pub fn with_token(base: &str, token: &str) -> Self {
+        Self { token: Some(token.to_owned()), ..Self::new(base) }
+    }
+
+    /// What shows who is calling: the header's name and value.
+    pub fn credential(&self) -> Option<(&'static str, String)> {
+        if let Some(token) = &self.token {
+            return Some(("authorization", format!("Bearer {token}")));
+        }
+        self.cookie().clone().map(|cookie| ("cookie", cookie))
+    }
+
+    /// Any request, with whoever is calling.
+    pub fn raw(&self, method: Method, path: &str) -> RequestBuilder {
+        let request = self.http.request(method, format!("{}{path}", self.base));
+        match (&self.token, &*self.cookie()) {
+            (Some(token), _) => request.header(AUTHORIZATION, format!("Bearer {token}")),
+            (None, Some(cookie)) => request.header(COOKIE, cookie),
+            (None, None) => request,
+        }
+    }
+
+    fn cookie(&self) -> std::sync::MutexGuard<'_, Option<String>> {
+        self.cookie.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Transport for HttpTransport {
+    async fn send(&self, request: Request) -> Result<Response, String> {
+        let method = Method::from_bytes(request.method.as_bytes()).map_err(|error| error.to_string())?;
+        let mut builder = self.raw(method, &request.path);
+        if let Some((content_type, body)) = request.body {
+            builder = builder.header(CONTENT_TYPE, content_type).body(body);
+        }
+        if let Some(key) = request.idempotency_key {
+            builder = builder.header("idempotency-key", key);
+        }
+        let response = builder.send().await.map_err(|error| error.to_string())?;
+        let status = response.status().as_u16();
+        if let Some(cookie) = response.headers().get(SET_COOKIE).and_then(|cookie| cookie.to_str().ok()) {
+            *self.cookie() = cookie.split(';').next().map(str::to_owned);
+        }
+        let body = response.text().await.map_err(|error| error.to_string())?;
+        Ok(Response { status, body })
+    }
+}
+
+/// Logs in at `base`.
+pub async fn login(base: &str, username: &str, password: &str) -> Result<Api, Problem> {
+    let api = Client::new(HttpTransport::new(base));
+    let (username, password) = (username.to_owned(), password.to_owned());
+    api.login(&LoginRequest::Password { username, password }).await?;
+    Ok(api)
+}
+
+/// Chooses how TLS is done, once: HTTP clients cannot be made before, even for plain HTTP.
+pub fn install_tls() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+    });
+}
