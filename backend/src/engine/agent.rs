@@ -247,7 +247,7 @@ fn parse(schema: &Value, text: &str) -> Result<Value, String> {
     let value: Value =
         serde_json::from_str(without_fence(text)).map_err(|error| format!("it is not JSON ({error})"))?;
     let mistakes = check_value(schema, &value, "");
-    if mistakes.is_empty() { Ok(value) } else { Err(super::call::listed(&mistakes)) }
+    if mistakes.is_empty() { Ok(value) } else { Err(super::invoke::listed(&mistakes)) }
 }
 
 /// The text inside a fenced block, where an answer is one.

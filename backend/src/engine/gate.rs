@@ -102,7 +102,7 @@ impl<'f> Builder<'f> {
             agent: agent.map(str::to_owned),
             arguments: call.arguments.clone(),
             description: tool.and_then(|tool| tool.description.clone()),
-            schema: tool.and_then(|tool| super::call::parameters(tool).map(std::borrow::Cow::into_owned)),
+            schema: tool.and_then(|tool| super::invoke::parameters(tool).map(std::borrow::Cow::into_owned)),
             allowed_decisions,
         }
     }

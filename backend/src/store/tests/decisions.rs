@@ -1,3 +1,5 @@
+//! Decisions, deadlines, and what outlives a restart.
+
 use std::time::Duration;
 
 use shared::api::DecisionEffect;

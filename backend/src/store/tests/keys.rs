@@ -1,3 +1,5 @@
+//! Idempotency keys.
+
 use super::support::{World, actor, decide, decided, launch, on_both};
 use crate::store::{Answer, Change, CommitError, Credential, CredentialKind, IdempotencyKey, NewCredential, Operation};
 use shared::id::TokenId;

@@ -1,3 +1,5 @@
+//! People, their rights, and what lets them in.
+
 use std::time::Duration;
 
 use shared::access::DEVELOPER;

@@ -1,3 +1,5 @@
+//! Leases and attempts.
+
 use std::time::Duration;
 
 use super::support::{World, on_both};

@@ -1,3 +1,5 @@
+//! Lists against the rule of `shared::access`.
+
 use std::collections::BTreeSet;
 
 use serde_json::json;
