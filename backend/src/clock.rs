@@ -63,7 +63,7 @@ pub struct Ids {
 
 impl Ids {
     /// The next id.
-    pub fn next(&mut self) -> Uuid {
+    pub fn uuid(&mut self) -> Uuid {
         let mut random = [0_u8; 10];
         random.copy_from_slice(&self.mix()[..10]);
         let millis = u64::try_from(self.moment.now.millis()).unwrap_or(0);

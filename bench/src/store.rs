@@ -1,7 +1,6 @@
 //! The store alone, without HTTP: transitions a second, beside a bare loop that writes the same rows and bytes with
 //! the same grouping to a database of the same schema.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -48,7 +47,6 @@ async fn save_flow(store: &Store) -> Result<()> {
 }
 
 async fn round_of_transitions(store: &Store, length: Duration) -> Result<f64> {
-    #[expect(clippy::disallowed_methods, reason = "a benchmark measures real time")]
     let started = Instant::now();
     let clients = (0..CLIENTS).map(|_| {
         let store = store.clone();
@@ -71,7 +69,7 @@ async fn round_of_transitions(store: &Store, length: Duration) -> Result<f64> {
 /// A launch and a decision: two transitions.
 async fn cycle(store: &Store) -> Result<()> {
     let mut ids = Moment::of(&SystemClock).ids();
-    let run = RunId(ids.next());
+    let run = RunId(ids.uuid());
     let admin = Principal { username: "admin".parse()?, roles: ["admin".to_owned()].into(), token: false };
     let launch = Operation::Launch {
         run,
@@ -94,11 +92,6 @@ async fn cycle(store: &Store) -> Result<()> {
     let input = Box::new(Input::Decide { review, by: admin, via: Via::Human, request });
     store.commit(Change::by_server(Operation::Review { review, input })).await?;
     Ok(())
-}
-
-/// A path as an SQLite address.
-pub fn address(path: &Path) -> String {
-    format!("sqlite:{}", path.display())
 }
 
 /// Random bytes for ids that nobody reads.

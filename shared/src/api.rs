@@ -6,7 +6,8 @@ use serde_json::Value;
 use crate::JsonMap;
 use crate::definition::{Flow, Severity};
 use crate::error::Mistake;
-use crate::id::{FlowId, NodeId, TokenId, Username};
+pub use crate::graph::{Graph, GraphEdge, GraphEdgeKind, GraphNode};
+use crate::id::{FlowId, TokenId, Username};
 use crate::review::{Review, ReviewKind, ReviewStatus};
 use crate::run::{Context, RunStatus};
 use crate::time::Timestamp;
@@ -193,64 +194,6 @@ pub struct Validation {
     pub graph: Option<Graph>,
 }
 
-/// A flow as a picture: laid out by the server, in pixels, from the top left.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Graph {
-    /// Its width.
-    pub width: f64,
-    /// Its height.
-    pub height: f64,
-    /// Its nodes.
-    pub nodes: Vec<GraphNode>,
-    /// Its edges.
-    pub edges: Vec<GraphEdge>,
-}
-
-/// One node of the picture; `x` and `y` are its centre.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct GraphNode {
-    /// The node's id, or `end`.
-    pub id: String,
-    /// The node's kind, or `end`.
-    pub kind: String,
-    /// Centre.
-    pub x: f64,
-    /// Centre.
-    pub y: f64,
-    /// Size.
-    pub width: f64,
-    /// Size.
-    pub height: f64,
-}
-
-/// One edge of the picture.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct GraphEdge {
-    /// Where it begins.
-    pub from: String,
-    /// Where it ends.
-    pub to: String,
-    /// What it is.
-    pub kind: GraphEdgeKind,
-    /// Its condition.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub label: Option<String>,
-    /// The line, from border to border.
-    pub points: Vec<(f64, f64)>,
-}
-
-/// What an edge of the picture is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum GraphEdgeKind {
-    /// `next`.
-    Next,
-    /// A correction goes back.
-    Correct,
-    /// `on_reject`, `goto`, `on_visit_limit`.
-    Detour,
-}
-
 /// `POST /api/v1/runs`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -402,6 +345,3 @@ pub struct AuditQuery {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }
-
-/// A node by name, in links.
-pub type NodeName = NodeId;

@@ -9,6 +9,7 @@ pub mod client;
 pub mod decision;
 pub mod definition;
 pub mod error;
+pub mod graph;
 pub mod id;
 pub mod log;
 pub mod protocol;

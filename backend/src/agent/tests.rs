@@ -1,3 +1,5 @@
+//! Models against servers that speak their protocols.
+
 use std::sync::Mutex;
 
 use serde_json::{Value, json};

@@ -23,6 +23,7 @@ pub struct ServeArgs {
     /// The address to listen on [default: 127.0.0.1:8080]
     #[arg(long, env = "COUNTERSIGN_LISTEN", value_name = "ADDRESS")]
     pub listen: Option<SocketAddr>,
+    /// Where things are stored
     #[command(flatten)]
     pub storage: StorageArgs,
     /// A folder of flow files that are loaded at the start; one whose content is stored already is skipped

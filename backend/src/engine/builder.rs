@@ -122,7 +122,7 @@ impl<'f> Builder<'f> {
         let visits = self.state.visits.entry(node.clone()).or_default();
         *visits += 1;
         let step = Step {
-            id: StepId(self.ids.next()),
+            id: StepId(self.ids.uuid()),
             node: node.clone(),
             visit: *visits,
             kind: kind.to_owned(),
@@ -193,7 +193,7 @@ impl<'f> Builder<'f> {
 
     /// A new task of a step.
     pub(super) fn add_task(&mut self, step: &Step, kind: TaskKind, due_at: Timestamp, repeatable: bool) -> TaskId {
-        let id = TaskId(self.ids.next());
+        let id = TaskId(self.ids.uuid());
         self.new_tasks.insert(id);
         self.tasks.push(self.task(id, step, kind, due_at, repeatable));
         id

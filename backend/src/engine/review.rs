@@ -37,7 +37,7 @@ pub(super) struct Question {
 impl Builder<'_> {
     /// Asks: a new review, and the task of its deadline where it has one.
     pub(super) fn ask(&mut self, step: &Step, question: Question) -> Asked {
-        let id = ReviewId(self.ids.next());
+        let id = ReviewId(self.ids.uuid());
         let expires_at = question.timeout.map(|timeout| self.now.after(timeout.0));
         let mut review = Review {
             id,

@@ -48,7 +48,7 @@ async fn launch(
     body::Json { value, digest }: body::Json<Launch>,
 ) -> Result<Response> {
     caller.may(Act::Launch)?;
-    let run = RunId(Moment::of(&*state.clock).ids().next());
+    let run = RunId(Moment::of(&*state.clock).ids().uuid());
     let Launch { flow, version, input, context } = value;
     let launch = store::Operation::Launch { run, flow, version, input, context };
     let Answer::Run { run } = caller.commit(&state.store, key.of(&caller, digest), launch).await? else {

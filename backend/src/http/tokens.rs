@@ -68,7 +68,7 @@ async fn create(
     if value.expires_at.is_some_and(|at| at <= moment.now) {
         return Err(Problem::invalid("/expires_at", "this time is past").into());
     }
-    let id = TokenId(moment.ids().next());
+    let id = TokenId(moment.ids().uuid());
     let secret = Secret::new(CredentialKind::Token, &*state.clock);
     let credential = Credential {
         kind: CredentialKind::Token,

@@ -1,3 +1,5 @@
+//! Tools against real sockets and a real MCP server.
+
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{CallToolRequestParams, CallToolResult, ContentBlock};
 use rmcp::service::{RequestContext, RoleServer, ServiceExt};

@@ -1,3 +1,5 @@
+//! The worker on a real store: calls, leases, timers, shutdown.
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
@@ -53,7 +55,7 @@ impl House {
     }
 
     async fn launch(&self) -> RunId {
-        let run = RunId(Moment::of(&*self.clock).ids().next());
+        let run = RunId(Moment::of(&*self.clock).ids().uuid());
         let flow = "test".parse().unwrap();
         let context = Context::default();
         self.commit(Operation::Launch { run, flow, version: None, input: JsonMap::new(), context }).await;

@@ -1,3 +1,5 @@
+//! Flows written in Rust.
+
 use serde_json::json;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! What a compiled flow answers.
+
 use serde_json::json;
 use shared::definition::{Flow, Severity};
 

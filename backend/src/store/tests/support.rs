@@ -132,7 +132,7 @@ pub fn actor(name: &str) -> Actor {
 }
 
 pub fn new_run() -> RunId {
-    RunId(Moment::of(&SystemClock).ids().next())
+    RunId(Moment::of(&SystemClock).ids().uuid())
 }
 
 pub fn launch(text: &str) -> Change {

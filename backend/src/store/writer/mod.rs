@@ -152,7 +152,7 @@ async fn write_group(inner: &Inner, changes: Vec<Change>) -> Result<Vec<Result<A
         conn.rollback().await.map_err(failed)?;
         return Ok(answers);
     }
-    let commit = shared::id::CommitId(Moment::of(&*inner.clock).ids().next());
+    let commit = shared::id::CommitId(Moment::of(&*inner.clock).ids().uuid());
     let written = group.write(&mut conn, commit).await.map_err(failed)?;
     if let Err(error) = conn.commit().await {
         match fate::after(inner, &locks, &written, &error).await {
