@@ -46,9 +46,11 @@ impl Shape {
             review: number(&mut connection, "SELECT CAST(AVG(LENGTH(body)) AS INTEGER) FROM reviews").await?,
             search: number(&mut connection, "SELECT CAST(AVG(LENGTH(search)) AS INTEGER) FROM reviews").await?,
             subjects: sqlx::query_scalar(subjects).fetch_all(&mut connection).await?,
-            steps: number(&mut connection, "SELECT (SELECT COUNT(*) FROM steps) / MAX(1, (SELECT COUNT(*) FROM runs))").await?,
+            steps: number(&mut connection, "SELECT (SELECT COUNT(*) FROM steps) / MAX(1, (SELECT COUNT(*) FROM runs))")
+                .await?,
             step: number(&mut connection, "SELECT CAST(AVG(LENGTH(body)) AS INTEGER) FROM steps").await?,
-            log: number(&mut connection, "SELECT CAST(AVG(LENGTH(body)) AS INTEGER) FROM log WHERE run_id IS NOT NULL").await?,
+            log: number(&mut connection, "SELECT CAST(AVG(LENGTH(body)) AS INTEGER) FROM log WHERE run_id IS NOT NULL")
+                .await?,
         })
     }
 }
@@ -110,8 +112,17 @@ impl Loop {
         );
         let (search, body) = (text(self.shape.search), text(self.shape.review));
         reviews.push_values(ids, |mut row, (run, review)| {
-            row.push_bind(&review[..]).push_bind(&run[..]).push_bind("pending").push_bind("approval").push_bind("medium");
-            row.push_bind("ask").push_bind("admin").push_bind(0_i64).push_bind(1_i64).push_bind(&search).push_bind(&body);
+            row.push_bind(&review[..])
+                .push_bind(&run[..])
+                .push_bind("pending")
+                .push_bind("approval")
+                .push_bind("medium");
+            row.push_bind("ask")
+                .push_bind("admin")
+                .push_bind(0_i64)
+                .push_bind(1_i64)
+                .push_bind(&search)
+                .push_bind(&body);
         });
         reviews.build().execute(&mut self.connection).await?;
         let mut audience =

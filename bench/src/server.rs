@@ -14,7 +14,8 @@ use crate::client::Connection;
 const PASSWORD: &str = "for the bench only";
 
 /// A flow of one human node: the shortest way from launch to completed.
-pub const FLOW: &str = r#"{"id": "ask", "nodes": {"ask": {"human": {"prompt": "Go on?", "options": [{"id": "yes", "label": "Yes"}]}}}}"#;
+pub const FLOW: &str =
+    r#"{"id": "ask", "nodes": {"ask": {"human": {"prompt": "Go on?", "options": [{"id": "yes", "label": "Yes"}]}}}}"#;
 
 /// A running server.
 pub struct Server {

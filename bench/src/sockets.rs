@@ -80,7 +80,8 @@ pub async fn decision_seen(options: &Options) -> Result<Row> {
         }
         let mut latencies = Vec::with_capacity(count * SOCKETS);
         while latencies.len() < count * SOCKETS {
-            let (id, at) = tokio::time::timeout(Duration::from_secs(10), arrivals.recv()).await?.context("no reader")?;
+            let (id, at) =
+                tokio::time::timeout(Duration::from_secs(10), arrivals.recv()).await?.context("no reader")?;
             if let Some(sent) = sent.get(&id) {
                 latencies.push(Instant::duration_since(&at, *sent).as_secs_f64() * 1000.0);
             }
@@ -230,4 +231,3 @@ pub async fn idle_memory(options: &Options) -> Result<Row> {
     }
     Ok(below("idle_socket", median(rounds), "bytes", 10_240.0))
 }
-

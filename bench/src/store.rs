@@ -24,7 +24,8 @@ pub async fn against_bare_loop(options: &Options) -> Result<Row> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("store.db");
     let url = format!("sqlite:{}", path.display());
-    let store = Store::open(StoreOptions { url, clock: Arc::new(SystemClock), readers: 4 }).await?;
+    let store =
+        Store::open(StoreOptions { url, clock: Arc::new(SystemClock), readers: 4, env: Arc::default() }).await?;
     save_flow(&store).await?;
     let length = Duration::from_secs(options.seconds);
     round_of_transitions(&store, length).await?;

@@ -83,7 +83,8 @@ pub fn system_clock() -> SharedClock {
 
 /// Opens the database alone, for commands that need no more.
 pub async fn open_store(storage: &Storage, clock: SharedClock) -> Result<Store, store::Error> {
-    Store::open(store::Options { url: storage.database.clone(), clock, readers: READERS }).await
+    Store::open(store::Options { url: storage.database.clone(), clock, readers: READERS, env: wiring::flow_env() })
+        .await
 }
 
 impl App {
@@ -115,7 +116,8 @@ impl App {
         let sockets = wiring::sockets(authenticator.clone(), origins.clone());
         let live = LiveState::new(hub.clone(), sockets, live::Limits::default());
         let state = AppState::new(store.clone(), clock, authenticator, Some(metrics), origins);
-        let router = Router::new().route("/api/v1/live", get(live::upgrade)).with_state(live).merge(http::router(state));
+        let router =
+            Router::new().route("/api/v1/live", get(live::upgrade)).with_state(live).merge(http::router(state));
         let stopping = CancellationToken::new();
         let service = router.into_make_service_with_connect_info::<SocketAddr>();
         let server = tokio::spawn(

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use axum::http::HeaderMap;
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
+use shared::JsonMap;
 use shared::error::{Code, Problem};
 use shared::log::{Entry, EntryKind};
 
@@ -28,6 +29,16 @@ pub fn tools(settings: &Settings) -> tool::Options {
         mcp: settings.mcp.clone(),
         secrets: Secrets::from_env(std::env::vars()),
     }
+}
+
+/// What flows see as `env`: the variables `COUNTERSIGN_ENV_NAME`, without the prefix.
+pub fn flow_env() -> Arc<JsonMap> {
+    let variables = std::env::vars();
+    Arc::new(
+        variables
+            .filter_map(|(name, value)| Some((name.strip_prefix("COUNTERSIGN_ENV_")?.to_owned(), value.into())))
+            .collect(),
+    )
 }
 
 /// Makes the authenticator forget what it remembers whenever the log tells that rights have changed.

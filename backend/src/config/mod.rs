@@ -196,13 +196,20 @@ mod tests {
     use super::*;
 
     fn args(data: &Path) -> ServeArgs {
-        ServeArgs { storage: StorageArgs { data: Some(data.to_owned()), ..StorageArgs::default() }, ..ServeArgs::default() }
+        ServeArgs {
+            storage: StorageArgs { data: Some(data.to_owned()), ..StorageArgs::default() },
+            ..ServeArgs::default()
+        }
     }
 
     #[test]
     fn a_flag_wins_over_the_file_and_the_file_over_the_default() {
         let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join(FILE), "workers = 3\nlisten = \"127.0.0.1:9\"\n[mcp.files]\ncommand = \"x\"\n").unwrap();
+        std::fs::write(
+            folder.path().join(FILE),
+            "workers = 3\nlisten = \"127.0.0.1:9\"\n[mcp.files]\ncommand = \"x\"\n",
+        )
+        .unwrap();
         let settings = Settings::resolve(ServeArgs { workers: Some(5), ..args(folder.path()) }).unwrap();
         assert_eq!((settings.workers, settings.listen.port()), (5, 9));
         assert!(settings.mcp.contains_key("files"));

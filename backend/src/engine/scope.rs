@@ -47,6 +47,7 @@ pub(super) fn of(flow: &Compiled, state: &RunState, node: &NodeId, visit: Visit<
         "decision": state.decisions.get(node),
         "decisions": decisions,
         "visit": visit.number,
+        "env": flow.env(),
         "run": {
             "id": state.id,
             "flow": state.flow,

@@ -1,5 +1,7 @@
 //! A flow made ready to run.
 
+use std::sync::Arc;
+
 use jsonschema::Validator;
 use serde_json::Value;
 use shared::JsonMap;
@@ -27,6 +29,8 @@ pub struct Compiled {
     input: Option<Validator>,
     /// What `true` and `ask_permission` mean.
     plain_gate: Gate,
+    /// What templates see as `env`.
+    env: Arc<JsonMap>,
 }
 
 impl Compiled {
@@ -55,7 +59,17 @@ impl Compiled {
             return Err(mistakes);
         }
         let ways = Ways::new(&flow);
-        Ok(Self { flow, version, templates, conditions, ways, input, plain_gate: Gate::default() })
+        Ok(Self { flow, version, templates, conditions, ways, input, plain_gate: Gate::default(), env: Arc::default() })
+    }
+
+    /// The same, with what templates and conditions see as `env`.
+    pub fn with_env(self, env: Arc<JsonMap>) -> Self {
+        Self { env, ..self }
+    }
+
+    /// What templates and conditions see as `env`.
+    pub fn env(&self) -> &JsonMap {
+        &self.env
     }
 
     /// A node by id.

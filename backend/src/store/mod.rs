@@ -64,6 +64,8 @@ pub struct Options {
     pub clock: SharedClock,
     /// Connections for reading.
     pub readers: u32,
+    /// What flows see as `env`.
+    pub env: Arc<JsonMap>,
 }
 
 /// The database. Cheap to clone.
@@ -75,6 +77,7 @@ pub struct Store {
 struct Inner {
     db: Db,
     clock: SharedClock,
+    env: Arc<JsonMap>,
     log: cursor::Log,
     flows: flows::Cache,
     wake: wake::Wake,
@@ -135,6 +138,7 @@ impl Store {
             db,
             clock: options.clock,
             log,
+            env: options.env,
             flows: flows::Cache::default(),
             wake: wake::Wake::default(),
             queue,

@@ -33,7 +33,9 @@ impl House {
         let folder = tempfile::tempdir().unwrap();
         let clock: SharedClock = Arc::new(SystemClock);
         let url = format!("sqlite:{}", folder.path().join("test.db").display());
-        let store = Store::open(store::Options { url, clock: Arc::clone(&clock), readers: 2 }).await.unwrap();
+        let store = Store::open(store::Options { url, clock: Arc::clone(&clock), readers: 2, env: Arc::default() })
+            .await
+            .unwrap();
         let username: Username = "ana".parse().unwrap();
         let roles = ["reviewer", "developer"].map(str::to_owned);
         let user = User {

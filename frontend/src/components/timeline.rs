@@ -122,7 +122,11 @@ fn line_view(at: Timestamp, event: Event, streams: Signal<Streams>) -> AnyView {
                 _ => ("end", "The run was cancelled"),
             };
             let why = run.cancel_reason.clone();
-            line(at, class, view! { <p><b>{what}</b></p>{why.map(|why| view! { <blockquote>{inert(&why)}</blockquote> })} })
+            line(
+                at,
+                class,
+                view! { <p><b>{what}</b></p>{why.map(|why| view! { <blockquote>{inert(&why)}</blockquote> })} },
+            )
         }
     }
 }

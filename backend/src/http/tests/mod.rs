@@ -60,7 +60,7 @@ impl Site {
         let folder = tempfile::tempdir().unwrap();
         let clock: SharedClock = Arc::new(SystemClock);
         let url = format!("sqlite:{}", folder.path().join("test.db").display());
-        let store = Store::open(Options { url, clock: clock.clone(), readers: 2 }).await.unwrap();
+        let store = Store::open(Options { url, clock: clock.clone(), readers: 2, env: Arc::default() }).await.unwrap();
         assert_eq!(bootstrap(&store, &clock, Some(PASSWORD.to_owned())).await.unwrap(), None);
         let authenticator = Authenticator::new(store.clone(), clock.clone());
         let state = AppState::new(store.clone(), clock.clone(), authenticator, None, Arc::from([]));

@@ -41,7 +41,7 @@ impl Group {
         };
         let entry = data(json!({"flow": saved.id, "version": version, "digest": saved.digest}));
         self.tell(EntryKind::FlowSaved, by.map(|by| &by.username), entry, moment);
-        self.compiled.insert((saved.id.clone(), version), Arc::new(compiled));
+        self.compiled.insert((saved.id.clone(), version), Arc::new(compiled.with_env(Arc::clone(&self.env))));
         self.newest.insert(saved.id.clone(), saved.clone());
         self.out.flows.push(saved.clone());
         Ok(Answer::Flow { flow: Box::new(saved) })

@@ -31,6 +31,8 @@ pub(super) struct Group {
     pub run_of: BTreeMap<ReviewId, RunId>,
     pub newest: BTreeMap<FlowId, FlowVersion>,
     pub compiled: HashMap<(FlowId, u32), Arc<Compiled>>,
+    /// What flows see as `env`.
+    pub env: Arc<JsonMap>,
     pub out: Out,
 }
 

@@ -1,6 +1,7 @@
 //! Reads what a group of changes rests on: one query for each kind of thing, whatever the size of the group.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use shared::id::{FlowId, ReviewId, RunId, TaskId, Username};
 use uuid::Uuid;
@@ -32,7 +33,7 @@ impl Group {
         for change in changes {
             named.of(change);
         }
-        let mut group = Self::default();
+        let mut group = Self { env: Arc::clone(&inner.env), ..Self::default() };
         group.load_people(conn, &named).await?;
         group.load_runs(conn, &mut named).await?;
         group.load_flows(inner, conn, named.newest, named.versions).await?;
