@@ -25,6 +25,7 @@ mod writer;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use shared::JsonMap;
 use shared::api::User;
 use shared::log::{Cursor, Entry};
 use shared::review::Review;
