@@ -3,10 +3,19 @@
 //! Imports point one way: `flow` and `engine` are pure; `store` commits what the engine decides; `worker`, `live` and
 //! `http` stand on the store; `app` alone sees everything. `cargo xtask tidy` checks it.
 
+pub mod agent;
+pub mod app;
+pub mod audit;
+pub mod auth;
+pub mod cli;
 pub mod clock;
+pub mod config;
 pub mod engine;
 pub mod flow;
+pub mod http;
 pub mod live;
 pub mod problem;
 pub mod store;
 pub mod stream;
+pub mod tool;
+pub mod worker;

@@ -1,2 +1,71 @@
-//! x
-fn main() {}
+//! `cargo xtask …`: set-up, run, build, test and bench, the same for people and for CI.
+
+mod bench;
+mod build;
+mod ci;
+mod postgres;
+mod process;
+mod setup;
+mod test;
+mod tidy;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "Set-up, run, build, test and bench of Countersign")]
+struct Cli {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Sets up what building needs (the wasm target and the bundler); each step is skipped where it is done.
+    Setup,
+    /// Sets up, builds, and starts `countersign serve --demo` on SQLite in ./data.
+    Run {
+        /// Builds with optimisation: slower to build, faster to run.
+        #[arg(long)]
+        release: bool,
+        /// More arguments for `countersign serve`.
+        #[arg(last = true)]
+        args: Vec<String>,
+    },
+    /// Builds one self-contained binary: target/release/countersign.
+    Build,
+    /// Builds the console only, into frontend/dist.
+    Console {
+        /// The small bundle of a release, instead of the quick one of development.
+        #[arg(long)]
+        release: bool,
+    },
+    /// Runs every test, on both databases and in a real Chromium.
+    Test {
+        /// Arguments for `cargo nextest run`, such as a filter.
+        #[arg(last = true)]
+        args: Vec<String>,
+    },
+    /// What CI runs: format, tidy, clippy, licences and bans, all tests.
+    Ci,
+    /// Measures speed and memory against their targets, on this machine's loopback only.
+    Bench {
+        /// Arguments for the bench, such as `--json` or `--only cycles`.
+        #[arg(last = true)]
+        args: Vec<String>,
+    },
+    /// Checks the direction of imports, the length of files, and that every module says what it owns.
+    Tidy,
+}
+
+fn main() -> anyhow::Result<()> {
+    match Cli::parse().task {
+        Task::Setup => setup::toolchain(),
+        Task::Run { release, args } => build::run(release, &args),
+        Task::Build => build::release(),
+        Task::Console { release } => build::console(if release { build::RELEASE } else { build::DEVELOPMENT }),
+        Task::Test { args } => test::run(&args),
+        Task::Ci => ci::run(),
+        Task::Bench { args } => bench::run(&args),
+        Task::Tidy => tidy::run(),
+    }
+}

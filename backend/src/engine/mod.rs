@@ -4,42 +4,97 @@
 //!
 //! Imports `shared`, `crate::clock` (for [`Moment`]) and `crate::flow` only.
 
+mod agent;
+mod branch;
+mod builder;
+mod call;
+mod claim;
+mod decide;
+mod digest;
+mod event;
+mod gate;
+mod human;
 mod input;
+mod launch;
+mod retry;
+mod review;
+mod router;
+mod scope;
+mod set;
 mod state;
+mod timer;
+mod tool;
 mod transition;
+mod view;
 mod work;
 
+#[cfg(test)]
+mod tests;
+
 pub use input::{Input, Launch, ModelAnswer, ModelToolCall, TaskFailure};
-pub use state::{Branch, Conversation, Message, Phase, RunOutcome, RunState, ToolCall, ToolCallState};
+pub use state::{Asked, Branch, Conversation, Message, Phase, RunOutcome, RunState, ToolCall, ToolCallState};
 pub use transition::{Refusal, Snapshot, Task, TaskKind, Transition};
 pub use work::{ModelRequest, ToolRequest, ToolSpec, Work};
 
+use builder::Builder;
 use shared::run::{Run, RunSummary};
 
 use crate::clock::Moment;
 use crate::flow::Compiled;
 
 /// Starts a run, and goes as far as it can without anybody.
-pub fn launch(_flow: &Compiled, _launch: Launch, _moment: Moment) -> Result<Transition, Refusal> {
-    unreachable!("written by its own part")
+pub fn launch(flow: &Compiled, launch: Launch, moment: Moment) -> Result<Transition, Refusal> {
+    let mut builder = launch::start(flow, launch, moment)?;
+    builder.advance();
+    Ok(builder.finish(None))
 }
 
-/// Applies an input to a run, and goes as far as it can without anybody.
-pub fn apply(_flow: &Compiled, _snapshot: Snapshot, _input: Input, _moment: Moment) -> Result<Transition, Refusal> {
-    unreachable!("written by its own part")
+/// Applies an input to a run, and goes as far as it can without anybody. Deadlines that have passed come first: where
+/// one did, the transition is to be committed even if the input itself is refused ([`Transition::refused`]).
+pub fn apply(flow: &Compiled, snapshot: Snapshot, input: Input, moment: Moment) -> Result<Transition, Refusal> {
+    let mut builder = Builder::resume(flow, snapshot, moment);
+    let expired = builder.expire_overdue();
+    if expired {
+        builder.advance();
+    }
+    match hear(&mut builder, input) {
+        Ok(()) => {
+            builder.advance();
+            Ok(builder.finish(None))
+        }
+        Err(refusal) if expired => Ok(builder.finish(Some(refusal))),
+        Err(refusal) => Err(refusal),
+    }
 }
 
-/// What a worker is to do for a task that is due; none where it is over.
-pub fn work(_flow: &Compiled, _state: &RunState, _task: &Task) -> Option<Work> {
-    unreachable!("written by its own part")
+/// Either refuses the input, with nothing changed, or carries it out.
+fn hear(builder: &mut Builder<'_>, input: Input) -> Result<(), Refusal> {
+    match input {
+        Input::Decide { review, by, via, request } => builder.decide(review, &by, via, request),
+        Input::ModelAnswered { task, answer, .. } => builder.model_answered(task, answer),
+        Input::ToolReturned { task, result, .. } => builder.tool_returned(task, result),
+        Input::TaskFailed { task, failure, .. } => builder.task_failed(task, &failure),
+        Input::TaskLost { task, .. } => builder.tool_lost(task),
+        Input::Due { task } => builder.due(task),
+        Input::Cancel { by, reason } => builder.cancel(&by, reason),
+        Input::Claim { review, by } => builder.claim(review, &by),
+        Input::Release { review, by } => builder.release(review, &by),
+        Input::Comment { review, by, text } => builder.comment(review, &by, text),
+        Input::View { review, by } => builder.viewed(review, &by),
+    }
+}
+
+/// What a worker is to do for a task that is due; none where it is over, or is no call.
+pub fn work(flow: &Compiled, state: &RunState, task: &Task) -> Option<Work> {
+    work::of(flow, state, task)
 }
 
 /// The run as lists show it.
-pub fn summary(_state: &RunState) -> RunSummary {
-    unreachable!("written by its own part")
+pub fn summary(state: &RunState) -> RunSummary {
+    view::summary(state)
 }
 
 /// The run as the API shows it.
-pub fn view(_flow: &Compiled, _state: &RunState) -> Run {
-    unreachable!("written by its own part")
+pub fn view(flow: &Compiled, state: &RunState) -> Run {
+    view::run(flow, state)
 }

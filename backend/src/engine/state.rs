@@ -1,13 +1,14 @@
 //! A run's state: everything that the engine needs to go on, and nothing that follows from it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use shared::JsonMap;
+use shared::definition::Target;
 use shared::error::RunError;
 use shared::id::{FlowId, NodeId, ReviewId, RunId, TaskId, Username};
-use shared::run::{AgentCall, Context, Step};
+use shared::run::{Activity, AgentCall, Context, Step};
 use shared::time::Timestamp;
 
 /// A run's state, as it is stored.
@@ -113,7 +114,10 @@ pub struct Branch {
 #[serde(tag = "phase", rename_all = "snake_case")]
 pub enum Phase {
     /// Waits for the other branches that can still reach the node (`join: all`).
-    Joining,
+    Joining {
+        /// Grows with every arrival: the earliest goes on where only waiting ones remain.
+        arrived: u32,
+    },
     /// An agent (or a router's agent) works.
     Agent {
         /// The visit.
@@ -127,20 +131,87 @@ pub enum Phase {
         step: Step,
         /// The call.
         call: ToolCall,
-        /// The gate's review, while it is pending.
+        /// What is asked about it, while that is pending.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        review: Option<ReviewId>,
+        asked: Option<Asked>,
+        /// What a person wants done differently, in this visit only.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        correction: Option<String>,
     },
     /// A person is asked.
     Human {
         /// The visit.
         step: Step,
-        /// The review.
-        review: ReviewId,
-        /// The task of its deadline.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        deadline: Option<TaskId>,
+        /// What is asked.
+        asked: Asked,
     },
+}
+
+impl Phase {
+    /// The visit; none while the branch waits to be joined.
+    pub fn step(&self) -> Option<&Step> {
+        match self {
+            Self::Joining { .. } => None,
+            Self::Agent { step, .. } | Self::Tool { step, .. } | Self::Human { step, .. } => Some(step),
+        }
+    }
+
+    /// The same, to change it.
+    pub fn step_mut(&mut self) -> Option<&mut Step> {
+        match self {
+            Self::Joining { .. } => None,
+            Self::Agent { step, .. } | Self::Tool { step, .. } | Self::Human { step, .. } => Some(step),
+        }
+    }
+
+    /// The pending reviews that belong to it.
+    pub fn asked(&self) -> &[Asked] {
+        match self {
+            Self::Joining { .. } => &[],
+            Self::Agent { conversation, .. } => &conversation.asked,
+            Self::Tool { asked, .. } => asked.as_slice(),
+            Self::Human { asked, .. } => std::slice::from_ref(asked),
+        }
+    }
+
+    /// The calls and sleeps that are due, running or retrying, with the number of the try.
+    pub fn tasks(&self) -> Vec<(TaskId, u32)> {
+        fn due(call: &ToolCall) -> Option<(TaskId, u32)> {
+            match call.state {
+                ToolCallState::Due { task, tries } => Some((task, tries)),
+                _ => None,
+            }
+        }
+        match self {
+            Self::Joining { .. } | Self::Human { .. } => Vec::new(),
+            Self::Agent { conversation, .. } => {
+                let model = conversation.model_task.map(|task| (task, conversation.tries));
+                model.into_iter().chain(conversation.calls.iter().filter_map(due)).collect()
+            }
+            Self::Tool { call, .. } => due(call).into_iter().collect(),
+        }
+    }
+
+    /// What it does, in the words of the API: derived, never stored.
+    pub fn activity(&self) -> Activity {
+        let tasks = self.tasks();
+        match self {
+            Self::Joining { .. } => Activity::Joining,
+            _ if tasks.iter().any(|(_, tries)| *tries > 1) => Activity::Retrying,
+            _ if tasks.is_empty() && !self.asked().is_empty() => Activity::Waiting,
+            _ => Activity::Running,
+        }
+    }
+}
+
+/// A pending review of a branch, with its timer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asked {
+    /// The review.
+    pub review: ReviewId,
+    /// The task of its deadline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<TaskId>,
 }
 
 /// What was said in an agent's step.
@@ -158,15 +229,21 @@ pub struct Conversation {
     /// The model call that is due or running; none while tool calls are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_task: Option<TaskId>,
+    /// The try of that call, from 1.
+    #[serde(default)]
+    pub tries: u32,
     /// The calls of the turn, in the model's order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<ToolCall>,
-    /// The review of the turn's gated calls, while it is pending.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub review: Option<ReviewId>,
-    /// The task of that review's deadline.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub deadline: Option<TaskId>,
+    /// The reviews about calls of the turn that are pending: of its gated calls, and of calls that were lost.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub asked: Vec<Asked>,
+    /// What reviewers want the agent to be told, after the results of the turn's calls.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub instructed: Vec<String>,
+    /// The state keys that `set_state` wrote in this step.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub wrote: BTreeSet<String>,
     /// Tokens of this step, for its budget.
     #[serde(default)]
     pub tokens: u64,
@@ -175,7 +252,7 @@ pub struct Conversation {
     pub cost_usd: f64,
     /// The targets among which a router's agent chooses; none for an agent node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub choose: Option<Vec<NodeId>>,
+    pub choose: Option<Vec<Target>>,
 }
 
 /// One message of a conversation.
@@ -232,11 +309,15 @@ pub enum ToolCallState {
     Gated,
     /// Not gated, but waits for the gated calls of its turn.
     Held,
-    /// Due or running.
+    /// Due, running or retrying.
     Due {
         /// Its task.
         task: TaskId,
+        /// The try, from 1.
+        tries: u32,
     },
+    /// It was under way when its worker was lost, and may not be repeated: a person says what became of it.
+    Lost,
     /// It has a result (of the tool, of a person, or a refusal that the agent is told).
     Done {
         /// What the agent sees.

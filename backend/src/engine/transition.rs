@@ -21,6 +21,14 @@ pub struct Snapshot {
     pub reviews: BTreeMap<ReviewId, Review>,
 }
 
+impl Snapshot {
+    /// The run as it is after a transition, for the next input.
+    pub fn fold(&mut self, transition: &Transition) {
+        self.state = transition.state.clone();
+        self.reviews.extend(transition.reviews.iter().map(|review| (review.id, review.clone())));
+    }
+}
+
 /// A step of the engine: all of it is committed, or nothing.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Transition {
@@ -36,6 +44,9 @@ pub struct Transition {
     pub ended_tasks: Vec<TaskId>,
     /// What the log tells, in order.
     pub events: Vec<Event>,
+    /// The answer to whoever sent the input, where it came too late: a deadline that had passed was applied first.
+    /// The transition is to be committed, and then the refusal answered.
+    pub refused: Option<Refusal>,
 }
 
 /// Why an input has no effect. Nothing is committed.

@@ -5,9 +5,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use shared::JsonMap;
 use shared::definition::{DemoScript, Tool};
+use shared::error::FlowCode;
 use shared::id::{NodeId, RunId};
+use shared::run::Step;
 
-use super::state::Message;
+use super::call::parameters;
+use super::digest;
+use super::input::TaskFailure;
+use super::scope::{self, Visit};
+use super::state::{Branch, Conversation, Message, Phase, RunState, ToolCall, ToolCallState};
+use super::transition::{Task, TaskKind};
+use crate::flow::Compiled;
 
 /// What a worker is to do.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,6 +24,9 @@ pub enum Work {
     Model(Box<ModelRequest>),
     /// Call a tool.
     Tool(Box<ToolRequest>),
+    /// Nothing is to be executed: what would be is not what was approved, or the flow lost what it needs. The worker
+    /// gives this back as [`super::Input::TaskFailed`].
+    Refuse(TaskFailure),
 }
 
 /// One model call.
@@ -77,4 +88,80 @@ pub struct ToolRequest {
     pub scope: JsonMap,
     /// The same for every attempt of this call: of run, step, visit, turn and index.
     pub idempotency_key: String,
+}
+
+/// What a worker is to do for a task.
+pub(super) fn of(flow: &Compiled, state: &RunState, task: &Task) -> Option<Work> {
+    let step = |phase: &Phase| phase.step().is_some_and(|step| step.id == task.step);
+    let branch: &Branch = state.branches.values().find(|branch| step(&branch.phase))?;
+    match (&task.kind, &branch.phase) {
+        (TaskKind::Model { turn }, Phase::Agent { step, conversation }) => {
+            let due = conversation.model_task == Some(task.id) && conversation.turn == *turn;
+            due.then(|| model(flow, state, step, conversation))
+        }
+        (TaskKind::Tool { call: id }, Phase::Agent { step, conversation }) => {
+            let call = conversation.calls.iter().find(|call| call.id == *id && is_due(call, task))?;
+            Some(tool(flow, state, step, call, None))
+        }
+        (TaskKind::Tool { call: id }, Phase::Tool { step, call, correction, .. }) => {
+            let due = call.id == *id && is_due(call, task);
+            due.then(|| tool(flow, state, step, call, correction.as_deref()))
+        }
+        _ => None,
+    }
+}
+
+fn is_due(call: &ToolCall, task: &Task) -> bool {
+    matches!(call.state, ToolCallState::Due { task: due, .. } if due == task.id)
+}
+
+fn model(flow: &Compiled, state: &RunState, step: &Step, conversation: &Conversation) -> Work {
+    let Some(agent) = flow.flow.agents.get(&conversation.agent) else {
+        return refuse(FlowCode::ModelFailed, format!("the flow has no agent `{}`", conversation.agent));
+    };
+    let chooses = conversation.choose.is_some();
+    let tools = agent.tools.iter().filter(|_| !chooses).filter_map(|name| {
+        let tool = flow.flow.tools.get(name)?;
+        let parameters = parameters(tool).map(std::borrow::Cow::into_owned);
+        Some(ToolSpec { name: name.clone(), description: tool.description.clone(), parameters })
+    });
+    Work::Model(Box::new(ModelRequest {
+        run: state.id,
+        node: step.node.clone(),
+        visit: step.visit,
+        turn: conversation.turn,
+        agent: conversation.agent.clone(),
+        model: agent.model.clone(),
+        instructions: conversation.instructions.clone(),
+        messages: conversation.messages.clone(),
+        tools: tools.collect(),
+        temperature: agent.temperature,
+        max_tokens: agent.max_tokens,
+        output_schema: agent.output_schema.clone().filter(|_| !chooses),
+        demo: agent.demo.clone(),
+    }))
+}
+
+fn tool(flow: &Compiled, state: &RunState, step: &Step, call: &ToolCall, correction: Option<&str>) -> Work {
+    let Some(tool) = flow.flow.tools.get(&call.tool) else {
+        return refuse(FlowCode::ToolFailed, format!("the flow has no tool `{}`", call.tool));
+    };
+    // What runs is what was approved, whatever happened to the record in between.
+    if digest::of_arguments(&call.arguments) != call.digest {
+        return refuse(FlowCode::ToolFailed, format!("the arguments of `{}` are not those approved", call.tool));
+    }
+    let visit = Visit { number: step.visit, correction, arguments: Some(&call.arguments) };
+    Work::Tool(Box::new(ToolRequest {
+        run: state.id,
+        node: step.node.clone(),
+        name: call.tool.clone(),
+        tool: tool.clone(),
+        arguments: call.arguments.clone(),
+        scope: scope::of(flow, state, &step.node, visit).0,
+        idempotency_key: format!("{}.{}.{}.{}", state.id, step.node, step.visit, call.id),
+    }))
+}
+
+fn refuse(code: FlowCode, message: String) -> Work {
+    Work::Refuse(TaskFailure { code, message, retryable: false })
 }

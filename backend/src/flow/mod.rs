@@ -3,12 +3,32 @@
 //!
 //! Imports `shared` only.
 
+pub mod builder;
+mod check;
+mod compiled;
+mod condition;
+mod graph;
+mod json_schema;
+mod keys;
+pub mod limits;
+mod read;
+mod shape;
+mod source;
+mod suggest;
+mod template;
+mod texts;
+mod ways;
+
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 use shared::JsonMap;
-use shared::api::Graph;
-use shared::definition::{Flow, Gate, Node};
+use shared::definition::Flow;
 use shared::error::Mistake;
-use shared::id::NodeId;
+
+pub use compiled::Compiled;
+pub use graph::graph;
+pub use json_schema::check_value;
+pub use template::Templates;
 
 /// What checking a source found.
 #[derive(Debug, Clone)]
@@ -21,19 +41,43 @@ pub struct Checked {
     pub warnings: Vec<Mistake>,
 }
 
-/// Reads and checks a flow file (YAML or JSON).
-pub fn check(_source: &str) -> Checked {
-    unreachable!("written by its own part")
+/// Reads and checks a flow file (YAML or JSON). The flow is there only where nothing of it had to be left out.
+pub fn check(source: &str) -> Checked {
+    let (source, mut errors) = source::read(source);
+    let Some(source) = source else { return Checked { flow: None, errors, warnings: Vec::new() } };
+    let reading = read::read_flow(&source);
+    errors.extend(reading.mistakes);
+    let is_whole = errors.is_empty();
+    let mut warnings = Vec::new();
+    if let Some(flow) = &reading.flow {
+        let (found, doubtful) = check::check_flow(flow, Some(&source), &errors);
+        errors.extend(found);
+        warnings = doubtful;
+    }
+    let place = |mistake: &Mistake| (mistake.line, mistake.column);
+    errors.sort_by_key(place);
+    warnings.sort_by_key(place);
+    Checked { flow: reading.flow.filter(|_| is_whole), errors, warnings }
 }
 
 /// JSON Schema of the flow format, for editors.
 pub fn schema() -> Value {
-    unreachable!("written by its own part")
+    let mut schema = schemars::schema_for!(Flow).to_value();
+    schema["title"] = Value::from("Countersign flow");
+    let names = "^[a-z][a-z0-9_-]{0,99}$";
+    let patterns = [("FlowId", "^[a-z0-9-]{1,100}$"), ("NodeId", names), ("Target", names)];
+    for (name, pattern) in patterns {
+        if let Some(definition) = schema["$defs"].get_mut(name) {
+            definition["pattern"] = Value::from(pattern);
+        }
+    }
+    schema["properties"]["nodes"]["propertyNames"] = serde_json::json!({ "pattern": names });
+    schema
 }
 
-/// The picture of a flow, laid out.
-pub fn graph(_flow: &Flow) -> Graph {
-    unreachable!("written by its own part")
+/// What tells one source from another: `sha256:` of its bytes.
+pub fn digest(source: &str) -> String {
+    format!("sha256:{}", hex::encode(Sha256::digest(source)))
 }
 
 /// The names that templates and conditions see, as FLOWS.md lists them.
@@ -45,63 +89,5 @@ pub struct Scope(pub JsonMap);
 #[error("{0}")]
 pub struct EvalError(pub String);
 
-/// A flow made ready to run: templates and conditions compiled, the graph analysed.
-#[derive(Debug)]
-pub struct Compiled {
-    /// The flow.
-    pub flow: Flow,
-    /// Its version.
-    pub version: u32,
-}
-
-impl Compiled {
-    /// Makes a checked flow ready. The mistakes are those that [`check`] finds too.
-    pub fn new(flow: Flow, version: u32) -> Result<Self, Vec<Mistake>> {
-        Ok(Self { flow, version })
-    }
-
-    /// A node by id.
-    pub fn node(&self, id: &NodeId) -> Option<&Node> {
-        self.flow.nodes.get(id)
-    }
-
-    /// Renders a template (minijinja, strict).
-    pub fn render(&self, _template: &str, _scope: &Scope) -> Result<String, EvalError> {
-        unreachable!("written by its own part")
-    }
-
-    /// Renders every string in a value; a string that is one whole `{{ expression }}` keeps its JSON type.
-    pub fn render_value(&self, _value: &Value, _scope: &Scope) -> Result<Value, EvalError> {
-        unreachable!("written by its own part")
-    }
-
-    /// Whether a condition (CEL) holds; a missing field, or a field of null, is false.
-    pub fn holds(&self, _condition: &str, _scope: &Scope) -> Result<bool, EvalError> {
-        unreachable!("written by its own part")
-    }
-
-    /// The node that a correction at this human node runs again.
-    pub fn source_of(&self, _human: &NodeId) -> Option<&NodeId> {
-        unreachable!("written by its own part")
-    }
-
-    /// Whether a branch that is at `from` can still come to `to`, by any way but standing still.
-    pub fn reaches(&self, _from: &NodeId, _to: &NodeId) -> bool {
-        unreachable!("written by its own part")
-    }
-
-    /// The gate of a tool by its name, whatever its `when` says; `ask_permission` makes one too.
-    pub fn tool_gate(&self, _tool: &str) -> Option<&Gate> {
-        unreachable!("written by its own part")
-    }
-
-    /// Every mistake of an input against the flow's `input`, with paths below `/input`.
-    pub fn check_input(&self, _input: &JsonMap) -> Vec<Mistake> {
-        unreachable!("written by its own part")
-    }
-}
-
-/// Every mistake of a value against a JSON Schema, with paths below `base`.
-pub fn check_value(_schema: &Value, _value: &Value, _base: &str) -> Vec<Mistake> {
-    unreachable!("written by its own part")
-}
+#[cfg(test)]
+mod tests;

@@ -2,20 +2,34 @@
 //!
 //! Imports `shared`, `crate::clock`, `crate::flow` and `crate::engine` only.
 
+mod audit;
+mod blobs;
 mod change;
+mod cursor;
+mod db;
+mod flows;
+mod log;
+mod open;
+mod people;
+mod reviews;
+mod runs;
+mod tasks;
+pub mod testing;
+#[cfg(test)]
+mod tests;
+mod visibility;
+mod wake;
+mod writer;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use shared::access::{Involvement, Principal};
-use shared::api::{AuditQuery, FlowVersion, Page, ReviewQuery, RunQuery, Token, User};
-use shared::id::{ReviewId, RunId, TaskId};
+use shared::api::User;
 use shared::log::{Cursor, Entry};
 use shared::review::Review;
-use shared::run::{RunSummary, Step};
-use shared::time::Timestamp;
 use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
 
 pub use change::{
     Actor, Answer, Change, CommitError, Credential, CredentialKind, IdempotencyKey, NewCredential, NewFlow,
@@ -23,8 +37,8 @@ pub use change::{
 };
 
 use crate::clock::SharedClock;
-use crate::engine::{RunState, Task};
-use crate::flow::Compiled;
+use crate::engine::Task;
+use db::{Db, Sql};
 
 /// What went wrong in the database, or with what is stored there.
 #[derive(Debug, thiserror::Error)]
@@ -53,7 +67,21 @@ pub struct Options {
 
 /// The database. Cheap to clone.
 #[derive(Clone)]
-pub struct Store;
+pub struct Store {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    db: Db,
+    clock: SharedClock,
+    log: cursor::Log,
+    flows: flows::Cache,
+    wake: wake::Wake,
+    queue: writer::Queue,
+    /// Ends what runs in the background.
+    stop: CancellationToken,
+    background: Mutex<JoinSet<()>>,
+}
 
 /// A task with the lease under which a worker holds it.
 #[derive(Debug, Clone, PartialEq)]
@@ -98,166 +126,77 @@ pub struct UserRecord {
 }
 
 impl Store {
-    /// Opens the database, brings it to this version, and starts the writer. Holds a lock on an SQLite file.
-    pub async fn open(_options: Options) -> Result<Self, Error> {
-        unreachable!("written by its own part")
+    /// Opens the database, brings it to this version, and starts the writers.
+    pub async fn open(options: Options) -> Result<Self, Error> {
+        let (db, log) = open::open(&options).await?;
+        let (queue, receivers) = writer::Queue::new(if db.is_postgres() { open::WRITERS } else { 1 });
+        let inner = Arc::new(Inner {
+            db,
+            clock: options.clock,
+            log,
+            flows: flows::Cache::default(),
+            wake: wake::Wake::default(),
+            queue,
+            stop: CancellationToken::new(),
+            background: Mutex::new(JoinSet::new()),
+        });
+        let mut background = JoinSet::new();
+        for receiver in receivers {
+            background.spawn(writer::run(Arc::clone(&inner), receiver));
+        }
+        background.spawn(wake::run(Arc::clone(&inner), options.url));
+        *inner.background.lock().unwrap_or_else(PoisonError::into_inner) = background;
+        Ok(Self { inner })
     }
 
     /// Finishes what was accepted, and closes.
     pub async fn close(&self) {
-        unreachable!("written by its own part")
+        self.inner.stop.cancel();
+        let background = std::mem::take(&mut *self.inner.background.lock().unwrap_or_else(PoisonError::into_inner));
+        background.join_all().await;
+        self.inner.db.close().await;
     }
 
     /// The one write path: decides, writes, and answers only when it is on disk.
-    pub async fn commit(&self, _change: Change) -> Result<Answer, CommitError> {
-        unreachable!("written by its own part")
+    pub async fn commit(&self, change: Change) -> Result<Answer, CommitError> {
+        self.inner.queue.commit(change).await
     }
 
     /// A number that grows with every commit that this process made or noticed: a reason to read the log.
     pub fn commits(&self) -> watch::Receiver<u64> {
-        unreachable!("written by its own part")
+        self.inner.wake.commits()
     }
 
     /// A number that grows whenever tasks may have become due.
     pub fn tasks_due(&self) -> watch::Receiver<u64> {
-        unreachable!("written by its own part")
+        self.inner.wake.tasks_due()
     }
 
     /// Whether the database answers.
     pub async fn ping(&self) -> Result<(), Error> {
-        unreachable!("written by its own part")
-    }
-
-    // --- flows ---
-
-    /// One version of a flow, whole (without its picture); the newest where no version is named.
-    pub async fn flow(&self, _id: &str, _version: Option<u32>) -> Result<Option<FlowVersion>, Error> {
-        unreachable!("written by its own part")
-    }
-
-    /// The newest version of each flow, without what is large.
-    pub async fn flows(&self, _limit: u32, _cursor: Option<&str>) -> Result<Page<FlowVersion>, Error> {
-        unreachable!("written by its own part")
-    }
-
-    /// A version ready to run; kept in memory.
-    pub async fn compiled(&self, _id: &str, _version: u32) -> Result<Option<Arc<Compiled>>, Error> {
-        unreachable!("written by its own part")
-    }
-
-    // --- runs ---
-
-    /// A run's state.
-    pub async fn run(&self, _id: RunId) -> Result<Option<RunState>, Error> {
-        unreachable!("written by its own part")
-    }
-
-    /// The runs that somebody may see.
-    pub async fn runs(&self, _viewer: &Principal, _query: &RunQuery) -> Result<Page<RunSummary>, Error> {
-        unreachable!("written by its own part")
-    }
-
-    /// Every visit of every node of a run, in order.
-    pub async fn steps(&self, _run: RunId) -> Result<Vec<Step>, Error> {
-        unreachable!("written by its own part")
-    }
-
-    /// A run's reviews, in the order in which they were asked.
-    pub async fn run_reviews(&self, _run: RunId) -> Result<Vec<Review>, Error> {
-        unreachable!("written by its own part")
-    }
-
-    /// Whether somebody may decide one of a run's reviews, or has.
-    pub async fn involvement(&self, _viewer: &Principal, _run: RunId) -> Result<Involvement, Error> {
-        unreachable!("written by its own part")
-    }
-
-    // --- reviews ---
-
-    /// A review.
-    pub async fn review(&self, _id: ReviewId) -> Result<Option<Review>, Error> {
-        unreachable!("written by its own part")
-    }
-
-    /// The reviews that somebody may see.
-    pub async fn reviews(&self, _viewer: &Principal, _query: &ReviewQuery) -> Result<Page<Review>, Error> {
-        unreachable!("written by its own part")
-    }
-
-    /// The pending reviews that somebody may see, and the place in the log of the same moment.
-    pub async fn pending(&self, _viewer: &Principal, _limit: u32) -> Result<Pending, Error> {
-        unreachable!("written by its own part")
-    }
-
-    // --- log ---
-
-    /// The end of the log.
-    pub async fn head(&self) -> Result<Cursor, Error> {
-        unreachable!("written by its own part")
-    }
-
-    /// Entries after a place, in commit order, none missing. `None` where the place is not of this log, is in its
-    /// future, or is too old: a snapshot is needed then.
-    pub async fn log(&self, _after: &Cursor, _run: Option<RunId>, _limit: u32) -> Result<Option<LogPage>, Error> {
-        unreachable!("written by its own part")
-    }
-
-    /// The place before the first entry.
-    pub async fn origin(&self) -> Result<Cursor, Error> {
-        unreachable!("written by its own part")
-    }
-
-    /// Entries that fit, newest first.
-    pub async fn audit(&self, _query: &AuditQuery) -> Result<Page<Entry>, Error> {
-        unreachable!("written by its own part")
-    }
-
-    // --- tasks ---
-
-    /// Takes due tasks under a lease on the database's clock.
-    pub async fn claim(&self, _worker: &str, _limit: u32, _lease: Duration) -> Result<Vec<Claimed>, Error> {
-        unreachable!("written by its own part")
-    }
-
-    /// Lengthens leases; answers with the tasks that are still held.
-    pub async fn heartbeat(
-        &self,
-        _worker: &str,
-        _held: &[(TaskId, u32)],
-        _lease: Duration,
-    ) -> Result<Vec<TaskId>, Error> {
-        unreachable!("written by its own part")
-    }
-
-    /// When the next task is due or the next lease runs out.
-    pub async fn next_due(&self) -> Result<Option<Timestamp>, Error> {
-        unreachable!("written by its own part")
-    }
-
-    // --- people ---
-
-    /// A person.
-    pub async fn user(&self, _username: &str) -> Result<Option<UserRecord>, Error> {
-        unreachable!("written by its own part")
-    }
-
-    /// All people, by name.
-    pub async fn users(&self) -> Result<Vec<User>, Error> {
-        unreachable!("written by its own part")
-    }
-
-    /// A session, token or link by the SHA-256 of its secret, with its person; expired ones are none.
-    pub async fn credential(&self, _digest: &[u8; 32]) -> Result<Option<(Credential, UserRecord)>, Error> {
-        unreachable!("written by its own part")
-    }
-
-    /// Somebody's tokens, newest first.
-    pub async fn tokens(&self, _owner: &str) -> Result<Vec<Token>, Error> {
-        unreachable!("written by its own part")
+        self.inner.db.read().await?.fetch_one(Sql::new("SELECT one FROM meta")).await?;
+        Ok(())
     }
 
     /// How many rows each table has, for metrics.
     pub async fn counts(&self) -> Result<BTreeMap<&'static str, u64>, Error> {
-        unreachable!("written by its own part")
+        let mut conn = self.inner.db.snapshot().await?;
+        let mut counts = BTreeMap::new();
+        for table in ["flows", "runs", "reviews", "steps", "tasks", "log", "blobs", "users", "credentials", "idempotency"] {
+            let row = conn.fetch_one(Sql::new("SELECT COUNT(*) FROM ").push(table)).await?;
+            let count = row.map(|row| row.int(0)).transpose()?.unwrap_or(0);
+            counts.insert(table, u64::try_from(count).unwrap_or(0));
+        }
+        Ok(counts)
     }
+}
+
+/// Cuts a list that was read with one row more than its limit; answers with the cursor of the next page.
+fn cut<T>(items: &mut Vec<T>, limit: u32, cursor: impl Fn(&T) -> String) -> Option<String> {
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    if items.len() <= limit {
+        return None;
+    }
+    items.truncate(limit);
+    items.last().map(cursor)
 }

@@ -1,0 +1,138 @@
+-- Times are whole microseconds since 1970; ids are UUIDs; JSON is text whose key order is kept.
+
+-- One row: what tells this database from any other.
+CREATE TABLE meta (
+    one BIGINT PRIMARY KEY CHECK (one = 1),
+    -- A cursor of another generation is of another log.
+    generation TEXT NOT NULL
+);
+
+CREATE TABLE flows (
+    id TEXT NOT NULL,
+    version BIGINT NOT NULL,
+    digest TEXT NOT NULL,
+    source TEXT NOT NULL,
+    definition TEXT NOT NULL,
+    saved_by TEXT,
+    saved_at BIGINT NOT NULL,
+    PRIMARY KEY (id, version)
+);
+
+CREATE TABLE runs (
+    id UUID NOT NULL PRIMARY KEY,
+    flow TEXT NOT NULL,
+    status TEXT NOT NULL,
+    requested_by TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    format BIGINT NOT NULL,
+    -- The engine's state, with references to blobs.
+    state TEXT NOT NULL
+);
+CREATE INDEX runs_created ON runs (created_at, id);
+CREATE INDEX runs_status ON runs (status, created_at, id);
+
+-- What is large, once for a run and digest.
+CREATE TABLE blobs (
+    run_id UUID NOT NULL,
+    digest BYTEA NOT NULL,
+    body TEXT NOT NULL,
+    PRIMARY KEY (run_id, digest)
+);
+
+CREATE TABLE reviews (
+    id UUID NOT NULL PRIMARY KEY,
+    run_id UUID NOT NULL,
+    status TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    severity TEXT NOT NULL,
+    flow TEXT,
+    requested_by TEXT NOT NULL,
+    not_requester BIGINT NOT NULL,
+    created_at BIGINT NOT NULL,
+    -- Lower case; where words are looked for.
+    search TEXT NOT NULL,
+    body TEXT NOT NULL
+);
+CREATE INDEX reviews_run ON reviews (run_id);
+CREATE INDEX reviews_status ON reviews (status, created_at, id);
+
+-- For whom a review is: `role:x`, `user:x`; who has decided it: `decided:x`; who started its run: `asked:x`.
+CREATE TABLE review_audience (
+    review_id UUID NOT NULL,
+    subject TEXT NOT NULL,
+    pending BIGINT NOT NULL,
+    created_at BIGINT NOT NULL,
+    PRIMARY KEY (review_id, subject)
+);
+CREATE INDEX review_audience_subject ON review_audience (subject, pending, created_at, review_id);
+
+CREATE TABLE steps (
+    position BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    run_id UUID NOT NULL,
+    id UUID NOT NULL,
+    body TEXT NOT NULL,
+    UNIQUE (run_id, id)
+);
+
+CREATE TABLE tasks (
+    id UUID NOT NULL PRIMARY KEY,
+    run_id UUID NOT NULL,
+    -- When it may be claimed: its time, or the end of its lease.
+    ready_at BIGINT NOT NULL,
+    attempt BIGINT NOT NULL,
+    owner TEXT,
+    format BIGINT NOT NULL,
+    body TEXT NOT NULL
+);
+CREATE INDEX tasks_ready ON tasks (ready_at);
+
+-- One row for each run in each transaction; `body` holds its events and the inputs that led to them.
+CREATE TABLE log (
+    -- The transaction: a sequence number is not commit order, and readers stay below the oldest that is under way.
+    xid XID8 NOT NULL DEFAULT pg_current_xact_id(),
+    seq BIGINT GENERATED ALWAYS AS IDENTITY,
+    commit_id UUID NOT NULL,
+    at BIGINT NOT NULL,
+    run_id UUID,
+    body TEXT NOT NULL,
+    PRIMARY KEY (xid, seq)
+);
+CREATE INDEX log_run ON log (run_id, xid, seq) WHERE run_id IS NOT NULL;
+
+CREATE TABLE users (
+    username TEXT NOT NULL PRIMARY KEY,
+    display_name TEXT,
+    email TEXT,
+    roles TEXT NOT NULL,
+    active BIGINT NOT NULL,
+    password_hash TEXT,
+    created_at BIGINT NOT NULL
+);
+
+-- Sessions, tokens and links, by the SHA-256 of their secret.
+CREATE TABLE credentials (
+    digest BYTEA NOT NULL PRIMARY KEY,
+    kind TEXT NOT NULL,
+    id UUID,
+    name TEXT,
+    username TEXT NOT NULL REFERENCES users (username),
+    roles TEXT,
+    created_at BIGINT NOT NULL,
+    expires_at BIGINT
+);
+CREATE INDEX credentials_user ON credentials (username, kind);
+CREATE UNIQUE INDEX credentials_id ON credentials (id) WHERE id IS NOT NULL;
+CREATE INDEX credentials_expiry ON credentials (expires_at) WHERE expires_at IS NOT NULL;
+
+CREATE TABLE idempotency (
+    scope TEXT NOT NULL,
+    key TEXT NOT NULL,
+    body BYTEA NOT NULL,
+    -- Where the answer's blobs are.
+    run_id UUID,
+    -- Nothing where the answer had a secret beside it, which is shown once.
+    answer TEXT,
+    created_at BIGINT NOT NULL,
+    PRIMARY KEY (scope, key)
+);
+CREATE INDEX idempotency_created ON idempotency (created_at);

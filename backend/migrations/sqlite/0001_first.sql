@@ -1,0 +1,135 @@
+-- Times are whole microseconds since 1970; ids are the 16 bytes of a UUID; JSON is text whose key order is kept.
+
+-- One row: what tells this database from any other.
+CREATE TABLE meta (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    -- A cursor of another generation is of another log.
+    generation TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE flows (
+    id TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    digest TEXT NOT NULL,
+    source TEXT NOT NULL,
+    definition TEXT NOT NULL,
+    saved_by TEXT,
+    saved_at INTEGER NOT NULL,
+    PRIMARY KEY (id, version)
+) STRICT;
+
+CREATE TABLE runs (
+    id BLOB NOT NULL PRIMARY KEY,
+    flow TEXT NOT NULL,
+    status TEXT NOT NULL,
+    requested_by TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    format INTEGER NOT NULL,
+    -- The engine's state, with references to blobs.
+    state TEXT NOT NULL
+) STRICT;
+CREATE INDEX runs_created ON runs (created_at, id);
+CREATE INDEX runs_status ON runs (status, created_at, id);
+
+-- What is large, once for a run and digest.
+CREATE TABLE blobs (
+    run_id BLOB NOT NULL,
+    digest BLOB NOT NULL,
+    body TEXT NOT NULL,
+    PRIMARY KEY (run_id, digest)
+) STRICT;
+
+CREATE TABLE reviews (
+    id BLOB NOT NULL PRIMARY KEY,
+    run_id BLOB NOT NULL,
+    status TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    severity TEXT NOT NULL,
+    flow TEXT,
+    requested_by TEXT NOT NULL,
+    not_requester INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    -- Lower case; where words are looked for.
+    search TEXT NOT NULL,
+    body TEXT NOT NULL
+) STRICT;
+CREATE INDEX reviews_run ON reviews (run_id);
+CREATE INDEX reviews_status ON reviews (status, created_at, id);
+
+-- For whom a review is: `role:x`, `user:x`; who has decided it: `decided:x`; who started its run: `asked:x`.
+CREATE TABLE review_audience (
+    review_id BLOB NOT NULL,
+    subject TEXT NOT NULL,
+    pending INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (review_id, subject)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX review_audience_subject ON review_audience (subject, pending, created_at, review_id);
+
+CREATE TABLE steps (
+    position INTEGER PRIMARY KEY,
+    run_id BLOB NOT NULL,
+    id BLOB NOT NULL,
+    body TEXT NOT NULL,
+    UNIQUE (run_id, id)
+) STRICT;
+
+CREATE TABLE tasks (
+    id BLOB NOT NULL PRIMARY KEY,
+    run_id BLOB NOT NULL,
+    -- When it may be claimed: its time, or the end of its lease.
+    ready_at INTEGER NOT NULL,
+    attempt INTEGER NOT NULL,
+    owner TEXT,
+    format INTEGER NOT NULL,
+    body TEXT NOT NULL
+) STRICT;
+CREATE INDEX tasks_ready ON tasks (ready_at);
+
+-- One row for each run in each transaction; `body` holds its events and the inputs that led to them.
+CREATE TABLE log (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    commit_id BLOB NOT NULL,
+    at INTEGER NOT NULL,
+    run_id BLOB,
+    body TEXT NOT NULL
+) STRICT;
+CREATE INDEX log_run ON log (run_id, seq) WHERE run_id IS NOT NULL;
+
+CREATE TABLE users (
+    username TEXT NOT NULL PRIMARY KEY,
+    display_name TEXT,
+    email TEXT,
+    roles TEXT NOT NULL,
+    active INTEGER NOT NULL,
+    password_hash TEXT,
+    created_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Sessions, tokens and links, by the SHA-256 of their secret.
+CREATE TABLE credentials (
+    digest BLOB NOT NULL PRIMARY KEY,
+    kind TEXT NOT NULL,
+    id BLOB,
+    name TEXT,
+    username TEXT NOT NULL REFERENCES users (username),
+    roles TEXT,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER
+) STRICT, WITHOUT ROWID;
+CREATE INDEX credentials_user ON credentials (username, kind);
+CREATE UNIQUE INDEX credentials_id ON credentials (id) WHERE id IS NOT NULL;
+CREATE INDEX credentials_expiry ON credentials (expires_at) WHERE expires_at IS NOT NULL;
+
+CREATE TABLE idempotency (
+    scope TEXT NOT NULL,
+    key TEXT NOT NULL,
+    body BLOB NOT NULL,
+    -- Where the answer's blobs are.
+    run_id BLOB,
+    -- Nothing where the answer had a secret beside it, which is shown once.
+    answer TEXT,
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (scope, key)
+) STRICT;
+CREATE INDEX idempotency_created ON idempotency (created_at);

@@ -1,0 +1,117 @@
+//! Models behind one small trait: what an agent's turn says, and how much it used.
+//!
+//! Imports `shared` and `crate::engine` only.
+
+mod demo;
+mod genai;
+mod prose;
+mod revise;
+
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use shared::error::FlowCode;
+
+use crate::engine::{ModelAnswer, ModelRequest, TaskFailure};
+
+pub use demo::Demo;
+pub use genai::Genai;
+
+/// Takes a model's text as it comes, piece by piece.
+pub type OnText<'a> = dyn Fn(&str) + Send + Sync + 'a;
+
+/// Something that can take an agent's turn.
+#[async_trait]
+pub trait Model: Send + Sync {
+    /// Takes one turn. The whole text is in the answer; `on_text` sees it earlier. `duration_ms` is left at 0: the
+    /// caller has the clock. Fails with `MODEL_FAILED`.
+    async fn call(&self, request: &ModelRequest, on_text: &OnText<'_>) -> Result<ModelAnswer, TaskFailure>;
+}
+
+/// Where models are, and how to get in. Never in a flow.
+#[derive(Clone)]
+pub struct Options {
+    /// Key of `openai/…` (`OPENAI_API_KEY`).
+    pub openai_key: Option<String>,
+    /// Where `openai/…` is (`OPENAI_BASE_URL`); default: OpenAI. Any compatible server will do.
+    pub openai_url: Option<String>,
+    /// Key of `anthropic/…` (`ANTHROPIC_API_KEY`).
+    pub anthropic_key: Option<String>,
+    /// Where `anthropic/…` is, without `/v1` (`ANTHROPIC_BASE_URL`); default: Anthropic.
+    pub anthropic_url: Option<String>,
+    /// Where `ollama/…` is (`OLLAMA_HOST`); default: this machine.
+    pub ollama_host: Option<String>,
+    /// How long one call may take.
+    pub timeout: Duration,
+    /// The pause between two pieces of a demo model's text; all pauses together are at most 1.5 s.
+    pub demo_pause: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            openai_key: None,
+            openai_url: None,
+            anthropic_key: None,
+            anthropic_url: None,
+            ollama_host: None,
+            timeout: Duration::from_mins(5),
+            demo_pause: Duration::from_millis(12),
+        }
+    }
+}
+
+impl Options {
+    /// What the environment says; an empty variable is as good as none.
+    pub fn from_env(variable: impl Fn(&str) -> Option<String>) -> Self {
+        let get = |name: &str| variable(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
+        Self {
+            openai_key: get("OPENAI_API_KEY"),
+            openai_url: get("OPENAI_BASE_URL"),
+            anthropic_key: get("ANTHROPIC_API_KEY"),
+            anthropic_url: get("ANTHROPIC_BASE_URL"),
+            ollama_host: get("OLLAMA_HOST"),
+            ..Self::default()
+        }
+    }
+}
+
+/// Why models could not be made ready.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The HTTP client could not be built.
+    #[error("the HTTP client for models: {0}")]
+    Client(String),
+}
+
+/// All models, by the provider that stands before the `/`.
+pub struct Models {
+    demo: Demo,
+    genai: Genai,
+}
+
+impl Models {
+    /// The models of these settings.
+    pub fn new(options: Options) -> Result<Self, Error> {
+        Ok(Self { demo: Demo::new(options.demo_pause), genai: Genai::new(options)? })
+    }
+}
+
+#[async_trait]
+impl Model for Models {
+    async fn call(&self, request: &ModelRequest, on_text: &OnText<'_>) -> Result<ModelAnswer, TaskFailure> {
+        if request.model.starts_with("demo/") {
+            self.demo.call(request, on_text).await
+        } else {
+            self.genai.call(request, on_text).await
+        }
+    }
+}
+
+/// A `MODEL_FAILED`.
+fn failed(message: impl Into<String>, retryable: bool) -> TaskFailure {
+    TaskFailure { code: FlowCode::ModelFailed, message: message.into(), retryable }
+}

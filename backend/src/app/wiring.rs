@@ -1,0 +1,84 @@
+//! Small adapters between modules that do not know of each other.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use axum::http::HeaderMap;
+use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
+use shared::error::{Code, Problem};
+use shared::log::{Entry, EntryKind};
+
+use super::Error;
+use crate::auth::Authenticator;
+use crate::config::Settings;
+use crate::http::{PublicOrigins, origin_allowed};
+use crate::live::{Authenticate, Observe};
+use crate::store::Actor;
+use crate::tool::{self, Secrets};
+
+/// What `/metrics` shows.
+pub fn metrics() -> Result<PrometheusHandle, Error> {
+    PrometheusBuilder::new().install_recorder().map_err(|error| Error::Metrics(error.to_string()))
+}
+
+/// What tools may do, by the settings and the environment.
+pub fn tools(settings: &Settings) -> tool::Options {
+    tool::Options {
+        allowed_hosts: settings.tools.allowed_hosts.clone(),
+        mcp: settings.mcp.clone(),
+        secrets: Secrets::from_env(std::env::vars()),
+    }
+}
+
+/// Makes the authenticator forget what it remembers whenever the log tells that rights have changed.
+pub fn forget_rights(authenticator: Authenticator) -> Arc<dyn Observe> {
+    Arc::new(ForgetRights(authenticator))
+}
+
+struct ForgetRights(Authenticator);
+
+impl Observe for ForgetRights {
+    fn entry(&self, entry: &Entry) {
+        let rights = matches!(
+            entry.event.kind,
+            EntryKind::UserCreated
+                | EntryKind::UserUpdated
+                | EntryKind::TokenCreated
+                | EntryKind::TokenRevoked
+                | EntryKind::SessionEnded
+        );
+        if rights {
+            self.0.invalidate();
+        }
+    }
+
+    fn lost(&self) {
+        self.0.invalidate();
+    }
+}
+
+/// Lets sockets in: the same people as everywhere, and from the same origins.
+pub fn sockets(authenticator: Authenticator, origins: PublicOrigins) -> Arc<dyn Authenticate> {
+    Arc::new(Sockets { authenticator, origins })
+}
+
+struct Sockets {
+    authenticator: Authenticator,
+    origins: PublicOrigins,
+}
+
+#[async_trait]
+impl Authenticate for Sockets {
+    fn is_origin_allowed(&self, headers: &HeaderMap) -> bool {
+        origin_allowed(headers, &self.origins)
+    }
+
+    async fn authenticate(&self, headers: &HeaderMap) -> Result<Actor, Problem> {
+        self.authenticator.authenticate(headers).await.map(|identity| identity.actor())
+    }
+
+    async fn refresh(&self, actor: &Actor) -> Result<Actor, Problem> {
+        let credential = actor.credential.ok_or_else(|| Problem::new(Code::Unauthenticated))?;
+        self.authenticator.look_up(credential).await.map(|identity| identity.actor())
+    }
+}

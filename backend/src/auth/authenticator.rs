@@ -1,0 +1,189 @@
+//! From the headers of a request to who is calling.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use axum::http::{HeaderMap, header};
+use shared::access::Principal;
+use shared::error::{Code, Problem};
+use shared::time::Timestamp;
+
+use super::attempts::Attempts;
+use super::{Passwords, digest};
+use crate::clock::SharedClock;
+use crate::problem::of_store;
+use crate::store::{Actor, Credential, CredentialKind, Store, UserRecord};
+
+/// The browser's cookie.
+pub const SESSION_COOKIE: &str = "countersign_session";
+
+/// How long an identity is believed without another look. The log empties the cache at once when something changes
+/// here; this bounds what another process changes.
+const BELIEVED: Duration = Duration::from_secs(2);
+const CACHED: usize = 10_000;
+
+/// Who is calling.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// Who, with the rights that count.
+    pub principal: Principal,
+    /// SHA-256 of what let them in; a commit checks that it still holds.
+    pub credential: [u8; 32],
+    /// What let them in.
+    pub kind: CredentialKind,
+    /// Until when it does.
+    pub expires_at: Option<Timestamp>,
+}
+
+impl Identity {
+    /// The same, as commits name it.
+    pub fn actor(&self) -> Actor {
+        Actor { principal: self.principal.clone(), credential: Some(self.credential) }
+    }
+}
+
+/// Finds out who is calling, and lets people in and out. Cheap to clone.
+#[derive(Clone)]
+pub struct Authenticator {
+    pub(super) store: Store,
+    pub(super) clock: SharedClock,
+    pub(super) attempts: Arc<Attempts>,
+    passwords: Passwords,
+    cache: Arc<Mutex<Cache>>,
+}
+
+#[derive(Default)]
+struct Cache {
+    /// Raised whenever the cache is emptied: what was read before is not put in afterwards.
+    generation: u64,
+    identities: HashMap<[u8; 32], (Identity, Timestamp)>,
+}
+
+impl Authenticator {
+    /// An authenticator over `store`.
+    pub fn new(store: Store, clock: SharedClock) -> Self {
+        let passwords = Passwords::new(clock.clone());
+        Self { store, clock, passwords, attempts: Arc::new(Attempts::new()), cache: Arc::default() }
+    }
+
+    /// What hashes passwords.
+    pub fn passwords(&self) -> &Passwords {
+        &self.passwords
+    }
+
+    /// Who sent these headers: by `Authorization: Bearer` where there is one, else by the session cookie. `401` where
+    /// that is nobody.
+    pub async fn authenticate(&self, headers: &HeaderMap) -> Result<Identity, Problem> {
+        let (secret, kind) = presented(headers).ok_or_else(|| {
+            Problem::new(Code::Unauthenticated).detail("log in, or send `Authorization: Bearer <token>`")
+        })?;
+        let digest = digest(secret);
+        let now = self.clock.now();
+        let generation = {
+            let cache = self.cache();
+            if let Some((identity, since)) = cache.identities.get(&digest)
+                && now.since(*since) < BELIEVED
+                && identity.expires_at.is_none_or(|at| now < at)
+                && identity.kind == kind
+            {
+                return Ok(identity.clone());
+            }
+            cache.generation
+        };
+        let identity = self.look_up(digest).await?;
+        if identity.kind != kind {
+            return Err(ended());
+        }
+        let mut cache = self.cache();
+        if cache.generation == generation {
+            if cache.identities.len() >= CACHED {
+                cache.identities.clear();
+            }
+            cache.identities.insert(digest, (identity.clone(), now));
+        }
+        Ok(identity)
+    }
+
+    /// Who is let in by the secret with this digest, by the rights of now: read from the database, not from what was
+    /// remembered. `401` where it lets nobody in any more.
+    pub async fn look_up(&self, digest: [u8; 32]) -> Result<Identity, Problem> {
+        let now = self.clock.now();
+        let found = self.store.credential(&digest).await.map_err(|error| of_store(&error))?;
+        let (credential, person) = found
+            .filter(|(credential, person)| {
+                person.user.active
+                    && credential.kind != CredentialKind::Link
+                    && credential.expires_at.is_none_or(|at| now < at)
+            })
+            .ok_or_else(ended)?;
+        Ok(Identity {
+            principal: rights(&credential, &person),
+            credential: digest,
+            kind: credential.kind,
+            expires_at: credential.expires_at,
+        })
+    }
+
+    /// Forgets whom it knows: called when the log tells of people, sessions or tokens.
+    pub fn invalidate(&self) {
+        let mut cache = self.cache();
+        cache.generation += 1;
+        cache.identities.clear();
+    }
+
+    fn cache(&self) -> MutexGuard<'_, Cache> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A token has those of its roles that its maker still has.
+fn rights(credential: &Credential, person: &UserRecord) -> Principal {
+    let username = person.user.username.clone();
+    let own: BTreeSet<String> = person.user.roles.iter().cloned().collect();
+    let own = Principal { username: username.clone(), roles: own, token: false };
+    match &credential.roles {
+        None => own,
+        Some(roles) => {
+            let roles = roles.iter().filter(|role| own.has(role)).cloned().collect();
+            Principal { username, roles, token: true }
+        }
+    }
+}
+
+fn ended() -> Problem {
+    Problem::new(Code::Unauthenticated).detail("the session or token has ended; log in again")
+}
+
+/// The secret that the headers carry, and what it must be. A bad `Authorization` is not made good by a cookie.
+fn presented(headers: &HeaderMap) -> Option<(&str, CredentialKind)> {
+    if let Some(value) = headers.get(header::AUTHORIZATION) {
+        let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
+        return scheme.eq_ignore_ascii_case("bearer").then(|| (token.trim(), CredentialKind::Token));
+    }
+    headers
+        .get_all(header::COOKIE)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|cookies| cookies.split(';'))
+        .filter_map(|cookie| cookie.trim().split_once('='))
+        .find(|(name, _)| *name == SESSION_COOKIE)
+        .map(|(_, secret)| (secret, CredentialKind::Session))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cookie_is_a_session_and_a_bearer_is_a_token() {
+        let mut headers = HeaderMap::new();
+        assert_eq!(presented(&headers), None);
+        headers.insert(header::COOKIE, "a=b; countersign_session=cs_session_x; c=d".parse().unwrap());
+        assert_eq!(presented(&headers), Some(("cs_session_x", CredentialKind::Session)));
+        headers.insert(header::AUTHORIZATION, "bearer cs_token_y".parse().unwrap());
+        assert_eq!(presented(&headers), Some(("cs_token_y", CredentialKind::Token)));
+        headers.insert(header::AUTHORIZATION, "Basic abc".parse().unwrap());
+        assert_eq!(presented(&headers), None);
+    }
+}

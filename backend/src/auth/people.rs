@@ -1,0 +1,156 @@
+//! Adding people: the first one, those of the demo, and whomever an admin adds.
+
+use std::time::Duration;
+
+use shared::access::{ADMIN, REVIEWER};
+use shared::api::{NewUser, User};
+use shared::error::{Mistake, pointer};
+use shared::id::Username;
+
+use super::login::credential;
+use super::{Error, Passwords, Secret};
+use crate::clock::SharedClock;
+use crate::store::{Actor, Answer, Change, CommitError, CredentialKind, NewUserRecord, Operation, Store};
+
+/// How long a link can be used.
+const LINK_LIFE: Duration = Duration::from_secs(24 * 60 * 60);
+const MIN_PASSWORD: usize = 8;
+/// More is work for the hash without more safety.
+const MAX_PASSWORD: usize = 1024;
+const MAX_ROLES: usize = 50;
+
+/// Makes the user `admin` where there are no users: with this password, else with a link. Answers with the secret of a
+/// one-time link wherever `admin` has no password yet, so that a link that was lost locks nobody out.
+pub async fn bootstrap(
+    store: &Store,
+    clock: &SharedClock,
+    admin_password: Option<String>,
+) -> Result<Option<String>, Error> {
+    if store.users().await?.is_empty() {
+        let admin = person(ADMIN, None, &[ADMIN], clock)?;
+        let password_hash = match admin_password {
+            Some(password) => {
+                check_password(&password, "")?;
+                Some(Passwords::new(clock.clone()).hash(password).await?)
+            }
+            None => None,
+        };
+        create(store, None, admin, password_hash).await?;
+    }
+    match store.user(ADMIN).await? {
+        Some(admin) if admin.user.active && admin.password_hash.is_none() => {
+            login_link(store, clock, admin.user.username).await.map(Some)
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Makes a link that logs a person in once within a day; answers with its secret.
+pub async fn login_link(store: &Store, clock: &SharedClock, username: Username) -> Result<String, Error> {
+    let secret = Secret::new(CredentialKind::Link, &**clock);
+    let link = credential(CredentialKind::Link, username, &secret, clock.now(), LINK_LIFE);
+    store.commit(Change::by_server(Operation::AddCredential(Box::new(link)))).await?;
+    Ok(secret.expose())
+}
+
+/// The two reviewers of the demo, with a link for each.
+pub async fn demo_users(store: &Store, clock: &SharedClock) -> Result<Vec<(Username, String)>, Error> {
+    let mut links = Vec::new();
+    for (name, display_name) in [("ana", "Ana Novak"), ("tom", "Tom Meyer")] {
+        let user = person(name, Some(display_name), &[REVIEWER, "editor"], clock)?;
+        let username = user.username.clone();
+        match create(store, None, user, None).await {
+            Ok(_) | Err(Error::Commit(CommitError::Conflict(_))) => {}
+            Err(error) => return Err(error),
+        }
+        links.push((username.clone(), login_link(store, clock, username).await?));
+    }
+    Ok(links)
+}
+
+/// Adds a person with a password, by `by`, or by somebody at the server's terminal.
+pub async fn add_user(
+    store: &Store,
+    clock: &SharedClock,
+    passwords: &Passwords,
+    by: Option<Actor>,
+    new: NewUser,
+) -> Result<User, Error> {
+    let roles = check_roles(new.roles)?;
+    check_password(&new.password, "/password")?;
+    check_text("/display_name", new.display_name.as_deref())?;
+    check_text("/email", new.email.as_deref())?;
+    let user = User {
+        username: new.username,
+        display_name: new.display_name,
+        email: new.email,
+        roles,
+        active: true,
+        created_at: clock.now(),
+    };
+    let hash = passwords.hash(new.password).await?;
+    create(store, by, user, Some(hash)).await
+}
+
+/// Roles without doubles, each a name.
+pub fn check_roles(roles: Vec<String>) -> Result<Vec<String>, Error> {
+    if roles.len() > MAX_ROLES {
+        return invalid("/roles", format!("at most {MAX_ROLES} roles"));
+    }
+    let mut checked = Vec::with_capacity(roles.len());
+    for (index, role) in roles.into_iter().enumerate() {
+        // A role is written like a username: both stand in flow files and in lists.
+        if role.parse::<Username>().is_err() {
+            let path = pointer(["roles", &index.to_string()]);
+            return invalid(path, format!("`{role}` is no role: a-z or 0-9 first, then also . _ and -, at most 100"));
+        }
+        if !checked.contains(&role) {
+            checked.push(role);
+        }
+    }
+    Ok(checked)
+}
+
+/// Refuses passwords that are too short or absurdly long.
+pub(crate) fn check_password(password: &str, path: &str) -> Result<(), Error> {
+    if password.chars().count() < MIN_PASSWORD {
+        return invalid(path, format!("a password has at least {MIN_PASSWORD} characters"));
+    }
+    if password.len() > MAX_PASSWORD {
+        return invalid(path, format!("a password has at most {MAX_PASSWORD} bytes"));
+    }
+    Ok(())
+}
+
+/// Refuses names and addresses that no list could show.
+pub(crate) fn check_text(path: &str, text: Option<&str>) -> Result<(), Error> {
+    match text {
+        Some(text) if text.chars().count() > 200 => invalid(path, "at most 200 characters"),
+        Some(text) if text.chars().any(char::is_control) => invalid(path, "control characters are not allowed"),
+        _ => Ok(()),
+    }
+}
+
+fn invalid<T>(path: impl Into<String>, message: impl Into<String>) -> Result<T, Error> {
+    Err(Error::Invalid(vec![Mistake::new(path, "invalid", message)]))
+}
+
+fn person(name: &str, display_name: Option<&str>, roles: &[&str], clock: &SharedClock) -> Result<User, Error> {
+    let username = name.parse().or_else(|error: shared::id::InvalidName| invalid("/username", error.to_string()))?;
+    Ok(User {
+        username,
+        display_name: display_name.map(str::to_owned),
+        email: None,
+        roles: roles.iter().map(|&role| role.to_owned()).collect(),
+        active: true,
+        created_at: clock.now(),
+    })
+}
+
+async fn create(store: &Store, by: Option<Actor>, user: User, password_hash: Option<String>) -> Result<User, Error> {
+    let record = Box::new(NewUserRecord { user: user.clone(), password_hash });
+    match store.commit(Change { by, key: None, operation: Operation::CreateUser(record) }).await? {
+        Answer::User { user } => Ok(*user),
+        _ => Ok(user),
+    }
+}

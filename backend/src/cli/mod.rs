@@ -1,0 +1,52 @@
+//! The command line: one file a command.
+
+mod flow;
+mod serve;
+mod user;
+
+use clap::{Parser, Subcommand};
+
+use crate::config::ServeArgs;
+
+/// Agent flows that stop for people.
+#[derive(Debug, Parser)]
+#[command(name = "countersign", version, about, arg_required_else_help = true)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Serves the console and the API, and runs flows.
+    ///
+    /// Each setting is a flag, else an environment variable, else a key of the settings file. Keys of model providers
+    /// come from the environment: OPENAI_API_KEY (and OPENAI_BASE_URL for any compatible server), ANTHROPIC_API_KEY,
+    /// OLLAMA_HOST. Flows see COUNTERSIGN_ENV_NAME as env.NAME, and their tools COUNTERSIGN_SECRET_NAME as secret.NAME.
+    /// COUNTERSIGN_ADMIN_PASSWORD sets the password of the user admin on the first start.
+    Serve(ServeArgs),
+    /// Checks flow files, and prints the schema of their format.
+    #[command(subcommand)]
+    Flow(flow::FlowCommand),
+    /// Adds people, and makes links that log them in.
+    #[command(subcommand)]
+    User(user::UserCommand),
+}
+
+impl Cli {
+    /// Carries the command out.
+    pub async fn run(self) -> anyhow::Result<()> {
+        match self.command {
+            Command::Serve(args) => serve::run(args).await,
+            Command::Flow(command) => flow::run(command),
+            Command::User(command) => user::run(command).await,
+        }
+    }
+}
+
+/// Prints a line for people or programs to read. A reader that has gone away is no failure.
+pub(crate) fn print(line: &str) {
+    use std::io::Write;
+    let mut out = std::io::stdout().lock();
+    let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+}

@@ -1,0 +1,44 @@
+//! `countersign serve`: the server, until it is told to stop.
+
+use super::print;
+use crate::app::App;
+use crate::config::{ServeArgs, Settings};
+
+/// Serves until the process is told to stop.
+pub async fn run(args: ServeArgs) -> anyhow::Result<()> {
+    let settings = Settings::resolve(args)?;
+    let admin_password = std::env::var("COUNTERSIGN_ADMIN_PASSWORD").ok().filter(|password| !password.is_empty());
+    let app = App::start(settings, admin_password).await?;
+    let address = format!("http://{}", app.address());
+    print(&format!("listening on {address}"));
+    if !app.links().is_empty() {
+        print("");
+        print("Each of these links logs in once, within a day:");
+        for (username, secret) in app.links() {
+            print(&format!("  {username:<8} {address}/login#token={secret}"));
+        }
+        print("");
+    }
+    stop_signal().await;
+    tracing::info!("stopping: what is under way is finished or given back");
+    app.stop().await;
+    Ok(())
+}
+
+/// Ctrl+C, or what service managers send.
+async fn stop_signal() {
+    let interrupt = tokio::signal::ctrl_c();
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
+            tokio::select! {
+                _ = interrupt => {}
+                _ = terminate.recv() => {}
+            }
+            return;
+        }
+    }
+    // Where signals cannot be listened to, the process ends by being killed, which loses nothing.
+    let _ = interrupt.await;
+}

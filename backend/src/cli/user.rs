@@ -1,0 +1,78 @@
+//! `countersign user …`: adding people at the server's own terminal. Works beside a running server.
+
+use std::io::BufRead;
+
+use anyhow::{Context, bail};
+use clap::Subcommand;
+use shared::api::NewUser;
+use shared::id::Username;
+
+use super::print;
+use crate::app;
+use crate::auth::{self, Passwords};
+use crate::config::{Storage, StorageArgs};
+
+/// What can be done with people.
+#[derive(Debug, Subcommand)]
+pub enum UserCommand {
+    /// Adds a person
+    Add {
+        /// Their name, as they log in
+        username: Username,
+        /// A role: reviewer, developer, admin, or one of your own; may be said again
+        #[arg(long = "role", value_name = "ROLE")]
+        roles: Vec<String>,
+        /// What people call them
+        #[arg(long, value_name = "NAME")]
+        display_name: Option<String>,
+        /// Where to write to
+        #[arg(long, value_name = "ADDRESS")]
+        email: Option<String>,
+        /// Reads their password, one line, from standard input
+        #[arg(long, required = true)]
+        password_stdin: bool,
+        #[command(flatten)]
+        storage: StorageArgs,
+    },
+    /// Prints a secret that logs a person in once, within a day: open /login#token=<secret> on the server
+    Link {
+        /// Their name
+        username: Username,
+        #[command(flatten)]
+        storage: StorageArgs,
+    },
+}
+
+/// Carries the command out.
+pub async fn run(command: UserCommand) -> anyhow::Result<()> {
+    let clock = app::system_clock();
+    match command {
+        UserCommand::Add { username, roles, display_name, email, password_stdin: _, storage } => {
+            let mut password = String::new();
+            std::io::stdin().lock().read_line(&mut password).context("the password cannot be read")?;
+            let password = password.trim_end_matches(['\n', '\r']).to_owned();
+            let store = app::open_store(&Storage::resolve(&storage)?.0, clock.clone()).await?;
+            let new = NewUser { username, password, display_name, email, roles };
+            let added = auth::add_user(&store, &clock, &Passwords::new(clock.clone()), None, new).await;
+            store.close().await;
+            match added {
+                Ok(user) => print(&format!("{} may log in, with the roles: {}", user.username, user.roles.join(", "))),
+                Err(auth::Error::Invalid(mistakes)) => {
+                    bail!("{}", mistakes.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        UserCommand::Link { username, storage } => {
+            let store = app::open_store(&Storage::resolve(&storage)?.0, clock.clone()).await?;
+            let known = store.user(&username).await?;
+            let link = match known {
+                Some(_) => auth::login_link(&store, &clock, username.clone()).await,
+                None => bail!("there is nobody named {username}"),
+            };
+            store.close().await;
+            print(&format!("/login#token={}", link?));
+        }
+    }
+    Ok(())
+}

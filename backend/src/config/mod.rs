@@ -1,0 +1,225 @@
+//! Settings of the server: flag, then environment, then file.
+//!
+//! Everything that a flow must not hold stands here: model providers, the commands of MCP servers, the hosts that
+//! tools may reach, limits. Imports the shape of MCP servers from `crate::tool` only.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use figment::Figment;
+use figment::providers::{Format, Toml};
+use serde::Deserialize;
+
+use crate::tool::McpServer;
+
+/// The file that is read from the data folder where no other is named.
+pub const FILE: &str = "countersign.toml";
+
+/// What `countersign serve` takes.
+#[derive(Debug, Clone, Default, Args)]
+pub struct ServeArgs {
+    /// The address to listen on [default: 127.0.0.1:8080]
+    #[arg(long, env = "COUNTERSIGN_LISTEN", value_name = "ADDRESS")]
+    pub listen: Option<SocketAddr>,
+    #[command(flatten)]
+    pub storage: StorageArgs,
+    /// A folder of flow files that are loaded at the start; one whose content is stored already is skipped
+    #[arg(long, env = "COUNTERSIGN_FLOWS", value_name = "FOLDER")]
+    pub flows: Option<PathBuf>,
+    /// Further origins (such as https://reviews.example.org) from which browsers may write, beside the one listened on
+    #[arg(long = "origin", env = "COUNTERSIGN_ORIGINS", value_name = "ORIGIN", value_delimiter = ',')]
+    pub origins: Vec<String>,
+    /// How many model and tool calls run at once [default: 16]
+    #[arg(long, env = "COUNTERSIGN_WORKERS", value_name = "NUMBER")]
+    pub workers: Option<usize>,
+    /// Also makes two reviewers, ana and tom, and prints a link that logs in for each; on a loopback address only
+    #[arg(long)]
+    pub demo: bool,
+}
+
+/// Where things are stored; the same for every command that opens the database.
+#[derive(Debug, Clone, Default, Args)]
+pub struct StorageArgs {
+    /// The database: sqlite:<file> or postgres://… [default: sqlite:countersign.db in the data folder]
+    #[arg(long, env = "COUNTERSIGN_DATABASE_URL", value_name = "URL")]
+    pub database: Option<String>,
+    /// The folder of everything that is kept in files [default: ./data]
+    #[arg(long, env = "COUNTERSIGN_DATA", value_name = "FOLDER")]
+    pub data: Option<PathBuf>,
+    /// The settings file [default: countersign.toml in the data folder, where there is one]
+    #[arg(long, env = "COUNTERSIGN_CONFIG", value_name = "FILE")]
+    pub config: Option<PathBuf>,
+}
+
+/// The settings file. Every key may be left out.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct File {
+    /// As `--listen`.
+    pub listen: Option<SocketAddr>,
+    /// As `--database`.
+    pub database: Option<String>,
+    /// As `--flows`.
+    pub flows: Option<PathBuf>,
+    /// As `--origin`.
+    pub origins: Vec<String>,
+    /// As `--workers`.
+    pub workers: Option<usize>,
+    /// What tools may do.
+    pub tools: Tools,
+    /// MCP servers by the name under which flows know them.
+    pub mcp: BTreeMap<String, McpServer>,
+}
+
+/// What tools may do.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Tools {
+    /// Private hosts (`host` or `host:port`) that `http` tools may reach; public ones are always allowed.
+    pub allowed_hosts: Vec<String>,
+}
+
+/// The settings that count.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The address to listen on.
+    pub listen: SocketAddr,
+    /// Where things are stored.
+    pub storage: Storage,
+    /// A folder of flow files.
+    pub flows: Option<PathBuf>,
+    /// Further origins from which browsers may write.
+    pub origins: Vec<String>,
+    /// How many calls run at once.
+    pub workers: usize,
+    /// Whether the examples' people are made.
+    pub demo: bool,
+    /// What tools may do.
+    pub tools: Tools,
+    /// MCP servers.
+    pub mcp: BTreeMap<String, McpServer>,
+}
+
+/// Where things are stored.
+#[derive(Debug, Clone)]
+pub struct Storage {
+    /// The database.
+    pub database: String,
+    /// The folder of files.
+    pub data: PathBuf,
+}
+
+/// Why the settings do not hold.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The file cannot be used.
+    #[error("{path}: {source}")]
+    File {
+        /// Which one.
+        path: String,
+        /// Why.
+        source: Box<figment::Error>,
+    },
+    /// A folder cannot be made.
+    #[error("the data folder {path} cannot be made: {source}")]
+    Data {
+        /// Which one.
+        path: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// `--demo` makes links that log in, and is not for networks.
+    #[error("--demo prints links that log in, so it listens on a loopback address only, not on {0}")]
+    DemoAddress(SocketAddr),
+    /// A number that cannot be.
+    #[error("--workers must be between 1 and 1024, not {0}")]
+    Workers(usize),
+}
+
+impl Storage {
+    /// Settles where things are stored, and makes the data folder.
+    pub fn resolve(args: &StorageArgs) -> Result<(Self, File), Error> {
+        let data = args.data.clone().unwrap_or_else(|| PathBuf::from("data"));
+        let file = File::read(args.config.as_deref(), &data)?;
+        std::fs::create_dir_all(&data).map_err(|source| Error::Data { path: data.display().to_string(), source })?;
+        let database = args.database.clone().or_else(|| file.database.clone());
+        let database = database.unwrap_or_else(|| format!("sqlite:{}", data.join("countersign.db").display()));
+        Ok((Self { database, data }, file))
+    }
+}
+
+impl Settings {
+    /// Settles what counts: flag or environment, then file, then default.
+    pub fn resolve(args: ServeArgs) -> Result<Self, Error> {
+        let (storage, file) = Storage::resolve(&args.storage)?;
+        let listen = args.listen.or(file.listen).unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8080)));
+        if args.demo && !listen.ip().is_loopback() {
+            return Err(Error::DemoAddress(listen));
+        }
+        let workers = args.workers.or(file.workers).unwrap_or(16);
+        if !(1..=1024).contains(&workers) {
+            return Err(Error::Workers(workers));
+        }
+        let origins = if args.origins.is_empty() { file.origins } else { args.origins };
+        Ok(Self {
+            listen,
+            storage,
+            flows: args.flows.or(file.flows),
+            origins,
+            workers,
+            demo: args.demo,
+            tools: file.tools,
+            mcp: file.mcp,
+        })
+    }
+}
+
+impl File {
+    fn read(named: Option<&Path>, data: &Path) -> Result<Self, Error> {
+        let default = data.join(FILE);
+        let (path, toml) = match named {
+            Some(path) => (path, Toml::file_exact(path)),
+            None if default.is_file() => (default.as_path(), Toml::file_exact(&default)),
+            None => return Ok(Self::default()),
+        };
+        Figment::from(toml)
+            .extract()
+            .map_err(|source| Error::File { path: path.display().to_string(), source: Box::new(source) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn args(data: &Path) -> ServeArgs {
+        ServeArgs { storage: StorageArgs { data: Some(data.to_owned()), ..StorageArgs::default() }, ..ServeArgs::default() }
+    }
+
+    #[test]
+    fn a_flag_wins_over_the_file_and_the_file_over_the_default() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join(FILE), "workers = 3\nlisten = \"127.0.0.1:9\"\n[mcp.files]\ncommand = \"x\"\n").unwrap();
+        let settings = Settings::resolve(ServeArgs { workers: Some(5), ..args(folder.path()) }).unwrap();
+        assert_eq!((settings.workers, settings.listen.port()), (5, 9));
+        assert!(settings.mcp.contains_key("files"));
+        assert!(settings.storage.database.starts_with("sqlite:"));
+    }
+
+    #[test]
+    fn a_mistake_in_the_file_names_file_and_key() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join(FILE), "wrokers = 3\n").unwrap();
+        let error = Settings::resolve(args(folder.path())).unwrap_err().to_string();
+        assert!(error.contains(FILE) && error.contains("wrokers"), "{error}");
+    }
+
+    #[test]
+    fn the_demo_listens_on_loopback_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let listen = Some(SocketAddr::from(([0, 0, 0, 0], 8080)));
+        assert!(Settings::resolve(ServeArgs { listen, demo: true, ..args(folder.path()) }).is_err());
+    }
+}

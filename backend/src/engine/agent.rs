@@ -1,0 +1,258 @@
+//! Agents: a conversation as a state machine. One model task a turn; its answer is either final, or a list of calls
+//! that are run (`call.rs`) before the next turn.
+
+use serde_json::{Value, json};
+use shared::JsonMap;
+use shared::definition::{Agent, NodeKind};
+use shared::error::{FlowCode, RunError};
+use shared::id::{NodeId, TaskId};
+use shared::log::EntryKind;
+use shared::run::{AgentCall, Step};
+
+use super::builder::{Builder, failure, unevaluated};
+use super::input::{ModelAnswer, TaskFailure};
+use super::scope::{self, Visit};
+use super::state::{Branch, Conversation, Message, Phase, RunState};
+use super::transition::{Refusal, TaskKind};
+use crate::flow::check_value;
+
+impl Builder<'_> {
+    /// A branch enters an agent node. With a correction, the agent hears its prompt, its last answer and the message.
+    pub(super) fn enter_agent(
+        &mut self,
+        branch: u32,
+        step: Step,
+        agent: &str,
+        prompt: Option<&str>,
+        correction: Option<String>,
+    ) {
+        let scope = scope::of(self.flow, &self.state, &step.node, Visit { number: step.visit, ..Visit::default() });
+        let opened = match prompt {
+            Some(template) => self.flow.render(template, &scope).map_err(|error| unevaluated(&step.node, &error)),
+            None => Ok(self.readable_keys(&step.node)),
+        };
+        let opened = opened.and_then(|prompt| {
+            let mut messages = vec![Message::User { text: prompt }];
+            if let Some(correction) = correction {
+                let last = self.state.answers.get(&step.node).cloned();
+                messages.extend(last.map(|text| Message::Assistant { text, calls: Vec::new() }));
+                messages.push(Message::User { text: correction });
+            }
+            self.converse(&step, agent, messages)
+        });
+        match opened {
+            Ok(conversation) => self.start_turn(branch, step, conversation),
+            Err(error) => self.fail_step(branch, step, error),
+        }
+    }
+
+    /// A new conversation of an agent.
+    pub(super) fn converse(&self, step: &Step, name: &str, messages: Vec<Message>) -> Result<Conversation, RunError> {
+        let Some(agent) = self.flow.flow.agents.get(name) else {
+            return Err(failure(FlowCode::FlowInvalid, &step.node, format!("the flow has no agent `{name}`")));
+        };
+        let scope = scope::of(self.flow, &self.state, &step.node, Visit { number: step.visit, ..Visit::default() });
+        let instructions = agent.instructions.as_ref().map(|template| self.flow.render(template, &scope)).transpose();
+        Ok(Conversation {
+            agent: name.to_owned(),
+            instructions: instructions.map_err(|error| unevaluated(&step.node, &error))?,
+            messages,
+            turn: 1,
+            model_task: None,
+            tries: 0,
+            calls: Vec::new(),
+            asked: Vec::new(),
+            instructed: Vec::new(),
+            wrote: std::collections::BTreeSet::new(),
+            tokens: 0,
+            cost_usd: 0.0,
+            choose: None,
+        })
+    }
+
+    /// What a node may see, as JSON: for an agent that has no prompt.
+    pub(super) fn readable_keys(&self, id: &NodeId) -> String {
+        let node = self.flow.node(id);
+        let readable = |key: &&String| node.is_none_or(|node| scope::may_read(node, key));
+        let keys = self.state.keys.iter().filter(|(key, _)| readable(key));
+        let keys: JsonMap = keys.map(|(key, value)| (key.clone(), value.clone())).collect();
+        format!("{:#}", Value::Object(keys))
+    }
+
+    /// How many model calls a step of an agent may take.
+    pub(super) fn max_turns(&self, agent: &str) -> u32 {
+        self.flow.flow.agents.get(agent).map_or(Agent::DEFAULT_MAX_TURNS, Agent::max_turns)
+    }
+
+    /// The model is called for the turn that the conversation has come to.
+    pub(super) fn start_turn(&mut self, branch: u32, step: Step, mut conversation: Conversation) {
+        let task = self.add_task(&step, TaskKind::Model { turn: conversation.turn }, self.now, true);
+        conversation.model_task = Some(task);
+        conversation.tries = 1;
+        let node = step.node.clone();
+        self.settle(branch, &node, Phase::Agent { step, conversation });
+    }
+
+    /// A model has answered.
+    pub(super) fn model_answered(&mut self, task: TaskId, answer: ModelAnswer) -> Result<(), Refusal> {
+        let (branch, step, mut conversation) = self.take_conversation(task).ok_or(Refusal::TaskOver)?;
+        self.end_task(task);
+        conversation.model_task = None;
+        let agent = self.flow.flow.agents.get(&conversation.agent);
+        let usage = AgentCall {
+            agent: conversation.agent.clone(),
+            model: agent.map(|agent| agent.model.clone()).unwrap_or_default(),
+            tokens: answer.tokens,
+            cost_usd: answer.cost_usd,
+            duration_ms: answer.duration_ms,
+        };
+        let calls: Vec<_> =
+            answer.calls.iter().map(|call| json!({ "tool": call.tool, "arguments": call.arguments })).collect();
+        let told = json!({ "turn": conversation.turn, "text": answer.text, "calls": calls, "usage": usage });
+        self.tell_call(EntryKind::ModelAnswered, &step, told);
+        count(&mut self.state, &mut conversation, usage);
+
+        if let Some(over) = over_budget(agent, &conversation) {
+            let error = failure(FlowCode::BudgetExceeded, &step.node, over);
+            self.fail_step(branch, step, error);
+            return Ok(());
+        }
+        if let Some(choices) = conversation.choose.clone() {
+            // A router's agent is offered no tools; calls that it makes up are left out.
+            conversation.messages.push(Message::Assistant { text: answer.text.clone(), calls: Vec::new() });
+            self.chose(branch, step, conversation, &choices, &answer.text);
+            return Ok(());
+        }
+        let ModelAnswer { text, calls, .. } = answer;
+        conversation.messages.push(Message::Assistant { text: text.clone(), calls: calls.clone() });
+        if calls.is_empty() {
+            self.answered(branch, step, conversation, text);
+        } else if conversation.turn >= self.max_turns(&conversation.agent) {
+            // Its calls are not run: nobody would hear their results.
+            let message = format!("agent `{}` had no answer after {} turns", conversation.agent, conversation.turn);
+            let error = failure(FlowCode::ModelFailed, &step.node, message);
+            self.fail_step(branch, step, error);
+        } else {
+            self.calls_made(branch, step, conversation, &text, calls);
+        }
+        Ok(())
+    }
+
+    /// A call failed. That of a model is tried again, or the step fails; for that of a tool see `call.rs`.
+    pub(super) fn task_failed(&mut self, task: TaskId, why: &TaskFailure) -> Result<(), Refusal> {
+        let Some((branch, mut step, mut conversation)) = self.take_conversation(task) else {
+            return self.tool_failed(task, why);
+        };
+        let error = failure(why.code, &step.node, &why.message);
+        if let Some(due_at) = self.next_try(&step.node, conversation.tries, why) {
+            conversation.tries += 1;
+            let kind = TaskKind::Model { turn: conversation.turn };
+            self.retry(task, &mut step, kind, true, due_at, &error);
+            let node = step.node.clone();
+            self.settle(branch, &node, Phase::Agent { step, conversation });
+        } else {
+            self.end_task(task);
+            self.fail_step(branch, step, error);
+        }
+        Ok(())
+    }
+
+    fn take_conversation(&mut self, task: TaskId) -> Option<(u32, Step, Conversation)> {
+        let calls =
+            |phase: &Phase| matches!(phase, Phase::Agent { conversation, .. } if conversation.model_task == Some(task));
+        match self.take_branch(calls)? {
+            (number, Branch { phase: Phase::Agent { step, conversation }, .. }) => Some((number, step, conversation)),
+            _ => None,
+        }
+    }
+
+    /// The final answer: checked against the agent's `output_schema` where it has one; a mismatch is told to the model
+    /// while turns are left.
+    fn answered(&mut self, branch: u32, mut step: Step, mut conversation: Conversation, text: String) {
+        let schema = self.flow.flow.agents.get(&conversation.agent).and_then(|agent| agent.output_schema.as_ref());
+        let value = match schema.map(|schema| parse(schema, &text)).transpose() {
+            Ok(value) => value,
+            Err(mistakes) if conversation.turn < self.max_turns(&conversation.agent) => {
+                let text = format!("Your answer does not fit: {mistakes}. Answer with JSON that fits the schema only.");
+                conversation.messages.push(Message::User { text });
+                conversation.turn += 1;
+                return self.start_turn(branch, step, conversation);
+            }
+            Err(mistakes) => {
+                let message = format!("the answer of agent `{}` does not fit: {mistakes}", conversation.agent);
+                let error = failure(FlowCode::ModelFailed, &step.node, message);
+                return self.fail_step(branch, step, error);
+            }
+        };
+        if self.is_correctable(&step.node) {
+            self.state.answers.insert(step.node.clone(), text.clone());
+        }
+        let mut writes: JsonMap = conversation
+            .wrote
+            .iter()
+            .filter_map(|key| Some((key.clone(), self.state.keys.get(key)?.clone())))
+            .collect();
+        writes.extend(self.answer_keys(&step.node, text, value));
+        step.note = Some(format!("{} tokens", conversation.tokens));
+        self.finish_step(branch, step, &writes);
+    }
+
+    /// Where the answer goes: with an `output_schema`, each of its keys that the node may write (the whole object to
+    /// the one write key, where it names none of them); else the text to the one write key.
+    fn answer_keys(&self, id: &NodeId, text: String, value: Option<Value>) -> JsonMap {
+        let Some(node) = self.flow.node(id) else { return JsonMap::new() };
+        let allowed = scope::write_keys(self.flow, id, node);
+        let whole = |value| scope::result_key(self.flow, id, node).map(|key| (key, value)).into_iter().collect();
+        match value {
+            None => whole(Value::String(text)),
+            Some(Value::Object(object)) if object.keys().any(|key| allowed.contains(key)) => {
+                object.into_iter().filter(|(key, _)| allowed.contains(key)).collect()
+            }
+            Some(value) => whole(value),
+        }
+    }
+
+    /// Whether a person may correct what a node made.
+    fn is_correctable(&self, id: &NodeId) -> bool {
+        let mut nodes = self.flow.flow.nodes.iter();
+        nodes.any(|(human, node)| {
+            matches!(node.kind, NodeKind::Human(_)) && self.flow.source_of(human).is_some_and(|source| source == id)
+        })
+    }
+}
+
+fn count(state: &mut RunState, conversation: &mut Conversation, usage: AgentCall) {
+    conversation.tokens += usage.tokens;
+    conversation.cost_usd += usage.cost_usd;
+    state.total_tokens += usage.tokens;
+    state.total_cost_usd += usage.cost_usd;
+    state.agent_calls.push(usage);
+    let surplus = state.agent_calls.len().saturating_sub(RunState::MAX_CALLS);
+    state.agent_calls.drain(..surplus);
+}
+
+fn over_budget(agent: Option<&Agent>, conversation: &Conversation) -> Option<String> {
+    let budget = agent?.budget.as_ref()?;
+    let name = &conversation.agent;
+    if let Some(limit) = budget.tokens.filter(|limit| conversation.tokens > *limit) {
+        return Some(format!("agent `{name}` used {} tokens of {limit}", conversation.tokens));
+    }
+    let limit = budget.cost_usd.filter(|limit| conversation.cost_usd > *limit)?;
+    Some(format!("agent `{name}` used {} US dollars of {limit}", conversation.cost_usd))
+}
+
+/// Reads an answer as JSON and checks it.
+fn parse(schema: &Value, text: &str) -> Result<Value, String> {
+    let value: Value =
+        serde_json::from_str(without_fence(text)).map_err(|error| format!("it is not JSON ({error})"))?;
+    let mistakes = check_value(schema, &value, "");
+    if mistakes.is_empty() { Ok(value) } else { Err(super::call::listed(&mistakes)) }
+}
+
+/// The text inside a fenced block, where an answer is one.
+pub(super) fn without_fence(text: &str) -> &str {
+    let text = text.trim();
+    let inside = text.strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
+    let inside = inside.map(|inside| inside.strip_prefix("json").or(inside.strip_prefix("JSON")).unwrap_or(inside));
+    inside.unwrap_or(text).trim()
+}

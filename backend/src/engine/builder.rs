@@ -1,0 +1,259 @@
+//! A transition while it is being made: the run as it is so far, and everything that is to be committed with it. The
+//! other files of the engine add to it what they know (`agent.rs` about agents, `branch.rs` about moving, …).
+//!
+//! A branch that is worked on is taken out of the state and put back in its next phase, or moves on.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use serde_json::{Value, json};
+use shared::JsonMap;
+use shared::error::{FlowCode, RunError};
+use shared::id::{NodeId, ReviewId, StepId, TaskId};
+use shared::log::{EntryKind, Event};
+use shared::review::Review;
+use shared::run::{Activity, RunStatus, Step, StepStatus};
+use shared::time::Timestamp;
+
+use super::branch::Arrival;
+use super::state::{Branch, Phase, RunState};
+use super::transition::{Refusal, Snapshot, Task, TaskKind, Transition};
+use super::{event, view};
+use crate::clock::{Ids, Moment};
+use crate::flow::{Compiled, EvalError};
+
+/// A transition while it is being made.
+pub(super) struct Builder<'f> {
+    pub(super) flow: &'f Compiled,
+    pub(super) now: Timestamp,
+    pub(super) ids: Ids,
+    pub(super) state: RunState,
+    /// The reviews that are known: the pending ones, the one that the input names, and new ones.
+    pub(super) reviews: BTreeMap<ReviewId, Review>,
+    pub(super) events: Vec<Event>,
+    /// Branches on their way to a node.
+    pub(super) arrivals: VecDeque<Arrival>,
+    /// Where the run stood before; nowhere for a new one.
+    before: Option<RunStatus>,
+    changed: Vec<ReviewId>,
+    steps: Vec<Step>,
+    tasks: Vec<Task>,
+    new_tasks: BTreeSet<TaskId>,
+    ended_tasks: Vec<TaskId>,
+}
+
+impl<'f> Builder<'f> {
+    /// Begins with a new run.
+    pub(super) fn start(flow: &'f Compiled, state: RunState, moment: Moment) -> Self {
+        Self {
+            flow,
+            now: moment.now,
+            ids: moment.ids(),
+            state,
+            reviews: BTreeMap::new(),
+            events: Vec::new(),
+            arrivals: VecDeque::new(),
+            before: None,
+            changed: Vec::new(),
+            steps: Vec::new(),
+            tasks: Vec::new(),
+            new_tasks: BTreeSet::new(),
+            ended_tasks: Vec::new(),
+        }
+    }
+
+    /// Goes on with a run as the store read it.
+    pub(super) fn resume(flow: &'f Compiled, snapshot: Snapshot, moment: Moment) -> Self {
+        let before = view::status(&snapshot.state);
+        Self { reviews: snapshot.reviews, before: Some(before), ..Self::start(flow, snapshot.state, moment) }
+    }
+
+    /// The finished transition.
+    pub(super) fn finish(mut self, refused: Option<Refusal>) -> Transition {
+        self.derive_step_statuses();
+        self.state.revision += 1;
+        self.state.updated_at = self.now;
+        let after = view::status(&self.state);
+        match (self.before, after) {
+            (Some(RunStatus::WaitingForHuman), RunStatus::Running) => {
+                self.tell_run(EntryKind::RunResumed, None, Value::Null);
+            }
+            (before, RunStatus::WaitingForHuman) if before != Some(RunStatus::WaitingForHuman) => {
+                self.tell_run(EntryKind::WorkflowWaiting, None, Value::Null);
+            }
+            _ => {}
+        }
+        event::fill_run(&mut self.events, &view::summary(&self.state));
+        let reviews = self.changed.iter().filter_map(|id| self.reviews.get(id).cloned()).collect();
+        Transition {
+            state: self.state,
+            reviews,
+            steps: self.steps,
+            tasks: self.tasks,
+            ended_tasks: self.ended_tasks,
+            events: self.events,
+            refused,
+        }
+    }
+
+    // --- branches ---
+
+    /// Takes the branch out whose phase is the one that is looked for.
+    pub(super) fn take_branch(&mut self, wanted: impl Fn(&Phase) -> bool) -> Option<(u32, Branch)> {
+        let number = self.state.branches.iter().find(|(_, branch)| wanted(&branch.phase)).map(|(number, _)| *number)?;
+        self.state.branches.remove(&number).map(|branch| (number, branch))
+    }
+
+    /// Puts a branch into a phase at the node of its step.
+    pub(super) fn settle(&mut self, number: u32, node: &NodeId, phase: Phase) {
+        self.state.branches.insert(number, Branch { node: node.clone(), phase });
+    }
+
+    /// A number for a new branch, or for the order of arrivals.
+    pub(super) fn next_number(&mut self) -> u32 {
+        let number = self.state.next_branch;
+        self.state.next_branch += 1;
+        number
+    }
+
+    // --- steps ---
+
+    /// A new visit of a node.
+    pub(super) fn start_step(&mut self, node: &NodeId, kind: &str) -> Step {
+        let visits = self.state.visits.entry(node.clone()).or_default();
+        *visits += 1;
+        let step = Step {
+            id: StepId(self.ids.next()),
+            node: node.clone(),
+            visit: *visits,
+            kind: kind.to_owned(),
+            status: StepStatus::Running,
+            started_at: self.now,
+            duration_ms: None,
+            tries: 1,
+            error: None,
+            note: None,
+        };
+        self.tell_step(EntryKind::StepStarted, &step, Value::Null);
+        self.put_step(&step);
+        step
+    }
+
+    /// A visit is done, having written `writes`.
+    pub(super) fn complete_step(&mut self, step: &mut Step, writes: &JsonMap) {
+        self.end_step(step, StepStatus::Completed);
+        self.tell_step(EntryKind::StepCompleted, step, json!({ "writes": writes }));
+    }
+
+    /// A visit failed.
+    pub(super) fn failed_step(&mut self, step: &mut Step, error: RunError) {
+        step.error = Some(error);
+        self.end_step(step, StepStatus::Failed);
+        self.tell_step(EntryKind::StepFailed, step, Value::Null);
+    }
+
+    /// A visit has come to an end.
+    pub(super) fn end_step(&mut self, step: &mut Step, status: StepStatus) {
+        step.status = status;
+        let duration = self.now.since(step.started_at).as_millis();
+        step.duration_ms = Some(u64::try_from(duration).unwrap_or(u64::MAX));
+        self.put_step(step);
+    }
+
+    /// Remembers a step as new or changed.
+    pub(super) fn put_step(&mut self, step: &Step) {
+        match self.steps.iter_mut().find(|known| known.id == step.id) {
+            Some(known) => known.clone_from(step),
+            None => self.steps.push(step.clone()),
+        }
+    }
+
+    /// Whether a step runs, waits or is tried again follows from its phase.
+    fn derive_step_statuses(&mut self) {
+        let mut changed = Vec::new();
+        for branch in self.state.branches.values_mut() {
+            let status = match branch.phase.activity() {
+                Activity::Waiting => StepStatus::Waiting,
+                Activity::Retrying => StepStatus::Retrying,
+                Activity::Running | Activity::Joining => StepStatus::Running,
+            };
+            if let Some(step) = branch.phase.step_mut()
+                && step.status != status
+            {
+                step.status = status;
+                changed.push(step.clone());
+            }
+        }
+        for step in changed {
+            self.put_step(&step);
+        }
+    }
+
+    // --- tasks ---
+
+    /// A new task of a step.
+    pub(super) fn add_task(&mut self, step: &Step, kind: TaskKind, due_at: Timestamp, repeatable: bool) -> TaskId {
+        let id = TaskId(self.ids.next());
+        self.new_tasks.insert(id);
+        self.tasks.push(self.task(id, step, kind, due_at, repeatable));
+        id
+    }
+
+    /// A known task is due at another time.
+    pub(super) fn move_task(&mut self, id: TaskId, step: &Step, kind: TaskKind, due_at: Timestamp, repeatable: bool) {
+        self.tasks.retain(|task| task.id != id);
+        self.tasks.push(self.task(id, step, kind, due_at, repeatable));
+    }
+
+    /// A task is over. One that this transition made was never there.
+    pub(super) fn end_task(&mut self, id: TaskId) {
+        self.tasks.retain(|task| task.id != id);
+        if !self.new_tasks.remove(&id) && !self.ended_tasks.contains(&id) {
+            self.ended_tasks.push(id);
+        }
+    }
+
+    /// Whether this transition ended a task.
+    pub(super) fn is_ended(&self, id: TaskId) -> bool {
+        self.ended_tasks.contains(&id)
+    }
+
+    fn task(&self, id: TaskId, step: &Step, kind: TaskKind, due_at: Timestamp, repeatable: bool) -> Task {
+        Task { id, run: self.state.id, step: step.id, node: step.node.clone(), kind, due_at, repeatable }
+    }
+
+    // --- reviews ---
+
+    /// Changes a review: its version grows, and it is committed.
+    pub(super) fn change_review(&mut self, id: ReviewId, change: impl FnOnce(&mut Review)) -> Option<Review> {
+        let review = self.reviews.get_mut(&id)?;
+        change(review);
+        review.version += 1;
+        if !self.changed.contains(&id) {
+            self.changed.push(id);
+        }
+        Some(review.clone())
+    }
+
+    /// A new review.
+    pub(super) fn add_review(&mut self, review: Review) {
+        self.changed.push(review.id);
+        self.reviews.insert(review.id, review);
+    }
+
+    // --- state ---
+
+    /// Writes state keys.
+    pub(super) fn write(&mut self, writes: &JsonMap) {
+        self.state.keys.extend(writes.clone());
+    }
+}
+
+/// A failure at a node.
+pub(super) fn failure(code: FlowCode, node: &NodeId, message: impl Into<String>) -> RunError {
+    RunError { code, message: message.into(), node: Some(node.clone()) }
+}
+
+/// A template or condition of a node that could not be evaluated.
+pub(super) fn unevaluated(node: &NodeId, error: &EvalError) -> RunError {
+    failure(FlowCode::FlowCondition, node, error.to_string())
+}

@@ -1,0 +1,445 @@
+//! Tool calls: checking their arguments, starting them, and what their results, failures and reviews do to an agent's
+//! turn. Calls that are not gated wait for the gated ones of their turn, and are started together with those that were
+//! approved. A result that is no result reaches the agent as `<CODE>: <message>`.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use shared::JsonMap;
+use shared::decision::ActionDecision;
+use shared::definition::{Builtin, Gate, Tool, ToolKind};
+use shared::error::{FlowCode, Mistake, RunError};
+use shared::id::{ReviewId, TaskId};
+use shared::log::EntryKind;
+use shared::review::Review;
+use shared::run::{Step, StepStatus};
+use shared::time::{Span, Timestamp};
+
+use super::builder::{Builder, failure};
+use super::digest;
+use super::input::{ModelToolCall, TaskFailure};
+use super::scope;
+use super::state::{Branch, Conversation, Message, Phase, ToolCall, ToolCallState};
+use super::transition::{Refusal, TaskKind};
+use crate::flow::check_value;
+
+/// What became of a call that was started.
+pub(super) enum Started {
+    /// It has a task.
+    Due,
+    /// The engine did it itself: what it says, and the state keys that it writes.
+    Done { result: Value, writes: JsonMap },
+}
+
+impl Builder<'_> {
+    /// A new call with checked arguments. What is wrong with them is for whoever made the call.
+    pub(super) fn new_call(&self, id: String, tool: &str, arguments: &Value) -> Result<ToolCall, String> {
+        let Some(definition) = self.flow.flow.tools.get(tool) else {
+            return Err(format!("there is no tool `{tool}`"));
+        };
+        let arguments = match arguments {
+            Value::Object(arguments) => arguments.clone(),
+            Value::Null => JsonMap::new(),
+            _ => return Err("the arguments are not a JSON object".to_owned()),
+        };
+        if let Some(schema) = parameters(definition) {
+            let mistakes = check_value(&schema, &Value::Object(arguments.clone()), "");
+            if !mistakes.is_empty() {
+                return Err(format!("the arguments of `{tool}` do not fit: {}", listed(&mistakes)));
+            }
+        }
+        let digest = digest::of_arguments(&arguments);
+        let provider_id = String::new();
+        Ok(ToolCall { id, provider_id, tool: tool.to_owned(), arguments, digest, state: ToolCallState::Held })
+    }
+
+    /// Starts a call: makes its task, or does what the engine does itself.
+    pub(super) fn start_call(&mut self, step: &Step, call: &mut ToolCall) -> Result<Started, String> {
+        let Some(tool) = self.flow.flow.tools.get(&call.tool) else {
+            return Err(format!("there is no tool `{}`", call.tool));
+        };
+        let task = match tool.kind {
+            ToolKind::Builtin(Builtin::SetState) => return self.set_state(step, &call.arguments),
+            ToolKind::Builtin(Builtin::Sleep) => {
+                let until = self.now.after(sleep_time(&call.arguments)?.0);
+                self.add_task(step, TaskKind::Wake { call: call.id.clone() }, until, true)
+            }
+            ToolKind::Http(_) | ToolKind::Mcp(_) | ToolKind::Builtin(Builtin::DemoPublish) => {
+                self.add_task(step, TaskKind::Tool { call: call.id.clone() }, self.now, tool.idempotent)
+            }
+            ToolKind::Builtin(_) => return Err(format!("tool `{}` is not supported yet", call.tool)),
+        };
+        call.state = ToolCallState::Due { task, tries: 1 };
+        Ok(Started::Due)
+    }
+
+    fn set_state(&self, step: &Step, arguments: &JsonMap) -> Result<Started, String> {
+        let Some(key) = arguments.get("key").and_then(Value::as_str) else {
+            return Err("`key` names the state key to write".to_owned());
+        };
+        let node = self.flow.node(&step.node);
+        let allowed = node.map(|node| scope::write_keys(self.flow, &step.node, node)).unwrap_or_default();
+        if !allowed.iter().any(|writable| writable == key) {
+            return Err(format!("`{key}` may not be written here; what may: {}", allowed.join(", ")));
+        }
+        let value = arguments.get("value").cloned().unwrap_or(Value::Null);
+        let writes = JsonMap::from_iter([(key.to_owned(), value)]);
+        Ok(Started::Done { result: json!({ "written": key }), writes })
+    }
+
+    /// A step's call is tried again, under the same task.
+    pub(super) fn retry(
+        &mut self,
+        task: TaskId,
+        step: &mut Step,
+        kind: TaskKind,
+        repeatable: bool,
+        due_at: Timestamp,
+        error: &RunError,
+    ) {
+        step.tries += 1;
+        step.status = StepStatus::Retrying;
+        self.put_step(step);
+        self.move_task(task, step, kind, due_at, repeatable);
+        self.tell_step(EntryKind::StepRetrying, step, json!({ "error": error, "due_at": due_at }));
+    }
+
+    /// Tells the log that a call was executed, with what came of it.
+    pub(super) fn tell_executed(&mut self, step: &Step, call: &ToolCall, result: Result<&Value, &RunError>) {
+        let mut told = json!({
+            "call": call.id,
+            "tool": call.tool,
+            "arguments": call.arguments,
+            "digest": call.digest,
+        });
+        match result {
+            Ok(result) => told["result"] = result.clone(),
+            Err(error) => told["error"] = json!(error),
+        }
+        self.tell_call(EntryKind::ToolExecuted, step, told);
+    }
+
+    // --- the calls of an agent's turn ---
+
+    /// A model made calls: those that do not fit are answered at once, gated ones are asked about, the rest is held
+    /// until that is decided.
+    pub(super) fn calls_made(
+        &mut self,
+        branch: u32,
+        step: Step,
+        mut conversation: Conversation,
+        said: &str,
+        made: Vec<ModelToolCall>,
+    ) {
+        let own = self.flow.flow.agents.get(&conversation.agent).map(|agent| agent.tools.as_slice());
+        let own = own.unwrap_or_default();
+        let mut gates: Vec<Option<&Gate>> = Vec::new();
+        for (index, made) in made.into_iter().enumerate() {
+            let id = format!("c{}-{}", conversation.turn, index + 1);
+            let checked = if own.contains(&made.tool) {
+                self.new_call(id.clone(), &made.tool, &made.arguments)
+            } else {
+                Err(format!("there is no tool `{}`", made.tool))
+            };
+            let mut call = checked.unwrap_or_else(|why| {
+                let result = told(FlowCode::ToolFailed, &why);
+                let arguments = made.arguments.as_object().cloned().unwrap_or_default();
+                let digest = digest::of_arguments(&arguments);
+                let state = ToolCallState::Done { result };
+                ToolCall { id, provider_id: String::new(), tool: made.tool, arguments, digest, state }
+            });
+            call.provider_id = made.provider_id;
+            let held = call.state == ToolCallState::Held;
+            let gate = if held { self.closed_gate(&step, None, &call) } else { None };
+            if gate.is_some() {
+                call.state = ToolCallState::Gated;
+            }
+            gates.push(gate);
+            conversation.calls.push(call);
+        }
+        let gated: Vec<_> =
+            conversation.calls.iter().zip(gates).filter_map(|(call, gate)| Some((call, gate?))).collect();
+        conversation.asked = self.ask_about(&step, Some(&conversation.agent), said, &gated);
+        self.go_on_with_calls(branch, step, conversation);
+    }
+
+    /// Starts what is held once nothing is gated any more, and goes to the next turn once every call has a result.
+    pub(super) fn go_on_with_calls(&mut self, branch: u32, step: Step, mut conversation: Conversation) {
+        let mut calls = std::mem::take(&mut conversation.calls);
+        if calls.iter().all(|call| call.state != ToolCallState::Gated) {
+            for call in calls.iter_mut().filter(|call| call.state == ToolCallState::Held) {
+                self.start_agent_call(&step, &mut conversation, call);
+            }
+        }
+        let results: Vec<_> = calls.iter().filter_map(result_message).collect();
+        if results.len() < calls.len() {
+            conversation.calls = calls;
+            let node = step.node.clone();
+            return self.settle(branch, &node, Phase::Agent { step, conversation });
+        }
+        conversation.messages.extend(results);
+        let instructed = std::mem::take(&mut conversation.instructed);
+        conversation.messages.extend(instructed.into_iter().map(|text| Message::User { text }));
+        conversation.turn += 1;
+        self.start_turn(branch, step, conversation);
+    }
+
+    fn start_agent_call(&mut self, step: &Step, conversation: &mut Conversation, call: &mut ToolCall) {
+        match self.start_call(step, call) {
+            Ok(Started::Due) => {}
+            Ok(Started::Done { result, writes }) => {
+                self.tell_executed(step, call, Ok(&result));
+                conversation.wrote.extend(writes.keys().cloned());
+                self.write(&writes);
+                call.state = ToolCallState::Done { result };
+            }
+            Err(why) => call.state = ToolCallState::Done { result: told(FlowCode::ToolFailed, &why) },
+        }
+    }
+
+    // --- what happens to calls ---
+
+    /// A tool has returned.
+    pub(super) fn tool_returned(&mut self, task: TaskId, result: Value) -> Result<(), Refusal> {
+        match self.take_call(task).ok_or(Refusal::TaskOver)? {
+            (branch, Phase::Agent { step, mut conversation }) => {
+                self.end_task(task);
+                if let Some(call) = conversation.calls.iter_mut().find(|call| is_due(call, task)) {
+                    self.tell_executed(&step, call, Ok(&result));
+                    call.state = ToolCallState::Done { result };
+                }
+                self.go_on_with_calls(branch, step, conversation);
+            }
+            (branch, phase) => {
+                self.end_task(task);
+                if let Phase::Tool { step, call, .. } = phase {
+                    self.tell_executed(&step, &call, Ok(&result));
+                    self.tool_done(branch, step, result);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A sleep is over.
+    pub(super) fn wake(&mut self, task: TaskId) -> Result<(), Refusal> {
+        let due = |phase: &Phase| phase.calls().find(|call| is_due(call, task)).cloned();
+        let slept = self.state.branches.values().find_map(|branch| due(&branch.phase)).and_then(|call| {
+            let kind = &self.flow.flow.tools.get(&call.tool)?.kind;
+            (*kind == ToolKind::Builtin(Builtin::Sleep)).then(|| call.arguments.get("duration").cloned())
+        });
+        let result = json!({ "slept": slept.ok_or(Refusal::TaskOver)? });
+        self.tool_returned(task, result)
+    }
+
+    /// A tool call failed: it is tried again; else an agent is told, and a tool node fails.
+    pub(super) fn tool_failed(&mut self, task: TaskId, why: &TaskFailure) -> Result<(), Refusal> {
+        let (branch, mut phase) = self.take_call(task).ok_or(Refusal::TaskOver)?;
+        let tries = phase.tasks().iter().find(|(due, _)| *due == task).map_or(1, |(_, tries)| *tries);
+        let Some((mut step, call)) = phase.step().cloned().zip(phase.call_mut(task)) else {
+            return Err(Refusal::TaskOver);
+        };
+        let error = failure(why.code, &step.node, &why.message);
+        let node = step.node.clone();
+        if let Some(due_at) = self.next_try(&node, tries, why) {
+            call.state = ToolCallState::Due { task, tries: tries + 1 };
+            let repeatable = self.flow.flow.tools.get(&call.tool).is_some_and(|tool| tool.idempotent);
+            let kind = TaskKind::Tool { call: call.id.clone() };
+            self.retry(task, &mut step, kind, repeatable, due_at, &error);
+            if let Some(own) = phase.step_mut() {
+                *own = step;
+            }
+            self.settle(branch, &node, phase);
+            return Ok(());
+        }
+        self.end_task(task);
+        self.tell_executed(&step, call, Err(&error));
+        call.state = ToolCallState::Done { result: told(error.code, &error.message) };
+        match phase {
+            Phase::Agent { step, conversation } => self.go_on_with_calls(branch, step, conversation),
+            _ => self.fail_step(branch, step, error),
+        }
+        Ok(())
+    }
+
+    /// A call that may not be repeated was lost in flight: a person is asked what became of it.
+    pub(super) fn tool_lost(&mut self, task: TaskId) -> Result<(), Refusal> {
+        let (branch, mut phase) = self.take_call(task).ok_or(Refusal::TaskOver)?;
+        self.end_task(task);
+        let agent = match &phase {
+            Phase::Agent { conversation, .. } => Some(conversation.agent.clone()),
+            _ => None,
+        };
+        let (Some(step), Some(call)) = (phase.step().cloned(), phase.call_mut(task)) else {
+            return Err(Refusal::TaskOver);
+        };
+        call.state = ToolCallState::Lost;
+        let lost = call.clone();
+        let new = self.ask_about_lost(&step, agent.as_deref(), &lost);
+        match &mut phase {
+            Phase::Agent { conversation, .. } => conversation.asked.push(new),
+            Phase::Tool { asked, .. } => *asked = Some(new),
+            Phase::Joining { .. } | Phase::Human { .. } => {}
+        }
+        self.settle(branch, &step.node, phase);
+        Ok(())
+    }
+
+    /// Each action of a review has its answer.
+    pub(super) fn actions_decided(
+        &mut self,
+        branch: u32,
+        phase: Phase,
+        review: ReviewId,
+        decisions: &BTreeMap<String, ActionDecision>,
+        instructions: Option<String>,
+    ) {
+        match phase {
+            Phase::Agent { step, mut conversation } => {
+                conversation.asked.retain(|asked| asked.review != review);
+                conversation.instructed.extend(instructions);
+                let mut calls = std::mem::take(&mut conversation.calls);
+                for call in &mut calls {
+                    if let Some(decision) = decisions.get(&call.id) {
+                        self.agent_call_decided(&step, &mut conversation, call, decision);
+                    }
+                }
+                conversation.calls = calls;
+                self.go_on_with_calls(branch, step, conversation);
+            }
+            Phase::Tool { step, call, correction, .. } => {
+                if let Some(decision) = decisions.get(&call.id) {
+                    self.tool_call_decided(branch, step, call, correction, decision);
+                }
+            }
+            Phase::Joining { .. } | Phase::Human { .. } => {}
+        }
+    }
+
+    fn agent_call_decided(
+        &mut self,
+        step: &Step,
+        conversation: &mut Conversation,
+        call: &mut ToolCall,
+        decision: &ActionDecision,
+    ) {
+        match decision {
+            // A lost call is run again at once: the others of its turn were started before.
+            ActionDecision::Approve if call.state == ToolCallState::Lost => {
+                self.start_agent_call(step, conversation, call);
+            }
+            ActionDecision::Approve => call.state = ToolCallState::Held,
+            ActionDecision::Edit { arguments } => {
+                call.arguments.clone_from(arguments);
+                call.digest = digest::of_arguments(arguments);
+                call.state = ToolCallState::Held;
+            }
+            ActionDecision::Reject { message } => {
+                let result = told(FlowCode::ToolPermissionDenied, &denial(message.as_deref(), &call.tool));
+                call.state = ToolCallState::Done { result };
+            }
+            ActionDecision::Respond { message } => {
+                call.state = ToolCallState::Done { result: message.as_str().into() };
+            }
+        }
+    }
+
+    /// The time of a review of actions is up: they are approved where that is allowed, or else rejected.
+    pub(super) fn actions_timed_out(
+        &mut self,
+        branch: u32,
+        phase: Phase,
+        review: &Review,
+        approves: bool,
+        reason: &str,
+    ) {
+        let answer = |action: &shared::review::Action| {
+            let approve = approves && action.allowed_decisions.contains(&shared::definition::ActionKind::Approve);
+            let reject = ActionDecision::Reject { message: Some(reason.to_owned()) };
+            (action.id.clone(), if approve { ActionDecision::Approve } else { reject })
+        };
+        let decisions = review.actions.iter().map(answer).collect();
+        self.actions_decided(branch, phase, review.id, &decisions, None);
+    }
+
+    fn take_call(&mut self, task: TaskId) -> Option<(u32, Phase)> {
+        let (number, Branch { phase, .. }) = self.take_branch(|phase| phase.calls().any(|call| is_due(call, task)))?;
+        Some((number, phase))
+    }
+}
+
+impl Phase {
+    fn calls(&self) -> impl Iterator<Item = &ToolCall> {
+        let calls = match self {
+            Self::Agent { conversation, .. } => conversation.calls.as_slice(),
+            Self::Tool { call, .. } => std::slice::from_ref(call),
+            Self::Joining { .. } | Self::Human { .. } => &[],
+        };
+        calls.iter()
+    }
+
+    fn call_mut(&mut self, task: TaskId) -> Option<&mut ToolCall> {
+        let calls = match self {
+            Self::Agent { conversation, .. } => conversation.calls.as_mut_slice(),
+            Self::Tool { call, .. } => std::slice::from_mut(call),
+            Self::Joining { .. } | Self::Human { .. } => &mut [],
+        };
+        calls.iter_mut().find(|call| is_due(call, task))
+    }
+}
+
+/// The schema of a tool's arguments: its own, or what a builtin one takes.
+pub(super) fn parameters(tool: &Tool) -> Option<Cow<'_, Value>> {
+    if let Some(own) = &tool.parameters {
+        return Some(Cow::Borrowed(own));
+    }
+    let object = |required: &[&str], properties: Value| {
+        Cow::Owned(json!({ "type": "object", "required": required, "properties": properties }))
+    };
+    let text = json!({ "type": "string" });
+    match tool.kind {
+        ToolKind::Builtin(Builtin::Sleep) => Some(object(&["duration"], json!({ "duration": text }))),
+        ToolKind::Builtin(Builtin::SetState) => Some(object(&["key", "value"], json!({ "key": text, "value": {} }))),
+        ToolKind::Builtin(Builtin::DemoPublish) => {
+            Some(object(&["title", "text"], json!({ "title": text, "text": text })))
+        }
+        ToolKind::Builtin(_) | ToolKind::Http(_) | ToolKind::Mcp(_) => None,
+    }
+}
+
+/// Mistakes in one line.
+pub(super) fn listed(mistakes: &[Mistake]) -> String {
+    mistakes.iter().map(Mistake::to_string).collect::<Vec<_>>().join("; ")
+}
+
+/// Why a person did not let a call run.
+pub(super) fn denial(message: Option<&str>, tool: &str) -> String {
+    let message = message.map(str::trim).filter(|message| !message.is_empty());
+    message.map_or_else(|| format!("a reviewer did not allow `{tool}`"), str::to_owned)
+}
+
+/// How an agent is told that a call has no result.
+fn told(code: FlowCode, message: &str) -> Value {
+    format!("{code}: {message}").into()
+}
+
+fn result_message(call: &ToolCall) -> Option<Message> {
+    match &call.state {
+        ToolCallState::Done { result } => Some(Message::Tool {
+            provider_id: call.provider_id.clone(),
+            tool: call.tool.clone(),
+            content: result.clone(),
+        }),
+        _ => None,
+    }
+}
+
+fn is_due(call: &ToolCall, task: TaskId) -> bool {
+    matches!(call.state, ToolCallState::Due { task: due, .. } if due == task)
+}
+
+fn sleep_time(arguments: &JsonMap) -> Result<Span, String> {
+    let duration = arguments.get("duration").and_then(Value::as_str).unwrap_or_default();
+    duration.parse().map_err(|error| format!("`{duration}` is no length of time such as 30s or 5m: {error}"))
+}

@@ -1,0 +1,95 @@
+//! What people do beside deciding: claims, comments, looking, and cancelling the run.
+
+use std::time::Duration;
+
+use serde_json::json;
+use shared::access::{Access, Act, Principal, access};
+use shared::error::Mistake;
+use shared::id::ReviewId;
+use shared::log::EntryKind;
+use shared::review::{Claim, Comment, Review};
+
+use super::builder::Builder;
+use super::state::RunOutcome;
+use super::transition::Refusal;
+use super::view;
+
+/// How long a claim holds. It is advisory: it does not stop anybody's decision.
+const LEASE: Duration = Duration::from_secs(15 * 60);
+/// The longest comment, in bytes.
+const MAX_COMMENT: usize = 100_000;
+
+impl Builder<'_> {
+    /// Somebody works on a review; claiming again lengthens the lease.
+    pub(super) fn claim(&mut self, id: ReviewId, by: &Principal) -> Result<(), Refusal> {
+        let review = self.pending_review(id, by, Act::Handle)?;
+        self.refuse_if_claimed(review, by)?;
+        let claim = Claim { by: by.username.clone(), until: self.now.after(LEASE) };
+        self.update(id, by, "claim", |review| review.claimed_by = Some(claim));
+        Ok(())
+    }
+
+    /// Somebody no longer works on a review. Releasing what nobody has claimed changes nothing.
+    pub(super) fn release(&mut self, id: ReviewId, by: &Principal) -> Result<(), Refusal> {
+        let review = self.pending_review(id, by, Act::Handle)?;
+        self.refuse_if_claimed(review, by)?;
+        if review.claimed_by.is_some() {
+            self.update(id, by, "release", |review| review.claimed_by = None);
+        }
+        Ok(())
+    }
+
+    fn refuse_if_claimed(&self, review: &Review, by: &Principal) -> Result<(), Refusal> {
+        let other = |claim: &Claim| claim.by != by.username && claim.until > self.now;
+        if review.claimed_by.as_ref().is_some_and(other) {
+            return Err(Refusal::ReviewClaimed(Box::new(review.clone())));
+        }
+        Ok(())
+    }
+
+    /// Somebody says something beside a review.
+    pub(super) fn comment(&mut self, id: ReviewId, by: &Principal, text: String) -> Result<(), Refusal> {
+        self.pending_review(id, by, Act::Handle)?;
+        let mistake = if text.trim().is_empty() {
+            Some(("required", "the comment is empty".to_owned()))
+        } else if text.len() > MAX_COMMENT {
+            Some(("too_long", format!("longer than {MAX_COMMENT} bytes")))
+        } else {
+            None
+        };
+        if let Some((code, message)) = mistake {
+            return Err(Refusal::Invalid(vec![Mistake::new("/text", code, message)]));
+        }
+        let comment = Comment { by: by.username.clone(), at: self.now, text };
+        self.update(id, by, "comment", |review| review.comments.push(comment));
+        Ok(())
+    }
+
+    fn update(&mut self, id: ReviewId, by: &Principal, what: &str, change: impl FnOnce(&mut Review)) {
+        if let Some(review) = self.change_review(id, change) {
+            let actor = Some(by.username.clone());
+            self.tell_review(EntryKind::ReviewUpdated, &review, actor, json!({ "change": what }));
+        }
+    }
+
+    /// Somebody opened a review, whether pending or not.
+    pub(super) fn viewed(&mut self, id: ReviewId, by: &Principal) -> Result<(), Refusal> {
+        let review = self.visible_review(id, by, Act::SeeReview)?.clone();
+        self.tell_view(&review, by.username.clone());
+        Ok(())
+    }
+
+    /// Somebody cancels the run.
+    pub(super) fn cancel(&mut self, by: &Principal, reason: Option<String>) -> Result<(), Refusal> {
+        match access(by, Act::CancelRun(&view::summary(&self.state))) {
+            Access::Allowed => {}
+            Access::Denied(why) => return Err(Refusal::Forbidden(why.to_owned())),
+            Access::Hidden => return Err(Refusal::NotFound),
+        }
+        if self.state.outcome.is_some() {
+            return Err(Refusal::RunOver);
+        }
+        self.end_run(RunOutcome::Cancelled { at: self.now, by: by.username.clone(), reason });
+        Ok(())
+    }
+}

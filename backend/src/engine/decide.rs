@@ -1,0 +1,88 @@
+//! A decision: whether it may be made, whether it fits what was asked, and what it does to the run. Everything is
+//! checked before anything is changed.
+
+mod effect;
+mod verdict;
+
+use shared::access::{Access, Act, Principal, access};
+use shared::decision::{Decision, DecisionRequest, Via};
+use shared::id::ReviewId;
+use shared::review::Review;
+
+use super::builder::Builder;
+use super::state::{Asked, Phase};
+use super::transition::Refusal;
+
+pub(super) use verdict::Said;
+
+/// The longest free text, comment or message, in bytes.
+const MAX_TEXT: usize = 100_000;
+
+impl Builder<'_> {
+    /// Somebody decides a review.
+    pub(super) fn decide(
+        &mut self,
+        id: ReviewId,
+        by: &Principal,
+        via: Via,
+        request: DecisionRequest,
+    ) -> Result<(), Refusal> {
+        let review = self.pending_review(id, by, Act::Decide)?;
+        if request.revision != review.revision || request.digest != review.digest {
+            return Err(Refusal::RevisionChanged(Box::new(review.clone())));
+        }
+        let said = verdict::check(review, &request).map_err(Refusal::Invalid)?;
+        if let (Said::Correct { .. }, Some(node)) = (&said, &review.node) {
+            let source = self.source(node).ok_or(Refusal::NotFound)?;
+            if source.visits >= source.max_visits {
+                let message = format!("`{}` may be visited {} times, and has been", source.node, source.max_visits);
+                return Err(Refusal::VisitLimit(message));
+            }
+        }
+        let DecisionRequest { revision, digest, verdict, edits, comment, metadata } = request;
+        let by = by.username.clone();
+        let decision = Decision { by, at: self.now, via, revision, digest, verdict, edits, comment, metadata };
+        self.carry_out(id, said, &decision).ok_or(Refusal::NotFound)
+    }
+
+    /// A pending review with which somebody may do what they want.
+    pub(super) fn pending_review<'s>(
+        &'s self,
+        id: ReviewId,
+        by: &Principal,
+        act: impl FnOnce(&'s Review) -> Act<'s>,
+    ) -> Result<&'s Review, Refusal> {
+        let review = self.visible_review(id, by, act)?;
+        if !review.is_pending() {
+            return Err(Refusal::ReviewResolved(Box::new(review.clone())));
+        }
+        Ok(review)
+    }
+
+    /// A review with which somebody may do what they want, whether pending or not.
+    pub(super) fn visible_review<'s>(
+        &'s self,
+        id: ReviewId,
+        by: &Principal,
+        act: impl FnOnce(&'s Review) -> Act<'s>,
+    ) -> Result<&'s Review, Refusal> {
+        let own = |review: &&Review| review.run_id == Some(self.state.id);
+        let review = self.reviews.get(&id).filter(own).ok_or(Refusal::NotFound)?;
+        match access(by, act(review)) {
+            Access::Allowed => Ok(review),
+            Access::Denied(reason) => Err(Refusal::Forbidden(reason.to_owned())),
+            Access::Hidden => Err(Refusal::NotFound),
+        }
+    }
+
+    /// What a branch has asked under a review's id.
+    pub(super) fn asked(&self, id: ReviewId) -> Option<Asked> {
+        let mut all = self.state.branches.values().flat_map(|branch| branch.phase.asked());
+        all.find(|asked| asked.review == id).copied()
+    }
+}
+
+/// Whether a phase waits for a review.
+pub(super) fn waits_for(id: ReviewId) -> impl Fn(&Phase) -> bool {
+    move |phase| phase.asked().iter().any(|asked| asked.review == id)
+}

@@ -1,0 +1,46 @@
+//! Digests of what people see: `sha256:` over canonical JSON (RFC 8785), so that the same content has the same digest
+//! whatever the order of its keys. Numbers are compared as RFC 8785 writes them, as doubles.
+
+use serde::Serialize;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use shared::JsonMap;
+use shared::review::{Action, Item, Review, ReviewKind, ReviewOption};
+
+/// What a decision is bound to: never claims, comments, votes or times.
+#[derive(Serialize)]
+struct Shown<'a> {
+    kind: ReviewKind,
+    title: &'a str,
+    prompt: &'a str,
+    items: &'a [Item],
+    options: &'a [ReviewOption],
+    actions: &'a [Action],
+    consequences: &'a [String],
+}
+
+/// The digest of what a review shows.
+pub(super) fn of_review(review: &Review) -> String {
+    of(&Shown {
+        kind: review.kind,
+        title: &review.title,
+        prompt: &review.prompt,
+        items: &review.items,
+        options: &review.options,
+        actions: &review.actions,
+        consequences: &review.stakes.consequences,
+    })
+}
+
+/// The digest of a call's arguments.
+pub(super) fn of_arguments(arguments: &JsonMap) -> String {
+    of(arguments)
+}
+
+fn of(value: &impl Serialize) -> String {
+    // By way of a `Value`, whose keys are strings and whose numbers are finite: it always has a canonical form.
+    let canonical = serde_json::to_value(value)
+        .and_then(|value: Value| serde_json_canonicalizer::to_vec(&value))
+        .expect("what is shown is plain JSON");
+    format!("sha256:{}", hex::encode(Sha256::digest(canonical)))
+}

@@ -1,0 +1,172 @@
+//! Gates: which calls are held back, and the review that asks about them.
+
+use shared::definition::{ActionKind, Cost, Gate, OnTimeout, Reviewers, Severity, Stakes};
+use shared::review::{Action, ActionType, ReviewKind};
+use shared::run::Step;
+use shared::time::Span;
+
+use super::builder::Builder;
+use super::review::Question;
+use super::scope::{self, Visit};
+use super::state::{Asked, ToolCall};
+
+impl<'f> Builder<'f> {
+    /// The gate that holds a call back. One whose `when` cannot be evaluated is closed.
+    pub(super) fn closed_gate(&self, step: &Step, correction: Option<&str>, call: &ToolCall) -> Option<&'f Gate> {
+        let gate = self.flow.tool_gate(&call.tool)?;
+        let closed = gate.when.as_ref().is_none_or(|when| {
+            let visit = Visit { number: step.visit, correction, arguments: Some(&call.arguments) };
+            let scope = scope::of(self.flow, &self.state, &step.node, visit);
+            self.flow.holds(when, &scope).unwrap_or(true)
+        });
+        closed.then_some(gate)
+    }
+
+    /// Asks about gated calls of one turn: one review, or one for each set of reviewers where the gates name
+    /// different ones, so that nobody decides what another gate reserves for others.
+    pub(super) fn ask_about(
+        &mut self,
+        step: &Step,
+        agent: Option<&str>,
+        said: &str,
+        gated: &[(&ToolCall, &Gate)],
+    ) -> Vec<Asked> {
+        let mut groups: Vec<(&Reviewers, Vec<(&ToolCall, &Gate)>)> = Vec::new();
+        for (call, gate) in gated {
+            match groups.iter_mut().find(|(reviewers, _)| **reviewers == gate.reviewers) {
+                Some((_, group)) => group.push((call, gate)),
+                None => groups.push((&gate.reviewers, vec![(call, gate)])),
+            }
+        }
+        groups.into_iter().map(|(_, group)| self.ask_group(step, agent, said, &group)).collect()
+    }
+
+    fn ask_group(&mut self, step: &Step, agent: Option<&str>, said: &str, group: &[(&ToolCall, &Gate)]) -> Asked {
+        let defaults = &self.flow.flow.defaults;
+        let gates = || group.iter().map(|(_, gate)| *gate);
+        let actions: Vec<_> =
+            group.iter().map(|(call, gate)| self.action(call, agent, gate.allowed_decisions())).collect();
+        let on_timeout = gates().map(|gate| gate.on_timeout.as_ref().or(defaults.on_timeout.as_ref()));
+        let who = agent.map_or_else(|| format!("Step `{}`", step.node), |agent| format!("Agent `{agent}`"));
+        let names: Vec<_> = actions.iter().map(|action| format!("`{}`", action.name)).collect();
+        let question = Question {
+            kind: ReviewKind::ToolCalls,
+            title: title(&actions),
+            prompt: with_reason(format!("{who} wants to call {}.", names.join(", ")), said),
+            stakes: merge_stakes(gates()),
+            reviewers: gates().next().map(|gate| gate.reviewers.clone()).unwrap_or_default(),
+            timeout: gates().filter_map(|gate| gate.timeout.or(defaults.timeout)).min(),
+            on_timeout: on_timeout.map(|what| what.cloned().unwrap_or(OnTimeout::Reject)).max_by_key(caution),
+            items: Vec::new(),
+            options: Vec::new(),
+            free_text: true,
+            source: None,
+            actions,
+        };
+        self.ask(step, question)
+    }
+
+    /// Asks what became of a call that was lost. It waits for a person, however long: nothing else can know.
+    pub(super) fn ask_about_lost(&mut self, step: &Step, agent: Option<&str>, call: &ToolCall) -> Asked {
+        let gate = self.flow.tool_gate(&call.tool);
+        let allowed = vec![ActionKind::Approve, ActionKind::Reject, ActionKind::Respond];
+        let action = self.action(call, agent, allowed);
+        let mut stakes = gate.map(Gate::stakes).unwrap_or_default();
+        stakes.severity = stakes.severity.max(Severity::High);
+        let prompt = "This call was under way when its worker was lost; nobody knows whether it took effect. \
+            Approve: it is run again. Reject: it counts as not done. Respond: say what its result was."
+            .to_owned();
+        let question = Question {
+            kind: ReviewKind::ToolCalls,
+            title: format!("Lost in flight: {}", title(std::slice::from_ref(&action))),
+            prompt,
+            stakes,
+            reviewers: gate.map(|gate| gate.reviewers.clone()).unwrap_or_default(),
+            timeout: None::<Span>,
+            on_timeout: None,
+            items: Vec::new(),
+            options: Vec::new(),
+            free_text: true,
+            source: None,
+            actions: vec![action],
+        };
+        self.ask(step, question)
+    }
+
+    fn action(&self, call: &ToolCall, agent: Option<&str>, allowed_decisions: Vec<ActionKind>) -> Action {
+        let tool = self.flow.flow.tools.get(&call.tool);
+        Action {
+            id: call.id.clone(),
+            action_type: ActionType::Tool,
+            name: call.tool.clone(),
+            agent: agent.map(str::to_owned),
+            arguments: call.arguments.clone(),
+            description: tool.and_then(|tool| tool.description.clone()),
+            schema: tool.and_then(|tool| super::call::parameters(tool).map(std::borrow::Cow::into_owned)),
+            allowed_decisions,
+        }
+    }
+}
+
+/// `publish: Publish the article`, or how many calls of what.
+fn title(actions: &[Action]) -> String {
+    match actions {
+        [only] => match &only.description {
+            Some(description) => format!("{}: {description}", only.name),
+            None => only.name.clone(),
+        },
+        _ => {
+            let names: Vec<_> = actions.iter().map(|action| action.name.as_str()).collect();
+            format!("{} calls: {}", actions.len(), names.join(", "))
+        }
+    }
+}
+
+/// What the agent said beside its calls tells why it asks.
+fn with_reason(request: String, said: &str) -> String {
+    let said = said.trim();
+    if said.is_empty() { request } else { format!("{request}\n\n{said}") }
+}
+
+/// The most cautious of several: an error before a rejection, a rejection before an approval.
+fn caution(on_timeout: &OnTimeout) -> u8 {
+    match on_timeout {
+        OnTimeout::Approve => 0,
+        OnTimeout::Error => 2,
+        _ => 1,
+    }
+}
+
+/// What is at stake with several calls: the highest severity, reversible only where all are, everything that follows.
+fn merge_stakes<'g>(gates: impl Iterator<Item = &'g Gate>) -> Stakes {
+    gates.map(Gate::stakes).reduce(merge).unwrap_or_default()
+}
+
+fn merge(mut all: Stakes, more: Stakes) -> Stakes {
+    all.severity = all.severity.max(more.severity);
+    all.category = all.category.or(more.category);
+    all.reversible = match (all.reversible, more.reversible) {
+        (Some(false), _) | (_, Some(false)) => Some(false),
+        (Some(true), Some(true)) => Some(true),
+        _ => None,
+    };
+    all.estimated_cost = match (all.estimated_cost, more.estimated_cost) {
+        (Some(one), Some(other)) if one.currency == other.currency => {
+            Some(Cost { amount: one.amount + other.amount, currency: one.currency })
+        }
+        // Sums in different currencies cannot be added; saying only one of them would be wrong.
+        (Some(_), Some(_)) => None,
+        (one, other) => one.or(other),
+    };
+    for consequence in more.consequences {
+        if !all.consequences.contains(&consequence) {
+            all.consequences.push(consequence);
+        }
+    }
+    for alternative in more.alternatives {
+        if !all.alternatives.contains(&alternative) {
+            all.alternatives.push(alternative);
+        }
+    }
+    all
+}

@@ -1,0 +1,164 @@
+//! Human nodes: what is asked, and how a value is shown.
+
+use serde_json::{Value, json};
+use shared::definition::{ContentType, Human};
+use shared::error::{RunError, json_type};
+use shared::id::NodeId;
+use shared::review::{Item, Review, ReviewKind, ReviewOption, Source};
+use shared::run::Step;
+
+use super::builder::{Builder, unevaluated};
+use super::review::Question;
+use super::scope::{self, Visit};
+use super::state::{Phase, RunState};
+
+/// What is asked where the flow says nothing.
+const DEFAULT_PROMPT: &str = "Please review.";
+
+impl Builder<'_> {
+    /// A branch enters a human node: a review is asked.
+    pub(super) fn enter_human(&mut self, branch: u32, step: Step, human: &Human) {
+        let prompt = match self.human_prompt(&step, human) {
+            Ok(prompt) => prompt,
+            Err(error) => return self.fail_step(branch, step, error),
+        };
+        let source = self.source(&step.node);
+        let question = Question {
+            kind: ReviewKind::Approval,
+            title: readable(&step.node),
+            prompt,
+            stakes: human.stakes(),
+            reviewers: human.reviewers.clone(),
+            timeout: human.timeout.or(self.flow.flow.defaults.timeout),
+            on_timeout: human.on_timeout.clone().or_else(|| self.flow.flow.defaults.on_timeout.clone()),
+            items: items(human, &self.state),
+            options: human.options.iter().map(option).collect(),
+            free_text: human.options.is_empty() || source.is_some(),
+            source,
+            actions: Vec::new(),
+        };
+        let asked = self.ask(&step, question);
+        let node = step.node.clone();
+        self.settle(branch, &node, Phase::Human { step, asked });
+    }
+
+    /// `prompt_key` names a state key, then a key of `context.metadata`; else the template.
+    fn human_prompt(&self, step: &Step, human: &Human) -> Result<String, RunError> {
+        let held = human.prompt_key.as_ref().and_then(|key| {
+            let readable = self.flow.node(&step.node).is_none_or(|node| scope::may_read(node, key));
+            let from_state = self.state.keys.get(key).filter(|_| readable);
+            from_state.or_else(|| self.state.context.metadata.get(key)).filter(|value| !value.is_null())
+        });
+        match (held, &human.prompt) {
+            (Some(Value::String(text)), _) => Ok(text.clone()),
+            (Some(value), _) => Ok(value.to_string()),
+            (None, Some(template)) => {
+                let visit = Visit { number: step.visit, ..Visit::default() };
+                let scope = scope::of(self.flow, &self.state, &step.node, visit);
+                self.flow.render(template, &scope).map_err(|error| unevaluated(&step.node, &error))
+            }
+            (None, None) => Ok(DEFAULT_PROMPT.to_owned()),
+        }
+    }
+
+    /// The step that a correction at a human node runs again, with its visits as they are now.
+    pub(super) fn source(&self, human: &NodeId) -> Option<Source> {
+        let node = self.flow.source_of(human)?;
+        let max_visits = self.flow.node(node)?.max_visits();
+        let visits = self.state.visits.get(node).copied().unwrap_or(0);
+        Some(Source { node: node.clone(), visits, max_visits })
+    }
+
+    /// Pending reviews follow the state: where a shown value has changed, the review gets a new revision, and the
+    /// votes so far are void.
+    pub(super) fn refresh_reviews(&mut self) {
+        let shown: Vec<_> = self
+            .state
+            .branches
+            .values()
+            .filter_map(|branch| match &branch.phase {
+                Phase::Human { step, asked } => Some((step.node.clone(), asked.review)),
+                _ => None,
+            })
+            .collect();
+        for (node, id) in shown {
+            let Some(human) = self.flow.node(&node).and_then(|node| match &node.kind {
+                shared::definition::NodeKind::Human(human) => Some(human),
+                _ => None,
+            }) else {
+                continue;
+            };
+            let items = items(human, &self.state);
+            if self.reviews.get(&id).is_some_and(|review: &Review| review.items != items) {
+                self.revise(id, items);
+            }
+        }
+    }
+}
+
+fn option(choice: &shared::definition::Choice) -> ReviewOption {
+    ReviewOption {
+        id: choice.id.clone(),
+        kind: choice.kind,
+        label: choice.label.clone(),
+        message: choice.message.clone(),
+        description: choice.description.clone(),
+        fields: None,
+    }
+}
+
+/// The review keys, then the edit keys that are not among them; a key that is both is one item.
+fn items(human: &Human, state: &RunState) -> Vec<Item> {
+    let value = |key: &str| state.keys.get(key).cloned().unwrap_or(Value::Null);
+    let edit_key = |key: &str| human.edit_keys.iter().find(|edit| edit.key == key);
+    let shown = human.review_keys.iter().map(|review| (&review.key, Some(review), edit_key(&review.key)));
+    let is_shown = |key: &str| human.review_keys.iter().any(|review| review.key == key);
+    let rest = human.edit_keys.iter().filter(|edit| !is_shown(&edit.key)).map(|edit| (&edit.key, None, Some(edit)));
+    shown
+        .chain(rest)
+        .map(|(key, review, edit)| {
+            let value = value(key);
+            let content_type = review
+                .and_then(|review| review.content_type)
+                .or_else(|| edit.and_then(|edit| edit.content_type))
+                .unwrap_or_else(|| guess_content_type(&value));
+            let label =
+                review.and_then(|review| review.label.clone()).or_else(|| edit.and_then(|edit| edit.label.clone()));
+            let schema = edit.map(|edit| edit.schema.clone().unwrap_or_else(|| schema_of(&value)));
+            Item { key: key.clone(), label, content_type, value, editable: edit.is_some(), schema }
+        })
+        .collect()
+}
+
+/// A string with line breaks or signs of markup is markdown, another string is text, a list of objects is a table.
+fn guess_content_type(value: &Value) -> ContentType {
+    match value {
+        Value::String(text) if looks_like_markdown(text) => ContentType::Markdown,
+        Value::String(_) => ContentType::Text,
+        Value::Array(rows) if !rows.is_empty() && rows.iter().all(Value::is_object) => ContentType::Table,
+        _ => ContentType::Json,
+    }
+}
+
+fn looks_like_markdown(text: &str) -> bool {
+    let starts = ["# ", "## ", "### ", "- ", "* ", "> ", "1. "];
+    text.contains('\n')
+        || ["**", "__", "`", "]("].iter().any(|sign| text.contains(sign))
+        || starts.iter().any(|start| text.starts_with(start))
+}
+
+/// The type that the value has; a whole number may become any number, and nothing may become anything.
+fn schema_of(value: &Value) -> Value {
+    match json_type(value) {
+        "null" => json!({}),
+        "integer" => json!({ "type": "number" }),
+        other => json!({ "type": other }),
+    }
+}
+
+/// A node's id as a headline: `legal-check` is "Legal check".
+fn readable(id: &NodeId) -> String {
+    let words = id.replace(['-', '_'], " ");
+    let mut chars = words.chars();
+    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
+}

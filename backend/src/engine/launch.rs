@@ -1,0 +1,65 @@
+//! The start of a run: its input checked, its first branch on the way to the start node.
+
+use serde_json::Value;
+use shared::JsonMap;
+use shared::error::Mistake;
+use shared::log::EntryKind;
+
+use super::branch::Arrival;
+use super::builder::Builder;
+use super::input::Launch;
+use super::state::RunState;
+use super::transition::Refusal;
+use crate::clock::Moment;
+use crate::flow::Compiled;
+
+/// Begins a run. What the input leaves out and its schema has a `default` for is filled in; its properties become state
+/// keys.
+pub(super) fn start(flow: &Compiled, launch: Launch, moment: Moment) -> Result<Builder<'_>, Refusal> {
+    let input = with_defaults(flow, launch.input);
+    let mistakes = flow.check_input(&input);
+    if !mistakes.is_empty() {
+        return Err(Refusal::Invalid(mistakes));
+    }
+    let Some(start) = flow.flow.start().cloned() else {
+        return Err(Refusal::Invalid(vec![Mistake::new("/flow", "invalid", "the flow has no nodes")]));
+    };
+    let state = RunState {
+        format: RunState::FORMAT,
+        id: launch.run,
+        flow: launch.flow,
+        title: flow.flow.title().to_owned(),
+        version: launch.version,
+        revision: 0,
+        requested_by: launch.requested_by.clone(),
+        created_at: moment.now,
+        updated_at: moment.now,
+        keys: input.clone(),
+        input,
+        context: launch.context,
+        decisions: std::collections::BTreeMap::new(),
+        visits: std::collections::BTreeMap::new(),
+        answers: std::collections::BTreeMap::new(),
+        branches: std::collections::BTreeMap::new(),
+        next_branch: 1,
+        agent_calls: Vec::new(),
+        total_tokens: 0,
+        total_cost_usd: 0.0,
+        outcome: None,
+    };
+    let mut builder = Builder::start(flow, state, moment);
+    builder.tell_run(EntryKind::RunStarted, Some(launch.requested_by), Value::Null);
+    let first = builder.next_number();
+    builder.arrivals.push_back(Arrival::at(first, start));
+    Ok(builder)
+}
+
+fn with_defaults(flow: &Compiled, mut input: JsonMap) -> JsonMap {
+    let properties = flow.flow.input.as_ref().and_then(|schema| schema.get("properties")).and_then(Value::as_object);
+    for (key, property) in properties.into_iter().flatten() {
+        if let Some(default) = property.get("default").filter(|_| !input.contains_key(key)) {
+            input.insert(key.clone(), default.clone());
+        }
+    }
+    input
+}

@@ -1,0 +1,46 @@
+//! What happens when a call fails: the node's failure policy.
+
+use std::time::Duration;
+
+use shared::definition::{Backoff, Failure};
+use shared::id::NodeId;
+use shared::time::{Span, Timestamp};
+
+use super::builder::Builder;
+use super::input::TaskFailure;
+
+const DEFAULT_INITIAL: Span = Span::secs(1);
+const DEFAULT_MAX: Span = Span::secs(60);
+
+impl Builder<'_> {
+    /// The failure policy of a node, or of the flow.
+    pub(super) fn failure_policy(&self, node: &NodeId) -> Failure {
+        let own = self.flow.node(node).and_then(|node| node.failure.clone());
+        own.or_else(|| self.flow.flow.defaults.failure.clone()).unwrap_or_default()
+    }
+
+    /// When a call that has been tried `tries` times is tried again; none where it is not.
+    pub(super) fn next_try(&mut self, node: &NodeId, tries: u32, failure: &TaskFailure) -> Option<Timestamp> {
+        let policy = self.failure_policy(node);
+        if !failure.retryable || tries > policy.retries {
+            return None;
+        }
+        let wait = wait(&policy, tries, self.ids.fraction());
+        Some(self.now.after(wait))
+    }
+}
+
+/// The wait after the try number `tries`: each about twice the one before, a quarter more or less so that many runs
+/// that failed together do not come back together; or all the same.
+fn wait(policy: &Failure, tries: u32, fraction: f64) -> Duration {
+    let initial = policy.initial.unwrap_or(DEFAULT_INITIAL).0;
+    let max = policy.max.unwrap_or(DEFAULT_MAX).0;
+    match policy.backoff {
+        Backoff::Fixed => initial.min(max),
+        Backoff::Exponential => {
+            let doubled = initial.saturating_mul(2_u32.saturating_pow(tries.saturating_sub(1))).min(max);
+            let jittered = doubled.as_secs_f64() * (0.75 + fraction / 2.0);
+            Duration::try_from_secs_f64(jittered).unwrap_or(max).min(max)
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Asking, revising, resolving and withdrawing reviews. A review leaves `pending` exactly once: only
+//! [`Builder::resolve`] and [`Builder::withdraw`] do that.
+
+use serde_json::{Value, json};
+use shared::decision::{Decision, Via};
+use shared::definition::{OnTimeout, Policy, Reviewers, Stakes};
+use shared::id::{ReviewId, Username};
+use shared::log::EntryKind;
+use shared::review::{Action, Item, Outcome, Resolution, Review, ReviewKind, ReviewOption, ReviewStatus, Source};
+use shared::run::Step;
+use shared::time::Span;
+
+use super::builder::Builder;
+use super::state::Asked;
+use super::transition::TaskKind;
+use super::{digest, view};
+
+/// What a person is asked.
+#[derive(Debug)]
+pub(super) struct Question {
+    pub kind: ReviewKind,
+    pub title: String,
+    pub prompt: String,
+    pub stakes: Stakes,
+    pub reviewers: Reviewers,
+    /// How long it waits; none: for ever.
+    pub timeout: Option<Span>,
+    /// What happens then; nothing said: reject.
+    pub on_timeout: Option<OnTimeout>,
+    pub items: Vec<Item>,
+    pub options: Vec<ReviewOption>,
+    pub free_text: bool,
+    pub source: Option<Source>,
+    pub actions: Vec<Action>,
+}
+
+impl Builder<'_> {
+    /// Asks: a new review, and the task of its deadline where it has one.
+    pub(super) fn ask(&mut self, step: &Step, question: Question) -> Asked {
+        let id = ReviewId(self.ids.next());
+        let expires_at = question.timeout.map(|timeout| self.now.after(timeout.0));
+        let mut review = Review {
+            id,
+            revision: 1,
+            digest: String::new(),
+            version: 1,
+            kind: question.kind,
+            status: ReviewStatus::Pending,
+            run_id: Some(self.state.id),
+            flow: Some(self.state.flow.clone()),
+            flow_title: Some(self.state.title.clone()),
+            node: Some(step.node.clone()),
+            visit: Some(step.visit),
+            source: question.source,
+            title: question.title,
+            prompt: question.prompt,
+            stakes: question.stakes,
+            items: question.items,
+            options: question.options,
+            free_text: question.free_text,
+            actions: question.actions,
+            policy: Policy::First,
+            deny: None,
+            blind: false,
+            reviewers: question.reviewers,
+            claimed_by: None,
+            comments: Vec::new(),
+            decisions: Vec::new(),
+            resolution: None,
+            context: self.state.context.clone(),
+            usage: view::usage(&self.state, self.now),
+            requested_by: self.state.requested_by.clone(),
+            created_at: self.now,
+            expires_at,
+            on_timeout: expires_at.map(|_| question.on_timeout.unwrap_or(OnTimeout::Reject)),
+        };
+        review.digest = digest::of_review(&review);
+        self.tell_review(EntryKind::ReviewRequested, &review, None, Value::Null);
+        self.add_review(review);
+        let deadline = expires_at.map(|at| self.add_task(step, TaskKind::Deadline { review: id }, at, true));
+        Asked { review: id, deadline }
+    }
+
+    /// What is shown has changed: a new revision with its digest, and the votes so far are void.
+    pub(super) fn revise(&mut self, id: ReviewId, items: Vec<Item>) {
+        let revised = self.change_review(id, |review| {
+            review.items = items;
+            review.revision += 1;
+            review.digest = digest::of_review(review);
+            review.decisions.clear();
+        });
+        if let Some(review) = revised {
+            self.tell_review(EntryKind::ReviewUpdated, &review, None, json!({ "change": "content" }));
+        }
+    }
+
+    /// A review is resolved by a decision.
+    pub(super) fn resolve(&mut self, asked: Asked, outcome: Outcome, decision: &Decision) {
+        let by = decision.by.clone();
+        let resolution = Resolution {
+            status: ReviewStatus::Resolved,
+            outcome,
+            by: vec![by.clone()],
+            at: self.now,
+            via: decision.via,
+            decision: Some(Box::new(decision.clone())),
+            reason: None,
+        };
+        self.leave_pending(asked, resolution, Some(decision.clone()), Some(by));
+    }
+
+    /// A review's time is up.
+    pub(super) fn expire(&mut self, asked: Asked, reason: &str) {
+        let resolution = Resolution {
+            status: ReviewStatus::Expired,
+            outcome: Outcome::Expired,
+            by: Vec::new(),
+            at: self.now,
+            via: Via::Timeout,
+            decision: None,
+            reason: Some(reason.to_owned()),
+        };
+        self.leave_pending(asked, resolution, None, None);
+    }
+
+    /// The run ended while a review was pending.
+    pub(super) fn withdraw(&mut self, asked: Asked, by: Option<Username>, reason: &str) {
+        let resolution = Resolution {
+            status: ReviewStatus::Withdrawn,
+            outcome: Outcome::Withdrawn,
+            by: by.iter().cloned().collect(),
+            at: self.now,
+            via: Via::Run,
+            decision: None,
+            reason: Some(reason.to_owned()),
+        };
+        self.leave_pending(asked, resolution, None, by);
+    }
+
+    fn leave_pending(
+        &mut self,
+        asked: Asked,
+        resolution: Resolution,
+        decision: Option<Decision>,
+        actor: Option<Username>,
+    ) {
+        let resolved = self.change_review(asked.review, |review| {
+            review.status = resolution.status;
+            review.decisions.extend(decision);
+            review.claimed_by = None;
+            review.resolution = Some(resolution);
+        });
+        if let Some(review) = resolved {
+            self.tell_review(EntryKind::ReviewResolved, &review, actor, Value::Null);
+        }
+        if let Some(deadline) = asked.deadline {
+            self.end_task(deadline);
+        }
+    }
+}

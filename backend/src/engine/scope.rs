@@ -1,0 +1,100 @@
+//! What templates and conditions of a node see, and what the node may write.
+//!
+//! Writing: a node's `write_keys`, or where it has none: the keys that `set` sets, the properties of an agent's
+//! `output_schema`, nothing for a router, and else one key named as the node, with `-` written as `_` because a state
+//! key has no hyphen.
+
+use serde_json::{Value, json};
+use shared::JsonMap;
+use shared::definition::{Node, NodeKind};
+use shared::id::NodeId;
+
+use super::state::RunState;
+use crate::flow::{Compiled, Scope};
+
+/// What one visit adds to the names that every node sees.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Visit<'a> {
+    /// The number of the visit.
+    pub number: u32,
+    /// What a person wants done differently, at a source that is no agent.
+    pub correction: Option<&'a str>,
+    /// In tools and gates.
+    pub arguments: Option<&'a JsonMap>,
+}
+
+/// The names that a node's templates and conditions see. The names of the format come last: no key can hide them.
+pub(super) fn of(flow: &Compiled, state: &RunState, node: &NodeId, visit: Visit<'_>) -> Scope {
+    let mut names = JsonMap::new();
+    for (key, value) in &state.keys {
+        if flow.node(node).is_none_or(|node| may_read(node, key)) {
+            names.insert(key.clone(), value.clone());
+        }
+    }
+    if let Some(correction) = visit.correction {
+        names.insert("correction".to_owned(), correction.into());
+    }
+    let context = &state.context;
+    let decisions: JsonMap = state.decisions.iter().map(|(node, value)| (node.to_string(), value.clone())).collect();
+    let fixed = json!({
+        "input": state.input,
+        "context": {
+            "user": context.user,
+            "tenant": context.tenant,
+            "session": context.session,
+            "metadata": context.metadata,
+        },
+        "decision": state.decisions.get(node),
+        "decisions": decisions,
+        "visit": visit.number,
+        "run": {
+            "id": state.id,
+            "flow": state.flow,
+            "version": state.version,
+            "requested_by": state.requested_by,
+        },
+    });
+    if let Value::Object(fixed) = fixed {
+        names.extend(fixed);
+    }
+    if let Some(arguments) = visit.arguments {
+        names.insert("arguments".to_owned(), Value::Object(arguments.clone()));
+    }
+    Scope(names)
+}
+
+/// Whether a node may see a state key.
+pub(super) fn may_read(node: &Node, key: &str) -> bool {
+    node.read_keys.as_ref().is_none_or(|keys| keys.iter().any(|readable| readable == "*" || readable == key))
+}
+
+/// The state keys that a node may write.
+pub(super) fn write_keys(flow: &Compiled, id: &NodeId, node: &Node) -> Vec<String> {
+    if let Some(keys) = &node.write_keys {
+        return keys.clone();
+    }
+    let own = || vec![own_key(id)];
+    match &node.kind {
+        NodeKind::Set(values) => values.keys().cloned().collect(),
+        NodeKind::Router(_) => Vec::new(),
+        NodeKind::Agent { agent, .. } => {
+            let schema = flow.flow.agents.get(agent).and_then(|agent| agent.output_schema.as_ref());
+            match schema.and_then(|schema| schema.get("properties")).and_then(Value::as_object) {
+                Some(properties) if !properties.is_empty() => properties.keys().cloned().collect(),
+                _ => own(),
+            }
+        }
+        _ => own(),
+    }
+}
+
+/// The one key for a node's result: the one named as the node where it may write it, else the first.
+pub(super) fn result_key(flow: &Compiled, id: &NodeId, node: &Node) -> Option<String> {
+    let own = own_key(id);
+    let mut keys = write_keys(flow, id, node);
+    if keys.contains(&own) { Some(own) } else { (!keys.is_empty()).then(|| keys.swap_remove(0)) }
+}
+
+fn own_key(id: &NodeId) -> String {
+    id.replace('-', "_")
+}

@@ -1,0 +1,381 @@
+//! The engine, played through: flows as they are written, people and workers as inputs.
+
+mod agents;
+mod article;
+mod decisions;
+mod gates;
+mod graph;
+mod random;
+mod timers;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use shared::JsonMap;
+use shared::access::Principal;
+use shared::decision::{ActionDecision, DecisionRequest, Verdict, Via};
+use shared::error::FlowCode;
+use shared::id::{ReviewId, StepId, TaskId};
+use shared::log::EntryKind;
+use shared::review::{Review, ReviewStatus};
+use shared::run::{RunStatus, Step, StepStatus};
+use shared::time::Timestamp;
+
+use super::*;
+use crate::flow;
+
+/// A run that is played, with everything that the store would keep. Each transition is checked against the invariants
+/// of the engine, and made twice, to see that it is the same.
+#[derive(Debug)]
+struct Play {
+    flow: Compiled,
+    snapshot: Snapshot,
+    tasks: BTreeMap<TaskId, Task>,
+    steps: Vec<Step>,
+    /// The events of the last transition.
+    events: Vec<shared::log::Event>,
+    resolved: BTreeSet<ReviewId>,
+    now: Timestamp,
+    moves: u8,
+}
+
+fn compile(source: &str) -> Compiled {
+    let checked = flow::check(source);
+    assert!(checked.errors.is_empty(), "{:#?}", checked.errors);
+    Compiled::new(checked.flow.unwrap(), 1).unwrap()
+}
+
+fn object(value: Value) -> JsonMap {
+    value.as_object().cloned().unwrap_or_default()
+}
+
+fn person(name: &str, roles: &[&str]) -> Principal {
+    Principal {
+        username: name.parse().unwrap(),
+        roles: roles.iter().map(|role| (*role).to_owned()).collect(),
+        token: false,
+    }
+}
+
+fn ana() -> Principal {
+    person("ana", &["reviewer"])
+}
+
+fn choose(option: &str) -> Verdict {
+    Verdict::Choose { option: option.to_owned(), fields: JsonMap::new() }
+}
+
+fn say(text: &str) -> Verdict {
+    Verdict::Text { text: text.to_owned() }
+}
+
+fn answer_actions<const N: usize>(decisions: [(&str, ActionDecision); N]) -> Verdict {
+    let decisions = decisions.into_iter().map(|(id, decision)| (id.to_owned(), decision)).collect();
+    Verdict::Actions { decisions, instructions: None }
+}
+
+fn request(review: &Review, verdict: Verdict) -> DecisionRequest {
+    DecisionRequest {
+        revision: review.revision,
+        digest: review.digest.clone(),
+        verdict,
+        edits: JsonMap::new(),
+        comment: None,
+        metadata: JsonMap::new(),
+    }
+}
+
+fn text(text: &str) -> ModelAnswer {
+    ModelAnswer { text: text.to_owned(), tokens: 10, cost_usd: 0.001, duration_ms: 5, ..ModelAnswer::default() }
+}
+
+fn calls<const N: usize>(calls: [(&str, Value); N]) -> ModelAnswer {
+    let call = |(index, (tool, arguments)): (usize, (&str, Value))| ModelToolCall {
+        provider_id: format!("p{index}"),
+        tool: tool.to_owned(),
+        arguments,
+    };
+    ModelAnswer { calls: calls.into_iter().enumerate().map(call).collect(), ..text("") }
+}
+
+impl Play {
+    fn moment(now: Timestamp, moves: u8) -> Moment {
+        Moment { now, seed: [moves; 16] }
+    }
+
+    fn start(source: &str, input: Value) -> Self {
+        Self::try_start(compile(source), input).unwrap()
+    }
+
+    fn try_start(flow: Compiled, input: Value) -> Result<Self, Refusal> {
+        let now = Timestamp(1_800_000_000_000_000);
+        let launched = Launch {
+            run: "01900000-0000-7000-8000-000000000001".parse().unwrap(),
+            flow: flow.flow.id.clone(),
+            version: 1,
+            input: object(input),
+            context: shared::run::Context::default(),
+            requested_by: "dev".parse().unwrap(),
+        };
+        let transition = launch(&flow, launched.clone(), Self::moment(now, 0))?;
+        assert_eq!(launch(&flow, launched, Self::moment(now, 0)).unwrap(), transition);
+        assert_eq!(transition.state.revision, 1);
+        let snapshot = Snapshot { state: transition.state.clone(), reviews: BTreeMap::new() };
+        let mut play = Self {
+            flow,
+            snapshot,
+            tasks: BTreeMap::new(),
+            steps: Vec::new(),
+            events: Vec::new(),
+            resolved: BTreeSet::new(),
+            now,
+            moves: 1,
+        };
+        play.take(transition);
+        Ok(play)
+    }
+
+    /// Applies an input a second after the last one.
+    fn try_apply(&mut self, input: Input) -> Result<Option<Refusal>, Refusal> {
+        self.now = self.now.after(Duration::from_secs(1));
+        self.moves = self.moves.wrapping_add(1);
+        let moment = Self::moment(self.now, self.moves);
+        let transition = apply(&self.flow, self.snapshot.clone(), input.clone(), moment)?;
+        assert_eq!(apply(&self.flow, self.snapshot.clone(), input, moment).unwrap(), transition, "not replayable");
+        assert_eq!(transition.state.revision, self.snapshot.state.revision + 1);
+        let refused = transition.refused.clone();
+        self.take(transition);
+        Ok(refused)
+    }
+
+    fn apply(&mut self, input: Input) {
+        assert_eq!(self.try_apply(input).unwrap(), None);
+    }
+
+    /// What the store does with a transition, and what must be true of it.
+    fn take(&mut self, transition: Transition) {
+        self.snapshot.fold(&transition);
+        for step in &transition.steps {
+            match self.steps.iter_mut().find(|known| known.id == step.id) {
+                Some(known) => known.clone_from(step),
+                None => self.steps.push(step.clone()),
+            }
+        }
+        for task in &transition.tasks {
+            assert!(!transition.ended_tasks.contains(&task.id), "a task is new and ended at once");
+            self.tasks.insert(task.id, task.clone());
+        }
+        for task in &transition.ended_tasks {
+            assert!(self.tasks.remove(task).is_some(), "an unknown task was ended");
+        }
+        for event in transition.events.iter().filter(|event| event.kind == EntryKind::ReviewResolved) {
+            assert!(self.resolved.insert(event.review_id.unwrap()), "a review was resolved twice");
+        }
+        self.events = transition.events;
+        self.check();
+    }
+
+    fn check(&self) {
+        let state = &self.snapshot.state;
+        // Stored and read again, it is the same.
+        let stored = serde_json::to_string(state).unwrap();
+        assert_eq!(&serde_json::from_str::<RunState>(&stored).unwrap(), state);
+
+        let asked: Vec<_> = state.branches.values().flat_map(|branch| branch.phase.asked().to_vec()).collect();
+        let of_branches: BTreeSet<_> = asked.iter().map(|asked| asked.review).collect();
+        assert_eq!(asked.len(), of_branches.len(), "a review belongs to two branches");
+        let pending: BTreeSet<_> =
+            self.snapshot.reviews.values().filter(|review| review.is_pending()).map(|review| review.id).collect();
+        assert_eq!(pending, of_branches, "pending reviews are those that branches wait for");
+        for review in self.snapshot.reviews.values() {
+            assert_eq!(review.is_pending(), review.resolution.is_none());
+            assert_eq!(review.is_pending(), !self.resolved.contains(&review.id));
+            assert_eq!(review.digest, digest::of_review(review));
+        }
+
+        let mut expected: BTreeSet<TaskId> = asked.iter().filter_map(|asked| asked.deadline).collect();
+        let mut alive: BTreeSet<StepId> = BTreeSet::new();
+        for branch in state.branches.values() {
+            let tasks = branch.phase.tasks();
+            expected.extend(tasks.iter().map(|(task, _)| *task));
+            alive.extend(branch.phase.step().map(|step| step.id));
+            let waits = !tasks.is_empty() || !branch.phase.asked().is_empty();
+            assert!(waits || matches!(branch.phase, Phase::Joining { .. }), "a branch waits for nothing: {branch:?}");
+        }
+        assert_eq!(self.tasks.keys().copied().collect::<BTreeSet<_>>(), expected, "tasks are those of branches");
+        for step in &self.steps {
+            let ended = matches!(step.status, StepStatus::Completed | StepStatus::Failed | StepStatus::Cancelled);
+            assert_eq!(ended, !alive.contains(&step.id), "{step:?}");
+            assert_eq!(ended, step.duration_ms.is_some());
+        }
+        let over = state.outcome.is_some();
+        assert_eq!(over, state.branches.is_empty());
+        assert_eq!(over, summary(state).status.is_over());
+        let all_join = state.branches.values().all(|branch| matches!(branch.phase, Phase::Joining { .. }));
+        assert!(over || !all_join, "all branches wait for each other");
+        for event in &self.events {
+            if let Some(run) = event.data.get("run") {
+                assert_eq!(run, &json!(summary(state)));
+            }
+        }
+        if !over {
+            let working = state.branches.values().any(|branch| !branch.phase.tasks().is_empty());
+            let waiting = summary(state).status == RunStatus::WaitingForHuman;
+            assert_eq!(waiting, !working);
+        }
+    }
+
+    // --- what the run shows ---
+
+    fn status(&self) -> RunStatus {
+        summary(&self.snapshot.state).status
+    }
+
+    fn key(&self, key: &str) -> &Value {
+        self.snapshot.state.keys.get(key).unwrap_or(&Value::Null)
+    }
+
+    fn error(&self) -> (FlowCode, String) {
+        let error = summary(&self.snapshot.state).error.expect("the run has failed");
+        (error.code, error.message)
+    }
+
+    /// The one pending review.
+    fn review(&self) -> Review {
+        let pending: Vec<_> = self.snapshot.reviews.values().filter(|review| review.is_pending()).collect();
+        assert_eq!(pending.len(), 1, "{:?}", pending.iter().map(|review| &review.title).collect::<Vec<_>>());
+        pending[0].clone()
+    }
+
+    fn review_at(&self, node: &str) -> Review {
+        let at = |review: &&Review| review.is_pending() && review.node.as_deref() == Some(node);
+        self.snapshot.reviews.values().find(at).expect("a pending review at the node").clone()
+    }
+
+    fn past(&self, id: ReviewId) -> &Review {
+        &self.snapshot.reviews[&id]
+    }
+
+    fn kinds(&self) -> Vec<&'static str> {
+        self.events.iter().map(|event| event.kind.as_str()).collect()
+    }
+
+    fn steps(&self) -> Vec<(String, u32, StepStatus)> {
+        self.steps.iter().map(|step| (step.node.to_string(), step.visit, step.status)).collect()
+    }
+
+    // --- workers ---
+
+    fn task_at(&self, node: &str) -> Task {
+        let at = |task: &&Task| &*task.node == node && task.kind.is_call();
+        self.tasks.values().find(at).unwrap_or_else(|| panic!("a task at {node}: {:?}", self.tasks)).clone()
+    }
+
+    fn call_task(&self, call: &str) -> Task {
+        let of = |task: &&Task| match &task.kind {
+            TaskKind::Tool { call: id } | TaskKind::Wake { call: id } => id == call,
+            _ => false,
+        };
+        self.tasks.values().find(of).expect("a task of the call").clone()
+    }
+
+    fn model(&mut self, node: &str, answer: ModelAnswer) {
+        let task = self.task_at(node).id;
+        self.apply(Input::ModelAnswered { task, attempt: 1, answer });
+    }
+
+    /// What the model at a node is told.
+    fn heard(&self, node: &str) -> Vec<Message> {
+        match work(&self.flow, &self.snapshot.state, &self.task_at(node)) {
+            Some(Work::Model(request)) => request.messages,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn tool_work(&self, task: &Task) -> ToolRequest {
+        match work(&self.flow, &self.snapshot.state, task) {
+            Some(Work::Tool(request)) => *request,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn returned(&mut self, task: &Task, result: Value) {
+        self.apply(Input::ToolReturned { task: task.id, attempt: 1, result });
+    }
+
+    fn failed(&mut self, task: &Task, code: FlowCode, retryable: bool) {
+        let failure = TaskFailure { code, message: "no luck".to_owned(), retryable };
+        self.apply(Input::TaskFailed { task: task.id, attempt: 1, failure });
+    }
+
+    // --- people ---
+
+    fn try_decide(&mut self, review: ReviewId, by: &Principal, request: DecisionRequest) -> Result<(), Refusal> {
+        match self.try_apply(Input::Decide { review, by: by.clone(), via: Via::Human, request })? {
+            Some(refusal) => Err(refusal),
+            None => Ok(()),
+        }
+    }
+
+    fn decide(&mut self, verdict: Verdict) {
+        let review = self.review();
+        self.decide_on(&review, verdict);
+    }
+
+    fn decide_on(&mut self, review: &Review, verdict: Verdict) {
+        self.try_decide(review.id, &ana(), request(review, verdict)).unwrap();
+        assert_eq!(self.past(review.id).status, ReviewStatus::Resolved);
+    }
+}
+
+fn mistakes(refusal: Refusal) -> Vec<(String, String)> {
+    match refusal {
+        Refusal::Invalid(mistakes) => mistakes.into_iter().map(|mistake| (mistake.path, mistake.code)).collect(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The flow of the product's page.
+const ARTICLE: &str = r#"
+id: article
+title: Write, review and publish an article
+input:
+  type: object
+  required: [topic]
+  properties:
+    topic: { type: string, title: Topic }
+agents:
+  writer: { model: demo/writer, instructions: You are a careful writer. }
+tools:
+  publish:
+    description: Publish the article
+    builtin: demo_publish
+    parameters: { type: object, required: [title], properties: { title: { type: string }, text: { type: string } } }
+nodes:
+  draft:
+    agent: writer
+    prompt: "Write about {{ topic }}."
+    read_keys: [topic]
+    write_keys: [draft]
+    max_visits: 2
+    next: review
+  review:
+    human:
+      prompt: "Please review the draft about {{ topic }}."
+      review_keys: [draft]
+      edit_keys: [draft]
+      options:
+        - { id: approve, kind: accept, label: "Looks good, continue" }
+        - { id: shorten, kind: correct, label: Needs revision, message: Please make it more concise. }
+        - { id: again, kind: correct, label: Something else }
+        - { id: reject, kind: stop, label: "Reject, stop the flow" }
+      timeout: 24h
+      on_timeout: reject
+    next: publish
+  publish:
+    tool: publish
+    arguments: { title: "{{ topic }}", text: "{{ draft }}" }
+gates:
+  before_tool: { publish: { allowed_decisions: [approve, edit, reject], severity: high, reversible: false } }
+"#;

@@ -1,0 +1,116 @@
+//! Tool nodes: one call, with arguments that are rendered once, shown, and executed as they are.
+
+use serde_json::Value;
+use shared::JsonMap;
+use shared::decision::ActionDecision;
+use shared::definition::Node;
+use shared::error::{FlowCode, RunError};
+use shared::run::Step;
+
+use super::builder::{Builder, failure, unevaluated};
+use super::call::{Started, denial, parameters};
+use super::digest;
+use super::scope::{self, Visit};
+use super::state::{Phase, ToolCall, ToolCallState};
+
+impl Builder<'_> {
+    /// A branch enters a tool node.
+    pub(super) fn enter_tool(
+        &mut self,
+        branch: u32,
+        step: Step,
+        node: &Node,
+        tool: &str,
+        templates: Option<&JsonMap>,
+        correction: Option<String>,
+    ) {
+        let mut call = match self.tool_call(&step, node, tool, templates, correction.as_deref()) {
+            Ok(call) => call,
+            Err(error) => return self.fail_step(branch, step, error),
+        };
+        match self.closed_gate(&step, correction.as_deref(), &call) {
+            None => self.run_tool(branch, step, call, correction),
+            Some(gate) => {
+                call.state = ToolCallState::Gated;
+                let asked = self.ask_about(&step, None, "", &[(&call, gate)]).into_iter().next();
+                let node = step.node.clone();
+                self.settle(branch, &node, Phase::Tool { step, call, asked, correction });
+            }
+        }
+    }
+
+    /// The node's call: its templates rendered, or the readable keys that the tool's parameters name.
+    fn tool_call(
+        &self,
+        step: &Step,
+        node: &Node,
+        tool: &str,
+        templates: Option<&JsonMap>,
+        correction: Option<&str>,
+    ) -> Result<ToolCall, RunError> {
+        let arguments = if let Some(templates) = templates {
+            let visit = Visit { number: step.visit, correction, ..Visit::default() };
+            let scope = scope::of(self.flow, &self.state, &step.node, visit);
+            let templates = Value::Object(templates.clone());
+            self.flow.render_value(&templates, &scope).map_err(|error| unevaluated(&step.node, &error))?
+        } else {
+            let definition = self.flow.flow.tools.get(tool);
+            let schema = definition.and_then(parameters);
+            let named = schema.as_ref().and_then(|schema| schema.get("properties")).and_then(Value::as_object);
+            let keys = named.into_iter().flat_map(JsonMap::keys).filter(|key| scope::may_read(node, key));
+            keys.filter_map(|key| Some((key.clone(), self.state.keys.get(key)?.clone()))).collect()
+        };
+        self.new_call("c1-1".to_owned(), tool, &arguments).map_err(|why| failure(FlowCode::ToolFailed, &step.node, why))
+    }
+
+    /// Nothing holds the call back any more.
+    fn run_tool(&mut self, branch: u32, step: Step, mut call: ToolCall, correction: Option<String>) {
+        match self.start_call(&step, &mut call) {
+            Ok(Started::Due) => {
+                let node = step.node.clone();
+                self.settle(branch, &node, Phase::Tool { step, call, asked: None, correction });
+            }
+            Ok(Started::Done { result, writes }) => {
+                self.tell_executed(&step, &call, Ok(&result));
+                self.finish_step(branch, step, &writes);
+            }
+            Err(why) => {
+                let error = failure(FlowCode::ToolFailed, &step.node, why);
+                self.fail_step(branch, step, error);
+            }
+        }
+    }
+
+    /// The call has a result: it goes to the one write key.
+    pub(super) fn tool_done(&mut self, branch: u32, step: Step, result: Value) {
+        let node = self.flow.node(&step.node);
+        let key = node.and_then(|node| scope::result_key(self.flow, &step.node, node));
+        let writes = key.map(|key| (key, result)).into_iter().collect();
+        self.finish_step(branch, step, &writes);
+    }
+
+    /// The review of the call has been decided.
+    pub(super) fn tool_call_decided(
+        &mut self,
+        branch: u32,
+        step: Step,
+        mut call: ToolCall,
+        correction: Option<String>,
+        decision: &ActionDecision,
+    ) {
+        match decision {
+            ActionDecision::Approve => self.run_tool(branch, step, call, correction),
+            ActionDecision::Edit { arguments } => {
+                call.arguments.clone_from(arguments);
+                call.digest = digest::of_arguments(arguments);
+                self.run_tool(branch, step, call, correction);
+            }
+            ActionDecision::Reject { message } => {
+                let why = denial(message.as_deref(), &call.tool);
+                let error = failure(FlowCode::ToolPermissionDenied, &step.node, why);
+                self.fail_step(branch, step, error);
+            }
+            ActionDecision::Respond { message } => self.tool_done(branch, step, message.as_str().into()),
+        }
+    }
+}

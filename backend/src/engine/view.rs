@@ -1,0 +1,99 @@
+//! The run as lists and the API show it: all of it follows from the state.
+
+use shared::JsonMap;
+use shared::run::{Activity, Position, Run, RunStatus, RunSummary, Usage};
+use shared::time::Timestamp;
+
+use super::state::{RunOutcome, RunState};
+use crate::flow::Compiled;
+
+/// Where a run stands: it waits for a person where something is asked and nothing is due, running or retrying.
+pub(super) fn status(state: &RunState) -> RunStatus {
+    match state.outcome {
+        Some(RunOutcome::Completed { .. }) => RunStatus::Completed,
+        Some(RunOutcome::Failed { .. }) => RunStatus::Failed,
+        Some(RunOutcome::Cancelled { .. }) => RunStatus::Cancelled,
+        None => {
+            let mut branches = state.branches.values();
+            let works = branches.any(|branch| !branch.phase.tasks().is_empty());
+            let asks = state.branches.values().any(|branch| !branch.phase.asked().is_empty());
+            if asks && !works { RunStatus::WaitingForHuman } else { RunStatus::Running }
+        }
+    }
+}
+
+/// The run as lists show it.
+pub(super) fn summary(state: &RunState) -> RunSummary {
+    let (ended_at, error) = match &state.outcome {
+        Some(RunOutcome::Failed { at, error }) => (Some(*at), Some(error.clone())),
+        Some(RunOutcome::Completed { at } | RunOutcome::Cancelled { at, .. }) => (Some(*at), None),
+        None => (None, None),
+    };
+    let pending: usize = state.branches.values().map(|branch| branch.phase.asked().len()).sum();
+    RunSummary {
+        id: state.id,
+        flow: state.flow.clone(),
+        title: state.title.clone(),
+        version: state.version,
+        status: status(state),
+        revision: state.revision,
+        requested_by: state.requested_by.clone(),
+        created_at: state.created_at,
+        updated_at: state.updated_at,
+        ended_at,
+        pending_reviews: u32::try_from(pending).unwrap_or(u32::MAX),
+        error,
+    }
+}
+
+/// The run as the API shows it.
+pub(super) fn run(flow: &Compiled, state: &RunState) -> Run {
+    let completed = matches!(state.outcome, Some(RunOutcome::Completed { .. }));
+    let cancel_reason = match &state.outcome {
+        Some(RunOutcome::Cancelled { reason, .. }) => reason.clone(),
+        _ => None,
+    };
+    let positions = state.branches.values().map(|branch| {
+        let activity = branch.phase.activity();
+        Position {
+            node: branch.node.clone(),
+            visit: branch.phase.step().map_or(0, |step| step.visit),
+            activity,
+            review: match activity {
+                Activity::Waiting => branch.phase.asked().first().map(|asked| asked.review),
+                _ => None,
+            },
+        }
+    });
+    Run {
+        summary: summary(state),
+        input: state.input.clone(),
+        state: state.keys.clone(),
+        output: completed.then(|| output(flow, state)),
+        context: state.context.clone(),
+        positions: positions.collect(),
+        cancel_reason,
+    }
+}
+
+/// The flow's output keys, as far as the state has them; all keys where the flow names none.
+pub(super) fn output(flow: &Compiled, state: &RunState) -> JsonMap {
+    match &flow.flow.output {
+        None => state.keys.clone(),
+        Some(keys) => keys.iter().filter_map(|key| state.keys.get_key_value(key)).map(clone_entry).collect(),
+    }
+}
+
+fn clone_entry((key, value): (&String, &serde_json::Value)) -> (String, serde_json::Value) {
+    (key.clone(), value.clone())
+}
+
+/// What the run has used up to `now`.
+pub(super) fn usage(state: &RunState, now: Timestamp) -> Usage {
+    Usage {
+        agent_calls: state.agent_calls.clone(),
+        total_tokens: state.total_tokens,
+        total_cost_usd: state.total_cost_usd,
+        elapsed_ms: u64::try_from(now.since(state.created_at).as_millis()).unwrap_or(u64::MAX),
+    }
+}

@@ -1,0 +1,308 @@
+//! Flows written in Rust: the same model as a flow file, in the words of a conversation.
+//!
+//! ```
+//! use backend::flow::builder::{Agent, Flow, Human, Tool, accept, correct, stop};
+//! use serde_json::json;
+//!
+//! let flow = Flow::new("article")
+//!     .input(json!({ "type": "object", "required": ["topic"], "properties": { "topic": { "type": "string" } } }))
+//!     .node("draft", Agent::new("writer").instructions("You are a careful writer.").prompt("Write about {{ topic }}."))
+//!     .max_visits(5)
+//!     .delegates_to_human("review")
+//!     .human(
+//!         "review",
+//!         Human::new("Please review the draft.")
+//!             .reviews("draft")
+//!             .option(accept("approve", "Looks good, continue"))
+//!             .option(correct("shorten", "Needs revision", "Please make it more concise."))
+//!             .option(stop("reject", "Reject, stop the flow")),
+//!     )
+//!     .delegates_to("publish")
+//!     .node("publish", Tool::new("publish").argument("text", "{{ draft }}").demo_publish())
+//!     .build()?;
+//! assert_eq!(flow.nodes.len(), 3);
+//! # Ok::<(), backend::flow::builder::InvalidFlow>(())
+//! ```
+
+mod nodes;
+
+use indexmap::IndexMap;
+use serde_json::Value;
+use shared::definition::{self, Edge, EdgeCondition, GateSetting, Join, Next, Node, NodeKind, Target};
+use shared::error::{FlowCode, Mistake, pointer};
+use shared::id::{FlowId, NodeId};
+
+pub use nodes::{Agent, Human, Router, Set, Tool, accept, correct, stop};
+
+use super::check::check_flow;
+
+/// What [`Flow::build`] found wrong; the same mistakes as in a flow file, with paths but without lines.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+pub struct InvalidFlow(pub Vec<Mistake>);
+
+/// A node's kind, and the agent or tool that it brings with it.
+#[derive(Debug, Clone)]
+pub struct NodeSpec {
+    kind: NodeKind,
+    agent: Option<(String, definition::Agent)>,
+    tool: Option<(String, definition::Tool)>,
+}
+
+/// A flow in the making. What is said about edges, keys and limits is about the node that was added last.
+#[derive(Debug, Clone)]
+pub struct Flow {
+    id: String,
+    title: Option<String>,
+    input: Option<Value>,
+    output: Option<Vec<String>>,
+    start: Option<String>,
+    agents: IndexMap<String, definition::Agent>,
+    tools: IndexMap<String, definition::Tool>,
+    gates: IndexMap<String, GateSetting>,
+    nodes: Vec<(String, Node, Delegation)>,
+    mistakes: Vec<Mistake>,
+}
+
+/// To whom a node hands on.
+#[derive(Debug, Clone, Default)]
+struct Delegation {
+    nodes: Vec<String>,
+    humans: Vec<String>,
+    conditional: Vec<(String, EdgeCondition)>,
+}
+
+impl Flow {
+    /// An empty flow.
+    pub fn new(id: impl Into<String>) -> Self {
+        Self {
+            id: id.into(),
+            title: None,
+            input: None,
+            output: None,
+            start: None,
+            agents: IndexMap::new(),
+            tools: IndexMap::new(),
+            gates: IndexMap::new(),
+            nodes: Vec::new(),
+            mistakes: Vec::new(),
+        }
+    }
+
+    /// What people call it.
+    pub fn title(mut self, title: impl Into<String>) -> Self {
+        self.title = Some(title.into());
+        self
+    }
+
+    /// JSON Schema of the input; its properties become state keys.
+    pub fn input(mut self, schema: Value) -> Self {
+        self.input = Some(schema);
+        self
+    }
+
+    /// The state keys that are the run's output.
+    pub fn output<K: Into<String>>(mut self, keys: impl IntoIterator<Item = K>) -> Self {
+        self.output = Some(keys.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// The first node; else the first that was added.
+    pub fn start(mut self, node: impl Into<String>) -> Self {
+        self.start = Some(node.into());
+        self
+    }
+
+    /// An agent with all its settings, for those that an [`Agent`] node names.
+    pub fn agent(mut self, name: impl Into<String>, agent: definition::Agent) -> Self {
+        self.agents.insert(name.into(), agent);
+        self
+    }
+
+    /// A tool with all its settings, for agents and for those that a [`Tool`] node names.
+    pub fn tool(mut self, name: impl Into<String>, tool: definition::Tool) -> Self {
+        self.tools.insert(name.into(), tool);
+        self
+    }
+
+    /// Holds the calls of a tool, or of those whose names fit a pattern, back until somebody gives leave.
+    pub fn asks_before(mut self, tool: impl Into<String>, gate: definition::Gate) -> Self {
+        self.gates.insert(tool.into(), GateSetting::Gate(Box::new(gate)));
+        self
+    }
+
+    /// Adds a node of any kind.
+    pub fn node(mut self, id: impl Into<String>, node: impl Into<NodeSpec>) -> Self {
+        let (id, spec) = (id.into(), node.into());
+        if self.nodes.iter().any(|(other, ..)| *other == id) {
+            let path = pointer(["nodes", &id]);
+            self.mistakes.push(mistake(&path, FlowCode::FlowInvalid, format!("there are two nodes `{id}`")));
+        }
+        if let Some((name, agent)) = spec.agent {
+            self.agents.entry(name).or_insert(agent);
+        }
+        if let Some((name, tool)) = spec.tool {
+            self.tools.entry(name).or_insert(tool);
+        }
+        let node = Node {
+            kind: spec.kind,
+            read_keys: None,
+            write_keys: None,
+            next: Next::default(),
+            join: Join::Any,
+            max_visits: None,
+            on_visit_limit: None,
+            failure: None,
+        };
+        self.nodes.push((id, node, Delegation::default()));
+        self
+    }
+
+    /// Adds a node at which a person is asked.
+    pub fn human(self, id: impl Into<String>, human: Human) -> Self {
+        self.node(id, human)
+    }
+
+    /// The last node hands on to this one. Said twice, both start at the same time.
+    pub fn delegates_to(self, node: impl Into<String>) -> Self {
+        let node = node.into();
+        self.last("delegates_to", |_, delegation| delegation.nodes.push(node))
+    }
+
+    /// The last node hands on to a person, and to nobody else at the same time.
+    pub fn delegates_to_human(self, human: impl Into<String>) -> Self {
+        let human = human.into();
+        self.last("delegates_to_human", |_, delegation| delegation.humans.push(human))
+    }
+
+    /// The last node hands on to this one where the condition (CEL) holds.
+    pub fn delegates_when(self, condition: impl Into<String>, node: impl Into<String>) -> Self {
+        let (node, condition) = (node.into(), EdgeCondition::When(condition.into()));
+        self.last("delegates_when", |_, delegation| delegation.conditional.push((node, condition)))
+    }
+
+    /// The last node hands on to this one where no condition held.
+    pub fn delegates_otherwise(self, node: impl Into<String>) -> Self {
+        let node = node.into();
+        self.last("delegates_otherwise", |_, delegation| delegation.conditional.push((node, EdgeCondition::Else)))
+    }
+
+    /// What the last node may see.
+    pub fn reads<K: Into<String>>(self, keys: impl IntoIterator<Item = K>) -> Self {
+        let keys = keys.into_iter().map(Into::into).collect();
+        self.last("reads", |node, _| node.read_keys = Some(keys))
+    }
+
+    /// What the last node may write.
+    pub fn writes<K: Into<String>>(self, keys: impl IntoIterator<Item = K>) -> Self {
+        let keys = keys.into_iter().map(Into::into).collect();
+        self.last("writes", |node, _| node.write_keys = Some(keys))
+    }
+
+    /// How often the last node may be visited.
+    pub fn max_visits(self, visits: u32) -> Self {
+        self.last("max_visits", |node, _| node.max_visits = Some(visits))
+    }
+
+    /// The last node waits until no other branch can come to it, and goes on as one.
+    pub fn joins_all(self) -> Self {
+        self.last("joins_all", |node, _| node.join = Join::All)
+    }
+
+    /// Makes the flow, with all the checks of a flow file.
+    pub fn build(mut self) -> Result<definition::Flow, InvalidFlow> {
+        let mut mistakes = std::mem::take(&mut self.mistakes);
+        let mut nodes: IndexMap<NodeId, Node> = IndexMap::new();
+        let mut asked: Vec<(String, String)> = Vec::new();
+        for (id, mut node, delegation) in std::mem::take(&mut self.nodes) {
+            asked.extend(delegation.humans.iter().map(|human| (pointer(["nodes", &id, "next"]), human.clone())));
+            node.next = Next(edges(&id, &delegation, &mut mistakes));
+            if let Some(id) = named::<NodeId>(&pointer(["nodes", &id]), &id, &mut mistakes) {
+                nodes.insert(id, node);
+            }
+        }
+        for (path, human) in asked {
+            if let Some(node) = nodes.get(human.as_str())
+                && !matches!(node.kind, NodeKind::Human(_))
+            {
+                let message = format!("`{human}` is a {} node, not a person; use `delegates_to`", node.kind.as_str());
+                mistakes.push(mistake(&path, FlowCode::FlowInvalid, message));
+            }
+        }
+        let start = self.start.as_ref().and_then(|start| named::<NodeId>("/start", start, &mut mistakes));
+        let Some(id) = named::<FlowId>("/id", &self.id, &mut mistakes) else { return Err(InvalidFlow(mistakes)) };
+        let flow = definition::Flow {
+            id,
+            title: self.title,
+            description: None,
+            tags: Vec::new(),
+            input: self.input,
+            output: self.output,
+            start,
+            agents: self.agents,
+            tools: self.tools,
+            gates: definition::Gates { before_tool: self.gates, ..definition::Gates::default() },
+            guardrails: None,
+            defaults: definition::Defaults::default(),
+            nodes,
+        };
+        let (errors, _) = check_flow(&flow, None, &mistakes);
+        for error in errors {
+            // The builder's own words for an invalid delegation stand already.
+            let delegation = FlowCode::FlowInvalidDelegation.as_str();
+            let doubled = |noted: &Mistake| noted.code == delegation && error.path.starts_with(&noted.path);
+            if error.code != delegation || !mistakes.iter().any(doubled) {
+                mistakes.push(error);
+            }
+        }
+        if mistakes.is_empty() { Ok(flow) } else { Err(InvalidFlow(mistakes)) }
+    }
+
+    fn last(mut self, what: &str, change: impl FnOnce(&mut Node, &mut Delegation)) -> Self {
+        match self.nodes.last_mut() {
+            Some((_, node, delegation)) => change(node, delegation),
+            None => {
+                let message = format!("`{what}` speaks of the node before it, and there is none yet");
+                self.mistakes.push(mistake("/nodes", FlowCode::FlowInvalid, message));
+            }
+        }
+        self
+    }
+}
+
+fn edges(id: &str, delegation: &Delegation, mistakes: &mut Vec<Mistake>) -> Vec<Edge> {
+    let path = pointer(["nodes", id, "next"]);
+    if let ([human, ..], [node, ..]) = (delegation.humans.as_slice(), delegation.nodes.as_slice()) {
+        let message = format!(
+            "`{id}` delegates to the person at `{human}` and to `{node}` at the same time: its output would be passed \
+             on before it was approved; let `{human}` delegate to `{node}`"
+        );
+        mistakes.push(mistake(&path, FlowCode::FlowInvalidDelegation, message));
+    }
+    let straight = delegation.humans.iter().chain(&delegation.nodes).map(|to| (to, EdgeCondition::Always));
+    let conditional = delegation.conditional.iter().map(|(to, condition)| (to, condition.clone()));
+    straight
+        .chain(conditional)
+        .filter_map(|(to, condition)| {
+            let to = if to == "end" { Target::End } else { Target::Node(named(&path, to, mistakes)?) };
+            Some(Edge { to, condition })
+        })
+        .collect()
+}
+
+fn named<N: TryFrom<String, Error = shared::id::InvalidName>>(
+    path: &str,
+    name: &str,
+    mistakes: &mut Vec<Mistake>,
+) -> Option<N> {
+    N::try_from(name.to_owned())
+        .map_err(|error| mistakes.push(mistake(path, FlowCode::FlowInvalid, error.to_string())))
+        .ok()
+}
+
+fn mistake(path: &str, code: FlowCode, message: String) -> Mistake {
+    Mistake::new(path, code.as_str(), message)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,212 @@
+//! The nodes of a flow that is written in Rust.
+
+use indexmap::IndexMap;
+use serde_json::Value;
+use shared::JsonMap;
+use shared::definition::{
+    self, Builtin, Choice, ChoiceKind, EditKey, NodeKind, OnTimeout, ReviewKey, RouterNode, ToolKind,
+};
+use shared::id::Username;
+use shared::time::Span;
+
+use super::NodeSpec;
+
+/// A node at which an agent answers. The agent comes with it, unless the flow has one of that name already.
+#[derive(Debug, Clone)]
+pub struct Agent {
+    name: String,
+    prompt: Option<String>,
+    agent: definition::Agent,
+}
+
+impl Agent {
+    /// The agent of this name, on the model `demo/<name>` until another is named.
+    pub fn new(name: impl Into<String>) -> Self {
+        let name = name.into();
+        let agent = definition::Agent {
+            model: format!("demo/{name}"),
+            instructions: None,
+            tools: Vec::new(),
+            max_turns: None,
+            temperature: None,
+            max_tokens: None,
+            output_schema: None,
+            budget: None,
+            demo: None,
+        };
+        Self { name, prompt: None, agent }
+    }
+
+    /// `provider/model`.
+    pub fn model(mut self, model: impl Into<String>) -> Self {
+        self.agent.model = model.into();
+        self
+    }
+
+    /// Template of the system prompt.
+    pub fn instructions(mut self, instructions: impl Into<String>) -> Self {
+        self.agent.instructions = Some(instructions.into());
+        self
+    }
+
+    /// Template of what it is asked at this node.
+    pub fn prompt(mut self, prompt: impl Into<String>) -> Self {
+        self.prompt = Some(prompt.into());
+        self
+    }
+
+    /// A tool that it may call.
+    pub fn tool(mut self, tool: impl Into<String>) -> Self {
+        self.agent.tools.push(tool.into());
+        self
+    }
+}
+
+impl From<Agent> for NodeSpec {
+    fn from(node: Agent) -> Self {
+        let kind = NodeKind::Agent { agent: node.name.clone(), prompt: node.prompt };
+        Self { kind, agent: Some((node.name, node.agent)), tool: None }
+    }
+}
+
+/// A node at which a tool is called.
+#[derive(Debug, Clone)]
+pub struct Tool {
+    name: String,
+    arguments: Option<JsonMap>,
+    tool: Option<definition::Tool>,
+}
+
+impl Tool {
+    /// The tool of this name, which the flow must have.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), arguments: None, tool: None }
+    }
+
+    /// One argument; a string is a template.
+    pub fn argument(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.arguments.get_or_insert_default().insert(name.into(), value.into());
+        self
+    }
+
+    /// The tool comes with the node, and pretends to publish.
+    pub fn demo_publish(mut self) -> Self {
+        self.tool = Some(definition::Tool {
+            description: None,
+            parameters: None,
+            kind: ToolKind::Builtin(Builtin::DemoPublish),
+            ask_permission: false,
+            idempotent: false,
+            timeout: None,
+        });
+        self
+    }
+}
+
+impl From<Tool> for NodeSpec {
+    fn from(node: Tool) -> Self {
+        let tool = node.tool.map(|tool| (node.name.clone(), tool));
+        Self { kind: NodeKind::Tool { tool: node.name, arguments: node.arguments }, agent: None, tool }
+    }
+}
+
+/// A node that gives state keys their values.
+#[derive(Debug, Clone, Default)]
+pub struct Set(IndexMap<String, Value>);
+
+impl Set {
+    /// Nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// One key; a string is a template.
+    pub fn key(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.0.insert(key.into(), value.into());
+        self
+    }
+}
+
+impl From<Set> for NodeSpec {
+    fn from(node: Set) -> Self {
+        Self { kind: NodeKind::Set(node.0), agent: None, tool: None }
+    }
+}
+
+/// A node that only leads on.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Router;
+
+impl From<Router> for NodeSpec {
+    fn from(_: Router) -> Self {
+        Self { kind: NodeKind::Router(RouterNode::default()), agent: None, tool: None }
+    }
+}
+
+/// A node at which a person is asked.
+#[derive(Debug, Clone)]
+pub struct Human(definition::Human);
+
+impl Human {
+    /// The question, a template.
+    pub fn new(prompt: impl Into<String>) -> Self {
+        Self(definition::Human { prompt: Some(prompt.into()), ..definition::Human::default() })
+    }
+
+    /// Something that the person may choose. Without options, free text is the answer.
+    pub fn option(mut self, option: Choice) -> Self {
+        self.0.options.push(option);
+        self
+    }
+
+    /// A state key that is shown.
+    pub fn reviews(mut self, key: impl Into<String>) -> Self {
+        self.0.review_keys.push(ReviewKey { key: key.into(), content_type: None, label: None });
+        self
+    }
+
+    /// A state key that may be changed.
+    pub fn edits(mut self, key: impl Into<String>) -> Self {
+        self.0.edit_keys.push(EditKey { key: key.into(), schema: None, content_type: None, label: None });
+        self
+    }
+
+    /// A role that may decide.
+    pub fn role(mut self, role: impl Into<String>) -> Self {
+        self.0.reviewers.roles.push(role.into());
+        self
+    }
+
+    /// A person who may decide.
+    pub fn user(mut self, user: Username) -> Self {
+        self.0.reviewers.users.push(user);
+        self
+    }
+
+    /// How long it waits, and what happens then.
+    pub fn timeout(mut self, timeout: Span, then: OnTimeout) -> Self {
+        (self.0.timeout, self.0.on_timeout) = (Some(timeout), Some(then));
+        self
+    }
+}
+
+impl From<Human> for NodeSpec {
+    fn from(node: Human) -> Self {
+        Self { kind: NodeKind::Human(Box::new(node.0)), agent: None, tool: None }
+    }
+}
+
+/// An option that lets the run go on.
+pub fn accept(id: impl Into<String>, label: impl Into<String>) -> Choice {
+    Choice { id: id.into(), kind: ChoiceKind::Accept, label: label.into(), message: None, description: None }
+}
+
+/// An option that has the step before made again, with this message.
+pub fn correct(id: impl Into<String>, label: impl Into<String>, message: impl Into<String>) -> Choice {
+    Choice { kind: ChoiceKind::Correct, message: Some(message.into()), ..accept(id, label) }
+}
+
+/// An option that ends the run.
+pub fn stop(id: impl Into<String>, label: impl Into<String>) -> Choice {
+    Choice { kind: ChoiceKind::Stop, ..accept(id, label) }
+}

@@ -1,0 +1,76 @@
+use serde_json::json;
+
+use super::*;
+
+fn article() -> Flow {
+    Flow::new("article")
+        .input(json!({ "type": "object", "properties": { "topic": { "type": "string" } } }))
+        .node("draft", Agent::new("writer").prompt("Write about {{ topic }}."))
+        .delegates_to_human("review")
+}
+
+fn review() -> Human {
+    Human::new("Please review the draft.")
+        .reviews("draft")
+        .option(accept("approve", "Looks good"))
+        .option(correct("shorten", "Needs revision", "Shorter, please."))
+        .option(stop("reject", "Reject"))
+}
+
+fn codes(flow: Flow) -> Vec<(String, String)> {
+    flow.build().unwrap_err().0.into_iter().map(|mistake| (mistake.path, mistake.code)).collect()
+}
+
+fn one(path: &str, code: &str) -> Vec<(String, String)> {
+    vec![(path.to_owned(), code.to_owned())]
+}
+
+#[test]
+fn a_flow_written_in_rust_is_the_one_that_a_file_says() {
+    let built = article()
+        .human("review", review())
+        .delegates_to("publish")
+        .node("publish", Tool::new("publish").argument("text", "{{ draft }}").demo_publish())
+        .build()
+        .unwrap();
+    let file = "
+id: article
+input: { type: object, properties: { topic: { type: string } } }
+agents: { writer: { model: demo/writer } }
+tools: { publish: { builtin: demo_publish } }
+nodes:
+  draft: { agent: writer, prompt: 'Write about {{ topic }}.', next: review }
+  review:
+    human:
+      prompt: Please review the draft.
+      review_keys: [draft]
+      options:
+        - { id: approve, label: Looks good }
+        - { id: shorten, kind: correct, label: Needs revision, message: 'Shorter, please.' }
+        - { id: reject, kind: stop, label: Reject }
+    next: publish
+  publish: { tool: publish, arguments: { text: '{{ draft }}' } }
+";
+    assert_eq!(Some(built), crate::flow::check(file).flow);
+}
+
+#[test]
+fn delegating_to_a_person_and_to_a_node_at_once_is_refused() {
+    let publish = || Tool::new("publish").argument("text", "{{ draft }}").demo_publish();
+    let both = article().delegates_to("publish").human("review", review()).node("publish", publish());
+    assert_eq!(codes(both), one("/nodes/draft/next", "FLOW_INVALID_DELEGATION"));
+    let question = article().delegates_to("publish").human("review", Human::new("Any words?")).node("publish", publish());
+    assert_eq!(codes(question), one("/nodes/draft/next", "FLOW_INVALID_DELEGATION"));
+    let in_other_words = article().delegates_when("true", "publish").human("review", review()).node("publish", publish());
+    assert_eq!(codes(in_other_words), one("/nodes/draft/next/0", "FLOW_INVALID_DELEGATION"));
+}
+
+#[test]
+fn the_builder_finds_what_the_check_of_a_file_finds() {
+    assert_eq!(codes(article()), one("/nodes/draft/next/0/to", "FLOW_INVALID"));
+    let node = article().node("review", Set::new().key("a", 1));
+    assert_eq!(codes(node), one("/nodes/draft/next", "FLOW_INVALID"));
+    assert_eq!(codes(Flow::new("a").delegates_to("b").node("b", Router)), one("/nodes", "FLOW_INVALID"));
+    assert_eq!(codes(Flow::new("A b").node("b", Router)), one("/id", "FLOW_INVALID"));
+    assert_eq!(codes(Flow::new("a")), one("/nodes", "FLOW_INVALID"));
+}

@@ -1,0 +1,159 @@
+//! Human nodes: the question, the options, the source of a correction, and timers.
+
+use std::collections::BTreeSet;
+
+use shared::definition::{ChoiceKind, Human, NodeKind, OnTimeout, Validator};
+use shared::error::pointer;
+use shared::id::NodeId;
+
+use super::Checker;
+use super::parts::{handlers, on_timeout};
+use super::texts;
+use crate::flow::ways::nearest_sources;
+
+pub fn check(checker: &mut Checker<'_>) {
+    let flow = checker.flow;
+    for (id, node) in &flow.nodes {
+        if let NodeKind::Human(human) = &node.kind {
+            let base = format!("{}/human", pointer(["nodes", id.as_str()]));
+            question(checker, &base, human);
+            options(checker, &base, human);
+            correction(checker, &base, id, human);
+            timer(checker, &base, human);
+            unsupported(checker, &base, human);
+        }
+    }
+}
+
+fn question(checker: &mut Checker<'_>, base: &str, human: &Human) {
+    if human.prompt.as_ref().is_none_or(|prompt| prompt.trim().is_empty()) {
+        match human.prompt_key {
+            Some(_) => checker.warn(base, "without `prompt` there is no question where `prompt_key` is not found"),
+            None => checker.invalid(base, "`prompt` is missing: what is the person asked?"),
+        }
+    }
+    let mut keys = BTreeSet::new();
+    for (index, edit) in human.edit_keys.iter().enumerate() {
+        let path = format!("{base}/edit_keys/{index}");
+        if !keys.insert(&edit.key) {
+            checker.invalid(&path, format!("`{}` stands here twice", edit.key));
+        }
+        if let Some(schema) = &edit.schema {
+            texts::schema(checker, &format!("{path}/schema"), schema);
+        }
+    }
+    let mut keys = BTreeSet::new();
+    for (index, review) in human.review_keys.iter().enumerate() {
+        if !keys.insert(&review.key) {
+            checker.invalid(&format!("{base}/review_keys/{index}"), format!("`{}` stands here twice", review.key));
+        }
+    }
+}
+
+fn options(checker: &mut Checker<'_>, base: &str, human: &Human) {
+    let mut ids = BTreeSet::new();
+    for (index, option) in human.options.iter().enumerate() {
+        let path = format!("{base}/options/{index}");
+        if option.id.trim().is_empty() {
+            checker.invalid(&format!("{path}/id"), "an option needs an id");
+        } else if !ids.insert(&option.id) {
+            checker.invalid(&format!("{path}/id"), format!("there are two options `{}`; ids must differ", option.id));
+        }
+        if option.label.trim().is_empty() {
+            checker.invalid(&format!("{path}/label"), "an option needs a label: people read it");
+        }
+    }
+    if human.on_reject.is_some() && !human.options.is_empty() && !has(human, ChoiceKind::Stop) && timeout_stops(human) {
+        checker.warn(&format!("{base}/on_reject"), "nothing here rejects: there is no option of kind `stop`");
+    }
+}
+
+fn has(human: &Human, kind: ChoiceKind) -> bool {
+    human.options.iter().any(|option| option.kind == kind)
+}
+
+fn timeout_stops(human: &Human) -> bool {
+    human.on_timeout != Some(OnTimeout::Reject)
+}
+
+fn correction(checker: &mut Checker<'_>, base: &str, id: &NodeId, human: &Human) {
+    if let Some(named) = &human.corrects {
+        let path = format!("{base}/corrects");
+        if human.options.is_empty() {
+            checker.invalid(&path, "without options, free text is the answer and corrects nothing");
+        }
+        // A node that is not there is noted with the other unknown names.
+        if let Some(node) = checker.flow.nodes.get(named)
+            && !node.kind.is_source()
+        {
+            let message = format!(
+                "`{named}` is a {} node and makes nothing that could be made again; name an agent or tool node",
+                node.kind.as_str()
+            );
+            checker.invalid(&path, message);
+        }
+        return;
+    }
+    if human.options.is_empty() || !checker.nodes_whole || checker.ways.source_of(id).is_some() {
+        return;
+    }
+    let sources: Vec<_> = nearest_sources(checker.flow, id).iter().map(|source| format!("`{source}`")).collect();
+    let why = if sources.is_empty() {
+        "no step before this one made anything".to_owned()
+    } else {
+        format!("several steps come together here ({}); name one in `corrects`", sources.join(", "))
+    };
+    let mut found = false;
+    for (index, option) in human.options.iter().enumerate() {
+        if option.kind == ChoiceKind::Correct {
+            found = true;
+            let path = format!("{base}/options/{index}/kind");
+            checker.invalid(&path, format!("there is no step that a correction could run again: {why}"));
+        }
+    }
+    if !found && !sources.is_empty() {
+        checker.warn(base, format!("free text will not be offered: {why}"));
+    }
+}
+
+fn timer(checker: &mut Checker<'_>, base: &str, human: &Human) {
+    let defaults = &checker.flow.defaults;
+    let timeout = human.timeout.or(defaults.timeout);
+    if human.timeout.is_some_and(|timeout| timeout.0.is_zero()) {
+        checker.invalid(&format!("{base}/timeout"), "a timeout must be longer than nothing");
+    }
+    if human.on_timeout.is_some() && timeout.is_none() {
+        checker.invalid(&format!("{base}/on_timeout"), "`on_timeout` without `timeout` never happens; add a timeout");
+    }
+    let happens = human.on_timeout.as_ref().or(defaults.on_timeout.as_ref());
+    if timeout.is_some() && happens == Some(&OnTimeout::Approve) && !has(human, ChoiceKind::Accept) {
+        let path = if human.on_timeout.is_some() { format!("{base}/on_timeout") } else { base.to_owned() };
+        let message = "a timer that approves takes the first option of kind `accept`, and there is none here";
+        checker.invalid(&path, message);
+    }
+}
+
+fn unsupported(checker: &mut Checker<'_>, base: &str, human: &Human) {
+    if !human.policy.is_first() {
+        checker.unsupported(&format!("{base}/policy"), "a policy other than `first`");
+    }
+    if human.deny.is_some() {
+        checker.unsupported(&format!("{base}/deny"), "`deny`");
+    }
+    if human.blind {
+        checker.unsupported(&format!("{base}/blind"), "`blind: true`");
+    }
+    if let Some(validator) = &human.validator {
+        checker.unsupported(&format!("{base}/validator"), "`validator`");
+        if let Validator::Schema { schema } = validator {
+            texts::schema(checker, &format!("{base}/validator/schema"), schema);
+        }
+    }
+    if human.reviewers.not_same_as.is_some() {
+        checker.unsupported(&format!("{base}/reviewers/not_same_as"), "`not_same_as`");
+    }
+    if let Some(happens) = &human.on_timeout {
+        on_timeout(checker, &format!("{base}/on_timeout"), happens);
+    }
+    handlers(checker, &format!("{base}/handlers"), human.handlers.as_deref());
+}

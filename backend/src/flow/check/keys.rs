@@ -1,0 +1,75 @@
+//! State keys: their names, and keys that nobody writes.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+use shared::definition::NodeKind;
+use shared::error::pointer;
+
+use super::Checker;
+use crate::flow::keys::{known, refused, writes};
+use crate::flow::suggest::did_you_mean;
+
+pub fn check(checker: &mut Checker<'_>) {
+    let flow = checker.flow;
+    let properties = flow.input.as_ref().and_then(|input| input.get("properties")).and_then(Value::as_object);
+    for key in properties.into_iter().flat_map(|properties| properties.keys()) {
+        name(checker, &pointer(["input", "properties", key]), key);
+    }
+    for (id, node) in &flow.nodes {
+        for (path, key) in writes(id, node) {
+            let by_default = path == pointer(["nodes", id.as_str()]);
+            match refused(&key) {
+                Some(why) if by_default => {
+                    let message = format!("{why}; the node writes the key of its own name: name another in `write_keys`");
+                    checker.invalid(&path, message);
+                }
+                Some(why) => checker.invalid(&path, why),
+                None => {}
+            }
+        }
+        if let (NodeKind::Set(values), Some(allowed)) = (&node.kind, &node.write_keys) {
+            for key in values.keys().filter(|key| !allowed.contains(key)) {
+                let path = format!("{}{}", pointer(["nodes", id.as_str(), "set"]), pointer([key]));
+                checker.invalid(&path, format!("`{key}` is not among the node's `write_keys`"));
+            }
+        }
+    }
+    if checker.whole
+        && let Some(known) = known(flow)
+    {
+        unwritten(checker, &known);
+    }
+}
+
+fn name(checker: &mut Checker<'_>, path: &str, key: &str) {
+    if let Some(why) = refused(key) {
+        checker.invalid(path, why);
+    }
+}
+
+/// Keys that are read, shown or given out, and that nobody writes.
+fn unwritten(checker: &mut Checker<'_>, known: &BTreeSet<String>) {
+    let flow = checker.flow;
+    let mut read: Vec<(String, &str)> = Vec::new();
+    for (index, key) in flow.output.iter().flatten().enumerate() {
+        read.push((format!("/output/{index}"), key));
+    }
+    for (id, node) in &flow.nodes {
+        let base = pointer(["nodes", id.as_str()]);
+        for (index, key) in node.read_keys.iter().flatten().enumerate().filter(|(_, key)| *key != "*") {
+            read.push((format!("{base}/read_keys/{index}"), key));
+        }
+        if let NodeKind::Human(human) = &node.kind {
+            for (index, review) in human.review_keys.iter().enumerate() {
+                read.push((format!("{base}/human/review_keys/{index}"), &review.key));
+            }
+        }
+    }
+    for (path, key) in read {
+        if !known.contains(key) {
+            let guess = did_you_mean(key, known.iter().map(String::as_str));
+            checker.warn(&path, format!("nobody writes the state key `{key}`{guess}"));
+        }
+    }
+}

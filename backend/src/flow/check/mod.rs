@@ -1,0 +1,96 @@
+//! Every check that needs more than one place of a flow. One file a subject; each notes its mistakes at their places.
+
+mod gates;
+mod graph;
+mod human;
+mod keys;
+mod names;
+mod parts;
+mod texts;
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+use shared::definition::Flow;
+use shared::error::{FlowCode, Mistake};
+
+use super::source::{Source, mistake_at};
+use super::ways::Ways;
+
+/// A flow that is being checked, and what was found.
+pub struct Checker<'a> {
+    /// The flow, without what could not be read.
+    pub flow: &'a Flow,
+    /// What follows from its graph.
+    pub ways: Ways,
+    /// Whether every node could be read whole. Where not, what depends on the whole graph is left out: it would only
+    /// repeat in other words what is noted already.
+    nodes_whole: bool,
+    /// The same for the whole flow.
+    whole: bool,
+    /// Where everything stands; none for a flow that was built, not read.
+    source: Option<&'a Source>,
+    errors: Vec<Mistake>,
+    warnings: Vec<Mistake>,
+}
+
+/// Checks a flow that was read from a source, after `noted` was found wrong on the way, or one that was built. Gives
+/// errors and warnings.
+pub fn check_flow(flow: &Flow, source: Option<&Source>, noted: &[Mistake]) -> (Vec<Mistake>, Vec<Mistake>) {
+    let mut checker = Checker {
+        flow,
+        ways: Ways::new(flow),
+        nodes_whole: !noted.iter().any(|noted| noted.path.is_empty() || noted.path.starts_with("/nodes")),
+        whole: noted.is_empty(),
+        source,
+        errors: Vec::new(),
+        warnings: Vec::new(),
+    };
+    parts::check(&mut checker);
+    names::check(&mut checker);
+    human::check(&mut checker);
+    gates::check(&mut checker);
+    texts::check(&mut checker);
+    keys::check(&mut checker);
+    if checker.nodes_whole {
+        graph::check(&mut checker);
+    }
+    (checker.errors, checker.warnings)
+}
+
+impl<'a> Checker<'a> {
+    /// Notes a mistake that is `FLOW_INVALID`.
+    fn invalid(&mut self, path: &str, message: impl Into<String>) {
+        self.error(path, FlowCode::FlowInvalid, message);
+    }
+
+    /// Notes a key that this version does not support yet.
+    fn unsupported(&mut self, path: &str, what: &str) {
+        self.error(path, FlowCode::FlowUnsupported, format!("{what} is not supported yet"));
+    }
+
+    fn error(&mut self, path: &str, code: FlowCode, message: impl Into<String>) {
+        let mistake = self.mistake(path, code, message);
+        self.errors.push(mistake);
+    }
+
+    /// Notes what is allowed but doubtful.
+    fn warn(&mut self, path: &str, message: impl Into<String>) {
+        let warning = self.mistake(path, FlowCode::FlowInvalid, message);
+        self.warnings.push(Mistake { code: "doubtful".to_owned(), ..warning });
+    }
+
+    fn mistake(&self, path: &str, code: FlowCode, message: impl Into<String>) -> Mistake {
+        match self.source {
+            Some(source) => mistake_at(source.spot(path), source.nearest(path), code, message),
+            None => Mistake::new(path, code.as_str(), message),
+        }
+    }
+
+    /// The names written under a top-level key, also of pieces that could not be read.
+    fn written<'k>(&self, section: &str, read: impl Iterator<Item = &'k str>) -> BTreeSet<String> {
+        let written = self.source.and_then(|source| source.value.get(section)).and_then(Value::as_object);
+        let written = written.into_iter().flat_map(|map| map.keys().cloned());
+        written.chain(read.map(str::to_owned)).collect()
+    }
+}

@@ -1,0 +1,111 @@
+//! Names that must be those of an agent, a tool or a node.
+
+use std::collections::BTreeSet;
+
+use shared::definition::{FailureThen, GateSetting, NodeKind, Target};
+use shared::error::pointer;
+use shared::id::NodeId;
+
+use super::Checker;
+use crate::flow::compiled::matches;
+use crate::flow::suggest::did_you_mean;
+
+struct Names {
+    nodes: BTreeSet<String>,
+    agents: BTreeSet<String>,
+    tools: BTreeSet<String>,
+}
+
+pub fn check(checker: &mut Checker<'_>) {
+    let flow = checker.flow;
+    let names = Names {
+        nodes: checker.written("nodes", flow.nodes.keys().map(NodeId::as_str)),
+        agents: checker.written("agents", flow.agents.keys().map(String::as_str)),
+        tools: checker.written("tools", flow.tools.keys().map(String::as_str)),
+    };
+    if let Some(start) = &flow.start {
+        expect(checker, "/start", "node", start, &names.nodes);
+    }
+    for (name, agent) in &flow.agents {
+        for (index, tool) in agent.tools.iter().enumerate() {
+            expect(checker, &format!("{}/{index}", pointer(["agents", name, "tools"])), "tool", tool, &names.tools);
+        }
+        for (turn, calls) in agent.demo.iter().flat_map(|demo| demo.tool_calls.iter().enumerate()) {
+            for call in calls.calls().iter().filter(|call| !agent.tools.contains(&call.tool)) {
+                let path = format!("{}/{turn}", pointer(["agents", name, "demo", "tool_calls"]));
+                let guess = did_you_mean(&call.tool, agent.tools.iter().map(String::as_str));
+                checker.warn(&path, format!("the agent `{name}` has no tool `{}`{guess}", call.tool));
+            }
+        }
+    }
+    if let Some(FailureThen::Goto(to)) = flow.defaults.failure.as_ref().map(|failure| &failure.then) {
+        expect(checker, "/defaults/failure/then/goto", "node", to, &names.nodes);
+    }
+    for (id, node) in &flow.nodes {
+        let base = pointer(["nodes", id.as_str()]);
+        match &node.kind {
+            NodeKind::Agent { agent, .. } => {
+                expect(checker, &format!("{base}/agent"), "agent", agent, &names.agents);
+            }
+            NodeKind::Tool { tool, .. } => expect(checker, &format!("{base}/tool"), "tool", tool, &names.tools),
+            NodeKind::Router(router) => {
+                if let Some(agent) = &router.agent {
+                    expect(checker, &format!("{base}/router/agent"), "agent", agent, &names.agents);
+                }
+            }
+            NodeKind::Human(human) => {
+                if let Some(to) = &human.on_reject {
+                    expect(checker, &format!("{base}/human/on_reject"), "node", to, &names.nodes);
+                }
+                if let Some(source) = &human.corrects {
+                    expect(checker, &format!("{base}/human/corrects"), "node", source, &names.nodes);
+                }
+            }
+            NodeKind::Set(_) | NodeKind::Team(_) | NodeKind::Map(_) | NodeKind::Flow(_) => {}
+        }
+        for (index, edge) in node.next.0.iter().enumerate() {
+            if let Target::Node(to) = &edge.to {
+                expect(checker, &format!("{base}/next/{index}/to"), "node", to, &names.nodes);
+            }
+        }
+        if let Some(to) = &node.on_visit_limit {
+            expect(checker, &format!("{base}/on_visit_limit"), "node", to, &names.nodes);
+        }
+        if let Some(FailureThen::Goto(to)) = node.failure.as_ref().map(|failure| &failure.then) {
+            expect(checker, &format!("{base}/failure/then/goto"), "node", to, &names.nodes);
+        }
+    }
+    if checker.whole {
+        gates(checker);
+    }
+}
+
+/// A gate that can never fire.
+fn gates(checker: &mut Checker<'_>) {
+    let flow = checker.flow;
+    let by_agents = flow.agents.values().flat_map(|agent| agent.tools.iter());
+    let by_nodes = flow.nodes.values().filter_map(|node| match &node.kind {
+        NodeKind::Tool { tool, .. } => Some(tool),
+        _ => None,
+    });
+    let used: BTreeSet<&str> = by_agents.chain(by_nodes).map(String::as_str).collect();
+    for (pattern, setting) in &flow.gates.before_tool {
+        let path = pointer(["gates", "before_tool", pattern]);
+        if !used.iter().any(|tool| matches(pattern, tool)) {
+            let guess = did_you_mean(pattern, used.iter().copied());
+            let what = if pattern.contains('*') { "no tool whose name fits" } else { "no tool of this name" };
+            checker.invalid(&path, format!("this gate can never fire: {what} is used by an agent or a tool node{guess}"));
+        }
+        let asks = flow.tools.get(pattern).is_some_and(|tool| tool.ask_permission);
+        if asks && *setting == GateSetting::Switch(false) {
+            checker.invalid(&path, "the tool has `ask_permission: true`, and this gate says false; keep one of them");
+        }
+    }
+}
+
+fn expect(checker: &mut Checker<'_>, path: &str, what: &str, name: &str, names: &BTreeSet<String>) {
+    if !names.contains(name) {
+        let guess = did_you_mean(name, names.iter().map(String::as_str));
+        checker.invalid(path, format!("there is no {what} `{name}`{guess}"));
+    }
+}

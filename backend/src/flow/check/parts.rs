@@ -1,0 +1,166 @@
+//! What each part of a flow must fulfil for itself: limits, models, tool names, and what is not supported yet.
+
+use shared::definition::{Agent, Builtin, Failure, Guardrails, Handler, Node, NodeKind, OnTimeout, ToolKind};
+use shared::error::pointer;
+
+use super::Checker;
+use crate::flow::limits::{MAX_AGENTS, MAX_NODES, MAX_TOOLS};
+
+/// The providers of models.
+const PROVIDERS: [&str; 4] = ["openai", "anthropic", "ollama", "demo"];
+/// The most retries of a failing step.
+const MAX_RETRIES: u32 = 100;
+
+pub fn check(checker: &mut Checker<'_>) {
+    let flow = checker.flow;
+    let sizes = [
+        ("/nodes", "nodes", flow.nodes.len(), MAX_NODES),
+        ("/agents", "agents", flow.agents.len(), MAX_AGENTS),
+        ("/tools", "tools", flow.tools.len(), MAX_TOOLS),
+    ];
+    for (path, what, size, most) in sizes {
+        if size > most {
+            checker.invalid(path, format!("a flow has at most {most} {what}; this one has {size}"));
+        }
+    }
+    for (name, agent) in &flow.agents {
+        self::agent(checker, name, agent);
+    }
+    for (name, tool) in &flow.tools {
+        self::tool(checker, name, &tool.kind);
+        let path = pointer(["tools", name, "timeout"]);
+        if tool.timeout.is_some_and(|timeout| timeout.0.is_zero()) {
+            checker.invalid(&path, "a timeout must be longer than nothing");
+        }
+    }
+    match &flow.guardrails {
+        Some(Guardrails::Switch(true)) => {
+            checker.invalid("/guardrails", "expected a list of guardrails, or false for none");
+        }
+        Some(Guardrails::Named(_)) => checker.unsupported("/guardrails", "anything but `guardrails: false`"),
+        Some(Guardrails::Switch(false)) | None => {}
+    }
+    handlers(checker, "/defaults/handlers", flow.defaults.handlers.as_deref());
+    if let Some(on_timeout) = &flow.defaults.on_timeout {
+        self::on_timeout(checker, "/defaults/on_timeout", on_timeout);
+    }
+    if let Some(failure) = &flow.defaults.failure {
+        self::failure(checker, "/defaults/failure", failure);
+    }
+    if flow.defaults.timeout.is_some_and(|timeout| timeout.0.is_zero()) {
+        checker.invalid("/defaults/timeout", "a timeout must be longer than nothing");
+    }
+    for (id, node) in &flow.nodes {
+        self::node(checker, &pointer(["nodes", id.as_str()]), node);
+    }
+}
+
+fn agent(checker: &mut Checker<'_>, name: &str, agent: &Agent) {
+    let base = pointer(["agents", name]);
+    let (provider, model) = agent.model.split_once('/').unwrap_or((&agent.model, ""));
+    if !PROVIDERS.contains(&provider) || model.is_empty() {
+        let guess = crate::flow::suggest::did_you_mean(provider, PROVIDERS);
+        let message =
+            format!("a model is `provider/model` with one of the providers {}{guess}", PROVIDERS.join(", "));
+        checker.invalid(&format!("{base}/model"), message);
+    }
+    let turns = agent.max_turns();
+    if turns == 0 || turns > Agent::MAX_TURNS {
+        checker.invalid(&format!("{base}/max_turns"), format!("expected 1 to {} turns", Agent::MAX_TURNS));
+    }
+    if agent.max_tokens == Some(0) {
+        checker.invalid(&format!("{base}/max_tokens"), "expected at least 1 token");
+    }
+    let budget = agent.budget.as_ref();
+    if budget.is_some_and(|budget| budget.tokens == Some(0) || budget.cost_usd.is_some_and(|cost| cost <= 0.0)) {
+        checker.invalid(&format!("{base}/budget"), "a budget must be more than nothing");
+    }
+}
+
+fn tool(checker: &mut Checker<'_>, name: &str, kind: &ToolKind) {
+    let base = pointer(["tools", name]);
+    let good = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if name.is_empty() || name.len() > 64 || !name.chars().all(good) {
+        checker.invalid(&base, format!("`{name}` is no tool name: 1 to 64 letters, digits, _ and - (models ask for this)"));
+    }
+    match kind {
+        ToolKind::Builtin(builtin) => match builtin {
+            Builtin::Sleep | Builtin::SetState | Builtin::DemoPublish => {}
+            Builtin::AskHuman
+            | Builtin::RequestEdit
+            | Builtin::Escalate
+            | Builtin::Checkpoint
+            | Builtin::Handoff
+            | Builtin::SpawnSpecialist
+            | Builtin::SetStrategy => checker.unsupported(&format!("{base}/builtin"), "this builtin"),
+        },
+        ToolKind::Http(http) => {
+            let path = format!("{base}/http/method");
+            if !["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"].contains(&http.method.as_str()) {
+                checker.invalid(&path, "expected GET, POST, PUT, PATCH, DELETE or HEAD");
+            }
+        }
+        ToolKind::Mcp(_) => {}
+    }
+}
+
+fn node(checker: &mut Checker<'_>, base: &str, node: &Node) {
+    match &node.kind {
+        NodeKind::Team(_) => checker.unsupported(&format!("{base}/team"), "a `team` node"),
+        NodeKind::Map(_) => checker.unsupported(&format!("{base}/map"), "a `map` node"),
+        NodeKind::Flow(_) => checker.unsupported(&format!("{base}/flow"), "a `flow` node"),
+        NodeKind::Agent { .. }
+        | NodeKind::Tool { .. }
+        | NodeKind::Set(_)
+        | NodeKind::Router(_)
+        | NodeKind::Human(_) => {}
+    }
+    let visits = node.max_visits();
+    if visits == 0 || visits > Node::MAX_VISITS {
+        checker.invalid(&format!("{base}/max_visits"), format!("expected 1 to {} visits", Node::MAX_VISITS));
+    }
+    if let Some(failure) = &node.failure {
+        self::failure(checker, &format!("{base}/failure"), failure);
+    }
+}
+
+fn failure(checker: &mut Checker<'_>, base: &str, failure: &Failure) {
+    if failure.retries > MAX_RETRIES {
+        checker.invalid(&format!("{base}/retries"), format!("expected at most {MAX_RETRIES} retries"));
+    }
+    if let (Some(initial), Some(max)) = (failure.initial, failure.max)
+        && initial > max
+    {
+        checker.invalid(&format!("{base}/initial"), "the first wait is longer than the longest (`max`)");
+    }
+}
+
+/// What may resolve a review: people, for now.
+pub(super) fn handlers(checker: &mut Checker<'_>, path: &str, handlers: Option<&[Handler]>) {
+    let Some(handlers) = handlers else { return };
+    if handlers.is_empty() {
+        checker.invalid(path, "nobody could resolve the review; leave `handlers` out for people");
+    }
+    if handlers.len() > 1 && handlers.iter().any(|handler| matches!(handler, Handler::Auto(_))) {
+        checker.invalid(path, "an `auto` handler stands alone: it would resolve the review before anybody else");
+    }
+    for (index, handler) in handlers.iter().enumerate() {
+        if !matches!(handler, Handler::Human) {
+            checker.unsupported(&format!("{path}/{index}"), "a handler other than `human`");
+        }
+    }
+    let people = handlers.iter().filter(|handler| matches!(handler, Handler::Human)).count();
+    if people > 1 {
+        checker.invalid(path, "`human` stands here twice");
+    }
+}
+
+/// What a timer may do, for now.
+pub(super) fn on_timeout(checker: &mut Checker<'_>, path: &str, on_timeout: &OnTimeout) {
+    match on_timeout {
+        OnTimeout::Reject | OnTimeout::Approve | OnTimeout::Error => {}
+        OnTimeout::Follow => checker.unsupported(path, "`on_timeout: follow`"),
+        OnTimeout::Goto { .. } => checker.unsupported(path, "`on_timeout: {goto: …}`"),
+        OnTimeout::Escalate(_) => checker.unsupported(path, "`on_timeout: {escalate: …}`"),
+    }
+}

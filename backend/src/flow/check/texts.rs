@@ -1,0 +1,70 @@
+//! Templates, conditions and JSON Schemas: that they can be compiled, and that the names in them exist.
+
+use serde_json::Value;
+use shared::error::pointer;
+
+use super::Checker;
+use crate::flow::EvalError;
+use crate::flow::condition::Conditions;
+use crate::flow::json_schema::compile;
+use crate::flow::keys::{RESERVED, known};
+use crate::flow::suggest::did_you_mean;
+use crate::flow::template::Templates;
+use crate::flow::texts::{TextKind, visit_texts};
+
+pub fn check(checker: &mut Checker<'_>) {
+    let flow = checker.flow;
+    let known = if checker.whole { known(flow) } else { None };
+    let mut templates = Templates::default();
+    let mut conditions = Conditions::default();
+    let mut texts = Vec::new();
+    visit_texts(flow, &mut |path, kind, text| texts.push((path, kind, text)));
+    for (path, kind, text) in texts {
+        let names: Vec<String> = match kind {
+            TextKind::Template => templates.add(text).map(|()| templates.names(text)),
+            TextKind::Condition => conditions.add(text).map(|()| conditions.names(text)),
+        }
+        .unwrap_or_else(|EvalError(message)| {
+            checker.invalid(&path, message);
+            Vec::new()
+        });
+        for name in names {
+            if name == "secret" && !path.starts_with("/tools/") {
+                checker.invalid(&path, "secrets can be used in `http` tools only: their URL, headers and body");
+            }
+            let Some(known) = &known else { continue };
+            if !RESERVED.contains(&name.as_str()) && !known.contains(&name) {
+                let guess = did_you_mean(&name, known.iter().map(String::as_str).chain(RESERVED));
+                checker.warn(&path, format!("nobody writes the state key `{name}`{guess}"));
+            }
+        }
+    }
+    schemas(checker);
+}
+
+fn schemas(checker: &mut Checker<'_>) {
+    let flow = checker.flow;
+    if let Some(input) = &flow.input {
+        schema(checker, "/input", input);
+        if !input.is_object() || !input.get("type").is_none_or(|of| of == "object") {
+            checker.invalid("/input/type", "expected the JSON Schema of an object: its properties become state keys");
+        }
+    }
+    for (name, agent) in &flow.agents {
+        if let Some(output) = &agent.output_schema {
+            schema(checker, &pointer(["agents", name, "output_schema"]), output);
+        }
+    }
+    for (name, tool) in &flow.tools {
+        if let Some(parameters) = &tool.parameters {
+            schema(checker, &pointer(["tools", name, "parameters"]), parameters);
+        }
+    }
+}
+
+/// Notes what is wrong with a JSON Schema.
+pub(super) fn schema(checker: &mut Checker<'_>, path: &str, schema: &Value) {
+    if let Err(mistake) = compile(schema) {
+        checker.invalid(&format!("{path}{}", mistake.path), mistake.message);
+    }
+}

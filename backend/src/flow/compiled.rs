@@ -1,0 +1,140 @@
+//! A flow made ready to run.
+
+use jsonschema::Validator;
+use serde_json::Value;
+use shared::JsonMap;
+use shared::definition::{Flow, Gate, GateSetting, Node};
+use shared::error::{FlowCode, Mistake};
+use shared::id::NodeId;
+
+use super::condition::Conditions;
+use super::json_schema::{check_with, compile};
+use super::template::Templates;
+use super::texts::{TextKind, visit_texts};
+use super::ways::Ways;
+use super::{EvalError, Scope};
+
+/// A flow made ready to run: templates and conditions compiled, the graph analysed.
+#[derive(Debug)]
+pub struct Compiled {
+    /// The flow.
+    pub flow: Flow,
+    /// Its version.
+    pub version: u32,
+    templates: Templates,
+    conditions: Conditions,
+    ways: Ways,
+    input: Option<Validator>,
+    /// What `true` and `ask_permission` mean.
+    plain_gate: Gate,
+}
+
+impl Compiled {
+    /// Makes a checked flow ready. The mistakes are those that [`super::check`] finds too.
+    pub fn new(flow: Flow, version: u32) -> Result<Self, Vec<Mistake>> {
+        let mut templates = Templates::default();
+        let mut conditions = Conditions::default();
+        let mut mistakes = Vec::new();
+        visit_texts(&flow, &mut |path, kind, text| {
+            let added = match kind {
+                TextKind::Template => templates.add(text),
+                TextKind::Condition => conditions.add(text),
+            };
+            if let Err(EvalError(message)) = added {
+                mistakes.push(Mistake::new(path, FlowCode::FlowInvalid.as_str(), message));
+            }
+        });
+        let input = match flow.input.as_ref().map(compile).transpose() {
+            Ok(input) => input,
+            Err(mistake) => {
+                mistakes.push(Mistake { path: format!("/input{}", mistake.path), ..mistake });
+                None
+            }
+        };
+        if !mistakes.is_empty() {
+            return Err(mistakes);
+        }
+        let ways = Ways::new(&flow);
+        Ok(Self { flow, version, templates, conditions, ways, input, plain_gate: Gate::default() })
+    }
+
+    /// A node by id.
+    pub fn node(&self, id: &NodeId) -> Option<&Node> {
+        self.flow.nodes.get(id)
+    }
+
+    /// Renders a template (minijinja, strict). A name that the scope does not have is an error.
+    pub fn render(&self, template: &str, scope: &Scope) -> Result<String, EvalError> {
+        self.templates.render(template, scope)
+    }
+
+    /// Renders every string in a value; a string that is one whole `{{ expression }}` keeps its JSON type.
+    pub fn render_value(&self, value: &Value, scope: &Scope) -> Result<Value, EvalError> {
+        self.templates.render_value(value, scope)
+    }
+
+    /// Whether a condition (CEL) holds; a missing field, or a field of null, is false.
+    pub fn holds(&self, condition: &str, scope: &Scope) -> Result<bool, EvalError> {
+        self.conditions.holds(condition, scope)
+    }
+
+    /// The node that a correction at this human node runs again: `corrects`, else the nearest step before it that made
+    /// something; none where there is none, or where several come together.
+    pub fn source_of(&self, human: &NodeId) -> Option<&NodeId> {
+        self.ways.source_of(human)
+    }
+
+    /// Whether a branch that is at `from` can still come to `to`, by any way but standing still: along `next`,
+    /// `on_reject`, `on_visit_limit`, a failure's `goto`, or the way back of a correction.
+    pub fn reaches(&self, from: &NodeId, to: &NodeId) -> bool {
+        self.ways.reaches(from, to)
+    }
+
+    /// The gate of a tool by its name, whatever its `when` says. The exact name wins over a pattern, the longest
+    /// pattern over others; `false` opens. `ask_permission: true` is a gate by the exact name, and nothing opens it.
+    pub fn tool_gate(&self, tool: &str) -> Option<&Gate> {
+        let asks = self.flow.tools.get(tool).is_some_and(|tool| tool.ask_permission);
+        match tool_setting(&self.flow, tool) {
+            Some((name, GateSetting::Gate(gate))) if name == tool || !asks => Some(gate),
+            Some((_, GateSetting::Switch(true))) => Some(&self.plain_gate),
+            _ => asks.then_some(&self.plain_gate),
+        }
+    }
+
+    /// Every mistake of an input against the flow's `input`, with paths below `/input`.
+    pub fn check_input(&self, input: &JsonMap) -> Vec<Mistake> {
+        match &self.input {
+            Some(validator) => check_with(validator, &Value::Object(input.clone()), "/input"),
+            None => Vec::new(),
+        }
+    }
+}
+
+/// What `gates.before_tool` says of a tool, with the name or pattern under which it stands.
+fn tool_setting<'a>(flow: &'a Flow, tool: &str) -> Option<(&'a str, &'a GateSetting)> {
+    let gates = &flow.gates.before_tool;
+    let exact = gates.get_key_value(tool);
+    let by_pattern = || {
+        gates.iter().filter(|(pattern, _)| matches(pattern, tool)).max_by_key(|(pattern, _)| pattern.chars().count())
+    };
+    exact.or_else(by_pattern).map(|(name, setting)| (name.as_str(), setting))
+}
+
+/// Whether a tool's name fits a pattern, in which `*` stands for any text, also none.
+pub(super) fn matches(pattern: &str, name: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let Some(rest) = parts.next().and_then(|first| name.strip_prefix(first)) else { return false };
+    let mut middle: Vec<&str> = parts.collect();
+    let Some(last) = middle.pop() else { return rest.is_empty() };
+    let mut rest = rest;
+    for part in middle {
+        match rest.split_once(part) {
+            Some((_, after)) => rest = after,
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,172 @@
+//! The picture of a flow: laid out from top to bottom, with the bends of its edges.
+
+use dagre::graph::{Graph as Layout, GraphOptions};
+use dagre::layout::types::LabelPos;
+use dagre::{EdgeLabel, GraphLabel, LayoutOptions, NodeLabel, layout};
+use shared::api::{Graph, GraphEdge, GraphEdgeKind, GraphNode};
+use shared::definition::{EdgeCondition, Flow, Target};
+use shared::id::NodeId;
+
+use super::ways::{WayKind, Ways, ways};
+
+/// The id of the node that stands for the end of a branch; no node of a flow can have it.
+const END: &str = "end";
+const NODE_HEIGHT: f64 = 28.0;
+const CHARACTER: f64 = 7.5;
+/// Around a node's text, with its icon.
+const NODE_PADDING: f64 = 44.0;
+const LABEL_HEIGHT: f64 = 16.0;
+const LONGEST_LABEL: usize = 32;
+const MARGIN: f64 = 12.0;
+
+/// Lays a flow out. Edges to nodes that are not there are left out.
+pub fn graph(flow: &Flow) -> Graph {
+    let mut edges = edges(flow);
+    let mut nodes: Vec<GraphNode> =
+        flow.nodes.iter().map(|(id, node)| node_of(id.as_str(), node.kind.as_str())).collect();
+    if edges.iter().any(|edge| edge.to == END) {
+        nodes.push(node_of(END, END));
+    }
+    if nodes.is_empty() {
+        return Graph::default();
+    }
+    let mut drawn = Layout::with_options(GraphOptions { directed: true, multigraph: true, compound: false });
+    for node in &nodes {
+        let label = NodeLabel { width: node.width, height: node.height, ..NodeLabel::default() };
+        drawn.set_node(node.id.clone(), Some(label));
+    }
+    for (index, edge) in edges.iter().enumerate() {
+        let is_next = edge.kind == GraphEdgeKind::Next;
+        let characters = edge.label.as_ref().map_or(0, |label| label.chars().count());
+        let label = EdgeLabel {
+            // What goes on decides the order from top to bottom; ways back bend around it.
+            weight: if is_next { 4 } else { 1 },
+            width: width(characters),
+            height: if characters == 0 { 0.0 } else { LABEL_HEIGHT },
+            labelpos: LabelPos::Center,
+            ..EdgeLabel::default()
+        };
+        drawn.set_edge(edge.from.clone(), edge.to.clone(), Some(label), Some(&index.to_string()));
+    }
+    let options =
+        LayoutOptions { nodesep: 36.0, ranksep: 36.0, marginx: MARGIN, marginy: MARGIN, ..LayoutOptions::default() };
+    layout(&mut drawn, Some(options));
+    for node in &mut nodes {
+        if let Some(placed) = drawn.node(&node.id) {
+            (node.x, node.y) = (placed.x.unwrap_or_default(), placed.y.unwrap_or_default());
+        }
+    }
+    for (index, edge) in edges.iter_mut().enumerate() {
+        if let Some(placed) = drawn.edge(&edge.from, &edge.to, Some(&index.to_string())) {
+            edge.points = placed.points.iter().map(|point| (point.x, point.y)).collect();
+        }
+    }
+    let size = drawn.graph_label::<GraphLabel>().map_or((0.0, 0.0), |label| (label.width, label.height));
+    Graph { width: size.0, height: size.1, nodes, edges }
+}
+
+fn node_of(id: &str, kind: &str) -> GraphNode {
+    let width = width(id.chars().count()) + NODE_PADDING;
+    GraphNode { id: id.to_owned(), kind: kind.to_owned(), x: 0.0, y: 0.0, width, height: NODE_HEIGHT }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a label has far fewer than 2^52 characters")]
+fn width(characters: usize) -> f64 {
+    characters as f64 * CHARACTER
+}
+
+fn edges(flow: &Flow) -> Vec<GraphEdge> {
+    let corrections = Ways::new(flow);
+    let mut edges = Vec::new();
+    for (id, node) in &flow.nodes {
+        let mut add = |to: &str, kind, label: Option<String>| {
+            edges.push(GraphEdge { from: id.to_string(), to: to.to_owned(), kind, label, points: Vec::new() });
+        };
+        if node.next.is_empty() {
+            add(END, GraphEdgeKind::Next, None);
+        }
+        for edge in &node.next.0 {
+            let label = match &edge.condition {
+                EdgeCondition::Always => None,
+                EdgeCondition::When(when) => Some(shortened(when)),
+                EdgeCondition::Else => Some("else".to_owned()),
+            };
+            match &edge.to {
+                Target::End => add(END, GraphEdgeKind::Next, label),
+                Target::Node(to) if flow.nodes.contains_key(to) => add(to, GraphEdgeKind::Next, label),
+                Target::Node(_) => {}
+            }
+        }
+        if let Some(source) = correction(flow, &corrections, id) {
+            add(source, GraphEdgeKind::Correct, None);
+        }
+        for (kind, to) in ways(flow, node) {
+            let label = match kind {
+                WayKind::Next => continue,
+                WayKind::Reject => "rejected",
+                WayKind::VisitLimit => "no visits left",
+                // The way that the defaults name would lead out of every node.
+                WayKind::Failure if node.failure.is_none() && !node.kind.is_source() => continue,
+                WayKind::Failure => "failed",
+            };
+            add(to, GraphEdgeKind::Detour, Some(label.to_owned()));
+        }
+    }
+    edges
+}
+
+/// The way back of a correction, where the person has options beside which they may write.
+fn correction<'a>(flow: &Flow, ways: &'a Ways, id: &NodeId) -> Option<&'a NodeId> {
+    match &flow.nodes.get(id)?.kind {
+        shared::definition::NodeKind::Human(human) if !human.options.is_empty() => ways.source_of(id),
+        _ => None,
+    }
+}
+
+fn shortened(label: &str) -> String {
+    let label = label.split_whitespace().collect::<Vec<_>>().join(" ");
+    if label.chars().count() <= LONGEST_LABEL {
+        return label;
+    }
+    label.chars().take(LONGEST_LABEL - 1).chain(['…']).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_flow_is_drawn_from_top_to_bottom_with_its_ways_back() {
+        let options = json!([{ "id": "ok", "label": "OK" }, { "id": "no", "label": "No", "kind": "stop" }]);
+        let flow: Flow = serde_json::from_value(json!({ "id": "f", "agents": { "w": { "model": "demo/w" } }, "nodes": {
+            "draft": { "agent": "w", "next": "review", "on_visit_limit": "late" },
+            "review": { "human": { "prompt": "?", "options": options, "on_reject": "late" },
+                        "next": [{ "to": "draft", "when": "visit < 3" }, { "to": "end", "else": true }] },
+            "late": { "set": { "a": 1 } }
+        } }))
+        .unwrap();
+        let graph = graph(&flow);
+        let y = |id: &str| graph.nodes.iter().find(|node| node.id == id).unwrap().y;
+        assert!(y("draft") < y("review") && y("review") < y("late") && y("late") < y("end"));
+        let drawn: Vec<_> =
+            graph.edges.iter().map(|e| format!("{} {} {:?} {:?}", e.from, e.to, e.kind, e.label)).collect();
+        assert_eq!(
+            drawn,
+            [
+                "draft review Next None",
+                "draft late Detour Some(\"no visits left\")",
+                "review draft Next Some(\"visit < 3\")",
+                "review end Next Some(\"else\")",
+                "review draft Correct None",
+                "review late Detour Some(\"rejected\")",
+                "late end Next None",
+            ]
+        );
+        assert!(graph.edges.iter().all(|edge| edge.points.len() >= 2));
+        let inside = |(x, y): (f64, f64)| x >= 0.0 && y >= 0.0 && x <= graph.width && y <= graph.height;
+        assert!(graph.nodes.iter().all(|node| inside((node.x, node.y))));
+        assert!(graph.edges.iter().flat_map(|edge| &edge.points).copied().all(inside));
+    }
+}

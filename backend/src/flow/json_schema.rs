@@ -1,0 +1,115 @@
+//! JSON Schema: checking values, with messages for people who have never heard of it.
+
+use jsonschema::error::{TypeKind, ValidationErrorKind};
+use jsonschema::{ValidationError, Validator};
+use serde_json::Value;
+use shared::error::{FlowCode, Mistake, json_type, pointer};
+
+/// Compiles a schema. Formats are checked; nothing is fetched. The mistake's path begins at the schema.
+pub fn compile(schema: &Value) -> Result<Validator, Mistake> {
+    jsonschema::options().should_validate_formats(true).build(schema).map_err(|error| {
+        let reason = match error.kind() {
+            ValidationErrorKind::AnyOf { .. } => format!("{} has no meaning here", error.instance()),
+            _ => error.to_string(),
+        };
+        let path = error.instance_path().as_str();
+        Mistake::new(path, FlowCode::FlowInvalid.as_str(), format!("this is no valid JSON Schema: {reason}"))
+    })
+}
+
+/// Every mistake of a value against a JSON Schema, with paths below `base`. A schema that cannot be compiled is one.
+pub fn check_value(schema: &Value, value: &Value, base: &str) -> Vec<Mistake> {
+    match compile(schema) {
+        Ok(validator) => check_with(&validator, value, base),
+        Err(mistake) => vec![Mistake::new(base, "invalid", mistake.message)],
+    }
+}
+
+/// The same with a compiled schema.
+pub fn check_with(validator: &Validator, value: &Value, base: &str) -> Vec<Mistake> {
+    validator.iter_errors(value).flat_map(|error| mistakes(&error, base)).collect()
+}
+
+fn mistakes(error: &ValidationError<'_>, base: &str) -> Vec<Mistake> {
+    let place = format!("{base}{}", error.instance_path().as_str());
+    let below = |name: &str| format!("{place}{}", pointer([name]));
+    match error.kind() {
+        ValidationErrorKind::Required { property } => {
+            let name = property.as_str().unwrap_or_default();
+            vec![Mistake::new(below(name), "required", format!("`{name}` is missing"))]
+        }
+        ValidationErrorKind::AdditionalProperties { unexpected }
+        | ValidationErrorKind::UnevaluatedProperties { unexpected } => unexpected
+            .iter()
+            .map(|name| Mistake::new(below(name), "unknown", format!("`{name}` is not expected here")))
+            .collect(),
+        kind => vec![Mistake::new(place, "invalid", words(kind, error))],
+    }
+}
+
+fn words(kind: &ValidationErrorKind, error: &ValidationError<'_>) -> String {
+    use ValidationErrorKind as Kind;
+    let of = |count: &u64, one: &str, many: &str| format!("{count} {}", if *count == 1 { one } else { many });
+    match kind {
+        Kind::Type { kind } => format!("must be {}, but is {}", types(kind), a(json_type(error.instance()))),
+        Kind::Enum { options } => match options.as_array() {
+            Some(options) => {
+                format!("must be one of {}", options.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
+            }
+            None => "must be one of the listed values".to_owned(),
+        },
+        Kind::Constant { expected_value } => format!("must be {expected_value}"),
+        Kind::MinLength { limit: 1 } => "must not be empty".to_owned(),
+        Kind::MinLength { limit } => format!("must be at least {} long", of(limit, "character", "characters")),
+        Kind::MaxLength { limit } => format!("must be at most {} long", of(limit, "character", "characters")),
+        Kind::Minimum { limit } => format!("must be at least {limit}"),
+        Kind::Maximum { limit } => format!("must be at most {limit}"),
+        Kind::ExclusiveMinimum { limit } => format!("must be more than {limit}"),
+        Kind::ExclusiveMaximum { limit } => format!("must be less than {limit}"),
+        Kind::MultipleOf { multiple_of } => format!("must be a multiple of {multiple_of}"),
+        Kind::MinItems { limit } => format!("must have at least {}", of(limit, "entry", "entries")),
+        Kind::MaxItems { limit } => format!("must have at most {}", of(limit, "entry", "entries")),
+        Kind::MinProperties { limit } => format!("must have at least {}", of(limit, "key", "keys")),
+        Kind::MaxProperties { limit } => format!("must have at most {}", of(limit, "key", "keys")),
+        Kind::UniqueItems => "must not have the same entry twice".to_owned(),
+        Kind::Pattern { pattern } => format!("must match the pattern {pattern}"),
+        Kind::Format { format } => format!("must be {}", formatted(format)),
+        Kind::FalseSchema => "is not expected here".to_owned(),
+        Kind::AnyOf { .. } | Kind::OneOfNotValid { .. } => "fits none of the allowed forms".to_owned(),
+        Kind::OneOfMultipleValid { .. } => "fits several of the allowed forms, but must fit exactly one".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+fn formatted(format: &str) -> &str {
+    match format {
+        "email" | "idn-email" => "an e-mail address",
+        "uri" | "iri" => "a web address",
+        "date" => "a date such as 2026-01-31",
+        "date-time" => "a date and time such as 2026-01-31T09:30:00Z",
+        "time" => "a time such as 09:30:00Z",
+        "uuid" => "a UUID",
+        other => other,
+    }
+}
+
+fn types(kind: &TypeKind) -> String {
+    match kind {
+        TypeKind::Single(one) => a(one.as_str()),
+        TypeKind::Multiple(several) => {
+            several.iter().map(|one| a(one.as_str())).collect::<Vec<_>>().join(" or ")
+        }
+    }
+}
+
+fn a(name: &str) -> String {
+    match name {
+        "null" => "nothing (null)".to_owned(),
+        "array" => "a list".to_owned(),
+        "object" => "an object".to_owned(),
+        "integer" => "a whole number".to_owned(),
+        "boolean" => "true or false".to_owned(),
+        "string" => "text".to_owned(),
+        other => format!("a {other}"),
+    }
+}

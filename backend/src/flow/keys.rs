@@ -1,0 +1,81 @@
+//! State keys: which names they may have, and which node writes which.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+use shared::definition::{Builtin, Flow, Node, NodeKind, ToolKind};
+use shared::error::pointer;
+
+/// The names that templates and conditions see beside the state keys, so that no state key may have them.
+pub const RESERVED: [&str; 10] =
+    ["arguments", "context", "decision", "decisions", "env", "input", "response", "run", "secret", "visit"];
+
+/// Why a name cannot be that of a state key; none where it can.
+pub fn refused(key: &str) -> Option<String> {
+    let mut chars = key.chars();
+    let first = chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
+    if !first || !chars.all(|c| c.is_ascii_alphanumeric() || c == '_') {
+        Some(format!("`{key}` is no state key: letters, digits and _, not a digit first"))
+    } else if RESERVED.contains(&key) {
+        Some(format!("`{key}` has a meaning of its own in templates; choose another name for the state key"))
+    } else {
+        None
+    }
+}
+
+/// The keys that a node may write, with the place that says so, below the flow.
+pub fn writes(id: &str, node: &Node) -> Vec<(String, String)> {
+    let base = pointer(["nodes", id]);
+    let mut keys = match &node.write_keys {
+        Some(keys) => keys
+            .iter()
+            .enumerate()
+            .map(|(index, key)| (format!("{base}/write_keys/{index}"), key.clone()))
+            .collect(),
+        None => written_by_default(id, node, &base),
+    };
+    if let NodeKind::Human(human) = &node.kind {
+        for (index, edit) in human.edit_keys.iter().enumerate() {
+            keys.push((format!("{base}/human/edit_keys/{index}"), edit.key.clone()));
+        }
+    }
+    keys
+}
+
+fn written_by_default(id: &str, node: &Node, base: &str) -> Vec<(String, String)> {
+    match &node.kind {
+        NodeKind::Set(values) => {
+            values.keys().map(|key| (format!("{base}/set{}", pointer([key])), key.clone())).collect()
+        }
+        NodeKind::Human(human) if !human.options.is_empty() => Vec::new(),
+        NodeKind::Router(_) => Vec::new(),
+        _ => vec![(base.to_owned(), id.to_owned())],
+    }
+}
+
+/// Every key that the state of a run can have; none where the flow lets it have any.
+pub fn known(flow: &Flow) -> Option<BTreeSet<String>> {
+    let sets_any = |kind: &ToolKind| matches!(kind, ToolKind::Builtin(Builtin::SetState));
+    if flow.tools.values().any(|tool| sets_any(&tool.kind)) {
+        return None;
+    }
+    let mut keys: BTreeSet<String> = BTreeSet::new();
+    if let Some(input) = &flow.input {
+        let closed = input.get("additionalProperties") == Some(&Value::Bool(false));
+        match input.get("properties").and_then(Value::as_object) {
+            Some(properties) => keys.extend(properties.keys().cloned()),
+            None if !closed => return None,
+            None => {}
+        }
+    }
+    for (id, node) in &flow.nodes {
+        keys.extend(writes(id, node).into_iter().map(|(_, key)| key));
+        if let NodeKind::Agent { agent, .. } = &node.kind
+            && node.write_keys.is_none()
+            && let Some(properties) = flow.agents.get(agent).and_then(|agent| agent.output_schema.as_ref())
+        {
+            keys.extend(properties["properties"].as_object().into_iter().flat_map(|map| map.keys().cloned()));
+        }
+    }
+    Some(keys)
+}

@@ -1,0 +1,16 @@
+//! How large a flow may be. Everything that grows is bounded, with a clear error.
+
+/// The largest flow file, in bytes.
+pub const MAX_FILE: usize = 1024 * 1024;
+/// The deepest nesting of lists and objects.
+pub const MAX_NESTING: usize = 64;
+/// The most values and keys in a file, with aliases followed.
+pub const MAX_VALUES: usize = 100_000;
+/// The most nodes.
+pub const MAX_NODES: usize = 500;
+/// The most agents.
+pub const MAX_AGENTS: usize = 200;
+/// The most tools.
+pub const MAX_TOOLS: usize = 200;
+/// The longest template or condition, in bytes.
+pub const MAX_TEXT: usize = 64 * 1024;

@@ -1,0 +1,90 @@
+//! From a file's value to the flow model, with every mistake on the way.
+
+use serde_json::Value;
+use serde_path_to_error::{Path, Segment};
+use shared::definition::Flow;
+use shared::error::{FlowCode, Mistake, pointer};
+
+use super::shape::fit;
+use super::source::{Source, mistake_at};
+
+/// What could be read of a flow.
+#[derive(Debug)]
+pub struct Reading {
+    /// The flow without what was wrong.
+    pub flow: Option<Flow>,
+    /// What was wrong.
+    pub mistakes: Vec<Mistake>,
+}
+
+/// Reads the flow model from a file's value. What is wrong is taken out and named, so that the rest can be checked too.
+pub fn read_flow(source: &Source) -> Reading {
+    let mut value = source.value.clone();
+    let mut mistakes = Vec::new();
+    if !fit(source, &mut value, &mut mistakes) && !value.is_object() {
+        return Reading { flow: None, mistakes };
+    }
+    if let Some(map) = value.as_object_mut() {
+        // The rest of the file is checked even where these two are missing or wrong; that they are is noted above.
+        map.entry("id").or_insert_with(|| Value::from("flow"));
+        map.entry("nodes").or_insert_with(|| Value::Object(serde_json::Map::new()));
+    }
+    let flow = loop {
+        match serde_path_to_error::deserialize::<_, Flow>(&value) {
+            Ok(flow) => break Some(flow),
+            Err(error) => {
+                let path = to_pointer(error.path());
+                let message = error.into_inner().to_string();
+                if !follows(source, &mistakes, &path, &message) {
+                    mistakes.push(mistake_at(source.spot(&path), source.nearest(&path), FlowCode::FlowInvalid, message));
+                }
+                if !remove(&mut value, &path) {
+                    break None;
+                }
+            }
+        }
+    };
+    Reading { flow, mistakes }
+}
+
+/// Whether a mistake only follows from another one below it that is noted already, and was taken out.
+fn follows(source: &Source, noted: &[Mistake], path: &str, message: &str) -> bool {
+    const KINDS: [&str; 11] =
+        ["agent", "tool", "set", "router", "human", "team", "map", "flow", "http", "mcp", "builtin"];
+    let below = format!("{path}/");
+    if !noted.iter().any(|noted| noted.path.starts_with(&below)) {
+        return false;
+    }
+    let one_kind = || {
+        let written = source.value.pointer(path).and_then(Value::as_object);
+        written.is_some_and(|map| map.keys().filter(|key| KINDS.contains(&key.as_str())).count() == 1)
+    };
+    message.starts_with("missing field") || (message.contains("has exactly one of") && one_kind())
+}
+
+fn to_pointer(path: &Path) -> String {
+    path.iter().fold(String::new(), |path, segment| match segment {
+        Segment::Seq { index } => format!("{path}/{index}"),
+        Segment::Map { key } => path + &pointer([key]),
+        Segment::Enum { variant } => path + &pointer([variant]),
+        Segment::Unknown => path,
+    })
+}
+
+/// Takes out the value at a path, or the nearest one above it; false where nothing is left.
+fn remove(value: &mut Value, path: &str) -> bool {
+    let Some((parent, key)) = path.rsplit_once('/') else { return false };
+    let key = key.replace("~1", "/").replace("~0", "~");
+    let removed = match value.pointer_mut(parent) {
+        Some(Value::Object(map)) => map.shift_remove(&key).is_some(),
+        Some(Value::Array(items)) => match key.parse::<usize>() {
+            Ok(index) if index < items.len() => {
+                items.remove(index);
+                true
+            }
+            _ => false,
+        },
+        _ => false,
+    };
+    removed || remove(value, parent)
+}

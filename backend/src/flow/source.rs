@@ -1,0 +1,419 @@
+//! Reading a flow file: YAML 1.2 (core schema) or JSON to a JSON value, with the line and column of every key and value.
+//!
+//! Refused with their place: doubled keys, keys that are no strings, tags, NaN and infinity, U+0000, nesting deeper
+//! than 64, aliases that blow the file up, more than one document, and files over 1 MiB.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use saphyr_parser::{Event, Marker, Parser, ScalarStyle, Span, StrInput};
+use serde_json::{Number, Value};
+use shared::JsonMap;
+use shared::error::{FlowCode, Mistake, pointer};
+
+use super::limits::{MAX_FILE, MAX_NESTING, MAX_VALUES};
+
+/// A line and a column, both from 1; the column in characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Spot {
+    /// The line.
+    pub line: u32,
+    /// The column.
+    pub column: u32,
+}
+
+impl From<&Marker> for Spot {
+    fn from(marker: &Marker) -> Self {
+        let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        Self { line: number(marker.line().max(1)), column: number(marker.col().saturating_add(1)) }
+    }
+}
+
+/// Where a value stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Place {
+    key: Option<Spot>,
+    value: Spot,
+    scalar: bool,
+}
+
+/// A file that was read.
+#[derive(Debug)]
+pub struct Source {
+    /// What it says; where a piece was refused, without it.
+    pub value: Value,
+    places: HashMap<String, Place>,
+}
+
+impl Source {
+    /// The path of the nearest value at or above `path` that the file has.
+    pub fn nearest<'a>(&self, path: &'a str) -> &'a str {
+        let mut path = path;
+        while !path.is_empty() && !self.places.contains_key(path) {
+            path = path.rfind('/').map_or("", |at| &path[..at]);
+        }
+        path
+    }
+
+    /// Where a mistake in the value at `path` is shown: a scalar where it stands, a list or object at its key.
+    pub fn spot(&self, path: &str) -> Option<Spot> {
+        let place = self.places.get(self.nearest(path))?;
+        Some(if place.scalar { place.value } else { place.key.unwrap_or(place.value) })
+    }
+
+    /// Where the key of the value at `path` stands.
+    pub fn key_spot(&self, path: &str) -> Option<Spot> {
+        let place = self.places.get(self.nearest(path))?;
+        Some(place.key.unwrap_or(place.value))
+    }
+}
+
+/// A mistake at a place.
+pub fn mistake_at(spot: Option<Spot>, path: &str, code: FlowCode, message: impl Into<String>) -> Mistake {
+    Mistake {
+        line: spot.map(|spot| spot.line),
+        column: spot.map(|spot| spot.column),
+        ..Mistake::new(path, code.as_str(), message)
+    }
+}
+
+/// Reads a file. Without a value where it cannot be read on; the mistakes say why.
+pub fn read(text: &str) -> (Option<Source>, Vec<Mistake>) {
+    let first = Some(Spot { line: 1, column: 1 });
+    if text.len() > MAX_FILE {
+        let message = format!("the file is larger than {MAX_FILE} bytes; split the flow");
+        return (None, vec![mistake_at(first, "", FlowCode::FlowInvalid, message)]);
+    }
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    if let Some(at) = text.find('\0') {
+        let message = "the character U+0000 is not allowed";
+        return (None, vec![mistake_at(Some(spot_at(text, at)), "", FlowCode::FlowInvalid, message)]);
+    }
+    let text = if text.trim_start().starts_with('{') { json_as_yaml(text) } else { Cow::Borrowed(text) };
+    let mut reader = Reader {
+        parser: Parser::new_from_str(&text),
+        places: HashMap::new(),
+        anchors: HashMap::new(),
+        values: 0,
+        mistakes: Vec::new(),
+    };
+    match reader.document() {
+        Ok(value) => {
+            let Reader { places, mistakes, .. } = reader;
+            (Some(Source { value, places }), mistakes)
+        }
+        Err(Stop(mistake)) => {
+            let mut mistakes = reader.mistakes;
+            mistakes.push(*mistake);
+            (None, mistakes)
+        }
+    }
+}
+
+fn spot_at(text: &str, at: usize) -> Spot {
+    let before = &text[..at];
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+    Spot { line: u32::try_from(line).unwrap_or(u32::MAX), column: u32::try_from(column).unwrap_or(u32::MAX) }
+}
+
+/// YAML reads JSON but for two things: indentation with tabs, and characters beyond U+FFFF written as two escapes.
+fn json_as_yaml(text: &str) -> Cow<'_, str> {
+    if !text.contains('\t') && !text.contains("\\ud") && !text.contains("\\uD") {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(['\t', '\\']) {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        if let Some(after) = rest.strip_prefix('\t') {
+            out.push(' ');
+            rest = after;
+        } else if let Some((character, after)) = surrogates(rest) {
+            out.push_str(&format!("\\U{:08X}", u32::from(character)));
+            rest = after;
+        } else {
+            let end = rest.char_indices().nth(2).map_or(rest.len(), |(end, _)| end);
+            out.push_str(&rest[..end]);
+            rest = &rest[end..];
+        }
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
+}
+
+/// The character of `\ud83d\ude00`, and what follows it.
+fn surrogates(text: &str) -> Option<(char, &str)> {
+    let unit = |at: usize| {
+        let escape = text.get(at..at + 6)?.strip_prefix("\\u")?;
+        u16::from_str_radix(escape, 16).ok()
+    };
+    let character = char::decode_utf16([unit(0)?, unit(6)?]).next()?.ok()?;
+    (u32::from(character) > 0xFFFF).then_some((character, &text[12..]))
+}
+
+/// Reading cannot go on.
+struct Stop(Box<Mistake>);
+
+struct Reader<'input> {
+    parser: Parser<'input, StrInput<'input>>,
+    places: HashMap<String, Place>,
+    anchors: HashMap<usize, Value>,
+    values: usize,
+    mistakes: Vec<Mistake>,
+}
+
+impl<'input> Reader<'input> {
+    fn document(&mut self) -> Result<Value, Stop> {
+        let mut value = None;
+        loop {
+            let (event, span) = self.next()?;
+            match event {
+                Event::StreamStart | Event::DocumentStart(_) | Event::DocumentEnd | Event::Nothing => {}
+                Event::StreamEnd => break,
+                _ if value.is_some() => {
+                    return Err(stop(&span, "", "a flow file holds one document; remove what follows `---`"));
+                }
+                event => value = Some(self.value(event, &span, "", None, 0)?),
+            }
+        }
+        value.ok_or_else(|| stop(&Span::default(), "", "the file is empty; a flow needs at least `id` and `nodes`"))
+    }
+
+    fn next(&mut self) -> Result<(Event<'input>, Span), Stop> {
+        match self.parser.next_event() {
+            Some(Ok(event)) => Ok(event),
+            Some(Err(error)) => {
+                let spot = Spot::from(error.marker());
+                let message = format!("the file cannot be read here: {}", error.info());
+                Err(Stop(Box::new(mistake_at(Some(spot), "", FlowCode::FlowInvalid, message))))
+            }
+            None => Ok((Event::StreamEnd, Span::default())),
+        }
+    }
+
+    fn value(
+        &mut self,
+        event: Event<'input>,
+        span: &Span,
+        path: &str,
+        key: Option<Spot>,
+        depth: usize,
+    ) -> Result<Value, Stop> {
+        self.values += 1;
+        if self.values > MAX_VALUES {
+            return Err(stop(span, path, format!("the file holds more than {MAX_VALUES} values, aliases followed")));
+        }
+        if depth > MAX_NESTING {
+            return Err(stop(span, path, format!("lists and objects are nested deeper than {MAX_NESTING}")));
+        }
+        let scalar = matches!(event, Event::Scalar(..));
+        self.places.insert(path.to_owned(), Place { key, value: Spot::from(&span.start), scalar });
+        match event {
+            Event::Scalar(text, style, anchor, tag) => {
+                self.refuse_tag(tag.is_some(), span, path);
+                let value = self.scalar(text, style, span, path);
+                self.keep(anchor, &value);
+                Ok(value)
+            }
+            Event::SequenceStart(anchor, tag) => {
+                self.refuse_tag(tag.is_some(), span, path);
+                let mut items = Vec::new();
+                loop {
+                    let (event, span) = self.next()?;
+                    if event == Event::SequenceEnd {
+                        break;
+                    }
+                    items.push(self.value(event, &span, &format!("{path}/{}", items.len()), None, depth + 1)?);
+                }
+                let value = Value::Array(items);
+                self.keep(anchor, &value);
+                Ok(value)
+            }
+            Event::MappingStart(anchor, tag) => {
+                self.refuse_tag(tag.is_some(), span, path);
+                let value = Value::Object(self.mapping(path, depth)?);
+                self.keep(anchor, &value);
+                Ok(value)
+            }
+            Event::Alias(anchor) => self.alias(anchor, span, path, depth),
+            _ => Err(stop(span, path, "the file ends where a value is expected")),
+        }
+    }
+
+    fn mapping(&mut self, path: &str, depth: usize) -> Result<JsonMap, Stop> {
+        let mut map = JsonMap::new();
+        loop {
+            let (event, span) = self.next()?;
+            if event == Event::MappingEnd {
+                return Ok(map);
+            }
+            let spot = Spot::from(&span.start);
+            let name = match event {
+                Event::Scalar(text, style, _, tag) => {
+                    self.refuse_tag(tag.is_some(), &span, path);
+                    let plain = style == ScalarStyle::Plain && !matches!(core(&text), Ok(Value::String(_)));
+                    if plain {
+                        let shown = if text.is_empty() { "nothing" } else { &text };
+                        self.mistake(&span, path, format!("a key must be text; write \"{shown}\" in quotes"));
+                        None
+                    } else {
+                        Some(text.into_owned())
+                    }
+                }
+                event => {
+                    self.mistake(&span, path, "a key must be text, not a list, an object or an alias".to_owned());
+                    self.skip(event)?;
+                    None
+                }
+            };
+            let (event, span) = self.next()?;
+            match name {
+                Some(name) if !map.contains_key(&name) => {
+                    let below = format!("{path}{}", pointer([&name]));
+                    let value = self.value(event, &span, &below, Some(spot), depth + 1)?;
+                    map.insert(name, value);
+                }
+                doubled => {
+                    if let Some(name) = doubled {
+                        let below = format!("{path}{}", pointer([&name]));
+                        let first = self.places.get(&below).and_then(|place| place.key);
+                        let first = first.map_or(String::new(), |first| format!(" (first in line {})", first.line));
+                        self.mistakes.push(mistake_at(
+                            Some(spot),
+                            &below,
+                            FlowCode::FlowInvalid,
+                            format!("`{name}` is written twice{first}; keep one of them"),
+                        ));
+                    }
+                    self.skip(event)?;
+                }
+            }
+        }
+    }
+
+    fn alias(&mut self, anchor: usize, span: &Span, path: &str, depth: usize) -> Result<Value, Stop> {
+        let Some(value) = self.anchors.get(&anchor) else {
+            return Err(stop(span, path, "an alias cannot stand within what it names"));
+        };
+        let (count, nesting) = extent(value);
+        self.values = self.values.saturating_add(count);
+        if self.values > MAX_VALUES {
+            return Err(stop(span, path, format!("the file holds more than {MAX_VALUES} values, aliases followed")));
+        }
+        if depth + nesting > MAX_NESTING {
+            return Err(stop(span, path, format!("lists and objects are nested deeper than {MAX_NESTING}")));
+        }
+        Ok(value.clone())
+    }
+
+    /// Reads to the end of a value without keeping it.
+    fn skip(&mut self, event: Event<'input>) -> Result<(), Stop> {
+        let mut open = 0_usize;
+        let mut event = event;
+        loop {
+            match event {
+                Event::SequenceStart(..) | Event::MappingStart(..) => open += 1,
+                Event::SequenceEnd | Event::MappingEnd => open = open.saturating_sub(1),
+                Event::StreamEnd => return Ok(()),
+                _ => {}
+            }
+            if open == 0 {
+                return Ok(());
+            }
+            event = self.next()?.0;
+        }
+    }
+
+    fn scalar(&mut self, text: Cow<'_, str>, style: ScalarStyle, span: &Span, path: &str) -> Value {
+        if text.contains('\0') {
+            self.mistake(span, path, "the character U+0000 is not allowed".to_owned());
+            return Value::Null;
+        }
+        if style != ScalarStyle::Plain {
+            return Value::String(text.into_owned());
+        }
+        core(&text).unwrap_or_else(|message| {
+            self.mistake(span, path, message);
+            Value::Null
+        })
+    }
+
+    fn keep(&mut self, anchor: usize, value: &Value) {
+        if anchor != 0 {
+            self.anchors.insert(anchor, value.clone());
+        }
+    }
+
+    fn refuse_tag(&mut self, tagged: bool, span: &Span, path: &str) {
+        if tagged {
+            self.mistake(span, path, "tags such as `!name` have no meaning in a flow; remove it".to_owned());
+        }
+    }
+
+    fn mistake(&mut self, span: &Span, path: &str, message: String) {
+        self.mistakes.push(mistake_at(Some(Spot::from(&span.start)), path, FlowCode::FlowInvalid, message));
+    }
+}
+
+fn stop(span: &Span, path: &str, message: impl Into<String>) -> Stop {
+    Stop(Box::new(mistake_at(Some(Spot::from(&span.start)), path, FlowCode::FlowInvalid, message)))
+}
+
+/// How many values there are in a value, and how deeply they are nested.
+fn extent(value: &Value) -> (usize, usize) {
+    let sum = |(count, depth): (usize, usize), value| {
+        let (more, deeper) = extent(value);
+        (count + more, depth.max(deeper + 1))
+    };
+    match value {
+        Value::Array(items) => items.iter().fold((1, 0), sum),
+        Value::Object(map) => map.values().fold((1, 0), sum),
+        _ => (1, 0),
+    }
+}
+
+/// A plain scalar by the core schema of YAML 1.2.
+fn core(text: &str) -> Result<Value, String> {
+    match text {
+        "" | "~" | "null" | "Null" | "NULL" => return Ok(Value::Null),
+        "true" | "True" | "TRUE" => return Ok(Value::Bool(true)),
+        "false" | "False" | "FALSE" => return Ok(Value::Bool(false)),
+        _ => {}
+    }
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    if matches!(unsigned, ".inf" | ".Inf" | ".INF") || matches!(text, ".nan" | ".NaN" | ".NAN") {
+        return Err(format!("{text} is no JSON number; write it as text in quotes"));
+    }
+    let number = match (text.strip_prefix("0o"), text.strip_prefix("0x")) {
+        (Some(octal), _) if is_digits(octal, 8) => u64::from_str_radix(octal, 8).ok().map(Number::from),
+        (_, Some(hex)) if is_digits(hex, 16) => u64::from_str_radix(hex, 16).ok().map(Number::from),
+        _ if is_digits(unsigned, 10) => {
+            let text = text.strip_prefix('+').unwrap_or(text);
+            text.parse::<i64>().map(Number::from).or_else(|_| text.parse::<u64>().map(Number::from)).ok()
+        }
+        _ if is_float(unsigned) => text.parse::<f64>().ok().and_then(Number::from_f64),
+        _ => return Ok(Value::String(text.to_owned())),
+    };
+    number.map(Value::Number).ok_or_else(|| format!("the number {text} is too large; write it as text in quotes"))
+}
+
+fn is_digits(text: &str, radix: u32) -> bool {
+    !text.is_empty() && text.chars().all(|digit| digit.is_digit(radix))
+}
+
+/// `[0-9]+(\.[0-9]*)?` or `\.[0-9]+`, then perhaps an exponent.
+fn is_float(unsigned: &str) -> bool {
+    let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, Some(exponent)),
+        None => (unsigned, None),
+    };
+    let exponent = exponent.map(|exponent| exponent.strip_prefix(['+', '-']).unwrap_or(exponent));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = |text: &str| text.chars().all(|digit| digit.is_ascii_digit());
+    digits(whole)
+        && digits(fraction)
+        && !(whole.is_empty() && fraction.is_empty())
+        && exponent.is_none_or(|exponent| is_digits(exponent, 10))
+}

@@ -1,0 +1,231 @@
+//! Templates: minijinja with strict undefined names, a limit of work, and no HTML escaping. Strings are rendered as
+//! they are, everything else as JSON.
+//!
+//! Templates are compiled once, when a flow is made ready, and found again by their own text.
+
+use std::collections::{HashMap, HashSet};
+
+use indexmap::IndexMap;
+use minijinja::value::{Value as Rendered, ValueKind};
+use minijinja::{AutoEscape, Environment, Error, ErrorKind, UndefinedBehavior};
+use serde_json::{Number, Value};
+
+use super::{EvalError, Scope};
+use crate::flow::limits::{MAX_NESTING, MAX_TEXT};
+
+/// How many steps of the template machine one rendering may take.
+const FUEL: u64 = 500_000;
+/// The longest text that a template may render to, in bytes.
+const MAX_RENDERED: usize = 4 * 1024 * 1024;
+
+/// Compiled templates. One that was not added is compiled where it is rendered.
+#[derive(Debug)]
+pub struct Templates {
+    environment: Environment<'static>,
+    /// The names that each added template reads, so that only these are handed to it.
+    names: HashMap<String, HashSet<String>>,
+}
+
+impl Default for Templates {
+    fn default() -> Self {
+        let mut environment = Environment::new();
+        environment.set_undefined_behavior(UndefinedBehavior::Strict);
+        environment.set_auto_escape_callback(|_| AutoEscape::None);
+        environment.set_fuel(Some(FUEL));
+        environment.set_formatter(|out, _, value| {
+            let text = match value.as_str() {
+                Some(text) => return out.write_str(text).map_err(Error::from),
+                None => to_json(value, 0)?.to_string(),
+            };
+            out.write_str(&text).map_err(Error::from)
+        });
+        Self { environment, names: HashMap::new() }
+    }
+}
+
+impl Templates {
+    /// Compiles a template and keeps it. The error says what is wrong with it.
+    pub fn add(&mut self, template: &str) -> Result<(), EvalError> {
+        if is_plain(template) || self.names.contains_key(template) {
+            return Ok(());
+        }
+        if template.len() > MAX_TEXT {
+            return Err(EvalError(format!("the template is longer than {MAX_TEXT} bytes")));
+        }
+        let names = match whole_expression(template) {
+            Some(expression) => {
+                self.environment.compile_expression(expression).map_err(|error| bad(template, &error))?;
+                self.environment.compile_expression(expression).map(|e| e.undeclared_variables(false))
+            }
+            None => {
+                self.environment
+                    .add_template_owned(template.to_owned(), template.to_owned())
+                    .map_err(|error| bad(template, &error))?;
+                self.environment.get_template(template).map(|t| t.undeclared_variables(false))
+            }
+        };
+        self.names.insert(template.to_owned(), names.map_err(|error| bad(template, &error))?);
+        Ok(())
+    }
+
+    /// The names that an added template reads, in order.
+    pub fn names(&self, template: &str) -> Vec<String> {
+        let mut names: Vec<String> = self.names.get(template).into_iter().flatten().cloned().collect();
+        names.retain(|name| !self.environment.globals().any(|(global, _)| global == name));
+        names.sort_unstable();
+        names
+    }
+
+    /// Renders a template to text.
+    pub fn render(&self, template: &str, scope: &Scope) -> Result<String, EvalError> {
+        if is_plain(template) {
+            return Ok(template.to_owned());
+        }
+        let rendered = match self.names.get(template) {
+            Some(_) if whole_expression(template).is_some() => {
+                return Ok(match self.render_string(template, scope)? {
+                    Value::String(text) => text,
+                    other => other.to_string(),
+                });
+            }
+            Some(names) => {
+                self.environment.get_template(template).and_then(|t| t.render(context(scope, Some(names))))
+            }
+            None => self.environment.render_str(template, context(scope, None)),
+        };
+        let text = rendered.map_err(|error| failed(template, &error))?;
+        if text.len() > MAX_RENDERED {
+            return Err(EvalError(format!("{} renders to more than {MAX_RENDERED} bytes", excerpt(template))));
+        }
+        Ok(text)
+    }
+
+    /// Renders every string in a value; a string that is one whole `{{ expression }}` keeps its JSON type.
+    pub fn render_value(&self, value: &Value, scope: &Scope) -> Result<Value, EvalError> {
+        match value {
+            Value::String(template) => self.render_string(template, scope),
+            Value::Array(items) => items.iter().map(|item| self.render_value(item, scope)).collect(),
+            Value::Object(map) => map
+                .iter()
+                .map(|(key, value)| Ok((key.clone(), self.render_value(value, scope)?)))
+                .collect::<Result<_, _>>()
+                .map(Value::Object),
+            other => Ok(other.clone()),
+        }
+    }
+
+    fn render_string(&self, template: &str, scope: &Scope) -> Result<Value, EvalError> {
+        let Some(expression) = whole_expression(template) else {
+            return self.render(template, scope).map(Value::String);
+        };
+        self.environment
+            .compile_expression(expression)
+            .and_then(|compiled| compiled.eval(context(scope, self.names.get(template))))
+            .and_then(|value| match value.is_undefined() {
+                true => Err(Error::new(ErrorKind::UndefinedError, "there is no such value")),
+                false => to_json(&value, 0),
+            })
+            .map_err(|error| failed(template, &error))
+    }
+}
+
+/// Whether a string holds nothing of the template language.
+fn is_plain(text: &str) -> bool {
+    !["{{", "{%", "{#"].iter().any(|mark| text.contains(mark))
+}
+
+/// The expression of a string that is one whole `{{ expression }}`. `{{ a }} and {{ b }}` is none.
+fn whole_expression(text: &str) -> Option<&str> {
+    let inside = text.trim().strip_prefix("{{")?.strip_suffix("}}")?;
+    let inside = inside.strip_prefix(['-', '+']).unwrap_or(inside);
+    let inside = inside.strip_suffix(['-', '+']).unwrap_or(inside);
+    (!inside.contains("{{") && !inside.contains("}}") && !inside.contains("{%")).then_some(inside)
+}
+
+/// What a template sees: of the scope, only the names that it reads.
+fn context(scope: &Scope, names: Option<&HashSet<String>>) -> Rendered {
+    let wanted = scope.0.iter().filter(|(name, _)| names.is_none_or(|names| names.contains(name.as_str())));
+    Rendered::from_object(wanted.map(|(name, value)| (Rendered::from(name), from_json(value))).collect::<IndexMap<_, _>>())
+}
+
+fn from_json(value: &Value) -> Rendered {
+    match value {
+        Value::Null => Rendered::from(()),
+        Value::Bool(truth) => Rendered::from(*truth),
+        Value::Number(number) => match (number.as_i64(), number.as_u64()) {
+            (Some(integer), _) => Rendered::from(integer),
+            (None, Some(integer)) => Rendered::from(integer),
+            (None, None) => Rendered::from(number.as_f64().unwrap_or(f64::NAN)),
+        },
+        Value::String(text) => Rendered::from(text),
+        Value::Array(items) => Rendered::from(items.iter().map(from_json).collect::<Vec<_>>()),
+        Value::Object(map) => Rendered::from_object(
+            map.iter().map(|(key, value)| (Rendered::from(key), from_json(value))).collect::<IndexMap<_, _>>(),
+        ),
+    }
+}
+
+fn to_json(value: &Rendered, depth: usize) -> Result<Value, Error> {
+    if depth > MAX_NESTING {
+        return Err(Error::new(ErrorKind::BadSerialization, format!("nested deeper than {MAX_NESTING}")));
+    }
+    let kind = value.kind();
+    Ok(match kind {
+        ValueKind::None => Value::Null,
+        ValueKind::Bool => Value::Bool(value.is_true()),
+        ValueKind::Number => number(value)?,
+        ValueKind::String => Value::String(value.as_str().unwrap_or_default().to_owned()),
+        ValueKind::Seq | ValueKind::Iterable => {
+            Value::Array(value.try_iter()?.map(|item| to_json(&item, depth + 1)).collect::<Result<_, _>>()?)
+        }
+        ValueKind::Map => {
+            let mut map = shared::JsonMap::new();
+            for key in value.try_iter()? {
+                map.insert(key.to_string(), to_json(&value.get_item(&key)?, depth + 1)?);
+            }
+            Value::Object(map)
+        }
+        ValueKind::Undefined => return Err(Error::new(ErrorKind::UndefinedError, "there is no such value")),
+        _ => return Err(Error::new(ErrorKind::BadSerialization, format!("a {kind} is no JSON value"))),
+    })
+}
+
+fn number(value: &Rendered) -> Result<Value, Error> {
+    if value.is_integer() {
+        if let Ok(integer) = i64::try_from(value.clone()) {
+            return Ok(Value::from(integer));
+        }
+        if let Ok(integer) = u64::try_from(value.clone()) {
+            return Ok(Value::from(integer));
+        }
+    }
+    let float = f64::try_from(value.clone())?;
+    Number::from_f64(float)
+        .map(Value::Number)
+        .ok_or_else(|| Error::new(ErrorKind::BadSerialization, format!("{float} is no JSON number")))
+}
+
+fn bad(template: &str, error: &Error) -> EvalError {
+    EvalError(format!("the template {} cannot be read: {}", excerpt(template), reason(error)))
+}
+
+fn failed(template: &str, error: &Error) -> EvalError {
+    EvalError(format!("the template {} cannot be filled in: {}", excerpt(template), reason(error)))
+}
+
+fn reason(error: &Error) -> String {
+    let what = error.detail().map_or_else(|| error.kind().to_string(), str::to_owned);
+    match error.line() {
+        Some(line) if line > 1 => format!("{what} (its line {line})"),
+        _ => what,
+    }
+}
+
+/// The beginning of a template or condition, for messages.
+pub(super) fn excerpt(text: &str) -> String {
+    const LONGEST: usize = 60;
+    let line = text.trim().lines().next().unwrap_or_default();
+    let shown: String = line.chars().take(LONGEST).collect();
+    let more = if shown.len() < text.trim().len() { "…" } else { "" };
+    format!("`{shown}{more}`")
+}

@@ -1,0 +1,104 @@
+//! Every template and condition of a flow, with its place. The one list of them: what is compiled when a flow is made
+//! ready is what is checked when it is saved.
+
+use serde_json::Value;
+use shared::JsonMap;
+use shared::definition::{EdgeCondition, Flow, GateSetting, NodeKind, ToolKind, Validator};
+use shared::error::pointer;
+
+/// What a text is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TextKind {
+    /// A minijinja template.
+    Template,
+    /// A CEL condition.
+    Condition,
+}
+
+/// Calls `visit` with the JSON pointer, kind and text of every template and condition.
+pub fn visit_texts<'a>(flow: &'a Flow, visit: &mut dyn FnMut(String, TextKind, &'a str)) {
+    for (name, agent) in &flow.agents {
+        if let Some(instructions) = &agent.instructions {
+            visit(pointer(["agents", name, "instructions"]), TextKind::Template, instructions);
+        }
+    }
+    for (name, tool) in &flow.tools {
+        if let ToolKind::Http(http) = &tool.kind {
+            let base = pointer(["tools", name, "http"]);
+            visit(format!("{base}/url"), TextKind::Template, &http.url);
+            for (header, value) in &http.headers {
+                visit(base.clone() + &pointer(["headers", header]), TextKind::Template, value);
+            }
+            if let Some(body) = &http.body {
+                visit_value(&format!("{base}/body"), body, visit);
+            }
+        }
+    }
+    let gates = [("before_tool", &flow.gates.before_tool), ("before_agent", &flow.gates.before_agent)];
+    for (trigger, gates) in gates {
+        for (name, gate) in gates {
+            if let GateSetting::Gate(gate) = gate
+                && let Some(when) = &gate.when
+            {
+                visit(pointer(["gates", trigger, name, "when"]), TextKind::Condition, when);
+            }
+        }
+    }
+    for (id, node) in &flow.nodes {
+        let base = pointer(["nodes", id.as_str()]);
+        visit_kind(&base, &node.kind, visit);
+        for (index, edge) in node.next.0.iter().enumerate() {
+            if let EdgeCondition::When(when) = &edge.condition {
+                visit(format!("{base}/next/{index}/when"), TextKind::Condition, when);
+            }
+        }
+    }
+}
+
+fn visit_kind<'a>(base: &str, kind: &'a NodeKind, visit: &mut dyn FnMut(String, TextKind, &'a str)) {
+    match kind {
+        NodeKind::Agent { prompt: Some(prompt), .. } => visit(format!("{base}/prompt"), TextKind::Template, prompt),
+        NodeKind::Tool { arguments: Some(arguments), .. } => {
+            visit_map(&format!("{base}/arguments"), arguments, visit);
+        }
+        NodeKind::Set(values) => {
+            for (key, value) in values {
+                visit_value(&(format!("{base}/set") + &pointer([key])), value, visit);
+            }
+        }
+        NodeKind::Router(router) => {
+            if let Some(prompt) = &router.prompt {
+                visit(format!("{base}/router/prompt"), TextKind::Template, prompt);
+            }
+        }
+        NodeKind::Human(human) => {
+            if let Some(prompt) = &human.prompt {
+                visit(format!("{base}/human/prompt"), TextKind::Template, prompt);
+            }
+            if let Some(Validator::When { when, .. }) = &human.validator {
+                visit(format!("{base}/human/validator/when"), TextKind::Condition, when);
+            }
+        }
+        NodeKind::Flow(call) => visit_map(&format!("{base}/flow/input"), &call.input, visit),
+        NodeKind::Agent { .. } | NodeKind::Tool { .. } | NodeKind::Team(_) | NodeKind::Map(_) => {}
+    }
+}
+
+fn visit_map<'a>(base: &str, map: &'a JsonMap, visit: &mut dyn FnMut(String, TextKind, &'a str)) {
+    for (key, value) in map {
+        visit_value(&(base.to_owned() + &pointer([key])), value, visit);
+    }
+}
+
+fn visit_value<'a>(base: &str, value: &'a Value, visit: &mut dyn FnMut(String, TextKind, &'a str)) {
+    match value {
+        Value::String(text) => visit(base.to_owned(), TextKind::Template, text),
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                visit_value(&format!("{base}/{index}"), item, visit);
+            }
+        }
+        Value::Object(map) => visit_map(base, map, visit),
+        _ => {}
+    }
+}

@@ -1,0 +1,128 @@
+//! The ways through a flow's graph: what can be reached from where, and which step a correction runs again.
+
+use std::collections::{BTreeSet, HashMap};
+
+use shared::definition::{FailureThen, Flow, Node, NodeKind};
+use shared::id::NodeId;
+
+/// What a way from one node to another is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WayKind {
+    /// `next`.
+    Next,
+    /// `on_reject` of a human node.
+    Reject,
+    /// `on_visit_limit`: a branch that comes here and finds no visits left.
+    VisitLimit,
+    /// `failure: {then: {goto}}`, of the node or the defaults.
+    Failure,
+}
+
+/// The ways out of a node to other nodes, corrections left out; a target that is not in the flow is left out too.
+pub fn ways<'a>(flow: &'a Flow, node: &'a Node) -> Vec<(WayKind, &'a NodeId)> {
+    let mut ways: Vec<_> = node.next.nodes().map(|to| (WayKind::Next, to)).collect();
+    if let NodeKind::Human(human) = &node.kind {
+        ways.extend(human.on_reject.iter().map(|to| (WayKind::Reject, to)));
+    }
+    ways.extend(node.on_visit_limit.iter().map(|to| (WayKind::VisitLimit, to)));
+    let failure = node.failure.as_ref().or(flow.defaults.failure.as_ref());
+    if let Some(FailureThen::Goto(to)) = failure.map(|failure| &failure.then) {
+        ways.push((WayKind::Failure, to));
+    }
+    ways.retain(|(_, to)| flow.nodes.contains_key(*to));
+    ways
+}
+
+/// What follows from the graph, worked out once.
+#[derive(Debug)]
+pub struct Ways {
+    index: HashMap<NodeId, usize>,
+    /// For each node, a bit for each node that can be reached from it by at least one way.
+    reached: Vec<Vec<u64>>,
+    sources: HashMap<NodeId, NodeId>,
+}
+
+impl Ways {
+    /// Works them out.
+    pub fn new(flow: &Flow) -> Self {
+        let index: HashMap<_, _> = flow.nodes.keys().enumerate().map(|(at, id)| (id.clone(), at)).collect();
+        let sources: HashMap<_, _> = flow
+            .nodes
+            .iter()
+            .filter_map(|(id, node)| match &node.kind {
+                NodeKind::Human(_) => Some((id.clone(), source(flow, id)?)),
+                _ => None,
+            })
+            .collect();
+        let steps: Vec<Vec<usize>> = flow
+            .nodes
+            .iter()
+            .map(|(id, node)| {
+                let back = sources.get(id);
+                ways(flow, node).into_iter().map(|(_, to)| to).chain(back).map(|to| index[to]).collect()
+            })
+            .collect();
+        let reached = (0..steps.len()).map(|from| reach(&steps, from)).collect();
+        Self { index, reached, sources }
+    }
+
+    /// Whether a branch at `from` can still come to `to`, by any way but standing still.
+    pub fn reaches(&self, from: &NodeId, to: &NodeId) -> bool {
+        match (self.index.get(from), self.index.get(to)) {
+            (Some(&from), Some(&to)) => self.reached[from][to / 64] & (1 << (to % 64)) != 0,
+            _ => false,
+        }
+    }
+
+    /// The node that a correction at a human node runs again.
+    pub fn source_of(&self, human: &NodeId) -> Option<&NodeId> {
+        self.sources.get(human)
+    }
+}
+
+fn reach(steps: &[Vec<usize>], from: usize) -> Vec<u64> {
+    let mut reached = vec![0_u64; steps.len().div_ceil(64)];
+    let mut waiting = steps[from].clone();
+    while let Some(at) = waiting.pop() {
+        let (word, bit) = (at / 64, 1 << (at % 64));
+        if reached[word] & bit == 0 {
+            reached[word] |= bit;
+            waiting.extend(&steps[at]);
+        }
+    }
+    reached
+}
+
+/// `corrects`, else the one step backwards that made something.
+fn source(flow: &Flow, human: &NodeId) -> Option<NodeId> {
+    if let NodeKind::Human(settings) = &flow.nodes.get(human)?.kind
+        && let Some(named) = &settings.corrects
+    {
+        return flow.nodes.get(named).filter(|node| node.kind.is_source()).map(|_| named.clone());
+    }
+    let mut sources = nearest_sources(flow, human);
+    if sources.len() == 1 { sources.pop_first() } else { None }
+}
+
+/// The steps that may have made what comes to a human node: backwards, through what makes nothing (set, router, human),
+/// and through a step that failed or had no visits left, since that made nothing either.
+pub fn nearest_sources(flow: &Flow, human: &NodeId) -> BTreeSet<NodeId> {
+    let mut sources = BTreeSet::new();
+    let mut seen = BTreeSet::new();
+    let mut waiting = vec![human];
+    while let Some(at) = waiting.pop() {
+        for (id, node) in &flow.nodes {
+            for (kind, to) in ways(flow, node) {
+                if to != at {
+                    continue;
+                }
+                if node.kind.is_source() && matches!(kind, WayKind::Next | WayKind::Reject) {
+                    sources.insert(id.clone());
+                } else if seen.insert(id) {
+                    waiting.push(id);
+                }
+            }
+        }
+    }
+    sources
+}

@@ -1,0 +1,115 @@
+//! The console: its files, and its one page for every path that a browser may be at.
+
+use std::convert::Infallible;
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::Request;
+use axum::http::{HeaderValue, Method, header};
+use axum::response::{IntoResponse as _, Response};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use memory_serve::CacheControl;
+use sha2::{Digest, Sha256};
+use shared::error::{Code, Problem};
+use tower::ServiceExt as _;
+
+use super::problem::Failure;
+
+const PAGE: &str = "/index.html";
+/// More than the page will ever have, in bytes.
+const MAX_PAGE: usize = 1024 * 1024;
+/// What is a file of the console, and not a page with a dot in its path: names of people and flows may hold one.
+const FILES: [&str; 11] = ["js", "wasm", "css", "map", "svg", "png", "ico", "json", "txt", "webmanifest", "woff2"];
+
+/// The files of the console. Browsers ask each time whether they have changed, and are mostly told that they have not.
+#[expect(unused_qualifications, reason = "in the code that the build script makes")]
+pub(super) fn console() -> Router {
+    memory_serve::load!()
+        .index_file(None)
+        .html_cache_control(CacheControl::NoCache)
+        .cache_control(CacheControl::NoCache)
+        .into_router()
+}
+
+/// Answers what no route answers: files as they are, paths of the console with its page, the rest with `404`.
+pub(super) async fn serve(console: Router, request: Request) -> Result<Response, Infallible> {
+    let path = request.uri().path();
+    let reads = matches!(*request.method(), Method::GET | Method::HEAD);
+    if !reads || path == "/api" || path.starts_with("/api/") {
+        return Ok(not_found());
+    }
+    let last = path.rsplit('/').next().unwrap_or_default();
+    let is_file = last.rsplit_once('.').is_some_and(|(_, extension)| FILES.contains(&extension));
+    if is_file {
+        let response = console.oneshot(request).await?;
+        let found = response.status().is_success() || response.status().is_redirection();
+        return Ok(if found { response } else { not_found() });
+    }
+    page(console).await
+}
+
+/// The page, with a policy that runs its own scripts and no others.
+///
+/// It is asked for anew, without `Accept-Encoding` and `If-None-Match`: the policy names the digests of the inline
+/// scripts, so it must be made of the same bytes that are sent.
+async fn page(console: Router) -> Result<Response, Infallible> {
+    let mut request = Request::new(Body::empty());
+    *request.uri_mut() = axum::http::Uri::from_static(PAGE);
+    let response = console.oneshot(request).await?;
+    let (mut parts, body) = response.into_parts();
+    let Ok(bytes) = to_bytes(body, MAX_PAGE).await else { return Ok(not_found()) };
+    match HeaderValue::try_from(policy(&String::from_utf8_lossy(&bytes))) {
+        Ok(policy) => parts.headers.insert(header::CONTENT_SECURITY_POLICY, policy),
+        Err(_) => return Ok(Failure(Problem::new(Code::Internal)).into_response()),
+    };
+    Ok(Response::from_parts(parts, Body::from(bytes)))
+}
+
+fn not_found() -> Response {
+    Failure(Problem::new(Code::NotFound)).into_response()
+}
+
+/// The content security policy of a page: wasm, and the inline scripts and styles that it has right now. Elements may
+/// have style attributes, by which pictures of flows are drawn.
+fn policy(page: &str) -> String {
+    let (scripts, styles) = (digests(page, "script"), digests(page, "style"));
+    format!(
+        "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'{scripts}; style-src 'self'{styles}; \
+         style-src-attr 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; \
+         manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+    )
+}
+
+/// The digests of the inline elements of a kind, each after a space.
+fn digests(page: &str, tag: &str) -> String {
+    let (open, close) = (format!("<{tag}"), format!("</{tag}>"));
+    let mut rest = page;
+    let mut digests = String::new();
+    while let Some((_, after)) = rest.split_once(&open) {
+        let Some((attributes, body)) = after.split_once('>') else { break };
+        let Some((inline, after)) = body.split_once(&close) else { break };
+        if !attributes.contains("src=") && !inline.is_empty() {
+            digests.push_str(&format!(" 'sha256-{}'", STANDARD.encode(Sha256::digest(inline))));
+        }
+        rest = after;
+    }
+    digests
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_policy_names_the_inline_scripts_of_the_page() {
+        let page = "<head><script type=\"module\">alert(1)</script><script src=\"/a.js\"></script></head>";
+        let policy = policy(page);
+        // printf 'alert(1)' | openssl dgst -sha256 -binary | base64
+        assert!(
+            policy.contains("'wasm-unsafe-eval' 'sha256-bhHHL3z2vDgxUt0W3dWQOrprscmda2Y5pLsLg4GF+pI=';"),
+            "{policy}"
+        );
+        assert!(!policy.contains("script-src 'self' 'unsafe-inline'"));
+    }
+}

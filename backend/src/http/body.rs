@@ -1,0 +1,275 @@
+//! Bodies and queries of requests: size, content type, the rules of [`super::json`], then the type.
+
+use std::ops::Deref;
+
+use axum::body::Body;
+use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use axum::http::{HeaderMap, header, request::Parts};
+use futures::StreamExt as _;
+use serde::de::value::MapDeserializer;
+use serde::de::{self, DeserializeOwned, IntoDeserializer, Visitor};
+use serde::forward_to_deserialize_any;
+use sha2::{Digest, Sha256};
+use shared::error::{Code, Mistake, Problem, pointer};
+
+use super::json;
+use super::problem::Failure;
+
+/// The largest body that is read, in bytes.
+pub const MAX_BODY: usize = 1024 * 1024;
+
+/// A JSON body, with the digest of its bytes for the idempotency key.
+#[derive(Debug)]
+pub struct Json<T> {
+    /// What it says.
+    pub value: T,
+    /// SHA-256 of its bytes.
+    pub digest: [u8; 32],
+}
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
+    type Rejection = Failure;
+    async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
+        let (parts, body) = request.into_parts();
+        content_type(&parts.headers, &["application/json"])?;
+        let bytes = read(&parts.headers, body).await?;
+        Ok(Self { value: json::from_slice(&bytes)?, digest: Sha256::digest(&bytes).into() })
+    }
+}
+
+/// A JSON body that may be left out, and then says nothing.
+#[derive(Debug)]
+pub struct OptionalJson<T>(pub Json<T>);
+
+impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for OptionalJson<T> {
+    type Rejection = Failure;
+    async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
+        let (parts, body) = request.into_parts();
+        let bytes = read(&parts.headers, body).await?;
+        let digest = Sha256::digest(&bytes).into();
+        if bytes.is_empty() {
+            return Ok(Self(Json { value: T::default(), digest }));
+        }
+        content_type(&parts.headers, &["application/json"])?;
+        Ok(Self(Json { value: json::from_slice(&bytes)?, digest }))
+    }
+}
+
+/// The source of a flow: YAML or JSON.
+#[derive(Debug)]
+pub struct Source(pub Json<String>);
+
+impl<S: Send + Sync> FromRequest<S> for Source {
+    type Rejection = Failure;
+    async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
+        let (parts, body) = request.into_parts();
+        let is_json = content_type(&parts.headers, &["application/yaml", "application/json"])? == "application/json";
+        let bytes = read(&parts.headers, body).await?;
+        if is_json {
+            json::check(&bytes)?;
+        }
+        let digest = Sha256::digest(&bytes).into();
+        let value = String::from_utf8(bytes)
+            .map_err(|error| Problem::new(Code::BadRequest).detail(format!("the flow is not UTF-8: {error}")))?;
+        if value.contains('\0') {
+            return Err(Problem::invalid("", "U+0000 is not allowed in a flow").into());
+        }
+        Ok(Self(Json { value, digest }))
+    }
+}
+
+/// Which of `accepted` the body is.
+fn content_type(headers: &HeaderMap, accepted: &[&'static str]) -> Result<&'static str, Problem> {
+    let named = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let essence = named.split(';').next().unwrap_or_default().trim();
+    accepted.iter().copied().find(|one| one.eq_ignore_ascii_case(essence)).ok_or_else(|| {
+        Problem::new(Code::UnsupportedMediaType).detail(format!("send `Content-Type: {}`", accepted.join("` or `")))
+    })
+}
+
+/// The bytes of a body up to [`MAX_BODY`], whether or not its length was announced.
+async fn read(headers: &HeaderMap, body: Body) -> Result<Vec<u8>, Problem> {
+    let too_large = || Problem::new(Code::TooLarge).detail(format!("a body has at most {MAX_BODY} bytes"));
+    let announced = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+    if announced.is_some_and(|length| length > MAX_BODY) {
+        return Err(too_large());
+    }
+    let mut bytes = Vec::with_capacity(announced.unwrap_or(0));
+    let mut chunks = body.into_data_stream();
+    while let Some(chunk) = chunks.next().await {
+        let chunk =
+            chunk.map_err(|error| Problem::new(Code::BadRequest).detail(format!("the body broke off: {error}")))?;
+        if bytes.len() + chunk.len() > MAX_BODY {
+            return Err(too_large());
+        }
+        bytes.extend_from_slice(&chunk);
+    }
+    Ok(bytes)
+}
+
+/// The query of a request. Unknown keys are mistakes; a key without a value says nothing.
+#[derive(Debug)]
+pub struct Params<T>(pub T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
+    type Rejection = Failure;
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
+        Ok(Self(fit_params(params(parts)?)?))
+    }
+}
+
+/// The pairs of a query that say something, each key once.
+pub(super) fn params(parts: &Parts) -> Result<Vec<(String, String)>, Problem> {
+    let Query(mut pairs) = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri)
+        .map_err(|error| Problem::new(Code::BadRequest).detail(error.body_text()))?;
+    for (index, (key, value)) in pairs.iter().enumerate() {
+        if key.contains('\0') || value.contains('\0') {
+            return Err(Problem::invalid(pointer([key]), "U+0000 is not allowed in text"));
+        }
+        if pairs[..index].iter().any(|(earlier, _)| earlier == key) {
+            return Err(Problem::invalid(pointer([key]), "this key is written twice"));
+        }
+    }
+    pairs.retain(|(_, value)| !value.is_empty());
+    Ok(pairs)
+}
+
+/// Fits pairs of a query into a type.
+pub(super) fn fit_params<T: DeserializeOwned>(pairs: Vec<(String, String)>) -> Result<T, Problem> {
+    let pairs = pairs.into_iter().map(|(key, value)| (key, Param(value)));
+    json::fit(MapDeserializer::<_, de::value::Error>::new(pairs))
+}
+
+/// A value of a query: text, which numbers are read from where numbers are wanted.
+struct Param(String);
+
+impl<'de> IntoDeserializer<'de> for Param {
+    type Deserializer = Self;
+    fn into_deserializer(self) -> Self {
+        self
+    }
+}
+
+impl<'de> de::Deserializer<'de> for Param {
+    type Error = de::value::Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
+        visitor.visit_string(self.0)
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_u32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
+        match self.0.parse() {
+            Ok(number) => visitor.visit_u32(number),
+            Err(_) => Err(de::Error::custom(format!("`{}` is no whole number", self.0))),
+        }
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Self::Error> {
+        let word: de::value::StringDeserializer<Self::Error> = self.0.into_deserializer();
+        word.deserialize_enum(name, variants, visitor)
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct
+        newtype_struct seq tuple tuple_struct map struct identifier ignored_any
+    }
+}
+
+/// How many rows a page has: what was asked for within `1..=200`, or 50.
+pub(super) fn limit(asked: Option<u32>) -> Result<u32, Problem> {
+    match asked {
+        None => Ok(shared::api::DEFAULT_LIMIT),
+        Some(0) => Err(Problem::new(Code::Invalid).errors(vec![Mistake::new("/limit", "invalid", "at least 1")])),
+        Some(limit) => Ok(limit.min(shared::api::MAX_LIMIT)),
+    }
+}
+
+/// The id or name in a path; one that cannot be one names nothing (`404`).
+#[derive(Debug, Clone)]
+pub struct Id<T>(pub T);
+
+impl<T: std::str::FromStr, S: Send + Sync> FromRequestParts<S> for Id<T> {
+    type Rejection = Failure;
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
+        let named = Path::<String>::from_request_parts(parts, state).await.ok();
+        let id = named.and_then(|Path(text)| text.parse().ok());
+        id.map(Self).ok_or_else(|| Problem::new(Code::NotFound).into())
+    }
+}
+
+impl<T> Deref for Id<T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use shared::api::{AuditQuery, ReviewQuery};
+    use shared::review::ReviewStatus;
+
+    use super::*;
+
+    async fn query<T: DeserializeOwned>(query: &str) -> Result<T, Problem> {
+        let request = Request::get(format!("/?{query}")).body(()).unwrap();
+        let (mut parts, ()) = request.into_parts();
+        Params::from_request_parts(&mut parts, &()).await.map(|Params(value)| value).map_err(|Failure(problem)| problem)
+    }
+
+    #[tokio::test]
+    async fn a_query_is_read_strictly() {
+        let read: ReviewQuery = query("status=pending&limit=7&q=a%20b&flow=").await.unwrap();
+        let expected = ReviewQuery {
+            status: Some(ReviewStatus::Pending),
+            limit: Some(7),
+            q: Some("a b".into()),
+            ..<_>::default()
+        };
+        assert_eq!(read, expected);
+        assert!(query::<AuditQuery>("from=2026-01-02T03:04:05Z").await.unwrap().from.is_some());
+        for (wrong, path) in [
+            ("state=x", "/state"),
+            ("limit=x", "/limit"),
+            ("status=none", "/status"),
+            ("q=a&q=b", "/q"),
+            ("q=%00", "/q"),
+        ] {
+            let problem = query::<ReviewQuery>(wrong).await.unwrap_err();
+            assert_eq!((problem.status, problem.errors[0].path.as_str()), (422, path), "{wrong}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_body_over_its_limit_is_refused_with_and_without_a_length() {
+        let large =
+            || Body::from_stream(futures::stream::iter((0..17).map(|_| Ok::<_, std::io::Error>(vec![b' '; 65_536]))));
+        let request = |length: bool| {
+            let request = Request::post("/").header("content-type", "application/json");
+            let request = if length { request.header("content-length", "1114112") } else { request };
+            request.body(large()).unwrap()
+        };
+        for length in [true, false] {
+            let Failure(problem) = Json::<serde_json::Value>::from_request(request(length), &()).await.unwrap_err();
+            assert_eq!(problem.code, Code::TooLarge);
+        }
+    }
+
+    #[tokio::test]
+    async fn another_content_type_is_refused() {
+        for (given, code) in [("application/json; charset=utf-8", None), ("text/plain", Some(415)), ("", Some(415))] {
+            let request = Request::post("/").header("content-type", given).body(Body::from("{}")).unwrap();
+            let read = Json::<serde_json::Value>::from_request(request, &()).await;
+            assert_eq!(read.err().map(|Failure(problem)| problem.status), code, "{given}");
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Who calls, in a handler's arguments; and the commits that they make.
+
+use axum::extract::{FromRequestParts, OptionalFromRequestParts};
+use axum::http::request::Parts;
+use shared::access::{Act, Principal};
+use shared::error::{Code, Problem};
+
+use super::AppState;
+use super::problem::{Failure, Result, allowed};
+use crate::auth::Identity;
+use crate::problem::of_commit;
+use crate::store::{Answer, Change, IdempotencyKey, Operation, Store};
+
+/// Somebody who is logged in; `401` where nobody is.
+#[derive(Debug, Clone)]
+pub struct Caller(pub Identity);
+
+impl Caller {
+    /// Them, with their rights.
+    pub fn principal(&self) -> &Principal {
+        &self.0.principal
+    }
+
+    /// Lets through what they may do.
+    pub fn may(&self, act: Act<'_>) -> Result<()> {
+        allowed(self.principal(), act).map_err(Failure)
+    }
+
+    /// Commits what they want.
+    pub async fn commit(&self, store: &Store, key: Option<IdempotencyKey>, operation: Operation) -> Result<Answer> {
+        let change = Change { by: Some(self.0.actor()), key, operation };
+        store.commit(change).await.map_err(|error| Failure(of_commit(error, Some(self.principal()))))
+    }
+}
+
+impl FromRequestParts<AppState> for Caller {
+    type Rejection = Failure;
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self> {
+        Ok(Self(state.authenticator.authenticate(&parts.headers).await?))
+    }
+}
+
+impl OptionalFromRequestParts<AppState> for Caller {
+    type Rejection = Failure;
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Option<Self>> {
+        match state.authenticator.authenticate(&parts.headers).await {
+            Ok(identity) => Ok(Some(Self(identity))),
+            Err(Problem { code: Code::Unauthenticated, .. }) => Ok(None),
+            Err(problem) => Err(problem.into()),
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! `/api/v1/flows`: saving, checking and reading flow files.
+
+use axum::Json;
+use axum::extract::State;
+use serde::Deserialize;
+use serde_json::Value;
+use shared::access::Act;
+use shared::api::{FlowVersion, Page, Validation};
+use shared::error::{Code, Mistake, Problem};
+use shared::id::FlowId;
+use tokio::task::spawn_blocking;
+
+use super::api::{Api, Operation};
+use super::body::{self, Id, Params, Source, limit};
+use super::idempotency::Key;
+use super::problem::{Failure, Result, unexpected};
+use super::users::Paging;
+use super::{AppState, Caller};
+use crate::flow;
+use crate::store::{self, Answer, NewFlow};
+
+pub(super) fn mount(api: &mut Api) {
+    let list = Operation::new("The newest version of each flow", "PageOfFlows").query(&["limit", "cursor"]);
+    api.get("/api/v1/flows", list, self::list);
+    api.post("/api/v1/flows/validate", Operation::new("Check a flow file", "Validation").source(), validate);
+    api.get("/api/v1/flows/schema", Operation::new("JSON Schema of flow files, for editors", "Schema"), schema);
+    let get = Operation::new("One version of a flow; the newest where none is named", "FlowVersion");
+    api.get("/api/v1/flows/{id}", get.query(&["version"]), self::get);
+    let put = Operation::new("Save a flow: a new version, or the same for the same content", "FlowVersion").source();
+    api.put("/api/v1/flows/{id}", put, self::put);
+}
+
+async fn list(
+    State(state): State<AppState>,
+    caller: Caller,
+    Params(paging): Params<Paging>,
+) -> Result<Json<Page<FlowVersion>>> {
+    caller.may(Act::SeeFlows)?;
+    Ok(Json(state.store.flows(limit(paging.limit)?, paging.cursor.as_deref()).await?))
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct VersionQuery {
+    version: Option<u32>,
+}
+
+async fn get(
+    State(state): State<AppState>,
+    caller: Caller,
+    Id(id): Id<FlowId>,
+    Params(query): Params<VersionQuery>,
+) -> Result<Json<FlowVersion>> {
+    caller.may(Act::SeeFlows)?;
+    let version = state.store.flow(&id, query.version).await?.ok_or_else(|| Problem::new(Code::NotFound))?;
+    drawn(version).await.map(Json)
+}
+
+async fn put(
+    State(state): State<AppState>,
+    caller: Caller,
+    Id(id): Id<FlowId>,
+    key: Key,
+    Source(body::Json { value: source, digest }): Source,
+) -> Result<Json<FlowVersion>> {
+    caller.may(Act::SaveFlow)?;
+    let (checked, source) = check(source).await?;
+    let mut errors = checked.errors;
+    let flow = checked.flow.filter(|_| errors.is_empty());
+    if let Some(flow) = &flow
+        && flow.id != id
+    {
+        let message = format!("the flow's id is `{}`, but it is saved as `{id}`", flow.id);
+        errors.push(Mistake::new("/id", "FLOW_INVALID", message));
+    }
+    let (Some(flow), true) = (flow, errors.is_empty()) else {
+        return Err(Problem::new(Code::FlowInvalid).errors(errors).into());
+    };
+    let new = NewFlow { flow, digest: flow::digest(&source), source };
+    let save = store::Operation::SaveFlow(Box::new(new));
+    let answer = caller.commit(&state.store, key.of(&caller, digest), save).await?;
+    let Answer::Flow { flow } = answer else { return Err(unexpected()) };
+    drawn(*flow).await.map(Json)
+}
+
+async fn validate(caller: Caller, Source(body::Json { value: source, .. }): Source) -> Result<Json<Validation>> {
+    caller.may(Act::SeeFlows)?;
+    let (checked, _) = check(source).await?;
+    let valid = checked.errors.is_empty() && checked.flow.is_some();
+    // What has mistakes may not be drawable.
+    let graph = match checked.flow {
+        Some(flow) => off_thread(move || flow::graph(&flow)).await.ok(),
+        None => None,
+    };
+    Ok(Json(Validation { valid, errors: checked.errors, warnings: checked.warnings, graph }))
+}
+
+async fn schema(caller: Caller) -> Result<Json<Value>> {
+    caller.may(Act::SeeFlows)?;
+    Ok(Json(flow::schema()))
+}
+
+async fn check(source: String) -> Result<(flow::Checked, String)> {
+    off_thread(move || (flow::check(&source), source)).await
+}
+
+/// The same version with its picture.
+async fn drawn(mut version: FlowVersion) -> Result<FlowVersion> {
+    off_thread(move || {
+        version.graph = version.definition.as_deref().map(flow::graph);
+        version
+    })
+    .await
+}
+
+/// Reading and drawing a large flow takes long enough to keep other requests waiting.
+async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+    spawn_blocking(work).await.map_err(|error| {
+        tracing::error!(%error, "a flow could not be read or drawn");
+        Failure(Problem::new(Code::Internal))
+    })
+}

@@ -1,0 +1,34 @@
+//! Headers that make browsers careful. A page brings its own content security policy; everything else is no page.
+
+use axum::extract::Request;
+use axum::http::{HeaderName, HeaderValue, header};
+use axum::middleware::Next;
+use axum::response::Response;
+
+/// On every answer.
+const ALWAYS: [(HeaderName, &str); 6] = [
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::REFERRER_POLICY, "no-referrer"),
+    (header::X_FRAME_OPTIONS, "DENY"),
+    (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    (HeaderName::from_static("permissions-policy"), "camera=(), geolocation=(), microphone=(), payment=(), usb=()"),
+];
+/// On what is no page.
+const NO_PAGE: HeaderValue = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'");
+const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
+
+/// Adds them.
+pub(super) async fn secure(request: Request, next: Next) -> Response {
+    let api = request.uri().path().starts_with("/api/");
+    let mut response = next.run(request).await;
+    let headers = response.headers_mut();
+    for (name, value) in ALWAYS {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    headers.entry(header::CONTENT_SECURITY_POLICY).or_insert(NO_PAGE);
+    if api {
+        headers.entry(header::CACHE_CONTROL).or_insert(NO_STORE);
+    }
+    response
+}

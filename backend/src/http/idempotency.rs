@@ -1,0 +1,52 @@
+//! The `Idempotency-Key` header: what a client says twice under one key is done once, and answered the same.
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use shared::error::Problem;
+
+use super::Caller;
+use super::problem::{Failure, Result};
+use crate::store::IdempotencyKey;
+
+/// The longest key that is accepted, in bytes.
+const MAX_KEY: usize = 255;
+
+/// The key of a request, where it has one.
+#[derive(Debug, Clone)]
+pub(super) struct Key {
+    key: Option<String>,
+    /// Method and path.
+    target: String,
+}
+
+impl Key {
+    /// The same as the store keeps it: of this person, for this method and path, with the SHA-256 of the body.
+    pub fn of(self, caller: &Caller, body: [u8; 32]) -> Option<IdempotencyKey> {
+        let scope = format!("{} {}", caller.principal().username, self.target);
+        self.key.map(|key| IdempotencyKey { scope, key, body })
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Key {
+    type Rejection = Failure;
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
+        let target = format!("{} {}", parts.method, parts.uri.path());
+        let mut values = parts.headers.get_all("idempotency-key").iter();
+        let key = match (values.next(), values.next()) {
+            (None, _) => None,
+            (Some(value), None) => {
+                let visible = value.as_bytes().iter().all(u8::is_ascii_graphic);
+                match value.to_str() {
+                    Ok(key) if visible && !key.is_empty() && key.len() <= MAX_KEY => Some(key.to_owned()),
+                    _ => return Err(wrong()),
+                }
+            }
+            (Some(_), Some(_)) => return Err(wrong()),
+        };
+        Ok(Self { key, target })
+    }
+}
+
+fn wrong() -> Failure {
+    Problem::invalid("", format!("`Idempotency-Key` is one header of 1 to {MAX_KEY} visible ASCII characters")).into()
+}

@@ -1,0 +1,215 @@
+//! Strict JSON: no doubled keys, no U+0000, no nesting deeper than 64, and a JSON pointer to every mistake.
+
+use std::fmt;
+
+use serde::de::{self, DeserializeOwned, DeserializeSeed, MapAccess, SeqAccess, Visitor};
+use serde_json::{Number, Value};
+use serde_path_to_error::Segment;
+use shared::JsonMap;
+use shared::error::{Code, Mistake, Problem, pointer};
+
+/// How deep arrays and objects may be nested.
+pub const MAX_DEPTH: usize = 64;
+
+/// Reads a body or a frame: `400` where it is no JSON, `422` where it breaks a rule or does not fit `T`.
+pub fn from_slice<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    fit(check(bytes)?)
+}
+
+/// Reads JSON by the rules of this module.
+pub fn check(bytes: &[u8]) -> Result<Value, Problem> {
+    let mut walk = Walk { path: Vec::new(), fault: None };
+    let mut deserializer = serde_json::Deserializer::from_slice(bytes);
+    let read = Strict(&mut walk).deserialize(&mut deserializer).and_then(|value| deserializer.end().map(|()| value));
+    read.map_err(|error| match walk.fault {
+        Some(fault) => Problem::new(Code::Invalid).errors(vec![fault]),
+        None => Problem::new(Code::BadRequest).detail(format!("this is no JSON: {error}")),
+    })
+}
+
+/// Fits a value into a type, with the place of the first mistake.
+pub fn fit<'de, T: de::Deserialize<'de>, D: de::Deserializer<'de>>(value: D) -> Result<T, Problem>
+where
+    D::Error: fmt::Display,
+{
+    serde_path_to_error::deserialize(value).map_err(|error| {
+        let mut path: Vec<String> = error
+            .path()
+            .iter()
+            .filter_map(|segment| match segment {
+                Segment::Seq { index } => Some(index.to_string()),
+                Segment::Map { key } => Some(key.clone()),
+                Segment::Enum { .. } | Segment::Unknown => None,
+            })
+            .collect();
+        let message = error.inner().to_string();
+        let (code, field) = kind(&message);
+        // The place of a missing or unknown field is that of the object; the field itself says more.
+        if let Some(field) = field
+            && path.last().is_none_or(|last| last != field)
+        {
+            path.push(field.to_owned());
+        }
+        let mistake = Mistake::new(pointer(&path), code, message);
+        Problem::new(Code::Invalid).errors(vec![mistake])
+    })
+}
+
+/// What kind of mistake it is, and the field that the message names.
+fn kind(message: &str) -> (&'static str, Option<&str>) {
+    let field = |prefix: &str| message.strip_prefix(prefix)?.split('`').next();
+    if let Some(name) = field("missing field `") {
+        ("required", Some(name))
+    } else if let Some(name) = field("unknown field `") {
+        ("unknown", Some(name))
+    } else {
+        ("invalid", None)
+    }
+}
+
+/// Where the reading stands, and what it stumbled over.
+struct Walk {
+    path: Vec<String>,
+    fault: Option<Mistake>,
+}
+
+impl Walk {
+    fn fail<E: de::Error>(&mut self, message: &str) -> E {
+        self.fault = Some(Mistake::new(pointer(&self.path), "invalid", message));
+        E::custom(message)
+    }
+
+    /// Begins an array or object.
+    fn open<E: de::Error>(&mut self) -> Result<(), E> {
+        if self.path.len() >= MAX_DEPTH { Err(self.fail("nested deeper than 64")) } else { Ok(()) }
+    }
+
+    fn text<E: de::Error>(&mut self, text: &str) -> Result<(), E> {
+        if text.contains('\0') { Err(self.fail("U+0000 is not allowed in text")) } else { Ok(()) }
+    }
+}
+
+struct Strict<'a>(&'a mut Walk);
+
+impl<'de> DeserializeSeed<'de> for Strict<'_> {
+    type Value = Value;
+    fn deserialize<D: de::Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Strict<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
+    }
+
+    fn visit_f64<E: de::Error>(self, value: f64) -> Result<Value, E> {
+        Number::from_f64(value).map(Value::Number).ok_or_else(|| self.0.fail("not a number that JSON can hold"))
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Value, E> {
+        self.0.text(text)?;
+        Ok(Value::String(text.to_owned()))
+    }
+
+    fn visit_string<E: de::Error>(self, text: String) -> Result<Value, E> {
+        self.0.text(&text)?;
+        Ok(Value::String(text))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let Self(walk) = self;
+        walk.open()?;
+        let mut list = Vec::new();
+        loop {
+            walk.path.push(list.len().to_string());
+            let item = items.next_element_seed(Strict(walk))?;
+            walk.path.pop();
+            match item {
+                Some(item) => list.push(item),
+                None => return Ok(Value::Array(list)),
+            }
+        }
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let Self(walk) = self;
+        walk.open()?;
+        let mut map = JsonMap::new();
+        while let Some(key) = entries.next_key::<String>()? {
+            walk.path.push(key.clone());
+            walk.text(&key)?;
+            if map.contains_key(&key) {
+                return Err(walk.fail("this key is written twice"));
+            }
+            let value = entries.next_value_seed(Strict(walk))?;
+            walk.path.pop();
+            map.insert(key, value);
+        }
+        Ok(Value::Object(map))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use shared::api::{Launch, NewToken};
+    use shared::decision::DecisionRequest;
+
+    use super::*;
+
+    fn fault<T: DeserializeOwned>(body: &str) -> (u16, String, String) {
+        let Err(problem) = from_slice::<T>(body.as_bytes()) else { panic!("{body} was accepted") };
+        let mistake = problem.errors.first().cloned();
+        let (path, code) = mistake.map(|mistake| (mistake.path, mistake.code)).unwrap_or_default();
+        (problem.status, path, code)
+    }
+
+    fn at(status: u16, path: &str, code: &str) -> (u16, String, String) {
+        (status, path.to_owned(), code.to_owned())
+    }
+
+    #[test]
+    fn each_mistake_has_its_place() {
+        assert_eq!(fault::<Value>(r#"{"a": {"b": 1, "b": 2}}"#), at(422, "/a/b", "invalid"));
+        assert_eq!(fault::<Value>(r#"{"a": ["x", "\u0000"]}"#), at(422, "/a/1", "invalid"));
+        assert_eq!(fault::<Value>(r#"{"a\u0000": 1}"#), at(422, "/a\0", "invalid"));
+        assert_eq!(fault::<Value>("{"), at(400, "", ""));
+        assert_eq!(fault::<Value>("{} {}"), at(400, "", ""));
+        assert_eq!(fault::<Launch>("{}"), at(422, "/flow", "required"));
+        assert_eq!(fault::<Launch>(r#"{"flow": "A"}"#), at(422, "/flow", "invalid"));
+        assert_eq!(fault::<Launch>(r#"{"flow": "a", "contxt": {}}"#), at(422, "/contxt", "unknown"));
+        assert_eq!(fault::<Launch>(r#"{"flow": "a", "context": {"users": 1}}"#), at(422, "/context/users", "unknown"));
+        assert_eq!(fault::<NewToken>(r#"{"name": "n", "roles": ["a", 1]}"#), at(422, "/roles/1", "invalid"));
+        let decision = r#"{"revision": 1, "digest": "d", "verdict": {"type": "shout"}}"#;
+        assert_eq!(fault::<DecisionRequest>(decision), at(422, "/verdict/type", "invalid"));
+    }
+
+    #[test]
+    fn sixty_four_levels_are_read_and_no_more() {
+        let nested = |depth: usize| format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
+        assert!(check(nested(64).as_bytes()).is_ok());
+        assert_eq!(fault::<Value>(&nested(65)).0, 422);
+        assert_eq!(fault::<Value>(&nested(100_000)).0, 422);
+        let empty = |depth: usize| format!("{}{{}}{}", "[".repeat(depth - 1), "]".repeat(depth - 1));
+        assert!(check(empty(64).as_bytes()).is_ok());
+        assert_eq!(fault::<Value>(&empty(65)).0, 422);
+    }
+}

@@ -1,0 +1,104 @@
+//! `/api/v1/log`: what was committed, in order, as far as the caller may see it.
+
+use std::collections::HashMap;
+
+use axum::Json;
+use axum::extract::State;
+use shared::access::{ADMIN, Act, access};
+use shared::api::{LogQuery, Page};
+use shared::error::{Code, Problem};
+use shared::id::{ReviewId, RunId};
+use shared::log::{Cursor, Entry, EntryKind};
+use shared::review::Review;
+
+use super::api::{Api, Operation};
+use super::body::{Params, limit};
+use super::problem::Result;
+use super::runs::sees;
+use super::{AppState, Caller};
+use crate::engine;
+
+pub(super) fn mount(api: &mut Api) {
+    let list = Operation::new("Committed entries in order", "PageOfEntries").query(&["run", "after", "limit"]);
+    api.get("/api/v1/log", list, get);
+}
+
+async fn get(
+    State(state): State<AppState>,
+    caller: Caller,
+    Params(query): Params<LogQuery>,
+) -> Result<Json<Page<Entry>>> {
+    let limit = limit(query.limit)?;
+    let mut sight = Sight { state: &state, caller: &caller, runs: HashMap::new(), reviews: HashMap::new() };
+    let run = match query.run {
+        Some(text) => {
+            let run = text.parse().map_err(|_| Problem::invalid("/run", "the id of a run"))?;
+            if !sight.run(run).await? {
+                return Err(Problem::new(Code::NotFound).into());
+            }
+            Some(run)
+        }
+        None => None,
+    };
+    let after = match query.after {
+        Some(after) => Cursor(after),
+        None => state.store.origin().await?,
+    };
+    let page = state.store.log(&after, run, limit).await?.ok_or_else(|| {
+        Problem::invalid("/after", "this is no place in the log any more; leave `after` out to begin at its start")
+    })?;
+    let mut items = Vec::with_capacity(page.entries.len());
+    for entry in page.entries {
+        if sight.entry(&entry).await? {
+            items.push(entry);
+        }
+    }
+    let next_cursor = page.more.then(|| page.cursor.to_string());
+    Ok(Json(Page { items, next_cursor }))
+}
+
+/// What the caller may see, looked up once a run and review.
+struct Sight<'a> {
+    state: &'a AppState,
+    caller: &'a Caller,
+    runs: HashMap<RunId, bool>,
+    reviews: HashMap<ReviewId, bool>,
+}
+
+impl Sight<'_> {
+    async fn entry(&mut self, entry: &Entry) -> Result<bool> {
+        let event = &entry.event;
+        match (event.kind, event.review_id, event.run_id) {
+            (EntryKind::FlowSaved, ..) => Ok(access(self.caller.principal(), Act::SeeFlows).is_allowed()),
+            (_, Some(review), _) => self.review(review).await,
+            (_, None, Some(run)) => self.run(run).await,
+            _ => {
+                let own = event.actor.as_ref() == Some(&self.caller.principal().username);
+                Ok(own || self.caller.principal().has(ADMIN))
+            }
+        }
+    }
+
+    async fn run(&mut self, id: RunId) -> Result<bool> {
+        if let Some(seen) = self.runs.get(&id) {
+            return Ok(*seen);
+        }
+        let seen = match self.state.store.run(id).await? {
+            Some(run) => sees(&self.state.store, self.caller.principal(), &engine::summary(&run)).await?,
+            None => false,
+        };
+        self.runs.insert(id, seen);
+        Ok(seen)
+    }
+
+    /// By the review as it is now: rights of now count, not those of the time of the entry.
+    async fn review(&mut self, id: ReviewId) -> Result<bool> {
+        if let Some(seen) = self.reviews.get(&id) {
+            return Ok(*seen);
+        }
+        let review: Option<Review> = self.state.store.review(id).await?;
+        let seen = review.is_some_and(|review| access(self.caller.principal(), Act::SeeReview(&review)).is_allowed());
+        self.reviews.insert(id, seen);
+        Ok(seen)
+    }
+}

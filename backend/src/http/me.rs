@@ -1,0 +1,28 @@
+//! `/api/v1/me`: who is calling.
+
+use std::collections::BTreeSet;
+
+use axum::Json;
+use axum::extract::State;
+use shared::api::User;
+use shared::error::{Code, Problem};
+
+use super::api::{Api, Operation};
+use super::problem::Result;
+use super::{AppState, Caller};
+
+pub(super) fn mount(api: &mut Api) {
+    api.get("/api/v1/me", Operation::new("Who is calling, with the roles that count", "User"), get);
+}
+
+/// Their roles are those that count for the call: a token's may be fewer than its maker's.
+async fn get(State(state): State<AppState>, caller: Caller) -> Result<Json<User>> {
+    let principal = caller.principal();
+    let person = state.store.user(&principal.username).await?.ok_or_else(|| Problem::new(Code::Unauthenticated))?;
+    let mut user = person.user;
+    let own: BTreeSet<&String> = user.roles.iter().collect();
+    if !principal.roles.iter().eq(own.iter().copied()) {
+        user.roles = principal.roles.iter().cloned().collect();
+    }
+    Ok(Json(user))
+}

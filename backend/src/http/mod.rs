@@ -1,0 +1,104 @@
+//! The HTTP API: one file a resource. A handler finds out who calls, reads the body, asks `shared::access`, and then
+//! reads from the store or commits to it.
+//!
+//! Imports `shared`, `crate::clock`, `crate::flow`, `crate::engine`, `crate::store`, `crate::problem`,
+//! `crate::auth` and `crate::audit`.
+
+mod api;
+mod assets;
+mod audit;
+pub mod body;
+mod caller;
+mod flows;
+mod headers;
+mod health;
+mod idempotency;
+pub mod json;
+mod log;
+mod me;
+mod observe;
+mod openapi;
+mod origin;
+pub mod problem;
+mod reviews;
+mod runs;
+mod session;
+mod tokens;
+mod users;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::middleware::{from_fn, from_fn_with_state};
+use metrics_exporter_prometheus::PrometheusHandle;
+use shared::error::{Code, Problem};
+use tower::service_fn;
+use tower_http::catch_panic::CatchPanicLayer;
+
+pub use caller::Caller;
+pub use origin::{PublicOrigins, origin_allowed};
+
+use crate::auth::Authenticator;
+use crate::clock::SharedClock;
+use crate::store::Store;
+use api::Api;
+use problem::Failure;
+use reviews::Views;
+
+/// What every handler stands on. Cheap to clone.
+#[derive(Clone)]
+pub struct AppState {
+    /// The database.
+    pub store: Store,
+    /// The clock of answers.
+    pub clock: SharedClock,
+    /// Who is calling.
+    pub authenticator: Authenticator,
+    /// What `/metrics` shows; none: it shows nothing.
+    pub metrics: Option<PrometheusHandle>,
+    /// Where browsers find the console, beside the `Host` that they name.
+    pub public_origins: PublicOrigins,
+    views: Arc<Views>,
+}
+
+impl AppState {
+    /// A state in which nobody has looked at anything yet.
+    pub fn new(
+        store: Store,
+        clock: SharedClock,
+        authenticator: Authenticator,
+        metrics: Option<PrometheusHandle>,
+        public_origins: PublicOrigins,
+    ) -> Self {
+        Self { store, clock, authenticator, metrics, public_origins, views: Arc::default() }
+    }
+}
+
+/// The API and the console. Serve it with `into_make_service_with_connect_info::<SocketAddr>()`: failed logins are
+/// limited by address.
+pub fn router(state: AppState) -> Router {
+    let console = assets::console();
+    let mut api = Api::new();
+    session::mount(&mut api);
+    me::mount(&mut api);
+    users::mount(&mut api);
+    tokens::mount(&mut api);
+    flows::mount(&mut api);
+    runs::mount(&mut api);
+    reviews::mount(&mut api);
+    log::mount(&mut api);
+    audit::mount(&mut api);
+    health::mount(&mut api);
+    openapi::mount(api)
+        .method_not_allowed_fallback(async || Failure(Problem::new(Code::MethodNotAllowed)))
+        .fallback_service(service_fn(move |request| assets::serve(console.clone(), request)))
+        .layer(from_fn_with_state(state.clone(), origin::guard))
+        .layer(from_fn(observe::limit_time))
+        .layer(CatchPanicLayer::custom(observe::panicked))
+        .layer(from_fn(headers::secure))
+        .layer(from_fn_with_state(state.clone(), observe::observe))
+        .with_state(state)
+}

@@ -1,0 +1,71 @@
+//! What happens around every request: an id, a span, numbers for `/metrics`, a time limit, and an answer where a
+//! handler panicked. Bodies, queries and credentials are never logged.
+
+use std::any::Any;
+use std::time::Duration;
+
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::{HeaderValue, Method};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use shared::error::{Code, Problem};
+use tracing::Instrument as _;
+
+use super::AppState;
+use super::problem::Failure;
+use crate::problem::unavailable;
+
+/// How long a handler may take until its answer begins.
+const TIME_LIMIT: Duration = Duration::from_secs(30);
+
+/// Gives the request an id, and counts it.
+pub(super) async fn observe(State(state): State<AppState>, request: Request, next: Next) -> Response {
+    let id = hex::encode(&state.clock.random()[..8]);
+    let method = known(request.method());
+    let route = request.extensions().get::<MatchedPath>().map_or("console", MatchedPath::as_str).to_owned();
+    let span = tracing::info_span!("request", %id, method, route);
+    let begun = state.clock.now();
+    let mut response = next.run(request).instrument(span.clone()).await;
+    let took = state.clock.now().since(begun);
+    let status = response.status().as_u16();
+    span.in_scope(|| tracing::debug!(status, took_ms = took.as_millis(), "answered"));
+    metrics::counter!("countersign_http_requests_total", "method" => method, "route" => route.clone(),
+        "status" => status.to_string())
+    .increment(1);
+    metrics::histogram!("countersign_http_request_seconds", "method" => method, "route" => route)
+        .record(took.as_secs_f64());
+    if let Ok(id) = HeaderValue::from_str(&id) {
+        response.headers_mut().insert("x-request-id", id);
+    }
+    response
+}
+
+/// Methods that have no name here share one label, so that nobody can make metrics grow.
+fn known(method: &Method) -> &'static str {
+    match *method {
+        Method::GET => "GET",
+        Method::POST => "POST",
+        Method::PUT => "PUT",
+        Method::PATCH => "PATCH",
+        Method::DELETE => "DELETE",
+        Method::HEAD => "HEAD",
+        _ => "other",
+    }
+}
+
+/// Gives up on a handler that takes too long. What it had begun to commit may still take effect.
+pub(super) async fn limit_time(request: Request, next: Next) -> Response {
+    tokio::time::timeout(TIME_LIMIT, next.run(request)).await.unwrap_or_else(|_| {
+        tracing::warn!("a request took too long");
+        let remedy = "the answer took too long, and it may still have taken effect; try again with the same \
+            Idempotency-Key";
+        Failure(unavailable(remedy)).into_response()
+    })
+}
+
+/// The answer where a handler panicked.
+pub(super) fn panicked(panic: Box<dyn Any + Send + 'static>) -> Response {
+    let why = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+    tracing::error!(why = why.unwrap_or("unknown"), "a handler panicked");
+    Failure(Problem::new(Code::Internal)).into_response()
+}

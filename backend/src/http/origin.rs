@@ -1,0 +1,83 @@
+//! Writes that another site makes a browser send are refused, since the browser adds the cookie by itself.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, Method, header, uri::Authority};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use shared::error::{Code, Problem};
+
+use super::AppState;
+use super::problem::Failure;
+
+/// Where browsers find the console, such as `https://countersign.example`, beside the `Host` that they name.
+pub type PublicOrigins = Arc<[String]>;
+
+/// Whether a write or an upgrade with these headers may come from where it says: from no page at all, from the host
+/// that it is sent to, or from one of `public`.
+pub fn origin_allowed(headers: &HeaderMap, public: &[String]) -> bool {
+    let mut origins = headers.get_all(header::ORIGIN).iter();
+    let origin = match (origins.next(), origins.next()) {
+        (None, _) => return true,
+        (Some(origin), None) => origin.to_str().unwrap_or("null"),
+        (Some(_), Some(_)) => return false,
+    };
+    if public.iter().any(|public| public.trim_end_matches('/').eq_ignore_ascii_case(origin)) {
+        return true;
+    }
+    let Some((scheme @ ("http" | "https"), authority)) = origin.split_once("://") else { return false };
+    let default = if scheme == "https" { 443 } else { 80 };
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    match (parts(authority, default), host.and_then(|host| parts(host, default))) {
+        (Some(origin), Some(host)) => origin == host,
+        _ => false,
+    }
+}
+
+/// Host and port.
+fn parts(authority: &str, default: u16) -> Option<(String, u16)> {
+    let authority: Authority = authority.parse().ok()?;
+    Some((authority.host().to_ascii_lowercase(), authority.port_u16().unwrap_or(default)))
+}
+
+/// Refuses foreign writes.
+pub(super) async fn guard(State(state): State<AppState>, request: Request, next: Next) -> Response {
+    let reads = matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
+    if reads || origin_allowed(request.headers(), &state.public_origins) {
+        return next.run(request).await;
+    }
+    let remedy = "use the console at the address of this server, or name its public address in the settings";
+    Failure(Problem::new(Code::ForeignOrigin).detail(remedy)).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_pages_of_this_server_may_write() {
+        let public = ["https://countersign.example".to_owned()];
+        for (origin, host, allowed) in [
+            (None, "127.0.0.1:8080", true),
+            (Some("http://127.0.0.1:8080"), "127.0.0.1:8080", true),
+            (Some("http://LOCALHOST:8080"), "localhost:8080", true),
+            (Some("https://reviews.local"), "reviews.local", true),
+            (Some("https://reviews.local"), "reviews.local:443", true),
+            (Some("https://countersign.example"), "10.0.0.1:8080", true),
+            (Some("http://countersign.example"), "10.0.0.1:8080", false),
+            (Some("http://localhost:8081"), "localhost:8080", false),
+            (Some("https://evil.example"), "localhost:8080", false),
+            (Some("http://localhost:8080.evil.example"), "localhost:8080", false),
+            (Some("null"), "localhost:8080", false),
+            (Some(""), "localhost:8080", false),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::HOST, host.parse().unwrap());
+            if let Some(origin) = origin {
+                headers.insert(header::ORIGIN, origin.parse().unwrap());
+            }
+            assert_eq!(origin_allowed(&headers, &public), allowed, "{origin:?} at {host}");
+        }
+    }
+}

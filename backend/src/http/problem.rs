@@ -1,0 +1,83 @@
+//! Problems as answers: `application/problem+json` (RFC 9457).
+
+use axum::Json;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use shared::access::{Access, Act, Principal, access};
+use shared::error::{Code, Problem};
+
+use crate::auth;
+use crate::problem::{of_commit, of_store};
+use crate::store;
+
+/// What a handler answers where it cannot do what was asked.
+#[derive(Debug)]
+pub struct Failure(pub Problem);
+
+/// What a handler answers.
+pub type Result<T> = std::result::Result<T, Failure>;
+
+impl From<Problem> for Failure {
+    fn from(problem: Problem) -> Self {
+        Self(problem)
+    }
+}
+
+impl From<store::Error> for Failure {
+    fn from(error: store::Error) -> Self {
+        Self(of_store(&error))
+    }
+}
+
+impl From<auth::Error> for Failure {
+    fn from(error: auth::Error) -> Self {
+        Self(match error {
+            auth::Error::Unauthenticated(detail) => Problem::new(Code::Unauthenticated).detail(detail),
+            auth::Error::TooManyAttempts { retry_after } => {
+                let problem = Problem { retry_after: Some(retry_after), ..Problem::new(Code::TooManyRequests) };
+                problem.detail(format!("too many failed attempts; try again in {retry_after} s"))
+            }
+            auth::Error::Invalid(mistakes) => Problem::new(Code::Invalid).errors(mistakes),
+            auth::Error::Commit(error) => of_commit(error, None),
+            auth::Error::Store(error) => of_store(&error),
+            auth::Error::Hash(why) => {
+                tracing::error!(%why, "a password could not be hashed");
+                Problem::new(Code::Internal)
+            }
+        })
+    }
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        let Self(problem) = self;
+        let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let retry_after = problem.retry_after;
+        let unauthenticated = problem.code == Code::Unauthenticated;
+        let mut response = (status, Json(problem)).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        if let Some(seconds) = retry_after {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if unauthenticated {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}
+
+/// Lets through what is allowed.
+pub fn allowed(principal: &Principal, act: Act<'_>) -> std::result::Result<(), Problem> {
+    match access(principal, act) {
+        Access::Allowed => Ok(()),
+        Access::Denied(reason) => Err(Problem::new(Code::Forbidden).detail(reason)),
+        Access::Hidden => Err(Problem::new(Code::NotFound)),
+    }
+}
+
+/// `500` for an answer of the store that does not belong to the question.
+pub(super) fn unexpected() -> Failure {
+    tracing::error!("the store answered something else than was asked");
+    Failure(Problem::new(Code::Internal))
+}

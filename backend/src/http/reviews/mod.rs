@@ -1,0 +1,129 @@
+//! `/api/v1/reviews`: what people are asked, and what they say.
+
+mod view;
+
+use axum::Json;
+use axum::extract::State;
+use shared::access::Act;
+use shared::api::{Decided, NewComment, Page, ReviewQuery};
+use shared::decision::{DecisionRequest, Via};
+use shared::error::{Code, Problem};
+use shared::id::ReviewId;
+use shared::review::Review;
+
+use super::api::{Api, Operation};
+use super::body::{self, Id, OptionalJson, Params, limit};
+use super::idempotency::Key;
+use super::problem::{Result, unexpected};
+use super::{AppState, Caller};
+use crate::engine::Input;
+use crate::store::{self, Answer, IdempotencyKey};
+
+pub(super) use view::Views;
+
+/// A body that says nothing.
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+pub(super) fn mount(api: &mut Api) {
+    let list = Operation::new("Reviews, newest first", "PageOfReviews")
+        .query(&["status", "kind", "role", "severity", "flow", "q", "assigned", "limit", "cursor"]);
+    api.get("/api/v1/reviews", list, self::list);
+    api.get("/api/v1/reviews/{id}", Operation::new("One review", "Review"), get);
+    let decide = Operation::new("Decide a review", "Decided").body("DecisionRequest");
+    api.post("/api/v1/reviews/{id}/decisions", decide, self::decide);
+    api.post("/api/v1/reviews/{id}/claim", Operation::new("Say that one works on it", "Decided"), claim);
+    api.post("/api/v1/reviews/{id}/release", Operation::new("Say that one no longer does", "Decided"), release);
+    let comment = Operation::new("Say something beside it", "Decided").body("NewComment");
+    api.post("/api/v1/reviews/{id}/comments", comment, self::comment);
+}
+
+async fn list(
+    State(state): State<AppState>,
+    caller: Caller,
+    Params(mut query): Params<ReviewQuery>,
+) -> Result<Json<Page<Review>>> {
+    query.limit = Some(limit(query.limit)?);
+    if query.assigned.as_deref().is_some_and(|assigned| assigned != "me") {
+        return Err(Problem::invalid("/assigned", "`me`, or nothing").into());
+    }
+    Ok(Json(state.store.reviews(caller.principal(), &query).await?))
+}
+
+async fn get(State(state): State<AppState>, caller: Caller, Id(id): Id<ReviewId>) -> Result<Json<Review>> {
+    let review = found(&state, id).await?;
+    caller.may(Act::SeeReview(&review))?;
+    view::record(&state, &caller, &review).await;
+    Ok(Json(review))
+}
+
+async fn decide(
+    State(state): State<AppState>,
+    caller: Caller,
+    Id(id): Id<ReviewId>,
+    key: Key,
+    body::Json { value: request, digest }: body::Json<DecisionRequest>,
+) -> Result<Json<Decided>> {
+    caller.may(Act::Decide(&found(&state, id).await?))?;
+    let input = Input::Decide { review: id, by: caller.principal().clone(), via: Via::Human, request };
+    commit(&state, &caller, key.of(&caller, digest), id, input).await
+}
+
+async fn claim(
+    State(state): State<AppState>,
+    caller: Caller,
+    Id(id): Id<ReviewId>,
+    key: Key,
+    OptionalJson(body::Json { digest, .. }): OptionalJson<Nothing>,
+) -> Result<Json<Decided>> {
+    caller.may(Act::Handle(&found(&state, id).await?))?;
+    let input = Input::Claim { review: id, by: caller.principal().clone() };
+    commit(&state, &caller, key.of(&caller, digest), id, input).await
+}
+
+async fn release(
+    State(state): State<AppState>,
+    caller: Caller,
+    Id(id): Id<ReviewId>,
+    key: Key,
+    OptionalJson(body::Json { digest, .. }): OptionalJson<Nothing>,
+) -> Result<Json<Decided>> {
+    caller.may(Act::Handle(&found(&state, id).await?))?;
+    let input = Input::Release { review: id, by: caller.principal().clone() };
+    commit(&state, &caller, key.of(&caller, digest), id, input).await
+}
+
+async fn comment(
+    State(state): State<AppState>,
+    caller: Caller,
+    Id(id): Id<ReviewId>,
+    key: Key,
+    body::Json { value, digest }: body::Json<NewComment>,
+) -> Result<Json<Decided>> {
+    caller.may(Act::Handle(&found(&state, id).await?))?;
+    if value.text.trim().is_empty() {
+        return Err(Problem::invalid("/text", "a comment says something").into());
+    }
+    let input = Input::Comment { review: id, by: caller.principal().clone(), text: value.text };
+    commit(&state, &caller, key.of(&caller, digest), id, input).await
+}
+
+async fn found(state: &AppState, id: ReviewId) -> Result<Review> {
+    Ok(state.store.review(id).await?.ok_or_else(|| Problem::new(Code::NotFound))?)
+}
+
+/// The engine asks again who may, with the rights and the review of the transaction.
+async fn commit(
+    state: &AppState,
+    caller: &Caller,
+    key: Option<IdempotencyKey>,
+    review: ReviewId,
+    input: Input,
+) -> Result<Json<Decided>> {
+    let operation = store::Operation::Review { review, input: Box::new(input) };
+    let Answer::Decided { decided } = caller.commit(&state.store, key, operation).await? else {
+        return Err(unexpected());
+    };
+    Ok(Json(*decided))
+}

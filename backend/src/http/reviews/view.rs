@@ -1,0 +1,59 @@
+//! Who has looked at what: the audit tells of the first look of each person at each revision.
+
+use std::collections::HashSet;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use shared::access::{Act, access};
+use shared::id::{ReviewId, Username};
+use shared::review::Review;
+
+use crate::engine::Input;
+use crate::http::{AppState, Caller};
+use crate::store::{Change, IdempotencyKey, Operation};
+
+/// How many looks are remembered; beyond that the store finds out that it knows them.
+const REMEMBERED: usize = 10_000;
+/// How long a reader waits for their look to be recorded.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// The looks that this process has recorded.
+#[derive(Debug, Default)]
+pub(in crate::http) struct Views(Mutex<HashSet<(Username, ReviewId, u32)>>);
+
+impl Views {
+    /// Whether this one is new.
+    fn remember(&self, look: (Username, ReviewId, u32)) -> bool {
+        let mut looks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if looks.len() >= REMEMBERED {
+            looks.clear();
+        }
+        looks.insert(look)
+    }
+}
+
+/// Records that somebody who may decide a pending review has opened it. It never fails the reading, and the key makes
+/// it happen once however many servers and restarts there are.
+pub(super) async fn record(state: &AppState, caller: &Caller, review: &Review) {
+    let principal = caller.principal();
+    let counts = review.is_pending() && access(principal, Act::Decide(review)).is_allowed();
+    if !counts || !state.views.remember((principal.username.clone(), review.id, review.revision)) {
+        return;
+    }
+    let key = IdempotencyKey {
+        scope: format!("{} VIEW", principal.username),
+        key: format!("{}:{}", review.id, review.revision),
+        body: [0; 32],
+    };
+    let input = Box::new(Input::View { review: review.id, by: principal.clone() });
+    let operation = Operation::Review { review: review.id, input };
+    let change = Change { by: Some(caller.0.actor()), key: Some(key), operation };
+    let store = state.store.clone();
+    let recording = tokio::spawn(async move {
+        if let Err(error) = store.commit(change).await {
+            tracing::debug!(%error, "a look at a review was not recorded");
+        }
+    });
+    // It is waited for a little, so that the record usually stands before the decision that follows it.
+    let _ = tokio::time::timeout(PATIENCE, recording).await;
+}

@@ -1,0 +1,138 @@
+//! `/api/v1/runs`: starting, watching and cancelling runs.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{AppendHeaders, IntoResponse, Response};
+use shared::access::{Act, Involvement, Principal, access};
+use shared::api::{Launch, Page, Reason, RunQuery};
+use shared::error::{Code, Problem};
+use shared::id::RunId;
+use shared::review::Review;
+use shared::run::{Report, Run, RunSummary};
+
+use super::api::{Api, Operation};
+use super::body::{self, Id, OptionalJson, Params, limit};
+use super::idempotency::Key;
+use super::problem::{Result, unexpected};
+use super::users::Paging;
+use super::{AppState, Caller};
+use crate::clock::Moment;
+use crate::engine::{self, Input, RunState};
+use crate::store::{self, Answer, Store};
+
+pub(super) fn mount(api: &mut Api) {
+    let list = Operation::new("Runs, newest first", "PageOfRuns").query(&["status", "flow", "limit", "cursor"]);
+    api.get("/api/v1/runs", list, self::list);
+    api.post("/api/v1/runs", Operation::new("Start a run", "Run").body("Launch").status(201), launch);
+    api.get("/api/v1/runs/{id}", Operation::new("One run", "Run"), get);
+    api.get("/api/v1/runs/{id}/report", Operation::new("What each visit of each node did", "Report"), report);
+    let reviews = Operation::new("A run's pending and past reviews", "PageOfReviews").query(&["limit", "cursor"]);
+    api.get("/api/v1/runs/{id}/reviews", reviews, self::reviews);
+    api.post("/api/v1/runs/{id}/cancel", Operation::new("Cancel a run", "Run").body("Reason"), cancel);
+}
+
+async fn list(
+    State(state): State<AppState>,
+    caller: Caller,
+    Params(mut query): Params<RunQuery>,
+) -> Result<Json<Page<RunSummary>>> {
+    query.limit = Some(limit(query.limit)?);
+    Ok(Json(state.store.runs(caller.principal(), &query).await?))
+}
+
+async fn launch(
+    State(state): State<AppState>,
+    caller: Caller,
+    key: Key,
+    body::Json { value, digest }: body::Json<Launch>,
+) -> Result<Response> {
+    caller.may(Act::Launch)?;
+    let run = RunId(Moment::of(&*state.clock).ids().next());
+    let Launch { flow, version, input, context } = value;
+    let launch = store::Operation::Launch { run, flow, version, input, context };
+    let Answer::Run { run } = caller.commit(&state.store, key.of(&caller, digest), launch).await? else {
+        return Err(unexpected());
+    };
+    let location = format!("/api/v1/runs/{}", run.summary.id);
+    Ok((StatusCode::CREATED, AppendHeaders([(header::LOCATION, location)]), Json(run)).into_response())
+}
+
+async fn get(State(state): State<AppState>, caller: Caller, Id(id): Id<RunId>) -> Result<Json<Run>> {
+    let (run, _) = visible(&state, &caller, id).await?;
+    let compiled = state.store.compiled(&run.flow, run.version).await?.ok_or_else(unexpected)?;
+    Ok(Json(engine::view(&compiled, &run)))
+}
+
+async fn report(State(state): State<AppState>, caller: Caller, Id(id): Id<RunId>) -> Result<Json<Report>> {
+    let (_, summary) = visible(&state, &caller, id).await?;
+    let until = summary.ended_at.unwrap_or_else(|| state.clock.now());
+    let duration_ms = u64::try_from(until.since(summary.created_at).as_millis()).unwrap_or(u64::MAX);
+    let steps = state.store.steps(id).await?;
+    let reviews = visible_reviews(&state.store, &caller, id).await?;
+    Ok(Json(Report { run_id: id, status: summary.status, duration_ms, steps, reviews }))
+}
+
+async fn reviews(
+    State(state): State<AppState>,
+    caller: Caller,
+    Id(id): Id<RunId>,
+    Params(paging): Params<Paging>,
+) -> Result<Json<Page<Review>>> {
+    visible(&state, &caller, id).await?;
+    let limit = limit(paging.limit)? as usize;
+    let mut items = visible_reviews(&state.store, &caller, id).await?;
+    items.reverse();
+    if let Some(after) = &paging.cursor {
+        let place = items.iter().position(|review| review.id.to_string() == *after);
+        items.drain(..place.map_or(0, |place| place + 1));
+    }
+    let more = items.len() > limit;
+    items.truncate(limit);
+    let next_cursor = items.last().filter(|_| more).map(|review| review.id.to_string());
+    Ok(Json(Page { items, next_cursor }))
+}
+
+async fn cancel(
+    State(state): State<AppState>,
+    caller: Caller,
+    Id(id): Id<RunId>,
+    key: Key,
+    OptionalJson(body::Json { value, digest }): OptionalJson<Reason>,
+) -> Result<Json<Run>> {
+    let (_, summary) = visible(&state, &caller, id).await?;
+    caller.may(Act::CancelRun(&summary))?;
+    let input = Input::Cancel { by: caller.principal().clone(), reason: value.reason };
+    let cancel = store::Operation::Run { run: id, input: Box::new(input) };
+    let Answer::Run { run } = caller.commit(&state.store, key.of(&caller, digest), cancel).await? else {
+        return Err(unexpected());
+    };
+    Ok(Json(*run))
+}
+
+/// A run that the caller may see; `404` else.
+async fn visible(state: &AppState, caller: &Caller, id: RunId) -> Result<(RunState, RunSummary)> {
+    let run = state.store.run(id).await?.ok_or_else(|| Problem::new(Code::NotFound))?;
+    let summary = engine::summary(&run);
+    if sees(&state.store, caller.principal(), &summary).await? {
+        Ok((run, summary))
+    } else {
+        Err(Problem::new(Code::NotFound).into())
+    }
+}
+
+/// Whether somebody may see a run. Their reviews are looked up only where it depends on them.
+pub(super) async fn sees(store: &Store, viewer: &Principal, run: &RunSummary) -> Result<bool> {
+    if access(viewer, Act::SeeRun(run, Involvement::None)).is_allowed() {
+        return Ok(true);
+    }
+    let involvement = store.involvement(viewer, run.id).await?;
+    Ok(access(viewer, Act::SeeRun(run, involvement)).is_allowed())
+}
+
+/// The reviews of a run that the caller may see, in the order in which they were asked.
+async fn visible_reviews(store: &Store, caller: &Caller, id: RunId) -> Result<Vec<Review>> {
+    let mut reviews = store.run_reviews(id).await?;
+    reviews.retain(|review| access(caller.principal(), Act::SeeReview(review)).is_allowed());
+    Ok(reviews)
+}

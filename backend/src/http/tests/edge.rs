@@ -1,0 +1,119 @@
+//! What holds for every path: bodies, origins, methods, headers, the console's page, the description.
+
+use axum::body::Body;
+use axum::http::header;
+use serde_json::json;
+
+use super::{Client, PASSWORD, Site};
+
+const SESSION: &str = "/api/v1/session";
+
+#[tokio::test]
+async fn what_is_not_there_is_a_problem_and_what_a_browser_visits_is_the_console() {
+    let site = Site::new().await;
+    let nobody = Client { site: &site, cookie: None };
+    assert_eq!(nobody.get("/api/v1/nothing").await.code(404), "not_found");
+    assert_eq!(nobody.get("/api").await.code(404), "not_found");
+    assert_eq!(nobody.get("/missing-0123.js").await.code(404), "not_found");
+    let wrong = nobody.delete("/api/v1/me").await;
+    assert!(wrong.headers[header::ALLOW].to_str().unwrap().contains("GET"));
+    assert_eq!(wrong.code(405), "method_not_allowed");
+    for path in ["/", "/reviews/0198", "/people/ana.novak", "/index.html"] {
+        let page = nobody.get(path).await;
+        assert!(page.headers[header::CONTENT_TYPE].to_str().unwrap().starts_with("text/html"), "{path}");
+        let policy = page.headers[header::CONTENT_SECURITY_POLICY].to_str().unwrap();
+        assert!(policy.contains("frame-ancestors 'none'") && policy.contains("'wasm-unsafe-eval'"), "{policy}");
+        assert_eq!(page.headers["x-content-type-options"], "nosniff");
+        page.expect(200);
+    }
+}
+
+#[tokio::test]
+async fn who_is_not_logged_in_is_told_so() {
+    let site = Site::new().await;
+    let nobody = Client { site: &site, cookie: None };
+    let answer = nobody.get("/api/v1/me").await;
+    assert_eq!(answer.headers[header::WWW_AUTHENTICATE], "Bearer");
+    assert_eq!(answer.headers[header::CACHE_CONTROL], "no-store");
+    assert_eq!(answer.code(401), "unauthenticated");
+    let forged = Client { site: &site, cookie: Some("countersign_session=cs_session_forged".to_owned()) };
+    assert_eq!(forged.get("/api/v1/reviews").await.code(401), "unauthenticated");
+}
+
+#[tokio::test]
+async fn a_body_that_breaks_a_rule_is_refused() {
+    let site = Site::new().await;
+    let nobody = Client { site: &site, cookie: None };
+    let send = async |content_type: &'static str, body: String| {
+        let request = nobody.request("POST", SESSION).header(header::CONTENT_TYPE, content_type);
+        site.send(request.body(Body::from(body)).unwrap()).await
+    };
+    let json = "application/json";
+    assert_eq!(send("text/plain", "{}".to_owned()).await.code(415), "unsupported_media_type");
+    assert_eq!(send(json, " ".repeat(1024 * 1024 + 1)).await.code(413), "too_large");
+    assert_eq!(send(json, "{".to_owned()).await.code(400), "bad_request");
+    let twice = send(json, r#"{"username": "a", "username": "b", "password": "c"}"#.to_owned()).await.expect(422);
+    assert_eq!((&twice["code"], &twice["errors"][0]["path"]), (&json!("invalid"), &json!("/username")));
+    let nul = send(json, r#"{"username": "a\u0000", "password": "c"}"#.to_owned()).await.expect(422);
+    assert_eq!(nul["errors"][0]["path"], "/username");
+    let deep = format!("{}{}", r#"{"a":"#.repeat(65), "}".repeat(65));
+    assert_eq!(send(json, deep).await.code(422), "invalid");
+}
+
+#[tokio::test]
+async fn a_write_of_another_site_is_refused_before_anything_else() {
+    let site = Site::new().await;
+    let nobody = Client { site: &site, cookie: None };
+    let login = json!({ "username": "admin", "password": PASSWORD });
+    for (origin, status) in [("http://evil.example", 403), ("null", 403), ("http://127.0.0.1:8080", 200)] {
+        let answer = nobody.post_with(SESSION, &login, &[("origin", origin)]).await;
+        assert_eq!(answer.status, status, "{origin}: {}", answer.body);
+        if status == 403 {
+            assert_eq!(answer.code(403), "foreign_origin");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_description_lists_every_call_of_the_contract() {
+    let site = Site::new().await;
+    let nobody = Client { site: &site, cookie: None };
+    let document = nobody.get("/api/openapi.json").await.expect(200);
+    assert_eq!(document["openapi"], "3.1.0");
+    for (path, methods) in [
+        ("/api/v1/session", "post delete"),
+        ("/api/v1/me", "get"),
+        ("/api/v1/users", "get post"),
+        ("/api/v1/users/{username}", "patch"),
+        ("/api/v1/tokens", "get post"),
+        ("/api/v1/tokens/{id}", "delete"),
+        ("/api/v1/flows", "get"),
+        ("/api/v1/flows/{id}", "get put"),
+        ("/api/v1/flows/validate", "post"),
+        ("/api/v1/runs", "get post"),
+        ("/api/v1/runs/{id}", "get"),
+        ("/api/v1/runs/{id}/report", "get"),
+        ("/api/v1/runs/{id}/reviews", "get"),
+        ("/api/v1/runs/{id}/cancel", "post"),
+        ("/api/v1/log", "get"),
+        ("/api/v1/reviews", "get"),
+        ("/api/v1/reviews/{id}", "get"),
+        ("/api/v1/reviews/{id}/decisions", "post"),
+        ("/api/v1/reviews/{id}/claim", "post"),
+        ("/api/v1/reviews/{id}/release", "post"),
+        ("/api/v1/reviews/{id}/comments", "post"),
+        ("/api/v1/audit", "get"),
+        ("/api/v1/audit/export", "get"),
+        ("/healthz", "get"),
+        ("/readyz", "get"),
+        ("/metrics", "get"),
+        ("/api/openapi.json", "get"),
+    ] {
+        for method in methods.split(' ') {
+            assert!(document["paths"][path][method].is_object(), "{method} {path}");
+        }
+    }
+    nobody.get("/healthz").await.expect(200);
+    nobody.get("/readyz").await.expect(200);
+    nobody.get("/metrics").await.expect(200);
+}

@@ -1,0 +1,140 @@
+//! The API as clients meet it: the whole router over an SQLite database in a temporary folder. No worker runs.
+
+mod edge;
+mod people;
+mod story;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::http::{HeaderMap, Request, StatusCode, header};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tower::ServiceExt as _;
+
+use super::{AppState, router};
+use crate::auth::{Authenticator, bootstrap};
+use crate::clock::{SharedClock, SystemClock};
+use crate::store::{Options, Store};
+
+const PASSWORD: &str = "correct horse";
+
+/// A server.
+struct Site {
+    router: Router,
+    store: Store,
+    clock: SharedClock,
+    _folder: TempDir,
+}
+
+/// What came back.
+#[derive(Debug)]
+struct Answer {
+    status: StatusCode,
+    headers: HeaderMap,
+    body: Value,
+}
+
+impl Answer {
+    #[track_caller]
+    fn expect(self, status: u16) -> Value {
+        assert_eq!(self.status.as_u16(), status, "{}", self.body);
+        if status >= 400 {
+            assert_eq!(self.headers[header::CONTENT_TYPE], "application/problem+json");
+            assert_eq!(self.body["status"], status);
+        }
+        self.body
+    }
+
+    /// The code of a problem.
+    #[track_caller]
+    fn code(self, status: u16) -> String {
+        self.expect(status)["code"].as_str().unwrap().to_owned()
+    }
+}
+
+impl Site {
+    /// A server with the user `admin`.
+    async fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let clock: SharedClock = Arc::new(SystemClock);
+        let url = format!("sqlite:{}", folder.path().join("test.db").display());
+        let store = Store::open(Options { url, clock: clock.clone(), readers: 2 }).await.unwrap();
+        assert_eq!(bootstrap(&store, &clock, Some(PASSWORD.to_owned())).await.unwrap(), None);
+        let authenticator = Authenticator::new(store.clone(), clock.clone());
+        let state = AppState::new(store.clone(), clock.clone(), authenticator, None, Arc::from([]));
+        Self { router: router(state), store, clock, _folder: folder }
+    }
+
+    async fn send(&self, request: Request<Body>) -> Answer {
+        let response = self.router.clone().oneshot(request).await.unwrap();
+        let (parts, body) = response.into_parts();
+        let bytes = to_bytes(body, usize::MAX).await.unwrap();
+        let text = || Value::String(String::from_utf8_lossy(&bytes).into_owned());
+        let body = serde_json::from_slice(&bytes).unwrap_or_else(|_| text());
+        Answer { status: parts.status, headers: parts.headers, body }
+    }
+
+    /// Logs in; the cookie as the browser sends it back.
+    async fn login(&self, username: &str) -> Client<'_> {
+        let body = json!({ "username": username, "password": PASSWORD });
+        let answer = Client { site: self, cookie: None }.post("/api/v1/session", &body).await;
+        let cookie = answer.headers[header::SET_COOKIE].to_str().unwrap();
+        assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Lax"), "{cookie}");
+        let cookie = cookie.split(';').next().unwrap().to_owned();
+        assert_eq!(answer.expect(200)["username"], username);
+        Client { site: self, cookie: Some(cookie) }
+    }
+
+    /// Adds a person, and logs them in.
+    async fn join(&self, username: &str, roles: &[&str]) -> Client<'_> {
+        let new = json!({ "username": username, "password": PASSWORD, "roles": roles });
+        self.login("admin").await.post("/api/v1/users", &new).await.expect(201);
+        self.login(username).await
+    }
+}
+
+/// Somebody at a browser.
+struct Client<'a> {
+    site: &'a Site,
+    cookie: Option<String>,
+}
+
+impl Client<'_> {
+    fn request(&self, method: &str, path: &str) -> axum::http::request::Builder {
+        let request = Request::builder().method(method).uri(path).header(header::HOST, "127.0.0.1:8080");
+        match &self.cookie {
+            Some(cookie) => request.header(header::COOKIE, cookie),
+            None => request,
+        }
+    }
+
+    async fn get(&self, path: &str) -> Answer {
+        self.site.send(self.request("GET", path).body(Body::empty()).unwrap()).await
+    }
+
+    async fn delete(&self, path: &str) -> Answer {
+        self.site.send(self.request("DELETE", path).body(Body::empty()).unwrap()).await
+    }
+
+    async fn post(&self, path: &str, body: &Value) -> Answer {
+        self.post_with(path, body, &[]).await
+    }
+
+    async fn post_with(&self, path: &str, body: &Value, headers: &[(&str, &str)]) -> Answer {
+        let request = self.request("POST", path).header(header::CONTENT_TYPE, "application/json");
+        let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
+        self.site.send(request.body(Body::from(body.to_string())).unwrap()).await
+    }
+
+    async fn patch(&self, path: &str, body: &Value) -> Answer {
+        let request = self.request("PATCH", path).header(header::CONTENT_TYPE, "application/json");
+        self.site.send(request.body(Body::from(body.to_string())).unwrap()).await
+    }
+
+    async fn put_flow(&self, path: &str, source: &str) -> Answer {
+        let request = self.request("PUT", path).header(header::CONTENT_TYPE, "application/yaml");
+        self.site.send(request.body(Body::from(source.to_owned())).unwrap()).await
+    }
+}

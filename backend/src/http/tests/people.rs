@@ -1,0 +1,126 @@
+//! Logging in, people, tokens.
+
+use axum::body::Body;
+use axum::http::header;
+use serde_json::json;
+
+use super::{Client, PASSWORD, Site};
+use crate::auth::{Authenticator, demo_users, login_link};
+
+#[tokio::test]
+async fn a_session_lasts_until_it_is_ended() {
+    let site = Site::new().await;
+    let admin = site.login("admin").await;
+    let me = admin.get("/api/v1/me").await.expect(200);
+    assert_eq!((&me["username"], &me["roles"]), (&json!("admin"), &json!(["admin"])));
+    let gone = admin.delete("/api/v1/session").await;
+    assert!(gone.headers[header::SET_COOKIE].to_str().unwrap().contains("Max-Age=0"));
+    gone.expect(204);
+    assert_eq!(admin.get("/api/v1/me").await.code(401), "unauthenticated");
+    admin.delete("/api/v1/session").await.expect(204);
+}
+
+#[tokio::test]
+async fn guessing_is_slowed_down_and_stands_in_the_audit() {
+    let site = Site::new().await;
+    let admin = site.login("admin").await;
+    let nobody = Client { site: &site, cookie: None };
+    for name in ["admin", "nobody-of-this-name"] {
+        let wrong = json!({ "username": name, "password": "wrong" });
+        for _ in 0..10 {
+            assert_eq!(nobody.post("/api/v1/session", &wrong).await.code(401), "unauthenticated");
+        }
+        let answer = nobody.post("/api/v1/session", &wrong).await;
+        assert!(answer.headers.contains_key(header::RETRY_AFTER));
+        assert_eq!(answer.code(429), "too_many_requests");
+    }
+    let audit = admin.get("/api/v1/audit?kind=login.failed").await.expect(200);
+    assert_eq!(audit["items"].as_array().unwrap().len(), 10, "{audit}");
+    assert!(!audit.to_string().contains("wrong"));
+}
+
+#[tokio::test]
+async fn a_link_logs_in_once() {
+    let site = Site::new().await;
+    let nobody = Client { site: &site, cookie: None };
+    let links = demo_users(&site.store, &site.clock).await.unwrap();
+    let [(ana, link), (tom, _)] = &links[..] else { panic!("two reviewers") };
+    assert_eq!((ana.as_str(), tom.as_str()), ("ana", "tom"));
+    let redeem = json!({ "token": link });
+    let me = nobody.post("/api/v1/session", &redeem).await.expect(200);
+    assert_eq!((&me["display_name"], &me["roles"]), (&json!("Ana Novak"), &json!(["reviewer", "editor"])));
+    assert_eq!(nobody.post("/api/v1/session", &redeem).await.code(401), "unauthenticated");
+    let another = login_link(&site.store, &site.clock, ana.clone()).await.unwrap();
+    nobody.post("/api/v1/session", &json!({ "token": another })).await.expect(200);
+    demo_users(&site.store, &site.clock).await.unwrap();
+}
+
+#[tokio::test]
+async fn people_are_the_admins_to_change_and_lose_their_sessions_with_their_password() {
+    let site = Site::new().await;
+    let ana = site.join("ana", &["reviewer", "editor", "editor"]).await;
+    assert_eq!(ana.get("/api/v1/me").await.expect(200)["roles"], json!(["reviewer", "editor"]));
+    assert_eq!(ana.get("/api/v1/users").await.code(403), "forbidden");
+    let admin = site.login("admin").await;
+    let again = json!({ "username": "ana", "password": PASSWORD });
+    assert_eq!(admin.post("/api/v1/users", &again).await.code(409), "conflict");
+    let short = json!({ "username": "eve", "password": "short" });
+    assert_eq!(admin.post("/api/v1/users", &short).await.expect(422)["errors"][0]["path"], "/password");
+    let names = admin.get("/api/v1/users?limit=1").await.expect(200);
+    assert_eq!((&names["items"][0]["username"], &names["next_cursor"]), (&json!("admin"), &json!("admin")));
+
+    let user = admin.patch("/api/v1/users/ana", &json!({ "roles": ["reviewer", "legal"] })).await.expect(200);
+    assert_eq!(user["roles"], json!(["reviewer", "legal"]));
+    assert_eq!(ana.get("/api/v1/me").await.expect(200)["roles"], json!(["reviewer", "legal"]));
+    admin.patch("/api/v1/users/ana", &json!({ "password": "battery staple" })).await.expect(200);
+    assert_eq!(ana.get("/api/v1/me").await.code(401), "unauthenticated");
+    let audit = admin.get("/api/v1/audit?kind=user.updated").await.expect(200);
+    assert!(!audit.to_string().contains("battery"), "{audit}");
+
+    let last = admin.patch("/api/v1/users/admin", &json!({ "active": false })).await;
+    assert_eq!(last.code(409), "conflict");
+    assert_eq!(admin.patch("/api/v1/users/nobody", &json!({})).await.code(404), "not_found");
+}
+
+#[tokio::test]
+async fn a_token_acts_as_its_maker_with_no_more_than_its_roles() {
+    let site = Site::new().await;
+    let ana = site.join("ana", &["reviewer", "developer"]).await;
+    let with = |secret: &str, method: &str, path: &str| {
+        let nobody = Client { site: &site, cookie: None };
+        nobody.request(method, path).header(header::AUTHORIZATION, format!("Bearer {secret}"))
+    };
+    let more = json!({ "name": "ci", "roles": ["admin"] });
+    assert_eq!(ana.post("/api/v1/tokens", &more).await.expect(422)["errors"][0]["path"], "/roles/0");
+
+    let new = json!({ "name": "ci", "roles": ["reviewer"] });
+    let token = ana.post_with("/api/v1/tokens", &new, &[("idempotency-key", "t1")]).await.expect(201);
+    let secret = token["secret"].as_str().unwrap();
+    assert!(secret.starts_with("cs_token_"));
+    assert_eq!(ana.post_with("/api/v1/tokens", &new, &[("idempotency-key", "t1")]).await.code(409), "conflict");
+    let listed = ana.get("/api/v1/tokens").await.expect(200);
+    assert_eq!((&listed["items"][0]["id"], &listed["items"][0]["secret"]), (&token["id"], &json!(null)));
+
+    let me = site.send(with(secret, "GET", "/api/v1/me").body(Body::empty()).unwrap()).await.expect(200);
+    assert_eq!((&me["username"], &me["roles"]), (&json!("ana"), &json!(["reviewer"])));
+    let save = with(secret, "PUT", "/api/v1/flows/a").header("content-type", "application/yaml");
+    assert_eq!(site.send(save.body(Body::from("id: a")).unwrap()).await.code(403), "forbidden");
+    let make = with(secret, "POST", "/api/v1/tokens").header("content-type", "application/json");
+    assert_eq!(site.send(make.body(Body::from(new.to_string())).unwrap()).await.code(403), "forbidden");
+
+    let path = format!("/api/v1/tokens/{}", token["id"].as_str().unwrap());
+    assert_eq!(site.join("tom", &["reviewer"]).await.delete(&path).await.code(404), "not_found");
+    ana.delete(&path).await.expect(204);
+    let gone = with(secret, "GET", "/api/v1/me").body(Body::empty()).unwrap();
+    assert_eq!(site.send(gone).await.code(401), "unauthenticated");
+}
+
+#[tokio::test]
+async fn the_first_start_makes_an_admin_who_can_get_in() {
+    let site = Site::new().await;
+    let again = crate::auth::bootstrap(&site.store, &site.clock, Some("another one".to_owned())).await.unwrap();
+    assert_eq!(again, None, "a server that has people is not started for the first time");
+    site.login("admin").await;
+    let nobody = Authenticator::new(site.store.clone(), site.clock.clone());
+    assert!(nobody.login("admin", "another one".to_owned(), None).await.is_err());
+}

@@ -1,0 +1,100 @@
+//! `/api/v1/tokens`: the caller's own tokens for programs.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use shared::access::{ADMIN, Act};
+use shared::api::{NewToken, Page, Token};
+use shared::error::{Code, Problem, pointer};
+use shared::id::TokenId;
+
+use super::api::{Api, Operation};
+use super::body::{self, Id, Params, limit};
+use super::idempotency::Key;
+use super::problem::{Result, unexpected};
+use super::users::Paging;
+use super::{AppState, Caller};
+use crate::auth::{Secret, check_roles, digest};
+use crate::clock::Moment;
+use crate::store::{self, Answer, Credential, CredentialKind, NewCredential};
+
+pub(super) fn mount(api: &mut Api) {
+    let list = Operation::new("One's own tokens", "PageOfTokens").query(&["limit", "cursor"]);
+    api.get("/api/v1/tokens", list, self::list);
+    let create = Operation::new("Make a token; its secret is shown this once", "Token").body("NewToken").status(201);
+    api.post("/api/v1/tokens", create, self::create);
+    api.delete("/api/v1/tokens/{id}", Operation::new("Revoke a token", "").status(204), revoke);
+}
+
+async fn list(
+    State(state): State<AppState>,
+    caller: Caller,
+    Params(paging): Params<Paging>,
+) -> Result<Json<Page<Token>>> {
+    caller.may(Act::ManageTokens)?;
+    let limit = limit(paging.limit)? as usize;
+    let mut items = state.store.tokens(&caller.principal().username).await?;
+    if let Some(after) = &paging.cursor {
+        let place = items.iter().position(|token| token.id.to_string() == *after);
+        items.drain(..place.map_or(0, |place| place + 1));
+    }
+    let more = items.len() > limit;
+    items.truncate(limit);
+    let next_cursor = items.last().filter(|_| more).map(|token| token.id.to_string());
+    Ok(Json(Page { items, next_cursor }))
+}
+
+async fn create(
+    State(state): State<AppState>,
+    caller: Caller,
+    key: Key,
+    body::Json { value, digest: body }: body::Json<NewToken>,
+) -> Result<(StatusCode, Json<Token>)> {
+    caller.may(Act::ManageTokens)?;
+    if caller.0.kind != CredentialKind::Session {
+        // Else a token that is about to run out could make itself a successor.
+        return Err(Problem::new(Code::Forbidden).detail("a token makes no tokens; log in to make one").into());
+    }
+    let name = value.name.trim().to_owned();
+    if name.is_empty() || name.chars().count() > 100 || name.chars().any(char::is_control) {
+        return Err(Problem::invalid("/name", "1 to 100 characters that say what the token is for").into());
+    }
+    let roles = check_roles(value.roles)?;
+    if let Some(index) = roles.iter().position(|role| !caller.principal().has(role)) {
+        let path = pointer(["roles", &index.to_string()]);
+        return Err(Problem::invalid(path, "a token has only roles that its maker has").into());
+    }
+    let moment = Moment::of(&*state.clock);
+    if value.expires_at.is_some_and(|at| at <= moment.now) {
+        return Err(Problem::invalid("/expires_at", "this time is past").into());
+    }
+    let id = TokenId(moment.ids().next());
+    let secret = Secret::new(CredentialKind::Token, &*state.clock);
+    let credential = Credential {
+        kind: CredentialKind::Token,
+        id: Some(id),
+        name: Some(name),
+        username: caller.principal().username.clone(),
+        roles: Some(roles),
+        created_at: moment.now,
+        expires_at: value.expires_at,
+    };
+    let new = Box::new(NewCredential { digest: secret.digest(), credential });
+    let answer = caller.commit(&state.store, key.of(&caller, body), store::Operation::AddCredential(new)).await?;
+    let Answer::Token { token } = answer else { return Err(unexpected()) };
+    if token.id != id {
+        let detail = format!("token {} was made by this request before; its secret was shown then", token.id);
+        return Err(Problem::new(Code::Conflict).detail(detail).into());
+    }
+    Ok((StatusCode::CREATED, Json(Token { secret: Some(secret.expose()), ..*token })))
+}
+
+/// Admins revoke anybody's.
+async fn revoke(State(state): State<AppState>, caller: Caller, Id(id): Id<TokenId>, key: Key) -> Result<StatusCode> {
+    caller.may(Act::ManageTokens)?;
+    let owner = (!caller.principal().has(ADMIN)).then(|| caller.principal().username.clone());
+    let revoke = store::Operation::RevokeToken { id, owner };
+    caller.commit(&state.store, key.of(&caller, digest("")), revoke).await?;
+    state.authenticator.invalidate();
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,107 @@
+//! `/api/v1/users`: people, for admins.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use serde::Deserialize;
+use shared::access::{ADMIN, Act};
+use shared::api::{NewUser, Page, User, UserPatch};
+use shared::error::{Code, Problem};
+use shared::id::Username;
+
+use super::api::{Api, Operation};
+use super::body::{self, Id, Params, limit};
+use super::idempotency::Key;
+use super::problem::{Result, unexpected};
+use super::{AppState, Caller};
+use crate::auth::{add_user, check_password, check_roles, check_text};
+use crate::store::{self, Answer, UserChange};
+
+pub(super) fn mount(api: &mut Api) {
+    let list = Operation::new("People, by name", "PageOfUsers").query(&["limit", "cursor"]);
+    api.get("/api/v1/users", list, self::list);
+    api.post("/api/v1/users", Operation::new("Add a person", "User").body("NewUser").status(201), create);
+    api.patch("/api/v1/users/{username}", Operation::new("Change a person", "User").body("UserPatch"), update);
+}
+
+/// A page of any list without a filter.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Paging {
+    pub limit: Option<u32>,
+    pub cursor: Option<String>,
+}
+
+async fn list(
+    State(state): State<AppState>,
+    caller: Caller,
+    Params(paging): Params<Paging>,
+) -> Result<Json<Page<User>>> {
+    caller.may(Act::ManagePeople)?;
+    let limit = limit(paging.limit)? as usize;
+    let mut items = state.store.users().await?;
+    items.sort_by(|one, other| one.username.cmp(&other.username));
+    items.retain(|user| paging.cursor.as_deref().is_none_or(|after| &*user.username > after));
+    let more = items.len() > limit;
+    items.truncate(limit);
+    let next_cursor = items.last().filter(|_| more).map(|user| user.username.to_string());
+    Ok(Json(Page { items, next_cursor }))
+}
+
+/// Takes no idempotency key: a digest of the body would be one of the password.
+async fn create(
+    State(state): State<AppState>,
+    caller: Caller,
+    body::Json { value, .. }: body::Json<NewUser>,
+) -> Result<(StatusCode, Json<User>)> {
+    caller.may(Act::ManagePeople)?;
+    let passwords = state.authenticator.passwords();
+    let user = add_user(&state.store, &state.clock, passwords, Some(caller.0.actor()), value).await?;
+    Ok((StatusCode::CREATED, Json(user)))
+}
+
+async fn update(
+    State(state): State<AppState>,
+    caller: Caller,
+    Id(username): Id<Username>,
+    key: Key,
+    body::Json { value: mut patch, digest }: body::Json<UserPatch>,
+) -> Result<Json<User>> {
+    caller.may(Act::ManagePeople)?;
+    if let Some(roles) = patch.roles.take() {
+        patch.roles = Some(check_roles(roles)?);
+    }
+    check_text("/display_name", patch.display_name.as_deref())?;
+    check_text("/email", patch.email.as_deref())?;
+    keeps_an_admin(&state, &username, &patch).await?;
+    let (key, password_hash) = match patch.password.take() {
+        Some(password) => {
+            check_password(&password, "/password")?;
+            (None, Some(state.authenticator.passwords().hash(password).await?))
+        }
+        None => (key.of(&caller, digest), None),
+    };
+    let change = Box::new(UserChange { username, patch, password_hash });
+    let answer = caller.commit(&state.store, key, store::Operation::UpdateUser(change)).await?;
+    state.authenticator.invalidate();
+    let Answer::User { user } = answer else { return Err(unexpected()) };
+    Ok(Json(*user))
+}
+
+/// Refuses a change after which nobody could change anything any more.
+async fn keeps_an_admin(state: &AppState, username: &Username, patch: &UserPatch) -> Result<()> {
+    let stays =
+        patch.active != Some(false) && patch.roles.as_ref().is_none_or(|roles| roles.iter().any(|role| role == ADMIN));
+    if stays {
+        return Ok(());
+    }
+    let admins =
+        state.store.users().await?.into_iter().filter(|user| user.active && user.roles.iter().any(|r| r == ADMIN));
+    let mut admins = admins.map(|user| user.username).peekable();
+    let last = admins.peek().is_some() && admins.all(|admin| admin == *username);
+    if last {
+        let detail = format!("{username} is the only admin; make somebody else one first");
+        return Err(Problem::new(Code::Conflict).detail(detail).into());
+    }
+    Ok(())
+}

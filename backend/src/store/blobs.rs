@@ -1,0 +1,350 @@
+//! Large values, stored once for a run and digest.
+//!
+//! Before JSON is stored, any string over [`MAX_STRING`] and any user's container over [`MAX_CONTAINER`] is replaced,
+//! from the inside out, by a reference `{"$blob": "<s|a|o><sha256>"}`; the same draft in a run's state, review and log
+//! is stored once. An object of a user that looks like a reference is wrapped in `{"$literal": …}`.
+//!
+//! A container of the engine's own (the messages of a conversation) is never replaced: it changes with every step, and
+//! each change would leave a blob behind.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
+use uuid::Uuid;
+
+use super::Error;
+use super::db::{Conn, Sql};
+
+/// Encoded strings longer than this are replaced.
+const MAX_STRING: usize = 1024;
+/// Encoded containers longer than this are replaced.
+const MAX_CONTAINER: usize = 4096;
+
+const REFERENCE: &str = "$blob";
+const LITERAL: &str = "$literal";
+
+/// Keys whose value is a user's, whole.
+const VALUES: [&str; 5] = ["value", "arguments", "content", "result", "schema"];
+/// Keys whose members are users' values.
+const MAPS: [&str; 8] = ["keys", "input", "state", "output", "writes", "decisions", "metadata", "edits"];
+
+/// A blob of a run.
+pub(super) type Key = (Uuid, [u8; 32]);
+
+/// Blobs by run and digest.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Blobs(pub BTreeMap<Key, Value>);
+
+/// Blobs to be written, encoded, in the order of their keys.
+pub(super) type NewBlobs = BTreeMap<Key, String>;
+
+/// Encodes a value of a run; what is large goes to `blobs`.
+pub(super) fn encode<T: Serialize>(run: Uuid, value: &T, blobs: &mut NewBlobs) -> Result<String, Error> {
+    let value = serde_json::to_value(value).map_err(|error| Error::Stored(error.to_string()))?;
+    let (value, _) = shrink(run, value, Place::Engine, true, blobs);
+    Ok(value.to_string())
+}
+
+/// Whose a container is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Engine,
+    Map,
+    User,
+}
+
+impl Place {
+    fn below(self, key: &str) -> Self {
+        match self {
+            Self::User | Self::Map => Self::User,
+            Self::Engine if VALUES.contains(&key) => Self::User,
+            Self::Engine if MAPS.contains(&key) => Self::Map,
+            Self::Engine => Self::Engine,
+        }
+    }
+}
+
+/// Replaces what is large; answers with the value and its encoded length.
+fn shrink(run: Uuid, value: Value, place: Place, root: bool, blobs: &mut NewBlobs) -> (Value, usize) {
+    let (value, length, kind, large) = match value {
+        Value::String(text) => {
+            // Escapes only make it longer: the exact length is not worth an encoding.
+            let length = text.len() + 2;
+            (Value::String(text), length, 's', length > MAX_STRING)
+        }
+        Value::Array(items) => {
+            let mut length = 2;
+            let items = items
+                .into_iter()
+                .map(|item| {
+                    let (item, size) = shrink(run, item, place, false, blobs);
+                    length += size + 1;
+                    item
+                })
+                .collect();
+            (Value::Array(items), length, 'a', place == Place::User && length > MAX_CONTAINER)
+        }
+        Value::Object(members) => {
+            let ambiguous = is_ambiguous(&members);
+            let mut length = 2;
+            let mut shrunk = Map::with_capacity(members.len());
+            for (key, member) in members {
+                let (member, size) = shrink(run, member, place.below(&key), false, blobs);
+                length += key.len() + size + 4;
+                shrunk.insert(key, member);
+            }
+            let mut value = Value::Object(shrunk);
+            if ambiguous {
+                value = wrapped(LITERAL, value);
+                length += LITERAL.len() + 6;
+            }
+            (value, length, 'o', place == Place::User && length > MAX_CONTAINER)
+        }
+        small => {
+            let length = 8;
+            (small, length, 'n', false)
+        }
+    };
+    if root || !large {
+        return (value, length);
+    }
+    let body = value.to_string();
+    let digest: [u8; 32] = Sha256::digest(body.as_bytes()).into();
+    blobs.insert((run, digest), body);
+    let name = format!("{kind}{}", hex::encode(digest));
+    let length = name.len() + 14;
+    (wrapped(REFERENCE, Value::String(name)), length)
+}
+
+fn wrapped(key: &str, value: Value) -> Value {
+    let mut map = Map::with_capacity(1);
+    map.insert(key.to_owned(), value);
+    Value::Object(map)
+}
+
+fn is_ambiguous(members: &Map<String, Value>) -> bool {
+    members.len() == 1 && members.keys().all(|key| key == REFERENCE || key == LITERAL)
+}
+
+/// The reference that an object is, if it is one: its kind and digest.
+fn reference(value: &Value) -> Option<(char, [u8; 32])> {
+    let members = value.as_object().filter(|members| members.len() == 1)?;
+    let name = members.get(REFERENCE)?.as_str()?;
+    let kind = name.chars().next()?;
+    let mut digest = [0; 32];
+    hex::decode_to_slice(name.get(1..)?, &mut digest).ok()?;
+    Some((kind, digest))
+}
+
+/// The members of a wrapped object, if it is one.
+fn literal(value: &Value) -> Option<&Map<String, Value>> {
+    let members = value.as_object().filter(|members| members.len() == 1)?;
+    members.get(LITERAL)?.as_object()
+}
+
+/// All references in a stored value.
+fn references(value: &Value, found: &mut Vec<[u8; 32]>) {
+    if let Some((_, digest)) = reference(value) {
+        found.push(digest);
+        return;
+    }
+    if let Some(members) = literal(value) {
+        members.values().for_each(|member| references(member, found));
+        return;
+    }
+    match value {
+        Value::Array(items) => items.iter().for_each(|item| references(item, found)),
+        Value::Object(members) => members.values().for_each(|member| references(member, found)),
+        _ => {}
+    }
+}
+
+/// Puts back what was replaced.
+fn restore(run: Uuid, value: Value, blobs: &Blobs) -> Result<Value, Error> {
+    if let Some((_, digest)) = reference(&value) {
+        let blob = blobs.0.get(&(run, digest)).cloned().ok_or_else(|| {
+            Error::Stored(format!("run {run} refers to a blob {} that is not there", hex::encode(digest)))
+        })?;
+        return restore(run, blob, blobs);
+    }
+    Ok(match value {
+        Value::Array(items) => {
+            Value::Array(items.into_iter().map(|item| restore(run, item, blobs)).collect::<Result<_, _>>()?)
+        }
+        Value::Object(mut members) => {
+            if members.len() == 1
+                && let Some(Value::Object(inner)) = members.get_mut(LITERAL)
+            {
+                members = std::mem::take(inner);
+            }
+            Value::Object(
+                members
+                    .into_iter()
+                    .map(|(key, member)| Ok((key, restore(run, member, blobs)?)))
+                    .collect::<Result<_, Error>>()?,
+            )
+        }
+        plain => plain,
+    })
+}
+
+/// The value with everything that is a reference left empty: for what needs none of it.
+pub(super) fn hollow(value: &mut Value) {
+    if let Some((kind, _)) = reference(value) {
+        *value = match kind {
+            'a' => Value::Array(Vec::new()),
+            'o' => Value::Object(Map::new()),
+            _ => Value::String(String::new()),
+        };
+        return;
+    }
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(hollow),
+        Value::Object(members) => members.values_mut().for_each(hollow),
+        _ => {}
+    }
+}
+
+/// Stored values of runs that are read together, so that all their blobs come in one query a level.
+#[derive(Default)]
+pub(super) struct Reader {
+    values: Vec<(Uuid, Value)>,
+}
+
+impl Reader {
+    /// Takes stored JSON; answers with its place in what [`Reader::finish`] gives.
+    pub fn add(&mut self, run: Uuid, stored: &str) -> Result<usize, Error> {
+        let value = serde_json::from_str(stored)
+            .map_err(|error| Error::Stored(format!("of run {run}, not JSON: {error}")))?;
+        self.add_value(run, value);
+        Ok(self.values.len() - 1)
+    }
+
+    /// The same, of a parsed value.
+    pub fn add_value(&mut self, run: Uuid, value: Value) {
+        self.values.push((run, value));
+    }
+
+    /// Reads the blobs, and puts them back. `blobs` keeps what was read.
+    pub async fn finish(self, conn: &mut Conn, blobs: &mut Blobs) -> Result<Vec<Value>, Error> {
+        let mut wanted = BTreeSet::new();
+        for (run, value) in &self.values {
+            want(*run, value, blobs, &mut wanted);
+        }
+        while !wanted.is_empty() {
+            let mut next = BTreeSet::new();
+            for keys in Vec::from_iter(&wanted).chunks(500) {
+                let rows = keys.iter().map(|(run, digest)| vec![(*run).into(), digest.into()]);
+                let sql = Sql::new("SELECT b.run_id, b.digest, b.body FROM (")
+                    .values(rows)
+                    .push(") AS k JOIN blobs b ON b.run_id = k.column1 AND b.digest = k.column2");
+                for row in conn.fetch(sql).await? {
+                    let (run, digest) = (row.uuid(0)?, digest(&row.blob(1)?)?);
+                    let value: Value = serde_json::from_str(&row.text(2)?)
+                        .map_err(|error| Error::Stored(format!("of run {run}, a blob that is not JSON: {error}")))?;
+                    blobs.0.insert((run, digest), value);
+                }
+                for (run, digest) in keys {
+                    if let Some(value) = blobs.0.get(&(*run, *digest)) {
+                        want(*run, value, blobs, &mut next);
+                    }
+                }
+            }
+            wanted = next;
+        }
+        self.values.into_iter().map(|(run, value)| restore(run, value, blobs)).collect()
+    }
+}
+
+fn want(run: Uuid, value: &Value, blobs: &Blobs, wanted: &mut BTreeSet<Key>) {
+    let mut found = Vec::new();
+    references(value, &mut found);
+    wanted.extend(found.into_iter().map(|digest| (run, digest)).filter(|key| !blobs.0.contains_key(key)));
+}
+
+/// A digest as it is stored.
+pub(super) fn digest(bytes: &[u8]) -> Result<[u8; 32], Error> {
+    bytes.try_into().map_err(|_| Error::Stored("a digest that has not 32 bytes".to_owned()))
+}
+
+/// Reads a typed value that was stored.
+pub(super) fn typed<T: DeserializeOwned>(what: &str, value: Value) -> Result<T, Error> {
+    serde_json::from_value(value).map_err(|error| Error::Stored(format!("{what}: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    const RUN: Uuid = Uuid::nil();
+
+    fn roundtrip(value: &Value, place: Place) -> (Value, usize) {
+        let mut new = NewBlobs::new();
+        let (stored, _) = shrink(RUN, value.clone(), place, true, &mut new);
+        let count = new.len();
+        let blobs = Blobs(
+            new.into_iter().map(|(key, body)| (key, serde_json::from_str(&body).expect("a blob is JSON"))).collect(),
+        );
+        (restore(RUN, stored, &blobs).expect("every blob is there"), count)
+    }
+
+    fn json_value() -> impl Strategy<Value = Value> {
+        let text = prop_oneof![
+            "[a-z$\"\\\\é]{0,8}".prop_map(Value::String),
+            (900_usize..1300).prop_map(|length| Value::String("é\"".repeat(length / 3))),
+        ];
+        let leaf =
+            prop_oneof![Just(Value::Null), any::<bool>().prop_map(Value::Bool), any::<i64>().prop_map(|n| json!(n)), text];
+        let key = prop_oneof![
+            4 => "[a-z]{1,5}".boxed(),
+            1 => Just(REFERENCE.to_owned()).boxed(),
+            1 => Just(LITERAL.to_owned()).boxed(),
+            1 => Just("keys".to_owned()).boxed(),
+        ];
+        leaf.prop_recursive(5, 64, 6, move |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..6).prop_map(Value::Array),
+                prop::collection::vec((key.clone(), inner), 0..4)
+                    .prop_map(|members| Value::Object(members.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_replaced_comes_back(value in json_value()) {
+            for place in [Place::Engine, Place::User] {
+                let (back, _) = roundtrip(&value, place);
+                prop_assert_eq!(back.to_string(), value.to_string());
+            }
+        }
+    }
+
+    #[test]
+    fn an_object_that_looks_like_a_reference_stays_what_it_is() {
+        let fake = json!({"keys": {"a": {"$blob": format!("s{}", "00".repeat(32))}, "b": {"$literal": {"$blob": "x"}}}});
+        assert_eq!(roundtrip(&fake, Place::Engine), (fake, 0));
+    }
+
+    #[test]
+    fn the_same_draft_is_stored_once() {
+        let draft = "x".repeat(5000);
+        let mut new = NewBlobs::new();
+        encode(RUN, &json!({"keys": {"draft": draft}}), &mut new).expect("encodes");
+        encode(RUN, &json!({"items": [{"value": draft}]}), &mut new).expect("encodes");
+        assert_eq!(new.len(), 1);
+    }
+
+    #[test]
+    fn containers_of_the_engine_are_never_replaced() {
+        let messages: Vec<Value> = (0..200).map(|n| json!({"role": "user", "text": format!("number {n}")})).collect();
+        assert_eq!(roundtrip(&json!({"messages": messages}), Place::Engine).1, 0);
+        assert_eq!(roundtrip(&json!({"keys": {"list": messages}}), Place::Engine).1, 1);
+    }
+}

@@ -1,0 +1,113 @@
+//! Opaque cursors: places in the log, and places in lists.
+//!
+//! A place in the log is (transaction, sequence number, how many entries of that row have been seen), with the kind
+//! of database and the generation of the log, so that a cursor of another log is known as such. SQLite, where one
+//! writer makes sequence numbers commit order, has no transaction.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
+use shared::log::Cursor;
+use uuid::Uuid;
+
+use super::db::{Arg, Sql};
+
+/// A place in the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place {
+    /// The transaction; 0 in SQLite.
+    pub xid: i64,
+    /// The row.
+    pub seq: i64,
+    /// How many of its entries have been seen.
+    pub seen: u32,
+}
+
+impl Place {
+    /// Before the first entry.
+    pub const ORIGIN: Self = Self { xid: 0, seq: 0, seen: 0 };
+
+    /// The cursor of this place in a log.
+    pub fn cursor(self, log: &Log) -> Cursor {
+        let kind = if log.postgres { 'p' } else { 's' };
+        Cursor(format!("{kind}{}.{:x}.{:x}.{:x}", log.generation, self.xid, self.seq, self.seen))
+    }
+
+    /// The place of a cursor, where it is of this log.
+    pub fn of(cursor: &str, log: &Log) -> Option<Self> {
+        let rest = cursor.strip_prefix(if log.postgres { 'p' } else { 's' })?;
+        let mut parts = rest.split('.');
+        if parts.next()? != log.generation {
+            return None;
+        }
+        let xid = i64::from_str_radix(parts.next()?, 16).ok()?;
+        let seq = i64::from_str_radix(parts.next()?, 16).ok()?;
+        let seen = u32::from_str_radix(parts.next()?, 16).ok()?;
+        (parts.next().is_none() && xid >= 0 && seq >= 0).then_some(Self { xid, seq, seen })
+    }
+}
+
+/// What tells one log from another.
+#[derive(Debug, Clone)]
+pub(super) struct Log {
+    pub postgres: bool,
+    pub generation: String,
+}
+
+/// A place in a list that is ordered by time and id, newest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ListPlace {
+    pub at: i64,
+    pub id: Uuid,
+}
+
+impl ListPlace {
+    pub fn encode(self) -> String {
+        let mut bytes = self.at.to_be_bytes().to_vec();
+        bytes.extend(self.id.as_bytes());
+        BASE64.encode(bytes)
+    }
+
+    fn decode(text: &str) -> Option<Self> {
+        let bytes = BASE64.decode(text).ok()?;
+        let (at, id) = bytes.split_at_checked(8)?;
+        Some(Self { at: i64::from_be_bytes(at.try_into().ok()?), id: Uuid::from_slice(id).ok()? })
+    }
+
+    /// Where a page begins. A cursor that cannot be read begins nowhere: the page is empty, as behind the last row.
+    pub fn of(cursor: Option<&str>) -> Option<Self> {
+        let nowhere = Self { at: i64::MIN, id: Uuid::nil() };
+        cursor.map(|text| Self::decode(text).unwrap_or(nowhere))
+    }
+
+    /// Adds the condition that rows lie behind this place.
+    pub fn condition(self, sql: Sql, at: &str, id: &str) -> Sql {
+        sql.push(" AND (").push(at).push(", ").push(id).push(") < (").list([Arg::from(self.at), Arg::from(self.id)]).push(")")
+    }
+}
+
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_of_another_log_is_none() {
+        let log = Log { postgres: false, generation: "aa".to_owned() };
+        let other = Log { postgres: false, generation: "bb".to_owned() };
+        let place = Place { xid: 0, seq: 77, seen: 3 };
+        let cursor = place.cursor(&log);
+        assert_eq!(Place::of(&cursor.0, &log), Some(place));
+        assert_eq!(Place::of(&cursor.0, &other), None);
+        assert_eq!(Place::of(&cursor.0, &Log { postgres: true, ..log.clone() }), None);
+        for garbage in ["", "s", "saa", "saa.0.1", "saa.0.-1.0", "saa.0.1.2.3", "💥", "saa.zz.1.1"] {
+            assert_eq!(Place::of(garbage, &log), None, "{garbage}");
+        }
+    }
+
+    #[test]
+    fn a_place_in_a_list_comes_back() {
+        let place = ListPlace { at: 1_700_000_000_000_000, id: Uuid::from_u128(7) };
+        assert_eq!(ListPlace::of(Some(&place.encode())), Some(place));
+        assert_eq!(ListPlace::of(Some("garbage")).map(|place| place.at), Some(i64::MIN));
+    }
+}

@@ -1,0 +1,313 @@
+//! SQLite and PostgreSQL behind one connection, one kind of argument and one kind of row, so that a query has one text.
+//!
+//! `sqlx::Any` is too poor for this (it knows no UUIDs), and sqlx binds `$1` in SQLite too.
+
+use std::fmt::Write as _;
+
+use sqlx::pool::PoolConnection;
+use sqlx::postgres::{PgArguments, PgPool, PgRow, Postgres};
+use sqlx::sqlite::{Sqlite, SqliteArguments, SqlitePool, SqliteRow};
+use sqlx::{Arguments as _, AssertSqlSafe, Row as _, Transaction};
+use uuid::Uuid;
+
+/// A database: where it is read, and where it is written.
+#[derive(Clone)]
+pub(super) enum Db {
+    /// A file. One connection writes.
+    Sqlite { readers: SqlitePool, writer: SqlitePool },
+    /// A server. The writers have connections of their own, so that long reads never keep a commit waiting.
+    Postgres { readers: PgPool, writers: PgPool },
+}
+
+/// A connection, or a transaction that is rolled back when it is dropped.
+pub(super) enum Conn {
+    Sqlite(PoolConnection<Sqlite>),
+    SqliteTx(Transaction<'static, Sqlite>),
+    Postgres(PoolConnection<Postgres>),
+    PostgresTx(Transaction<'static, Postgres>),
+}
+
+impl Db {
+    pub fn is_postgres(&self) -> bool {
+        matches!(self, Self::Postgres { .. })
+    }
+
+    /// A connection for one statement.
+    pub async fn read(&self) -> Result<Conn, sqlx::Error> {
+        Ok(match self {
+            Self::Sqlite { readers, .. } => Conn::Sqlite(readers.acquire().await?),
+            Self::Postgres { readers, .. } => Conn::Postgres(readers.acquire().await?),
+        })
+    }
+
+    /// A transaction that sees one moment, however many statements it has.
+    pub async fn snapshot(&self) -> Result<Conn, sqlx::Error> {
+        Ok(match self {
+            Self::Sqlite { readers, .. } => Conn::SqliteTx(readers.begin_with("BEGIN").await?),
+            Self::Postgres { readers, .. } => {
+                Conn::PostgresTx(readers.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?)
+            }
+        })
+    }
+
+    /// A transaction that writes.
+    pub async fn write(&self) -> Result<Conn, sqlx::Error> {
+        Ok(match self {
+            // IMMEDIATE: what is read below cannot change before it is written.
+            Self::Sqlite { writer, .. } => Conn::SqliteTx(writer.begin_with("BEGIN IMMEDIATE").await?),
+            // READ COMMITTED: what is read after the run's lock is what the run's last commit left.
+            Self::Postgres { writers, .. } => {
+                Conn::PostgresTx(writers.begin_with("BEGIN ISOLATION LEVEL READ COMMITTED").await?)
+            }
+        })
+    }
+
+    pub async fn close(&self) {
+        match self {
+            Self::Sqlite { readers, writer } => {
+                readers.close().await;
+                writer.close().await;
+            }
+            Self::Postgres { readers, writers } => {
+                readers.close().await;
+                writers.close().await;
+            }
+        }
+    }
+}
+
+impl Conn {
+    pub fn is_postgres(&self) -> bool {
+        matches!(self, Self::Postgres(_) | Self::PostgresTx(_))
+    }
+
+    /// Runs a query, and gives all its rows.
+    pub async fn fetch(&mut self, sql: Sql) -> Result<Vec<Row>, sqlx::Error> {
+        let (text, args) = (AssertSqlSafe(sql.text), sql.args);
+        Ok(match self {
+            Self::Sqlite(conn) => {
+                wrap(sqlx::query_with(text, sqlite_args(args)?).fetch_all(&mut **conn).await?, Row::Sqlite)
+            }
+            Self::SqliteTx(conn) => {
+                wrap(sqlx::query_with(text, sqlite_args(args)?).fetch_all(&mut **conn).await?, Row::Sqlite)
+            }
+            Self::Postgres(conn) => {
+                wrap(sqlx::query_with(text, postgres_args(args)?).fetch_all(&mut **conn).await?, Row::Postgres)
+            }
+            Self::PostgresTx(conn) => {
+                wrap(sqlx::query_with(text, postgres_args(args)?).fetch_all(&mut **conn).await?, Row::Postgres)
+            }
+        })
+    }
+
+    /// Runs a query that has at most one row.
+    pub async fn fetch_one(&mut self, sql: Sql) -> Result<Option<Row>, sqlx::Error> {
+        Ok(self.fetch(sql).await?.into_iter().next())
+    }
+
+    /// Runs a statement; answers with how many rows it changed.
+    pub async fn execute(&mut self, sql: Sql) -> Result<u64, sqlx::Error> {
+        let (text, args) = (AssertSqlSafe(sql.text), sql.args);
+        Ok(match self {
+            Self::Sqlite(conn) => {
+                sqlx::query_with(text, sqlite_args(args)?).execute(&mut **conn).await?.rows_affected()
+            }
+            Self::SqliteTx(conn) => {
+                sqlx::query_with(text, sqlite_args(args)?).execute(&mut **conn).await?.rows_affected()
+            }
+            Self::Postgres(conn) => {
+                sqlx::query_with(text, postgres_args(args)?).execute(&mut **conn).await?.rows_affected()
+            }
+            Self::PostgresTx(conn) => {
+                sqlx::query_with(text, postgres_args(args)?).execute(&mut **conn).await?.rows_affected()
+            }
+        })
+    }
+
+    /// Commits a transaction.
+    pub async fn commit(self) -> Result<(), sqlx::Error> {
+        match self {
+            Self::SqliteTx(tx) => tx.commit().await,
+            Self::PostgresTx(tx) => tx.commit().await,
+            Self::Sqlite(_) | Self::Postgres(_) => Ok(()),
+        }
+    }
+
+    /// Ends a transaction without effect.
+    pub async fn rollback(self) -> Result<(), sqlx::Error> {
+        match self {
+            Self::SqliteTx(tx) => tx.rollback().await,
+            Self::PostgresTx(tx) => tx.rollback().await,
+            Self::Sqlite(_) | Self::Postgres(_) => Ok(()),
+        }
+    }
+}
+
+fn wrap<T>(rows: Vec<T>, make: fn(T) -> Row) -> Vec<Row> {
+    rows.into_iter().map(make).collect()
+}
+
+/// An argument, or the null of its type.
+#[derive(Debug, Clone)]
+pub(super) enum Arg {
+    Int(Option<i64>),
+    Text(Option<String>),
+    Blob(Option<Vec<u8>>),
+    Uuid(Option<Uuid>),
+}
+
+impl From<i64> for Arg {
+    fn from(value: i64) -> Self {
+        Self::Int(Some(value))
+    }
+}
+impl From<Option<i64>> for Arg {
+    fn from(value: Option<i64>) -> Self {
+        Self::Int(value)
+    }
+}
+impl From<u32> for Arg {
+    fn from(value: u32) -> Self {
+        Self::Int(Some(i64::from(value)))
+    }
+}
+impl From<bool> for Arg {
+    fn from(value: bool) -> Self {
+        Self::Int(Some(i64::from(value)))
+    }
+}
+impl From<&str> for Arg {
+    fn from(value: &str) -> Self {
+        Self::Text(Some(value.to_owned()))
+    }
+}
+impl From<String> for Arg {
+    fn from(value: String) -> Self {
+        Self::Text(Some(value))
+    }
+}
+impl From<Option<String>> for Arg {
+    fn from(value: Option<String>) -> Self {
+        Self::Text(value)
+    }
+}
+impl From<&[u8; 32]> for Arg {
+    fn from(value: &[u8; 32]) -> Self {
+        Self::Blob(Some(value.to_vec()))
+    }
+}
+impl From<Uuid> for Arg {
+    fn from(value: Uuid) -> Self {
+        Self::Uuid(Some(value))
+    }
+}
+impl From<Option<Uuid>> for Arg {
+    fn from(value: Option<Uuid>) -> Self {
+        Self::Uuid(value)
+    }
+}
+
+fn sqlite_args(args: Vec<Arg>) -> Result<SqliteArguments, sqlx::Error> {
+    let mut out = SqliteArguments::default();
+    for arg in args {
+        match arg {
+            Arg::Int(value) => out.add(value),
+            Arg::Text(value) => out.add(value),
+            Arg::Blob(value) => out.add(value),
+            Arg::Uuid(value) => out.add(value),
+        }
+        .map_err(sqlx::Error::Encode)?;
+    }
+    Ok(out)
+}
+
+fn postgres_args(args: Vec<Arg>) -> Result<PgArguments, sqlx::Error> {
+    let mut out = PgArguments::default();
+    for arg in args {
+        match arg {
+            Arg::Int(value) => out.add(value),
+            Arg::Text(value) => out.add(value),
+            Arg::Blob(value) => out.add(value),
+            Arg::Uuid(value) => out.add(value),
+        }
+        .map_err(sqlx::Error::Encode)?;
+    }
+    Ok(out)
+}
+
+/// A statement that is put together with its arguments.
+#[derive(Debug, Default)]
+pub(super) struct Sql {
+    text: String,
+    args: Vec<Arg>,
+}
+
+impl Sql {
+    pub fn new(text: &str) -> Self {
+        Self { text: text.to_owned(), args: Vec::new() }
+    }
+
+    /// Adds text of this program (never of anybody else).
+    pub fn push(mut self, text: &str) -> Self {
+        self.text.push_str(text);
+        self
+    }
+
+    /// Adds an argument.
+    pub fn bind(mut self, arg: impl Into<Arg>) -> Self {
+        self.args.push(arg.into());
+        let _ = write!(self.text, "${}", self.args.len());
+        self
+    }
+
+    /// Adds `$1, $2, …`.
+    pub fn list<A: Into<Arg>>(mut self, args: impl IntoIterator<Item = A>) -> Self {
+        for (index, arg) in args.into_iter().enumerate() {
+            if index > 0 {
+                self.text.push_str(", ");
+            }
+            self = self.bind(arg);
+        }
+        self
+    }
+
+    /// Adds `VALUES ($1, $2), ($3, $4), …`.
+    pub fn values(mut self, rows: impl IntoIterator<Item = Vec<Arg>>) -> Self {
+        self.text.push_str("VALUES ");
+        for (index, row) in rows.into_iter().enumerate() {
+            self.text.push_str(if index > 0 { ", (" } else { "(" });
+            self = self.list(row);
+            self.text.push(')');
+        }
+        self
+    }
+}
+
+/// A row of either database. Columns are read by position.
+pub(super) enum Row {
+    Sqlite(SqliteRow),
+    Postgres(PgRow),
+}
+
+macro_rules! column {
+    ($($name:ident -> $type:ty),+ $(,)?) => {$(
+        pub fn $name(&self, index: usize) -> Result<$type, sqlx::Error> {
+            match self {
+                Self::Sqlite(row) => row.try_get(index),
+                Self::Postgres(row) => row.try_get(index),
+            }
+        }
+    )+};
+}
+
+impl Row {
+    column! {
+        int -> i64,
+        int_opt -> Option<i64>,
+        text -> String,
+        text_opt -> Option<String>,
+        blob -> Vec<u8>,
+        uuid -> Uuid,
+        uuid_opt -> Option<Uuid>,
+    }
+}

@@ -1,0 +1,130 @@
+//! Saved flows, and the cache of those that are ready to run.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use shared::api::{FlowVersion, MAX_LIMIT, Page};
+use shared::definition::Flow;
+use shared::id::FlowId;
+use shared::time::Timestamp;
+
+use super::db::{Arg, Conn, Row, Sql};
+use super::{Error, Store};
+use crate::flow::Compiled;
+
+/// How many versions are kept ready.
+const KEPT: usize = 256;
+
+const COLUMNS: &str = "SELECT id, version, digest, source, definition, saved_by, saved_at FROM flows";
+
+/// Flow versions that are ready to run; they never change.
+#[derive(Default)]
+pub(super) struct Cache(Mutex<HashMap<(FlowId, u32), Arc<Compiled>>>);
+
+impl Cache {
+    fn get(&self, id: &str, version: u32) -> Option<Arc<Compiled>> {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.get(&(id.parse().ok()?, version)).map(Arc::clone)
+    }
+
+    fn put(&self, compiled: &Arc<Compiled>) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() >= KEPT {
+            // Rare enough that which one goes does not matter.
+            let first = kept.keys().next().cloned();
+            first.map(|key| kept.remove(&key));
+        }
+        kept.insert((compiled.flow.id.clone(), compiled.version), Arc::clone(compiled));
+    }
+}
+
+impl Store {
+    /// One version of a flow, whole (without its picture); the newest where no version is named.
+    pub async fn flow(&self, id: &str, version: Option<u32>) -> Result<Option<FlowVersion>, Error> {
+        self.inner.db.read().await?.flow(id, version).await
+    }
+
+    /// The newest version of each flow, without what is large; the one that was saved last comes first.
+    pub async fn flows(&self, limit: u32, cursor: Option<&str>) -> Result<Page<FlowVersion>, Error> {
+        let limit = limit.clamp(1, MAX_LIMIT);
+        let (at, id) = cursor.map_or(Some((i64::MAX, "")), list_place).unwrap_or((i64::MIN, ""));
+        let sql = Sql::new(COLUMNS)
+            .push(" AS f WHERE version = (SELECT MAX(version) FROM flows AS n WHERE n.id = f.id) AND (saved_at, id) < (")
+            .list([Arg::from(at), Arg::from(id)])
+            .push(") ORDER BY saved_at DESC, id DESC LIMIT ")
+            .bind(limit + 1);
+        let mut items = Vec::new();
+        for row in self.inner.db.read().await?.fetch(sql).await? {
+            let mut flow = flow_version(&row)?;
+            flow.definition = None;
+            flow.source = None;
+            items.push(flow);
+        }
+        let next_cursor = super::cut(&mut items, limit, |flow| format!("{}.{}", flow.saved_at.0, flow.id));
+        Ok(Page { items, next_cursor })
+    }
+
+    /// A version ready to run; kept in memory.
+    pub async fn compiled(&self, id: &str, version: u32) -> Result<Option<Arc<Compiled>>, Error> {
+        if let Some(compiled) = self.inner.flows.get(id, version) {
+            return Ok(Some(compiled));
+        }
+        let mut conn = self.inner.db.read().await?;
+        self.inner.compiled_in(&mut conn, id, version).await
+    }
+}
+
+impl super::Inner {
+    /// The same, over a connection that may be in a transaction.
+    pub async fn compiled_in(&self, conn: &mut Conn, id: &str, version: u32) -> Result<Option<Arc<Compiled>>, Error> {
+        if let Some(compiled) = self.flows.get(id, version) {
+            return Ok(Some(compiled));
+        }
+        let Some(saved) = conn.flow(id, Some(version)).await? else { return Ok(None) };
+        let Some(definition) = saved.definition else { return Ok(None) };
+        let compiled = Compiled::new(*definition, version).map_err(|mistakes| {
+            let first = mistakes.first().map(ToString::to_string).unwrap_or_default();
+            Error::Stored(format!("flow {id} version {version} is not valid for this server: {first}"))
+        })?;
+        let compiled = Arc::new(compiled);
+        self.flows.put(&compiled);
+        Ok(Some(compiled))
+    }
+}
+
+/// A place in the list of flows.
+fn list_place(cursor: &str) -> Option<(i64, &str)> {
+    let (at, id) = cursor.split_once('.')?;
+    Some((at.parse().ok()?, id))
+}
+
+impl Conn {
+    /// One version of a flow; the newest where no version is named.
+    pub async fn flow(&mut self, id: &str, version: Option<u32>) -> Result<Option<FlowVersion>, Error> {
+        let sql = Sql::new(COLUMNS).push(" WHERE id = ").bind(id);
+        let sql = match version {
+            Some(version) => sql.push(" AND version = ").bind(version),
+            None => sql.push(" ORDER BY version DESC LIMIT 1"),
+        };
+        self.fetch_one(sql).await?.map(|row| flow_version(&row)).transpose()
+    }
+}
+
+fn flow_version(row: &Row) -> Result<FlowVersion, Error> {
+    let id = row.text(0)?;
+    let stored = |error: &dyn std::fmt::Display| Error::Stored(format!("flow {id}: {error}"));
+    let definition: Flow = serde_json::from_str(&row.text(4)?).map_err(|error| stored(&error))?;
+    Ok(FlowVersion {
+        id: definition.id.clone(),
+        version: u32::try_from(row.int(1)?).map_err(|error| stored(&error))?,
+        title: definition.title().to_owned(),
+        description: definition.description.clone(),
+        input: definition.input.clone(),
+        definition: Some(Box::new(definition)),
+        source: Some(row.text(3)?),
+        digest: row.text(2)?,
+        graph: None,
+        saved_by: row.text_opt(5)?.map(|name| name.parse()).transpose().map_err(|error| stored(&error))?,
+        saved_at: Timestamp(row.int(6)?),
+    })
+}

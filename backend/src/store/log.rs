@@ -1,0 +1,147 @@
+//! Reading the log: in commit order, none missing.
+//!
+//! In PostgreSQL sequence numbers are not commit order, nor are transactions'. A reader stays below the oldest
+//! transaction that is under way (`pg_snapshot_xmin`): what lies below it can no longer change.
+
+use serde::{Deserialize, Serialize};
+use shared::id::RunId;
+use shared::log::{Cursor, Entry, Event};
+use uuid::Uuid;
+
+use super::blobs::{Blobs, Reader, typed};
+use super::cursor::{Log, Place};
+use super::db::{Conn, Row, Sql};
+use super::{Error, LogPage, Store};
+use crate::clock::Moment;
+use crate::engine::{Input, Launch};
+
+/// The most entries that one page has.
+const MAX_ENTRIES: u32 = 1000;
+
+/// What a row of the log holds.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(super) struct Body {
+    /// What it tells, in order.
+    pub events: Vec<Event>,
+    /// What the engine was told, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<Recorded>,
+    /// The format of the state that the engine made of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub format: Option<u32>,
+}
+
+/// An input as it was applied: with its moment, the run can be replayed.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Recorded {
+    /// When, and with what randomness.
+    pub moment: Moment,
+    /// The start of the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub launch: Option<Launch>,
+    /// Or what happened to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<Input>,
+}
+
+impl Store {
+    /// The end of the log.
+    pub async fn head(&self) -> Result<Cursor, Error> {
+        Ok(self.inner.db.read().await?.head(&self.inner.log).await?.cursor(&self.inner.log))
+    }
+
+    /// The place before the first entry.
+    #[expect(clippy::unused_async, reason = "where a log has been cut, its origin is in the database")]
+    pub async fn origin(&self) -> Result<Cursor, Error> {
+        Ok(Place::ORIGIN.cursor(&self.inner.log))
+    }
+
+    /// Entries after a place, in commit order, none missing. `None` where the place is not of this log, is in its
+    /// future, or is too old: a snapshot is needed then.
+    pub async fn log(&self, after: &Cursor, run: Option<RunId>, limit: u32) -> Result<Option<LogPage>, Error> {
+        let log = &self.inner.log;
+        let Some(after) = Place::of(&after.0, log) else { return Ok(None) };
+        let limit = limit.clamp(1, MAX_ENTRIES);
+        let mut conn = self.inner.db.snapshot().await?;
+        let head = conn.head(log).await?;
+        if (after.xid, after.seq) > (head.xid, head.seq) {
+            return Ok(None);
+        }
+        let sql = Sql::new("SELECT ").push(columns(log)).push(" FROM log WHERE ");
+        let sql = match run {
+            Some(run) => sql.push("run_id = ").bind(run.0).push(" AND "),
+            None => sql,
+        };
+        let sql = if log.postgres {
+            // The row of the cursor itself may have more entries.
+            sql.push("(xid, seq) >= (")
+                .bind(after.xid.to_string())
+                .push("::text::xid8, ")
+                .bind(after.seq)
+                .push(") AND xid < ")
+                .bind(head.xid.to_string())
+                .push("::text::xid8 ORDER BY xid, seq")
+        } else {
+            sql.push("seq >= ").bind(after.seq).push(" ORDER BY seq")
+        };
+        let rows = conn.fetch(sql.push(" LIMIT ").bind(limit + 1)).await?;
+        let full = rows.len() > usize::try_from(limit).unwrap_or(usize::MAX);
+        let rows = read_rows(&mut conn, &rows).await?;
+        conn.rollback().await?;
+
+        let mut page = LogPage { entries: Vec::new(), cursor: head.cursor(log), more: false };
+        let mut last = after;
+        for (mut place, body) in rows {
+            for event in body.events {
+                place.seen += 1;
+                if place <= after {
+                    continue;
+                }
+                if page.entries.len() >= usize::try_from(limit).unwrap_or(usize::MAX) {
+                    page.more = true;
+                    page.cursor = last.cursor(log);
+                    return Ok(Some(page));
+                }
+                last = place;
+                page.entries.push(Entry { cursor: place.cursor(log), event });
+            }
+            last = last.max(place);
+        }
+        if full {
+            page.more = true;
+            page.cursor = last.cursor(log);
+        }
+        Ok(Some(page))
+    }
+}
+
+impl Conn {
+    /// The end of the log: everything before it is committed and can be read.
+    pub async fn head(&mut self, log: &Log) -> Result<Place, Error> {
+        if log.postgres {
+            let sql = Sql::new("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint");
+            let xid = self.fetch_one(sql).await?.map(|row| row.int(0)).transpose()?.unwrap_or(0);
+            return Ok(Place { xid, seq: 0, seen: 0 });
+        }
+        let row = self.fetch_one(Sql::new("SELECT MAX(seq) FROM log")).await?;
+        let seq = row.map(|row| row.int_opt(0)).transpose()?.flatten().unwrap_or(0);
+        Ok(if seq == 0 { Place::ORIGIN } else { Place { xid: 0, seq, seen: u32::MAX } })
+    }
+}
+
+/// The columns that [`read_rows`] reads.
+pub(super) fn columns(log: &Log) -> &'static str {
+    if log.postgres { "xid::text::bigint, seq, run_id, body" } else { "0, seq, run_id, body" }
+}
+
+/// Reads rows, with the places before their first entries.
+pub(super) async fn read_rows(conn: &mut Conn, rows: &[Row]) -> Result<Vec<(Place, Body)>, Error> {
+    let mut reader = Reader::default();
+    let mut places = Vec::with_capacity(rows.len());
+    for row in rows {
+        places.push(Place { xid: row.int(0)?, seq: row.int(1)?, seen: 0 });
+        reader.add(row.uuid_opt(2)?.unwrap_or(Uuid::nil()), &row.text(3)?)?;
+    }
+    let bodies = reader.finish(conn, &mut Blobs::default()).await?;
+    places.into_iter().zip(bodies).map(|(place, body)| Ok((place, typed("a row of the log", body)?))).collect()
+}

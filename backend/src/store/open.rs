@@ -1,0 +1,126 @@
+//! Opening a database: its settings, checked; its schema, brought to this version; and what tells its log from others.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use sqlx::migrate::{MigrateError, Migrator};
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+
+use super::cursor::Log;
+use super::db::{Conn, Db, Sql};
+use super::{Error, Options};
+
+static SQLITE: Migrator = sqlx::migrate!("migrations/sqlite");
+static POSTGRES: Migrator = sqlx::migrate!("migrations/postgres");
+
+/// How many transactions write at the same time in PostgreSQL.
+pub(super) const WRITERS: u32 = 4;
+/// How long a statement or an idle transaction may take in PostgreSQL: the tail of the log waits for the oldest one.
+const TIME_LIMIT_MS: &str = "15000";
+/// How long a connection is waited for.
+const ACQUIRE: Duration = Duration::from_secs(10);
+
+/// Opens the database, and brings it to this version.
+pub(super) async fn open(options: &Options) -> Result<(Db, Log), Error> {
+    let db = if options.url.starts_with("sqlite:") {
+        sqlite(options).await?
+    } else if options.url.starts_with("postgres:") || options.url.starts_with("postgresql:") {
+        postgres(options).await?
+    } else {
+        return Err(Error::Settings(
+            "the database must be sqlite:<path> or postgres://…; set --database or COUNTERSIGN_DATABASE_URL".to_owned(),
+        ));
+    };
+    let generation = generation(&db, options).await?;
+    let postgres = db.is_postgres();
+    Ok((db, Log { postgres, generation }))
+}
+
+async fn sqlite(options: &Options) -> Result<Db, Error> {
+    if options.url.contains(":memory:") {
+        return Err(Error::Settings("a database in memory is not durable: name a file, as in sqlite:countersign.db".into()));
+    }
+    let connect = SqliteConnectOptions::from_str(&options.url)
+        .map_err(|error| Error::Settings(format!("the database URL {}: {error}", options.url)))?
+        .create_if_missing(true)
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(SqliteSynchronous::Full)
+        .foreign_keys(true)
+        .busy_timeout(Duration::from_secs(10))
+        .statement_cache_capacity(512);
+    let writer = SqlitePoolOptions::new()
+        .max_connections(1)
+        .acquire_timeout(ACQUIRE)
+        .idle_timeout(None)
+        .max_lifetime(None)
+        .test_before_acquire(false)
+        .connect_with(connect.clone())
+        .await?;
+    let mut conn = Conn::Sqlite(writer.acquire().await?);
+    for (pragma, wanted) in [("journal_mode", "wal"), ("synchronous", "2"), ("foreign_keys", "1")] {
+        // The types of the answers differ.
+        let sql = Sql::new("SELECT CAST(").push(pragma).push(" AS TEXT) FROM pragma_").push(pragma);
+        let found = conn.fetch_one(sql).await?.map(|row| row.text(0)).transpose()?.unwrap_or_default();
+        if found != wanted {
+            return Err(Error::Settings(format!(
+                "SQLite's {pragma} is {found:?} where {wanted:?} is needed; is the file on a network file system?"
+            )));
+        }
+    }
+    drop(conn);
+    migrate(SQLITE.run(&writer).await)?;
+    let readers = SqlitePoolOptions::new()
+        .max_connections(options.readers.max(2))
+        .acquire_timeout(ACQUIRE)
+        .test_before_acquire(false)
+        .connect_with(connect)
+        .await?;
+    Ok(Db::Sqlite { readers, writer })
+}
+
+async fn postgres(options: &Options) -> Result<Db, Error> {
+    let connect = PgConnectOptions::from_str(&options.url)
+        .map_err(|error| Error::Settings(format!("the database URL: {error}")))?
+        .application_name("countersign")
+        .statement_cache_capacity(512)
+        .options([
+            ("statement_timeout", TIME_LIMIT_MS),
+            ("idle_in_transaction_session_timeout", TIME_LIMIT_MS),
+            ("synchronous_commit", "on"),
+        ]);
+    let writers = PgPoolOptions::new()
+        // One more for claims and heartbeats than for the writers.
+        .max_connections(WRITERS + 2)
+        .acquire_timeout(ACQUIRE)
+        .test_before_acquire(false)
+        .connect_with(connect.clone())
+        .await?;
+    migrate(POSTGRES.run(&writers).await)?;
+    let readers = PgPoolOptions::new()
+        .max_connections(options.readers.max(2))
+        .acquire_timeout(ACQUIRE)
+        .connect_with(connect)
+        .await?;
+    Ok(Db::Postgres { readers, writers })
+}
+
+fn migrate(result: Result<(), MigrateError>) -> Result<(), Error> {
+    result.map_err(|error| match error {
+        MigrateError::VersionMissing(version) => Error::Settings(format!(
+            "the database has the schema {version} of a newer countersign: start that version, or restore a backup"
+        )),
+        other => Error::Settings(format!("bringing the database to this version: {other}")),
+    })
+}
+
+/// The generation of the log: made once, with the database.
+async fn generation(db: &Db, options: &Options) -> Result<String, Error> {
+    let mut conn = db.write().await?;
+    let made = hex::encode(&options.clock.random()[..8]);
+    let sql = Sql::new("INSERT INTO meta (one, generation) VALUES (1, ").bind(made).push(") ON CONFLICT (one) DO NOTHING");
+    conn.execute(sql).await?;
+    let row = conn.fetch_one(Sql::new("SELECT generation FROM meta")).await?;
+    conn.commit().await?;
+    row.map(|row| row.text(0)).transpose()?.ok_or_else(|| Error::Stored("the table meta is empty".to_owned()))
+}

@@ -1,0 +1,177 @@
+//! People, and what lets them in.
+
+use std::collections::BTreeSet;
+
+use shared::access::Principal;
+use shared::api::{Token, User};
+use shared::time::Timestamp;
+use uuid::Uuid;
+
+use super::db::{Arg, Conn, Row, Sql};
+use super::{Credential, CredentialKind, Error, Store, UserRecord};
+
+const USER: &str = "u.username, u.display_name, u.email, u.roles, u.active, u.password_hash, u.created_at";
+const CREDENTIAL: &str = "c.digest, c.kind, c.id, c.name, c.username, c.roles, c.created_at, c.expires_at";
+
+impl UserRecord {
+    /// This person with the rights that they have now: all their roles, or, for a token, those of its roles that they
+    /// still have.
+    pub fn principal(&self, credential: Option<&Credential>) -> Principal {
+        let username = self.user.username.clone();
+        let all = Principal { username, roles: self.user.roles.iter().cloned().collect(), token: false };
+        let Some(token) = credential.filter(|credential| credential.kind == CredentialKind::Token) else { return all };
+        let roles: BTreeSet<String> = token.roles.iter().flatten().filter(|role| all.has(role)).cloned().collect();
+        Principal { roles, token: true, ..all }
+    }
+}
+
+impl Credential {
+    /// Whether it has run out.
+    pub fn is_over(&self, now: Timestamp) -> bool {
+        self.expires_at.is_some_and(|end| end <= now)
+    }
+}
+
+impl Store {
+    /// A person.
+    pub async fn user(&self, username: &str) -> Result<Option<UserRecord>, Error> {
+        Ok(self.inner.db.read().await?.users([username]).await?.pop())
+    }
+
+    /// All people, by name.
+    pub async fn users(&self) -> Result<Vec<User>, Error> {
+        let sql = Sql::new("SELECT ").push(USER).push(" FROM users u ORDER BY u.username");
+        let rows = self.inner.db.read().await?.fetch(sql).await?;
+        rows.iter().map(|row| Ok(user(row, 0)?.user)).collect()
+    }
+
+    /// A session, token or link by the SHA-256 of its secret, with its person; expired ones are none.
+    pub async fn credential(&self, digest: &[u8; 32]) -> Result<Option<(Credential, UserRecord)>, Error> {
+        let sql = Sql::new("SELECT ")
+            .push(CREDENTIAL)
+            .push(", ")
+            .push(USER)
+            .push(" FROM credentials c JOIN users u ON u.username = c.username WHERE c.digest = ")
+            .bind(digest);
+        let Some(row) = self.inner.db.read().await?.fetch_one(sql).await? else { return Ok(None) };
+        let (_, credential) = credential(&row)?;
+        if credential.is_over(self.inner.clock.now()) {
+            return Ok(None);
+        }
+        Ok(Some((credential, user(&row, 8)?)))
+    }
+
+    /// Somebody's tokens, newest first.
+    pub async fn tokens(&self, owner: &str) -> Result<Vec<Token>, Error> {
+        let sql = Sql::new("SELECT ")
+            .push(CREDENTIAL)
+            .push(" FROM credentials c WHERE c.username = ")
+            .bind(owner)
+            .push(" AND c.kind = 'token' ORDER BY c.created_at DESC, c.id DESC");
+        let rows = self.inner.db.read().await?.fetch(sql).await?;
+        rows.iter().filter_map(|row| credential(row).map(|(_, credential)| token(credential)).transpose()).collect()
+    }
+}
+
+/// A token without its secret.
+pub(super) fn token(credential: Credential) -> Option<Token> {
+    Some(Token {
+        id: credential.id?,
+        name: credential.name.unwrap_or_default(),
+        owner: credential.username,
+        roles: credential.roles.unwrap_or_default(),
+        created_at: credential.created_at,
+        expires_at: credential.expires_at,
+        secret: None,
+    })
+}
+
+impl Conn {
+    /// People by name.
+    pub async fn users<'a>(&mut self, names: impl IntoIterator<Item = &'a str>) -> Result<Vec<UserRecord>, Error> {
+        let sql = Sql::new("SELECT ").push(USER).push(" FROM users u WHERE u.username IN (").list(names).push(")");
+        self.fetch(sql).await?.iter().map(|row| user(row, 0)).collect()
+    }
+
+    /// Credentials by the SHA-256 of their secrets; expired ones too.
+    pub async fn credentials<'a>(
+        &mut self,
+        digests: impl IntoIterator<Item = &'a [u8; 32]>,
+    ) -> Result<Vec<([u8; 32], Credential)>, Error> {
+        let sql = Sql::new("SELECT ").push(CREDENTIAL).push(" FROM credentials c WHERE c.digest IN (").list(digests).push(")");
+        self.fetch(sql).await?.iter().map(credential).collect()
+    }
+
+    /// Credentials by the ids of their tokens; expired ones too.
+    pub async fn tokens(&mut self, ids: impl IntoIterator<Item = Uuid>) -> Result<Vec<([u8; 32], Credential)>, Error> {
+        let sql = Sql::new("SELECT ").push(CREDENTIAL).push(" FROM credentials c WHERE c.id IN (").list(ids).push(")");
+        self.fetch(sql).await?.iter().map(credential).collect()
+    }
+}
+
+fn user(row: &Row, at: usize) -> Result<UserRecord, Error> {
+    let name = row.text(at)?;
+    let stored = |error: &dyn std::fmt::Display| Error::Stored(format!("user {name}: {error}"));
+    Ok(UserRecord {
+        user: User {
+            username: name.parse().map_err(|error| stored(&error))?,
+            display_name: row.text_opt(at + 1)?,
+            email: row.text_opt(at + 2)?,
+            roles: serde_json::from_str(&row.text(at + 3)?).map_err(|error| stored(&error))?,
+            active: row.int(at + 4)? != 0,
+            created_at: Timestamp(row.int(at + 6)?),
+        },
+        password_hash: row.text_opt(at + 5)?,
+    })
+}
+
+fn credential(row: &Row) -> Result<([u8; 32], Credential), Error> {
+    let stored = |error: &dyn std::fmt::Display| Error::Stored(format!("a credential: {error}"));
+    let credential = Credential {
+        kind: super::blobs::typed("a credential's kind", serde_json::Value::String(row.text(1)?))?,
+        id: row.uuid_opt(2)?.map(shared::id::TokenId),
+        name: row.text_opt(3)?,
+        username: row.text(4)?.parse().map_err(|error| stored(&error))?,
+        roles: row.text_opt(5)?.map(|text| serde_json::from_str(&text)).transpose().map_err(|error| stored(&error))?,
+        created_at: Timestamp(row.int(6)?),
+        expires_at: row.int_opt(7)?.map(Timestamp),
+    };
+    Ok((super::blobs::digest(&row.blob(0)?)?, credential))
+}
+
+/// A user's row, as it is written.
+pub(super) fn user_row(record: &UserRecord) -> Vec<Arg> {
+    let user = &record.user;
+    vec![
+        user.username.as_str().into(),
+        user.display_name.clone().into(),
+        user.email.clone().into(),
+        json(&user.roles).into(),
+        user.active.into(),
+        record.password_hash.clone().into(),
+        user.created_at.0.into(),
+    ]
+}
+
+/// A credential's row, as it is written.
+pub(super) fn credential_row(digest: &[u8; 32], credential: &Credential) -> Vec<Arg> {
+    let kind = match credential.kind {
+        CredentialKind::Session => "session",
+        CredentialKind::Token => "token",
+        CredentialKind::Link => "link",
+    };
+    vec![
+        digest.into(),
+        kind.into(),
+        credential.id.map(|id| id.0).into(),
+        credential.name.clone().into(),
+        credential.username.as_str().into(),
+        credential.roles.as_deref().map(json).into(),
+        credential.created_at.0.into(),
+        credential.expires_at.map(|at| at.0).into(),
+    ]
+}
+
+fn json(roles: &[String]) -> String {
+    serde_json::Value::from(roles).to_string()
+}

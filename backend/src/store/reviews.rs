@@ -1,0 +1,180 @@
+//! Reviews: one, those of a run, and lists of those that somebody may see.
+
+use std::collections::BTreeSet;
+
+use shared::access::Principal;
+use shared::api::{DEFAULT_LIMIT, MAX_LIMIT, Page, ReviewQuery};
+use shared::id::{ReviewId, RunId};
+use shared::review::{Review, ReviewStatus};
+
+use super::blobs::{Blobs, Reader, typed};
+use super::cursor::ListPlace;
+use super::db::{Conn, Sql};
+use super::{Error, Pending, Store, visibility};
+
+impl Store {
+    /// A review.
+    pub async fn review(&self, id: ReviewId) -> Result<Option<Review>, Error> {
+        let sql = Sql::new("SELECT run_id, body FROM reviews WHERE id = ").bind(id.0);
+        let mut conn = self.inner.db.snapshot().await?;
+        let review = conn.reviews(sql, &mut Blobs::default()).await?.pop();
+        conn.rollback().await?;
+        Ok(review)
+    }
+
+    /// A run's reviews, in the order in which they were asked.
+    pub async fn run_reviews(&self, run: RunId) -> Result<Vec<Review>, Error> {
+        let sql = Sql::new("SELECT run_id, body FROM reviews WHERE run_id = ").bind(run.0).push(" ORDER BY created_at, id");
+        let mut conn = self.inner.db.snapshot().await?;
+        let reviews = conn.reviews(sql, &mut Blobs::default()).await?;
+        conn.rollback().await?;
+        Ok(reviews)
+    }
+
+    /// The reviews that somebody may see.
+    pub async fn reviews(&self, viewer: &Principal, query: &ReviewQuery) -> Result<Page<Review>, Error> {
+        let mut conn = self.inner.db.snapshot().await?;
+        let page = page(&mut conn, viewer, query).await?;
+        conn.rollback().await?;
+        Ok(page)
+    }
+
+    /// The pending reviews that somebody may see, and the place in the log of the same moment.
+    pub async fn pending(&self, viewer: &Principal, limit: u32) -> Result<Pending, Error> {
+        let query =
+            ReviewQuery { status: Some(ReviewStatus::Pending), limit: Some(limit), ..ReviewQuery::default() };
+        let mut conn = self.inner.db.snapshot().await?;
+        let cursor = conn.head(&self.inner.log).await?.cursor(&self.inner.log);
+        let reviews = page(&mut conn, viewer, &query).await?.items;
+        let sql = if visibility::sees_all(viewer) {
+            Sql::new("SELECT COUNT(*) FROM reviews WHERE status = 'pending'")
+        } else {
+            Sql::new("SELECT COUNT(DISTINCT review_id) FROM review_audience WHERE pending = 1 AND subject IN (")
+                .list(visibility::seen(viewer))
+                .push(")")
+        };
+        let count = conn.fetch_one(sql).await?.map(|row| row.int(0)).transpose()?.unwrap_or(0);
+        conn.rollback().await?;
+        Ok(Pending { cursor, count: u64::try_from(count).unwrap_or(0), reviews })
+    }
+}
+
+impl Conn {
+    /// The reviews of a query for their run and body.
+    pub async fn reviews(&mut self, sql: Sql, blobs: &mut Blobs) -> Result<Vec<Review>, Error> {
+        let mut reader = Reader::default();
+        for row in self.fetch(sql).await? {
+            reader.add(row.uuid(0)?, &row.text(1)?)?;
+        }
+        reader.finish(self, blobs).await?.into_iter().map(|review| typed("a review", review)).collect()
+    }
+}
+
+async fn page(conn: &mut Conn, viewer: &Principal, query: &ReviewQuery) -> Result<Page<Review>, Error> {
+    let limit = query.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
+    let mine = query.assigned.is_some();
+    let sql = if mine || !visibility::sees_all(viewer) {
+        let subjects = if mine { visibility::named(viewer) } else { visibility::seen(viewer) };
+        by_subject(viewer, query, limit, &subjects)
+    } else {
+        let sql = Sql::new("SELECT v.run_id, v.body FROM reviews v WHERE true");
+        let sql = match query.status {
+            Some(status) => sql.push(" AND v.status = ").bind(status.as_str()),
+            None => sql,
+        };
+        let sql = filter(sql, viewer, query);
+        let sql = match ListPlace::of(query.cursor.as_deref()) {
+            Some(place) => place.condition(sql, "v.created_at", "v.id"),
+            None => sql,
+        };
+        sql.push(" ORDER BY v.created_at DESC, v.id DESC LIMIT ").bind(limit + 1)
+    };
+    let mut items = conn.reviews(sql, &mut Blobs::default()).await?;
+    let next_cursor = super::cut(&mut items, limit, |review: &Review| {
+        ListPlace { at: review.created_at.0, id: review.id.0 }.encode()
+    });
+    Ok(Page { items, next_cursor })
+}
+
+/// The newest of each subject by its index, then the newest of all of these: never a scan of what others may see.
+fn by_subject(viewer: &Principal, query: &ReviewQuery, limit: u32, subjects: &BTreeSet<String>) -> Sql {
+    let pending: &[bool] = match query.status {
+        None => &[true, false],
+        Some(ReviewStatus::Pending) => &[true],
+        Some(_) => &[false],
+    };
+    let mut sql = Sql::new("SELECT r.run_id, r.body FROM (");
+    let parts = subjects.iter().flat_map(|subject| pending.iter().map(move |pending| (subject, *pending)));
+    for (index, (subject, pending)) in parts.enumerate() {
+        sql = sql
+            .push(if index > 0 { " UNION " } else { "" })
+            .push("SELECT * FROM (SELECT a.created_at AS at, a.review_id AS id FROM review_audience a")
+            .push(" JOIN reviews v ON v.id = a.review_id WHERE a.subject = ")
+            .bind(subject.as_str())
+            .push(" AND a.pending = ")
+            .bind(pending);
+        if let Some(status) = query.status {
+            sql = sql.push(" AND v.status = ").bind(status.as_str());
+        }
+        sql = filter(sql, viewer, query);
+        if let Some(place) = ListPlace::of(query.cursor.as_deref()) {
+            sql = place.condition(sql, "a.created_at", "a.review_id");
+        }
+        sql = sql.push(" ORDER BY a.created_at DESC, a.review_id DESC LIMIT ").bind(limit + 1).push(") AS p");
+        // PostgreSQL wants a name, SQLite takes one.
+        let _ = index;
+    }
+    sql.push(") AS s JOIN reviews r ON r.id = s.id ORDER BY s.at DESC, s.id DESC LIMIT ").bind(limit + 1)
+}
+
+/// The conditions of a query other than its status, on `reviews v`.
+fn filter(mut sql: Sql, viewer: &Principal, query: &ReviewQuery) -> Sql {
+    if query.assigned.is_some() {
+        sql = sql.push(" AND NOT (v.not_requester = 1 AND v.requested_by = ").bind(viewer.username.as_str()).push(")");
+    }
+    if let Some(kind) = query.kind {
+        sql = sql.push(" AND v.kind = ").bind(kind.as_str());
+    }
+    if let Some(severity) = query.severity {
+        sql = sql.push(" AND v.severity = ").bind(severity.as_str());
+    }
+    if let Some(flow) = &query.flow {
+        sql = sql.push(" AND v.flow = ").bind(flow.as_str());
+    }
+    if let Some(role) = &query.role {
+        sql = sql
+            .push(" AND EXISTS (SELECT 1 FROM review_audience x WHERE x.review_id = v.id AND x.subject = ")
+            .bind(visibility::role_subject(role))
+            .push(")");
+    }
+    for word in query.q.iter().flat_map(|words| words.split_whitespace()).take(MAX_WORDS) {
+        sql = sql.push(" AND v.search LIKE ").bind(like(word)).push(" ESCAPE '\\'");
+    }
+    sql
+}
+
+/// How many words of a search count.
+const MAX_WORDS: usize = 8;
+
+/// The pattern of a word anywhere.
+pub(super) fn like(word: &str) -> String {
+    let mut pattern = String::from("%");
+    for c in word.to_lowercase().chars() {
+        if matches!(c, '%' | '_' | '\\') {
+            pattern.push('\\');
+        }
+        pattern.push(c);
+    }
+    pattern.push('%');
+    pattern
+}
+
+/// Where the words of a search are looked for: title, prompt and flow title, lower case, not without end.
+pub(super) fn search_text(review: &Review) -> String {
+    let flow_title = review.flow_title.as_deref().unwrap_or_default();
+    let text = format!("{}\n{}\n{flow_title}", review.title, review.prompt).to_lowercase();
+    text.chars().take(MAX_SEARCH).collect()
+}
+
+/// How many characters of a review are searched.
+const MAX_SEARCH: usize = 2000;

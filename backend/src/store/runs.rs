@@ -1,0 +1,110 @@
+//! Runs: one whole, and lists of them.
+
+use serde_json::{Map, Value};
+use shared::access::{Involvement, Principal};
+use shared::api::{DEFAULT_LIMIT, MAX_LIMIT, Page, RunQuery};
+use shared::id::RunId;
+use shared::run::{RunSummary, Step};
+
+use super::blobs::{Blobs, Reader, hollow, typed};
+use super::cursor::ListPlace;
+use super::db::Sql;
+use super::{Error, Store, visibility};
+use crate::engine::{RunState, summary};
+
+/// What a list needs none of: the parts of a state that hold users' values.
+const BULK: [&str; 7] = ["input", "keys", "context", "decisions", "answers", "branches", "agent_calls"];
+
+impl Store {
+    /// A run's state.
+    pub async fn run(&self, id: RunId) -> Result<Option<RunState>, Error> {
+        // The state and its blobs are of one moment.
+        let mut conn = self.inner.db.snapshot().await?;
+        let sql = Sql::new("SELECT state FROM runs WHERE id = ").bind(id.0);
+        let Some(row) = conn.fetch_one(sql).await? else { return Ok(None) };
+        let mut reader = Reader::default();
+        reader.add(id.0, &row.text(0)?)?;
+        let state = reader.finish(&mut conn, &mut Blobs::default()).await?.pop();
+        conn.rollback().await?;
+        state.map(|state| typed(&format!("run {id}"), state)).transpose()
+    }
+
+    /// The runs that somebody may see.
+    pub async fn runs(&self, viewer: &Principal, query: &RunQuery) -> Result<Page<RunSummary>, Error> {
+        let limit = query.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
+        let mut sql = Sql::new("SELECT id, state FROM runs WHERE true");
+        if let Some(status) = query.status {
+            sql = sql.push(" AND status = ").bind(status.as_str());
+        }
+        if let Some(flow) = &query.flow {
+            sql = sql.push(" AND flow = ").bind(flow.as_str());
+        }
+        if !visibility::sees_all(viewer) {
+            sql = sql
+                .push(" AND (requested_by = ")
+                .bind(viewer.username.as_str())
+                .push(" OR EXISTS (SELECT 1 FROM reviews v JOIN review_audience a ON a.review_id = v.id")
+                .push(" WHERE v.run_id = runs.id AND a.subject IN (")
+                .list(visibility::involved(viewer))
+                .push(")))");
+        }
+        if let Some(place) = ListPlace::of(query.cursor.as_deref()) {
+            sql = place.condition(sql, "created_at", "id");
+        }
+        let sql = sql.push(" ORDER BY created_at DESC, id DESC LIMIT ").bind(limit + 1);
+        let mut conn = self.inner.db.snapshot().await?;
+        let mut reader = Reader::default();
+        for row in conn.fetch(sql).await? {
+            let id = row.uuid(0)?;
+            let mut state: Value = serde_json::from_str(&row.text(1)?)
+                .map_err(|error| Error::Stored(format!("run {id}, not JSON: {error}")))?;
+            if let Some(state) = state.as_object_mut() {
+                empty(state);
+            }
+            reader.add_value(id, state);
+        }
+        let states = reader.finish(&mut conn, &mut Blobs::default()).await?;
+        conn.rollback().await?;
+        let mut items = Vec::with_capacity(states.len());
+        for state in states {
+            items.push(summary(&typed::<RunState>("a run", state)?));
+        }
+        let next_cursor = super::cut(&mut items, limit, |run: &RunSummary| {
+            ListPlace { at: run.created_at.0, id: run.id.0 }.encode()
+        });
+        Ok(Page { items, next_cursor })
+    }
+
+    /// Every visit of every node of a run, in order.
+    pub async fn steps(&self, run: RunId) -> Result<Vec<Step>, Error> {
+        let sql = Sql::new("SELECT body FROM steps WHERE run_id = ").bind(run.0).push(" ORDER BY position");
+        let mut conn = self.inner.db.snapshot().await?;
+        let mut reader = Reader::default();
+        for row in conn.fetch(sql).await? {
+            reader.add(run.0, &row.text(0)?)?;
+        }
+        let steps = reader.finish(&mut conn, &mut Blobs::default()).await?;
+        conn.rollback().await?;
+        steps.into_iter().map(|step| typed("a step", step)).collect()
+    }
+
+    /// Whether somebody may decide one of a run's reviews, or has.
+    pub async fn involvement(&self, viewer: &Principal, run: RunId) -> Result<Involvement, Error> {
+        let sql = Sql::new("SELECT 1 FROM reviews v JOIN review_audience a ON a.review_id = v.id WHERE v.run_id = ")
+            .bind(run.0)
+            .push(" AND a.subject IN (")
+            .list(visibility::involved(viewer))
+            .push(") LIMIT 1");
+        let found = self.inner.db.read().await?.fetch_one(sql).await?;
+        Ok(if found.is_some() { Involvement::Reviews } else { Involvement::None })
+    }
+}
+
+/// Leaves references of the bulky parts unread.
+fn empty(state: &mut Map<String, Value>) {
+    for part in BULK {
+        if let Some(part) = state.get_mut(part) {
+            hollow(part);
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Databases for tests: a file of its own, or a database of its own on a PostgreSQL that is thrown away.
+//!
+//! `COUNTERSIGN_TEST_POSTGRES=postgres://…` names a server on which databases may be made; without it, the first test
+//! of a process starts one from Debian's binaries. It ends with the process, however that ends.
+
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use shared::time::Timestamp;
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
+
+use super::Options;
+use crate::clock::{Clock, SharedClock, SystemClock};
+
+/// A database that nobody else uses. An SQLite file is removed when this is dropped.
+#[derive(Debug)]
+pub struct Database {
+    /// For [`Options::url`].
+    pub url: String,
+    folder: Option<PathBuf>,
+}
+
+impl Database {
+    /// A new SQLite file.
+    pub fn sqlite() -> io::Result<Self> {
+        let folder = new_folder("countersign-test")?;
+        Ok(Self { url: format!("sqlite:{}", folder.join("test.db").display()), folder: Some(folder) })
+    }
+
+    /// A new database in PostgreSQL; none where this machine has no PostgreSQL.
+    pub async fn postgres() -> io::Result<Option<Self>> {
+        static CLUSTER: OnceLock<Option<Cluster>> = OnceLock::new();
+        let (server, suffix) = match std::env::var("COUNTERSIGN_TEST_POSTGRES") {
+            Ok(url) => {
+                let (url, suffix) = url.split_once('?').map_or((url.as_str(), ""), |(url, query)| (url, query));
+                (url.trim_end_matches('/').to_owned(), if suffix.is_empty() { String::new() } else { format!("?{suffix}") })
+            }
+            Err(_) => match CLUSTER.get_or_init(|| Cluster::start().ok().flatten()) {
+                Some(cluster) => {
+                    ("postgres://postgres@localhost".to_owned(), format!("?host={}", cluster.folder.display()))
+                }
+                None => return Ok(None),
+            },
+        };
+        let name = format!("countersign_{}", random());
+        let admin = format!("{server}/postgres{suffix}");
+        let mut conn = connect(&admin).await?;
+        let create = format!("CREATE DATABASE {name}");
+        sqlx::query(AssertSqlSafe(create)).execute(&mut conn).await.map_err(io::Error::other)?;
+        conn.close().await.map_err(io::Error::other)?;
+        Ok(Some(Self { url: format!("{server}/{name}{suffix}"), folder: None }))
+    }
+
+    /// How to open it.
+    pub fn options(&self, clock: SharedClock) -> Options {
+        Options { url: self.url.clone(), clock, readers: 4 }
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        if let Some(folder) = &self.folder {
+            // What is left over lies in the temporary folder.
+            let _ = std::fs::remove_dir_all(folder);
+        }
+    }
+}
+
+/// Waits until the server answers.
+async fn connect(url: &str) -> io::Result<PgConnection> {
+    let mut last = None;
+    for _ in 0..300 {
+        match PgConnection::connect(url).await {
+            Ok(conn) => return Ok(conn),
+            Err(error) => last = Some(error),
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    Err(last.map_or_else(|| io::Error::other("PostgreSQL does not answer"), io::Error::other))
+}
+
+/// A PostgreSQL of this process.
+struct Cluster {
+    folder: PathBuf,
+    /// The shell that waits for the end of its standard input, and with it of this process.
+    _shell: Child,
+}
+
+/// Ends the server when standard input ends, and removes its folder.
+const RUN: &str = r#"
+"$1/initdb" -D "$2/data" -U postgres --auth=trust --no-sync --no-locale -E UTF8 >/dev/null 2>&1 || exit 1
+"$1/postgres" -D "$2/data" -k "$2" -c listen_addresses= -c fsync=off -c full_page_writes=off \
+    -c max_connections=200 </dev/null >"$2/log" 2>&1 &
+server=$!
+read -r _
+kill -QUIT $server
+wait $server
+rm -rf "$2"
+"#;
+
+impl Cluster {
+    fn start() -> io::Result<Option<Self>> {
+        let Some(binaries) = binaries() else { return Ok(None) };
+        let folder = new_folder("countersign-pg")?;
+        let mut command = if is_root(&folder)? {
+            // The server refuses to run as root.
+            Command::new("chown").arg("postgres").arg(&folder).status()?;
+            let mut command = Command::new("runuser");
+            command.args(["-u", "postgres", "--", "sh"]);
+            command
+        } else {
+            Command::new("sh")
+        };
+        let shell = command
+            .args(["-c", RUN, "sh"])
+            .arg(binaries)
+            .arg(&folder)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()?;
+        Ok(Some(Self { folder, _shell: shell }))
+    }
+}
+
+/// Where Debian puts the newest server.
+fn binaries() -> Option<PathBuf> {
+    let versions = std::fs::read_dir("/usr/lib/postgresql").ok()?;
+    let with_server = versions.flatten().map(|entry| entry.path().join("bin")).filter(|bin| bin.join("initdb").exists());
+    with_server.max()
+}
+
+fn new_folder(name: &str) -> io::Result<PathBuf> {
+    let folder = std::env::temp_dir().join(format!("{name}-{}", random()));
+    std::fs::create_dir_all(&folder)?;
+    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o755))?;
+    Ok(folder)
+}
+
+/// Whether what this process makes belongs to root.
+fn is_root(made: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt as _;
+    Ok(std::fs::metadata(made)?.uid() == 0)
+}
+
+fn random() -> String {
+    hex::encode(&SystemClock.random()[..6])
+}
+
+/// A clock that stands still until it is moved.
+#[derive(Debug)]
+pub struct ManualClock(AtomicI64);
+
+impl ManualClock {
+    /// A clock that shows the machine's time.
+    pub fn now() -> Arc<Self> {
+        Arc::new(Self(AtomicI64::new(SystemClock.now().0)))
+    }
+
+    /// Moves it forward.
+    pub fn advance(&self, by: Duration) {
+        self.0.fetch_add(i64::try_from(by.as_micros()).unwrap_or(0), Ordering::AcqRel);
+    }
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> Timestamp {
+        Timestamp(self.0.load(Ordering::Acquire))
+    }
+
+    fn random(&self) -> [u8; 16] {
+        SystemClock.random()
+    }
+}

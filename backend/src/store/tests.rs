@@ -1,0 +1,9 @@
+//! What the store promises, on both databases.
+
+mod decisions;
+mod keys;
+mod log;
+mod people;
+mod support;
+mod tasks;
+mod visibility;

@@ -1,0 +1,91 @@
+use std::time::Duration;
+
+use shared::api::DecisionEffect;
+use shared::review::{Outcome, ReviewStatus};
+use shared::run::RunStatus;
+
+use super::support::{World, decide, decided, on_both};
+use crate::engine::{Input, Refusal};
+use crate::store::{Change, CommitError, Operation};
+
+on_both! {
+    a_decision_ends_the_run,
+    of_many_decisions_at_once_one_wins,
+    a_decision_after_the_deadline_finds_it_expired,
+    a_large_text_is_stored_once_and_comes_back,
+    a_store_that_is_opened_again_goes_on,
+}
+
+async fn a_decision_ends_the_run(world: World) {
+    let run = world.launch("hello").await;
+    assert_eq!(run.summary.status, RunStatus::WaitingForHuman);
+    let review = world.review_of(run.summary.id).await;
+    let answer = decided(world.store.commit(decide(&review, "ana", "yes")).await).expect("it is decided");
+    assert_eq!(answer.outcome, DecisionEffect::Resolved);
+    let state = world.store.run(run.summary.id).await.expect("reads").expect("is there");
+    assert_eq!(crate::engine::summary(&state).status, RunStatus::Completed);
+    assert_eq!(world.store.review(review.id).await.expect("reads"), Some(answer.review));
+    assert_eq!(world.store.next_due().await.expect("reads"), None, "the deadline went with the review");
+    let steps = world.store.steps(run.summary.id).await.expect("reads");
+    assert_eq!(steps.len(), 1);
+}
+
+async fn of_many_decisions_at_once_one_wins(world: World) {
+    let review = world.launched_review("hello").await;
+    let other = world.another().await;
+    let mut waiting = tokio::task::JoinSet::new();
+    for n in 0..64 {
+        let (who, option) = if n % 2 == 0 { ("ana", "yes") } else { ("tom", "no") };
+        let store = if n % 4 < 2 { world.store.clone() } else { other.clone() };
+        let change = decide(&review, who, option);
+        waiting.spawn(async move { decided(store.commit(change).await) });
+    }
+    let answers = waiting.join_all().await;
+    let winners: Vec<_> = answers.iter().filter_map(|answer| answer.as_ref().ok()).collect();
+    assert_eq!(winners.len(), 1);
+    for answer in &answers {
+        match answer {
+            Ok(_) => {}
+            Err(CommitError::Refused(Refusal::ReviewResolved(review))) => {
+                assert_eq!(review.resolution, winners[0].review.resolution, "the conflict says who won");
+            }
+            Err(other) => panic!("an unexpected refusal: {other}"),
+        }
+    }
+    other.close().await;
+}
+
+async fn a_decision_after_the_deadline_finds_it_expired(world: World) {
+    let review = world.launched_review("hello").await;
+    let run = review.run_id.expect("of a run");
+    world.clock.advance(Duration::from_secs(3600));
+    let refused = decided(world.store.commit(decide(&review, "ana", "yes")).await);
+    let Err(CommitError::Refused(Refusal::ReviewResolved(now))) = refused else { panic!("{refused:?}") };
+    assert_eq!(now.status, ReviewStatus::Expired);
+    assert_eq!(now.resolution.map(|resolution| resolution.outcome), Some(Outcome::Expired));
+    let state = world.store.run(run).await.expect("reads").expect("is there");
+    assert_eq!(crate::engine::summary(&state).status, RunStatus::Failed, "the expiry is on disk");
+    // The timer itself comes too late for anything.
+    let task = shared::id::TaskId(uuid::Uuid::nil());
+    let due = Operation::Run { run, input: Box::new(Input::Due { task }) };
+    let late = world.store.commit(Change::by_server(due)).await;
+    assert!(matches!(late, Err(CommitError::Refused(Refusal::TaskOver))), "{late:?}");
+}
+
+async fn a_large_text_is_stored_once_and_comes_back(world: World) {
+    let text = "a long draft ".repeat(10_000);
+    let review = world.launched_review(&text).await;
+    assert_eq!(review.items[0].value, text.as_str());
+    let state = world.store.run(review.run_id.expect("of a run")).await.expect("reads").expect("is there");
+    assert_eq!(state.keys["text"], text.as_str());
+    assert_eq!(world.store.counts().await.expect("counts")["blobs"], 1);
+}
+
+async fn a_store_that_is_opened_again_goes_on(world: World) {
+    let review = world.launched_review("hello").await;
+    world.store.close().await;
+    let again = world.another().await;
+    decided(again.commit(decide(&review, "tom", "yes")).await).expect("it is decided");
+    let closed = world.store.commit(decide(&review, "ana", "no")).await;
+    assert!(matches!(closed, Err(CommitError::Unavailable(_))), "{closed:?}");
+}

@@ -1,0 +1,61 @@
+use super::support::{World, actor, decide, decided, launch, on_both};
+use crate::store::{Answer, Change, CommitError, Credential, CredentialKind, IdempotencyKey, NewCredential, Operation};
+use shared::id::TokenId;
+
+on_both! {
+    the_same_key_and_body_answers_the_same,
+    another_body_under_the_same_key_is_refused,
+    a_token_is_never_shown_again,
+}
+
+fn keyed(change: Change, key: &str, body: u8) -> Change {
+    let key = IdempotencyKey { scope: "dev POST /runs".to_owned(), key: key.to_owned(), body: [body; 32] };
+    Change { key: Some(key), ..change }
+}
+
+async fn the_same_key_and_body_answers_the_same(world: World) {
+    let text = "x".repeat(3000);
+    let change = keyed(launch(&text), "one", 1);
+    let other = world.another().await;
+    let (first, second, third) =
+        tokio::join!(world.store.commit(change.clone()), world.store.commit(change.clone()), other.commit(change.clone()));
+    let first = first.expect("launches");
+    assert_eq!(second.expect("answers"), first);
+    assert_eq!(third.expect("answers"), first);
+    assert_eq!(world.store.commit(change).await.expect("answers"), first);
+    assert_eq!(world.store.counts().await.expect("counts")["runs"], 1);
+    let review = world.review_of(match first {
+        Answer::Run { run } => run.summary.id,
+        other => panic!("{other:?}"),
+    });
+    let change = keyed(decide(&review.await, "ana", "yes"), "two", 1);
+    let first = decided(world.store.commit(change.clone()).await).expect("decides");
+    assert_eq!(decided(world.store.commit(change).await).expect("answers"), first);
+    other.close().await;
+}
+
+async fn another_body_under_the_same_key_is_refused(world: World) {
+    world.store.commit(keyed(launch("a"), "one", 1)).await.expect("launches");
+    let other = world.store.commit(keyed(launch("b"), "one", 2)).await;
+    assert!(matches!(other, Err(CommitError::KeyReused)), "{other:?}");
+}
+
+async fn a_token_is_never_shown_again(world: World) {
+    let id = TokenId(super::support::new_run().0);
+    let credential = Credential {
+        kind: CredentialKind::Token,
+        id: Some(id),
+        name: Some("ci".to_owned()),
+        username: "dev".parse().expect("a name"),
+        roles: Some(vec!["developer".to_owned()]),
+        created_at: shared::time::Timestamp(1),
+        expires_at: None,
+    };
+    let new = NewCredential { digest: [7; 32], credential };
+    let change = Change { by: Some(actor("dev")), key: None, operation: Operation::AddCredential(Box::new(new)) };
+    let change = keyed(change, "token", 1);
+    world.store.commit(change.clone()).await.expect("a token is made");
+    let again = world.store.commit(change).await;
+    assert!(matches!(again, Err(CommitError::Conflict(_))), "{again:?}");
+    assert_eq!(world.store.tokens("dev").await.expect("reads").len(), 1);
+}

@@ -1,0 +1,184 @@
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use shared::api::AuditQuery;
+use shared::id::RunId;
+use shared::log::{Cursor, Entry, EntryKind};
+
+use super::support::{World, decide, decided, launch, on_both, person};
+use crate::store::{Answer, Store};
+
+on_both! {
+    a_reader_misses_nothing_while_many_write,
+    a_foreign_or_future_place_is_none,
+    a_page_may_end_within_a_transaction,
+    the_audit_is_the_log_backwards,
+    a_snapshot_and_its_place_are_of_one_moment,
+    another_process_is_woken,
+}
+
+async fn read_all(store: &Store, mut after: Cursor, limit: u32) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    loop {
+        let page = store.log(&after, None, limit).await.expect("reads").expect("of this log");
+        entries.extend(page.entries);
+        after = page.cursor;
+        if !page.more {
+            return entries;
+        }
+    }
+}
+
+/// Waits until no transaction hides what was committed.
+async fn settled(store: &Store, after: &Cursor, count: usize) -> Vec<Entry> {
+    for _ in 0..100 {
+        let entries = read_all(store, after.clone(), 1000).await;
+        if entries.len() >= count {
+            return entries;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    read_all(store, after.clone(), 1000).await
+}
+
+async fn a_reader_misses_nothing_while_many_write(world: World) {
+    const WRITERS: usize = 16;
+    const RUNS: usize = 12;
+    let start = world.store.head().await.expect("reads");
+    let others = [world.another().await, world.store.clone()];
+    let mut writing = tokio::task::JoinSet::new();
+    for n in 0..WRITERS {
+        let store = others[n % 2].clone();
+        writing.spawn(async move {
+            let mut runs = Vec::new();
+            for _ in 0..RUNS {
+                let Ok(Answer::Run { run }) = store.commit(launch("hello")).await else { panic!("launches") };
+                let review = store.run_reviews(run.summary.id).await.expect("reads").pop().expect("asks");
+                decided(store.commit(decide(&review, "ana", "yes")).await).expect("decides");
+                runs.push(run.summary.id);
+            }
+            runs
+        });
+    }
+    let store = world.store.clone();
+    let done = tokio_util::sync::CancellationToken::new();
+    let stop = done.clone();
+    let from = start.clone();
+    let reader = tokio::spawn(async move {
+        let (mut after, mut entries) = (from, Vec::new());
+        loop {
+            let last = stop.is_cancelled();
+            let page = store.log(&after, None, 7).await.expect("reads").expect("of this log");
+            entries.extend(page.entries);
+            after = page.cursor;
+            if last && !page.more {
+                return entries;
+            }
+        }
+    });
+    let runs: Vec<RunId> = writing.join_all().await.into_iter().flatten().collect();
+    let expected = settled(&world.store, &start, runs.len() * 4).await;
+    done.cancel();
+    let read = reader.await.expect("the reader ends");
+    assert_eq!(read.len(), expected.len());
+    assert!(read == expected, "what was read live is what stands there afterwards, in the same order");
+    let mut by_run: BTreeMap<RunId, Vec<EntryKind>> = BTreeMap::new();
+    for entry in &read {
+        if let Some(run) = entry.event.run_id {
+            by_run.entry(run).or_default().push(entry.event.kind);
+        }
+    }
+    assert_eq!(by_run.len(), WRITERS * RUNS);
+    for kinds in by_run.values() {
+        assert_eq!(kinds.first(), Some(&EntryKind::RunStarted), "{kinds:?}");
+        assert_eq!(kinds.last(), Some(&EntryKind::RunCompleted), "{kinds:?}");
+    }
+    others[0].close().await;
+}
+
+async fn a_foreign_or_future_place_is_none(world: World) {
+    world.launch("hello").await;
+    let head = world.store.head().await.expect("reads");
+    let future = head.0.rsplitn(4, '.').collect::<Vec<_>>();
+    let future = format!("{}.7fffffff.7fffffff.0", future.last().expect("a generation"));
+    for place in ["", "garbage", "s00.0.1.0", future.as_str()] {
+        let page = world.store.log(&Cursor(place.to_owned()), None, 10).await.expect("reads");
+        assert!(page.is_none(), "{place}");
+    }
+    let page = world.store.log(&head, None, 10).await.expect("reads").expect("of this log");
+    assert!(!page.more);
+}
+
+async fn a_page_may_end_within_a_transaction(world: World) {
+    let run = world.launch("hello").await.summary.id;
+    let origin = world.store.origin().await.expect("reads");
+    let all = settled(&world.store, &origin, 8).await;
+    let one_by_one = read_all(&world.store, origin.clone(), 1).await;
+    assert_eq!(one_by_one, all);
+    for (index, entry) in all.iter().enumerate() {
+        assert_eq!(read_all(&world.store, entry.cursor.clone(), 3).await, all[index + 1..]);
+    }
+    let of_run = world.store.log(&origin, Some(run), 100).await.expect("reads").expect("of this log").entries;
+    assert!(of_run.len() >= 3);
+    assert!(of_run.iter().all(|entry| entry.event.run_id == Some(run)));
+}
+
+async fn the_audit_is_the_log_backwards(world: World) {
+    let review = world.launched_review("hello").await;
+    decided(world.store.commit(decide(&review, "ana", "yes")).await).expect("decides");
+    let origin = world.store.origin().await.expect("reads");
+    let mut all = settled(&world.store, &origin, 12).await;
+    all.reverse();
+    let mut query = AuditQuery { limit: Some(2), ..AuditQuery::default() };
+    let mut found = Vec::new();
+    loop {
+        let page = world.store.audit(&query).await.expect("reads");
+        found.extend(page.items);
+        match page.next_cursor {
+            Some(cursor) => query.cursor = Some(cursor),
+            None => break,
+        }
+    }
+    assert_eq!(found, all);
+    let by_ana = AuditQuery { actor: Some("ana".to_owned()), ..AuditQuery::default() };
+    let by_ana = world.store.audit(&by_ana).await.expect("reads").items;
+    assert!(by_ana.iter().any(|entry| entry.event.kind == EntryKind::ReviewResolved));
+    let of_review = AuditQuery { review: Some(review.id.to_string()), ..AuditQuery::default() };
+    assert_eq!(world.store.audit(&of_review).await.expect("reads").items.len(), 2);
+}
+
+async fn a_snapshot_and_its_place_are_of_one_moment(world: World) {
+    let store = world.store.clone();
+    let writing = tokio::spawn(async move {
+        for _ in 0..30 {
+            store.commit(launch("hello")).await.expect("launches");
+        }
+    });
+    let viewer = shared::access::Principal { roles: ["reviewer".to_owned()].into(), ..person("ana") };
+    while !writing.is_finished() {
+        let pending = world.store.pending(&viewer, 200).await.expect("reads");
+        assert_eq!(pending.count, pending.reviews.len() as u64);
+        let later = world.store.log(&pending.cursor, None, 1000).await.expect("reads").expect("of this log").entries;
+        let requested = later.iter().filter(|entry| entry.event.kind == EntryKind::ReviewRequested);
+        let mut ids: Vec<_> = requested.filter_map(|entry| entry.event.review_id).collect();
+        ids.extend(pending.reviews.iter().map(|review| review.id));
+        ids.sort();
+        ids.dedup();
+        let now = world.store.pending(&viewer, 200).await.expect("reads");
+        // PostgreSQL's tail may wait for an older transaction; what it has shown is never more than there is.
+        assert!(ids.len() as u64 <= now.count);
+        assert!(pending.reviews.iter().all(|review| ids.contains(&review.id)));
+    }
+    writing.await.expect("all are launched");
+}
+
+async fn another_process_is_woken(world: World) {
+    let other = world.another().await;
+    // The first look only remembers where the log stands.
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    let mut commits = other.commits();
+    commits.mark_unchanged();
+    world.launch("hello").await;
+    tokio::time::timeout(Duration::from_secs(5), commits.changed()).await.expect("it is woken").expect("it lives");
+    other.close().await;
+}

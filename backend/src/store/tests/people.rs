@@ -1,0 +1,124 @@
+use std::time::Duration;
+
+use shared::access::DEVELOPER;
+use shared::api::UserPatch;
+use shared::id::TokenId;
+use shared::log::EntryKind;
+use shared::time::Timestamp;
+
+use super::support::{World, actor, after, decide, launch, new_run, on_both};
+use crate::engine::Refusal;
+use crate::store::{
+    Actor, Change, CommitError, Credential, CredentialKind, NewCredential, Operation, UserChange,
+};
+
+on_both! {
+    rights_that_were_lost_since_count_no_more,
+    sessions_end_with_the_password_and_with_the_person,
+    a_token_has_no_more_than_its_roles,
+    a_link_logs_in_once,
+    only_admins_change_people,
+}
+
+fn credential(kind: CredentialKind, name: &str, digest: u8, expires_at: Option<Timestamp>) -> NewCredential {
+    let token = kind == CredentialKind::Token;
+    let credential = Credential {
+        kind,
+        id: token.then(|| TokenId(new_run().0)),
+        name: token.then(|| "ci".to_owned()),
+        username: name.parse().expect("a name"),
+        roles: token.then(|| vec![DEVELOPER.to_owned()]),
+        created_at: Timestamp(1),
+        expires_at,
+    };
+    NewCredential { digest: [digest; 32], credential }
+}
+
+async fn add(world: &World, new: NewCredential) {
+    world.store.commit(Change::by_server(Operation::AddCredential(Box::new(new)))).await.expect("it is added");
+}
+
+async fn patch(world: &World, name: &str, patch: UserPatch, password_hash: Option<&str>) {
+    let username = name.parse().expect("a name");
+    let change = UserChange { username, patch, password_hash: password_hash.map(str::to_owned) };
+    let change = Change { by: Some(actor("boss")), key: None, operation: Operation::UpdateUser(Box::new(change)) };
+    world.store.commit(change).await.expect("the person is changed");
+}
+
+fn with(change: Change, digest: u8) -> Change {
+    let by = change.by.map(|actor| Actor { credential: Some([digest; 32]), ..actor });
+    Change { by, ..change }
+}
+
+async fn rights_that_were_lost_since_count_no_more(world: World) {
+    let review = world.launched_review("hello").await;
+    patch(&world, "ana", UserPatch { roles: Some(Vec::new()), ..UserPatch::default() }, None).await;
+    let mut change = decide(&review, "ana", "yes");
+    // What the request believed does not matter.
+    change.by = change.by.map(|mut actor| {
+        actor.principal.roles.insert("reviewer".to_owned());
+        actor
+    });
+    let refused = world.store.commit(change).await;
+    assert!(
+        matches!(refused, Err(CommitError::Refused(Refusal::NotFound | Refusal::Forbidden(_)))),
+        "{refused:?}"
+    );
+    patch(&world, "tom", UserPatch { active: Some(false), ..UserPatch::default() }, None).await;
+    let refused = world.store.commit(decide(&review, "tom", "yes")).await;
+    assert!(matches!(refused, Err(CommitError::Unauthenticated)), "{refused:?}");
+    assert!(world.store.review(review.id).await.expect("reads").expect("is there").is_pending());
+}
+
+async fn sessions_end_with_the_password_and_with_the_person(world: World) {
+    add(&world, credential(CredentialKind::Session, "dev", 1, None)).await;
+    add(&world, credential(CredentialKind::Token, "dev", 2, None)).await;
+    patch(&world, "dev", UserPatch::default(), Some("a new hash")).await;
+    assert!(world.store.credential(&[1; 32]).await.expect("reads").is_none());
+    assert!(world.store.credential(&[2; 32]).await.expect("reads").is_some());
+    let refused = world.store.commit(with(launch("a"), 1)).await;
+    assert!(matches!(refused, Err(CommitError::Unauthenticated)), "{refused:?}");
+    patch(&world, "dev", UserPatch { active: Some(false), ..UserPatch::default() }, None).await;
+    assert!(world.store.credential(&[2; 32]).await.expect("reads").is_none());
+    let origin = world.store.origin().await.expect("reads");
+    let page = world.store.log(&origin, None, 100).await.expect("reads").expect("of this log");
+    let text = serde_json::to_string(&page.entries).expect("JSON");
+    assert!(page.entries.iter().any(|entry| entry.event.kind == EntryKind::UserUpdated));
+    assert!(!text.contains("a new hash"), "no secret is in the log");
+}
+
+async fn a_token_has_no_more_than_its_roles(world: World) {
+    add(&world, credential(CredentialKind::Token, "boss", 1, Some(after(crate::clock::Clock::now(&*world.clock), 1)))).await;
+    world.store.commit(with(Change { by: Some(actor("boss")), ..launch("a") }, 1)).await.expect("it may launch");
+    let change = UserChange { username: "ana".parse().expect("a name"), patch: UserPatch::default(), password_hash: None };
+    let change = Change { by: Some(actor("boss")), key: None, operation: Operation::UpdateUser(Box::new(change)) };
+    let refused = world.store.commit(with(change, 1)).await;
+    assert!(matches!(refused, Err(CommitError::Forbidden(_))), "{refused:?}");
+    world.clock.advance(Duration::from_secs(3600));
+    let refused = world.store.commit(with(Change { by: Some(actor("boss")), ..launch("a") }, 1)).await;
+    assert!(matches!(refused, Err(CommitError::Unauthenticated)), "{refused:?}");
+}
+
+async fn a_link_logs_in_once(world: World) {
+    add(&world, credential(CredentialKind::Link, "ana", 1, None)).await;
+    let redeem = |digest| {
+        let session = Box::new(credential(CredentialKind::Session, "ana", digest, None));
+        Change::by_server(Operation::RedeemLink { link: [1; 32], session })
+    };
+    let (first, second) = tokio::join!(world.store.commit(redeem(2)), world.store.commit(redeem(3)));
+    let won = [first.is_ok(), second.is_ok()];
+    assert_eq!(won.iter().filter(|won| **won).count(), 1);
+    let digest = if won[0] { 2 } else { 3 };
+    let (session, user) = world.store.credential(&[digest; 32]).await.expect("reads").expect("a session");
+    assert_eq!(session.kind, CredentialKind::Session);
+    assert_eq!(user.user.username.as_str(), "ana");
+    world.store.commit(Change::by_server(Operation::EndSession { digest: [digest; 32] })).await.expect("ends");
+    assert!(world.store.credential(&[digest; 32]).await.expect("reads").is_none());
+}
+
+async fn only_admins_change_people(world: World) {
+    let change = UserChange { username: "ana".parse().expect("a name"), patch: UserPatch::default(), password_hash: None };
+    let change = Change { by: Some(actor("dev")), key: None, operation: Operation::UpdateUser(Box::new(change)) };
+    let refused = world.store.commit(change).await;
+    assert!(matches!(refused, Err(CommitError::Forbidden(_))), "{refused:?}");
+}

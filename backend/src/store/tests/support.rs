@@ -1,0 +1,179 @@
+//! A store with people and a flow, on either database.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use shared::JsonMap;
+use shared::access::Principal;
+use shared::api::{Decided, User};
+use shared::decision::{DecisionRequest, Verdict, Via};
+use shared::definition::Flow;
+use shared::id::{ReviewId, RunId};
+use shared::review::Review;
+use shared::run::{Context, Run};
+use shared::time::Timestamp;
+
+use crate::clock::{Clock as _, Moment, SystemClock};
+use crate::engine::Input;
+use crate::store::testing::{Database, ManualClock};
+use crate::store::{Actor, Answer, Change, CommitError, NewFlow, NewUserRecord, Operation, Store};
+
+/// Runs a test on both databases.
+macro_rules! on_both {
+    ($($name:ident),+ $(,)?) => {$(
+        mod $name {
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn in_sqlite() {
+                super::$name($crate::store::tests::support::World::sqlite().await).await;
+            }
+
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn in_postgres() {
+                if let Some(world) = $crate::store::tests::support::World::postgres().await {
+                    super::$name(world).await;
+                }
+            }
+        }
+    )+};
+}
+pub(crate) use on_both;
+
+pub struct World {
+    pub store: Store,
+    pub clock: Arc<ManualClock>,
+    pub database: Database,
+}
+
+/// The flow: a person is asked about a text, then it ends.
+fn flow() -> Flow {
+    serde_json::from_value(json!({
+        "id": "ask",
+        "input": {"type": "object", "properties": {"text": {"type": "string"}}},
+        "nodes": {
+            "check": {"human": {
+                "prompt": "May this go out?",
+                "review_keys": ["text"],
+                "options": [{"id": "yes", "kind": "accept", "label": "Yes"}, {"id": "no", "kind": "stop", "label": "No"}],
+                "timeout": "1h",
+                "on_timeout": "reject",
+            }},
+        },
+    }))
+    .expect("the flow is well-formed")
+}
+
+impl World {
+    pub async fn sqlite() -> Self {
+        Self::on(Database::sqlite().expect("a temporary folder")).await
+    }
+
+    pub async fn postgres() -> Option<Self> {
+        let database = Database::postgres().await.expect("PostgreSQL starts")?;
+        Some(Self::on(database).await)
+    }
+
+    async fn on(database: Database) -> Self {
+        let clock = ManualClock::now();
+        let store = Store::open(database.options(clock.clone())).await.expect("the store opens");
+        let world = Self { store, clock, database };
+        for (name, roles) in [("dev", &["developer"][..]), ("ana", &["reviewer"]), ("tom", &["reviewer"]), ("boss", &["admin"])] {
+            world.add_user(name, roles).await;
+        }
+        let source = serde_json::to_string(&flow()).expect("the flow is JSON");
+        let new = NewFlow { flow: flow(), source, digest: "sha256:1".to_owned() };
+        world.store.commit(Change::by_server(Operation::SaveFlow(Box::new(new)))).await.expect("the flow is saved");
+        world
+    }
+
+    pub async fn add_user(&self, name: &str, roles: &[&str]) {
+        let user = User {
+            username: name.parse().expect("a name"),
+            display_name: None,
+            email: None,
+            roles: roles.iter().map(ToString::to_string).collect(),
+            active: true,
+            created_at: self.clock.now(),
+        };
+        let record = NewUserRecord { user, password_hash: None };
+        self.store.commit(Change::by_server(Operation::CreateUser(Box::new(record)))).await.expect("a person is added");
+    }
+
+    /// A second store on the same database, as another process would open it.
+    pub async fn another(&self) -> Store {
+        Store::open(self.database.options(self.clock.clone())).await.expect("the store opens again")
+    }
+
+    pub async fn launch(&self, text: &str) -> Run {
+        let Answer::Run { run } = self.store.commit(launch(text)).await.expect("the run starts") else {
+            panic!("a launch answers a run")
+        };
+        *run
+    }
+
+    pub async fn review_of(&self, run: RunId) -> Review {
+        self.store.run_reviews(run).await.expect("reviews are read").pop().expect("the run asks")
+    }
+
+    pub async fn launched_review(&self, text: &str) -> Review {
+        let run = self.launch(text).await;
+        self.review_of(run.summary.id).await
+    }
+}
+
+pub fn person(name: &str) -> Principal {
+    Principal { username: name.parse().expect("a name"), roles: std::collections::BTreeSet::new(), token: false }
+}
+
+/// Somebody, with no rights but those that the store reads.
+pub fn actor(name: &str) -> Actor {
+    Actor { principal: person(name), credential: None }
+}
+
+pub fn new_run() -> RunId {
+    RunId(Moment::of(&SystemClock).ids().next())
+}
+
+pub fn launch(text: &str) -> Change {
+    let mut input = JsonMap::new();
+    input.insert("text".to_owned(), json!(text));
+    let operation = Operation::Launch {
+        run: new_run(),
+        flow: "ask".parse().expect("an id"),
+        version: None,
+        input,
+        context: Context::default(),
+    };
+    Change { by: Some(actor("dev")), key: None, operation }
+}
+
+pub fn decide(review: &Review, who: &str, option: &str) -> Change {
+    let request = DecisionRequest {
+        revision: review.revision,
+        digest: review.digest.clone(),
+        verdict: Verdict::Choose { option: option.to_owned(), fields: JsonMap::new() },
+        edits: JsonMap::new(),
+        comment: None,
+        metadata: JsonMap::new(),
+    };
+    let input = Input::Decide { review: review.id, by: person(who), via: Via::Human, request };
+    on_review(review.id, who, input)
+}
+
+pub fn on_review(review: ReviewId, who: &str, input: Input) -> Change {
+    Change { by: Some(actor(who)), key: None, operation: Operation::Review { review, input: Box::new(input) } }
+}
+
+pub fn decided(answer: Result<Answer, CommitError>) -> Result<Decided, CommitError> {
+    match answer? {
+        Answer::Decided { decided } => Ok(*decided),
+        other => panic!("a decision answers a review, not {other:?}"),
+    }
+}
+
+pub fn hours(hours: i64) -> i64 {
+    hours * 3_600_000_000
+}
+
+pub fn after(time: Timestamp, hours_: i64) -> Timestamp {
+    Timestamp(time.0 + hours(hours_))
+}

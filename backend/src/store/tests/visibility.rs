@@ -1,0 +1,153 @@
+use std::collections::BTreeSet;
+
+use serde_json::json;
+use shared::access::{Access, Act, Involvement, Principal, access};
+use shared::api::{ReviewQuery, RunQuery};
+use shared::id::ReviewId;
+use shared::review::Review;
+
+use super::support::{World, decide, decided, on_both};
+use crate::store::db::Arg;
+use crate::store::{blobs, db::Sql, visibility};
+
+on_both! {
+    a_list_shows_exactly_what_the_rule_allows,
+    a_list_is_read_page_by_page,
+    words_and_roles_narrow_a_list,
+}
+
+fn viewers() -> Vec<Principal> {
+    let names = ["ana", "tom", "dev", "boss"];
+    let roles: [&[&str]; 6] = [&[], &["reviewer"], &["editor"], &["editor", "reviewer"], &["developer"], &["admin"]];
+    let mut viewers = Vec::new();
+    for name in names {
+        for roles in roles {
+            for token in [false, true] {
+                let roles = roles.iter().map(ToString::to_string).collect();
+                viewers.push(Principal { username: name.parse().expect("a name"), roles, token });
+            }
+        }
+    }
+    viewers
+}
+
+/// Gives a review other reviewers, as another flow would.
+async fn readdress(world: &World, review: &mut Review, reviewers: serde_json::Value) {
+    review.reviewers = serde_json::from_value(reviewers).expect("reviewers");
+    let run = review.run_id.expect("of a run").0;
+    let body = blobs::encode(run, review, &mut blobs::NewBlobs::new()).expect("encodes");
+    let mut conn = world.store.inner.db.write().await.expect("writes");
+    let update = Sql::new("UPDATE reviews SET not_requester = ")
+        .bind(review.reviewers.not_requester)
+        .push(", body = ")
+        .bind(body)
+        .push(" WHERE id = ")
+        .bind(review.id.0);
+    conn.execute(update).await.expect("writes");
+    conn.execute(Sql::new("DELETE FROM review_audience WHERE review_id = ").bind(review.id.0)).await.expect("writes");
+    let rows = visibility::subjects_of(review).into_iter().map(|subject| {
+        vec![
+            Arg::from(review.id.0),
+            subject.into(),
+            review.is_pending().into(),
+            review.created_at.0.into(),
+        ]
+    });
+    let insert = Sql::new("INSERT INTO review_audience (review_id, subject, pending, created_at) ").values(rows);
+    conn.execute(insert).await.expect("writes");
+    conn.commit().await.expect("writes");
+}
+
+async fn a_list_shows_exactly_what_the_rule_allows(world: World) {
+    let addressed = [
+        json!({}),
+        json!({"roles": ["editor"]}),
+        json!({"roles": ["reviewer"], "not_requester": true}),
+        json!({"roles": ["developer"]}),
+        json!({"users": ["tom"]}),
+        json!({"users": ["dev"], "roles": ["legal"], "not_requester": true}),
+        json!({"not_requester": true}),
+    ];
+    let mut reviews = Vec::new();
+    for (index, reviewers) in addressed.into_iter().enumerate() {
+        let mut review = world.launched_review("hello").await;
+        if index == 1 {
+            review = decided(world.store.commit(decide(&review, "ana", "yes")).await).expect("decides").review;
+        }
+        readdress(&world, &mut review, reviewers).await;
+        reviews.push(review);
+    }
+    for viewer in viewers() {
+        let seen = |act: fn(&Review) -> Act<'_>| -> BTreeSet<ReviewId> {
+            let allowed = reviews.iter().filter(|review| access(&viewer, act(review)) == Access::Allowed);
+            allowed.map(|review| review.id).collect()
+        };
+        let listed = |page: shared::api::Page<Review>| -> BTreeSet<ReviewId> {
+            page.items.into_iter().map(|review| review.id).collect()
+        };
+        let page = world.store.reviews(&viewer, &ReviewQuery::default()).await.expect("reads");
+        assert_eq!(listed(page), seen(|review| Act::SeeReview(review)), "{viewer:?}");
+        let mine = ReviewQuery { assigned: Some("me".to_owned()), ..ReviewQuery::default() };
+        let page = world.store.reviews(&viewer, &mine).await.expect("reads");
+        assert_eq!(listed(page), seen(|review| Act::Decide(review)), "{viewer:?} decides");
+        let pending = world.store.pending(&viewer, 50).await.expect("reads");
+        let visible = seen(|review| Act::SeeReview(review));
+        let waiting = reviews.iter().filter(|review| review.is_pending() && visible.contains(&review.id)).count();
+        assert_eq!((pending.count, pending.reviews.len()), (waiting as u64, waiting), "{viewer:?}");
+
+        let runs = world.store.runs(&viewer, &RunQuery::default()).await.expect("reads").items;
+        for review in &reviews {
+            let id = review.run_id.expect("of a run");
+            let state = world.store.run(id).await.expect("reads").expect("is there");
+            let summary = crate::engine::summary(&state);
+            let involvement = world.store.involvement(&viewer, id).await.expect("reads");
+            let expected = access(&viewer, Act::SeeRun(&summary, involvement)) == Access::Allowed;
+            assert_eq!(runs.iter().any(|run| run.id == id), expected, "{viewer:?}");
+            if access(&viewer, Act::Decide(review)) == Access::Allowed {
+                assert_eq!(involvement, Involvement::Reviews, "{viewer:?}");
+            }
+        }
+    }
+}
+
+async fn a_list_is_read_page_by_page(world: World) {
+    for n in 0..7 {
+        world.clock.advance(std::time::Duration::from_millis(1));
+        world.launch(&format!("number {n}")).await;
+    }
+    for viewer in viewers().into_iter().filter(|viewer| viewer.has("reviewer")) {
+        let mut query = ReviewQuery { limit: Some(3), ..ReviewQuery::default() };
+        let mut times = Vec::new();
+        loop {
+            let page = world.store.reviews(&viewer, &query).await.expect("reads");
+            times.extend(page.items.iter().map(|review| review.created_at));
+            query.cursor = page.next_cursor;
+            if query.cursor.is_none() {
+                break;
+            }
+        }
+        assert_eq!(times.len(), 7, "{viewer:?}");
+        assert!(times.is_sorted_by(|a, b| a > b), "newest first");
+    }
+}
+
+async fn words_and_roles_narrow_a_list(world: World) {
+    world.launch("hello").await;
+    let viewer = Principal { username: "ana".parse().expect("a name"), roles: ["reviewer".to_owned()].into(), token: false };
+    for (q, role, flow, count) in [
+        (Some("GO may"), None, None, 1),
+        (Some("100%"), None, None, 0),
+        (Some("_ay"), None, None, 0),
+        (None, Some("reviewer"), Some("ask"), 1),
+        (None, Some("editor"), None, 0),
+        (None, None, Some("other"), 0),
+    ] {
+        let query = ReviewQuery {
+            q: q.map(str::to_owned),
+            role: role.map(str::to_owned),
+            flow: flow.map(str::to_owned),
+            ..ReviewQuery::default()
+        };
+        assert_eq!(world.store.reviews(&viewer, &query).await.expect("reads").items.len(), count, "{query:?}");
+    }
+}

@@ -1,0 +1,174 @@
+//! Who waits for commits and for tasks is woken: by commits of this process at once, by those of others through NOTIFY
+//! and LISTEN (PostgreSQL) or the file's version (SQLite), and by a look every second in any case.
+//!
+//! NOTIFY is sent off the write path and carries no more than who sends it: inside the transaction it would cost more
+//! than the transaction.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use sqlx::postgres::PgListener;
+use tokio::sync::{Notify, watch};
+
+use super::Inner;
+use super::db::{Conn, Db, Sql};
+
+const CHANNEL: &str = "countersign";
+/// How often somebody looks, whatever was heard.
+const POLL: Duration = Duration::from_secs(1);
+/// How often the horizon of the log is looked at after a commit, until the commit lies below it.
+const HORIZON: Duration = Duration::from_millis(10);
+
+/// The two numbers that grow.
+pub(super) struct Wake {
+    commits: watch::Sender<u64>,
+    tasks_due: watch::Sender<u64>,
+    /// The newest transaction that this process committed.
+    newest: AtomicI64,
+    committed: Notify,
+}
+
+impl Default for Wake {
+    fn default() -> Self {
+        Self {
+            commits: watch::Sender::new(0),
+            tasks_due: watch::Sender::new(0),
+            newest: AtomicI64::new(0),
+            committed: Notify::new(),
+        }
+    }
+}
+
+impl Wake {
+    pub fn commits(&self) -> watch::Receiver<u64> {
+        self.commits.subscribe()
+    }
+
+    pub fn tasks_due(&self) -> watch::Receiver<u64> {
+        self.tasks_due.subscribe()
+    }
+
+    /// This process has committed a transaction.
+    pub fn committed(&self, xid: i64, tasks: bool) {
+        self.newest.fetch_max(xid, Ordering::AcqRel);
+        self.commits.send_modify(|count| *count += 1);
+        if tasks {
+            self.tasks_due.send_modify(|count| *count += 1);
+        }
+        self.committed.notify_one();
+    }
+
+    /// Somebody else may have.
+    fn noticed(&self) {
+        self.commits.send_modify(|count| *count += 1);
+        self.tasks_due.send_modify(|count| *count += 1);
+    }
+}
+
+/// Listens and looks until the store is closed.
+pub(super) async fn run(inner: Arc<Inner>, url: String) {
+    let work = async {
+        match &inner.db {
+            Db::Sqlite { .. } => watch_file(&inner).await,
+            Db::Postgres { .. } => {
+                tokio::join!(tell(&inner), listen(&inner, &url), watch_horizon(&inner));
+            }
+        }
+    };
+    tokio::select! {
+        () = work => {}
+        () = inner.stop.cancelled() => {}
+    }
+}
+
+/// SQLite: a connection sees by `data_version` that another one has written.
+async fn watch_file(inner: &Inner) {
+    let mut conn: Option<Conn> = None;
+    let mut seen = None;
+    loop {
+        tokio::time::sleep(POLL).await;
+        if conn.is_none() {
+            conn = inner.db.read().await.inspect_err(report).ok();
+        }
+        let Some(open) = &mut conn else { continue };
+        match open.fetch_one(Sql::new("PRAGMA data_version")).await.and_then(|row| row.map(|row| row.int(0)).transpose()) {
+            Ok(version) => {
+                if seen.replace(version).is_some_and(|before| before != version) {
+                    inner.wake.noticed();
+                }
+            }
+            Err(error) => {
+                report(&error);
+                conn = None;
+            }
+        }
+    }
+}
+
+/// PostgreSQL: tells other processes of commits, many at a time, once their entries can be read.
+async fn tell(inner: &Inner) {
+    loop {
+        inner.wake.committed.notified().await;
+        let newest = inner.wake.newest.load(Ordering::Acquire);
+        // An older transaction that is under way hides newer entries; when it ends, nobody else says so.
+        for _ in 0..100 {
+            match horizon(inner).await {
+                Ok(horizon) if horizon > newest => break,
+                Ok(_) => tokio::time::sleep(HORIZON).await,
+                Err(error) => {
+                    report(&error);
+                    break;
+                }
+            }
+        }
+        inner.wake.commits.send_modify(|count| *count += 1);
+        let notify = Sql::new("SELECT pg_notify('countersign', ").bind(inner.log.generation.as_str()).push(")::text");
+        let told = async { inner.db.read().await?.fetch_one(notify).await }.await;
+        let _ = told.inspect_err(report);
+    }
+}
+
+async fn listen(inner: &Inner, url: &str) {
+    loop {
+        if let Err(error) = hear(inner, url).await {
+            report(&error);
+        }
+        tokio::time::sleep(POLL).await;
+    }
+}
+
+async fn hear(inner: &Inner, url: &str) -> Result<(), sqlx::Error> {
+    let mut listener = PgListener::connect(url).await?;
+    listener.listen(CHANNEL).await?;
+    loop {
+        listener.recv().await?;
+        inner.wake.noticed();
+    }
+}
+
+/// PostgreSQL: covers a lost NOTIFY.
+async fn watch_horizon(inner: &Inner) {
+    let mut seen = None;
+    loop {
+        tokio::time::sleep(POLL).await;
+        match horizon(inner).await {
+            Ok(now) => {
+                if seen.replace(now).is_some_and(|before| before != now) {
+                    inner.wake.noticed();
+                }
+            }
+            Err(error) => report(&error),
+        }
+    }
+}
+
+async fn horizon(inner: &Inner) -> Result<i64, sqlx::Error> {
+    let sql = Sql::new("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint");
+    let row = inner.db.read().await?.fetch_one(sql).await?;
+    Ok(row.map(|row| row.int(0)).transpose()?.unwrap_or(0))
+}
+
+fn report(error: &sqlx::Error) {
+    tracing::warn!(%error, "watching the database for commits");
+}

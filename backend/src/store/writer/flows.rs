@@ -1,0 +1,54 @@
+//! Saving flows.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use shared::access::{Act, Principal};
+use shared::api::FlowVersion;
+use shared::log::EntryKind;
+
+use super::super::{Answer, CommitError, NewFlow};
+use super::group::Group;
+use super::people::data;
+use super::rights::allow;
+use crate::clock::Moment;
+use crate::engine::Refusal;
+use crate::flow::Compiled;
+
+impl Group {
+    /// Saves a new version, or answers with the newest one where it has the same source.
+    pub fn save_flow(
+        &mut self,
+        by: Option<&Principal>,
+        new: NewFlow,
+        moment: Moment,
+    ) -> Result<Answer, CommitError> {
+        allow(by, Act::SaveFlow)?;
+        let NewFlow { flow, source, digest } = new;
+        let newest = self.newest.get(&flow.id);
+        if let Some(same) = newest.filter(|newest| newest.digest == digest) {
+            return Ok(Answer::Flow { flow: Box::new(same.clone()) });
+        }
+        let version = newest.map_or(1, |newest| newest.version + 1);
+        let compiled = Compiled::new(flow.clone(), version).map_err(Refusal::Invalid)?;
+        let saved = FlowVersion {
+            id: flow.id.clone(),
+            version,
+            title: flow.title().to_owned(),
+            description: flow.description.clone(),
+            input: flow.input.clone(),
+            definition: Some(Box::new(flow)),
+            source: Some(source),
+            digest,
+            graph: None,
+            saved_by: by.map(|by| by.username.clone()),
+            saved_at: moment.now,
+        };
+        let entry = data(json!({"flow": saved.id, "version": version, "digest": saved.digest}));
+        self.tell(EntryKind::FlowSaved, by.map(|by| &by.username), entry, moment);
+        self.compiled.insert((saved.id.clone(), version), Arc::new(compiled));
+        self.newest.insert(saved.id.clone(), saved.clone());
+        self.out.flows.push(saved.clone());
+        Ok(Answer::Flow { flow: Box::new(saved) })
+    }
+}

@@ -1,0 +1,172 @@
+//! A group of changes: what they rest on, as it was read; and what is to be written, as it is decided.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use shared::api::FlowVersion;
+use shared::id::{FlowId, ReviewId, RunId, StepId, TaskId, TokenId, Username};
+use shared::log::{EntryKind, Event};
+use shared::run::Step;
+use shared::time::Timestamp;
+
+use super::super::blobs::Blobs;
+use super::super::log::Recorded;
+use super::super::{Answer, Change, CommitError, Credential, IdempotencyKey, Operation, UserRecord};
+use crate::clock::Moment;
+use crate::engine::{Snapshot, Task};
+use crate::flow::Compiled;
+use shared::JsonMap;
+use shared::access::Principal;
+
+/// What changes rest on, and what is to be written.
+#[derive(Default)]
+pub(super) struct Group {
+    pub blobs: Blobs,
+    pub keys: HashMap<(String, String), UsedKey>,
+    pub users: BTreeMap<Username, UserRecord>,
+    pub credentials: BTreeMap<[u8; 32], Credential>,
+    pub runs: BTreeMap<RunId, RunWork>,
+    /// The runs of the reviews that are named.
+    pub run_of: BTreeMap<ReviewId, RunId>,
+    pub newest: BTreeMap<FlowId, FlowVersion>,
+    pub compiled: HashMap<(FlowId, u32), Arc<Compiled>>,
+    pub out: Out,
+}
+
+/// An idempotency key that was used.
+pub(super) struct UsedKey {
+    pub body: [u8; 32],
+    /// None: there was a secret beside it.
+    pub answer: Option<Answer>,
+}
+
+/// A run as it was read, and as it has become.
+#[derive(Default)]
+pub(super) struct RunWork {
+    /// None: there is no such run yet.
+    pub snapshot: Option<Snapshot>,
+    /// The tasks that are named, with their attempts.
+    pub tasks: HashMap<TaskId, u32>,
+    pub changed: Option<Changed>,
+}
+
+/// What is to be written of a run, beside its state.
+#[derive(Default)]
+pub(super) struct Changed {
+    pub reviews: BTreeSet<ReviewId>,
+    pub steps: Vec<Step>,
+    pub tasks: BTreeMap<TaskId, Task>,
+    pub ended_tasks: BTreeSet<TaskId>,
+    pub events: Vec<Event>,
+    pub inputs: Vec<Recorded>,
+}
+
+impl Changed {
+    /// Takes a step; a later form of the same step replaces the earlier one.
+    pub fn step(&mut self, step: Step) {
+        let id: StepId = step.id;
+        match self.steps.iter_mut().find(|known| known.id == id) {
+            Some(known) => *known = step,
+            None => self.steps.push(step),
+        }
+    }
+}
+
+/// What is to be written beside runs.
+#[derive(Default)]
+pub(super) struct Out {
+    pub flows: Vec<FlowVersion>,
+    pub users: BTreeSet<Username>,
+    pub ended_credentials: BTreeSet<[u8; 32]>,
+    /// People all of whose sessions end.
+    pub ended_sessions: BTreeSet<Username>,
+    /// People all of whose tokens and links end too.
+    pub ended_access: BTreeSet<Username>,
+    pub new_credentials: BTreeMap<[u8; 32], Credential>,
+    pub keys: Vec<(IdempotencyKey, Timestamp, Option<Answer>)>,
+    /// Entries that are of no run, one row each.
+    pub events: Vec<(Moment, Option<Event>)>,
+}
+
+impl Group {
+    /// Whether nothing is to be written.
+    pub fn is_empty(&self) -> bool {
+        let Out { flows, users, ended_credentials, new_credentials, keys, events, .. } = &self.out;
+        flows.is_empty()
+            && users.is_empty()
+            && ended_credentials.is_empty()
+            && new_credentials.is_empty()
+            && keys.is_empty()
+            && events.is_empty()
+            && self.runs.values().all(|run| run.changed.is_none())
+    }
+
+    /// Whether somebody should look for tasks.
+    pub fn has_new_tasks(&self) -> bool {
+        self.runs.values().any(|run| run.changed.as_ref().is_some_and(|changed| !changed.tasks.is_empty()))
+    }
+
+    /// Decides one change on top of those before it. `Err`: nothing of it is written, but for a deadline that it came
+    /// too late for.
+    pub fn decide(&mut self, change: Change, moment: Moment) -> Result<Answer, CommitError> {
+        let Change { by, key, operation } = change;
+        let principal = by.as_ref().map(|actor| self.principal(actor, moment.now)).transpose()?;
+        if let Some(key) = &key
+            && let Some(used) = self.keys.get(&(key.scope.clone(), key.key.clone()))
+        {
+            return if used.body == key.body {
+                used.answer.clone().ok_or_else(|| {
+                    CommitError::Conflict("this was done already, and its secret is shown only once".to_owned())
+                })
+            } else {
+                Err(CommitError::KeyReused)
+            };
+        }
+        // A flow that drives the engine into a bug must not take the writer with it.
+        let answer = catch_unwind(AssertUnwindSafe(|| self.operate(operation, principal.as_ref(), moment)))
+            .unwrap_or_else(|_| Err(CommitError::Database("deciding this change failed; the log says why".to_owned())))?;
+        if let Some(key) = key {
+            let kept = (!matches!(answer, Answer::Token { .. })).then(|| answer.clone());
+            self.keys.insert((key.scope.clone(), key.key.clone()), UsedKey { body: key.body, answer: kept.clone() });
+            self.out.keys.push((key, moment.now, kept));
+        }
+        Ok(answer)
+    }
+
+    fn operate(
+        &mut self,
+        operation: Operation,
+        by: Option<&Principal>,
+        moment: Moment,
+    ) -> Result<Answer, CommitError> {
+        match operation {
+            Operation::Launch { run, flow, version, input, context } => {
+                self.launch(by, run, &flow, version, input, context, moment)
+            }
+            Operation::Run { run, input } => self.tell_run(by, run, *input, moment),
+            Operation::Review { review, input } => self.tell_review(by, review, *input, moment),
+            Operation::SaveFlow(flow) => self.save_flow(by, *flow, moment),
+            Operation::CreateUser(record) => self.create_user(by, *record, moment),
+            Operation::UpdateUser(change) => self.update_user(by, *change, moment),
+            Operation::AddCredential(new) => self.add_credential(by, *new, moment),
+            Operation::RedeemLink { link, session } => self.redeem_link(&link, *session, moment),
+            Operation::EndSession { digest } => Ok(self.end_session(&digest, moment)),
+            Operation::RevokeToken { id, owner } => self.revoke_token(by, id, owner.as_ref(), moment),
+            Operation::LoginFailed { username } => Ok(self.login_failed(&username, moment)),
+        }
+    }
+
+    /// Puts an entry that is of no run into the log.
+    pub fn tell(&mut self, kind: EntryKind, by: Option<&Username>, data: JsonMap, moment: Moment) {
+        let actor = by.cloned();
+        let event = Event { kind, at: moment.now, run_id: None, review_id: None, actor, data };
+        self.out.events.push((moment, Some(event)));
+    }
+
+    /// The credential of a token.
+    pub fn token(&self, id: TokenId) -> Option<([u8; 32], &Credential)> {
+        let (digest, credential) = self.credentials.iter().find(|(_, credential)| credential.id == Some(id))?;
+        Some((*digest, credential))
+    }
+}

@@ -1,0 +1,220 @@
+//! Reads what a group of changes rests on: one query for each kind of thing, whatever the size of the group.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use shared::id::{FlowId, ReviewId, RunId, TaskId, Username};
+use uuid::Uuid;
+
+use super::super::blobs::{Reader, digest, typed};
+use super::super::db::{Arg, Conn, Sql};
+use super::super::{Change, Error, Inner, Operation};
+use super::group::{Group, UsedKey};
+use crate::engine::{RunState, Snapshot};
+
+/// What changes name.
+#[derive(Default)]
+struct Named<'a> {
+    keys: BTreeSet<(&'a str, &'a str)>,
+    users: BTreeSet<&'a str>,
+    credentials: BTreeSet<&'a [u8; 32]>,
+    tokens: BTreeSet<Uuid>,
+    runs: BTreeSet<RunId>,
+    reviews: BTreeSet<ReviewId>,
+    tasks: BTreeSet<TaskId>,
+    newest: BTreeSet<&'a FlowId>,
+    versions: BTreeSet<(FlowId, u32)>,
+}
+
+impl Group {
+    /// Reads what these changes rest on.
+    pub async fn load(inner: &Inner, conn: &mut Conn, changes: &[Change]) -> Result<Self, Error> {
+        let mut named = Named::default();
+        changes.iter().for_each(|change| named.of(change));
+        let mut group = Self::default();
+        group.load_people(conn, &named).await?;
+        group.load_runs(conn, &mut named).await?;
+        group.load_flows(inner, conn, named.newest, named.versions).await?;
+        group.load_keys(conn, &named.keys).await?;
+        Ok(group)
+    }
+
+    async fn load_people(&mut self, conn: &mut Conn, named: &Named<'_>) -> Result<(), Error> {
+        if !named.users.is_empty() {
+            let users = conn.users(named.users.iter().copied()).await?;
+            self.users = users.into_iter().map(|record| (record.user.username.clone(), record)).collect();
+        }
+        if !named.credentials.is_empty() {
+            self.credentials.extend(conn.credentials(named.credentials.iter().copied()).await?);
+        }
+        if !named.tokens.is_empty() {
+            self.credentials.extend(conn.tokens(named.tokens.iter().copied()).await?);
+        }
+        Ok(())
+    }
+
+    async fn load_runs(&mut self, conn: &mut Conn, named: &mut Named<'_>) -> Result<(), Error> {
+        if !named.reviews.is_empty() {
+            let reviews = named.reviews.iter().map(|id| id.0);
+            let sql = Sql::new("SELECT id, run_id FROM reviews WHERE id IN (").list(reviews).push(")");
+            for row in conn.fetch(sql).await? {
+                let run = RunId(row.uuid(1)?);
+                self.run_of.insert(ReviewId(row.uuid(0)?), run);
+                named.runs.insert(run);
+            }
+        }
+        if named.runs.is_empty() {
+            return Ok(());
+        }
+        let runs: Vec<Uuid> = named.runs.iter().map(|run| run.0).collect();
+        let sql = Sql::new("SELECT id, state FROM runs WHERE id IN (").list(runs.iter().copied()).push(")");
+        let mut reader = Reader::default();
+        let mut found = Vec::new();
+        for row in conn.fetch(sql).await? {
+            found.push(row.uuid(0)?);
+            reader.add(row.uuid(0)?, &row.text(1)?)?;
+        }
+        if found.is_empty() {
+            return Ok(());
+        }
+        for state in reader.finish(conn, &mut self.blobs).await? {
+            let state: RunState = typed("a run", state)?;
+            named.versions.insert((state.flow.clone(), state.version));
+            let work = self.runs.entry(state.id).or_default();
+            work.snapshot = Some(Snapshot { state, reviews: BTreeMap::new() });
+        }
+        let sql = Sql::new("SELECT run_id, body FROM reviews WHERE run_id IN (")
+            .list(found.iter().copied())
+            .push(") AND status = 'pending'");
+        let mut reviews = conn.reviews(sql, &mut self.blobs).await?;
+        let pending: BTreeSet<ReviewId> = reviews.iter().map(|review| review.id).collect();
+        let over: Vec<Uuid> = named.reviews.difference(&pending).map(|id| id.0).collect();
+        if !over.is_empty() {
+            let sql = Sql::new("SELECT run_id, body FROM reviews WHERE id IN (").list(over).push(")");
+            reviews.extend(conn.reviews(sql, &mut self.blobs).await?);
+        }
+        for review in reviews {
+            let work = review.run_id.and_then(|run| self.runs.get_mut(&run));
+            if let Some(snapshot) = work.and_then(|work| work.snapshot.as_mut()) {
+                snapshot.reviews.insert(review.id, review);
+            }
+        }
+        if !named.tasks.is_empty() {
+            let tasks = named.tasks.iter().map(|task| task.0);
+            let sql = Sql::new("SELECT id, run_id, attempt FROM tasks WHERE id IN (").list(tasks).push(")");
+            for row in conn.fetch(sql).await? {
+                let attempt = u32::try_from(row.int(2)?).map_err(|error| Error::Stored(format!("a task: {error}")))?;
+                if let Some(work) = self.runs.get_mut(&RunId(row.uuid(1)?)) {
+                    work.tasks.insert(TaskId(row.uuid(0)?), attempt);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn load_flows(
+        &mut self,
+        inner: &Inner,
+        conn: &mut Conn,
+        newest: BTreeSet<&FlowId>,
+        mut versions: BTreeSet<(FlowId, u32)>,
+    ) -> Result<(), Error> {
+        // As many queries as there are different flows in a group: few.
+        for flow in newest {
+            if let Some(version) = conn.flow(flow, None).await? {
+                versions.insert((flow.clone(), version.version));
+                self.newest.insert(flow.clone(), version);
+            }
+        }
+        for (flow, version) in versions {
+            if let Some(compiled) = inner.compiled_in(conn, &flow, version).await? {
+                self.compiled.insert((flow, version), compiled);
+            }
+        }
+        Ok(())
+    }
+
+    async fn load_keys(&mut self, conn: &mut Conn, keys: &BTreeSet<(&str, &str)>) -> Result<(), Error> {
+        if keys.is_empty() {
+            return Ok(());
+        }
+        let sql = Sql::new("SELECT i.scope, i.key, i.body, i.run_id, i.answer FROM (")
+            .values(keys.iter().map(|(scope, key)| vec![Arg::from(*scope), Arg::from(*key)]))
+            .push(") AS k JOIN idempotency i ON i.scope = k.column1 AND i.key = k.column2");
+        for row in conn.fetch(sql).await? {
+            let answer = match (row.uuid_opt(3)?, row.text_opt(4)?) {
+                (_, None) => None,
+                (Some(run), Some(stored)) => {
+                    let mut reader = Reader::default();
+                    reader.add(run, &stored)?;
+                    reader.finish(conn, &mut self.blobs).await?.pop()
+                }
+                (None, Some(plain)) => Some(
+                    serde_json::from_str(&plain).map_err(|error| Error::Stored(format!("an answer: {error}")))?,
+                ),
+            };
+            let used = UsedKey {
+                body: digest(&row.blob(2)?)?,
+                answer: answer.map(|answer| typed("an answer", answer)).transpose()?,
+            };
+            self.keys.insert((row.text(0)?, row.text(1)?), used);
+        }
+        Ok(())
+    }
+}
+
+impl<'a> Named<'a> {
+    fn of(&mut self, change: &'a Change) {
+        if let Some(actor) = &change.by {
+            self.users.insert(&actor.principal.username);
+            self.credentials.extend(actor.credential.as_ref());
+        }
+        if let Some(key) = &change.key {
+            self.keys.insert((&key.scope, &key.key));
+        }
+        match &change.operation {
+            Operation::Launch { run, flow, version, .. } => {
+                self.runs.insert(*run);
+                match version {
+                    Some(version) => {
+                        self.versions.insert((flow.clone(), *version));
+                    }
+                    None => {
+                        self.newest.insert(flow);
+                    }
+                }
+            }
+            Operation::Run { run, input } => {
+                self.runs.insert(*run);
+                self.tasks.extend(input.task().map(|(task, _)| task));
+                self.reviews.extend(input.review());
+                self.users.extend(input.by().map(|by| by.username.as_str()));
+            }
+            Operation::Review { review, input } => {
+                self.reviews.insert(*review);
+                self.reviews.extend(input.review());
+                self.users.extend(input.by().map(|by| by.username.as_str()));
+            }
+            Operation::SaveFlow(flow) => {
+                self.newest.insert(&flow.flow.id);
+            }
+            Operation::CreateUser(record) => self.user(&record.user.username),
+            Operation::UpdateUser(change) => self.user(&change.username),
+            Operation::AddCredential(new) => self.user(&new.credential.username),
+            Operation::RedeemLink { link, session } => {
+                self.user(&session.credential.username);
+                self.credentials.insert(link);
+            }
+            Operation::EndSession { digest } => {
+                self.credentials.insert(digest);
+            }
+            Operation::RevokeToken { id, .. } => {
+                self.tokens.insert(id.0);
+            }
+            Operation::LoginFailed { username } => self.user(username),
+        }
+    }
+
+    fn user(&mut self, name: &'a Username) {
+        self.users.insert(name);
+    }
+}

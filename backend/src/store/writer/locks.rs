@@ -1,0 +1,127 @@
+//! PostgreSQL: the locks of a group, taken in ascending order before anything is written. Two groups that share a run
+//! follow each other, in the order of their transaction ids, and never deadlock.
+
+use std::collections::BTreeMap;
+
+use sha2::{Digest as _, Sha256};
+use uuid::Uuid;
+
+use super::super::db::{Arg, Conn, Sql};
+use super::super::{Change, Operation};
+
+/// The key of an advisory lock, and whether it is taken alone.
+pub(super) type Lock = (i64, bool);
+
+/// Takes the locks of a group.
+pub(super) async fn take(conn: &mut Conn, changes: &[Change]) -> Result<Vec<Lock>, sqlx::Error> {
+    let mut keys = Keys::default();
+    let mut reviews = Vec::new();
+    let mut tokens = Vec::new();
+    for change in changes {
+        keys.of(change);
+        match &change.operation {
+            Operation::Review { review, .. } => reviews.push(review.0),
+            Operation::RevokeToken { id, .. } => tokens.push(id.0),
+            _ => {}
+        }
+    }
+    if !tokens.is_empty() {
+        let sql = Sql::new("SELECT digest FROM credentials WHERE id IN (").list(tokens).push(")");
+        for row in conn.fetch(sql).await? {
+            keys.credential(&row.blob(0)?, true);
+        }
+    }
+    if !reviews.is_empty() {
+        // A review never moves to another run.
+        let sql = Sql::new("SELECT run_id FROM reviews WHERE id IN (").list(reviews).push(")");
+        for row in conn.fetch(sql).await? {
+            keys.run(row.uuid(0)?);
+        }
+    }
+    let locks: Vec<Lock> = keys.0.into_iter().collect();
+    acquire(conn, &locks).await?;
+    Ok(locks)
+}
+
+/// Takes locks, in ascending order.
+pub(super) async fn acquire(conn: &mut Conn, locks: &[Lock]) -> Result<(), sqlx::Error> {
+    if locks.is_empty() {
+        return Ok(());
+    }
+    let rows = locks.iter().map(|(key, alone)| vec![Arg::from(*key), Arg::from(*alone)]);
+    let sql = Sql::new(
+        "SELECT CASE WHEN alone = 1 THEN pg_advisory_xact_lock(key)::text \
+         ELSE pg_advisory_xact_lock_shared(key)::text END FROM (SELECT column1 AS key, column2 AS alone FROM (",
+    )
+    .values(rows)
+    .push(") AS v ORDER BY column1 OFFSET 0) AS k");
+    conn.fetch(sql).await?;
+    Ok(())
+}
+
+/// Keys with whether they are taken alone.
+#[derive(Default)]
+struct Keys(BTreeMap<i64, bool>);
+
+impl Keys {
+    fn run(&mut self, run: Uuid) {
+        self.add("run", run.as_bytes(), true);
+    }
+
+    /// People are shared by those who act, and taken alone by those who change them: rights hold until the commit.
+    fn user(&mut self, name: &str, alone: bool) {
+        self.add("user", name.as_bytes(), alone);
+    }
+
+    fn credential(&mut self, digest: &[u8], alone: bool) {
+        self.add("credential", digest, alone);
+    }
+
+    fn add(&mut self, kind: &str, name: &[u8], alone: bool) {
+        let digest = Sha256::new().chain_update(kind).chain_update([0]).chain_update(name).finalize();
+        let mut key = [0; 8];
+        key.copy_from_slice(&digest[..8]);
+        *self.0.entry(i64::from_be_bytes(key)).or_default() |= alone;
+    }
+
+    fn of(&mut self, change: &Change) {
+        if let Some(actor) = &change.by {
+            self.user(&actor.principal.username, false);
+            if let Some(digest) = &actor.credential {
+                self.credential(digest, false);
+            }
+        }
+        if let Some(key) = &change.key {
+            self.add("key", format!("{}\0{}", key.scope, key.key).as_bytes(), true);
+        }
+        match &change.operation {
+            Operation::Launch { run, .. } => self.run(run.0),
+            Operation::Run { run, input } => {
+                self.run(run.0);
+                if let Some(by) = input.by() {
+                    self.user(&by.username, false);
+                }
+            }
+            Operation::Review { input, .. } => {
+                if let Some(by) = input.by() {
+                    self.user(&by.username, false);
+                }
+            }
+            Operation::SaveFlow(flow) => self.add("flow", flow.flow.id.as_bytes(), true),
+            Operation::CreateUser(record) => self.user(&record.user.username, true),
+            Operation::UpdateUser(user) => self.user(&user.username, true),
+            Operation::AddCredential(new) => {
+                self.user(&new.credential.username, false);
+                self.credential(&new.digest, true);
+            }
+            Operation::RedeemLink { link, session } => {
+                self.user(&session.credential.username, false);
+                self.credential(link, true);
+                self.credential(&session.digest, true);
+            }
+            Operation::EndSession { digest } => self.credential(digest, true),
+            Operation::RevokeToken { id, .. } => self.add("token", id.0.as_bytes(), true),
+            Operation::LoginFailed { username } => self.user(username, false),
+        }
+    }
+}

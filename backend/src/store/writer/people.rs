@@ -1,0 +1,208 @@
+//! People, and what lets them in.
+
+use serde_json::{Value, json};
+use shared::JsonMap;
+use shared::access::{Act, Principal};
+use shared::id::{TokenId, Username};
+use shared::log::EntryKind;
+
+use super::super::people::token;
+use super::super::{
+    Answer, CommitError, Credential, CredentialKind, NewCredential, NewUserRecord, UserChange, UserRecord,
+};
+use super::group::Group;
+use super::rights::allow;
+use crate::clock::Moment;
+
+impl Group {
+    pub fn create_user(
+        &mut self,
+        by: Option<&Principal>,
+        new: NewUserRecord,
+        moment: Moment,
+    ) -> Result<Answer, CommitError> {
+        allow(by, Act::ManagePeople)?;
+        let user = new.user;
+        if self.users.contains_key(&user.username) {
+            return Err(CommitError::Conflict(format!("there is a person named {} already", user.username)));
+        }
+        let entry = data(json!({"username": user.username, "roles": user.roles}));
+        self.tell(EntryKind::UserCreated, by.map(|by| &by.username), entry, moment);
+        self.out.users.insert(user.username.clone());
+        let record = UserRecord { user: user.clone(), password_hash: new.password_hash };
+        self.users.insert(user.username.clone(), record);
+        Ok(Answer::User { user: Box::new(user) })
+    }
+
+    pub fn update_user(
+        &mut self,
+        by: Option<&Principal>,
+        change: UserChange,
+        moment: Moment,
+    ) -> Result<Answer, CommitError> {
+        allow(by, Act::ManagePeople)?;
+        let record = self.users.get_mut(&change.username).ok_or(CommitError::NotFound)?;
+        let user = &mut record.user;
+        let mut entry = data(json!({"username": user.username}));
+        let patch = change.patch;
+        if let Some(name) = patch.display_name {
+            entry.insert("display_name".to_owned(), json!(name));
+            user.display_name = Some(name).filter(|name| !name.is_empty());
+        }
+        if let Some(email) = patch.email {
+            entry.insert("email".to_owned(), json!(email));
+            user.email = Some(email).filter(|email| !email.is_empty());
+        }
+        if let Some(roles) = patch.roles {
+            entry.insert("roles".to_owned(), json!(roles));
+            user.roles = roles;
+        }
+        if let Some(active) = patch.active {
+            entry.insert("active".to_owned(), json!(active));
+            user.active = active;
+        }
+        let new_password = change.password_hash.is_some();
+        if let Some(hash) = change.password_hash {
+            // That it changed, and never what it is.
+            entry.insert("password".to_owned(), json!(true));
+            record.password_hash = Some(hash);
+            self.out.ended_sessions.insert(user.username.clone());
+        }
+        if !user.active {
+            self.out.ended_access.insert(user.username.clone());
+        }
+        let user = user.clone();
+        if new_password || !user.active {
+            self.end_in_memory(&user.username, !user.active);
+        }
+        self.out.users.insert(user.username.clone());
+        self.tell(EntryKind::UserUpdated, by.map(|by| &by.username), entry, moment);
+        Ok(Answer::User { user: Box::new(user) })
+    }
+
+    /// What follows in the same group finds the sessions (or whatever lets them in) gone, too.
+    fn end_in_memory(&mut self, name: &Username, all: bool) {
+        let ends = |credential: &Credential| {
+            credential.username == *name && (all || credential.kind == CredentialKind::Session)
+        };
+        self.credentials.retain(|_, credential| !ends(credential));
+        self.out.new_credentials.retain(|_, credential| !ends(credential));
+    }
+
+    pub fn add_credential(
+        &mut self,
+        by: Option<&Principal>,
+        new: NewCredential,
+        moment: Moment,
+    ) -> Result<Answer, CommitError> {
+        let NewCredential { digest, credential } = new;
+        let owner = self.users.get(&credential.username).filter(|owner| owner.user.active);
+        let all = owner.ok_or(CommitError::Unauthenticated)?.principal(None);
+        let answer = match credential.kind {
+            CredentialKind::Token => {
+                allow(by, Act::ManageTokens)?;
+                let maker = by.unwrap_or(&all);
+                if maker.username != credential.username {
+                    return Err(CommitError::Forbidden("a token acts as its maker: nobody makes one for others".to_owned()));
+                }
+                let roles = credential.roles.as_deref().unwrap_or_default();
+                if let Some(role) = roles.iter().find(|role| !maker.has(role)) {
+                    return Err(CommitError::Forbidden(format!("a token cannot have the role {role}, which its maker has not")));
+                }
+                let made = token(credential.clone())
+                    .ok_or_else(|| CommitError::Database("a token without an id".to_owned()))?;
+                let entry = data(json!({"id": made.id, "name": made.name, "roles": made.roles}));
+                self.tell(EntryKind::TokenCreated, Some(&credential.username), entry, moment);
+                Answer::Token { token: Box::new(made) }
+            }
+            CredentialKind::Session => {
+                let entry = data(json!({"username": credential.username}));
+                self.tell(EntryKind::SessionStarted, Some(&credential.username), entry, moment);
+                Answer::Done
+            }
+            CredentialKind::Link => {
+                if by.is_some() {
+                    allow(by, Act::ManagePeople)?;
+                }
+                // Every transaction is in the log, so that its fate can be looked up; a link has nothing to tell.
+                self.out.events.push((moment, None));
+                Answer::Done
+            }
+        };
+        self.credentials.insert(digest, credential.clone());
+        self.out.new_credentials.insert(digest, credential);
+        Ok(answer)
+    }
+
+    pub fn redeem_link(
+        &mut self,
+        link: &[u8; 32],
+        session: NewCredential,
+        moment: Moment,
+    ) -> Result<Answer, CommitError> {
+        let found = self.credentials.get(link).filter(|credential| {
+            credential.kind == CredentialKind::Link
+                && credential.username == session.credential.username
+                && !credential.is_over(moment.now)
+        });
+        let name = found.ok_or(CommitError::NotFound)?.username.clone();
+        let record = self.users.get(&name).filter(|record| record.user.active).ok_or(CommitError::NotFound)?;
+        let user = record.user.clone();
+        self.credentials.remove(link);
+        self.out.new_credentials.remove(link);
+        self.out.ended_credentials.insert(*link);
+        self.credentials.insert(session.digest, session.credential.clone());
+        self.out.new_credentials.insert(session.digest, session.credential);
+        self.tell(EntryKind::SessionStarted, Some(&name), data(json!({"username": name})), moment);
+        Ok(Answer::User { user: Box::new(user) })
+    }
+
+    pub fn end_session(&mut self, digest: &[u8; 32], moment: Moment) -> Answer {
+        let is_session = |credential: &Credential| credential.kind == CredentialKind::Session;
+        if self.credentials.get(digest).is_some_and(is_session)
+            && let Some(session) = self.credentials.remove(digest)
+        {
+            self.out.new_credentials.remove(digest);
+            self.out.ended_credentials.insert(*digest);
+            let entry = data(json!({"username": session.username}));
+            self.tell(EntryKind::SessionEnded, Some(&session.username), entry, moment);
+        }
+        Answer::Done
+    }
+
+    pub fn revoke_token(
+        &mut self,
+        by: Option<&Principal>,
+        id: TokenId,
+        owner: Option<&Username>,
+        moment: Moment,
+    ) -> Result<Answer, CommitError> {
+        if by.is_some_and(|by| owner != Some(&by.username)) {
+            allow(by, Act::ManagePeople)?;
+        }
+        let (digest, credential) = self.token(id).ok_or(CommitError::NotFound)?;
+        if owner.is_some_and(|owner| *owner != credential.username) {
+            return Err(CommitError::NotFound);
+        }
+        self.credentials.remove(&digest);
+        self.out.new_credentials.remove(&digest);
+        self.out.ended_credentials.insert(digest);
+        self.tell(EntryKind::TokenRevoked, by.map(|by| &by.username), data(json!({"id": id})), moment);
+        Ok(Answer::Done)
+    }
+
+    pub fn login_failed(&mut self, name: &Username, moment: Moment) -> Answer {
+        if self.users.contains_key(name) {
+            self.tell(EntryKind::LoginFailed, None, data(json!({"username": name})), moment);
+        }
+        Answer::Done
+    }
+}
+
+/// The data of an entry.
+pub(super) fn data(value: Value) -> JsonMap {
+    match value {
+        Value::Object(members) => members,
+        _ => JsonMap::new(),
+    }
+}

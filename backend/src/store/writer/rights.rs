@@ -1,0 +1,49 @@
+//! Rights as they are in the transaction: people and credentials are read anew, whatever the request believed.
+
+use shared::access::{Access, Act, Principal, access};
+use shared::id::Username;
+use shared::time::Timestamp;
+
+use super::super::{Actor, CommitError};
+use super::group::Group;
+
+impl Group {
+    /// The rights that an actor has now.
+    pub fn principal(&self, actor: &Actor, now: Timestamp) -> Result<Principal, CommitError> {
+        let user = self.active(&actor.principal.username)?;
+        let Some(digest) = &actor.credential else {
+            return Ok(narrowed(user.principal(None), &actor.principal));
+        };
+        let credential = self.credentials.get(digest).filter(|credential| {
+            credential.username == actor.principal.username && !credential.is_over(now)
+        });
+        Ok(user.principal(Some(credential.ok_or(CommitError::Unauthenticated)?)))
+    }
+
+    /// The rights that somebody has now for whom the server acts.
+    pub fn principal_of(&self, claimed: &Principal) -> Result<Principal, CommitError> {
+        Ok(narrowed(self.active(&claimed.username)?.principal(None), claimed))
+    }
+
+    fn active(&self, name: &Username) -> Result<&super::super::UserRecord, CommitError> {
+        self.users.get(name).filter(|record| record.user.active).ok_or(CommitError::Unauthenticated)
+    }
+}
+
+/// A token whose credential is not named keeps only what it said that it has.
+fn narrowed(all: Principal, claimed: &Principal) -> Principal {
+    if !claimed.token {
+        return all;
+    }
+    let roles = claimed.roles.iter().filter(|role| all.has(role)).cloned().collect();
+    Principal { roles, token: true, ..all }
+}
+
+/// Asks the one authorization function. The server itself may do everything.
+pub(super) fn allow(by: Option<&Principal>, act: Act<'_>) -> Result<(), CommitError> {
+    match by.map_or(Access::Allowed, |principal| access(principal, act)) {
+        Access::Allowed => Ok(()),
+        Access::Denied(reason) => Err(CommitError::Forbidden(reason.to_owned())),
+        Access::Hidden => Err(CommitError::NotFound),
+    }
+}

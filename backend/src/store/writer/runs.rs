@@ -1,0 +1,148 @@
+//! Launches, and what runs are told: each input is applied to what the one before it left.
+
+use shared::JsonMap;
+use shared::access::{Act, Principal};
+use shared::api::{Decided, DecisionEffect};
+use shared::id::{FlowId, ReviewId, RunId};
+use shared::run::Context;
+
+use super::super::log::Recorded;
+use super::super::{Answer, CommitError};
+use super::group::{Group, RunWork};
+use super::rights::allow;
+use crate::clock::Moment;
+use crate::engine::{self, Input, Launch, Refusal, RunState, Snapshot, Transition};
+
+impl Group {
+    #[expect(clippy::too_many_arguments, reason = "the parts of one operation")]
+    pub fn launch(
+        &mut self,
+        by: Option<&Principal>,
+        run: RunId,
+        flow: &FlowId,
+        version: Option<u32>,
+        input: JsonMap,
+        context: Context,
+        moment: Moment,
+    ) -> Result<Answer, CommitError> {
+        let by = by.ok_or(CommitError::Unauthenticated)?;
+        allow(Some(by), Act::Launch)?;
+        let version = match version {
+            Some(version) => version,
+            None => self.newest.get(flow).map(|newest| newest.version).ok_or(CommitError::NotFound)?,
+        };
+        let compiled = self.compiled.get(&(flow.clone(), version)).ok_or(CommitError::NotFound)?;
+        let work = self.runs.entry(run).or_default();
+        if work.snapshot.is_some() {
+            return Err(CommitError::Conflict(format!("there is a run {run} already")));
+        }
+        let requested_by = by.username.clone();
+        let launch = Launch { run, flow: flow.clone(), version, input, context, requested_by };
+        let transition = engine::launch(compiled, launch.clone(), moment)?;
+        let state = transition.state.clone();
+        let recorded = Recorded { moment, launch: Some(launch), input: None };
+        work.absorb(transition, recorded)?;
+        Ok(Answer::Run { run: Box::new(engine::view(compiled, &state)) })
+    }
+
+    pub fn tell_run(
+        &mut self,
+        by: Option<&Principal>,
+        run: RunId,
+        input: Input,
+        moment: Moment,
+    ) -> Result<Answer, CommitError> {
+        self.apply(by, run, input, moment)?;
+        let state = &self.snapshot(run)?.state;
+        let compiled =
+            self.compiled.get(&(state.flow.clone(), state.version)).ok_or(CommitError::NotFound)?;
+        Ok(Answer::Run { run: Box::new(engine::view(compiled, state)) })
+    }
+
+    pub fn tell_review(
+        &mut self,
+        by: Option<&Principal>,
+        review: ReviewId,
+        input: Input,
+        moment: Moment,
+    ) -> Result<Answer, CommitError> {
+        let run = *self.run_of.get(&review).ok_or(CommitError::NotFound)?;
+        self.apply(by, run, input, moment)?;
+        let review = self.snapshot(run)?.reviews.get(&review).cloned().ok_or(CommitError::NotFound)?;
+        let outcome = if review.is_pending() { DecisionEffect::Recorded } else { DecisionEffect::Resolved };
+        Ok(Answer::Decided { decided: Box::new(Decided { outcome, review }) })
+    }
+
+    fn apply(
+        &mut self,
+        by: Option<&Principal>,
+        run: RunId,
+        mut input: Input,
+        moment: Moment,
+    ) -> Result<(), CommitError> {
+        let fresh = match (input.by(), by) {
+            (Some(claimed), Some(by)) if claimed.username != by.username => {
+                return Err(CommitError::Forbidden("nobody acts in the name of somebody else".to_owned()));
+            }
+            (Some(_), Some(by)) => Some(by.clone()),
+            (Some(claimed), None) => Some(self.principal_of(claimed)?),
+            (None, _) => None,
+        };
+        if let (Some(principal), Some(fresh)) = (input.by_mut(), fresh) {
+            *principal = fresh;
+        }
+        let work = self.runs.get_mut(&run).ok_or(CommitError::NotFound)?;
+        let snapshot = work.snapshot.as_ref().ok_or(CommitError::NotFound)?;
+        let state = &snapshot.state;
+        if state.format > RunState::FORMAT {
+            return Err(CommitError::Unavailable(format!(
+                "run {run} was continued by a newer server (format {}); this one can no longer change it",
+                state.format
+            )));
+        }
+        if let Some((task, attempt)) = input.task() {
+            let now = work.tasks.get(&task);
+            if now.is_none() || attempt.is_some_and(|attempt| now != Some(&attempt)) {
+                return Err(Refusal::TaskOver.into());
+            }
+        }
+        let compiled = self.compiled.get(&(state.flow.clone(), state.version)).ok_or_else(|| {
+            CommitError::Database(format!("run {run} is of flow {} version {}, which is gone", state.flow, state.version))
+        })?;
+        let transition = engine::apply(compiled, snapshot.clone(), input.clone(), moment)?;
+        work.absorb(transition, Recorded { moment, launch: None, input: Some(input) })
+    }
+
+    fn snapshot(&self, run: RunId) -> Result<&Snapshot, CommitError> {
+        self.runs.get(&run).and_then(|work| work.snapshot.as_ref()).ok_or(CommitError::NotFound)
+    }
+}
+
+impl RunWork {
+    /// Takes a transition. `Err`: it is written, and the refusal is answered.
+    fn absorb(&mut self, transition: Transition, recorded: Recorded) -> Result<(), CommitError> {
+        match &mut self.snapshot {
+            Some(snapshot) => snapshot.fold(&transition),
+            None => {
+                let reviews = transition.reviews.iter().map(|review| (review.id, review.clone())).collect();
+                self.snapshot = Some(Snapshot { state: transition.state, reviews });
+            }
+        }
+        let changed = self.changed.get_or_insert_default();
+        changed.reviews.extend(transition.reviews.iter().map(|review| review.id));
+        transition.steps.into_iter().for_each(|step| changed.step(step));
+        for task in transition.tasks {
+            // As the row will count: a task that is there already gets another time, and with it another attempt.
+            self.tasks.entry(task.id).and_modify(|attempt| *attempt += 1).or_insert(0);
+            changed.tasks.insert(task.id, task);
+        }
+        for task in transition.ended_tasks {
+            self.tasks.remove(&task);
+            changed.tasks.remove(&task);
+            changed.ended_tasks.insert(task);
+        }
+        changed.events.extend(transition.events);
+        changed.inputs.push(recorded);
+        transition.refused.map_or(Ok(()), |refusal| Err(refusal.into()))
+    }
+}

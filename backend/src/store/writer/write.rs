@@ -1,0 +1,286 @@
+//! Writes what a group decided: one statement a table (for every [`CHUNK`] rows), in one order of tables.
+
+use serde_json::Value;
+use shared::id::{CommitId, RunId};
+use shared::time::Timestamp;
+use uuid::Uuid;
+
+use super::super::blobs::{NewBlobs, encode};
+use super::super::db::{Arg, Conn, Db, Sql};
+use super::super::log::Body;
+use super::super::people::{credential_row, user_row};
+use super::super::reviews::search_text;
+use super::super::{Answer, Error, visibility};
+use super::fate::Written;
+use super::group::{Changed, Group};
+use crate::engine::{RunState, Snapshot, summary};
+
+/// How many rows one statement writes. Each number of rows is a statement of its own that stays prepared.
+const CHUNK: usize = 64;
+/// How long an idempotency key is kept.
+const KEY_LIFE_US: i64 = 24 * 3600 * 1_000_000;
+/// How much is cleaned up at once.
+const CLEAN_AT_ONCE: i64 = 1000;
+
+/// Rows for each table.
+#[derive(Default)]
+struct Rows {
+    runs: Vec<Vec<Arg>>,
+    reviews: Vec<Vec<Arg>>,
+    audience: Vec<Vec<Arg>>,
+    steps: Vec<Vec<Arg>>,
+    ended_tasks: Vec<Arg>,
+    tasks: Vec<Vec<Arg>>,
+    log: Vec<Vec<Arg>>,
+    keys: Vec<Vec<Arg>>,
+    blobs: NewBlobs,
+}
+
+impl Group {
+    /// Writes everything.
+    pub async fn write(&mut self, conn: &mut Conn, commit: CommitId) -> Result<Written, Error> {
+        let rows = self.rows(commit)?;
+        self.write_flows_and_people(conn).await?;
+        insert(
+            conn,
+            "INSERT INTO runs (id, flow, status, requested_by, created_at, format, state) ",
+            rows.runs,
+            " ON CONFLICT (id) DO UPDATE SET status = excluded.status, format = excluded.format, state = excluded.state",
+        )
+        .await?;
+        let blobs = rows.blobs.into_iter().filter(|(key, _)| !self.blobs.0.contains_key(key));
+        let blobs = blobs.map(|((run, digest), body)| vec![run.into(), (&digest).into(), body.into()]).collect();
+        insert(conn, "INSERT INTO blobs (run_id, digest, body) ", blobs, " ON CONFLICT (run_id, digest) DO NOTHING").await?;
+        insert(
+            conn,
+            "INSERT INTO reviews (id, run_id, status, kind, severity, flow, requested_by, not_requester, created_at, \
+             search, body) ",
+            rows.reviews,
+            " ON CONFLICT (id) DO UPDATE SET status = excluded.status, body = excluded.body",
+        )
+        .await?;
+        insert(
+            conn,
+            "INSERT INTO review_audience (review_id, subject, pending, created_at) ",
+            rows.audience,
+            " ON CONFLICT (review_id, subject) DO UPDATE SET pending = excluded.pending",
+        )
+        .await?;
+        insert(
+            conn,
+            "INSERT INTO steps (run_id, id, body) ",
+            rows.steps,
+            " ON CONFLICT (run_id, id) DO UPDATE SET body = excluded.body",
+        )
+        .await?;
+        delete(conn, "DELETE FROM tasks WHERE id IN (", rows.ended_tasks).await?;
+        insert(
+            conn,
+            "INSERT INTO tasks (id, run_id, ready_at, attempt, format, body) ",
+            rows.tasks,
+            " ON CONFLICT (id) DO UPDATE SET ready_at = excluded.ready_at, attempt = tasks.attempt + 1, owner = NULL, \
+             format = excluded.format, body = excluded.body",
+        )
+        .await?;
+        insert(
+            conn,
+            "INSERT INTO idempotency (scope, key, body, run_id, answer, created_at) ",
+            rows.keys,
+            "",
+        )
+        .await?;
+        write_log(conn, commit, rows.log).await
+    }
+
+    fn rows(&self, commit: CommitId) -> Result<Rows, Error> {
+        let mut rows = Rows::default();
+        for (run, work) in &self.runs {
+            if let (Some(changed), Some(snapshot)) = (&work.changed, &work.snapshot) {
+                rows.run(*run, snapshot, changed, commit)?;
+            }
+        }
+        for (moment, event) in &self.out.events {
+            let body = Body { events: event.iter().cloned().collect(), ..Body::default() };
+            let body = encode(Uuid::nil(), &body, &mut rows.blobs)?;
+            rows.log.push(vec![commit.0.into(), moment.now.0.into(), None::<Uuid>.into(), body.into()]);
+        }
+        for (key, at, answer) in &self.out.keys {
+            let run = answer.as_ref().and_then(run_of);
+            let answer = match (answer, run) {
+                (None, _) => None,
+                (Some(answer), Some(run)) => Some(encode(run, answer, &mut rows.blobs)?),
+                (Some(answer), None) => Some(plain(answer)?),
+            };
+            rows.keys.push(vec![
+                key.scope.as_str().into(),
+                key.key.as_str().into(),
+                (&key.body).into(),
+                run.into(),
+                answer.into(),
+                at.0.into(),
+            ]);
+        }
+        Ok(rows)
+    }
+
+    async fn write_flows_and_people(&self, conn: &mut Conn) -> Result<(), Error> {
+        let out = &self.out;
+        let mut flows = Vec::new();
+        for flow in &out.flows {
+            flows.push(vec![
+                flow.id.as_str().into(),
+                flow.version.into(),
+                flow.digest.as_str().into(),
+                flow.source.clone().unwrap_or_default().into(),
+                plain(&flow.definition)?.into(),
+                flow.saved_by.as_ref().map(ToString::to_string).into(),
+                flow.saved_at.0.into(),
+            ]);
+        }
+        let into = "INSERT INTO flows (id, version, digest, source, definition, saved_by, saved_at) ";
+        insert(conn, into, flows, "").await?;
+        let users = out.users.iter().filter_map(|name| self.users.get(name)).map(user_row).collect();
+        insert(
+            conn,
+            "INSERT INTO users (username, display_name, email, roles, active, password_hash, created_at) ",
+            users,
+            " ON CONFLICT (username) DO UPDATE SET display_name = excluded.display_name, email = excluded.email, \
+             roles = excluded.roles, active = excluded.active, password_hash = excluded.password_hash",
+        )
+        .await?;
+        let ended = |names: &std::collections::BTreeSet<_>| names.iter().map(ToString::to_string).map(Arg::from).collect();
+        delete(conn, "DELETE FROM credentials WHERE kind = 'session' AND username IN (", ended(&out.ended_sessions)).await?;
+        delete(conn, "DELETE FROM credentials WHERE username IN (", ended(&out.ended_access)).await?;
+        let digests = out.ended_credentials.iter().map(Arg::from).collect();
+        delete(conn, "DELETE FROM credentials WHERE digest IN (", digests).await?;
+        let new = out.new_credentials.iter().map(|(digest, credential)| credential_row(digest, credential)).collect();
+        let into = "INSERT INTO credentials (digest, kind, id, name, username, roles, created_at, expires_at) ";
+        insert(conn, into, new, "").await
+    }
+}
+
+impl Rows {
+    fn run(&mut self, run: RunId, snapshot: &Snapshot, changed: &Changed, commit: CommitId) -> Result<(), Error> {
+        let state = &snapshot.state;
+        self.runs.push(vec![
+            run.0.into(),
+            state.flow.as_str().into(),
+            summary(state).status.as_str().into(),
+            state.requested_by.as_str().into(),
+            state.created_at.0.into(),
+            state.format.into(),
+            encode(run.0, state, &mut self.blobs)?.into(),
+        ]);
+        for review in changed.reviews.iter().filter_map(|id| snapshot.reviews.get(id)) {
+            self.reviews.push(vec![
+                review.id.0.into(),
+                run.0.into(),
+                review.status.as_str().into(),
+                review.kind.as_str().into(),
+                review.stakes.severity.as_str().into(),
+                review.flow.as_ref().map(ToString::to_string).into(),
+                review.requested_by.as_str().into(),
+                review.reviewers.not_requester.into(),
+                review.created_at.0.into(),
+                search_text(review).into(),
+                encode(run.0, review, &mut self.blobs)?.into(),
+            ]);
+            for subject in visibility::subjects_of(review) {
+                let pending = review.is_pending();
+                self.audience.push(vec![
+                    review.id.0.into(),
+                    subject.into(),
+                    pending.into(),
+                    review.created_at.0.into(),
+                ]);
+            }
+        }
+        for step in &changed.steps {
+            self.steps.push(vec![run.0.into(), step.id.0.into(), encode(run.0, step, &mut self.blobs)?.into()]);
+        }
+        self.ended_tasks.extend(changed.ended_tasks.iter().map(|task| Arg::from(task.0)));
+        for task in changed.tasks.values() {
+            self.tasks.push(vec![
+                task.id.0.into(),
+                run.0.into(),
+                task.due_at.0.into(),
+                0_u32.into(),
+                state.format.into(),
+                plain(task)?.into(),
+            ]);
+        }
+        let body = Body {
+            events: changed.events.clone(),
+            inputs: changed.inputs.clone(),
+            format: Some(RunState::FORMAT),
+        };
+        let body = encode(run.0, &body, &mut self.blobs)?;
+        self.log.push(vec![commit.0.into(), state.updated_at.0.into(), run.0.into(), body.into()]);
+        Ok(())
+    }
+}
+
+async fn write_log(conn: &mut Conn, commit: CommitId, rows: Vec<Vec<Arg>>) -> Result<Written, Error> {
+    let mut written = Written { commit, xid: 0, seq: 0 };
+    let postgres = conn.is_postgres();
+    let mut rows = rows.into_iter().peekable();
+    while rows.peek().is_some() {
+        let sql = Sql::new("INSERT INTO log (commit_id, at, run_id, body) ")
+            .values(rows.by_ref().take(CHUNK))
+            .push(if postgres { " RETURNING seq, xid::text::bigint" } else { " RETURNING seq, 0" });
+        if let Some(row) = conn.fetch_one(sql).await? {
+            written.seq = row.int(0)?;
+            written.xid = row.int(1)?;
+        }
+    }
+    Ok(written)
+}
+
+async fn insert(conn: &mut Conn, into: &str, rows: Vec<Vec<Arg>>, on_conflict: &str) -> Result<(), Error> {
+    let mut rows = rows.into_iter().peekable();
+    while rows.peek().is_some() {
+        conn.execute(Sql::new(into).values(rows.by_ref().take(CHUNK)).push(on_conflict)).await?;
+    }
+    Ok(())
+}
+
+async fn delete(conn: &mut Conn, from: &str, keys: Vec<Arg>) -> Result<(), Error> {
+    let mut keys = keys.into_iter().peekable();
+    while keys.peek().is_some() {
+        conn.execute(Sql::new(from).list(keys.by_ref().take(CHUNK)).push(")")).await?;
+    }
+    Ok(())
+}
+
+/// The run whose blobs an answer uses.
+fn run_of(answer: &Answer) -> Option<Uuid> {
+    match answer {
+        Answer::Run { run } => Some(run.summary.id.0),
+        Answer::Decided { decided } => decided.review.run_id.map(|run| run.0),
+        _ => None,
+    }
+}
+
+fn plain<T: serde::Serialize>(value: &T) -> Result<String, Error> {
+    let value: Value = serde_json::to_value(value).map_err(|error| Error::Stored(error.to_string()))?;
+    Ok(value.to_string())
+}
+
+/// Removes some of what has expired: keys after a day, and sessions, tokens and links after their time.
+pub(super) async fn clean_up(db: &Db, now: Timestamp) -> Result<(), sqlx::Error> {
+    let mut conn = db.write().await?;
+    let keys = Sql::new("DELETE FROM idempotency WHERE (scope, key) IN (SELECT scope, key FROM idempotency WHERE created_at < ")
+        .bind(now.0.saturating_sub(KEY_LIFE_US))
+        .push(" LIMIT ")
+        .bind(CLEAN_AT_ONCE)
+        .push(")");
+    conn.execute(keys).await?;
+    let credentials =
+        Sql::new("DELETE FROM credentials WHERE digest IN (SELECT digest FROM credentials WHERE expires_at <= ")
+            .bind(now.0)
+            .push(" LIMIT ")
+            .bind(CLEAN_AT_ONCE)
+            .push(")");
+    conn.execute(credentials).await?;
+    conn.commit().await
+}

@@ -1,0 +1,115 @@
+//! Tools behind one small trait: HTTP requests, tools of MCP servers, and the few that are built in.
+//!
+//! Imports `shared`, `crate::flow` (for templates) and `crate::engine` only. No secret leaves it: not in a result, an
+//! error, or a log.
+
+mod builtin;
+mod guard;
+mod http;
+mod mcp;
+mod secrets;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
+use serde::Deserialize;
+use serde_json::Value;
+use shared::definition::ToolKind;
+use shared::error::FlowCode;
+
+use crate::engine::{TaskFailure, ToolRequest};
+use http::Http;
+use mcp::Mcp;
+pub use secrets::Secrets;
+
+/// The largest result that a tool may give, in bytes.
+const MAX_RESULT: usize = 1024 * 1024;
+
+/// Something that can be called by an agent or a tool node.
+#[async_trait]
+pub trait Tool: Send + Sync {
+    /// Makes the call. Fails with `TOOL_FAILED`.
+    async fn call(&self, request: &ToolRequest) -> Result<Value, TaskFailure>;
+}
+
+/// What tools may reach, and with what. Never in a flow.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// `host` or `host:port` that HTTP tools may reach although it is not on the public internet.
+    pub allowed_hosts: Vec<String>,
+    /// MCP servers by name.
+    pub mcp: BTreeMap<String, McpServer>,
+    /// What templates see as `secret` and `env`.
+    pub secrets: Secrets,
+}
+
+/// How an MCP server is reached.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(untagged, deny_unknown_fields, expecting = "expected an MCP server: {command, args, env} or {url}")]
+pub enum McpServer {
+    /// A program that is started, and spoken to through its standard input and output.
+    Command {
+        /// The program.
+        command: String,
+        /// Its arguments.
+        #[serde(default)]
+        args: Vec<String>,
+        /// Its environment, beside `PATH`, `HOME` and `LANG`; nothing else of this server's environment.
+        #[serde(default)]
+        env: BTreeMap<String, String>,
+    },
+    /// Streamable HTTP.
+    Url {
+        /// Where.
+        url: String,
+    },
+}
+
+/// Why tools could not be made ready.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The HTTP client could not be built.
+    #[error("the HTTP client for tools: {0}")]
+    Client(#[from] reqwest::Error),
+}
+
+/// All tools.
+pub struct Tools {
+    http: Http,
+    mcp: Mcp,
+    secrets: Secrets,
+}
+
+impl Tools {
+    /// The tools of these settings. MCP servers are connected when they are first needed.
+    pub fn new(options: Options) -> Result<Self, Error> {
+        Ok(Self {
+            http: Http::new(&options.allowed_hosts, options.secrets.clone())?,
+            mcp: Mcp::new(options.mcp),
+            secrets: options.secrets,
+        })
+    }
+}
+
+#[async_trait]
+impl Tool for Tools {
+    async fn call(&self, request: &ToolRequest) -> Result<Value, TaskFailure> {
+        let called = match &request.tool.kind {
+            ToolKind::Http(http) => self.http.call(http, request).await,
+            ToolKind::Mcp(tool) => self.mcp.call(tool, request).await,
+            ToolKind::Builtin(builtin) => builtin::call(*builtin, request),
+        };
+        match called {
+            Ok(result) => Ok(self.secrets.mask_value(result)),
+            Err(failure) => Err(TaskFailure { message: self.secrets.mask(&failure.message), ..failure }),
+        }
+    }
+}
+
+/// A `TOOL_FAILED`.
+fn failed(message: impl Into<String>, retryable: bool) -> TaskFailure {
+    TaskFailure { code: FlowCode::ToolFailed, message: message.into(), retryable }
+}

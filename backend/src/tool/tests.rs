@@ -1,0 +1,200 @@
+use rmcp::handler::server::ServerHandler;
+use rmcp::model::{CallToolRequestParams, CallToolResult, ContentBlock};
+use rmcp::service::{RequestContext, RoleServer, ServiceExt};
+use serde_json::json;
+use shared::JsonMap;
+use shared::id::RunId;
+use wiremock::matchers::{body_json, header, method, path};
+use wiremock::{Mock, MockServer, ResponseTemplate};
+
+use super::*;
+
+fn map(value: Value) -> JsonMap {
+    serde_json::from_value(value).unwrap()
+}
+
+fn request(tool: Value, arguments: Value) -> ToolRequest {
+    ToolRequest {
+        run: RunId(uuid::Uuid::nil()),
+        node: "publish".parse().unwrap(),
+        name: "publish".to_owned(),
+        tool: serde_json::from_value(tool).unwrap(),
+        scope: map(json!({ "arguments": arguments })),
+        arguments: map(arguments),
+        idempotency_key: "run-1/publish/1/0".to_owned(),
+    }
+}
+
+fn tools(allowed: &[&str]) -> Tools {
+    let variables =
+        [("COUNTERSIGN_SECRET_TOKEN", "s3cr3t/value"), ("COUNTERSIGN_ENV_REGION", "north"), ("PATH", "/bin")];
+    let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    Tools::new(Options {
+        allowed_hosts: allowed.iter().map(|host| (*host).to_owned()).collect(),
+        mcp: BTreeMap::new(),
+        secrets: Secrets::from_env(variables),
+    })
+    .unwrap()
+}
+
+#[tokio::test]
+async fn an_http_tool_sends_what_its_templates_say_and_masks_secrets_that_come_back() {
+    let server = MockServer::start().await;
+    Mock::given(method("POST"))
+        .and(path("/north/a%20b"))
+        .and(header("authorization", "Bearer s3cr3t/value"))
+        .and(header("idempotency-key", "run-1/publish/1/0"))
+        .and(header("content-type", "application/json"))
+        .and(body_json(json!({ "title": "a b", "count": 3 })))
+        .respond_with(ResponseTemplate::new(200).set_body_json(json!({ "id": 7, "echo": ["Bearer s3cr3t/value"] })))
+        .expect(1)
+        .mount(&server)
+        .await;
+    let tool = json!({ "http": {
+        "url": format!("{}/{{{{ env.REGION }}}}/{{{{ arguments.title }}}}", server.uri()),
+        "headers": { "authorization": "Bearer {{ secret.TOKEN }}" },
+    } });
+    let result = tools(&["127.0.0.1"]).call(&request(tool, json!({ "title": "a b", "count": 3 }))).await.unwrap();
+    assert_eq!(result, json!({ "id": 7, "echo": ["Bearer ***"] }));
+}
+
+#[tokio::test]
+async fn a_body_template_keeps_its_types_and_what_it_inserts_is_no_template() {
+    let server = MockServer::start().await;
+    Mock::given(method("PUT"))
+        .and(body_json(json!({ "n": 3, "t": "no 3", "as_is": "{{ secret.TOKEN }}" })))
+        .respond_with(ResponseTemplate::new(201).set_body_string("12"))
+        .mount(&server)
+        .await;
+    let tool = json!({ "http": {
+        "method": "put",
+        "url": server.uri(),
+        "body": { "n": "{{ arguments.count }}", "t": "no {{ arguments.count }}", "as_is": "{{ arguments.text }}" },
+    } });
+    let arguments = json!({ "count": 3, "text": "{{ secret.TOKEN }}" });
+    let result = tools(&["127.0.0.1"]).call(&request(tool, arguments)).await.unwrap();
+    assert_eq!(result, json!("12"));
+}
+
+#[tokio::test]
+async fn a_refusal_tells_its_status_and_never_a_secret() {
+    for (status, retryable) in [(302, false), (404, false), (408, true), (429, true), (503, true)] {
+        let server = MockServer::start().await;
+        let answer = ResponseTemplate::new(status)
+            .insert_header("location", "/elsewhere")
+            .set_body_string(format!("no s3cr3t/value s3cr3t%2Fvalue {}", "x".repeat(5000)));
+        Mock::given(path("/s3cr3t/value")).respond_with(answer).expect(1).mount(&server).await;
+        let tool = json!({ "http": { "method": "GET", "url": format!("{}/{{{{ secret.TOKEN }}}}", server.uri()) } });
+        let failure = tools(&["127.0.0.1"]).call(&request(tool, json!({}))).await.unwrap_err();
+        assert_eq!((failure.code, failure.retryable), (FlowCode::ToolFailed, retryable), "{failure:?}");
+        assert!(failure.message.starts_with(&format!("HTTP {status}")), "{failure:?}");
+        assert!(failure.message.len() < 600 && !failure.message.contains("s3cr3t"), "{failure:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_inner_network_is_out_of_reach_by_address_and_by_name() {
+    let server = MockServer::start().await;
+    Mock::given(method("POST")).respond_with(ResponseTemplate::new(200)).expect(0).mount(&server).await;
+    let port = server.address().port();
+    for url in [server.uri(), format!("http://localhost:{port}/"), format!("http://[::ffff:127.0.0.1]:{port}/")] {
+        let failure = tools(&[]).call(&request(json!({ "http": { "url": url } }), json!({}))).await.unwrap_err();
+        assert!(!failure.retryable && failure.message.contains("public internet"), "{failure:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_host_that_the_settings_allow_is_reached() {
+    let server = MockServer::start().await;
+    Mock::given(method("POST")).respond_with(ResponseTemplate::new(204)).expect(1).mount(&server).await;
+    let port = server.address().port();
+    let url = format!("http://127.0.0.1:{port}/");
+    let tools = tools(&[&format!("127.0.0.1:{port}")]);
+    assert_eq!(tools.call(&request(json!({ "http": { "url": url } }), json!({}))).await.unwrap(), Value::Null);
+}
+
+#[tokio::test]
+async fn an_answer_without_end_is_cut_off() {
+    let server = MockServer::start().await;
+    let answer = ResponseTemplate::new(200).set_body_bytes(vec![b'x'; MAX_RESULT + 1]);
+    Mock::given(method("POST")).respond_with(answer).mount(&server).await;
+    let tool = json!({ "http": { "url": server.uri() } });
+    let failure = tools(&["127.0.0.1"]).call(&request(tool, json!({}))).await.unwrap_err();
+    assert!(failure.message.contains("larger"), "{failure:?}");
+}
+
+#[tokio::test]
+async fn a_slow_tool_is_given_up_after_its_timeout() {
+    let server = MockServer::start().await;
+    let answer = ResponseTemplate::new(200).set_delay(std::time::Duration::from_secs(30));
+    Mock::given(method("POST")).respond_with(answer).mount(&server).await;
+    let tool = json!({ "http": { "url": server.uri() }, "timeout": "100ms" });
+    let failure = tools(&["127.0.0.1"]).call(&request(tool, json!({}))).await.unwrap_err();
+    assert!(failure.retryable && failure.message.contains("timeout"), "{failure:?}");
+}
+
+#[tokio::test]
+async fn the_demo_publisher_says_where() {
+    let request =
+        request(json!({ "builtin": "demo_publish" }), json!({ "title": "The Ocean, again!", "text": "one two" }));
+    let result = tools(&[]).call(&request).await.unwrap();
+    assert_eq!(result, json!({ "url": "https://example.org/the-ocean-again", "words": 2 }));
+}
+
+/// An MCP server with three tools.
+#[derive(Clone)]
+struct Server;
+
+impl ServerHandler for Server {
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<rmcp::model::CallToolResponse, rmcp::ErrorData> {
+        let result = match &*request.name {
+            "add" => CallToolResult::structured(json!({ "sum": request.arguments })),
+            "say" => CallToolResult::success(vec![ContentBlock::text("one"), ContentBlock::text("two")]),
+            _ => CallToolResult::error(vec![ContentBlock::text("no such file")]),
+        };
+        Ok(result.into())
+    }
+}
+
+async fn connected() -> (Mcp, tokio::task::JoinHandle<()>) {
+    let (ours, theirs) = tokio::io::duplex(4096);
+    let server = tokio::spawn(async move {
+        let running = Server.serve(theirs).await.unwrap();
+        running.waiting().await.unwrap();
+    });
+    let how = McpServer::Command { command: "/no/such/program".to_owned(), args: Vec::new(), env: BTreeMap::new() };
+    let mcp = Mcp::new(BTreeMap::from([("files".to_owned(), how)]));
+    mcp.use_connection("files", ().serve(ours).await.unwrap()).await;
+    (mcp, server)
+}
+
+async fn call_mcp(mcp: &Mcp, server: &str, name: &str) -> Result<Value, TaskFailure> {
+    let request = request(json!({ "mcp": { "server": server, "tool": name } }), json!({ "a": 1 }));
+    let ToolKind::Mcp(tool) = &request.tool.kind else { unreachable!() };
+    mcp.call(tool, &request).await
+}
+
+#[tokio::test]
+async fn an_mcp_tool_gives_its_structured_content_or_its_text() {
+    let (mcp, _server) = connected().await;
+    assert_eq!(call_mcp(&mcp, "files", "add").await.unwrap(), json!({ "sum": { "a": 1 } }));
+    assert_eq!(call_mcp(&mcp, "files", "say").await.unwrap(), json!("one\ntwo"));
+    let failure = call_mcp(&mcp, "files", "read").await.unwrap_err();
+    assert_eq!((failure.message.as_str(), failure.retryable), ("no such file", false));
+    assert!(call_mcp(&mcp, "others", "add").await.unwrap_err().message.contains("`others`"));
+}
+
+#[tokio::test]
+async fn a_dead_mcp_connection_is_made_anew() {
+    let (mcp, server) = connected().await;
+    server.abort();
+    let _ = server.await;
+    // The first call may still find the connection dying; then the program of the settings is started.
+    let _ = call_mcp(&mcp, "files", "add").await;
+    let failure = call_mcp(&mcp, "files", "add").await.unwrap_err();
+    assert!(failure.retryable && failure.message.contains("cannot be reached"), "{failure:?}");
+}

@@ -1,0 +1,206 @@
+//! Workers: claim tasks that are due, call models and tools, and put what they answer in at the top of the house.
+//!
+//! A worker holds its tasks under leases that it keeps renewing; a task that it no longer holds is given up at once. The
+//! store decides whether an answer still counts, so the worker never has to be right about what it holds.
+//!
+//! Imports `shared`, `crate::clock`, `crate::stream`, `crate::flow`, `crate::engine`, `crate::store`, `crate::agent` and
+//! `crate::tool` only.
+
+mod call;
+mod held;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::{Instant, MissedTickBehavior};
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tracing::Instrument;
+
+use crate::agent::Model;
+use crate::clock::SharedClock;
+use crate::store::{Claimed, Store};
+use crate::stream::Streams;
+use crate::tool::Tool;
+use held::Held;
+
+/// The longest sleep when nothing is known to be due: another node may have made tasks.
+const POLL: Duration = Duration::from_secs(5);
+/// The shortest sleep, so that a task that others hold on to does not keep this worker spinning.
+const BREATH: Duration = Duration::from_millis(20);
+/// The wait after the database failed.
+const AFTER_ERROR: Duration = Duration::from_secs(1);
+
+/// What a worker needs.
+#[derive(Clone)]
+pub struct Options {
+    /// Where tasks come from, and where answers go.
+    pub store: Store,
+    /// What takes agents' turns.
+    pub models: Arc<dyn Model>,
+    /// What makes tool calls.
+    pub tools: Arc<dyn Tool>,
+    /// Where agents' text goes while it is written.
+    pub streams: Streams,
+    /// For durations, and for the time until the next task.
+    pub clock: SharedClock,
+    /// Tells this worker's leases from others': no two workers may share it.
+    pub name: String,
+    /// How many tasks are worked on at once.
+    pub slots: usize,
+    /// How long a task stays taken after the last sign of life.
+    pub lease: Duration,
+    /// How often there is one.
+    pub heartbeat: Duration,
+    /// How long a stopping worker waits for what it has begun.
+    pub grace: Duration,
+}
+
+impl Options {
+    /// The usual settings, with a name that nobody else has.
+    pub fn new(
+        store: Store,
+        models: Arc<dyn Model>,
+        tools: Arc<dyn Tool>,
+        streams: Streams,
+        clock: SharedClock,
+    ) -> Self {
+        let name = format!("worker-{}", hex::encode(&clock.random()[..6]));
+        Self {
+            store,
+            models,
+            tools,
+            streams,
+            clock,
+            name,
+            slots: 16,
+            lease: Duration::from_secs(30),
+            heartbeat: Duration::from_secs(10),
+            grace: Duration::from_secs(10),
+        }
+    }
+}
+
+/// A worker that is not running yet.
+pub struct Worker(Options);
+
+impl Worker {
+    /// A worker with these settings.
+    pub fn new(options: Options) -> Self {
+        Self(options)
+    }
+
+    /// Starts it.
+    pub fn run(self) -> Handle {
+        let stop = CancellationToken::new();
+        let task = tokio::spawn(serve(Arc::new(self.0), stop.clone()));
+        Handle { stop: stop.drop_guard(), task }
+    }
+}
+
+/// A running worker. It stops when this is dropped.
+pub struct Handle {
+    stop: DropGuard,
+    task: JoinHandle<()>,
+}
+
+impl Handle {
+    /// Takes no more tasks, waits a while for those that were begun, and gives back the rest.
+    pub async fn shutdown(self) {
+        drop(self.stop);
+        if let Err(error) = self.task.await {
+            tracing::error!(%error, "the worker did not stop in order");
+        }
+    }
+}
+
+async fn serve(options: Arc<Options>, stop: CancellationToken) {
+    let mut due = options.store.tasks_due();
+    let mut calls = JoinSet::new();
+    let mut held = Held::default();
+    let mut beat = tokio::time::interval_at(Instant::now() + options.heartbeat, options.heartbeat);
+    beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    // When this was closed, the store is: what is due is then found by looking.
+    let mut hears = true;
+    loop {
+        // Seen before looking, so that what becomes due meanwhile is not missed.
+        due.borrow_and_update();
+        let wait = match claim(&options, &mut calls, &mut held).await {
+            Ok(wait) => wait,
+            Err(error) => {
+                tracing::warn!(%error, "no tasks could be claimed");
+                Some(AFTER_ERROR)
+            }
+        };
+        metrics::gauge!("countersign_worker_slots_used").set(u32::try_from(calls.len()).unwrap_or(u32::MAX));
+        let free = wait.is_some();
+        tokio::select! {
+            () = stop.cancelled() => break,
+            heard = due.changed(), if free && hears => hears = heard.is_ok(),
+            () = tokio::time::sleep(wait.unwrap_or(POLL)), if free => {}
+            Some(ended) = calls.join_next_with_id() => held.ended(ended),
+            _ = beat.tick() => held.beat(&options).await,
+        }
+    }
+    drain(&options, calls, held, beat).await;
+}
+
+/// Fills the free slots, and says how long there is nothing to do; none where no slot is free.
+async fn claim(
+    options: &Arc<Options>,
+    calls: &mut JoinSet<()>,
+    held: &mut Held,
+) -> Result<Option<Duration>, crate::store::Error> {
+    let free = options.slots.saturating_sub(calls.len());
+    if free == 0 {
+        return Ok(None);
+    }
+    let limit = u32::try_from(free).unwrap_or(u32::MAX);
+    let claimed = options.store.claim(&options.name, limit, options.lease).await?;
+    let taken = claimed.len();
+    for claimed in claimed {
+        begin(options, claimed, calls, held);
+    }
+    if taken >= free {
+        return Ok(None);
+    }
+    let next = options.store.next_due().await?;
+    let until = next.map_or(POLL, |next| next.since(options.clock.now()));
+    Ok(Some(until.clamp(BREATH, POLL)))
+}
+
+fn begin(options: &Arc<Options>, claimed: Claimed, calls: &mut JoinSet<()>, held: &mut Held) {
+    let task = &claimed.task;
+    let span = tracing::info_span!(
+        "task",
+        run = %task.run,
+        step = %task.step,
+        task = %task.id,
+        node = %task.node,
+        attempt = claimed.attempt,
+    );
+    let (id, attempt, lost) = (task.id, claimed.attempt, CancellationToken::new());
+    let call = call::handle(Arc::clone(options), claimed, lost.clone());
+    let handle = calls.spawn(call.instrument(span));
+    held.began(handle.id(), id, attempt, lost);
+}
+
+/// Waits for what was begun; what takes too long is broken off, and its lease ended, so that another takes it over.
+async fn drain(options: &Options, mut calls: JoinSet<()>, mut held: Held, mut beat: tokio::time::Interval) {
+    let patience = tokio::time::sleep(options.grace);
+    tokio::pin!(patience);
+    loop {
+        tokio::select! {
+            ended = calls.join_next_with_id() => match ended {
+                Some(ended) => held.ended(ended),
+                None => return,
+            },
+            _ = beat.tick() => held.beat(options).await,
+            () = &mut patience => break,
+        }
+    }
+    calls.shutdown().await;
+    held.give_back(options).await;
+}

@@ -1,0 +1,338 @@
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use shared::JsonMap;
+use shared::access::Principal;
+use shared::api::User;
+use shared::decision::{DecisionRequest, Via};
+use shared::definition::Flow;
+use shared::id::{RunId, Username};
+use shared::review::{Review, ReviewStatus};
+use shared::run::{Context, RunStatus};
+
+use super::*;
+use crate::agent::{Demo, OnText};
+use crate::clock::{Moment, SystemClock};
+use crate::engine::{self, Input, ModelAnswer, ModelRequest, RunOutcome, RunState, TaskFailure, ToolRequest};
+use crate::store::{self, Actor, Change, NewFlow, NewUserRecord, Operation};
+use crate::tool::{self, Tools};
+
+/// A store with a flow and a person who may do everything.
+struct House {
+    store: Store,
+    clock: SharedClock,
+    ana: Principal,
+    _folder: tempfile::TempDir,
+}
+
+impl House {
+    async fn with(flow: Value) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let clock: SharedClock = Arc::new(SystemClock);
+        let url = format!("sqlite:{}", folder.path().join("test.db").display());
+        let store = Store::open(store::Options { url, clock: Arc::clone(&clock), readers: 2 }).await.unwrap();
+        let username: Username = "ana".parse().unwrap();
+        let roles = ["reviewer", "developer"].map(str::to_owned);
+        let user = User {
+            username: username.clone(),
+            display_name: None,
+            email: None,
+            roles: roles.to_vec(),
+            active: true,
+            created_at: clock.now(),
+        };
+        let user = Box::new(NewUserRecord { user, password_hash: None });
+        store.commit(Change::by_server(Operation::CreateUser(user))).await.unwrap();
+        let source = flow.to_string();
+        let flow: Flow = serde_json::from_value(flow).unwrap();
+        let flow = Box::new(NewFlow { flow, digest: format!("sha256:{}", source.len()), source });
+        store.commit(Change::by_server(Operation::SaveFlow(flow))).await.unwrap();
+        let ana = Principal { username, roles: roles.into_iter().collect(), token: false };
+        Self { store, clock, ana, _folder: folder }
+    }
+
+    async fn launch(&self) -> RunId {
+        let run = RunId(Moment::of(&*self.clock).ids().next());
+        let flow = "test".parse().unwrap();
+        let context = Context::default();
+        self.commit(Operation::Launch { run, flow, version: None, input: JsonMap::new(), context }).await;
+        run
+    }
+
+    async fn commit(&self, operation: Operation) {
+        let by = Some(Actor { principal: self.ana.clone(), credential: None });
+        self.store.commit(Change { by, key: None, operation }).await.unwrap();
+    }
+
+    async fn decide(&self, review: &Review, verdict: Value) {
+        let request: DecisionRequest =
+            serde_json::from_value(json!({ "revision": review.revision, "digest": review.digest, "verdict": verdict }))
+                .unwrap();
+        let input = Input::Decide { review: review.id, by: self.ana.clone(), via: Via::Human, request };
+        self.commit(Operation::Review { review: review.id, input: Box::new(input) }).await;
+    }
+
+    /// Waits until something shows in the store.
+    async fn until<T, F: Future<Output = Option<T>>>(&self, look: impl Fn() -> F) -> T {
+        let found = async {
+            loop {
+                if let Some(found) = look().await {
+                    return found;
+                }
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), found).await.expect("it should have come in 20 s")
+    }
+
+    async fn pending(&self, run: RunId) -> Review {
+        let look = async || {
+            let reviews = self.store.run_reviews(run).await.unwrap();
+            reviews.into_iter().find(|review| review.status == ReviewStatus::Pending)
+        };
+        self.until(look).await
+    }
+
+    async fn ended(&self, run: RunId) -> RunState {
+        self.until(async || self.store.run(run).await.unwrap().filter(|state| state.outcome.is_some())).await
+    }
+
+    fn worker(&self, models: impl Model + 'static, tools: impl Tool + 'static) -> Options {
+        let (models, tools) = (Arc::new(models), Arc::new(tools));
+        Options::new(self.store.clone(), models, tools, Streams::default(), Arc::clone(&self.clock))
+    }
+}
+
+fn flow(node: &Value, idempotent: bool) -> Value {
+    let call = json!({ "tool": "publish", "arguments": { "title": "The Ocean", "text": "Blue and deep." } });
+    json!({
+        "id": "test",
+        "agents": { "writer": {
+            "model": "demo/writer",
+            "tools": ["publish"],
+            "demo": { "tool_calls": [call], "replies": ["Published."] },
+        } },
+        "tools": { "publish": { "builtin": "demo_publish", "idempotent": idempotent } },
+        "nodes": { "draft": node },
+    })
+}
+
+fn agent_flow() -> Value {
+    flow(&json!({ "agent": "writer", "prompt": "Write and publish." }), true)
+}
+
+fn demo() -> Demo {
+    Demo::new(Duration::ZERO)
+}
+
+fn tools() -> Tools {
+    Tools::new(tool::Options::default()).unwrap()
+}
+
+/// A model that never answers; counts its calls.
+#[derive(Clone, Default)]
+struct Silent(Arc<AtomicUsize>);
+
+impl Silent {
+    async fn called(&self, house: &House, times: usize) {
+        house.until(async || (self.0.load(Ordering::SeqCst) == times).then_some(())).await;
+    }
+}
+
+#[async_trait]
+impl Model for Silent {
+    async fn call(&self, _: &ModelRequest, _: &OnText<'_>) -> Result<ModelAnswer, TaskFailure> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        std::future::pending().await
+    }
+}
+
+/// A model that breaks down.
+struct Broken;
+
+#[async_trait]
+impl Model for Broken {
+    async fn call(&self, _: &ModelRequest, _: &OnText<'_>) -> Result<ModelAnswer, TaskFailure> {
+        panic!("this model is broken")
+    }
+}
+
+/// Counts its calls.
+#[derive(Clone, Default)]
+struct Counting(Arc<AtomicUsize>);
+
+#[async_trait]
+impl Tool for Counting {
+    async fn call(&self, _: &ToolRequest) -> Result<Value, TaskFailure> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        Ok(json!("called"))
+    }
+}
+
+#[tokio::test]
+async fn an_agent_with_a_gated_tool_runs_from_launch_to_end() {
+    let mut flow = agent_flow();
+    flow["gates"] = json!({ "before_tool": { "publish": true } });
+    let house = House::with(flow).await;
+    let calls = Counting::default();
+    let worker = Worker::new(house.worker(demo(), calls.clone())).run();
+    let run = house.launch().await;
+
+    let review = house.pending(run).await;
+    assert_eq!(review.actions.len(), 1);
+    assert_eq!(
+        review.actions[0].arguments,
+        json!({ "title": "The Ocean", "text": "Blue and deep." }).as_object().unwrap().clone()
+    );
+    assert_eq!(calls.0.load(Ordering::SeqCst), 0, "nothing is called before somebody gave leave");
+
+    let decisions = json!({ review.actions[0].id.clone(): { "type": "approve" } });
+    house.decide(&review, json!({ "type": "actions", "decisions": decisions })).await;
+    let state = house.ended(run).await;
+    assert!(matches!(state.outcome, Some(RunOutcome::Completed { .. })), "{:?}", state.outcome);
+    assert_eq!(state.keys.get("draft"), Some(&json!("Published.")));
+    assert_eq!(calls.0.load(Ordering::SeqCst), 1);
+    assert_eq!(engine::summary(&state).status, RunStatus::Completed);
+    worker.shutdown().await;
+}
+
+#[tokio::test]
+async fn an_agents_text_is_streamed_while_it_is_written() {
+    let mut flow = agent_flow();
+    flow["agents"]["writer"] = json!({ "model": "demo/writer" });
+    let house = House::with(flow).await;
+    let options = house.worker(Demo::new(Duration::from_millis(1)), tools());
+    let mut chunks = options.streams.subscribe();
+    let worker = Worker::new(options).run();
+    let run = house.launch().await;
+    let state = house.ended(run).await;
+    let mut text = String::new();
+    while let Ok(chunk) = chunks.try_recv() {
+        assert_eq!((chunk.run, chunk.attempt, chunk.offset), (run, 1, text.len() as u64));
+        text.push_str(&chunk.text);
+    }
+    assert_eq!(state.keys.get("draft"), Some(&Value::String(text)));
+    worker.shutdown().await;
+}
+
+#[tokio::test]
+async fn two_workers_share_the_tasks_and_no_call_is_made_twice() {
+    let house = House::with(agent_flow()).await;
+    let calls = Counting::default();
+    let workers = [(); 2].map(|()| Worker::new(house.worker(demo(), calls.clone())).run());
+    let mut runs = Vec::new();
+    for _ in 0..20 {
+        runs.push(house.launch().await);
+    }
+    for run in runs {
+        let state = house.ended(run).await;
+        assert!(matches!(state.outcome, Some(RunOutcome::Completed { .. })), "{:?}", state.outcome);
+    }
+    assert_eq!(calls.0.load(Ordering::SeqCst), 20);
+    for worker in workers {
+        worker.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn a_deadline_comes_by_itself() {
+    let human = json!({
+        "prompt": "Go on?",
+        "options": [{ "id": "yes", "label": "Yes" }],
+        "timeout": "300ms",
+        "on_timeout": "approve",
+    });
+    let house = House::with(json!({ "id": "test", "nodes": { "ask": { "human": human } } })).await;
+    let worker = Worker::new(house.worker(demo(), tools())).run();
+    let run = house.launch().await;
+    house.pending(run).await;
+    let state = house.ended(run).await;
+    assert!(matches!(state.outcome, Some(RunOutcome::Completed { .. })), "{:?}", state.outcome);
+    worker.shutdown().await;
+}
+
+#[tokio::test]
+async fn what_a_lost_worker_held_is_done_by_another() {
+    let house = House::with(agent_flow()).await;
+    let run = house.launch().await;
+    let lost = house.store.claim("lost", 10, Duration::from_millis(50)).await.unwrap();
+    assert_eq!(lost.len(), 1);
+    let worker = Worker::new(house.worker(demo(), tools())).run();
+    let state = house.ended(run).await;
+    assert!(matches!(state.outcome, Some(RunOutcome::Completed { .. })), "{:?}", state.outcome);
+
+    // The lost worker's answer, should it come after all, changes nothing.
+    let answer = ModelAnswer { text: "too late".to_owned(), ..ModelAnswer::default() };
+    let input = Input::ModelAnswered { task: lost[0].task.id, attempt: lost[0].attempt, answer };
+    let late = Change::by_server(Operation::Run { run, input: Box::new(input) });
+    assert!(house.store.commit(late).await.is_err());
+    assert_eq!(house.store.run(run).await.unwrap(), Some(state));
+    worker.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_call_that_may_not_be_repeated_asks_a_person_when_its_worker_was_lost() {
+    let house =
+        House::with(flow(&json!({ "tool": "publish", "arguments": { "title": "A", "text": "B" } }), false)).await;
+    let run = house.launch().await;
+    assert_eq!(house.store.claim("lost", 10, Duration::from_millis(50)).await.unwrap().len(), 1);
+    let calls = Counting::default();
+    let worker = Worker::new(house.worker(demo(), calls.clone())).run();
+    let review = house.pending(run).await;
+    assert_eq!(calls.0.load(Ordering::SeqCst), 0, "{}", review.prompt);
+
+    let decisions = json!({ review.actions[0].id.clone(): { "type": "approve" } });
+    house.decide(&review, json!({ "type": "actions", "decisions": decisions })).await;
+    let state = house.ended(run).await;
+    assert_eq!(state.keys.get("draft"), Some(&json!("called")));
+    assert_eq!(calls.0.load(Ordering::SeqCst), 1);
+    worker.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_call_whose_task_was_taken_away_is_broken_off() {
+    let house = House::with(agent_flow()).await;
+    // Its leases are too short for its heartbeats, so that the task comes free under its hands.
+    let model = Silent::default();
+    let mut options = house.worker(model.clone(), tools());
+    (options.lease, options.heartbeat) = (Duration::from_millis(50), Duration::from_millis(300));
+    (options.slots, options.grace) = (1, Duration::ZERO);
+    let worker = Worker::new(options).run();
+    let first = house.launch().await;
+    model.called(&house, 1).await;
+    let thief = async || house.store.claim("thief", 1, Duration::from_mins(1)).await.unwrap().into_iter().next();
+    assert_eq!(house.until(thief).await.task.run, first);
+    // The only slot comes free: the worker takes the next task.
+    house.launch().await;
+    model.called(&house, 2).await;
+    worker.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_call_that_breaks_down_fails_its_step_and_nothing_else() {
+    let house = House::with(agent_flow()).await;
+    let worker = Worker::new(house.worker(Broken, tools())).run();
+    let state = house.ended(house.launch().await).await;
+    let Some(RunOutcome::Failed { error, .. }) = &state.outcome else { panic!("{:?}", state.outcome) };
+    assert_eq!(error.code, shared::error::FlowCode::ModelFailed);
+    assert!(matches!(house.ended(house.launch().await).await.outcome, Some(RunOutcome::Failed { .. })));
+    worker.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_worker_that_stops_gives_back_what_it_cannot_finish() {
+    let house = House::with(agent_flow()).await;
+    let model = Silent::default();
+    let mut options = house.worker(model.clone(), tools());
+    options.grace = Duration::from_millis(50);
+    let stopping = Worker::new(options).run();
+    let run = house.launch().await;
+    model.called(&house, 1).await;
+    stopping.shutdown().await;
+    let worker = Worker::new(house.worker(demo(), tools())).run();
+    let state =
+        tokio::time::timeout(Duration::from_secs(10), house.ended(run)).await.expect("without waiting for the lease");
+    assert!(matches!(state.outcome, Some(RunOutcome::Completed { .. })), "{:?}", state.outcome);
+    worker.shutdown().await;
+}

@@ -1,0 +1,60 @@
+//! What a waiting run costs: disk, memory, and time at the start of the server.
+
+use std::path::Path;
+
+use anyhow::Result;
+
+use crate::report::Row;
+use crate::server::{Data, Server};
+use crate::{Options, below, cycles, median};
+
+/// How many runs wait.
+const RUNS: usize = 100_000;
+
+/// Bytes on disk and in memory a waiting run, and the time to ready with all of them.
+#[expect(clippy::cast_precision_loss, reason = "sizes are far below the precision of a double")]
+pub async fn waiting_runs(options: &Options) -> Result<Vec<Row>> {
+    let mut data = Data::new(None).await?;
+    let server = Server::start(&options.binary, &mut data).await?;
+    fill(&server, 1_000).await?;
+    let (disk_before, memory_before) = (size_of(data.path())?, server.memory()?);
+    fill(&server, RUNS - 1_000).await?;
+    let added = (RUNS - 1_000) as f64;
+    let disk = size_of(data.path())?.saturating_sub(disk_before) as f64 / added;
+    let memory = server.memory()?.saturating_sub(memory_before) as f64 / added;
+    drop(server);
+    let mut starts = Vec::new();
+    for _ in 0..options.rounds {
+        let server = Server::start(&options.binary, &mut data).await?;
+        starts.push(server.ready_after.as_secs_f64());
+    }
+    Ok(vec![
+        below("waiting_run_disk", disk, "bytes", 4096.0),
+        // What stays is the allocator's and the page cache's share, not the runs'.
+        below("waiting_run_memory", memory, "bytes", 256.0),
+        below("start_with_100k_waiting", median(starts), "s", 1.0),
+    ])
+}
+
+async fn fill(server: &Server, runs: usize) -> Result<()> {
+    let clients = (0..cycles::CLIENTS).map(|client| async move {
+        let mut connection = server.connect().await?;
+        for _ in 0..runs / cycles::CLIENTS + usize::from(client < runs % cycles::CLIENTS) {
+            cycles::launch(&mut connection).await?;
+        }
+        anyhow::Ok(())
+    });
+    futures::future::try_join_all(clients).await.map(drop)
+}
+
+/// All files of the database, the write-ahead log not counted: it is emptied again and again.
+fn size_of(folder: &Path) -> Result<u64> {
+    let mut total = 0;
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        if !entry.file_name().to_string_lossy().ends_with("-wal") {
+            total += entry.metadata()?.len();
+        }
+    }
+    Ok(total)
+}

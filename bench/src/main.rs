@@ -1,0 +1,102 @@
+//! The speed and memory targets: each figure beside its limit, measured in the same run, interleaved, as medians.
+//! `cargo xtask bench` builds everything with optimisation and starts it; everything stays on this machine's loopback,
+//! is bounded in count and time, and stops by itself.
+
+mod bare;
+mod bundle;
+mod client;
+mod cycles;
+mod disk;
+mod report;
+mod server;
+mod sockets;
+mod store;
+
+use std::path::PathBuf;
+
+use clap::Parser;
+use report::{Report, Row};
+
+/// What to measure, and how long.
+#[derive(Parser)]
+pub struct Options {
+    /// A line of JSON for each row, instead of the table.
+    #[arg(long)]
+    json: bool,
+    /// Only rows whose name contains this.
+    #[arg(long, default_value = "")]
+    only: String,
+    /// Rounds of each measurement.
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    /// Seconds of one round.
+    #[arg(long, default_value_t = 3)]
+    seconds: u64,
+    /// The server's binary.
+    #[arg(long, env = "COUNTERSIGN_BIN")]
+    binary: PathBuf,
+    /// The folder of the console's bundle.
+    #[arg(long, default_value = "frontend/dist")]
+    bundle: PathBuf,
+    /// A PostgreSQL administrator's address, for the rows that need one.
+    #[arg(long, env = "COUNTERSIGN_TEST_POSTGRES")]
+    postgres: Option<String>,
+}
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let options = Options::parse();
+    let mut report = Report::new(options.json);
+    let wanted = |name: &str| name.contains(&options.only);
+    if wanted("bundle") {
+        report.add(bundle::size(&options.bundle)?);
+    }
+    if wanted("cycles_sqlite") {
+        report.add(cycles::over_http("cycles_sqlite", &options, None, 2_000.0).await?);
+    }
+    if wanted("store_sqlite") {
+        report.add(store::against_bare_loop(&options).await?);
+    }
+    if let Some(postgres) = options.postgres.as_deref()
+        && wanted("cycles_postgres")
+    {
+        report.add(cycles::over_http("cycles_postgres", &options, Some(postgres), 1_000.0).await?);
+    }
+    if wanted("decision_seen") {
+        report.add(sockets::decision_seen(&options).await?);
+    }
+    if wanted("fan_out") {
+        report.add(sockets::fan_out(&options).await?);
+    }
+    if wanted("idle_socket") {
+        report.add(sockets::idle_memory(&options).await?);
+    }
+    if wanted("waiting_run") || wanted("start") {
+        for row in disk::waiting_runs(&options).await? {
+            report.add(row);
+        }
+    }
+    report.finish()
+}
+
+/// The middle of some figures.
+pub fn median(mut figures: Vec<f64>) -> f64 {
+    figures.sort_by(f64::total_cmp);
+    figures.get(figures.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// A row that is met where its value is at least the target.
+pub fn at_least(name: &str, value: f64, unit: &'static str, target: f64) -> Row {
+    Row { name: name.to_owned(), value, unit, limit: None, ratio: None, target, met: value >= target }
+}
+
+/// A row that is met where its value is below the target.
+pub fn below(name: &str, value: f64, unit: &'static str, target: f64) -> Row {
+    Row { name: name.to_owned(), value, unit, limit: None, ratio: None, target, met: value < target }
+}
+
+/// A row that is met where its value reaches a share of what a bare rival reached in the same run.
+pub fn share_of(name: &str, value: f64, unit: &'static str, limit: f64, target: f64) -> Row {
+    let ratio = value / limit;
+    Row { name: name.to_owned(), value, unit, limit: Some(limit), ratio: Some(ratio), target, met: ratio >= target }
+}

@@ -1,0 +1,130 @@
+//! The real binary under measurement, with its data in a temporary folder; stopped when dropped.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::client::Connection;
+
+const PASSWORD: &str = "for the bench only";
+
+/// A flow of one human node: the shortest way from launch to completed.
+pub const FLOW: &str = r#"{"id": "ask", "nodes": {"ask": {"human": {"prompt": "Go on?", "options": [{"id": "yes", "label": "Yes"}]}}}}"#;
+
+/// A running server.
+pub struct Server {
+    child: Child,
+    /// Where it listens.
+    pub address: String,
+    /// The header that lets its admin in.
+    pub credential: String,
+    /// From start to ready.
+    pub ready_after: Duration,
+}
+
+/// Where a server keeps its data, over restarts.
+pub struct Data {
+    folder: TempDir,
+    database: Option<String>,
+    credential: Option<String>,
+}
+
+impl Data {
+    /// A new SQLite folder, or a new PostgreSQL database.
+    pub async fn new(postgres: Option<&str>) -> Result<Self> {
+        let database = match postgres {
+            Some(admin) => Some(new_database(admin).await?),
+            None => None,
+        };
+        Ok(Self { folder: tempfile::tempdir()?, database, credential: None })
+    }
+
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+async fn new_database(admin: &str) -> Result<String> {
+    use sqlx::Connection as _;
+    let name = format!("bench_{}", std::process::id());
+    let mut connection = sqlx::PgConnection::connect(admin).await?;
+    for statement in [format!("DROP DATABASE IF EXISTS {name}"), format!("CREATE DATABASE {name}")] {
+        sqlx::query(sqlx::AssertSqlSafe(statement)).execute(&mut connection).await?;
+    }
+    let (server, _) = admin.rsplit_once('/').context("the PostgreSQL address names no database")?;
+    Ok(format!("{server}/{name}"))
+}
+
+impl Server {
+    /// Starts the binary on this data; the first time, makes a token and saves the flow.
+    pub async fn start(binary: &Path, data: &mut Data) -> Result<Self> {
+        #[expect(clippy::disallowed_methods, reason = "a benchmark measures real time")]
+        let started = Instant::now();
+        let mut command = Command::new(binary);
+        command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(data.path());
+        if let Some(database) = &data.database {
+            command.args(["--database", database]);
+        }
+        let mut child = command
+            .env("COUNTERSIGN_ADMIN_PASSWORD", PASSWORD)
+            .env("COUNTERSIGN_LOG", "error")
+            .stdout(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("{} could not be started", binary.display()))?;
+        let mut lines = BufReader::new(child.stdout.take().context("no output")?).lines();
+        let mut server = Self { child, address: String::new(), credential: String::new(), ready_after: Duration::ZERO };
+        server.address = loop {
+            let Some(line) = lines.next() else { bail!("the server ended before it listened") };
+            if let Some(address) = line?.strip_prefix("listening on http://") {
+                break address.to_owned();
+            }
+        };
+        Connection::open(&server.address, "x-nobody: 1").await?.get("/readyz").await?;
+        server.ready_after = started.elapsed();
+        if let Some(credential) = &data.credential {
+            server.credential.clone_from(credential);
+        } else {
+            server.credential = server.make_token().await?;
+            data.credential = Some(server.credential.clone());
+            server.connect().await?.send("PUT", "/api/v1/flows/ask", "application/json", FLOW).await?;
+        }
+        Ok(server)
+    }
+
+    /// A connection that carries the token.
+    pub async fn connect(&self) -> Result<Connection> {
+        Connection::open(&self.address, &self.credential).await
+    }
+
+    /// Resident memory, in bytes.
+    pub fn memory(&self) -> Result<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
+        let kilobytes = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
+        let kilobytes: u64 = kilobytes.trim().trim_end_matches(" kB").trim().parse()?;
+        Ok(kilobytes * 1024)
+    }
+
+    async fn make_token(&self) -> Result<String> {
+        let mut connection = Connection::open(&self.address, "x-nobody: 1").await?;
+        connection.post("/api/v1/session", &json!({"username": "admin", "password": PASSWORD})).await?;
+        let cookie = connection.cookie.take().context("no session")?;
+        let mut connection = Connection::open(&self.address, &format!("cookie: {cookie}")).await?;
+        let token = connection.post("/api/v1/tokens", &json!({"name": "bench", "roles": ["admin"]})).await?;
+        let secret = token["secret"].as_str().context("no secret")?;
+        Ok(format!("authorization: Bearer {secret}"))
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Killed rather than asked: whatever was acknowledged is on disk.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

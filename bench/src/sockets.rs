@@ -1,0 +1,234 @@
+//! The live socket: how soon a decision is seen, how fast an entry fans out, what an idle socket costs.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use futures::{SinkExt, StreamExt};
+use tokio::net::TcpStream;
+use tokio::sync::{broadcast, mpsc};
+use tokio::task::JoinHandle;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
+
+use crate::report::Row;
+use crate::server::{Data, Server};
+use crate::{Options, below, cycles, median, share_of};
+
+type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
+
+/// Connects, subscribes, and waits for the snapshot.
+async fn subscribed(server: &Server) -> Result<Socket> {
+    let mut request = format!("ws://{}/api/v1/live", server.address).into_client_request()?;
+    let (name, value) = server.credential.split_once(": ").context("no credential")?;
+    request.headers_mut().insert(name.parse::<tokio_tungstenite::tungstenite::http::HeaderName>()?, value.parse()?);
+    request.headers_mut().insert("sec-websocket-protocol", "countersign.v1".parse()?);
+    let (mut socket, _) = connect_async(request).await?;
+    socket.send(Message::text(r#"{"type":"subscribe","topics":["reviews"]}"#)).await?;
+    while let Some(message) = socket.next().await {
+        if message?.to_text()?.contains(r#""type":"snapshot""#) {
+            return Ok(socket);
+        }
+    }
+    anyhow::bail!("the socket closed before the snapshot")
+}
+
+/// Milliseconds from sending a decision to seeing it on another socket: the 99th percentile over all sockets, with 100
+/// sockets and 200 decisions a second.
+pub async fn decision_seen(options: &Options) -> Result<Row> {
+    const SOCKETS: usize = 100;
+    const PER_SECOND: u32 = 200;
+    let mut data = Data::new(None).await?;
+    let server = Server::start(&options.binary, &mut data).await?;
+    let (seen, mut arrivals) = mpsc::unbounded_channel();
+    let mut readers: Vec<JoinHandle<()>> = Vec::new();
+    for _ in 0..SOCKETS {
+        readers.push(tokio::spawn(report_resolutions(subscribed(&server).await?, seen.clone())));
+    }
+    let mut p99s = Vec::new();
+    for _ in 0..options.rounds {
+        let count = usize::try_from(options.seconds)? * PER_SECOND as usize;
+        let mut launcher = server.connect().await?;
+        let mut reviews = Vec::new();
+        for _ in 0..count {
+            let run = cycles::launch(&mut launcher).await?;
+            let path = format!("/api/v1/runs/{}/reviews", run["id"].as_str().unwrap_or_default());
+            reviews.push(launcher.get(&path).await?["items"][0].clone());
+        }
+        while arrivals.try_recv().is_ok() {}
+        let mut sent = std::collections::HashMap::new();
+        let mut clients = Vec::new();
+        for _ in 0..8 {
+            clients.push(Some(server.connect().await?));
+        }
+        let (back, mut free) = mpsc::unbounded_channel();
+        let mut ticks = tokio::time::interval(Duration::from_secs(1) / PER_SECOND);
+        for review in reviews {
+            ticks.tick().await;
+            let mut client = match clients.iter_mut().find_map(Option::take) {
+                Some(client) => client,
+                None => free.recv().await.context("no client")?,
+            };
+            sent.insert(review["id"].as_str().unwrap_or_default().to_owned(), now());
+            let back = back.clone();
+            tokio::spawn(async move {
+                if cycles::decide(&mut client, &review).await.is_ok() {
+                    let _ = back.send(client);
+                }
+            });
+        }
+        let mut latencies = Vec::with_capacity(count * SOCKETS);
+        while latencies.len() < count * SOCKETS {
+            let (id, at) = tokio::time::timeout(Duration::from_secs(10), arrivals.recv()).await?.context("no reader")?;
+            if let Some(sent) = sent.get(&id) {
+                latencies.push(Instant::duration_since(&at, *sent).as_secs_f64() * 1000.0);
+            }
+        }
+        latencies.sort_by(f64::total_cmp);
+        p99s.push(latencies[latencies.len() * 99 / 100]);
+    }
+    readers.iter().for_each(JoinHandle::abort);
+    Ok(below("decision_seen_p99", median(p99s), "ms", 10.0))
+}
+
+#[expect(clippy::disallowed_methods, reason = "a benchmark measures real time")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+async fn report_resolutions(mut socket: Socket, seen: mpsc::UnboundedSender<(String, Instant)>) {
+    while let Some(Ok(message)) = socket.next().await {
+        let at = now();
+        let Ok(text) = message.to_text() else { continue };
+        if !text.contains(r#""kind":"review.resolved""#) {
+            continue;
+        }
+        // The id stands near the front; parsing the whole of a hundred copies would measure this program instead.
+        if let Some(id) = text.split(r#""review_id":""#).nth(1).and_then(|rest| rest.get(..36)) {
+            let _ = seen.send((id.to_owned(), at));
+        }
+    }
+}
+
+/// Frames a second that reach 1,000 sockets, beside a bare broadcast of the same bytes to as many.
+pub async fn fan_out(options: &Options) -> Result<Row> {
+    const SOCKETS: usize = 1_000;
+    const ENTRIES: usize = 100;
+    let mut data = Data::new(None).await?;
+    let server = Server::start(&options.binary, &mut data).await?;
+    let (counted, mut counts) = mpsc::unbounded_channel();
+    let mut readers = Vec::new();
+    for _ in 0..SOCKETS {
+        readers.push(tokio::spawn(count_entries(subscribed(&server).await?, counted.clone())));
+    }
+    let (bare, bare_sender) = bare_broadcast(SOCKETS, &counted, &mut readers).await?;
+    let mut launcher = server.connect().await?;
+    let frame: Arc<str> = sample_frame(&server, &mut launcher).await?.into();
+    drain(&mut counts, SOCKETS).await?;
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    for _ in 0..options.rounds {
+        let started = now();
+        for _ in 0..ENTRIES {
+            cycles::launch(&mut launcher).await?;
+        }
+        drain(&mut counts, SOCKETS * ENTRIES).await?;
+        ours.push(rate(SOCKETS * ENTRIES, started));
+        let started = now();
+        for _ in 0..ENTRIES {
+            bare_sender.send(frame.clone())?;
+            tokio::task::yield_now().await;
+        }
+        drain(&mut counts, SOCKETS * ENTRIES).await?;
+        theirs.push(rate(SOCKETS * ENTRIES, started));
+    }
+    readers.iter().for_each(JoinHandle::abort);
+    bare.abort();
+    Ok(share_of("fan_out_1000", median(ours), "frames/s", median(theirs), 0.7))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts are far below the precision of a double")]
+fn rate(count: usize, started: Instant) -> f64 {
+    count as f64 / started.elapsed().as_secs_f64()
+}
+
+/// The bytes of one real entry.
+async fn sample_frame(server: &Server, launcher: &mut crate::client::Connection) -> Result<String> {
+    let mut socket = subscribed(server).await?;
+    cycles::launch(launcher).await?;
+    while let Some(message) = socket.next().await {
+        let message = message?;
+        if message.to_text()?.contains(r#""type":"entry""#) {
+            return Ok(message.to_text()?.to_owned());
+        }
+    }
+    anyhow::bail!("no entry came")
+}
+
+async fn count_entries(mut socket: Socket, counted: mpsc::UnboundedSender<()>) {
+    while let Some(Ok(message)) = socket.next().await {
+        if message.to_text().is_ok_and(|text| text.contains(r#""type":"entry""#)) {
+            let _ = counted.send(());
+        }
+    }
+}
+
+async fn drain(counts: &mut mpsc::UnboundedReceiver<()>, count: usize) -> Result<()> {
+    for _ in 0..count {
+        tokio::time::timeout(Duration::from_secs(30), counts.recv()).await?.context("no reader")?;
+    }
+    Ok(())
+}
+
+/// The rival: a listener that sends each frame to every socket and does nothing else.
+async fn bare_broadcast(
+    sockets: usize,
+    counted: &mpsc::UnboundedSender<()>,
+    readers: &mut Vec<JoinHandle<()>>,
+) -> Result<(JoinHandle<()>, broadcast::Sender<Arc<str>>)> {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+    let address = listener.local_addr()?;
+    let sender = broadcast::Sender::<Arc<str>>::new(4096);
+    let source = sender.clone();
+    let server = tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let mut frames = source.subscribe();
+            tokio::spawn(async move {
+                let Ok(mut socket) = tokio_tungstenite::accept_async(stream).await else { return };
+                while let Ok(frame) = frames.recv().await {
+                    if socket.send(Message::text(&*frame)).await.is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    for _ in 0..sockets {
+        let (socket, _) = connect_async(format!("ws://{address}/")).await?;
+        readers.push(tokio::spawn(count_entries(socket, counted.clone())));
+    }
+    Ok((server, sender))
+}
+
+/// Bytes of the server's memory that an idle, subscribed socket takes.
+#[expect(clippy::cast_precision_loss, reason = "sizes are far below the precision of a double")]
+pub async fn idle_memory(options: &Options) -> Result<Row> {
+    const SOCKETS: usize = 1_000;
+    const LIMIT_OF_ONE_ROUND: usize = 5;
+    let mut rounds = Vec::new();
+    for _ in 0..options.rounds.min(LIMIT_OF_ONE_ROUND) {
+        let mut data = Data::new(None).await?;
+        let server = Server::start(&options.binary, &mut data).await?;
+        let mut idle = Vec::new();
+        for _ in 0..100 {
+            idle.push(subscribed(&server).await?);
+        }
+        let before = server.memory()?;
+        for _ in 0..SOCKETS {
+            idle.push(subscribed(&server).await?);
+        }
+        rounds.push(server.memory()?.saturating_sub(before) as f64 / SOCKETS as f64);
+    }
+    Ok(below("idle_socket", median(rounds), "bytes", 10_240.0))
+}
+

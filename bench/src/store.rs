@@ -1,0 +1,107 @@
+//! The store alone, without HTTP: transitions a second, beside a bare loop that writes the same rows and bytes with
+//! the same grouping to a database of the same schema.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use backend::clock::{Clock, Moment, SystemClock};
+use backend::engine::Input;
+use backend::flow;
+use backend::store::{Answer, Change, NewFlow, Operation, Options as StoreOptions, Store};
+use shared::access::Principal;
+use shared::decision::{DecisionRequest, Verdict, Via};
+use shared::id::{ReviewId, RunId};
+use shared::run::Context as RunContext;
+
+use crate::cycles::CLIENTS;
+use crate::report::Row;
+use crate::server::FLOW;
+use crate::{Options, bare, median, share_of};
+
+/// Transitions a second of the store, as a share of the bare loop's.
+pub async fn against_bare_loop(options: &Options) -> Result<Row> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("store.db");
+    let url = format!("sqlite:{}", path.display());
+    let store = Store::open(StoreOptions { url, clock: Arc::new(SystemClock), readers: 4 }).await?;
+    save_flow(&store).await?;
+    let length = Duration::from_secs(options.seconds);
+    round_of_transitions(&store, length).await?;
+    let shape = bare::Shape::of(&path).await?;
+    let mut rival = bare::Loop::open(&folder.path().join("bare.db"), shape).await?;
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    for _ in 0..options.rounds {
+        ours.push(round_of_transitions(&store, length).await?);
+        theirs.push(rival.round(length).await?);
+    }
+    store.close().await;
+    Ok(share_of("store_sqlite", median(ours), "commits/s", median(theirs), 0.6))
+}
+
+async fn save_flow(store: &Store) -> Result<()> {
+    let flow = flow::check(FLOW).flow.context("the flow of the bench has mistakes")?;
+    let new = NewFlow { flow, source: FLOW.to_owned(), digest: flow::digest(FLOW) };
+    store.commit(Change::by_server(Operation::SaveFlow(Box::new(new)))).await?;
+    Ok(())
+}
+
+async fn round_of_transitions(store: &Store, length: Duration) -> Result<f64> {
+    #[expect(clippy::disallowed_methods, reason = "a benchmark measures real time")]
+    let started = Instant::now();
+    let clients = (0..CLIENTS).map(|_| {
+        let store = store.clone();
+        tokio::spawn(async move {
+            let mut transitions = 0_u32;
+            while started.elapsed() < length {
+                cycle(&store).await?;
+                transitions += 2;
+            }
+            anyhow::Ok(transitions)
+        })
+    });
+    let mut transitions = 0;
+    for client in futures::future::join_all(clients).await {
+        transitions += client??;
+    }
+    Ok(f64::from(transitions) / started.elapsed().as_secs_f64())
+}
+
+/// A launch and a decision: two transitions.
+async fn cycle(store: &Store) -> Result<()> {
+    let mut ids = Moment::of(&SystemClock).ids();
+    let run = RunId(ids.next());
+    let admin = Principal { username: "admin".parse()?, roles: ["admin".to_owned()].into(), token: false };
+    let launch = Operation::Launch {
+        run,
+        flow: "ask".parse()?,
+        version: None,
+        input: shared::JsonMap::new(),
+        context: RunContext::default(),
+    };
+    let Answer::Run { run } = store.commit(Change::by_server(launch)).await? else { bail!("not a run") };
+    let review: ReviewId = run.positions.first().and_then(|position| position.review).context("no review")?;
+    let shown = store.review(review).await?.context("no review")?;
+    let request = DecisionRequest {
+        revision: shown.revision,
+        digest: shown.digest,
+        verdict: Verdict::Choose { option: "yes".to_owned(), fields: shared::JsonMap::new() },
+        edits: shared::JsonMap::new(),
+        comment: None,
+        metadata: shared::JsonMap::new(),
+    };
+    let input = Box::new(Input::Decide { review, by: admin, via: Via::Human, request });
+    store.commit(Change::by_server(Operation::Review { review, input })).await?;
+    Ok(())
+}
+
+/// A path as an SQLite address.
+pub fn address(path: &Path) -> String {
+    format!("sqlite:{}", path.display())
+}
+
+/// Random bytes for ids that nobody reads.
+pub fn random_id() -> [u8; 16] {
+    SystemClock.random()
+}

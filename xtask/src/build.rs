@@ -1,0 +1,49 @@
+//! Building the console and the server.
+
+use std::fs;
+
+use anyhow::Result;
+
+use crate::process::{cargo, program, root, run as run_command, say};
+use crate::setup;
+
+/// The profile of the console in a release: smallest.
+pub const RELEASE: &str = "wasm";
+/// The profile of the console in development and tests: quick to build.
+pub const DEVELOPMENT: &str = "wasm-dev";
+
+/// Builds the console into frontend/dist.
+pub fn console(profile: &str) -> Result<()> {
+    setup::toolchain()?;
+    say(&format!("Building the console ({profile})"));
+    let mut trunk = program("trunk");
+    // Trunk takes NO_COLOR for a boolean of its own and stops at NO_COLOR=1.
+    trunk.env_remove("NO_COLOR").envs(setup::console_environment());
+    run_command(trunk.args(["build", "--offline", "--cargo-profile", profile]))
+}
+
+/// Builds the one binary that serves everything.
+pub fn release() -> Result<()> {
+    console(RELEASE)?;
+    say("Building the server (release)");
+    run_command(cargo().args(["build", "--release", "--locked", "--package", "backend", "--bin", "countersign"]))?;
+    let binary = root().join("target/release/countersign");
+    let megabytes = fs::metadata(&binary)?.len() / 1_000_000;
+    say(&format!("{} is ready ({megabytes} MB); it needs nothing beside it", binary.display()));
+    Ok(())
+}
+
+/// Sets up, builds, and serves the examples.
+pub fn run(release: bool, args: &[String]) -> Result<()> {
+    console(if release { RELEASE } else { DEVELOPMENT })?;
+    say("Building the server");
+    let mut build = cargo();
+    build.args(["build", "--package", "backend", "--bin", "countersign"]);
+    if release {
+        build.arg("--release");
+    }
+    run_command(&mut build)?;
+    let binary = root().join("target").join(if release { "release" } else { "debug" }).join("countersign");
+    say("Starting; Ctrl+C stops it");
+    run_command(program(binary).args(["serve", "--demo", "--data", "data", "--flows", "flows"]).args(args))
+}

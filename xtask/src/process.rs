@@ -1,0 +1,78 @@
+//! Running other programs, with what is done shown and failures named.
+
+use std::ffi::OsStr;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+/// The root of the workspace.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_path_buf).unwrap_or_default()
+}
+
+/// Tells what is going on.
+pub fn say(text: &str) {
+    // A closed standard error is no reason to stop building.
+    let _ = writeln!(std::io::stderr(), "\x1b[1m==> {text}\x1b[0m");
+}
+
+/// `cargo`, the one that runs this.
+pub fn cargo() -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root());
+    command
+}
+
+/// Any other program, from the root of the workspace.
+pub fn program(name: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(name);
+    command.current_dir(root());
+    command
+}
+
+/// Runs a command to its end; a failure is an error that names it.
+pub fn run(command: &mut Command) -> Result<()> {
+    let shown = shown(command);
+    let status = command.status().with_context(|| format!("`{shown}` could not be started"))?;
+    if !status.success() {
+        bail!("`{shown}` failed ({status})");
+    }
+    Ok(())
+}
+
+/// The standard output of a command that succeeds; nothing where it fails or is not there.
+pub fn output(command: &mut Command) -> Option<String> {
+    let output = command.stderr(Stdio::null()).output().ok()?;
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// Whether a program is on the PATH.
+pub fn is_installed(name: &str) -> bool {
+    std::env::var_os("PATH").is_some_and(|path| std::env::split_paths(&path).any(|folder| folder.join(name).is_file()))
+}
+
+/// Whether this is root, who may install packages.
+pub fn is_root() -> bool {
+    output(Command::new("id").arg("-u")).as_deref() == Some("0")
+}
+
+/// Installs Debian packages where that is possible.
+pub fn apt_install(packages: &[&str]) -> Result<()> {
+    if !is_installed("apt-get") || !is_root() {
+        bail!("please install {} with your package manager, and run this again", packages.join(" and "));
+    }
+    say(&format!("Installing {}", packages.join(" and ")));
+    let mut update = program("apt-get");
+    run(update.args(["update", "-qq"]).stdout(Stdio::null()))?;
+    let mut install = program("apt-get");
+    install.env("DEBIAN_FRONTEND", "noninteractive");
+    run(install.args(["install", "-y", "-qq", "--no-install-recommends"]).args(packages).stdout(Stdio::null()))
+}
+
+fn shown(command: &Command) -> String {
+    let mut words = vec![command.get_program().to_string_lossy().into_owned()];
+    words.extend(command.get_args().map(|arg| arg.to_string_lossy().into_owned()));
+    words.join(" ")
+}

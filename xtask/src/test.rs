@@ -1,0 +1,27 @@
+//! Running every test: unit and property tests, both databases, real sockets, a real Chromium, a killed server.
+
+use anyhow::Result;
+
+use crate::build;
+use crate::postgres::Cluster;
+use crate::process::{cargo, root, run as run_command, say};
+use crate::setup;
+
+/// Builds what the tests run, starts a PostgreSQL for them, and runs them.
+pub fn run(args: &[String]) -> Result<()> {
+    setup::subcommand("cargo-nextest", "cargo-nextest")?;
+    setup::browser()?;
+    build::console(build::DEVELOPMENT)?;
+    say("Building the server and the tests");
+    run_command(cargo().args(["build", "--package", "backend", "--bin", "countersign"]))?;
+    say("Starting a PostgreSQL for the tests");
+    let cluster = Cluster::start()?;
+    say("Running the tests");
+    run_command(
+        cargo()
+            .args(["nextest", "run", "--workspace"])
+            .args(args)
+            .env("COUNTERSIGN_TEST_POSTGRES", cluster.url())
+            .env("COUNTERSIGN_BIN", root().join("target/debug/countersign")),
+    )
+}

@@ -1,0 +1,108 @@
+//! Rules of the tree that the compiler does not check: the direction of imports, the length of files, module docs.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+
+use crate::process::{root, say};
+
+/// The longest file, in lines. One subject a file: a longer one holds two.
+const MAX_LINES: usize = 400;
+
+/// Which modules of the server each of them may import. What is not listed may not be imported; `app` and what starts
+/// it may import everything.
+const MAY_IMPORT: &[(&str, &[&str])] = &[
+    ("clock", &[]),
+    ("stream", &[]),
+    ("flow", &[]),
+    ("engine", &["clock", "flow"]),
+    ("store", &["clock", "flow", "engine"]),
+    ("problem", &["engine", "store"]),
+    ("agent", &["engine", "flow"]),
+    ("tool", &["engine", "flow"]),
+    ("worker", &["clock", "stream", "flow", "engine", "store", "agent", "tool"]),
+    ("live", &["clock", "stream", "flow", "engine", "store", "problem"]),
+    ("auth", &["clock", "engine", "store", "problem"]),
+    ("audit", &["store"]),
+    ("http", &["clock", "flow", "engine", "store", "problem", "auth", "audit"]),
+];
+
+/// Modules that see everything.
+const UNBOUND: &[&str] = &["app", "cli", "config", "main", "lib"];
+
+/// Checks all rules, and names every breach.
+pub fn run() -> Result<()> {
+    say("Checking the tree");
+    let mut breaches = Vec::new();
+    let mut files = Vec::new();
+    for folder in ["shared/src", "backend/src", "frontend/src", "tests", "xtask/src"] {
+        collect(&root().join(folder), &mut files)?;
+    }
+    for path in &files {
+        let text = fs::read_to_string(path)?;
+        let shown = path.strip_prefix(root()).unwrap_or(path).display().to_string();
+        let lines = text.lines().count();
+        if lines > MAX_LINES {
+            breaches.push(format!("{shown}: {lines} lines; at most {MAX_LINES}, one subject a file"));
+        }
+        if !text.starts_with("//!") {
+            breaches.push(format!("{shown}: says nothing of what it owns (start it with `//!`)"));
+        }
+        if let Some(inside) = shown.strip_prefix("backend/src/") {
+            check_imports(inside, &shown, &text, &mut breaches);
+        }
+    }
+    if breaches.is_empty() {
+        return Ok(());
+    }
+    bail!("{} breaches:\n{}", breaches.len(), breaches.join("\n"));
+}
+
+fn check_imports(inside: &str, shown: &str, text: &str, breaches: &mut Vec<String>) {
+    let module = inside.split(['/', '.']).next().unwrap_or_default();
+    if UNBOUND.contains(&module) {
+        return;
+    }
+    let allowed: BTreeMap<_, _> = MAY_IMPORT.iter().copied().collect();
+    let Some(allowed) = allowed.get(module) else {
+        breaches.push(format!("{shown}: module `{module}` has no rule of imports in xtask/src/tidy.rs"));
+        return;
+    };
+    for (number, line) in text.lines().enumerate() {
+        let code = line.split("//").next().unwrap_or_default();
+        for (_, rest) in code.match_indices("crate::").map(|(at, found)| (at, &code[at + found.len()..])) {
+            for imported in imported_modules(rest) {
+                let known = MAY_IMPORT.iter().any(|(name, _)| *name == imported) || UNBOUND.contains(&imported);
+                if known && imported != module && !allowed.contains(&imported) {
+                    breaches.push(format!("{shown}:{}: `{module}` may not import `{imported}`", number + 1));
+                }
+            }
+        }
+    }
+}
+
+/// The first segments after `crate::`, one, or several in braces.
+fn imported_modules(rest: &str) -> Vec<&str> {
+    let first =
+        |text: &'_ str| -> usize { text.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(text.len()) };
+    match rest.strip_prefix('{') {
+        Some(list) => list.split(',').map(str::trim).map(|item| &item[..first(item)]).collect(),
+        None => vec![&rest[..first(rest)]],
+    }
+}
+
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+    let mut entries: Vec<_> = fs::read_dir(folder)?.collect::<Result<_, _>>()?;
+    entries.sort_by_key(fs::DirEntry::path);
+    for entry in entries {
+        let path = entry.path();
+        if path.is_dir() {
+            collect(&path, files)?;
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
