@@ -43,7 +43,7 @@ pub trait Transport {
 }
 
 /// The API, typed.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub struct Client<T> {
     /// How requests are sent.
     pub transport: T,

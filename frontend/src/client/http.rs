@@ -1,0 +1,67 @@
+//! The typed client of the API over the browser's `fetch`.
+
+use gloo_net::http::{Method, RequestBuilder};
+use leptos::prelude::*;
+use shared::client::{Client, Request, Response, Transport};
+
+/// The API, typed. Cheap to copy into closures.
+pub type Api = Client<FetchTransport>;
+
+/// The API of the page.
+pub fn use_api() -> Api {
+    expect_context()
+}
+
+/// An API that sets `signed_out` when the server says that nobody is logged in.
+pub fn api(signed_out: RwSignal<bool>) -> Api {
+    Client::new(FetchTransport { signed_out })
+}
+
+/// Sends requests with `fetch`; the browser adds the session's cookie.
+#[derive(Debug, Clone, Copy)]
+pub struct FetchTransport {
+    signed_out: RwSignal<bool>,
+}
+
+impl Transport for FetchTransport {
+    async fn send(&self, request: Request) -> Result<Response, String> {
+        let method = match request.method {
+            "POST" => Method::POST,
+            "PUT" => Method::PUT,
+            "PATCH" => Method::PATCH,
+            "DELETE" => Method::DELETE,
+            _ => Method::GET,
+        };
+        let login = request.path.starts_with("/api/v1/session");
+        let mut builder = RequestBuilder::new(&request.path).method(method).header("Accept", "application/json");
+        if let Some(key) = &request.idempotency_key {
+            builder = builder.header("Idempotency-Key", key);
+        }
+        let ready = match request.body {
+            Some((kind, body)) => builder.header("Content-Type", kind).body(body),
+            None => builder.build(),
+        };
+        let unreachable = |_| "The server cannot be reached. Nothing was sent.".to_owned();
+        let response = ready.map_err(|error| error.to_string())?.send().await.map_err(unreachable)?;
+        if response.status() == 401 && !login {
+            self.signed_out.set(true);
+        }
+        let body = response.text().await.map_err(|_| "The connection broke before the answer was read.".to_owned())?;
+        Ok(Response { status: response.status(), body })
+    }
+}
+
+/// Sends a write whose answer nobody will read, so that it arrives although the page is being closed.
+pub fn send_on_leaving<B: serde::Serialize>(path: &str, body: &B, key: &str) {
+    let Ok(body) = serde_json::to_string(body) else { return };
+    let options = web_sys::RequestInit::new();
+    options.set_method("POST");
+    options.set_body(&body.into());
+    // web-sys has no setter for `keepalive`; setting a field of a new plain object cannot fail.
+    drop(js_sys::Reflect::set(&options, &"keepalive".into(), &true.into()));
+    let Ok(request) = web_sys::Request::new_with_str_and_init(path, &options) else { return };
+    let headers = request.headers();
+    if headers.set("Content-Type", "application/json").is_ok() && headers.set("Idempotency-Key", key).is_ok() {
+        drop(window().fetch_with_request(&request));
+    }
+}

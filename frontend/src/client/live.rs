@@ -1,0 +1,366 @@
+//! The live socket: connects, connects again, hands every message to the folds, and keeps the server's clock.
+//!
+//! Pages read `live.inbox`, `live.runs`, `live.now` and `live.connection`; a page that shows one run calls
+//! [`Live::follow_run`], and [`Live::listen`] for messages that no fold keeps.
+
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
+
+use futures::channel::{mpsc, oneshot};
+use futures::{FutureExt, SinkExt, StreamExt, select};
+use gloo_net::websocket::Message;
+use gloo_net::websocket::futures::WebSocket;
+use gloo_timers::future::TimeoutFuture;
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+use shared::api::Decided;
+use shared::error::{Code, Problem};
+use shared::id::{ReviewId, RunId};
+use shared::log::Cursor;
+use shared::protocol::{Answer, ClientMessage, SUBPROTOCOL, ServerMessage, Topic};
+use shared::time::Timestamp;
+
+use super::http::Api;
+use crate::state::inbox::Inbox;
+use crate::state::reconnect;
+use crate::state::runs::Runs;
+
+/// Every so many milliseconds the server is asked whether it is there.
+const PING_EVERY_MS: u32 = 20_000;
+/// How many messages are folded before the page is drawn.
+const BURST: usize = 256;
+
+/// How the live socket stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Connection {
+    /// Nobody is logged in.
+    Closed,
+    /// For the first time.
+    Opening,
+    /// What is shown is what is.
+    Open,
+    /// What is shown may be old; tried again at that time.
+    Lost {
+        /// When it is tried again.
+        retry_at: Timestamp,
+    },
+}
+
+type Listener = Rc<dyn Fn(&ServerMessage)>;
+
+#[derive(Default)]
+struct Inner {
+    /// Raised by each `open` and `close`; a socket of an older one stops.
+    generation: u64,
+    running: bool,
+    outbox: Option<mpsc::UnboundedSender<ClientMessage>>,
+    wake: Option<oneshot::Sender<()>>,
+    cursor: Option<Cursor>,
+    followed: BTreeMap<RunId, usize>,
+    listeners: Vec<(u64, Listener)>,
+    next: u64,
+    replies: HashMap<String, oneshot::Sender<Result<Decided, Problem>>>,
+    /// The server's clock less this one's, in microseconds.
+    offset: i64,
+}
+
+/// The live socket and what it has told. Cheap to copy into closures.
+#[derive(Clone, Copy)]
+pub struct Live {
+    /// How the socket stands.
+    pub connection: RwSignal<Connection>,
+    /// The server's clock, moved every second.
+    pub now: RwSignal<Timestamp>,
+    /// The reviews.
+    pub inbox: RwSignal<Inbox>,
+    /// The runs' summaries.
+    pub runs: RwSignal<Runs>,
+    inner: StoredValue<Inner, LocalStorage>,
+    api: Api,
+}
+
+impl Live {
+    /// A socket that is not open yet.
+    pub fn new(api: Api) -> Self {
+        let live = Self {
+            connection: RwSignal::new(Connection::Closed),
+            now: RwSignal::new(here()),
+            inbox: RwSignal::new(Inbox::default()),
+            runs: RwSignal::new(Runs::default()),
+            inner: StoredValue::new_local(Inner::default()),
+            api,
+        };
+        gloo_timers::callback::Interval::new(1000, move || {
+            live.now.set(live.server_now());
+        })
+        .forget();
+        live
+    }
+
+    /// The socket of the page.
+    pub fn expect() -> Self {
+        expect_context()
+    }
+
+    /// The server's clock at this moment.
+    pub fn server_now(self) -> Timestamp {
+        Timestamp(here().0 + self.inner.with_value(|inner| inner.offset))
+    }
+
+    /// Opens the socket, and keeps it open. Does nothing where it is.
+    pub fn open(self) {
+        if self.inner.with_value(|inner| inner.running) {
+            return;
+        }
+        self.inner.update_value(|inner| {
+            inner.generation += 1;
+            inner.running = true;
+        });
+        self.connection.set(Connection::Opening);
+        let generation = self.generation();
+        spawn_local(async move { self.keep_open(generation).await });
+    }
+
+    /// Closes the socket, and forgets what it told.
+    pub fn close(self) {
+        self.inner.update_value(|inner| {
+            inner.generation += 1;
+            inner.running = false;
+            inner.outbox = None;
+            inner.cursor = None;
+            inner.replies.clear();
+        });
+        self.connection.set(Connection::Closed);
+        self.inbox.set(Inbox::default());
+        self.runs.set(Runs::default());
+    }
+
+    /// Tries to connect at once.
+    pub fn retry_now(self) {
+        if let Some(Some(wake)) = self.inner.try_update_value(|inner| inner.wake.take()) {
+            // It fails only where the wait is over anyway.
+            drop(wake.send(()));
+        }
+    }
+
+    /// Hears everything of one run while the component lives that calls this.
+    pub fn follow_run(self, run: RunId) {
+        self.inner.update_value(|inner| *inner.followed.entry(run).or_default() += 1);
+        self.subscribe();
+        on_cleanup(move || {
+            self.inner.update_value(|inner| {
+                if let Some(count) = inner.followed.get_mut(&run) {
+                    *count -= 1;
+                    if *count == 0 {
+                        inner.followed.remove(&run);
+                    }
+                }
+            });
+            self.subscribe();
+        });
+    }
+
+    /// Calls `hear` with every message of the server while the component lives that calls this.
+    pub fn listen(self, hear: impl Fn(&ServerMessage) + 'static) {
+        let Some(id) = self.inner.try_update_value(|inner| {
+            inner.next += 1;
+            inner.listeners.push((inner.next, Rc::new(hear)));
+            inner.next
+        }) else {
+            return;
+        };
+        on_cleanup(move || self.inner.update_value(|inner| inner.listeners.retain(|(other, _)| *other != id)));
+    }
+
+    /// Claims a review over the socket.
+    pub async fn claim(self, review: ReviewId) -> Result<Decided, Problem> {
+        self.ask(|r#ref| ClientMessage::Claim { r#ref, review }).await
+    }
+
+    /// Says something that is answered.
+    async fn ask(self, message: impl FnOnce(String) -> ClientMessage) -> Result<Decided, Problem> {
+        let away = || Problem::new(Code::Unavailable).detail("The connection is lost. Nothing was sent.");
+        let (reply, answer) = oneshot::channel();
+        let key = super::key();
+        let sent = self.inner.try_update_value(|inner| {
+            let outbox = inner.outbox.as_ref()?;
+            outbox.unbounded_send(message(key.clone())).ok()?;
+            inner.replies.insert(key, reply);
+            Some(())
+        });
+        if sent.flatten().is_none() {
+            return Err(away());
+        }
+        answer.await.unwrap_or_else(|_| {
+            Err(Problem::new(Code::Unavailable).detail("The connection broke before the answer came."))
+        })
+    }
+
+    fn generation(self) -> u64 {
+        self.inner.with_value(|inner| inner.generation)
+    }
+
+    fn subscribe(self) {
+        self.inner.with_value(|inner| {
+            if let Some(outbox) = &inner.outbox {
+                let runs = inner.followed.keys().copied().map(Topic::Run);
+                let topics = [Topic::Reviews, Topic::Runs].into_iter().chain(runs).collect();
+                let subscribe = ClientMessage::Subscribe { after: inner.cursor.clone(), topics: Some(topics) };
+                // It fails only where the socket has just been lost, and then it is said again.
+                drop(outbox.unbounded_send(subscribe));
+            }
+        });
+    }
+
+    async fn keep_open(self, generation: u64) {
+        let mut failures = 0;
+        while self.generation() == generation {
+            let welcomed = match WebSocket::open_with_protocol(&address(), SUBPROTOCOL) {
+                Ok(socket) => self.talk(socket, generation).await,
+                Err(_) => false,
+            };
+            if self.generation() != generation {
+                return;
+            }
+            failures = if welcomed { 1 } else { failures + 1 };
+            let (wake, woken) = oneshot::channel();
+            self.inner.update_value(|inner| {
+                inner.outbox = None;
+                inner.replies.clear();
+                inner.wake = Some(wake);
+            });
+            let wait = reconnect::wait_ms(failures, js_sys::Math::random());
+            let retry_at = Timestamp(self.server_now().0 + i64::from(wait) * 1000);
+            self.connection.set(Connection::Lost { retry_at });
+            // A browser does not say why an upgrade was refused; the API says whether it was the session.
+            drop(self.api.me().await);
+            select! {
+                () = TimeoutFuture::new(wait).fuse() => {}
+                _ = woken.fuse() => {}
+            }
+        }
+    }
+
+    /// Speaks until the socket is lost. Whether the server had welcomed us.
+    async fn talk(self, socket: WebSocket, generation: u64) -> bool {
+        let (mut write, read) = socket.split();
+        let (outbox, mut sayings) = mpsc::unbounded();
+        let mut read = read.ready_chunks(BURST).fuse();
+        let mut welcomed = false;
+        let mut silent = false;
+        let mut ping = TimeoutFuture::new(PING_EVERY_MS).fuse();
+        loop {
+            let saying = select! {
+                burst = read.next() => {
+                    let Some(burst) = burst else { return welcomed };
+                    if self.generation() != generation {
+                        return welcomed;
+                    }
+                    silent = false;
+                    let whole = burst.iter().all(Result::is_ok);
+                    let messages: Vec<ServerMessage> = burst.into_iter().filter_map(|message| match message {
+                        // A kind of message that this console does not know yet is no reason to stop.
+                        Ok(Message::Text(text)) => serde_json::from_str(&text).ok(),
+                        _ => None,
+                    }).collect();
+                    if messages.iter().any(|message| matches!(message, ServerMessage::Welcome { .. })) {
+                        welcomed = true;
+                        self.inner.update_value(|inner| inner.outbox = Some(outbox.clone()));
+                    }
+                    self.hear(messages);
+                    if !whole {
+                        return welcomed;
+                    }
+                    continue;
+                }
+                saying = sayings.next() => saying.unwrap_or(ClientMessage::Ping),
+                () = ping => {
+                    if silent {
+                        return welcomed;
+                    }
+                    silent = true;
+                    ping = TimeoutFuture::new(PING_EVERY_MS).fuse();
+                    ClientMessage::Ping
+                }
+            };
+            if self.generation() != generation {
+                return welcomed;
+            }
+            let Ok(text) = serde_json::to_string(&saying) else { continue };
+            if write.send(Message::Text(text)).await.is_err() {
+                return welcomed;
+            }
+        }
+    }
+
+    fn hear(self, messages: Vec<ServerMessage>) {
+        let mut again = false;
+        for message in &messages {
+            match message {
+                ServerMessage::Welcome { server_time, .. } => {
+                    self.set_clock(*server_time);
+                    self.connection.set(Connection::Open);
+                    again = true;
+                }
+                ServerMessage::Pong { server_time, .. } => self.set_clock(*server_time),
+                ServerMessage::Resync => {
+                    self.inner.update_value(|inner| inner.cursor = None);
+                    again = true;
+                }
+                ServerMessage::Snapshot { cursor, .. } | ServerMessage::Gone { cursor, .. } => self.seen(cursor),
+                ServerMessage::Entry(entry) => self.seen(&entry.cursor),
+                ServerMessage::Reply { r#ref, answer } => self.answered(r#ref, answer),
+                ServerMessage::Stream { .. } => {}
+            }
+        }
+        let now = self.server_now();
+        let speaks = |message: &ServerMessage| {
+            matches!(message, ServerMessage::Snapshot { .. } | ServerMessage::Entry(_) | ServerMessage::Gone { .. })
+        };
+        if messages.iter().any(speaks) {
+            self.inbox.update(|inbox| messages.iter().for_each(|message| inbox.hear(message, now)));
+            self.runs.update(|runs| messages.iter().for_each(|message| runs.hear(message)));
+        }
+        let listeners = self.inner.with_value(|inner| inner.listeners.clone());
+        for message in &messages {
+            for (_, listener) in &listeners {
+                listener(message);
+            }
+        }
+        if again {
+            self.subscribe();
+        }
+    }
+
+    fn seen(self, cursor: &Cursor) {
+        self.inner.update_value(|inner| inner.cursor = Some(cursor.clone()));
+    }
+
+    fn answered(self, r#ref: &str, answer: &Answer) {
+        let waiting = self.inner.try_update_value(|inner| inner.replies.remove(r#ref)).flatten();
+        if let Some(waiting) = waiting {
+            // It fails only where nobody waits any more.
+            drop(waiting.send(match answer {
+                Answer::Ok(decided) => Ok((**decided).clone()),
+                Answer::Problem(problem) => Err((**problem).clone()),
+            }));
+        }
+    }
+
+    fn set_clock(self, server: Timestamp) {
+        self.inner.update_value(|inner| inner.offset = server.0 - here().0);
+        self.now.set(self.server_now());
+    }
+}
+
+/// This machine's clock.
+fn here() -> Timestamp {
+    #[expect(clippy::cast_possible_truncation, reason = "milliseconds since 1970 fit for 285,000 years")]
+    Timestamp(js_sys::Date::now() as i64 * 1000)
+}
+
+fn address() -> String {
+    let location = window().location();
+    let scheme = if location.protocol().is_ok_and(|protocol| protocol == "https:") { "wss" } else { "ws" };
+    format!("{scheme}://{}/api/v1/live", location.host().unwrap_or_default())
+}

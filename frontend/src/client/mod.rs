@@ -1,0 +1,36 @@
+//! How the console speaks with the server: `fetch` for calls, one WebSocket for what happens, and who is logged in.
+//! Pages take `use_api()`, `Session::expect()` and `Live::expect()`.
+
+pub mod desk;
+pub mod http;
+pub mod live;
+pub mod session;
+pub mod storage;
+
+use leptos::prelude::*;
+
+pub use desk::Desk;
+pub use http::{Api, use_api};
+pub use live::{Connection, Live};
+pub use session::Session;
+
+/// Makes API, session and live socket available to everything below.
+pub fn provide_client() {
+    let signed_out = RwSignal::new(false);
+    let api = http::api(signed_out);
+    provide_context(api);
+    provide_context(Session::new(signed_out));
+    let live = Live::new(api);
+    provide_context(live);
+    provide_context(Desk::new(api, live));
+}
+
+/// A new idempotency key.
+pub fn key() -> String {
+    let part = || {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "below 2^32 by its factor")]
+        let part = (js_sys::Math::random() * 4_294_967_296.0) as u32;
+        part
+    };
+    format!("{:08x}{:08x}{:08x}{:08x}", part(), part(), part(), part())
+}

@@ -1,0 +1,81 @@
+//! Who is logged in, and what they may do.
+
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+use shared::access::{Access, Act, Principal, access};
+use shared::api::User;
+
+use super::http::use_api;
+use super::storage;
+
+/// Who is logged in. Cheap to copy into closures.
+#[derive(Debug, Clone, Copy)]
+pub struct Session {
+    /// The person; none while that is not known, and after logging out.
+    pub me: RwSignal<Option<User>>,
+    /// Why that could not be found out.
+    pub trouble: RwSignal<Option<String>>,
+    /// The server has said that nobody is logged in.
+    pub signed_out: RwSignal<bool>,
+}
+
+impl Session {
+    /// A session in which nobody is known yet.
+    pub fn new(signed_out: RwSignal<bool>) -> Self {
+        Self { me: RwSignal::new(None), trouble: RwSignal::new(None), signed_out }
+    }
+
+    /// The session of the page.
+    pub fn expect() -> Self {
+        expect_context()
+    }
+
+    /// Asks the server who is logged in, unless that is known. Call it while a component is made.
+    pub fn load(self) {
+        if self.me.with_untracked(Option::is_some) {
+            return;
+        }
+        let api = use_api();
+        spawn_local(async move {
+            match api.me().await {
+                Ok(user) => self.entered(user),
+                Err(problem) => self.trouble.set(Some(problem.to_string())),
+            }
+        });
+    }
+
+    /// Somebody has logged in.
+    pub fn entered(self, user: User) {
+        self.trouble.set(None);
+        self.signed_out.set(false);
+        self.me.set(Some(user));
+    }
+
+    /// Logs out, and forgets what was typed here.
+    pub async fn leave(self, api: super::Api) {
+        // Also where the server cannot be reached: this browser shows nothing more.
+        drop(api.logout().await);
+        storage::remove(crate::state::drafts::STORAGE_KEY);
+        self.me.set(None);
+        self.signed_out.set(true);
+    }
+
+    /// Whether the person may do `act`. Follows the session.
+    pub fn may(self, act: Act<'_>) -> bool {
+        self.access(act) == Access::Allowed
+    }
+
+    /// Whether the person may do `act`, and if not, why. Follows the session.
+    pub fn access(self, act: Act<'_>) -> Access {
+        self.me.with(|me| {
+            let Some(me) = me else { return Access::Hidden };
+            let roles = me.roles.iter().cloned().collect();
+            access(&Principal { username: me.username.clone(), roles, token: false }, act)
+        })
+    }
+
+    /// Their username. Follows the session.
+    pub fn username(self) -> Option<String> {
+        self.me.with(|me| me.as_ref().map(|me| me.username.to_string()))
+    }
+}

@@ -1,0 +1,40 @@
+//! A modal dialog: the browser's own `<dialog>`, which keeps the focus inside and closes on Escape.
+
+use leptos::html;
+use leptos::prelude::*;
+
+use super::glyph::Glyph;
+
+/// A modal dialog, open while `open` is true. Its children are made anew at each opening.
+#[component]
+pub fn Dialog(
+    /// Whether it is open; closing it sets this to false.
+    open: RwSignal<bool>,
+    /// Its headline.
+    #[prop(into)]
+    title: Signal<String>,
+    /// What stands in it.
+    children: ChildrenFn,
+) -> impl IntoView {
+    let node = NodeRef::<html::Dialog>::new();
+    Effect::new(move |_| {
+        let Some(dialog) = node.get() else { return };
+        match (open.get(), dialog.open()) {
+            // Showing fails only for a dialog that has left the page.
+            (true, false) => drop(dialog.show_modal()),
+            (false, true) => dialog.close(),
+            _ => {}
+        }
+    });
+    view! {
+        <dialog class="dialog" node_ref=node aria-label=move || title.get() on:close=move |_| open.set(false)>
+            <header>
+                <h2>{move || title.get()}</h2>
+                <button class="b ghost icon" aria-label="Close" on:click=move |_| open.set(false)>
+                    <Glyph icon=icondata::LuX />
+                </button>
+            </header>
+            <Show when=move || open.get()>{children()}</Show>
+        </dialog>
+    }
+}

@@ -1,0 +1,112 @@
+//! Differences, drawn: by word for prose, by line for code and JSON. What is gone and what is new differ in more than
+//! colour, and say so to screen readers.
+
+use leptos::prelude::*;
+use serde_json::Value;
+use shared::definition::ContentType;
+
+use super::inert::inert;
+use crate::state::diffs::{self, Line, Piece, Side};
+
+/// Unchanged lines around a change.
+const AROUND: usize = 3;
+
+/// The difference between two values of an item.
+#[component]
+pub fn Diff(
+    /// How the item is shown.
+    content_type: ContentType,
+    /// What it was.
+    old: Value,
+    /// What it is.
+    new: Value,
+) -> impl IntoView {
+    let (before, after) = (diffs::text_of(&old), diffs::text_of(&new));
+    if diffs::is_prose(content_type, &old) && diffs::is_prose(content_type, &new) {
+        let pieces = diffs::words(&before, &after).into_iter().map(piece).collect_view();
+        view! { <div class="prose diff-words">{pieces}</div> }.into_any()
+    } else {
+        view! { <div class="diff-lines">{folded(diffs::lines(&before, &after))}</div> }.into_any()
+    }
+}
+
+fn piece(piece: Piece) -> AnyView {
+    match piece.side {
+        Side::Both => inert(&piece.text).into_any(),
+        Side::Old => {
+            view! { <del><span class="sr">" [gone: "</span>{inert(&piece.text)}<span class="sr">"] "</span></del> }
+                .into_any()
+        }
+        Side::New => {
+            view! { <ins><span class="sr">" [new: "</span>{inert(&piece.text)}<span class="sr">"] "</span></ins> }
+                .into_any()
+        }
+    }
+}
+
+/// The lines, long unchanged stretches as one row that opens when it is clicked.
+fn folded(lines: Vec<Line>) -> Vec<AnyView> {
+    let near = |index: usize| {
+        let from = index.saturating_sub(AROUND);
+        lines[from..(index + AROUND + 1).min(lines.len())].iter().any(|line| line.side != Side::Both)
+    };
+    let mut views = Vec::new();
+    let mut away: Vec<Line> = Vec::new();
+    for (index, line) in lines.iter().enumerate() {
+        if near(index) {
+            if !away.is_empty() {
+                views.push(fold(std::mem::take(&mut away)));
+            }
+            views.push(row(line));
+        } else {
+            away.push(line.clone());
+        }
+    }
+    if !away.is_empty() {
+        views.push(fold(away));
+    }
+    views
+}
+
+fn fold(lines: Vec<Line>) -> AnyView {
+    let open = RwSignal::new(lines.len() <= 2);
+    let label = format!("{} unchanged lines", lines.len());
+    view! {
+        <Show
+            when=move || open.get()
+            fallback=move || {
+                view! { <button type="button" class="fold" on:click=move |_| open.set(true)>{label.clone()}</button> }
+            }
+        >
+            {lines.iter().map(row).collect_view()}
+        </Show>
+    }
+    .into_any()
+}
+
+fn row(line: &Line) -> AnyView {
+    let (class, sign) = match line.side {
+        Side::Both => ("line", " "),
+        Side::Old => ("line old", "−"),
+        Side::New => ("line new", "+"),
+    };
+    let number = |number: Option<usize>| number.map(|number| number.to_string()).unwrap_or_default();
+    let parts = line
+        .parts
+        .iter()
+        .map(
+            |(marked, text)| {
+                if *marked { view! { <mark>{inert(text)}</mark> }.into_any() } else { inert(text).into_any() }
+            },
+        )
+        .collect_view();
+    view! {
+        <div class=class>
+            <i>{number(line.old)}</i>
+            <i>{number(line.new)}</i>
+            <b>{sign}</b>
+            <code>{parts}</code>
+        </div>
+    }
+    .into_any()
+}

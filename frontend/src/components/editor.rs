@@ -1,0 +1,164 @@
+//! A text editor for flow files: line numbers, mistakes at their lines, Tab indents by two spaces. A plain textarea,
+//! so that the browser's own undo, search, selection and screen readers work.
+
+use std::collections::BTreeMap;
+
+use leptos::html;
+use leptos::prelude::*;
+use shared::error::Mistake;
+
+/// Height of a line in pixels; the same in the style sheet.
+const LINE: f64 = 20.0;
+/// Lines above and below one that is jumped to.
+const ABOVE: f64 = 4.0;
+/// How far Tab indents.
+const INDENT: &str = "  ";
+
+/// A mark at a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LineMark {
+    /// Whether it is a mistake; else a warning.
+    pub bad: bool,
+    /// What is wrong, all of the line.
+    pub text: String,
+}
+
+/// By line, from 1.
+pub type LineMarks = BTreeMap<u32, LineMark>;
+
+/// The marks of mistakes and warnings; one without a line is at the first.
+pub fn marks(errors: &[Mistake], warnings: &[Mistake]) -> LineMarks {
+    let mut marks = LineMarks::new();
+    for (mistake, bad) in errors.iter().map(|one| (one, true)).chain(warnings.iter().map(|one| (one, false))) {
+        let mark = marks.entry(mistake.line.unwrap_or(1)).or_insert_with(|| LineMark { bad, text: String::new() });
+        if !mark.text.is_empty() {
+            mark.text.push('\n');
+        }
+        mark.text.push_str(&mistake.message);
+    }
+    marks
+}
+
+/// The editor.
+#[component]
+pub fn Editor(
+    /// The text.
+    text: RwSignal<String>,
+    /// What is wrong where.
+    #[prop(into)]
+    marks: Signal<LineMarks>,
+    /// Line and column to go to, from 1.
+    #[prop(into)]
+    jump: RwSignal<Option<(u32, u32)>>,
+    /// Whether nothing can be typed.
+    #[prop(into)]
+    readonly: Signal<bool>,
+    /// What it edits, for those who cannot see it.
+    #[prop(into)]
+    label: String,
+) -> impl IntoView {
+    let area = NodeRef::<html::Textarea>::new();
+    let scrolled = RwSignal::new(0);
+    let lines = Memo::new(move |_| text.with(|text| u32::try_from(text.split('\n').count()).unwrap_or(u32::MAX)));
+
+    Effect::new(move |_| {
+        let (Some((line, column)), Some(area)) = (jump.get(), area.get()) else { return };
+        let at = text.with_untracked(|text| offset(text, line, column));
+        let _focused = area.focus();
+        let _selected = area.set_selection_range(at, at);
+        #[expect(clippy::cast_possible_truncation, reason = "pixels of a page")]
+        area.set_scroll_top(((f64::from(line.saturating_sub(1)) - ABOVE).max(0.0) * LINE) as i32);
+        jump.set(None);
+    });
+    // After Escape the next Tab leaves the editor, so that nobody is caught in it.
+    let leaving = StoredValue::new(false);
+    let key = move |event: web_sys::KeyboardEvent| {
+        let left = leaving.get_value();
+        leaving.set_value(event.key() == "Escape");
+        let plain = !event.ctrl_key() && !event.alt_key() && !event.meta_key() && !event.shift_key();
+        if event.key() != "Tab" || !plain || left || readonly.get_untracked() {
+            return;
+        }
+        event.prevent_default();
+        let Some(area) = area.get_untracked() else { return };
+        let (Ok(Some(start)), Ok(Some(end))) = (area.selection_start(), area.selection_end()) else { return };
+        if area.set_range_text_with_start_and_end(INDENT, start, end).is_ok() {
+            let at = start + u32::try_from(INDENT.len()).unwrap_or(0);
+            let _moved = area.set_selection_range(at, at);
+            text.set(area.value());
+        }
+    };
+    let gutter = move || {
+        marks.with(|marks| {
+            (1..=lines.get())
+                .map(|line| {
+                    let mark = marks.get(&line);
+                    let class = match mark {
+                        Some(LineMark { bad: true, .. }) => "bad",
+                        Some(_) => "doubt",
+                        None => "",
+                    };
+                    view! { <li class=class title=mark.map(|mark| mark.text.clone())>{line}</li> }
+                })
+                .collect_view()
+        })
+    };
+    let bands = move || {
+        marks.with(|marks| {
+            marks
+                .iter()
+                .map(|(line, mark)| {
+                    let class = if mark.bad { "bad" } else { "doubt" };
+                    view! { <i class=class style=format!("top:{}px", f64::from(line - 1) * LINE)></i> }
+                })
+                .collect_view()
+        })
+    };
+    let shift = move || format!("transform:translateY({}px)", -scrolled.get());
+    view! {
+        <div class="editor">
+            <ol class="editor-gutter" aria-hidden="true"><div style=shift>{gutter}</div></ol>
+            <div class="editor-bands" aria-hidden="true"><div style=shift>{bands}</div></div>
+            <textarea node_ref=area spellcheck="false" autocapitalize="off" autocomplete="off" wrap="off" aria-label=label title="Tab indents; Escape, then Tab leaves"
+                readonly=move || readonly.get() prop:value=move || text.get()
+                on:input=move |event| text.set(event_target_value(&event))
+                on:scroll=move |_| scrolled.set(area.get_untracked().map_or(0, |area| area.scroll_top()))
+                on:keydown=key></textarea>
+        </div>
+    }
+}
+
+/// The place of line and column, from 1 and in characters, as the browser counts: in UTF-16 units.
+fn offset(text: &str, line: u32, column: u32) -> u32 {
+    let mut at = 0;
+    for (index, content) in text.split('\n').enumerate() {
+        let units = |text: &str| text.encode_utf16().count();
+        if index + 1 == line as usize {
+            let before: String = content.chars().take(column.saturating_sub(1) as usize).collect();
+            at += units(&before);
+            break;
+        }
+        at += units(content) + 1;
+    }
+    u32::try_from(at).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_counted_as_the_browser_counts() {
+        assert_eq!(offset("ab\ncd", 2, 2), 4);
+        assert_eq!(offset("\u{1F30A}a\nb", 1, 2), 2);
+        assert_eq!(offset("\u{1F30A}a\nb", 2, 1), 4);
+    }
+
+    #[test]
+    fn a_line_with_a_mistake_is_bad_also_where_it_has_a_warning() {
+        let mut mistake = Mistake::new("/nodes/a", "FLOW_INVALID", "no such node");
+        mistake.line = Some(3);
+        let marks = marks(&[mistake.clone()], &[Mistake { message: "odd".into(), ..mistake }]);
+        assert_eq!(marks.get(&3), Some(&LineMark { bad: true, text: "no such node\nodd".into() }));
+    }
+}

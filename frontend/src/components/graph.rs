@@ -1,0 +1,272 @@
+//! The picture of a flow, laid out by the server, with marks that say where a run has been and where it stands.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+
+use leptos::prelude::*;
+use shared::api::{Graph, GraphEdge, GraphEdgeKind, GraphNode};
+
+use super::schema_form::next_key;
+
+/// Room around the picture for strokes and the badges on the nodes' corners, in its own pixels.
+const MARGIN: f64 = 12.0;
+/// Characters of a label that fit a pixel of width, about.
+const CHARS_PER_PIXEL: f64 = 0.145;
+
+/// What a run has to do with a node.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum NodeState {
+    /// Not reached.
+    #[default]
+    Untouched,
+    /// All its visits are done.
+    Done,
+    /// Something runs there.
+    Now,
+    /// A person is asked there, or other branches are waited for.
+    Waiting,
+    /// It failed.
+    Failed,
+}
+
+impl NodeState {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Untouched => "not reached",
+            Self::Done => "done",
+            Self::Now => "running now",
+            Self::Waiting => "waiting now",
+            Self::Failed => "failed",
+        }
+    }
+
+    fn class(self) -> &'static str {
+        match self {
+            Self::Untouched => "node",
+            Self::Done => "node done",
+            Self::Now => "node now",
+            Self::Waiting => "node waiting",
+            Self::Failed => "node failed",
+        }
+    }
+}
+
+/// What is known of one node.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Mark {
+    /// Where it stands.
+    pub state: NodeState,
+    /// How often it was visited; shown from two.
+    pub visits: u32,
+}
+
+/// By node id.
+pub type Marks = HashMap<String, Mark>;
+
+/// The picture. It takes the width of its box, and no more than its own.
+#[component]
+pub fn FlowGraph(
+    /// Nodes and edges with their places.
+    graph: Graph,
+    /// Where the run stands; without a run, empty.
+    #[prop(optional, into)]
+    marks: Signal<Marks>,
+    /// What the picture shows, for those who cannot see it.
+    #[prop(optional, into)]
+    label: String,
+) -> impl IntoView {
+    let id = next_key();
+    let (width, height) = (graph.width + 2.0 * MARGIN, graph.height + 2.0 * MARGIN);
+    let label = if label.is_empty() { "The flow as a graph".to_owned() } else { label };
+    let list_id = format!("graph-{id}-list");
+    let list: Vec<_> = graph.nodes.iter().map(|node| spoken(node, &graph.edges, marks)).collect();
+    let edges: Vec<_> = graph.edges.iter().map(|edge| edge_view(edge, id)).collect();
+    let edge_labels: Vec<_> = graph.edges.iter().filter_map(edge_label).collect();
+    let nodes: Vec<_> = graph.nodes.into_iter().map(|node| node_view(node, marks)).collect();
+    view! {
+        <figure class="graph">
+            <svg viewBox=format!("{} {} {width} {height}", -MARGIN, -MARGIN) role="img" aria-label=label
+                aria-describedby=list_id.clone() style=format!("max-width:{width}px")>
+                <defs>
+                    {["next", "correct", "detour"].map(|kind| view! {
+                        <marker id=format!("graph-{id}-{kind}") class=format!("arrow {kind}") viewBox="0 0 8 8" refX="7" refY="4"
+                            markerWidth="7" markerHeight="7" orient="auto-start-reverse"><path d="M1 1l6 3-6 3z"/></marker>
+                    })}
+                </defs>
+                {edges}{nodes}{edge_labels}
+            </svg>
+            <ul class="sr" id=list_id>{list}</ul>
+        </figure>
+    }
+}
+
+fn kind_class(kind: GraphEdgeKind) -> &'static str {
+    match kind {
+        GraphEdgeKind::Next => "next",
+        GraphEdgeKind::Correct => "correct",
+        GraphEdgeKind::Detour => "detour",
+    }
+}
+
+fn edge_view(edge: &GraphEdge, graph: u64) -> impl IntoView + use<> {
+    let kind = kind_class(edge.kind);
+    let title = match edge.kind {
+        GraphEdgeKind::Next => edge.label.clone().unwrap_or_default(),
+        GraphEdgeKind::Correct => format!("A correction at {} runs {} again", edge.from, edge.to),
+        GraphEdgeKind::Detour => format!("{} goes to {} instead", edge.from, edge.to),
+    };
+    view! {
+        <g class=format!("edge {kind}")>
+            <path d=curve(&edge.points) marker-end=format!("url(#graph-{graph}-{kind})")/>
+            {(!title.is_empty()).then(|| view! { <title>{title}</title> })}
+        </g>
+    }
+}
+
+/// The condition at the middle of its edge, shortened; the whole is in the edge's title.
+fn edge_label(edge: &GraphEdge) -> Option<impl IntoView + use<>> {
+    let label = edge.label.clone()?;
+    let middle = middle(&edge.points)?;
+    let short = shorten(&label, 22);
+    Some(view! {
+        <text class=format!("edge-label {}", kind_class(edge.kind)) x=middle.0 y=middle.1 dy="3.5">
+            <title>{label}</title>{short}
+        </text>
+    })
+}
+
+fn node_view(node: GraphNode, marks: Signal<Marks>) -> impl IntoView {
+    let id = node.id.clone();
+    let mark = Memo::new(move |_| marks.with(|marks| marks.get(&id).copied().unwrap_or_default()));
+    let (left, top) = (node.x - node.width / 2.0, node.y - node.height / 2.0);
+    let shape = if node.kind == "end" { "end" } else { "" };
+    let room = ((node.width - 30.0) * CHARS_PER_PIXEL).max(4.0);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few characters")]
+    let text = shorten(&node.id, room as usize);
+    let radius = if node.kind == "end" { node.height / 2.0 } else { 7.0 };
+    let (right, middle) = (left + node.width, node.y);
+    let glyph = (node.kind != "end").then(|| {
+        view! { <path class="glyph" d=glyph(&node.kind) transform=format!("translate({} {})", left + 9.0, middle - 6.0)/> }
+    });
+    let text_x = if node.kind == "end" { node.x } else { left + 27.0 };
+    view! {
+        <g class=move || format!("{} {shape}", mark.get().state.class())>
+            <title>{move || format!("{} ({}), {}", node.id, node.kind, mark.get().state.word())}</title>
+            <rect x=left y=top width=node.width height=node.height rx=radius/>
+            {glyph}
+            <text x=text_x y=middle dy="4" text-anchor=if shape == "end" { "middle" } else { "start" }>{text}</text>
+            {move || {
+                let visits = mark.get().visits;
+                (visits > 1).then(|| view! {
+                    <g class="visits">
+                        <rect x=right - 13.0 y=top - 8.0 width="22" height="15" rx="7.5"/>
+                        <text x=right - 2.0 y=top + 3.0 text-anchor="middle">{format!("{visits}×")}</text>
+                    </g>
+                })
+            }}
+        </g>
+    }
+}
+
+/// One node in words: kind, where it stands, and where it leads.
+fn spoken(node: &GraphNode, edges: &[GraphEdge], marks: Signal<Marks>) -> impl IntoView + use<> {
+    let mut leads = String::new();
+    for edge in edges.iter().filter(|edge| edge.from == node.id) {
+        let how = match edge.kind {
+            GraphEdgeKind::Next => "then",
+            GraphEdgeKind::Correct => "a correction goes back to",
+            GraphEdgeKind::Detour => "or instead",
+        };
+        let _ = write!(leads, "; {how} {}", edge.to);
+        if let Some(label) = &edge.label {
+            let _ = write!(leads, " when {label}");
+        }
+    }
+    let (id, kind) = (node.id.clone(), node.kind.clone());
+    let state = move || {
+        marks.with(|marks| {
+            let mark = marks.get(&id).copied().unwrap_or_default();
+            if marks.is_empty() {
+                String::new()
+            } else if mark.visits > 1 {
+                format!(", {}, {} visits", mark.state.word(), mark.visits)
+            } else {
+                format!(", {}", mark.state.word())
+            }
+        })
+    };
+    let name = format!("{} ({kind})", node.id);
+    view! { <li>{name}{state}{leads}</li> }
+}
+
+/// A smooth line that starts and ends at the first and last point and bends at those between.
+fn curve(points: &[(f64, f64)]) -> String {
+    let mut path = String::new();
+    let [first, between @ .., last] = points else { return path };
+    let _ = write!(path, "M{:.1} {:.1}", first.0, first.1);
+    for (at, point) in between.iter().enumerate() {
+        let next = between.get(at + 1);
+        let (x, y) = next.map_or(*last, |next| (f64::midpoint(point.0, next.0), f64::midpoint(point.1, next.1)));
+        let _ = write!(path, "Q{:.1} {:.1} {x:.1} {y:.1}", point.0, point.1);
+    }
+    if between.is_empty() {
+        let _ = write!(path, "L{:.1} {:.1}", last.0, last.1);
+    }
+    path
+}
+
+/// The point halfway along the line.
+fn middle(points: &[(f64, f64)]) -> Option<(f64, f64)> {
+    let lengths = || points.windows(2).map(|pair| (pair[1].0 - pair[0].0).hypot(pair[1].1 - pair[0].1));
+    let mut left = lengths().sum::<f64>() / 2.0;
+    for (pair, length) in points.windows(2).zip(lengths()) {
+        if left <= length && length > 0.0 {
+            let part = left / length;
+            return Some((pair[0].0 + (pair[1].0 - pair[0].0) * part, pair[0].1 + (pair[1].1 - pair[0].1) * part));
+        }
+        left -= length;
+    }
+    points.first().copied()
+}
+
+fn shorten(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    let mut short: String = text.chars().take(most.saturating_sub(1)).collect();
+    short.push('…');
+    short
+}
+
+/// A 12 pixel line drawing of a node's kind, the same in graph, timeline and catalogue.
+pub fn glyph(kind: &str) -> &'static str {
+    match kind {
+        "agent" => {
+            "M6 0.5v2M2 3h8a1.5 1.5 0 0 1 1.5 1.5v5A1.5 1.5 0 0 1 10 11H2A1.5 1.5 0 0 1 .5 9.5v-5A1.5 1.5 0 0 1 2 3zM4 6.2v1.3M8 6.2v1.3"
+        }
+        "tool" => {
+            "M11 2.6 8.9 4.7 7.3 3.1 9.4 1A3.4 3.4 0 0 0 5 5.3L1 9.3a1.2 1.2 0 0 0 1.7 1.7L6.7 7A3.4 3.4 0 0 0 11 2.6z"
+        }
+        "human" => "M6 6a2.6 2.6 0 1 0 0-5.2A2.6 2.6 0 0 0 6 6zM1 11.5c.4-2.4 2.4-3.7 5-3.7s4.6 1.3 5 3.7",
+        "router" => "M1 6h3.5L8 2.5h3M4.5 6 8 9.5h3M9.5 1l1.5 1.5L9.5 4M9.5 8l1.5 1.5L9.5 11",
+        "set" => "M1 3h10M1 9h10M4 1.5v3M8 7.5v3",
+        _ => "M2 2h8v8H2z",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_starts_and_ends_at_its_ends() {
+        assert_eq!(curve(&[(0.0, 0.0), (10.0, 0.0)]), "M0.0 0.0L10.0 0.0");
+        assert_eq!(curve(&[(0.0, 0.0), (5.0, 5.0), (10.0, 0.0)]), "M0.0 0.0Q5.0 5.0 10.0 0.0");
+        assert_eq!(curve(&[]), "");
+    }
+
+    #[test]
+    fn the_middle_is_halfway_along_the_bends() {
+        assert_eq!(middle(&[(0.0, 0.0), (0.0, 10.0), (30.0, 10.0)]), Some((10.0, 10.0)));
+    }
+}

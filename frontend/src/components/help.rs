@@ -1,0 +1,86 @@
+//! The overlay that `?` opens: every key of the desk.
+
+use leptos::prelude::*;
+use wasm_bindgen::JsCast;
+
+use super::dialog::Dialog;
+
+const KEYS: &[(&str, &[(&str, &str)])] = &[
+    (
+        "The list",
+        &[
+            ("j  k", "next, previous review"),
+            ("Enter", "read the review"),
+            ("/", "search"),
+            ("Esc", "back to the list"),
+        ],
+    ),
+    (
+        "The review",
+        &[
+            ("a", "accept, or approve all"),
+            ("1 … 9", "choose that option"),
+            ("r", "stop, or reject all"),
+            ("e", "edit"),
+            ("c", "write a note or a correction"),
+            ("Ctrl Enter", "send what you wrote"),
+            ("u", "undo, for five seconds"),
+        ],
+    ),
+    ("Everywhere", &[("?", "this help")]),
+];
+
+/// The overlay that `?` opens.
+#[component]
+pub fn Help() -> impl IntoView {
+    let open = RwSignal::new(false);
+    let keys = window_event_listener(leptos::ev::keydown, move |event| {
+        if event.key() == "?" && is_free(&event) {
+            event.prevent_default();
+            open.update(|open| *open = !*open);
+        }
+    });
+    on_cleanup(move || keys.remove());
+    view! {
+        <Dialog open=open title="Keys">
+            <div class="in keys">
+                {KEYS
+                    .iter()
+                    .map(|(title, keys)| {
+                        view! {
+                            <section>
+                                <h4>{*title}</h4>
+                                <dl>
+                                    {keys
+                                        .iter()
+                                        .map(|(key, does)| {
+                                            let caps = key
+                                                .split(' ')
+                                                .filter(|cap| !cap.is_empty())
+                                                .map(|cap| view! { <kbd>{cap}</kbd>" " })
+                                                .collect_view();
+                                            view! { <dt>{caps}</dt><dd>{*does}</dd> }
+                                        })
+                                        .collect_view()}
+                                </dl>
+                            </section>
+                        }
+                    })
+                    .collect_view()}
+            </div>
+        </Dialog>
+    }
+}
+
+/// Whether a key is meant for the page: nothing is being typed, no dialog is open, no other key is held.
+pub fn is_free(event: &web_sys::KeyboardEvent) -> bool {
+    if event.ctrl_key() || event.meta_key() || event.alt_key() || event.default_prevented() {
+        return false;
+    }
+    let Some(target) = event.target().and_then(|target| target.dyn_into::<web_sys::Element>().ok()) else {
+        return true;
+    };
+    let typing = target.closest("input, textarea, select, [contenteditable], dialog").ok().flatten().is_some();
+    let dialog = document().query_selector("dialog[open]").ok().flatten().is_some();
+    !typing && !dialog
+}

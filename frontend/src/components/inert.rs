@@ -1,0 +1,104 @@
+//! Text, links and pictures that somebody untrusted wrote: hidden characters are shown, nothing is opened or loaded
+//! before it was clicked, and then its whole address is shown first.
+
+use leptos::prelude::*;
+
+use super::glyph::Glyph;
+use crate::state::hidden::{Part, parts};
+use crate::state::markdown::Address;
+
+/// Text with its hidden characters shown as badges.
+pub fn inert(text: &str) -> impl IntoView + use<> {
+    parts(text)
+        .into_iter()
+        .map(|part| match part {
+            Part::Plain(text) => text.into_any(),
+            Part::Hidden(name) => {
+                let title = format!("A hidden character stands here: {name}");
+                view! { <span class="hidden-char" title=title>{name}</span> }.into_any()
+            }
+        })
+        .collect_view()
+}
+
+/// A link that shows its address when it is clicked, and only then can be followed.
+#[component]
+pub fn InertLink(
+    /// Where it leads.
+    address: Address,
+    /// What was written for it.
+    children: Children,
+) -> impl IntoView {
+    let open = RwSignal::new(false);
+    let title = format!("Shows where this leads: {}", address.text);
+    view! {
+        <button
+            type="button"
+            class="inert-link"
+            title=title
+            aria-expanded=move || open.get().to_string()
+            on:click=move |_| open.update(|open| *open = !*open)
+        >
+            {children()}
+        </button>
+        <Show when=move || open.get()>
+            <AddressBox address=address.clone() />
+        </Show>
+    }
+}
+
+/// A picture that is loaded when it is clicked.
+#[component]
+pub fn InertImage(
+    /// Where it is.
+    address: Address,
+    /// What stands for it.
+    #[prop(into)]
+    alt: String,
+) -> impl IntoView {
+    let shown = RwSignal::new(false);
+    let source = address.text.clone();
+    // A picture inside the page asks no other server.
+    let inline = ["data:image/png;", "data:image/jpeg;", "data:image/gif;", "data:image/webp;"];
+    let may_show =
+        (address.may_open && !source.starts_with("mailto:")) || inline.iter().any(|kind| source.starts_with(kind));
+    let short: String = source.chars().take(160).collect();
+    let text = alt.clone();
+    view! {
+        <span class="inert-image">
+            <Show
+                when=move || shown.get()
+                fallback=move || {
+                    view! {
+                        <Glyph icon=icondata::LuImage />
+                        <span class="grow">
+                            <b>{inert(&text)}</b>
+                            <code class="address">{inert(&short)}</code>
+                        </span>
+                        {may_show
+                            .then(|| {
+                                view! {
+                                    <button type="button" class="b sm" on:click=move |_| shown.set(true)>"Show the picture"</button>
+                                }
+                            })}
+                    }
+                }
+            >
+                <img src=source.clone() alt=alt.clone() referrerpolicy="no-referrer" decoding="async" />
+            </Show>
+        </span>
+    }
+}
+
+#[component]
+fn AddressBox(address: Address) -> impl IntoView {
+    let link = address.may_open.then(|| {
+        view! {
+            <a class="b sm" href=address.text.clone() target="_blank" rel="noopener noreferrer nofollow">
+                "Open "<Glyph icon=icondata::LuExternalLink />
+            </a>
+        }
+    });
+    let barred = (!address.may_open).then(|| view! { <span class="tiny muted">"cannot be opened from here"</span> });
+    view! { <span class="address-box"><code class="address">{inert(&address.text)}</code>{link}{barred}</span> }
+}

@@ -1,0 +1,95 @@
+//! Markdown as elements. Nothing is ever set as HTML: each element is made from a tree that holds only text.
+
+use leptos::prelude::*;
+
+use super::inert::{InertImage, InertLink, inert};
+use crate::state::markdown::{Block, Inline, parse};
+
+/// A text in Markdown.
+#[component]
+pub fn Markdown(
+    /// The text.
+    #[prop(into)]
+    text: String,
+) -> impl IntoView {
+    view! { <div class="prose">{blocks(parse(&text))}</div> }
+}
+
+fn blocks(blocks: Vec<Block>) -> Vec<AnyView> {
+    blocks.into_iter().map(block).collect()
+}
+
+fn block(block: Block) -> AnyView {
+    match block {
+        // The page's own headlines are h1 to h3.
+        Block::Heading(1, text) => view! { <h3>{inlines(text)}</h3> }.into_any(),
+        Block::Heading(2, text) => view! { <h4>{inlines(text)}</h4> }.into_any(),
+        Block::Heading(_, text) => view! { <h5>{inlines(text)}</h5> }.into_any(),
+        Block::Paragraph(text) => view! { <p>{inlines(text)}</p> }.into_any(),
+        Block::Code(language, text) => {
+            let language = (!language.is_empty()).then(|| view! { <span class="language">{inert(&language)}</span> });
+            view! { <pre class="code">{language}<code>{inert(text.trim_end_matches('\n'))}</code></pre> }.into_any()
+        }
+        Block::Quote(inside) => view! { <blockquote>{blocks(inside)}</blockquote> }.into_any(),
+        Block::List(start, entries) => {
+            let entries = entries.into_iter().map(|entry| view! { <li>{tight(entry)}</li> }).collect_view();
+            match start {
+                Some(start) => view! { <ol start=start.to_string()>{entries}</ol> }.into_any(),
+                None => view! { <ul>{entries}</ul> }.into_any(),
+            }
+        }
+        Block::Table(rows) => {
+            let mut rows = rows.into_iter();
+            let head = rows.next().unwrap_or_default();
+            let head = head.into_iter().map(|cell| view! { <th>{inlines(cell)}</th> }).collect_view();
+            let rows = rows
+                .map(|row| {
+                    let cells = row.into_iter().map(|cell| view! { <td>{inlines(cell)}</td> }).collect_view();
+                    view! { <tr>{cells}</tr> }
+                })
+                .collect_view();
+            view! {
+                <div class="wrap"><table class="table"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>
+            }
+            .into_any()
+        }
+        Block::Html(html) => {
+            view! { <pre class="raw" title="HTML is shown as it was written">{inert(html.trim_end())}</pre> }.into_any()
+        }
+        Block::Rule => view! { <hr /> }.into_any(),
+    }
+}
+
+/// The only paragraph of a list's entry needs no box of its own.
+fn tight(mut entry: Vec<Block>) -> Vec<AnyView> {
+    match entry.first_mut() {
+        Some(Block::Paragraph(text)) => {
+            let first = inlines(std::mem::take(text));
+            let mut views = vec![view! { <span>{first}</span> }.into_any()];
+            views.extend(blocks(entry.split_off(1)));
+            views
+        }
+        _ => blocks(entry),
+    }
+}
+
+fn inlines(inlines: Vec<Inline>) -> Vec<AnyView> {
+    inlines.into_iter().map(inline).collect()
+}
+
+fn inline(piece: Inline) -> AnyView {
+    match piece {
+        Inline::Text(text) => inert(&text).into_any(),
+        Inline::Code(text) => view! { <code>{inert(&text)}</code> }.into_any(),
+        Inline::Html(html) => {
+            view! { <code class="raw" title="HTML is shown as it was written">{inert(&html)}</code> }.into_any()
+        }
+        Inline::Emphasis(inside) => view! { <em>{inlines(inside)}</em> }.into_any(),
+        Inline::Strong(inside) => view! { <strong>{inlines(inside)}</strong> }.into_any(),
+        Inline::Strike(inside) => view! { <s>{inlines(inside)}</s> }.into_any(),
+        Inline::Link(address, inside) => view! { <InertLink address=address>{inlines(inside)}</InertLink> }.into_any(),
+        Inline::Image(address, alt) => view! { <InertImage address=address alt=alt /> }.into_any(),
+        Inline::Task(done) => view! { <span class="task">{if done { "☑ " } else { "☐ " }}</span> }.into_any(),
+        Inline::Break => view! { <br /> }.into_any(),
+    }
+}

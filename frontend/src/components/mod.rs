@@ -1,0 +1,20 @@
+//! The parts that pages are made of.
+
+pub mod dialog;
+pub mod diff;
+pub mod editor;
+pub mod glyph;
+pub mod graph;
+pub mod help;
+pub mod inert;
+pub mod markdown;
+pub mod notice;
+pub mod queue;
+pub mod review;
+pub mod schema_form;
+pub mod shell;
+pub mod states;
+pub mod status;
+pub mod theme;
+pub mod time;
+pub mod timeline;

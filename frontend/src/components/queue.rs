@@ -1,0 +1,200 @@
+//! The list of the inbox: rows that come, change and leave in place.
+
+use std::collections::HashSet;
+
+use leptos::prelude::*;
+use leptos_router::components::A;
+use shared::definition::Severity;
+use shared::id::ReviewId;
+use shared::review::{Outcome, Review, ReviewStatus};
+use shared::time::Timestamp;
+
+use super::glyph::Glyph;
+use crate::client::{Desk, Live, Session};
+use crate::state::filter::SOON;
+use crate::state::inbox::Row;
+use crate::state::outbox::Stage;
+use crate::state::story::sentence;
+use crate::state::words::{self, count};
+
+/// For so long a row that has just come is lit, in microseconds.
+const FRESH: i64 = 8_000_000;
+
+/// The rows.
+#[component]
+pub fn Queue(
+    /// In the order of the list.
+    #[prop(into)]
+    rows: Signal<Vec<Row>>,
+    /// Which one is read.
+    #[prop(into)]
+    open: Signal<Option<ReviewId>>,
+    /// Which one the keys stand on.
+    #[prop(into)]
+    at: Signal<Option<ReviewId>>,
+) -> impl IntoView {
+    let ids = Memo::new(move |_| rows.with(|rows| rows.iter().map(|row| row.review.id).collect::<Vec<_>>()));
+    // Whether somebody has drafted something is shown on the row.
+    let drafted = Memo::new(move |_| {
+        let drafts = Desk::expect().drafts;
+        ids.with(|ids| {
+            drafts.with(|drafts| ids.iter().copied().filter(|id| drafts.get(*id).is_some()).collect::<HashSet<_>>())
+        })
+    });
+    view! {
+        <ul class="rows" role="list">
+            <For each=move || ids.get() key=|id| *id let:id>
+                <QueueRow
+                    row=Memo::new(move |_| rows.with(|rows| rows.iter().find(|row| row.review.id == id).cloned()))
+                    open=Memo::new(move |_| open.get() == Some(id))
+                    at=Memo::new(move |_| at.get() == Some(id))
+                    drafted=Memo::new(move |_| drafted.with(|drafted| drafted.contains(&id)))
+                    id=id
+                />
+            </For>
+        </ul>
+    }
+}
+
+#[component]
+fn QueueRow(
+    id: ReviewId,
+    row: Memo<Option<Row>>,
+    open: Memo<bool>,
+    at: Memo<bool>,
+    drafted: Memo<bool>,
+) -> impl IntoView {
+    let live = Live::expect();
+    let session = Session::expect();
+    let desk = Desk::expect();
+    let class = move || {
+        row.with(|row| {
+            let Some(row) = row else { return String::new() };
+            let now = live.now.get();
+            let mut class = "row".to_owned();
+            for (set, name) in [
+                (open.get(), " on"),
+                (at.get(), " at"),
+                (row.review.stakes.severity == Severity::High, " high"),
+                (row.review.stakes.severity == Severity::Critical, " critical"),
+                (!row.review.is_pending() || row.gone, " done"),
+                (row.arrived.is_some_and(|at| now.0 - at.0 < FRESH), " fresh"),
+            ] {
+                if set {
+                    class.push_str(name);
+                }
+            }
+            class
+        })
+    };
+    let title = Memo::new(move |_| row.with(|row| row.as_ref().map(|row| headline(&row.review)).unwrap_or_default()));
+    let flow = Memo::new(move |_| row.with(|row| row.as_ref().map(|row| subline(&row.review)).unwrap_or_default()));
+    let time = move || row.with(|row| row.as_ref().map(|row| time(row, live.now.get())));
+    let more = move || {
+        let me = session.username();
+        let held = desk.outbox.with(|outbox| {
+            matches!(outbox.get(id).map(|sending| &sending.stage), Some(Stage::Held(_) | Stage::Sending))
+        });
+        if held {
+            return "your decision is about to be sent".to_owned();
+        }
+        row.with(|row| row.as_ref().map(|row| detail(row, me.as_deref(), live.now.get())).unwrap_or_default())
+    };
+    let mark = move || {
+        row.with(|row| {
+            let resolution = row.as_ref().and_then(|row| row.review.resolution.as_ref())?;
+            Some(match resolution.outcome {
+                Outcome::Accepted | Outcome::Answered | Outcome::Decided => ("go", icondata::LuCheck),
+                Outcome::Corrected => ("warn", icondata::LuUndo2),
+                _ => ("muted", icondata::LuX),
+            })
+        })
+    };
+    view! {
+        <li>
+            <A
+                href=format!("/reviews/{id}")
+                attr:class=class
+                attr:id=format!("row-{id}")
+                attr:aria-current=move || open.get().then_some("true")
+                attr:tabindex=move || if open.get() || at.get() { "0" } else { "-1" }
+            >
+                <i aria-hidden="true"></i>
+                <b>
+                    {move || mark().map(|(class, icon)| view! { <span class=class><Glyph icon=icon /></span>" " })}
+                    {move || title.get()}
+                </b>
+                <span class=move || if time().is_some_and(|time| time.1) { "t soon" } else { "t" }>
+                    {move || time().map(|time| time.0)}
+                </span>
+                <p>{move || flow.get()}</p>
+                <span class="m">
+                    {move || drafted.get().then(|| view! { <span class="accent" title="You have started to write something here"><Glyph icon=icondata::LuPencil />" "</span> })}
+                    {more}
+                </span>
+            </A>
+        </li>
+    }
+}
+
+fn headline(review: &Review) -> String {
+    review.title.clone()
+}
+
+fn subline(review: &Review) -> String {
+    review.flow_title.clone().or_else(|| review.flow.as_ref().map(ToString::to_string)).unwrap_or_default()
+}
+
+/// What stands at the right, and whether it is urgent.
+fn time(row: &Row, now: Timestamp) -> (String, bool) {
+    let review = &row.review;
+    if let Some(resolution) = &review.resolution {
+        return (words::ago(now, resolution.at), false);
+    }
+    match review.expires_at {
+        Some(at) => (words::left(now, at).unwrap_or_else(|| "time is up".into()), at.0 - now.0 < SOON),
+        None => (words::length((now.0 - review.created_at.0).max(0)), false),
+    }
+}
+
+/// The third line.
+fn detail(row: &Row, me: Option<&str>, now: Timestamp) -> String {
+    let review = &row.review;
+    if row.gone {
+        return "no longer yours to see".to_owned();
+    }
+    if let Some(resolution) = &review.resolution {
+        return sentence(&words::resolution(review, resolution, me));
+    }
+    if review.status != ReviewStatus::Pending {
+        return review.status.as_str().to_owned();
+    }
+    let mut parts = Vec::new();
+    if let Some(claim) = review.claimed_by.as_ref().filter(|claim| claim.until > now) {
+        parts.push(if me == Some(claim.by.as_str()) {
+            "you are on it".to_owned()
+        } else {
+            format!("{} is on it", claim.by)
+        });
+    }
+    if review.actions.len() > 1 {
+        parts.push(count(review.actions.len(), "call", "calls"));
+    }
+    if let Some(node) = review.source.as_ref().map(|source| &source.node).or(review.node.as_ref()) {
+        parts.push(node.to_string());
+    }
+    if let Some(visit) = review.visit.filter(|visit| *visit > 1) {
+        parts.push(format!("visit {visit}"));
+    }
+    if review.stakes.reversible == Some(false) {
+        parts.push("cannot be undone".to_owned());
+    }
+    match review.reviewers.roles.as_slice() {
+        [] => {}
+        roles => parts.push(format!("for {}", roles.join(", "))),
+    }
+    if parts.len() < 2 {
+        parts.push(format!("started by {}", words::person(&review.requested_by, me)));
+    }
+    parts.join(", ")
+}

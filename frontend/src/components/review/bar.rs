@@ -1,0 +1,271 @@
+//! The bar at the bottom: what to say, and what to do. Where nothing can be decided it says why.
+
+use leptos::html;
+use leptos::prelude::*;
+use shared::access::Access;
+use shared::definition::ChoiceKind;
+
+use super::item::grow;
+use super::keys;
+use super::pane::Pane;
+use super::progress::Progress;
+use crate::components::glyph::Glyph;
+use crate::state::story::sentence;
+use crate::state::verdict::{self, Intent};
+
+/// The bar at the bottom.
+#[component]
+pub fn Bar(pane: Pane) -> impl IntoView {
+    let open = Memo::new(move |_| pane.is_open());
+    view! {
+        <div class="decide">
+            <Progress pane=pane />
+            <Show when=move || open.get() fallback=move || view! { <Why pane=pane /> }>
+                <Say pane=pane />
+                <General pane=pane />
+                <Acts pane=pane />
+            </Show>
+        </div>
+    }
+}
+
+/// Why this person cannot decide.
+#[component]
+fn Why(pane: Pane) -> impl IntoView {
+    move || {
+        let pending = pane.review.with(|review| review.is_pending());
+        match pane.access.get() {
+            Access::Denied(reason) if pending => Some(view! {
+                <p class="banner"><Glyph icon=icondata::LuBan />{sentence(reason)}". You can read it."</p>
+            }),
+            _ => None,
+        }
+    }
+}
+
+/// Mistakes that belong to no field of their own.
+#[component]
+fn General(pane: Pane) -> impl IntoView {
+    let general = Memo::new(move |_| {
+        let fields = ["/edits", "/verdict/decisions"];
+        pane.mistakes.with(|all| {
+            let general = all.iter().filter(|one| !fields.iter().any(|field| one.path.starts_with(field)));
+            general.map(|one| one.message.clone()).collect::<Vec<_>>()
+        })
+    });
+    let fields = move || pane.mistakes.with(Vec::len) - general.with(Vec::len);
+    view! {
+        <Show when=move || !pane.mistakes.with(Vec::is_empty)>
+            <p class="banner stop" role="alert">
+                <Glyph icon=icondata::LuTriangleAlert />
+                <span>
+                    {move || general.get().join(" ")}
+                    {move || (fields() > 0).then_some(" Look at the places marked above. Nothing was sent.")}
+                </span>
+            </p>
+        </Show>
+    }
+}
+
+/// The text field.
+#[component]
+fn Say(pane: Pane) -> impl IntoView {
+    let node = NodeRef::<html::Textarea>::new();
+    let text = Memo::new(move |_| pane.draft().text);
+    let placeholder = move || {
+        pane.review.with(|review| {
+            if review.options.is_empty() && review.actions.is_empty() {
+                "Write your answer"
+            } else if review.actions.iter().any(|action| action.agent.is_some()) {
+                "Tell the agent something beside, or say why not"
+            } else if review.free_text && verdict::no_correction(review).is_none() {
+                "Say what should change, or leave a note for the record"
+            } else {
+                "Leave a note for the record"
+            }
+        })
+    };
+    Effect::new(move |previous: Option<()>| {
+        pane.write.track();
+        if let (Some(()), Some(field)) = (previous, node.get_untracked()) {
+            drop(field.focus());
+        }
+    });
+    Effect::new(move |_| {
+        text.track();
+        if let Some(field) = node.get() {
+            grow(&field);
+        }
+    });
+    let send = move |event: web_sys::KeyboardEvent| {
+        if event.key() == "Enter" && (event.ctrl_key() || event.meta_key()) {
+            event.prevent_default();
+            pane.decide(&Intent::Text);
+        }
+        if event.key() == "Escape" {
+            if let Some(field) = node.get_untracked() {
+                drop(field.blur());
+            }
+        }
+    };
+    view! {
+        <label class="say">
+            <span class="sr">{placeholder}</span>
+            <textarea
+                node_ref=node
+                rows="1"
+                placeholder=placeholder
+                aria-invalid=move || pane.mistakes.with(|all| all.iter().any(|one| matches!(one.path.as_str(), "/comment" | "/verdict/text"))).to_string()
+                prop:value=move || text.get()
+                on:keydown=send
+                on:input=move |event| {
+                    let text = event_target_value(&event);
+                    pane.desk.write(&pane.review.get_untracked(), |draft| draft.text = text);
+                }
+            ></textarea>
+            <kbd aria-hidden="true">"c"</kbd>
+        </label>
+    }
+}
+
+/// One button.
+#[derive(Debug, Clone, PartialEq)]
+struct Act {
+    intent: Intent,
+    says: String,
+    does: String,
+    key: Option<String>,
+    class: &'static str,
+    barred: Option<String>,
+}
+
+fn acts(pane: Pane) -> Vec<Act> {
+    let draft = pane.draft();
+    let review = pane.review.get();
+    let mut acts = Vec::new();
+    let written = !draft.text.trim().is_empty();
+    let no_correction = verdict::no_correction(&review);
+    for (index, option) in review.options.iter().enumerate() {
+        let first = verdict::first_accept(&review).map(|first| &first.id) == Some(&option.id);
+        acts.push(Act {
+            intent: Intent::Choose(option.id.clone()),
+            says: verdict::option_says(&review, &draft, option),
+            does: verdict::option_does(&review, option),
+            key: keys::of_option(&review, index),
+            class: match option.kind {
+                ChoiceKind::Accept if first => "b go",
+                ChoiceKind::Stop => "b stop",
+                _ => "b",
+            },
+            barred: no_correction.clone().filter(|_| option.kind == ChoiceKind::Correct),
+        });
+    }
+    let text = |class, key: Option<String>, does: &str| Act {
+        intent: Intent::Text,
+        says: verdict::says(&review, &draft, &Intent::Text),
+        does: does.to_owned(),
+        key,
+        class,
+        barred: None,
+    };
+    if review.actions.is_empty() && review.options.is_empty() {
+        acts.push(text("b go", Some("Ctrl ⏎".into()), "The run goes on with your answer."));
+    } else if !review.options.is_empty() && written && review.free_text && no_correction.is_none() {
+        let does = match &review.source {
+            Some(source) => format!("{} works on it again, with what you wrote.", source.node),
+            None => "The step before works on it again, with what you wrote.".to_owned(),
+        };
+        acts.push(text("b", Some("Ctrl ⏎".into()), &does));
+    }
+    if !review.actions.is_empty() {
+        let (intent, says) = verdict::actions_say(&review, &draft);
+        let waits =
+            intent == Intent::Actions && review.actions.iter().any(|action| verdict::choice(action, &draft).is_none());
+        let refuses = review.actions.iter().all(|action| {
+            matches!(verdict::choice(action, &draft), Some(kind) if kind == shared::definition::ActionKind::Reject)
+        });
+        let does = review.stakes.consequences.first().cloned();
+        acts.push(Act {
+            intent,
+            says,
+            does: does.unwrap_or_else(|| "What is approved runs exactly as shown.".into()),
+            key: Some("a".into()),
+            class: if refuses { "b stop" } else { "b go" },
+            barred: waits.then(|| "Each call needs an answer.".into()),
+        });
+        if !refuses {
+            acts.push(Act {
+                says: verdict::says(&review, &draft, &Intent::RejectAll),
+                intent: Intent::RejectAll,
+                does: if written { "Nothing runs; what you wrote is told." } else { "Nothing runs." }.to_owned(),
+                key: Some("r".into()),
+                class: "b stop",
+                barred: None,
+            });
+        }
+    }
+    acts
+}
+
+/// The buttons, and what the one under the pointer does.
+#[component]
+fn Acts(pane: Pane) -> impl IntoView {
+    let all = Memo::new(move |_| acts(pane));
+    let about = RwSignal::new(None::<Intent>);
+    let changed = Memo::new(move |_| pane.has_changed());
+    let loses_edit = move || {
+        let kind = |id: &str| {
+            pane.review.with(|review| review.options.iter().find(|option| option.id == id).map(|option| option.kind))
+        };
+        let edits = !pane.draft().edits.is_empty();
+        match about.get() {
+            Some(Intent::Choose(id)) => edits && kind(&id) != Some(ChoiceKind::Accept),
+            Some(Intent::Text) => edits && pane.review.with(|review| !review.options.is_empty()),
+            _ => false,
+        }
+    };
+    let what = move || {
+        all.with(|all| {
+            let act = about.get().and_then(|about| all.iter().find(|act| act.intent == about)).or_else(|| all.first());
+            let does = act.map(|act| act.barred.clone().unwrap_or_else(|| act.does.clone())).unwrap_or_default();
+            let lost = if loses_edit() { " Your edit does not go along." } else { "" };
+            format!("{does}{lost} You can undo for 5 s.")
+        })
+    };
+    view! {
+        <div class="acts" class:blocked=move || changed.get()>
+            {move || {
+                all.get()
+                    .into_iter()
+                    .map(|act| {
+                        let intent = act.intent.clone();
+                        let (hover, focus) = (act.intent.clone(), act.intent.clone());
+                        let barred = act.barred.is_some();
+                        let title = act.barred.clone().unwrap_or_else(|| act.does.clone());
+                        view! {
+                            <button
+                                type="button"
+                                class=act.class
+                                title=title
+                                aria-disabled=move || (barred || changed.get()).to_string()
+                                on:mouseenter=move |_| about.set(Some(hover.clone()))
+                                on:mouseleave=move |_| about.set(None)
+                                on:focus=move |_| about.set(Some(focus.clone()))
+                                on:blur=move |_| about.set(None)
+                                on:click=move |_| {
+                                    if !barred {
+                                        pane.decide(&intent);
+                                    }
+                                }
+                            >
+                                <span>{act.says}</span>
+                                {act.key.map(|key| view! { <kbd aria-hidden="true">{key}</kbd> })}
+                            </button>
+                        }
+                    })
+                    .collect_view()
+            }}
+            <span class="what" aria-live="off">{what}</span>
+        </div>
+    }
+}

@@ -1,0 +1,197 @@
+//! The head of the pane: where the review comes from, its title, what is at stake, how much time is left, who is on it.
+
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+use leptos_router::components::A;
+use shared::definition::Severity;
+use shared::review::Review;
+
+use super::pane::Pane;
+use crate::client::{Live, Session, use_api};
+use crate::components::glyph::Glyph;
+use crate::components::notice::Notifier;
+use crate::components::shell::initials;
+use crate::components::time;
+use crate::state::filter::SOON;
+use crate::state::words;
+
+/// The head of the pane.
+#[component]
+pub fn Head(pane: Pane, back: Callback<()>) -> impl IntoView {
+    let crumbs = Memo::new(move |_| {
+        pane.review.with(|review| {
+            let flow = review.flow.as_ref().map(ToString::to_string);
+            (flow, review.flow_title.clone(), review.run_id, review.node.as_ref().map(ToString::to_string))
+        })
+    });
+    let title = Memo::new(move |_| pane.review.with(|review| review.title.clone()));
+    let facts = Memo::new(move |_| pane.review.with(|review| facts(review)));
+    view! {
+        <div class="head">
+            <div class="crumbs">
+                <button class="b ghost sm back" on:click=move |_| back.run(()) aria-label="Back to the list">
+                    <Glyph icon=icondata::LuArrowLeft />
+                </button>
+                {move || {
+                    let (flow, flow_title, run, node) = crumbs.get();
+                    let name = flow_title.or_else(|| flow.clone()).unwrap_or_default();
+                    let flow = flow.map(|flow| view! { <A href=format!("/flows/{flow}") attr:class="cut">{name}</A> });
+                    let run = run.map(|run| {
+                        let all = run.to_string();
+                        let short = all[all.len() - 4..].to_owned();
+                        view! { <span aria-hidden="true">"›"</span><A href=format!("/runs/{run}") attr:class="nowrap" attr:title=all>"run "{short}</A> }
+                    });
+                    let node = node.map(|node| view! { <span aria-hidden="true">"›"</span><span class="cut">{node}</span> });
+                    view! { <nav class="trail" aria-label="Where this comes from">{flow}{run}{node}</nav> }
+                }}
+                <Claim pane=pane />
+            </div>
+            <h2>{move || title.get()}</h2>
+            <div class="facts">
+                {move || {
+                    facts
+                        .get()
+                        .into_iter()
+                        .map(|(class, text)| view! { <span class=class>{text}</span> })
+                        .collect_view()
+                }}
+                <Due pane=pane />
+            </div>
+        </div>
+    }
+}
+
+fn facts(review: &Review) -> Vec<(&'static str, String)> {
+    let mut facts = Vec::new();
+    match review.stakes.severity {
+        Severity::Critical => facts.push(("tag stop", "critical".to_owned())),
+        Severity::High => facts.push(("tag warn", "high".to_owned())),
+        Severity::Medium => {}
+        Severity::Low => facts.push(("tag", "low".to_owned())),
+    }
+    if review.stakes.reversible == Some(false) {
+        facts.push(("tag stop", "cannot be undone".to_owned()));
+    }
+    if let Some(category) = &review.stakes.category {
+        facts.push(("tag", category.clone()));
+    }
+    match (&review.source, review.visit) {
+        (Some(source), _) if source.visits > 1 || source.max_visits > 1 => {
+            facts.push(("tag", format!("{}: {} of {}", source.node, source.visits, source.max_visits)));
+        }
+        (_, Some(visit)) if visit > 1 => facts.push(("tag", format!("visit {visit}"))),
+        _ => {}
+    }
+    if review.usage.total_tokens > 0 {
+        let tokens = words::thousands(review.usage.total_tokens);
+        facts.push((
+            "tag",
+            if review.usage.total_cost_usd > 0.0 {
+                format!("{}, {tokens} tokens", words::dollars(review.usage.total_cost_usd))
+            } else {
+                format!("{tokens} tokens")
+            },
+        ));
+    }
+    if let Some(cost) = &review.stakes.estimated_cost {
+        facts.push(("tag warn", format!("about {} {}", cost.amount, cost.currency)));
+    }
+    facts
+}
+
+/// How much time is left, on the server's clock, and what happens then.
+#[component]
+fn Due(pane: Pane) -> impl IntoView {
+    let live = Live::expect();
+    let times = Memo::new(move |_| {
+        pane.review.with(|review| {
+            let expires = review.expires_at.filter(|_| review.is_pending())?;
+            Some((review.created_at, expires, review.on_timeout.as_ref().map(|then| words::on_timeout(then, false))))
+        })
+    });
+    view! {
+        {move || {
+            times
+                .get()
+                .map(|(created, expires, then)| {
+                    let part = move || {
+                        let all = (expires.0 - created.0).max(1);
+                        let left = (expires.0 - live.now.get().0).clamp(0, all);
+                        #[expect(clippy::cast_precision_loss, reason = "a width in percent")]
+                        let part = left as f64 / all as f64 * 100.0;
+                        part
+                    };
+                    let soon = move || expires.0 - live.now.get().0 < SOON;
+                    let then = then.map(|then| format!(", then {then}")).unwrap_or_default();
+                    let text = move || match words::left(live.now.get(), expires) {
+                        Some(left) => format!("{left} left{then}"),
+                        None => "The time is up".to_owned(),
+                    };
+                    view! {
+                        <span class="due" class:soon=soon title=format!("until {}", time::full(expires))>
+                            <span>{text}</span>
+                            <span class="bar" aria-hidden="true"><i style:width=move || format!("{:.1}%", part())></i></span>
+                        </span>
+                    }
+                })
+        }}
+    }
+}
+
+/// Who is on it, and taking it or leaving it.
+#[component]
+fn Claim(pane: Pane) -> impl IntoView {
+    let live = Live::expect();
+    let session = Session::expect();
+    let api = use_api();
+    let notifier = Notifier::expect();
+    let busy = RwSignal::new(false);
+    let claim = Memo::new(move |_| {
+        pane.review.with(|review| review.claimed_by.clone()).filter(|claim| claim.until > live.now.get())
+    });
+    let act = move |take: bool| {
+        busy.set(true);
+        spawn_local(async move {
+            let answer = if take { live.claim(pane.id).await } else { api.release(pane.id).await };
+            busy.set(false);
+            match answer {
+                Ok(decided) => live.inbox.update(|inbox| inbox.put(decided.review, live.server_now())),
+                Err(problem) => notifier.bad(problem.to_string()),
+            }
+        });
+    };
+    let may = move || pane.review.with(|review| review.is_pending()) && pane.access.get().is_allowed();
+    view! {
+        <span class="claim">
+            {move || match claim.get() {
+                Some(claim) => {
+                    let mine = session.username().as_deref() == Some(claim.by.as_str());
+                    let until = time::clock(claim.until);
+                    let text = if mine { format!("You are on this until {until}") } else { format!("{} is on this until {until}", claim.by) };
+                    view! {
+                        <span class="face" aria-hidden="true">{initials(&claim.by)}</span>
+                        <span>{text}</span>
+                        {(mine && may())
+                            .then(|| view! { <button class="b ghost sm" disabled=move || busy.get() on:click=move |_| act(false)>"Release"</button> })}
+                    }
+                        .into_any()
+                }
+                None if may() => {
+                    view! {
+                        <button
+                            class="b ghost sm"
+                            title="Tells the others that you are on it, for a while"
+                            disabled=move || busy.get()
+                            on:click=move |_| act(true)
+                        >
+                            <Glyph icon=icondata::LuHand />
+                            "Claim"
+                        </button>
+                    }
+                        .into_any()
+                }
+                None => ().into_any(),
+            }}
+        </span>
+    }
+}

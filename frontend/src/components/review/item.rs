@@ -1,0 +1,259 @@
+//! One item: read it, edit it, see what you changed, see what changed while you read.
+
+use leptos::html;
+use leptos::prelude::*;
+use serde_json::Value;
+use shared::definition::ContentType;
+use shared::error::pointer;
+use shared::review::Item;
+
+use super::pane::Pane;
+use super::value::ValueView;
+use crate::components::diff::Diff;
+use crate::components::inert::inert;
+use crate::components::schema_form::SchemaForm;
+
+/// A tab of a card.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tab {
+    /// As it is.
+    Read,
+    /// A form.
+    Edit,
+    /// What the person changed.
+    Yours,
+    /// What changed while they read.
+    Since,
+}
+
+/// One item.
+#[component]
+pub fn ItemCard(pane: Pane, item: Item) -> impl IntoView {
+    let key = StoredValue::new(item.key.clone());
+    let item = StoredValue::new(item);
+    let content_type = item.with_value(|item| item.content_type);
+    let editable = item.with_value(|item| item.editable);
+    let tab = RwSignal::new(Tab::Read);
+    let may_edit = Memo::new(move |_| editable && pane.is_open());
+    let edited = Memo::new(move |_| {
+        let edit = key.with_value(|key| pane.desk.drafts.with(|drafts| drafts.get(pane.id)?.edits.get(key).cloned()));
+        edit.filter(|edit| item.with_value(|item| item.value != *edit))
+    });
+    let before = Memo::new(move |_| {
+        let before = pane.before.get()?;
+        let old = key.with_value(|key| before.items.iter().find(|old| old.key == *key).map(|old| old.value.clone()))?;
+        item.with_value(|item| old != item.value).then_some((before.revision, old))
+    });
+    // A change that came while the person was reading is what they see first.
+    Effect::new(move |_| {
+        if before.with(Option::is_some) && pane.has_changed() {
+            tab.set(Tab::Since);
+        }
+    });
+    Effect::new(move |_| {
+        let possible = match tab.get() {
+            Tab::Read => true,
+            Tab::Edit => may_edit.get(),
+            Tab::Yours => edited.with(Option::is_some),
+            Tab::Since => before.with(Option::is_some),
+        };
+        if !possible {
+            tab.set(Tab::Read);
+        }
+    });
+    let first = item.with_value(|item| {
+        pane.review
+            .with_untracked(|review| review.items.iter().find(|item| item.editable).map(|first| first.key.clone()))
+            == Some(item.key.clone())
+    });
+    Effect::new(move |previous: Option<()>| {
+        pane.edit.track();
+        if previous.is_some() && first && may_edit.get_untracked() {
+            tab.set(if tab.get_untracked() == Tab::Edit { Tab::Read } else { Tab::Edit });
+        }
+    });
+    let kind = match (content_type, editable) {
+        (ContentType::Markdown, true) => "markdown, you may edit",
+        (ContentType::Markdown, false) => "markdown",
+        (ContentType::Text, true) => "text, you may edit",
+        (ContentType::Text, false) => "text",
+        (ContentType::Code, true) => "code, you may edit",
+        (ContentType::Code, false) => "code",
+        (ContentType::Json, true) => "data, you may edit",
+        (ContentType::Json, false) => "data",
+        (ContentType::Table, true) => "table, you may edit",
+        (ContentType::Table, false) => "table",
+        (ContentType::Image, true) => "picture, you may edit its address",
+        (ContentType::Image, false) => "picture",
+    };
+    let name = item.with_value(|item| item.label.clone().unwrap_or_else(|| item.key.clone()));
+    let shown = move || item.with_value(|item| item.value.clone());
+    view! {
+        <section class="card item" aria-label=name.clone()>
+            <header>
+                {item
+                    .with_value(|item| item.label.clone())
+                    .map_or_else(|| view! { <code>{key.get_value()}</code> }.into_any(), |label| view! { <b>{inert(&label)}</b> }.into_any())}
+                <span class="muted cut">{kind}</span>
+                <Show when=move || edited.with(Option::is_some)><span class="tag accent">"edited"</span></Show>
+                <div class="tabs" role="tablist" hidden=move || !(editable || before.with(Option::is_some))>
+                    <TabButton tab=tab own=Tab::Read label="Read" shown=Signal::stored(true) />
+                    <TabButton tab=tab own=Tab::Edit label="Edit" shown=may_edit />
+                    <TabButton tab=tab own=Tab::Yours label="Your changes" shown=Signal::derive(move || edited.with(Option::is_some)) />
+                    <TabButton
+                        tab=tab
+                        own=Tab::Since
+                        label=Signal::derive(move || before.with(|b| b.as_ref().map(|(r, _)| format!("Since revision {r}"))).unwrap_or_default())
+                        shown=Signal::derive(move || before.with(Option::is_some))
+                    />
+                </div>
+            </header>
+            {move || match tab.get() {
+                Tab::Read => {
+                    let value = edited.get().unwrap_or_else(shown);
+                    view! { <ValueView content_type=content_type value=value /> }.into_any()
+                }
+                Tab::Edit => view! { <Edit pane=pane item=item.get_value() /> }.into_any(),
+                Tab::Yours => {
+                    let new = edited.get().unwrap_or_else(shown);
+                    view! {
+                        <Diff content_type=content_type old=shown() new=new />
+                        <footer>
+                            <span class="small muted grow">"Goes along when you accept. Both versions stay on the record."</span>
+                            <button
+                                class="b sm"
+                                on:click=move |_| {
+                                    let key = key.get_value();
+                                    pane.desk.write(&pane.review.get_untracked(), |draft| drop(draft.edits.shift_remove(&key)));
+                                }
+                            >
+                                "Take your changes back"
+                            </button>
+                        </footer>
+                    }
+                        .into_any()
+                }
+                Tab::Since => {
+                    let old = before.get().map(|(_, old)| old).unwrap_or_default();
+                    view! { <Diff content_type=content_type old=old new=shown() /> }.into_any()
+                }
+            }}
+        </section>
+    }
+}
+
+/// A button of the tabs, while it can be shown.
+#[component]
+pub fn TabButton(
+    tab: RwSignal<Tab>,
+    own: Tab,
+    #[prop(into)] label: Signal<String>,
+    #[prop(into)] shown: Signal<bool>,
+) -> impl IntoView {
+    view! {
+        <Show when=move || shown.get()>
+            <button
+                type="button"
+                role="tab"
+                aria-selected=move || (tab.get() == own).to_string()
+                on:click=move |_| tab.set(own)
+            >
+                {move || label.get()}
+            </button>
+        </Show>
+    }
+}
+
+/// The form of an item: a text field for texts, else made from its schema.
+#[component]
+fn Edit(pane: Pane, item: Item) -> impl IntoView {
+    let draft = pane.desk.draft_now(pane.id);
+    let current = draft.edits.get(&item.key).unwrap_or(&item.value).clone();
+    let path = pointer(["edits", item.key.as_str()]);
+    let plain = item.schema.as_ref().is_none_or(|schema| {
+        schema.get("type").and_then(Value::as_str) == Some("string")
+            && schema.get("enum").is_none()
+            && schema.get("format").is_none()
+    });
+    let mistakes = Signal::derive(move || pane.mistakes.get());
+    let at = path.clone();
+    let here = Memo::new(move |_| {
+        mistakes.with(|mistakes| {
+            mistakes.iter().filter(|one| one.path.starts_with(&at)).map(|one| one.message.clone()).collect::<Vec<_>>()
+        })
+    });
+    let key = item.key.clone();
+    let shown = item.value.clone();
+    let write = move |value: Value| {
+        pane.desk.write(&pane.review.get_untracked(), |draft| draft.edit(&key, value, &shown));
+    };
+    match (current.as_str(), plain) {
+        (Some(text), true) => {
+            let code = item.content_type == ContentType::Code;
+            let node = NodeRef::<html::Textarea>::new();
+            Effect::new(move |_| {
+                if let Some(field) = node.get() {
+                    grow(&field);
+                    drop(field.focus());
+                }
+            });
+            view! {
+                <div class="edit">
+                    <textarea
+                        node_ref=node
+                        class="textarea"
+                        class:mono=code
+                        aria-label=format!("Edit {}", item.label.as_deref().unwrap_or(&item.key))
+                        aria-invalid=move || (!here.with(Vec::is_empty)).to_string()
+                        prop:value=text.to_owned()
+                        spellcheck=if code { "false" } else { "true" }
+                        on:input=move |event| {
+                            write(Value::String(event_target_value(&event)));
+                            if let Some(field) = node.get_untracked() {
+                                grow(&field);
+                            }
+                        }
+                    ></textarea>
+                    {move || here.get().into_iter().map(|text| view! { <p class="mistake">{text}</p> }).collect_view()}
+                </div>
+            }
+            .into_any()
+        }
+        _ => {
+            let schema = item.schema.clone().unwrap_or_else(|| Value::Object(shared::JsonMap::new()));
+            let value = RwSignal::new(current);
+            let sound = RwSignal::new(true);
+            count_unsound(pane, sound);
+            Effect::new(move |previous: Option<()>| {
+                let value = value.get();
+                if previous.is_some() && sound.get() {
+                    write(value);
+                }
+            });
+            let label = item.label.clone().unwrap_or_else(|| item.key.clone());
+            view! { <div class="edit"><SchemaForm schema=schema value=value errors=mistakes base=path label=label sound=sound /></div> }
+                .into_any()
+        }
+    }
+}
+
+/// Counts a form among those that hold something half typed, while it does.
+pub fn count_unsound(pane: Pane, sound: RwSignal<bool>) {
+    let counted = StoredValue::new(false);
+    let set = move |bad: bool| {
+        if counted.get_value() != bad {
+            counted.set_value(bad);
+            pane.unsound.update(|count| *count = if bad { *count + 1 } else { count.saturating_sub(1) });
+        }
+    };
+    Effect::new(move |_| set(!sound.get()));
+    on_cleanup(move || set(false));
+}
+
+/// Makes a text field as high as its text.
+pub fn grow(field: &web_sys::HtmlTextAreaElement) {
+    let style = web_sys::HtmlElement::style(field);
+    // Setting a known property to a valid value cannot fail.
+    drop(style.set_property("height", "auto"));
+    drop(style.set_property("height", &format!("{}px", field.scroll_height() + 2)));
+}

@@ -1,0 +1,14 @@
+//! The pane in which a review is read and decided. `pane.rs` puts it together; each part has its own file.
+
+mod action;
+mod bar;
+mod changed;
+mod head;
+mod item;
+mod keys;
+mod pane;
+mod progress;
+mod side;
+mod value;
+
+pub use pane::ReviewPane;

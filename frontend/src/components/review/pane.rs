@@ -1,0 +1,231 @@
+//! The review pane: loads a review, keeps what the person has seen of it, and puts its parts together.
+
+use std::sync::Arc;
+
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+use serde_json::Value;
+use shared::access::{Access, Act};
+use shared::error::{Code, Mistake, Problem};
+use shared::id::ReviewId;
+use shared::review::{Action, Item, Review};
+
+use super::action::ActionCard;
+use super::bar::Bar;
+use super::changed::Changed;
+use super::head::Head;
+use super::item::ItemCard;
+use super::keys;
+use super::side::Side;
+use crate::client::{Desk, Live, Session, use_api};
+use crate::components::notice::Notifier;
+use crate::components::states::{Empty, Failed, Loading};
+use crate::state::drafts::Draft;
+use crate::state::verdict::Intent;
+
+/// What the parts of the pane share. Cheap to copy into closures.
+#[derive(Clone, Copy)]
+pub struct Pane {
+    /// Which review.
+    pub id: ReviewId,
+    /// As it is now.
+    pub review: Memo<Arc<Review>>,
+    /// As the person saw it before it changed, until they have read the change.
+    pub before: RwSignal<Option<Arc<Review>>>,
+    /// The revision that the person knows.
+    pub known: RwSignal<u32>,
+    /// Whether this person may decide it, and if not, why.
+    pub access: Memo<Access>,
+    /// Mistakes in what was typed, from here or from the server.
+    pub mistakes: RwSignal<Vec<Mistake>>,
+    /// Raised when the first thing that can be edited shall open.
+    pub edit: Trigger,
+    /// Raised when the text field shall have the focus.
+    pub write: Trigger,
+    /// How many forms hold something that cannot be read yet.
+    pub unsound: RwSignal<usize>,
+    /// Drafts and decisions under way.
+    pub desk: Desk,
+    notifier: Notifier,
+}
+
+impl Pane {
+    /// What was typed. Follows it.
+    pub fn draft(self) -> Draft {
+        self.desk.draft(self.id)
+    }
+
+    /// Whether it can be decided by this person: it waits, they may, and nothing is on its way.
+    pub fn is_open(self) -> bool {
+        self.review.with(|review| review.is_pending())
+            && self.access.get().is_allowed()
+            && self.desk.outbox.with(|outbox| outbox.get(self.id).is_none())
+    }
+
+    /// Whether the content has changed since the person read it.
+    pub fn has_changed(self) -> bool {
+        self.review.with(|review| review.revision) > self.known.get()
+    }
+
+    /// The person has read the change.
+    pub fn read_change(self) {
+        self.known.set(self.review.with_untracked(|review| review.revision));
+        self.mistakes.set(Vec::new());
+    }
+
+    /// Decides.
+    pub fn decide(self, intent: &Intent) {
+        if !untrack(move || self.is_open()) {
+            return;
+        }
+        if untrack(move || self.has_changed()) {
+            self.notifier.bad("The content has changed. Look at the change before you decide.");
+            return;
+        }
+        if self.unsound.get_untracked() > 0 {
+            self.notifier.bad("Something that you are editing is not complete yet.");
+            return;
+        }
+        match self.desk.decide(&self.review.get_untracked(), intent) {
+            Ok(()) => self.mistakes.set(Vec::new()),
+            Err(mistakes) => {
+                if mistakes.iter().any(|mistake| matches!(mistake.path.as_str(), "/comment" | "/verdict/text")) {
+                    self.write.notify();
+                }
+                self.mistakes.set(mistakes);
+            }
+        }
+    }
+}
+
+/// A review, to be read and decided.
+#[component]
+pub fn ReviewPane(
+    /// Which one.
+    id: ReviewId,
+    /// Called when the person wants back to the list, on a narrow screen.
+    #[prop(into)]
+    back: Callback<()>,
+) -> impl IntoView {
+    let live = Live::expect();
+    let api = use_api();
+    let row = Memo::new(move |_| live.inbox.with(|inbox| inbox.get(id).cloned()));
+    let problem = RwSignal::new(None::<Problem>);
+    let load = move || {
+        problem.set(None);
+        spawn_local(async move {
+            match api.review(id).await {
+                Ok(review) => live.inbox.update(|inbox| inbox.read(review)),
+                Err(why) => problem.set(Some(why)),
+            }
+        });
+    };
+    // Also where the list has it: the server records who has opened a review.
+    load();
+    let known = Memo::new(move |_| row.with(Option::is_some));
+    view! {
+        <article class="read" aria-label="Review" tabindex="-1">
+            {move || match (known.get(), problem.get()) {
+                (true, _) => view! { <Loaded id=id row=row back=back /> }.into_any(),
+                (false, None) => view! { <Loading rows=7 /> }.into_any(),
+                (false, Some(problem)) if problem.code == Code::NotFound => {
+                    view! {
+                        <Empty icon=icondata::LuSearch title="This review is not here">
+                            <p>"It does not exist, or it is not yours to see."</p>
+                            <button class="b" on:click=move |_| back.run(())>"Back to the inbox"</button>
+                        </Empty>
+                    }
+                        .into_any()
+                }
+                (false, Some(problem)) => {
+                    let retry = Callback::new(move |()| load());
+                    view! { <Failed title="The review could not be loaded" problem=problem retry=retry /> }.into_any()
+                }
+            }}
+        </article>
+    }
+}
+
+#[component]
+fn Loaded(id: ReviewId, row: Memo<Option<crate::state::inbox::Row>>, back: Callback<()>) -> impl IntoView {
+    let session = Session::expect();
+    // The row exists from here on: the fold never forgets what is open.
+    let first = row.get_untracked().map(|row| row.review);
+    let Some(first) = first else { return ().into_any() };
+    let fallback = Arc::clone(&first);
+    let review = Memo::new(move |_| row.get().map_or_else(|| Arc::clone(&fallback), |row| row.review));
+    let gone = Memo::new(move |_| row.with(|row| row.as_ref().is_some_and(|row| row.gone)));
+    let access = Memo::new(move |_| {
+        if gone.get() {
+            return Access::Denied("this review is no longer yours to see");
+        }
+        review.with(|review| session.access(Act::Decide(review)))
+    });
+    let pane = Pane {
+        id,
+        review,
+        before: RwSignal::new(None),
+        known: RwSignal::new(first.revision),
+        access,
+        mistakes: RwSignal::new(Vec::new()),
+        edit: Trigger::new(),
+        write: Trigger::new(),
+        unsound: RwSignal::new(0),
+        desk: Desk::expect(),
+        notifier: Notifier::expect(),
+    };
+    // What was shown before a change is kept, so that the change can be shown.
+    Effect::new(move |previous: Option<Arc<Review>>| {
+        let now = review.get();
+        if let Some(previous) = previous {
+            if previous.revision < now.revision {
+                pane.before.set(Some(previous));
+            }
+        }
+        now
+    });
+    // What the server refused as invalid stands at its fields.
+    Effect::new(move |_| {
+        let refused = pane.desk.outbox.with(|outbox| match outbox.get(id).map(|sending| &sending.stage) {
+            Some(crate::state::outbox::Stage::Refused(problem)) if !problem.errors.is_empty() => problem.errors.clone(),
+            _ => Vec::new(),
+        });
+        if !refused.is_empty() {
+            pane.mistakes.set(refused);
+            pane.desk.outbox.update(|outbox| outbox.dismiss(id));
+        }
+    });
+    keys::listen(pane);
+    let prompt = Memo::new(move |_| review.with(|review| review.prompt.clone()));
+    let items = Memo::new(move |_| review.with(|review| review.items.clone()));
+    let actions = Memo::new(move |_| review.with(|review| review.actions.clone()));
+    view! {
+        <Head pane=pane back=back />
+        <div class="body">
+            <div class="main">
+                <Changed pane=pane />
+                <div class="prompt">
+                    {move || view! { <crate::components::markdown::Markdown text=prompt.get() /> }}
+                </div>
+                <For each=move || items.get() key=item_key let:item>
+                    <ItemCard pane=pane item=item />
+                </For>
+                <For each=move || actions.get() key=action_key let:action>
+                    <ActionCard pane=pane action=action />
+                </For>
+            </div>
+            <Side pane=pane />
+        </div>
+        <Bar pane=pane />
+    }
+    .into_any()
+}
+
+/// A card is made anew only when what it shows has changed.
+fn item_key(item: &Item) -> (String, String, bool) {
+    (item.key.clone(), item.value.to_string(), item.editable)
+}
+
+fn action_key(action: &Action) -> (String, String) {
+    (action.id.clone(), Value::Object(action.arguments.clone()).to_string())
+}

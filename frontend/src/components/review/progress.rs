@@ -1,0 +1,232 @@
+//! How far a decision has come, told honestly: it can still be undone, it is on its way, the server has it, the run went
+//! on, finished or failed; or somebody else was first.
+
+use leptos::prelude::*;
+use shared::api::DecisionEffect;
+use shared::error::{Code, Problem};
+use shared::review::{Review, ReviewStatus};
+use shared::run::{RunStatus, RunSummary};
+
+use super::pane::Pane;
+use crate::client::{Live, Session, use_api};
+use crate::components::glyph::Glyph;
+use crate::components::time::{Ago, full};
+use crate::state::outbox::{Stage, UNDO};
+use crate::state::story::sentence;
+use crate::state::words;
+
+/// How far the decision has come, or how the review ended without one.
+#[component]
+pub fn Progress(pane: Pane) -> impl IntoView {
+    let stage =
+        Memo::new(move |_| pane.desk.outbox.with(|outbox| outbox.get(pane.id).map(|sending| sending.stage.clone())));
+    let over = Memo::new(move |_| pane.review.with(|review| !review.is_pending()));
+    view! {
+        {move || match (stage.get(), over.get()) {
+            (Some(Stage::Held(until)), _) => view! { <Held pane=pane until=until.0 /> }.into_any(),
+            (Some(Stage::Sending), _) => {
+                view! {
+                    <div class="banner accent" role="status">
+                        <span class="spin glyph"><Glyph icon=icondata::LuLoaderCircle /></span>
+                        "Sending…"
+                    </div>
+                }
+                    .into_any()
+            }
+            (Some(Stage::Accepted(effect, _)), over) => view! { <Accepted pane=pane effect=effect over=over /> }.into_any(),
+            (Some(Stage::Unsent(problem)), false) => view! { <Unsent pane=pane problem=problem /> }.into_any(),
+            (Some(Stage::Refused(problem)), false) => view! { <Refused pane=pane problem=problem /> }.into_any(),
+            (_, true) => view! { <Over pane=pane /> }.into_any(),
+            (None, false) => ().into_any(),
+        }}
+    }
+}
+
+#[component]
+fn Held(pane: Pane, until: i64) -> impl IntoView {
+    let live = Live::expect();
+    let says = pane.desk.outbox.with_untracked(|outbox| outbox.get(pane.id).map(|sending| sending.says.clone()));
+    // The whole seconds that are left when this is drawn; the bar runs down by itself.
+    let left = move || (until - live.server_now().0.max(live.now.get().0)).clamp(0, UNDO);
+    let seconds = move || (left() + 999_999) / 1_000_000;
+    let style = format!("animation-duration: {}ms", left() / 1000);
+    view! {
+        <div class="banner accent held" role="status">
+            <span class="grow">
+                <b>{says}</b>
+                <span class="sr">", sent in five seconds, press u to undo"</span>
+                <span aria-hidden="true">{move || format!(": sent in {} s", seconds())}</span>
+            </span>
+            <button class="b sm" on:click=move |_| drop(pane.desk.undo(Some(pane.id)))>
+                <Glyph icon=icondata::LuUndo2 />
+                "Undo"
+                <kbd aria-hidden="true">"u"</kbd>
+            </button>
+            <button class="b ghost sm" on:click=move |_| pane.desk.send_now(pane.id)>"Send now"</button>
+            <i class="run-down" style=style aria-hidden="true"></i>
+        </div>
+    }
+}
+
+#[component]
+fn Accepted(pane: Pane, effect: DecisionEffect, over: bool) -> impl IntoView {
+    let text = match effect {
+        DecisionEffect::Resolved => "Accepted.",
+        DecisionEffect::Recorded => "Recorded. The review still waits for others.",
+    };
+    view! {
+        <div class="banner go" role="status">
+            <Glyph icon=icondata::LuCircleCheck />
+            <span class="grow">
+                <b>{text}</b>" "
+                {over.then(|| view! { <Resolution pane=pane /> })}
+                <RunState pane=pane />
+            </span>
+        </div>
+    }
+}
+
+/// Who resolved it, how and when.
+#[component]
+fn Resolution(pane: Pane) -> impl IntoView {
+    let session = Session::expect();
+    move || {
+        let me = session.username();
+        pane.review.with(|review| {
+            review.resolution.as_ref().map(|resolution| {
+                let text = sentence(&words::resolution(review, resolution, me.as_deref()));
+                view! { <span title=full(resolution.at)>{text}" "<Ago at=resolution.at />". "</span> }
+            })
+        })
+    }
+}
+
+/// What the run has done since.
+#[component]
+fn RunState(pane: Pane) -> impl IntoView {
+    let live = Live::expect();
+    let api = use_api();
+    let run_id = pane.review.with_untracked(|review| review.run_id);
+    // The socket tells what happens from now on; what has happened is asked for once.
+    if let Some(id) = run_id {
+        leptos::task::spawn_local(async move {
+            if let Ok(run) = api.run(id).await {
+                live.runs.update(|runs| runs.put(run.summary));
+            }
+        });
+    }
+    let run = Memo::new(move |_| live.runs.with(|runs| runs.get(run_id?).cloned()));
+    move || {
+        let run = run.get()?;
+        let at = pane.review.with(|review| review.resolution.as_ref().map(|resolution| resolution.at));
+        // A summary from before the decision says nothing about what followed.
+        if at.is_some_and(|at| run.updated_at < at) {
+            return None;
+        }
+        Some(view! { <span class="run-state">{run_words(&run)}</span> })
+    }
+}
+
+fn run_words(run: &RunSummary) -> String {
+    match run.status {
+        RunStatus::Running => "The run goes on.".to_owned(),
+        RunStatus::WaitingForHuman => "The run waits for a person again.".to_owned(),
+        RunStatus::Completed => "The run is finished.".to_owned(),
+        RunStatus::Cancelled => "The run was cancelled.".to_owned(),
+        RunStatus::Failed => match &run.error {
+            Some(error) => format!("The run has failed: {}", error.message),
+            None => "The run has failed.".to_owned(),
+        },
+    }
+}
+
+/// It was not sent, or nobody knows whether it arrived.
+#[component]
+fn Unsent(pane: Pane, problem: Problem) -> impl IntoView {
+    view! {
+        <div class="banner warn" role="alert">
+            <Glyph icon=icondata::LuWifiOff />
+            <span class="grow"><b>"Not sent. "</b>{problem.to_string()}" Your decision is kept here."</span>
+            <button class="b sm" on:click=move |_| pane.desk.send_now(pane.id)>"Send again"</button>
+            <button class="b ghost sm" on:click=move |_| pane.desk.outbox.update(|outbox| outbox.dismiss(pane.id))>"Change it"</button>
+        </div>
+    }
+}
+
+/// The server refused it, and the review still waits.
+#[component]
+fn Refused(pane: Pane, problem: Problem) -> impl IntoView {
+    let lead = match problem.code {
+        Code::RevisionChanged => "Not accepted: the content has changed. ",
+        Code::Forbidden => "Not accepted: you may not decide this. ",
+        _ => "Not accepted. ",
+    };
+    let more = if problem.code == Code::RevisionChanged {
+        "The change is shown above; what you wrote is kept.".to_owned()
+    } else {
+        problem.to_string()
+    };
+    view! {
+        <div class="banner stop" role="alert">
+            <Glyph icon=icondata::LuTriangleAlert />
+            <span class="grow"><b>{lead}</b>{more}</span>
+            <button class="b sm" on:click=move |_| pane.desk.outbox.update(|outbox| outbox.dismiss(pane.id))>"Decide again"</button>
+        </div>
+    }
+}
+
+/// It is over, and not by a decision that was accepted here.
+#[component]
+fn Over(pane: Pane) -> impl IntoView {
+    let class = pane.review.with_untracked(|review| tone(review));
+    let lost = move || {
+        pane.desk
+            .outbox
+            .with(|outbox| matches!(outbox.get(pane.id).map(|s| &s.stage), Some(Stage::Refused(_) | Stage::Unsent(_))))
+    };
+    let draft = Memo::new(move |_| pane.draft());
+    view! {
+        <div class=class role="status">
+            <Glyph icon=if class.ends_with("go") { icondata::LuCircleCheck } else { icondata::LuInfo } />
+            <span class="grow">
+                {move || lost().then(|| view! { <b>"Your decision was not accepted. "</b> })}
+                <Resolution pane=pane />
+                <RunState pane=pane />
+            </span>
+        </div>
+        <Show when=move || !draft.with(|draft| draft.is_empty())>
+            <div class="banner">
+                <span class="grow">"What you wrote is kept."</span>
+                <Copy text=Signal::derive(move || draft.with(|draft| draft.to_text())) />
+                <button class="b ghost sm" on:click=move |_| pane.desk.discard(pane.id)>"Throw away"</button>
+            </div>
+        </Show>
+    }
+}
+
+fn tone(review: &Review) -> &'static str {
+    use shared::review::Outcome;
+    match (review.status, review.resolution.as_ref().map(|resolution| resolution.outcome)) {
+        (ReviewStatus::Resolved, Some(Outcome::Accepted | Outcome::Answered | Outcome::Decided)) => "banner go",
+        (ReviewStatus::Expired, _) => "banner warn",
+        _ => "banner",
+    }
+}
+
+/// A button that copies a text.
+#[component]
+fn Copy(#[prop(into)] text: Signal<String>) -> impl IntoView {
+    let done = RwSignal::new(false);
+    let copy = move |_| {
+        let promise = window().navigator().clipboard().write_text(&text.get_untracked());
+        leptos::task::spawn_local(async move {
+            done.set(wasm_bindgen_futures::JsFuture::from(promise).await.is_ok());
+        });
+    };
+    view! {
+        <button class="b sm" on:click=copy>
+            <Glyph icon=icondata::LuCopy />
+            {move || if done.get() { "Copied" } else { "Copy it" }}
+        </button>
+    }
+}

@@ -1,0 +1,264 @@
+//! The column beside the content: why somebody is asked, where the run is, what came before, what follows, what others
+//! said.
+
+use std::collections::HashMap;
+
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+use leptos_router::components::A;
+use shared::api::{Graph, NewComment};
+use shared::review::Review;
+use shared::run::{Activity, Report, Run, StepStatus};
+use shared::time::Timestamp;
+
+use super::pane::Pane;
+use crate::client::{Live, Session, use_api};
+use crate::components::graph::{FlowGraph, Mark, Marks, NodeState};
+use crate::components::inert::inert;
+use crate::components::notice::Notifier;
+use crate::components::time::Ago;
+use crate::state::story::sentence;
+use crate::state::words;
+
+/// How many earlier things are listed.
+const EARLIER: usize = 8;
+
+/// The column beside the content.
+#[component]
+pub fn Side(pane: Pane) -> impl IntoView {
+    let api = use_api();
+    let run = RwSignal::new(None::<Run>);
+    let graph = RwSignal::new(None::<Graph>);
+    let report = RwSignal::new(None::<Report>);
+    let run_id = pane.review.with_untracked(|review| review.run_id);
+    let point = Memo::new(move |_| pane.review.with(|review| (review.revision, review.status)));
+    Effect::new(move |_| {
+        point.track();
+        let Some(id) = run_id else { return };
+        // The column is context: where it cannot be loaded, the review can be decided all the same.
+        spawn_local(async move {
+            if let Ok(found) = api.report(id).await {
+                report.set(Some(found));
+            }
+            if let Ok(found) = api.run(id).await {
+                let known = graph.with_untracked(Option::is_some);
+                if let (false, Ok(flow)) = (known, api.flow(&found.summary.flow, Some(found.summary.version)).await) {
+                    graph.set(flow.graph);
+                }
+                run.set(Some(found));
+            }
+        });
+    });
+    let marks = Signal::derive(move || {
+        report.with(|report| run.with(|run| pane.review.with(|review| marks(review, run.as_ref(), report.as_ref()))))
+    });
+    let stakes = Memo::new(move |_| pane.review.with(|review| review.stakes.clone()));
+    view! {
+        <aside class="side" aria-label="Context">
+            <section>
+                <h4>"Why you are asked"</h4>
+                <p>{move || pane.review.with(|review| why(review))}</p>
+            </section>
+            {move || {
+                graph
+                    .get()
+                    .map(|graph| {
+                        view! { <section><h4>"Where the run is"</h4><FlowGraph graph=graph marks=marks label="Where the run is" /></section> }
+                    })
+            }}
+            {move || {
+                let stakes = stakes.get();
+                list("What follows", &stakes.consequences)
+            }}
+            {move || list("What could be done instead", &stakes.get().alternatives)}
+            <Earlier pane=pane report=report />
+            <Comments pane=pane />
+        </aside>
+    }
+}
+
+fn list(title: &'static str, texts: &[String]) -> Option<impl IntoView + use<>> {
+    (!texts.is_empty()).then(|| {
+        let texts = texts.iter().map(|text| view! { <li>{inert(text)}</li> }).collect_view();
+        view! { <section><h4>{title}</h4><ul class="plain">{texts}</ul></section> }
+    })
+}
+
+fn why(review: &Review) -> String {
+    let mut text = format!("Started by {}", review.requested_by);
+    for (what, value) in [("for", &review.context.user), ("of", &review.context.tenant)] {
+        if let Some(value) = value {
+            text.push_str(&format!(" {what} {value}"));
+        }
+    }
+    text.push_str(". ");
+    let mut named: Vec<String> =
+        review.reviewers.roles.iter().map(|role| format!("anyone with the role {role}")).collect();
+    named.extend(review.reviewers.users.iter().map(ToString::to_string));
+    text.push_str(&match named.as_slice() {
+        [] => "Any reviewer may decide, and the first decision counts.".to_owned(),
+        named => format!("For {}; the first decision counts.", named.join(", ")),
+    });
+    if review.reviewers.not_requester {
+        text.push_str(" Not for the one who started the run.");
+    }
+    text
+}
+
+fn marks(review: &Review, run: Option<&Run>, report: Option<&Report>) -> Marks {
+    let mut marks: HashMap<String, Mark> = HashMap::new();
+    for step in report.iter().flat_map(|report| &report.steps) {
+        let mark = marks.entry(step.node.to_string()).or_default();
+        mark.visits = mark.visits.max(step.visit);
+        mark.state = match step.status {
+            StepStatus::Completed => NodeState::Done,
+            StepStatus::Failed => NodeState::Failed,
+            StepStatus::Waiting => NodeState::Waiting,
+            StepStatus::Running | StepStatus::Retrying => NodeState::Now,
+            StepStatus::Cancelled => NodeState::Untouched,
+        };
+    }
+    for position in run.iter().flat_map(|run| &run.positions) {
+        let mark = marks.entry(position.node.to_string()).or_default();
+        mark.state = match position.activity {
+            Activity::Running | Activity::Retrying => NodeState::Now,
+            Activity::Waiting | Activity::Joining => NodeState::Waiting,
+        };
+    }
+    if let (Some(node), true) = (&review.node, review.is_pending()) {
+        marks.entry(node.to_string()).or_default().state = NodeState::Waiting;
+    }
+    marks
+}
+
+/// One thing that came before.
+struct Past {
+    at: Timestamp,
+    who: String,
+    what: String,
+    person: bool,
+}
+
+fn past(review: &Review, report: &Report, me: Option<&str>) -> Vec<Past> {
+    let mut all = Vec::new();
+    for earlier in report.reviews.iter().filter(|other| other.id != review.id) {
+        let Some(resolution) = &earlier.resolution else { continue };
+        let (who, what) = match &resolution.decision {
+            Some(decision) if !resolution.by.is_empty() => {
+                (words::people(&resolution.by, me), words::verdict(earlier, decision))
+            }
+            _ => (earlier.title.clone(), words::resolution(earlier, resolution, me)),
+        };
+        let visit = earlier.visit.filter(|visit| *visit > 1 || earlier.node == review.node);
+        let visit = visit.map(|visit| format!(", on visit {visit}")).unwrap_or_default();
+        all.push(Past { at: resolution.at, who, what: format!("{what}{visit}"), person: true });
+    }
+    for step in report.steps.iter().filter(|step| step.kind != "human" && step.status == StepStatus::Completed) {
+        let took = step.duration_ms.map(|ms| format!(" in {}", words::duration_ms(ms))).unwrap_or_default();
+        let note = step.note.as_ref().map(|note| format!(": {note}")).unwrap_or_default();
+        let again = if step.visit > 1 { format!(", visit {}", step.visit) } else { String::new() };
+        let what = format!("done{took}{again}{note}");
+        all.push(Past { at: step.started_at, who: step.node.to_string(), what, person: false });
+    }
+    all.sort_by_key(|past| std::cmp::Reverse(past.at));
+    all
+}
+
+#[component]
+fn Earlier(pane: Pane, report: RwSignal<Option<Report>>) -> impl IntoView {
+    let session = Session::expect();
+    move || {
+        let me = session.username();
+        let review = pane.review.get();
+        let mut all = report
+            .with(|report| report.as_ref().map(|report| past(&review, report, me.as_deref())))
+            .unwrap_or_default();
+        let more = all.len().saturating_sub(EARLIER);
+        all.truncate(EARLIER);
+        let first =
+            report.with(|report| report.as_ref().and_then(|report| report.steps.first().map(|step| step.started_at)));
+        let rows = all
+            .into_iter()
+            .map(|past| {
+                let class = if past.person { "c" } else { "" };
+                view! {
+                    <li class=class>
+                        <i></i>
+                        <span><b>{sentence(&past.who)}</b>" "{inert(&past.what)}<br /><span class="muted tiny"><Ago at=past.at /></span></span>
+                    </li>
+                }
+            })
+            .collect_view();
+        let start = (more == 0).then_some(first).flatten().map(|at| {
+            let who = words::person(&review.requested_by, me.as_deref());
+            view! {
+                <li><i></i><span><b>{sentence(&who)}</b>" started the run"<br /><span class="muted tiny"><Ago at=at /></span></span></li>
+            }
+        });
+        let more = review.run_id.filter(|_| more > 0).map(|run| {
+            view! { <li><i></i><A href=format!("/runs/{run}")>{format!("{more} more in the run")}</A></li> }
+        });
+        report.with(Option::is_some).then(|| {
+            view! { <section><h4>"Earlier"</h4><ol class="past">{rows}{start}{more}</ol></section> }
+        })
+    }
+}
+
+#[component]
+fn Comments(pane: Pane) -> impl IntoView {
+    let api = use_api();
+    let live = Live::expect();
+    let notifier = Notifier::expect();
+    let text = RwSignal::new(String::new());
+    let busy = RwSignal::new(false);
+    let comments = Memo::new(move |_| pane.review.with(|review| review.comments.clone()));
+    let may = move || pane.access.get().is_allowed() && pane.review.with(|review| review.is_pending());
+    let send = move |event: web_sys::SubmitEvent| {
+        event.prevent_default();
+        let said = text.get_untracked().trim().to_owned();
+        if said.is_empty() || busy.get_untracked() {
+            return;
+        }
+        busy.set(true);
+        spawn_local(async move {
+            match api.comment(pane.id, &NewComment { text: said }).await {
+                Ok(decided) => {
+                    text.set(String::new());
+                    live.inbox.update(|inbox| inbox.put(decided.review, live.server_now()));
+                }
+                Err(problem) => notifier.bad(problem.to_string()),
+            }
+            busy.set(false);
+        });
+    };
+    view! {
+        <Show when=move || may() || !comments.with(Vec::is_empty)>
+            <section class="comments">
+                <h4>"Said beside it"</h4>
+                {move || {
+                    comments
+                        .get()
+                        .into_iter()
+                        .map(|comment| {
+                            view! {
+                                <p><b>{comment.by.to_string()}</b>" "<span class="muted tiny"><Ago at=comment.at /></span><br />{inert(&comment.text)}</p>
+                            }
+                        })
+                        .collect_view()
+                }}
+                <Show when=may>
+                    <form on:submit=send>
+                        <input
+                            class="input"
+                            placeholder="Say something to the other reviewers"
+                            aria-label="Say something to the other reviewers"
+                            prop:value=move || text.get()
+                            on:input=move |event| text.set(event_target_value(&event))
+                        />
+                        <button class="b sm" disabled=move || busy.get() || text.with(|text| text.trim().is_empty())>"Say it"</button>
+                    </form>
+                </Show>
+            </section>
+        </Show>
+    }
+}

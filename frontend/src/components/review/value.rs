@@ -1,0 +1,108 @@
+//! A value as its content type says, inert.
+
+use leptos::prelude::*;
+use serde_json::Value;
+use shared::definition::ContentType;
+
+use crate::components::inert::{InertImage, inert};
+use crate::components::markdown::Markdown;
+use crate::state::diffs::text_of;
+use crate::state::hidden;
+use crate::state::markdown::Address;
+use crate::state::words::count;
+
+/// A value.
+#[component]
+pub fn ValueView(
+    /// How it is shown.
+    content_type: ContentType,
+    /// What is shown.
+    value: Value,
+) -> impl IntoView {
+    let hidden = hidden::count(&text_of(&value));
+    let warning = (hidden > 0).then(|| {
+        let text = format!("{} in this text, shown as marks.", count(hidden, "hidden character", "hidden characters"));
+        view! { <p class="banner warn">{text}</p> }
+    });
+    let view = match (&value, content_type) {
+        (Value::Null, _) => view! { <p class="none">"Nothing yet"</p> }.into_any(),
+        (Value::String(text), ContentType::Markdown) => view! { <Markdown text=text.clone() /> }.into_any(),
+        (Value::String(text), ContentType::Text) => view! { <div class="prose plain">{inert(text)}</div> }.into_any(),
+        (Value::String(text), ContentType::Image) => {
+            view! { <div class="prose"><InertImage address=Address::new(text) alt="Picture" /></div> }.into_any()
+        }
+        (Value::String(text), _) => view! { <pre class="code numbered">{lines(text)}</pre> }.into_any(),
+        (Value::Array(rows), ContentType::Table) if rows.iter().all(Value::is_object) => table(rows),
+        (value, _) => view! { <div class="json">{json(value)}</div> }.into_any(),
+    };
+    view! {
+        {warning}
+        {view}
+    }
+}
+
+fn lines(text: &str) -> Vec<AnyView> {
+    text.lines().map(|line| view! { <span class="l">{inert(line)}"\n"</span> }.into_any()).collect()
+}
+
+fn table(rows: &[Value]) -> AnyView {
+    let mut columns: Vec<String> = Vec::new();
+    for row in rows.iter().filter_map(Value::as_object) {
+        for key in row.keys() {
+            if !columns.contains(key) {
+                columns.push(key.clone());
+            }
+        }
+    }
+    let head = columns.iter().map(|column| view! { <th>{inert(column)}</th> }).collect_view();
+    let rows = rows
+        .iter()
+        .map(|row| {
+            let cells = columns
+                .iter()
+                .map(|column| {
+                    let value = row.get(column);
+                    let class = if value.is_some_and(Value::is_number) { "num" } else { "" };
+                    view! { <td class=class>{value.map(plain)}</td> }
+                })
+                .collect_view();
+            view! { <tr>{cells}</tr> }
+        })
+        .collect_view();
+    view! { <div class="wrap"><table class="table"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div> }
+        .into_any()
+}
+
+/// A value in a cell: strings without quotation marks.
+fn plain(value: &Value) -> AnyView {
+    match value {
+        Value::Null => view! { <span class="muted">"–"</span> }.into_any(),
+        Value::String(text) => inert(text).into_any(),
+        Value::Array(_) | Value::Object(_) => view! { <code>{inert(&value.to_string())}</code> }.into_any(),
+        other => other.to_string().into_any(),
+    }
+}
+
+/// JSON as a tree: names and values, long texts as texts, nothing folded away.
+pub fn json(value: &Value) -> AnyView {
+    match value {
+        Value::Object(fields) if fields.is_empty() => view! { <code class="v">"{}"</code> }.into_any(),
+        Value::Object(fields) => {
+            let fields = fields
+                .iter()
+                .map(|(name, value)| view! { <dt>{inert(name)}</dt><dd>{json(value)}</dd> })
+                .collect_view();
+            view! { <dl class="args">{fields}</dl> }.into_any()
+        }
+        Value::Array(entries) if entries.is_empty() => view! { <code class="v">"[]"</code> }.into_any(),
+        Value::Array(entries) => {
+            let entries = entries.iter().map(|entry| view! { <li>{json(entry)}</li> }).collect_view();
+            view! { <ol class="list-json" start="0">{entries}</ol> }.into_any()
+        }
+        Value::String(text) if text.contains('\n') || text.chars().count() > 200 => {
+            view! { <div class="long" tabindex="0">{inert(text)}</div> }.into_any()
+        }
+        Value::String(text) => view! { <code class="v s">"\""{inert(text)}"\""</code> }.into_any(),
+        other => view! { <code class="v n">{other.to_string()}</code> }.into_any(),
+    }
+}

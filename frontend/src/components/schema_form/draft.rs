@@ -1,0 +1,277 @@
+//! What somebody is typing into a form: a tree of signals in the shape of the schema. It keeps the text as typed, so
+//! that `1.0` stays `1.0` and a half-typed number is not lost, and reads itself as a JSON value of the right types.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use leptos::prelude::*;
+use serde_json::{Map, Number, Value, json};
+
+use super::schema::{Kind, Shape};
+
+/// One field as it is being edited.
+#[derive(Debug, Clone)]
+pub struct Draft {
+    /// What the schema says of it.
+    pub shape: Arc<Shape>,
+    /// Whether it must be there.
+    pub required: bool,
+    /// What was typed or chosen.
+    pub content: Content,
+    /// What it is while nothing is typed; none: left out.
+    empty: Option<Value>,
+    /// The whole schema, for references.
+    root: Arc<Value>,
+    /// How deep it lies.
+    depth: usize,
+}
+
+/// What was typed or chosen.
+#[derive(Debug, Clone)]
+pub enum Content {
+    /// The text of a line, a long text, a number, or JSON.
+    Text(ArcRwSignal<String>),
+    /// The index of the choice.
+    Choice(ArcRwSignal<Option<usize>>),
+    /// Yes, no, or nothing.
+    Switch(ArcRwSignal<Option<bool>>),
+    /// The rows, each with a key that stays when rows move.
+    List(ArcRwSignal<Vec<Row>>),
+    /// The named fields.
+    Object(Vec<(String, Draft)>),
+}
+
+/// One row of a list.
+#[derive(Debug, Clone)]
+pub struct Row {
+    /// Stays when rows move.
+    pub key: u64,
+    /// The row's field.
+    pub draft: Draft,
+}
+
+static NEXT_KEY: AtomicU64 = AtomicU64::new(1);
+
+/// A number that no other row or field of the page has.
+pub fn next_key() -> u64 {
+    NEXT_KEY.fetch_add(1, Ordering::Relaxed)
+}
+
+impl Draft {
+    /// A form for `schema` that holds `value`. `defaults`: whether what is left out gets the schema's defaults.
+    pub fn new(schema: &Value, value: &Value, defaults: bool) -> Self {
+        let root = Arc::new(schema.clone());
+        Self::build(&root, schema, Some(value), true, defaults, 0)
+    }
+
+    fn build(
+        root: &Arc<Value>,
+        schema: &Value,
+        value: Option<&Value>,
+        required: bool,
+        defaults: bool,
+        depth: usize,
+    ) -> Self {
+        let mut shape = Shape::of(root, schema, value, depth);
+        let default = shape.default.clone().filter(|_| defaults && value.is_none());
+        if default.is_some() {
+            shape = Shape::of(root, schema, default.as_ref(), depth);
+        }
+        let value = value.or(default.as_ref());
+        let given = value.filter(|value| !value.is_null());
+        let text = |text: String| Content::Text(ArcRwSignal::new(text));
+        let content = match &shape.kind {
+            Kind::Line { .. } | Kind::Text { .. } => text(given.and_then(Value::as_str).unwrap_or_default().to_owned()),
+            Kind::Number { .. } => text(given.map(ToString::to_string).unwrap_or_default()),
+            Kind::Json { .. } => {
+                text(given.map(|value| serde_json::to_string_pretty(value).unwrap_or_default()).unwrap_or_default())
+            }
+            Kind::Switch => {
+                let unset = (required && value.is_none()).then_some(false);
+                Content::Switch(ArcRwSignal::new(given.and_then(Value::as_bool).or(unset)))
+            }
+            Kind::Choice(choices) => {
+                let at = |value: &Value| choices.iter().position(|(choice, _)| choice == value);
+                Content::Choice(ArcRwSignal::new(given.and_then(at)))
+            }
+            Kind::List { item, min, .. } => {
+                let row = |value: Option<&Value>| Row {
+                    key: next_key(),
+                    draft: Self::build(root, item, value, true, defaults, depth + 1),
+                };
+                let mut rows: Vec<Row> =
+                    given.and_then(Value::as_array).into_iter().flatten().map(|value| row(Some(value))).collect();
+                if required && given.is_none() {
+                    rows.resize_with((*min).min(20), || row(None));
+                }
+                Content::List(ArcRwSignal::new(rows))
+            }
+            Kind::Object(fields) => {
+                let field = |(name, schema, required): &(String, Value, bool)| {
+                    let value = given.and_then(|value| value.get(name));
+                    (name.clone(), Self::build(root, schema, value, *required, defaults, depth + 1))
+                };
+                Content::Object(fields.iter().map(field).collect())
+            }
+        };
+        let empty = match (&shape.kind, value) {
+            (_, Some(Value::Null)) => Some(Value::Null),
+            (Kind::Line { .. } | Kind::Text { .. }, Some(_)) => Some(json!("")),
+            (Kind::List { .. }, given) if given.is_some() || required => Some(json!([])),
+            (Kind::Object(_), given) if given.is_some() || required => Some(json!({})),
+            (Kind::Json { .. }, Some(Value::Object(_))) => Some(json!({})),
+            _ => None,
+        };
+        Self { shape: Arc::new(shape), required, content, empty, root: Arc::clone(root), depth }
+    }
+
+    /// A new row for this list.
+    pub fn new_row(&self) -> Option<Row> {
+        let Kind::List { item, .. } = &self.shape.kind else { return None };
+        Some(Row { key: next_key(), draft: Self::build(&self.root, item, None, true, true, self.depth + 1) })
+    }
+
+    /// The value that it has now; none: left out. What cannot be read is kept as text, for the server to refuse.
+    pub fn read(&self) -> Option<Value> {
+        match &self.content {
+            Content::Text(text) => {
+                let text = text.get();
+                if text.is_empty() {
+                    self.empty.clone()
+                } else {
+                    Some(self.parse(&text).unwrap_or(Value::String(text)))
+                }
+            }
+            Content::Switch(on) => on.get().map(Value::Bool).or_else(|| self.empty.clone()),
+            Content::Choice(at) => {
+                let Kind::Choice(choices) = &self.shape.kind else { return None };
+                let chosen = at.get().and_then(|at| choices.get(at)).map(|(value, _)| value.clone());
+                chosen.or_else(|| self.empty.clone())
+            }
+            Content::List(rows) => {
+                let values: Vec<Value> =
+                    rows.get().iter().map(|row| row.draft.read().unwrap_or(row.draft.nothing())).collect();
+                if values.is_empty() { self.empty.clone() } else { Some(Value::Array(values)) }
+            }
+            Content::Object(fields) => {
+                let values: Map<String, Value> =
+                    fields.iter().filter_map(|(name, field)| Some((name.clone(), field.read()?))).collect();
+                if values.is_empty() { self.empty.clone() } else { Some(Value::Object(values)) }
+            }
+        }
+    }
+
+    /// What an empty row of a list is: it cannot be left out.
+    fn nothing(&self) -> Value {
+        match &self.shape.kind {
+            Kind::Line { .. } | Kind::Text { .. } => json!(""),
+            _ => Value::Null,
+        }
+    }
+
+    fn parse(&self, text: &str) -> Result<Value, String> {
+        match &self.shape.kind {
+            Kind::Number { integer, min, max } => parse_number(text.trim(), *integer, *min, *max),
+            Kind::Json { .. } => serde_json::from_str(text).map_err(|error| format!("Not valid JSON: {error}")),
+            _ => Ok(Value::String(text.to_owned())),
+        }
+    }
+
+    /// What is wrong with this field's text, as far as the browser can tell.
+    pub fn mistake(&self) -> Option<String> {
+        let Content::Text(text) = &self.content else { return None };
+        let text = text.get();
+        if text.is_empty() {
+            return None;
+        }
+        if let Kind::Line { max: Some(max), .. } | Kind::Text { max: Some(max), .. } = self.shape.kind {
+            let count = text.chars().count() as u64;
+            if count > max {
+                return Some(format!("{count} characters; at most {max}"));
+            }
+        }
+        self.parse(&text).err()
+    }
+
+    /// Whether nothing in it is half typed.
+    pub fn is_sound(&self) -> bool {
+        match &self.content {
+            Content::Text(_) => self.mistake().is_none(),
+            Content::Switch(_) | Content::Choice(_) => true,
+            Content::List(rows) => rows.get().iter().all(|row| row.draft.is_sound()),
+            Content::Object(fields) => fields.iter().all(|(_, field)| field.is_sound()),
+        }
+    }
+}
+
+/// Reads a number without changing it: what JSON cannot hold exactly is refused.
+fn parse_number(text: &str, integer: bool, min: Option<f64>, max: Option<f64>) -> Result<Value, String> {
+    let expected = if integer { "A whole number, such as 12" } else { "A number, such as 12.5" };
+    let number: Number = text.parse().map_err(|_| expected.to_owned())?;
+    if integer && number.is_f64() {
+        return Err(expected.to_owned());
+    }
+    let size = number.as_f64().unwrap_or_default();
+    if let Some(min) = min.filter(|min| size < *min) {
+        return Err(format!("At least {min}"));
+    }
+    if let Some(max) = max.filter(|max| size > *max) {
+        return Err(format!("At most {max}"));
+    }
+    Ok(Value::Number(number))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn schema() -> Value {
+        json!({
+            "type": "object",
+            "required": ["topic"],
+            "properties": {
+                "topic": { "type": "string" },
+                "words": { "type": "integer", "default": 300 },
+                "price": { "type": "number" },
+                "urgent": { "type": "boolean" },
+                "tags": { "type": "array", "items": { "type": "string" } },
+                "author": { "type": "object", "properties": { "name": { "type": "string" } } }
+            }
+        })
+    }
+
+    #[test]
+    fn a_value_reads_back_as_it_was() {
+        let owner = Owner::new();
+        owner.set();
+        for value in [
+            json!({}),
+            json!({ "topic": "", "words": 0, "price": 1.0, "urgent": false, "tags": [], "author": {} }),
+            json!({ "topic": "sea", "price": null, "extra": { "deep": [1, 2, { "a": null }] } }),
+            json!({ "topic": 5, "tags": "not a list" }),
+        ] {
+            assert_eq!(Draft::new(&schema(), &value, false).read(), Some(value));
+        }
+    }
+
+    #[test]
+    fn defaults_are_filled_in_only_where_asked() {
+        let owner = Owner::new();
+        owner.set();
+        assert_eq!(Draft::new(&schema(), &json!({}), true).read(), Some(json!({ "words": 300 })));
+        assert_eq!(Draft::new(&schema(), &json!({}), false).read(), Some(json!({})));
+    }
+
+    #[test]
+    fn a_half_typed_number_is_kept_and_said() {
+        let owner = Owner::new();
+        owner.set();
+        let draft = Draft::new(&json!({ "type": "integer" }), &json!(5), false);
+        let Content::Text(text) = &draft.content else { panic!("a number is typed") };
+        text.set("5.".into());
+        assert!(!draft.is_sound());
+        assert_eq!(draft.read(), Some(json!("5.")));
+        text.set("50".into());
+        assert_eq!((draft.is_sound(), draft.read()), (true, Some(json!(50))));
+    }
+}

@@ -1,0 +1,292 @@
+//! One field: its label, its input, and what is wrong with it.
+
+use leptos::prelude::*;
+use shared::error::Mistake;
+
+use super::draft::{Content, Draft, next_key};
+use super::list::list_view;
+use super::schema::Kind;
+
+/// So many choices, with labels of so many characters together, are shown at once; more get a menu.
+const MAX_RADIOS: (usize, usize) = (4, 44);
+
+/// Where a field is, and what is said of it.
+#[derive(Clone, Copy)]
+pub struct Place {
+    /// Its JSON pointer; changes when rows move.
+    pub path: Signal<String>,
+    /// What the server said, of all fields.
+    pub errors: Signal<Vec<Mistake>>,
+    /// Whether nothing can be changed now.
+    pub disabled: Signal<bool>,
+}
+
+impl Place {
+    /// The place of a field or row in this one.
+    pub fn child(self, segment: Signal<String>) -> Self {
+        let path = self.path;
+        let escaped = move || segment.get().replace('~', "~0").replace('/', "~1");
+        Self { path: Signal::derive(move || format!("{}/{}", path.get(), escaped())), ..self }
+    }
+}
+
+/// The ids and states that label, input and message share.
+#[derive(Clone, Copy)]
+struct Parts {
+    id: StoredValue<String>,
+    required: bool,
+    /// What is wrong; empty: nothing.
+    wrong: Memo<String>,
+    disabled: Signal<bool>,
+    /// Set when the reader has left the input: a half-typed number is no mistake yet.
+    left: RwSignal<bool>,
+}
+
+impl Parts {
+    fn id(self) -> String {
+        self.id.get_value()
+    }
+
+    fn help(self) -> String {
+        self.id.with_value(|id| format!("{id}-help {id}-error"))
+    }
+
+    fn invalid(self) -> String {
+        self.wrong.with(|wrong| !wrong.is_empty()).to_string()
+    }
+}
+
+/// A field of any kind. `name` is its key, shown where the schema has no title.
+pub fn field_view(draft: &Draft, name: String, place: Place) -> AnyView {
+    match &draft.content {
+        Content::Object(_) => object_view(draft, name, place),
+        Content::List(_) => list_view(draft, name, place),
+        _ => leaf_view(draft, name, place),
+    }
+}
+
+/// The heading of a group: title, key beside it, what it is for.
+pub fn heading(draft: &Draft, name: &str) -> impl IntoView + use<> {
+    let title = draft.shape.title.clone().unwrap_or_else(|| name.to_owned());
+    let key = (!name.is_empty() && title != name).then(|| view! { <code class="field-key">{name.to_owned()}</code> });
+    let required = draft.required.then(|| view! { <span class="field-required">"required"</span> });
+    view! { <span class="field-title">{title}</span>{key}{required} }
+}
+
+/// What the server said of exactly this place.
+pub fn messages_at(place: Place, below: bool) -> Memo<String> {
+    Memo::new(move |_| {
+        place.path.with(|path| {
+            let here = |one: &&Mistake| {
+                one.path == *path
+                    || (below && one.path.strip_prefix(path.as_str()).is_some_and(|rest| rest.starts_with('/')))
+            };
+            place
+                .errors
+                .with(|errors| errors.iter().filter(here).map(|one| one.message.as_str()).collect::<Vec<_>>().join(" "))
+        })
+    })
+}
+
+fn object_view(draft: &Draft, name: String, place: Place) -> AnyView {
+    let Content::Object(fields) = &draft.content else { return ().into_any() };
+    let children: Vec<AnyView> = fields
+        .iter()
+        .map(|(name, field)| field_view(field, name.clone(), place.child(Signal::stored(name.clone()))))
+        .collect();
+    let top = name.is_empty();
+    if top {
+        return view! { <div class="fields">{children}</div> }.into_any();
+    }
+    let said = messages_at(place, false);
+    view! {
+        <fieldset class="field-group">
+            <legend>{heading(draft, &name)}</legend>
+            {draft.shape.description.clone().map(|text| view! { <p class="hint">{text}</p> })}
+            <p class="mistake" aria-live="polite">{move || said.get()}</p>
+            <div class="fields">{children}</div>
+        </fieldset>
+    }
+    .into_any()
+}
+
+fn leaf_view(draft: &Draft, name: String, place: Place) -> AnyView {
+    let id = format!("field-{}", next_key());
+    let left = RwSignal::new(false);
+    let said = messages_at(place, true);
+    let own = StoredValue::new(draft.clone());
+    let wrong = Memo::new(move |_| {
+        let typed = if left.get() { own.with_value(Draft::mistake) } else { None };
+        typed.unwrap_or_else(|| said.get())
+    });
+    let parts =
+        Parts { id: StoredValue::new(id.clone()), required: draft.required, wrong, disabled: place.disabled, left };
+    let expected = match &draft.shape.kind {
+        Kind::Json { expected: Some(expected) } => {
+            Some(format!("JSON. The schema wants {expected}; the value is something else."))
+        }
+        Kind::Json { expected: None } => Some("JSON".to_owned()),
+        _ => None,
+    };
+    let help = [draft.shape.description.clone(), expected].into_iter().flatten().collect::<Vec<_>>().join(" ");
+    let input = input_view(draft, &name, parts);
+    let (help_id, error_id) = (format!("{id}-help"), format!("{id}-error"));
+    // Radios are a group: a label would name only one of them.
+    let title = if is_group(draft) {
+        view! { <div class="field-label" id=format!("{id}-label")>{heading(draft, &name)}</div> }.into_any()
+    } else {
+        view! { <label class="field-label" for=id>{heading(draft, &name)}{counter(draft)}</label> }.into_any()
+    };
+    view! {
+        <div class="field" class:bad=move || !wrong.get().is_empty()>
+            {title}
+            <p class="hint" id=help_id>{help}</p>
+            {input}
+            <p class="mistake" id=error_id aria-live="polite">{move || wrong.get()}</p>
+        </div>
+    }
+    .into_any()
+}
+
+/// How much of a limited text is used, once it matters.
+fn counter(draft: &Draft) -> Option<impl IntoView + use<>> {
+    let Kind::Text { max: Some(max), .. } = draft.shape.kind else { return None };
+    let Content::Text(text) = draft.content.clone() else { return None };
+    let count = move || text.with(|text| text.chars().count() as u64);
+    Some(view! { <span class="field-count">{move || {
+        let count = count();
+        (count * 2 > max).then(|| format!("{count} of {max}"))
+    }}</span> })
+}
+
+fn is_group(draft: &Draft) -> bool {
+    match &draft.shape.kind {
+        Kind::Switch => true,
+        Kind::Choice(choices) => few(choices),
+        _ => false,
+    }
+}
+
+fn few(choices: &[(serde_json::Value, String)]) -> bool {
+    choices.len() <= MAX_RADIOS.0
+        && choices.iter().map(|(_, label)| label.chars().count()).sum::<usize>() <= MAX_RADIOS.1
+}
+
+fn input_view(draft: &Draft, name: &str, parts: Parts) -> AnyView {
+    match (&draft.shape.kind, &draft.content) {
+        (Kind::Switch, Content::Switch(on)) => {
+            let choices = vec![("Yes".to_owned(), Some(true)), ("No".to_owned(), Some(false))];
+            radios(choices, on.clone(), draft.required, parts)
+        }
+        (Kind::Choice(choices), Content::Choice(at)) if few(choices) => {
+            let labels = choices.iter().enumerate().map(|(at, (_, label))| (label.clone(), Some(at))).collect();
+            radios(labels, at.clone(), draft.required, parts)
+        }
+        (Kind::Choice(choices), Content::Choice(at)) => menu(choices, at.clone(), parts),
+        (kind, Content::Text(text)) => text_input(kind, text.clone(), draft, name, parts),
+        _ => ().into_any(),
+    }
+}
+
+/// A row of radios that look like one control; what may be left out has a way back to nothing.
+fn radios<T>(
+    mut choices: Vec<(String, Option<T>)>,
+    chosen: ArcRwSignal<Option<T>>,
+    required: bool,
+    parts: Parts,
+) -> AnyView
+where
+    T: Copy + PartialEq + Send + Sync + 'static,
+{
+    if !required {
+        choices.push(("Not set".to_owned(), None));
+    }
+    let group = parts.id();
+    let radio = |(label, value): (String, Option<T>)| {
+        let (is, set) = (chosen.clone(), chosen.clone());
+        view! {
+            <label class="radio">
+                <input type="radio" name=group.clone() disabled=move || parts.disabled.get()
+                    prop:checked=move || is.get() == value
+                    on:change=move |_| { set.set(value); parts.left.set(true); }/>
+                <span>{label}</span>
+            </label>
+        }
+    };
+    view! {
+        <div class="radios" role="radiogroup" aria-labelledby=format!("{group}-label") aria-describedby=parts.help()
+            aria-required=parts.required.to_string() aria-invalid=move || parts.invalid()>
+            {choices.into_iter().map(radio).collect_view()}
+        </div>
+    }
+    .into_any()
+}
+
+fn menu(choices: &[(serde_json::Value, String)], at: ArcRwSignal<Option<usize>>, parts: Parts) -> AnyView {
+    let chosen = at.clone();
+    let is_chosen = move |index: usize| {
+        let at = at.clone();
+        move || at.get() == Some(index)
+    };
+    let nothing = if parts.required { "Choose one" } else { "Not set" };
+    let none = chosen.clone();
+    view! {
+        <select class="select" id=parts.id() disabled=move || parts.disabled.get()
+            aria-describedby=parts.help() aria-required=parts.required.to_string() aria-invalid=move || parts.invalid()
+            on:change=move |event| { chosen.set(event_target_value(&event).parse().ok()); parts.left.set(true); }>
+            <option value="" prop:selected=move || none.get().is_none()>{nothing}</option>
+            {choices
+                .iter()
+                .enumerate()
+                .map(|(index, (_, label))| {
+                    view! { <option value=index.to_string() prop:selected=is_chosen(index)>{label.clone()}</option> }
+                })
+                .collect_view()}
+        </select>
+    }
+    .into_any()
+}
+
+fn text_input(kind: &Kind, text: ArcRwSignal<String>, draft: &Draft, name: &str, parts: Parts) -> AnyView {
+    let (get, set) = (text.clone(), text.clone());
+    let typed = move |event| set.set(event_target_value(&event));
+    let example = draft.shape.example.clone().map(|example| format!("for example {example}"));
+    let example = if matches!(kind, Kind::Json { .. }) { None } else { example };
+    // A row of a list has no label of its own to be read.
+    let spoken = (name.is_empty() && draft.shape.title.is_none()).then_some("Value");
+    let (input, mode) = match kind {
+        Kind::Line { input, .. } => (*input, "text"),
+        Kind::Number { integer: true, .. } => ("text", "numeric"),
+        Kind::Number { .. } => ("text", "decimal"),
+        Kind::Text { code, .. } => return lines(text, *code, 4, example, spoken, parts),
+        _ => return lines(text, true, 2, example, spoken, parts),
+    };
+    let class = if matches!(kind, Kind::Number { .. }) { "input number" } else { "input" };
+    view! {
+        <input class=class type=input id=parts.id() inputmode=mode placeholder=example autocomplete="off"
+            prop:value=move || get.get() on:input=typed on:blur=move |_| parts.left.set(true)
+            disabled=move || parts.disabled.get() aria-label=spoken
+            aria-describedby=parts.help() aria-required=parts.required.to_string() aria-invalid=move || parts.invalid()/>
+    }
+    .into_any()
+}
+
+fn lines(
+    text: ArcRwSignal<String>,
+    code: bool,
+    least: usize,
+    example: Option<String>,
+    spoken: Option<&'static str>,
+    parts: Parts,
+) -> AnyView {
+    let (get, set, size) = (text.clone(), text.clone(), text);
+    let rows = move || size.with(|text| text.lines().count().clamp(least, 20)).to_string();
+    view! {
+        <textarea class="textarea" class:code=code id=parts.id() rows=rows placeholder=example aria-label=spoken
+            spellcheck=if code { "false" } else { "true" }
+            prop:value=move || get.get() on:input=move |event| set.set(event_target_value(&event))
+            on:blur=move |_| parts.left.set(true) disabled=move || parts.disabled.get()
+            aria-describedby=parts.help() aria-required=parts.required.to_string() aria-invalid=move || parts.invalid()></textarea>
+    }
+    .into_any()
+}

@@ -1,0 +1,146 @@
+//! A form made from a JSON Schema. It keeps types (a number stays a number, a missing key stays missing), shows every
+//! key of the value, and has the same value as raw JSON in a second tab. The server validates; its mistakes appear at
+//! the fields that they name.
+
+mod draft;
+mod field;
+mod list;
+mod schema;
+
+use leptos::prelude::*;
+use serde_json::Value;
+use shared::error::Mistake;
+
+use self::draft::Draft;
+pub use self::draft::next_key;
+use self::field::{Place, field_view};
+
+/// A form for `value`.
+///
+/// `base` is the JSON pointer of the value in the request, as the server's mistakes name it. `defaults`: what is left
+/// out gets the schema's defaults. `sound` tells whether nothing is half typed, neither here nor in the JSON tab.
+#[component]
+pub fn SchemaForm(
+    /// JSON Schema of the value; `{}` for any.
+    #[prop(into)]
+    schema: Value,
+    /// The value; changes both ways.
+    value: RwSignal<Value>,
+    /// What the server said.
+    #[prop(into)]
+    errors: Signal<Vec<Mistake>>,
+    /// JSON pointer of the value.
+    #[prop(into, optional)]
+    base: String,
+    /// What the field is called where the schema has no title, and is not an object.
+    #[prop(into, optional)]
+    label: String,
+    /// Whether defaults are filled in.
+    #[prop(optional)]
+    defaults: bool,
+    /// Whether the value can be read.
+    #[prop(optional, into)]
+    sound: Option<RwSignal<bool>>,
+    /// Whether nothing can be changed now.
+    #[prop(optional, into)]
+    disabled: Signal<bool>,
+) -> impl IntoView {
+    let draft = RwSignal::new(value.with_untracked(|value| Draft::new(&schema, value, defaults)));
+    let read = Memo::new(move |_| draft.with(|draft| draft.read().unwrap_or(Value::Null)));
+    let raw = RwSignal::new(None::<String>);
+    let raw_mistake = Memo::new(move |_| raw.with(|raw| raw.as_deref().and_then(|text| parse(text).err())));
+
+    Effect::new(move |_| {
+        let read = read.get();
+        if value.with_untracked(|value| *value != read) {
+            value.set(read);
+        }
+    });
+    let schema = StoredValue::new(schema);
+    Effect::new(move |_| {
+        let now = value.get();
+        if read.with_untracked(|read| *read != now) {
+            draft.set(schema.with_value(|schema| Draft::new(schema, &now, false)));
+        }
+    });
+    if let Some(sound) = sound {
+        Effect::new(move |_| sound.set(raw_mistake.with(Option::is_none) && draft.with(Draft::is_sound)));
+    }
+
+    let form_base = base.clone();
+    let here = move || {
+        let base = form_base.clone();
+        errors.with(|errors| errors.iter().filter(|one| one.path == base).map(|one| one.message.clone()).collect())
+    };
+    let whole = Memo::new(move |_| -> Vec<String> { here() });
+    let is_object = move || draft.with(|draft| matches!(draft.content, draft::Content::Object(_)));
+    let to_json = move |_| raw.set(Some(pretty(&value.get_untracked())));
+    let to_form = move |_| {
+        if raw_mistake.with_untracked(Option::is_none) {
+            raw.set(None);
+        }
+    };
+
+    view! {
+        <div class="form">
+            <div class="form-tabs tabs" role="group" aria-label="How to edit">
+                <button type="button" aria-pressed=move || raw.with(Option::is_none).to_string() on:click=to_form
+                    disabled=move || raw_mistake.with(Option::is_some)>"Form"</button>
+                <button type="button" aria-pressed=move || raw.with(Option::is_some).to_string() on:click=to_json>"JSON"</button>
+            </div>
+            <Show when=move || is_object() && whole.with(|whole| !whole.is_empty())>
+                <ul class="form-errors" role="alert">
+                    {move || whole.get().into_iter().map(|message| view! { <li>{message}</li> }).collect_view()}
+                </ul>
+            </Show>
+            <Show
+                when=move || raw.with(Option::is_none)
+                fallback=move || view! { <RawJson raw value mistake=raw_mistake disabled/> }
+            >
+                {
+                    let (base, label) = (base.clone(), label.clone());
+                    move || {
+                        let place = Place { path: Signal::stored(base.clone()), errors, disabled };
+                        field_view(&draft.get(), label.clone(), place)
+                    }
+                }
+            </Show>
+        </div>
+    }
+}
+
+/// The value as JSON text; what can be read goes into the value at once.
+#[component]
+fn RawJson(
+    raw: RwSignal<Option<String>>,
+    value: RwSignal<Value>,
+    mistake: Memo<Option<String>>,
+    disabled: Signal<bool>,
+) -> impl IntoView {
+    let typed = move |text: String| {
+        if let Ok(parsed) = parse(&text) {
+            value.set(parsed);
+        }
+        raw.set(Some(text));
+    };
+    let rows = move || raw.with(|raw| raw.as_deref().map_or(4, |text| text.lines().count().clamp(4, 24)).to_string());
+    view! {
+        <div class="field" class:bad=move || mistake.with(Option::is_some)>
+            <textarea class="textarea code" aria-label="The value as JSON" spellcheck="false" rows=rows
+                prop:value=move || raw.get().unwrap_or_default()
+                on:input=move |event| typed(event_target_value(&event))
+                disabled=move || disabled.get()
+                aria-invalid=move || mistake.with(Option::is_some).to_string()
+                aria-describedby="raw-json-mistake"></textarea>
+            <p class="mistake" id="raw-json-mistake" aria-live="polite">{move || mistake.get()}</p>
+        </div>
+    }
+}
+
+fn parse(text: &str) -> Result<Value, String> {
+    serde_json::from_str(text).map_err(|error| format!("Not valid JSON: {error}"))
+}
+
+fn pretty(value: &Value) -> String {
+    serde_json::to_string_pretty(value).unwrap_or_default()
+}

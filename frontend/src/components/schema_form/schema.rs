@@ -1,0 +1,292 @@
+//! What a JSON Schema says of one field, as far as a form can use it. Pure; validation is the server's.
+
+use serde_json::{Value, json};
+use shared::error::json_type;
+
+/// How deep fields nest before a field becomes plain JSON; schemas may refer to themselves.
+const MAX_DEPTH: usize = 8;
+/// How many references are followed to find a schema.
+const MAX_REFERENCES: usize = 16;
+/// Texts that may be longer than this get several lines.
+const LONG_TEXT: u64 = 160;
+
+/// What one field is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Shape {
+    /// What people call it.
+    pub title: Option<String>,
+    /// What it is for.
+    pub description: Option<String>,
+    /// An example, shown while it is empty.
+    pub example: Option<String>,
+    /// What it is where nothing is said.
+    pub default: Option<Value>,
+    /// How it is edited.
+    pub kind: Kind,
+    /// Whether null is a value of it.
+    pub nullable: bool,
+}
+
+/// How a field is edited.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Kind {
+    /// One line of text; the `type` of its input, and the most characters.
+    Line { input: &'static str, max: Option<u64> },
+    /// Several lines of text.
+    Text { code: bool, max: Option<u64> },
+    /// A number; kept as typed.
+    Number { integer: bool, min: Option<f64>, max: Option<f64> },
+    /// Yes or no.
+    Switch,
+    /// One of these values.
+    Choice(Vec<(Value, String)>),
+    /// Rows of one schema.
+    List { item: Value, min: usize, max: usize },
+    /// Named fields: name, schema, whether it must be there.
+    Object(Vec<(String, Value, bool)>),
+    /// Anything else, as JSON text; with what the schema wanted where the value is something else.
+    Json { expected: Option<String> },
+}
+
+impl Shape {
+    /// What `schema`, a part of `root`, says of a field that has `value` now.
+    pub fn of(root: &Value, schema: &Value, value: Option<&Value>, depth: usize) -> Self {
+        let schema = resolve(root, schema);
+        let (declared, nullable) = declared_type(schema);
+        let value = value.filter(|value| !value.is_null());
+        let kind =
+            if depth > MAX_DEPTH { Kind::Json { expected: None } } else { kind(schema, declared.as_deref(), value) };
+        let text = |key: &str| schema.get(key).and_then(Value::as_str).map(str::to_owned);
+        let example = schema.get("examples").and_then(|list| list.get(0)).map(label);
+        Self {
+            title: text("title"),
+            description: text("description"),
+            example,
+            default: schema.get("default").cloned(),
+            kind,
+            nullable,
+        }
+    }
+}
+
+/// Follows `$ref` inside the document, and an `allOf` of one.
+fn resolve<'a>(root: &'a Value, mut schema: &'a Value) -> &'a Value {
+    for _ in 0..MAX_REFERENCES {
+        let next = if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
+            reference.strip_prefix('#').and_then(|pointer| root.pointer(pointer))
+        } else {
+            schema.get("allOf").and_then(Value::as_array).filter(|all| all.len() == 1).map(|all| &all[0])
+        };
+        match next {
+            Some(next) => schema = next,
+            None => break,
+        }
+    }
+    schema
+}
+
+/// The type that is not null, and whether null is allowed.
+fn declared_type(schema: &Value) -> (Option<String>, bool) {
+    match schema.get("type") {
+        Some(Value::String(one)) => (Some(one.clone()), false),
+        Some(Value::Array(several)) => {
+            let nullable = several.iter().any(|one| one == "null");
+            let mut others = several.iter().filter_map(Value::as_str).filter(|one| *one != "null");
+            let first = others.next().map(str::to_owned);
+            (if others.next().is_some() { None } else { first }, nullable)
+        }
+        _ if schema.get("properties").is_some() => (Some("object".to_owned()), false),
+        _ if schema.get("items").is_some() => (Some("array".to_owned()), false),
+        _ => (None, false),
+    }
+}
+
+fn kind(schema: &Value, declared: Option<&str>, value: Option<&Value>) -> Kind {
+    if let Some(choices) = choices(schema, value) {
+        return Kind::Choice(choices);
+    }
+    let Some(declared) = declared else {
+        return match value {
+            Some(value) if !has_alternatives(schema) => kind_of_value(value),
+            _ => Kind::Json { expected: None },
+        };
+    };
+    if let Some(value) = value {
+        let actual = json_type(value);
+        let fits = actual == declared || (declared == "number" && actual == "integer");
+        if !fits {
+            return Kind::Json { expected: Some(declared.to_owned()) };
+        }
+    }
+    let count = |key: &str| schema.get(key).and_then(Value::as_u64);
+    let size = |key: &str| count(key).and_then(|count| usize::try_from(count).ok());
+    let number = |key: &str| schema.get(key).and_then(Value::as_f64);
+    match declared {
+        "string" => text_kind(schema, value.and_then(Value::as_str)),
+        "number" | "integer" => {
+            Kind::Number { integer: declared == "integer", min: number("minimum"), max: number("maximum") }
+        }
+        "boolean" => Kind::Switch,
+        "array" => match schema.get("items") {
+            Some(item) => Kind::List {
+                item: item.clone(),
+                min: size("minItems").unwrap_or(0),
+                max: size("maxItems").unwrap_or(usize::MAX),
+            },
+            None => value.map_or(Kind::Json { expected: None }, kind_of_value),
+        },
+        "object" => object_kind(schema, value),
+        _ => Kind::Json { expected: None },
+    }
+}
+
+fn has_alternatives(schema: &Value) -> bool {
+    ["oneOf", "anyOf", "allOf", "if", "not"].iter().any(|key| schema.get(key).is_some())
+}
+
+/// The values of an `enum`, a `const`, or a `oneOf` of constants; a foreign value of now is one more, so that it shows.
+fn choices(schema: &Value, value: Option<&Value>) -> Option<Vec<(Value, String)>> {
+    let mut choices: Vec<(Value, String)> = if let Some(values) = schema.get("enum").and_then(Value::as_array) {
+        values.iter().filter(|value| !value.is_null()).map(|value| (value.clone(), label(value))).collect()
+    } else if let Some(only) = schema.get("const") {
+        vec![(only.clone(), label(only))]
+    } else {
+        let several = schema.get("oneOf").or_else(|| schema.get("anyOf")).and_then(Value::as_array)?;
+        let constant = |one: &Value| {
+            let value = one.get("const")?.clone();
+            let title = one.get("title").and_then(Value::as_str).map_or_else(|| label(&value), str::to_owned);
+            Some((value, title))
+        };
+        several.iter().map(constant).collect::<Option<_>>()?
+    };
+    if let Some(value) = value
+        && !choices.iter().any(|(choice, _)| choice == value)
+    {
+        choices.push((value.clone(), format!("{} (not among the choices)", label(value))));
+    }
+    Some(choices)
+}
+
+fn text_kind(schema: &Value, value: Option<&str>) -> Kind {
+    let word = |key: &str| schema.get(key).and_then(Value::as_str).unwrap_or_default();
+    let max = schema.get("maxLength").and_then(Value::as_u64);
+    let media = word("contentMediaType");
+    let input = match word("format") {
+        "date" if value.is_none_or(is_date) => "date",
+        "time" => "time",
+        "email" => "email",
+        "uri" | "url" => "url",
+        "password" => "password",
+        "code" => return Kind::Text { code: true, max },
+        "markdown" | "textarea" | "multiline" | "multi-line" => return Kind::Text { code: false, max },
+        _ if media == "text/markdown" || media == "text/plain" => return Kind::Text { code: false, max },
+        _ if !media.is_empty() => return Kind::Text { code: true, max },
+        _ => "text",
+    };
+    let long = max.is_some_and(|max| max > LONG_TEXT)
+        || value.is_some_and(|text| text.contains('\n') || text.len() as u64 > LONG_TEXT / 2);
+    if long { Kind::Text { code: false, max } } else { Kind::Line { input, max } }
+}
+
+/// Whether a date input can show it; it would show anything else as empty.
+fn is_date(text: &str) -> bool {
+    let parts: Vec<&str> = text.split('-').collect();
+    parts.len() == 3
+        && parts.iter().zip([4, 2, 2]).all(|(part, len)| part.len() == len && part.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// The named fields, then what the value has beside them: nothing in it may stay hidden.
+fn object_kind(schema: &Value, value: Option<&Value>) -> Kind {
+    let required: Vec<&str> = schema
+        .get("required")
+        .and_then(Value::as_array)
+        .map(|names| names.iter().filter_map(Value::as_str).collect())
+        .unwrap_or_default();
+    let mut fields: Vec<(String, Value, bool)> = schema
+        .get("properties")
+        .and_then(Value::as_object)
+        .map(|fields| {
+            let field =
+                |(name, schema): (&String, &Value)| (name.clone(), schema.clone(), required.contains(&name.as_str()));
+            fields.iter().map(field).collect()
+        })
+        .unwrap_or_default();
+    let rest = schema.get("additionalProperties").filter(|rest| rest.is_object()).cloned().unwrap_or(json!({}));
+    if let Some(Value::Object(present)) = value {
+        for name in present.keys() {
+            if !fields.iter().any(|(field, ..)| field == name) {
+                fields.push((name.clone(), rest.clone(), required.contains(&name.as_str())));
+            }
+        }
+    }
+    if fields.is_empty() { Kind::Json { expected: None } } else { Kind::Object(fields) }
+}
+
+/// How a value is edited of which no schema speaks: its type stays.
+fn kind_of_value(value: &Value) -> Kind {
+    match value {
+        Value::String(text) => text_kind(&Value::Null, Some(text)),
+        Value::Number(number) => Kind::Number { integer: !number.is_f64(), min: None, max: None },
+        Value::Bool(_) => Kind::Switch,
+        Value::Object(fields) if !fields.is_empty() => object_kind(&Value::Null, Some(value)),
+        Value::Array(rows) => {
+            let mut types = rows.iter().map(json_type);
+            match types.next() {
+                Some(first @ ("string" | "integer" | "boolean")) if types.all(|other| other == first) => {
+                    Kind::List { item: json!({ "type": first }), min: 0, max: usize::MAX }
+                }
+                _ => Kind::Json { expected: None },
+            }
+        }
+        Value::Object(_) | Value::Null => Kind::Json { expected: None },
+    }
+}
+
+/// A value in words: a text as it is, anything else as JSON.
+pub fn label(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind_for(schema: &Value, value: Option<&Value>) -> Kind {
+        Shape::of(schema, schema, value, 0).kind
+    }
+
+    #[test]
+    fn a_value_of_another_type_is_shown_as_it_is() {
+        let schema = json!({ "type": "string" });
+        assert_eq!(kind_for(&schema, Some(&json!(5))), Kind::Json { expected: Some("string".into()) });
+    }
+
+    #[test]
+    fn no_key_of_a_value_is_hidden() {
+        let schema = json!({ "type": "object", "properties": { "title": { "type": "string" } } });
+        let Kind::Object(fields) = kind_for(&schema, Some(&json!({ "title": "a", "notify": true }))) else {
+            panic!("an object has fields");
+        };
+        assert_eq!(fields.iter().map(|(name, ..)| name.as_str()).collect::<Vec<_>>(), ["title", "notify"]);
+    }
+
+    #[test]
+    fn a_schema_that_refers_to_itself_ends() {
+        let schema = json!({ "$ref": "#" });
+        assert_eq!(kind_for(&schema, None), Kind::Json { expected: None });
+    }
+
+    #[test]
+    fn a_long_text_gets_lines_and_a_date_its_own_input() {
+        assert_eq!(
+            kind_for(&json!({ "type": "string", "maxLength": 4000 }), None),
+            Kind::Text { code: false, max: Some(4000) }
+        );
+        let date = json!({ "type": "string", "format": "date" });
+        assert_eq!(kind_for(&date, Some(&json!("2026-11-20"))), Kind::Line { input: "date", max: None });
+        assert_eq!(kind_for(&date, Some(&json!("tomorrow"))), Kind::Line { input: "text", max: None });
+    }
+}

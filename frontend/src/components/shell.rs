@@ -1,0 +1,255 @@
+//! The frame around every page: the rail, the state of the connection, the person's menu. Decides what is shown while
+//! nobody is known to be logged in.
+
+use icondata::Icon as IconData;
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+use leptos_router::NavigateOptions;
+use leptos_router::components::{A, Outlet};
+use leptos_router::hooks::{use_location, use_navigate};
+use shared::access::Act;
+use shared::error::{Code, Problem};
+
+use super::glyph::Glyph;
+use super::help::Help;
+use super::states::{Failed, Loading};
+use super::theme::{self, Theme};
+use crate::client::{Connection, Live, Session, use_api};
+use crate::state::words;
+
+/// The frame around every page.
+#[component]
+pub fn Shell() -> impl IntoView {
+    let session = Session::expect();
+    let live = Live::expect();
+    let location = use_location();
+    let navigate = use_navigate();
+    Effect::new(move |_| {
+        if session.signed_out.get() {
+            session.me.set(None);
+            let here = location.pathname.get_untracked() + &location.search.get_untracked();
+            let next = String::from(js_sys::encode_uri_component(&here));
+            navigate(&format!("/login?next={next}"), NavigateOptions { replace: true, ..Default::default() });
+        }
+    });
+    Effect::new(move |_| {
+        let pending = live.inbox.with(|inbox| inbox.pending());
+        document().set_title(&if pending > 0 { format!("({pending}) Countersign") } else { "Countersign".to_owned() });
+    });
+    let known = Memo::new(move |_| session.me.with(Option::is_some));
+    view! {
+        <div class="shell">
+            <a class="skip" href="#content">"Skip to the content"</a>
+            <Show when=move || known.get() fallback=move || view! { <Waiting /> }>
+                <Rail />
+                <main class="content" id="content" tabindex="-1">
+                    <LostBar />
+                    <div class="outlet"><Outlet /></div>
+                </main>
+                <Help />
+            </Show>
+        </div>
+    }
+}
+
+/// While it is not known who is logged in.
+#[component]
+fn Waiting() -> impl IntoView {
+    let session = Session::expect();
+    view! {
+        <div class="waiting">
+            {move || match session.trouble.get() {
+                Some(why) if !session.signed_out.get() => {
+                    let retry = Callback::new(move |()| drop(window().location().reload()));
+                    let problem = Problem::new(Code::Unavailable).detail(why);
+                    view! { <Failed title="Countersign cannot be reached" problem=problem retry=retry /> }.into_any()
+                }
+                _ => view! { <Loading rows=4 /> }.into_any(),
+            }}
+        </div>
+    }
+}
+
+#[component]
+fn Rail() -> impl IntoView {
+    let session = Session::expect();
+    let live = Live::expect();
+    let pending = Memo::new(move |_| live.inbox.with(|inbox| inbox.pending()));
+    let audit = move || session.may(Act::ReadAudit);
+    let admin = Memo::new(move |_| session.may(Act::ManagePeople));
+    view! {
+        <nav class="rail" aria-label="Main">
+            <RailLink href="/inbox" icon=icondata::LuInbox label=Signal::stored("Inbox".to_owned()) also="/reviews">
+                <Show when=move || { pending.get() > 0 }>
+                    <span class="n" aria-label=move || format!("{} pending", pending.get())>
+                        {move || if pending.get() > 99 { "99+".to_owned() } else { pending.get().to_string() }}
+                    </span>
+                </Show>
+            </RailLink>
+            <RailLink href="/runs" icon=icondata::LuRoute label=Signal::stored("Runs".to_owned()) />
+            <RailLink href="/flows" icon=icondata::LuWorkflow label=Signal::stored("Flows".to_owned()) />
+            <Show when=audit>
+                <RailLink href="/audit" icon=icondata::LuShieldCheck label=Signal::stored("Audit".to_owned()) />
+            </Show>
+            <RailLink
+                href="/people"
+                icon=icondata::LuUsers
+                label=Signal::derive(move || if admin.get() { "People".to_owned() } else { "Tokens".to_owned() })
+            />
+            <span class="space"></span>
+            <Menu />
+        </nav>
+    }
+}
+
+#[component]
+fn RailLink(
+    href: &'static str,
+    icon: IconData,
+    #[prop(into)] label: Signal<String>,
+    /// Another beginning of addresses that belong to this link.
+    #[prop(optional)]
+    also: Option<&'static str>,
+    #[prop(optional)] children: Option<Children>,
+) -> impl IntoView {
+    let location = use_location();
+    let on = Memo::new(move |_| {
+        location.pathname.with(|path| path.starts_with(href) || also.is_some_and(|also| path.starts_with(also)))
+    });
+    view! {
+        <A
+            href=href
+            attr:class=move || if on.get() { "on" } else { "" }
+            attr:title=move || label.get()
+            attr:aria-current=move || on.get().then_some("page")
+        >
+            <Glyph icon=icon />
+            <span class="label">{move || label.get()}</span>
+            {children.map(|children| children())}
+        </A>
+    }
+}
+
+/// How the connection stands, in a word and a sentence.
+fn connection_words(connection: Connection) -> (&'static str, &'static str) {
+    match connection {
+        Connection::Open => ("Live", "Live: what you see is what is."),
+        Connection::Opening => ("Connecting", "Connecting…"),
+        Connection::Lost { .. } => ("Offline", "The connection is lost. What you see may be old."),
+        Connection::Closed => ("Closed", "Not connected."),
+    }
+}
+
+#[component]
+fn Menu() -> impl IntoView {
+    let session = Session::expect();
+    let live = Live::expect();
+    let api = use_api();
+    let open = RwSignal::new(false);
+    let theme = RwSignal::new(theme::stored());
+    let name = move || {
+        session.me.with(|me| me.as_ref().map(|me| me.display_name.clone().unwrap_or_else(|| me.username.to_string())))
+    };
+    let roles = move || session.me.with(|me| me.as_ref().map(|me| me.roles.join(", ")));
+    let state = move || connection_words(live.connection.get());
+    let class = move || match live.connection.get() {
+        Connection::Open => "who open",
+        Connection::Lost { .. } => "who lost",
+        _ => "who",
+    };
+    let close = window_event_listener(leptos::ev::keydown, move |event| {
+        if event.key() == "Escape" {
+            open.set(false);
+        }
+    });
+    on_cleanup(move || close.remove());
+    view! {
+        <div class="account">
+            <button
+                class=class
+                title=move || format!("{}. {}", name().unwrap_or_default(), state().1)
+                aria-label="You, colours, log out"
+                aria-haspopup="menu"
+                aria-expanded=move || open.get().to_string()
+                on:click=move |_| open.update(|open| *open = !*open)
+            >
+                {move || initials(&name().unwrap_or_default())}
+            </button>
+            <span class="state" role="status">{move || state().0}</span>
+            <Show when=move || open.get()>
+                <div class="veil" on:click=move |_| open.set(false)></div>
+                <div class="menu" role="menu">
+                    <div class="about">
+                        <b>{name}</b>
+                        <span class="tiny muted">{roles}</span>
+                        <span class="tiny muted">{move || state().1}</span>
+                    </div>
+                    <div class="tabs" role="group" aria-label="Colours">
+                        {[
+                            (Theme::System, "System", icondata::LuMonitor),
+                            (Theme::Light, "Light", icondata::LuSun),
+                            (Theme::Dark, "Dark", icondata::LuMoon),
+                        ]
+                            .map(|(choice, label, icon)| {
+                                view! {
+                                    <button
+                                        aria-pressed=move || (theme.get() == choice).to_string()
+                                        on:click=move |_| {
+                                            theme.set(choice);
+                                            theme::apply(choice);
+                                        }
+                                    >
+                                        <Glyph icon=icon />
+                                        " "
+                                        {label}
+                                    </button>
+                                }
+                            })
+                            .collect_view()}
+                    </div>
+                    <button
+                        role="menuitem"
+                        on:click=move |_| spawn_local(async move { session.leave(api).await })
+                    >
+                        <Glyph icon=icondata::LuLogOut />
+                        "Log out"
+                    </button>
+                </div>
+            </Show>
+        </div>
+    }
+}
+
+/// Up to two letters for a person.
+pub fn initials(name: &str) -> String {
+    let mut words = name.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let letters: String = match (words.next(), words.next()) {
+        (Some(first), Some(second)) => first.chars().take(1).chain(second.chars().take(1)).collect(),
+        (Some(only), None) => only.chars().take(2).collect(),
+        _ => "?".to_owned(),
+    };
+    letters.to_uppercase()
+}
+
+/// Says that what is shown may be old.
+#[component]
+fn LostBar() -> impl IntoView {
+    let live = Live::expect();
+    let lost = Memo::new(move |_| matches!(live.connection.get(), Connection::Lost { .. }));
+    let wait = move || match live.connection.get() {
+        Connection::Lost { retry_at } => words::left(live.now.get(), retry_at),
+        _ => None,
+    };
+    view! {
+        <Show when=move || lost.get()>
+            <div class="lost" role="alert">
+                <Glyph icon=icondata::LuWifiOff />
+                <span class="grow">"Reconnecting… what you see may be old. Nothing you decide now will be sent by itself."</span>
+                <span class="tiny nowrap" aria-hidden="true">
+                    {move || wait().map_or_else(|| "trying now".to_owned(), |wait| format!("next try in {wait}"))}
+                </span>
+                <button class="b sm" on:click=move |_| live.retry_now()>"Try now"</button>
+            </div>
+        </Show>
+    }
+}

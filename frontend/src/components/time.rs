@@ -1,0 +1,34 @@
+//! Times as people read them, on the server's clock.
+
+use leptos::prelude::*;
+use shared::time::Timestamp;
+
+use crate::client::Live;
+use crate::state::words;
+
+/// How long ago something was, kept up to date; the full time is in the title.
+#[component]
+pub fn Ago(
+    /// When it was.
+    at: Timestamp,
+) -> impl IntoView {
+    let live = Live::expect();
+    view! { <time datetime=at.to_string() title=full(at)>{move || words::ago(live.now.get(), at)}</time> }
+}
+
+/// A time in the person's own zone, such as `20.11.2026, 22:31:04`.
+pub fn full(at: Timestamp) -> String {
+    let date = date(at);
+    String::from(date.to_locale_string("default", &wasm_bindgen::JsValue::UNDEFINED))
+}
+
+/// The hour and minute in the person's own zone, such as `14:05`.
+pub fn clock(at: Timestamp) -> String {
+    let date = date(at);
+    format!("{:02}:{:02}", date.get_hours(), date.get_minutes())
+}
+
+fn date(at: Timestamp) -> js_sys::Date {
+    #[expect(clippy::cast_precision_loss, reason = "milliseconds since 1970 fit into 53 bits until the year 287396")]
+    js_sys::Date::new(&wasm_bindgen::JsValue::from_f64(at.millis() as f64))
+}

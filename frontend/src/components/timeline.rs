@@ -1,0 +1,202 @@
+//! What happened in a run, in one column: its start, every visit of every node, every decision, its end.
+
+use leptos::prelude::*;
+use leptos_router::components::A;
+use shared::decision::{Decision, Verdict};
+use shared::review::Review;
+use shared::run::{Report, Run, RunStatus, Step, StepStatus};
+use shared::time::Timestamp;
+
+use super::graph::glyph;
+use super::time::{clock, full};
+use crate::client::Live;
+use crate::state::story::{self, Tone};
+use crate::state::streams::Streams;
+use crate::state::words;
+
+/// One line of the timeline.
+#[derive(Debug, Clone, PartialEq)]
+enum Event {
+    Started(Box<Run>),
+    Step(Step),
+    Decided { review: Box<Review>, decision: Box<Decision> },
+    Resolved(Box<Review>),
+    Ended(Box<Run>),
+}
+
+/// The timeline.
+#[component]
+pub fn Timeline(
+    /// The run, for its start and end.
+    run: Signal<Option<Run>>,
+    /// Its steps and reviews.
+    report: Signal<Option<Report>>,
+    /// What running agents have said so far.
+    streams: Signal<Streams>,
+) -> impl IntoView {
+    let events = move || run.with(|run| report.with(|report| events(run.as_ref(), report.as_ref())));
+    view! {
+        <ol class="timeline">
+            // A line is made anew only when it says something else.
+            <For each=events key=|(at, event)| (*at, identity(event)) let:line>
+                {line_view(line.0, line.1, streams)}
+            </For>
+        </ol>
+    }
+}
+
+fn events(run: Option<&Run>, report: Option<&Report>) -> Vec<(Timestamp, Event)> {
+    let mut events = Vec::new();
+    if let Some(run) = run {
+        events.push((run.summary.created_at, Event::Started(Box::new(run.clone()))));
+    }
+    if let Some(report) = report {
+        events.extend(report.steps.iter().map(|step| (step.started_at, Event::Step(step.clone()))));
+        for review in &report.reviews {
+            for decision in &review.decisions {
+                let event = Event::Decided { review: Box::new(review.clone()), decision: Box::new(decision.clone()) };
+                events.push((decision.at, event));
+            }
+            if let Some(resolution) = review.resolution.as_ref().filter(|resolution| resolution.decision.is_none()) {
+                events.push((resolution.at, Event::Resolved(Box::new(review.clone()))));
+            }
+        }
+    }
+    if let Some(run) = run
+        && let Some(at) = run.summary.ended_at
+    {
+        events.push((at, Event::Ended(Box::new(run.clone()))));
+    }
+    // Stable: what began at one moment stays in the order of the report.
+    events.sort_by_key(|(at, event)| (matches!(event, Event::Ended(_)), *at));
+    events
+}
+
+/// What makes a line another one.
+fn identity(event: &Event) -> String {
+    match event {
+        Event::Started(run) => format!("started {}", run.summary.id),
+        Event::Step(step) => {
+            format!("{} {:?} {} {:?} {:?}", step.id, step.status, step.tries, step.duration_ms, step.note)
+        }
+        Event::Decided { review, decision } => format!("decided {} {}", review.id, decision.by),
+        Event::Resolved(review) => format!("resolved {}", review.id),
+        Event::Ended(run) => format!("ended {}", run.summary.status.as_str()),
+    }
+}
+
+fn line_view(at: Timestamp, event: Event, streams: Signal<Streams>) -> AnyView {
+    match event {
+        Event::Started(run) => {
+            let who = run.summary.requested_by.to_string();
+            line(at, "", view! { <p><b>{who}</b>" started the run"</p> })
+        }
+        Event::Step(step) => step_view(at, step, streams),
+        Event::Decided { review, decision } => {
+            let (what, tone) = story::decided(&review, &decision);
+            let by = format!("{}{}", decision.by, story::channel(decision.via));
+            let words = [said(&decision), decision.comment.clone()].into_iter().flatten();
+            line(
+                at,
+                tone_class(tone),
+                view! {
+                    <p><b>{by}</b>" "<A href=format!("/reviews/{}", review.id)>{what}</A></p>
+                    {words.map(|words| view! { <blockquote>{words}</blockquote> }).collect_view()}
+                },
+            )
+        }
+        Event::Resolved(review) => {
+            let Some(resolution) = review.resolution.as_ref() else { return ().into_any() };
+            let (what, tone) = story::resolved(&review, resolution);
+            line(
+                at,
+                tone_class(tone),
+                view! { <p><A href=format!("/reviews/{}", review.id)>{story::sentence(&what)}</A></p> },
+            )
+        }
+        Event::Ended(run) => {
+            let (class, what) = match run.summary.status {
+                RunStatus::Completed => ("go end", "The run completed"),
+                RunStatus::Failed => ("stop end", "The run failed"),
+                _ => ("end", "The run was cancelled"),
+            };
+            let why = run.cancel_reason.clone();
+            line(at, class, view! { <p><b>{what}</b></p>{why.map(|why| view! { <blockquote>{why}</blockquote> })} })
+        }
+    }
+}
+
+fn tone_class(tone: Tone) -> &'static str {
+    match tone {
+        Tone::Go => "person go",
+        Tone::Again => "person warn",
+        Tone::Stop => "person stop",
+        Tone::Plain => "person",
+    }
+}
+
+/// The free text of a decision.
+fn said(decision: &Decision) -> Option<String> {
+    match &decision.verdict {
+        Verdict::Text { text } => Some(text.clone()),
+        Verdict::Actions { instructions, .. } => instructions.clone(),
+        Verdict::Choose { .. } => None,
+    }
+}
+
+fn line(at: Timestamp, class: &'static str, content: impl IntoView + 'static) -> AnyView {
+    view! {
+        <li class=format!("line {class}")>
+            <time datetime=at.to_string() title=full(at)>{clock(at)}</time>
+            <span class="mark" aria-hidden="true"></span>
+            <div>{content}</div>
+        </li>
+    }
+    .into_any()
+}
+
+fn step_view(at: Timestamp, step: Step, streams: Signal<Streams>) -> AnyView {
+    let live = Live::expect();
+    let (class, status) = match step.status {
+        StepStatus::Running => ("now", Some("running")),
+        StepStatus::Waiting => ("warn", Some("waits for a person")),
+        StepStatus::Retrying => ("warn", Some("tried again soon")),
+        StepStatus::Completed => ("done", None),
+        StepStatus::Failed => ("stop", Some("failed")),
+        StepStatus::Cancelled => ("", Some("ended with the run")),
+    };
+    let open = matches!(step.status, StepStatus::Running | StepStatus::Waiting | StepStatus::Retrying);
+    let fixed = step.duration_ms;
+    let took = move || match fixed {
+        Some(ms) => words::duration_ms(ms),
+        None if open => {
+            words::duration_ms(u64::try_from(live.now.get().since(at).as_millis()).unwrap_or(u64::MAX) / 1000 * 1000)
+        }
+        None => String::new(),
+    };
+    let (node, visit) = (step.node.to_string(), step.visit);
+    let stream = Memo::new(move |_| open.then(|| streams.with(|streams| streams.get(&node, visit).cloned())).flatten());
+    view! {
+        <li class=format!("line step {class}")>
+            <time datetime=at.to_string() title=full(at)>{clock(at)}</time>
+            <span class="mark" aria-hidden="true"><svg viewBox="-1 -1 14 14"><path d=glyph(&step.kind)/></svg></span>
+            <div>
+                <p>
+                    <b>{step.node.to_string()}</b>" "<span class="muted">{step.kind.clone()}</span>
+                    {(step.visit > 1).then(|| view! { <span class="tag">"visit "{step.visit}</span> })}
+                    {(step.tries > 1).then(|| view! { <span class="tag warn">{step.tries}" tries"</span> })}
+                    {status.map(|status| view! { <span class=format!("tag {}", if class == "now" { "accent" } else { class })>{status}</span> })}
+                    <span class="took muted">{took}</span>
+                </p>
+                {step.note.map(|note| view! { <p class="note">{note}</p> })}
+                {step.error.map(|error| view! { <p class="note stop"><code>{error.code.as_str()}</code>" "{error.message}</p> })}
+                {move || stream.get().map(|stream| view! {
+                    <div class="stream" aria-label="What the agent writes now">
+                        {(stream.start > 0).then_some("… ")}{stream.text}<span class="caret"></span>
+                    </div>
+                })}
+            </div>
+        </li>
+    }
+    .into_any()
+}

@@ -1,0 +1,151 @@
+//! One entry of the record, whole: what was seen, what was said, what was changed, and the entry as it is stored.
+
+use leptos::prelude::*;
+use leptos_router::components::A;
+use serde_json::Value;
+use shared::decision::{ActionDecision, Decision, Verdict};
+use shared::definition::ContentType;
+use shared::log::Entry;
+use shared::review::{Action, Item, Review};
+
+use crate::components::diff::Diff;
+use crate::components::inert::inert;
+use crate::components::markdown::Markdown;
+use crate::state::story::{channel, review_of};
+
+/// What stands below a row.
+#[component]
+pub fn Detail(entry: Entry) -> impl IntoView {
+    let event = &entry.event;
+    let review = review_of(&entry);
+    let decision = review.as_ref().and_then(|review| decision(review, &entry));
+    let fact = |name: &'static str, value: String| view! { <dt>{name}</dt><dd>{value}</dd> };
+    let run = event.run_id.map(|run| view! {
+        <dt>"run"</dt><dd><A href=format!("/runs/{run}")>{run.to_string()}</A>" "<A href=format!("/audit?run={run}") attr:class="muted">"only this run"</A></dd>
+    });
+    let seen = event.review_id.map(|review| view! {
+        <dt>"review"</dt><dd><A href=format!("/reviews/{review}")>{review.to_string()}</A>" "<A href=format!("/audit?review={review}") attr:class="muted">"only this review"</A></dd>
+    });
+    let digest = event.data.get("digest").and_then(Value::as_str).map(|digest| fact("digest", digest.to_owned()));
+    let decided = decision.as_ref().map(|decision| {
+        let matches = review.as_ref().is_some_and(|review| review.digest == decision.digest);
+        view! {
+            {fact("seen", format!("revision {}, {}", decision.revision, decision.digest))}
+            {matches.then(|| view! { <dt></dt><dd class="go">"This is the content below, to the letter."</dd> })}
+            {fact("through", if channel(decision.via).is_empty() { "the console or the API".to_owned() } else { channel(decision.via).trim().to_owned() })}
+        }
+    });
+    let raw = serde_json::to_string_pretty(&entry).unwrap_or_default();
+    let call = call_view(&entry);
+    view! {
+        <div class="audit-detail">
+            <dl class="facts-list">{fact("at", event.at.to_string())}{run}{seen}{digest}{decided}</dl>
+            {review.map(|review| view! { <Seen review decision/> })}
+            {call}
+            <details class="fold"><summary>"The entry as it is stored"</summary><pre class="raw">{raw}</pre></details>
+        </div>
+    }
+}
+
+/// The decision that an entry is about: the resolution's, or the actor's newest.
+fn decision(review: &Review, entry: &Entry) -> Option<Decision> {
+    let resolved = review.resolution.as_ref().and_then(|resolution| resolution.decision.as_deref());
+    let theirs = || review.decisions.iter().rev().find(|decision| Some(&decision.by) == entry.event.actor.as_ref());
+    resolved.or_else(theirs).cloned()
+}
+
+/// What a review showed, what was said to it, and what was changed.
+#[component]
+fn Seen(review: Review, decision: Option<Decision>) -> impl IntoView {
+    let said = decision.as_ref().map(|decision| {
+        let words = match &decision.verdict {
+            Verdict::Text { text } => Some(text.clone()),
+            Verdict::Actions { instructions, .. } => instructions.clone(),
+            Verdict::Choose { .. } => None,
+        };
+        let words: Vec<_> = words
+            .into_iter()
+            .chain(decision.comment.clone())
+            .map(|words| view! { <blockquote>{inert(&words)}</blockquote> })
+            .collect();
+        (!words.is_empty()).then(|| view! { <h4>"What they said"</h4>{words} })
+    });
+    let changes: Vec<_> = decision.as_ref().map(|decision| changes(&review, decision)).unwrap_or_default();
+    let changed = (!changes.is_empty()).then(|| {
+        let cards = changes.into_iter().map(|(name, content_type, old, new)| view! {
+            <section class="card"><header><code>{name}</code><span class="muted">"proposed against approved"</span></header>
+                <div class="in"><Diff content_type old new/></div></section>
+        }).collect_view();
+        view! { <h4>"What they changed"</h4>{cards} }
+    });
+    view! {
+        {said}
+        {changed}
+        <h4>"What was shown"</h4>
+        <p class="prompt">{inert(&review.prompt)}</p>
+        {review.items.into_iter().map(item_view).collect_view()}
+        {review.actions.into_iter().map(action_view).collect_view()}
+    }
+}
+
+type Change = (String, ContentType, Value, Value);
+
+/// Every value that the decision changed: edited keys, then edited arguments.
+fn changes(review: &Review, decision: &Decision) -> Vec<Change> {
+    let mut changes: Vec<Change> = Vec::new();
+    for (key, new) in &decision.edits {
+        let item = review.items.iter().find(|item| item.key == *key);
+        let (content_type, old) =
+            item.map_or((ContentType::Json, Value::Null), |item| (item.content_type, item.value.clone()));
+        changes.push((key.clone(), content_type, old, new.clone()));
+    }
+    if let Verdict::Actions { decisions, .. } = &decision.verdict {
+        for action in &review.actions {
+            if let Some(ActionDecision::Edit { arguments }) = decisions.get(&action.id) {
+                let (old, new) = (Value::Object(action.arguments.clone()), Value::Object(arguments.clone()));
+                changes.push((action.name.clone(), ContentType::Json, old, new));
+            }
+        }
+    }
+    changes
+}
+
+fn item_view(item: Item) -> impl IntoView {
+    let content = match (&item.content_type, &item.value) {
+        (ContentType::Markdown, Value::String(text)) => view! { <Markdown text=text.clone()/> }.into_any(),
+        (_, Value::String(text)) => view! { <div class="value-text">{inert(text)}</div> }.into_any(),
+        (_, other) => {
+            view! { <pre class="value-code">{inert(&serde_json::to_string_pretty(other).unwrap_or_default())}</pre> }
+                .into_any()
+        }
+    };
+    view! {
+        <section class="card"><header><code>{item.key}</code>{item.label.map(|label| view! { <span class="muted">{label}</span> })}</header><div class="in">{content}</div></section>
+    }
+}
+
+fn action_view(action: Action) -> impl IntoView {
+    let arguments = serde_json::to_string_pretty(&action.arguments).unwrap_or_default();
+    view! {
+        <section class="card">
+            <header><code>{action.name}</code><span class="muted">{action.agent.map(|agent| format!("for {agent}"))}</span></header>
+            <pre class="value-code">{inert(&arguments)}</pre>
+        </section>
+    }
+}
+
+/// A tool call: with what, and what came back.
+fn call_view(entry: &Entry) -> Option<impl IntoView + use<>> {
+    let part = |name: &'static str, title: &'static str| {
+        let value = entry.event.data.get(name)?;
+        let text = match value {
+            Value::String(text) => text.clone(),
+            other => serde_json::to_string_pretty(other).unwrap_or_default(),
+        };
+        Some(
+            view! { <section class="card"><header><b>{title}</b></header><pre class="value-code">{inert(&text)}</pre></section> },
+        )
+    };
+    entry.event.data.get("tool")?;
+    Some(view! { {part("arguments", "Called with")}{part("result", "Answer")}{part("error", "Error")} })
+}

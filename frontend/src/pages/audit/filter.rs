@@ -1,0 +1,146 @@
+//! Which entries are shown. All of it stands in the address, so that a view can be kept and sent.
+
+use leptos::prelude::*;
+use leptos_router::NavigateOptions;
+use leptos_router::hooks::use_navigate;
+use leptos_router::params::ParamsMap;
+use serde::Serialize;
+use shared::api::AuditQuery;
+use shared::client::query_string;
+use shared::log::EntryKind;
+use shared::time::Timestamp;
+
+use crate::components::glyph::Glyph;
+
+/// A day in microseconds.
+const DAY: i64 = 86_400_000_000;
+
+/// What the address says. Days are in UTC, both included.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Filter {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    to: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    actor: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kind: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    review: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    q: Option<String>,
+}
+
+impl Filter {
+    /// Reads the address.
+    pub fn from_address(query: &ParamsMap) -> Self {
+        let get = |name: &str| query.get(name).filter(|value| !value.is_empty());
+        Self {
+            from: get("from"),
+            to: get("to"),
+            actor: get("actor"),
+            kind: get("kind"),
+            run: get("run"),
+            review: get("review"),
+            q: get("q"),
+        }
+    }
+
+    /// What the server is asked.
+    pub fn query(&self) -> AuditQuery {
+        let end = self.to.as_deref().and_then(day).map(|day| Timestamp(day.0 + DAY));
+        AuditQuery {
+            from: self.from.as_deref().and_then(day),
+            to: end,
+            actor: self.actor.clone(),
+            kind: self.kind.clone(),
+            run: self.run.clone(),
+            review: self.review.clone(),
+            q: self.q.clone(),
+            ..AuditQuery::default()
+        }
+    }
+
+    /// The address of the same entries as a file.
+    pub fn export(&self, format: &str) -> String {
+        let query = query_string(&self.query());
+        let rest = query.strip_prefix('?').map(|rest| format!("&{rest}")).unwrap_or_default();
+        format!("/api/v1/audit/export?format={format}{rest}")
+    }
+
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// The first moment of a day such as `2026-11-20`.
+fn day(text: &str) -> Option<Timestamp> {
+    format!("{text}T00:00:00Z").parse().ok()
+}
+
+/// The filters.
+#[component]
+pub fn Filters(filter: Memo<Filter>) -> impl IntoView {
+    let navigate = StoredValue::new_local(use_navigate());
+    let change = move |change: &dyn Fn(&mut Filter, Option<String>), value: String| {
+        let mut next = filter.get_untracked();
+        change(&mut next, Some(value.trim().to_owned()).filter(|value| !value.is_empty()));
+        let options = NavigateOptions { replace: true, scroll: false, ..NavigateOptions::default() };
+        navigate.with_value(|navigate| navigate(&format!("/audit{}", query_string(&next)), options));
+    };
+    let chip = move |name: &'static str, value: Option<String>, clear: fn(&mut Filter, Option<String>)| {
+        value.map(|value| {
+            view! {
+                <button class="chip" aria-pressed="true" on:click=move |_| change(&clear, String::new())>
+                    {name}" "<span class="mono">{value.chars().rev().take(8).collect::<Vec<_>>().into_iter().rev().collect::<String>()}</span>
+                    " "<Glyph icon=icondata::LuX/><span class="sr">"take this filter away"</span>
+                </button>
+            }
+        })
+    };
+    let is_kind = move |kind: &str| filter.with(|filter| filter.kind.as_deref() == Some(kind));
+    view! {
+        <form class="audit-filters" role="search" on:submit=|event| event.prevent_default()>
+            <label class="grow"><span class="sr">"Words"</span>
+                <input class="input" type="search" placeholder="Words anywhere in an entry" prop:value=move || filter.with(|filter| filter.q.clone().unwrap_or_default())
+                    on:change=move |event| change(&|filter, value| filter.q = value, event_target_value(&event))/></label>
+            <label><span class="sr">"What happened"</span>
+                <select class="select" on:change=move |event| change(&|filter, value| filter.kind = value, event_target_value(&event))>
+                    <option value="" prop:selected=move || filter.with(|filter| filter.kind.is_none())>"Everything"</option>
+                    {EntryKind::ALL.iter().map(|kind| {
+                        let kind = kind.as_str();
+                        view! { <option value=kind prop:selected=move || is_kind(kind)>{kind}</option> }
+                    }).collect_view()}
+                </select></label>
+            <label><span class="sr">"Who"</span>
+                <input class="input who-filter" placeholder="Who" autocapitalize="off" spellcheck="false" prop:value=move || filter.with(|filter| filter.actor.clone().unwrap_or_default())
+                    on:change=move |event| change(&|filter, value| filter.actor = value, event_target_value(&event))/></label>
+            <label class="day"><span class="hint">"from"</span>
+                <input class="input" type="date" title="Days are in UTC" prop:value=move || filter.with(|filter| filter.from.clone().unwrap_or_default())
+                    on:change=move |event| change(&|filter, value| filter.from = value, event_target_value(&event))/></label>
+            <label class="day"><span class="hint">"to"</span>
+                <input class="input" type="date" title="Days are in UTC, this one included" prop:value=move || filter.with(|filter| filter.to.clone().unwrap_or_default())
+                    on:change=move |event| change(&|filter, value| filter.to = value, event_target_value(&event))/></label>
+            {move || chip("run", filter.get().run, |filter, value| filter.run = value)}
+            {move || chip("review", filter.get().review, |filter, value| filter.review = value)}
+            <Show when=move || !filter.with(Filter::is_empty)>
+                <leptos_router::components::A href="/audit" attr:class="b sm ghost">"Clear"</leptos_router::components::A>
+            </Show>
+        </form>
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_day_is_included() {
+        let filter = Filter { from: Some("2026-11-20".into()), to: Some("2026-11-20".into()), ..Filter::default() };
+        let query = filter.query();
+        assert_eq!(query.to.map(|to| to.0 - query.from.unwrap().0), Some(DAY));
+    }
+}

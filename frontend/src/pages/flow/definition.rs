@@ -1,0 +1,226 @@
+//! The definition of a flow: an editor that checks while one types, the picture beside it, and saving as a new version.
+
+use gloo_timers::future::TimeoutFuture;
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+use leptos_router::NavigateOptions;
+use leptos_router::hooks::use_navigate;
+use serde::{Deserialize, Serialize};
+use shared::access::{Access, Act};
+use shared::api::{FlowVersion, Validation};
+use shared::error::{Mistake, Problem};
+
+use super::template::template;
+use crate::client::{Session, storage, use_api};
+use crate::components::editor::{Editor, marks};
+use crate::components::glyph::Glyph;
+use crate::components::graph::FlowGraph;
+use crate::components::notice::Notifier;
+use crate::state::{story, words};
+
+/// So many milliseconds after the last key the text is checked.
+const PAUSE_MS: u32 = 350;
+
+/// What was typed and not saved, kept in this browser.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Kept {
+    /// The digest of the version that it began from.
+    digest: Option<String>,
+    text: String,
+}
+
+/// The tab "Definition". `shown`: the version that is edited; none: a new flow.
+#[component]
+pub fn Definition(id: String, shown: Option<FlowVersion>, newest: u32) -> impl IntoView {
+    let api = use_api();
+    let session = Session::expect();
+    let notices = Notifier::expect();
+    let navigate = StoredValue::new_local(use_navigate());
+    let slot = StoredValue::new(format!("countersign.flow.{id}"));
+    let digest = StoredValue::new(shown.as_ref().map(|shown| shown.digest.clone()));
+    let saved = match &shown {
+        Some(shown) => shown.source.clone().unwrap_or_default(),
+        None => template(&id),
+    };
+    let kept = slot
+        .with_value(|slot| storage::read::<Kept>(slot))
+        .filter(|kept| kept.digest == digest.get_value() && kept.text != saved);
+    let restored = RwSignal::new(kept.is_some());
+    let text = RwSignal::new(kept.map_or_else(|| saved.clone(), |kept| kept.text));
+    let saved = RwSignal::new(saved);
+    let changed = Memo::new(move |_| text.with(|text| saved.with(|saved| text != saved)));
+    let checked = RwSignal::new(None::<Validation>);
+    let trouble = RwSignal::new(None::<Problem>);
+    let checking = RwSignal::new(false);
+    let saving = RwSignal::new(false);
+    let turn = StoredValue::new(0_u64);
+    let jump = RwSignal::new(None);
+    let fresh = shown.is_none();
+    let old = shown.as_ref().map(|shown| shown.version).filter(|version| *version < newest);
+    let denied = Memo::new(move |_| match session.access(Act::SaveFlow) {
+        Access::Denied(why) => Some(why),
+        Access::Allowed | Access::Hidden => None,
+    });
+
+    Effect::new(move |_| {
+        let source = text.get();
+        turn.update_value(|turn| *turn += 1);
+        let mine = turn.get_value();
+        checking.set(true);
+        spawn_local(async move {
+            TimeoutFuture::new(PAUSE_MS).await;
+            // Typed on, or gone.
+            if turn.try_get_value() != Some(mine) {
+                return;
+            }
+            let answer = api.validate_flow(&source).await;
+            if turn.try_get_value() != Some(mine) {
+                return;
+            }
+            checking.set(false);
+            match answer {
+                Ok(validation) => {
+                    trouble.set(None);
+                    checked.set(Some(validation));
+                }
+                Err(problem) => trouble.set(Some(problem)),
+            }
+        });
+    });
+    Effect::new(move |_| {
+        let (changed, text) = (changed.get(), text.get());
+        slot.with_value(|slot| {
+            if changed {
+                storage::write(slot, &Kept { digest: digest.get_value(), text });
+            } else {
+                storage::remove(slot);
+            }
+        });
+    });
+
+    let id = StoredValue::new(id);
+    let save = move || {
+        if saving.get_untracked()
+            || denied.get_untracked().is_some()
+            || !(changed.get_untracked() || fresh || old.is_some())
+        {
+            return;
+        }
+        saving.set(true);
+        let source = text.get_untracked();
+        spawn_local(async move {
+            let id = id.get_value();
+            match api.save_flow(&id, &source).await {
+                Ok(flow) => {
+                    storage::remove(&format!("countersign.flow.{id}"));
+                    saved.set(source);
+                    let same = flow.version == newest;
+                    notices.good(if same {
+                        format!("Nothing is different: still version {newest}.")
+                    } else {
+                        format!("Saved as version {}.", flow.version)
+                    });
+                    let to = format!("/flows/{id}?tab=definition&version={}", flow.version);
+                    let options = NavigateOptions { replace: true, scroll: false, ..NavigateOptions::default() };
+                    navigate.with_value(|navigate| navigate(&to, options));
+                }
+                Err(problem) if !problem.errors.is_empty() => {
+                    notices.bad("Not saved: the flow has mistakes.");
+                    let graph = checked.try_get_untracked().flatten().and_then(|checked| checked.graph);
+                    checked.set(Some(Validation { valid: false, errors: problem.errors, warnings: Vec::new(), graph }));
+                }
+                Err(problem) => notices.bad(format!("Not saved. {problem}")),
+            }
+            saving.set(false);
+        });
+    };
+    let shortcut = move |event: web_sys::KeyboardEvent| {
+        if (event.ctrl_key() || event.meta_key()) && event.key().eq_ignore_ascii_case("s") {
+            event.prevent_default();
+            save();
+        }
+    };
+    let line_marks = Memo::new(move |_| {
+        checked.with(|checked| checked.as_ref().map(|one| marks(&one.errors, &one.warnings)).unwrap_or_default())
+    });
+    let status = move || {
+        if let Some(problem) = trouble.get() {
+            return view! { <span class="stop"><Glyph icon=icondata::LuTriangleAlert/>"Cannot be checked: "{problem.to_string()}</span> }.into_any();
+        }
+        match checked.get() {
+            None => view! { <span class="muted">"Checking…"</span> }.into_any(),
+            Some(one) if one.valid => view! {
+                <span class="go"><Glyph icon=icondata::LuCircleCheck/>{match one.warnings.len() {
+                    0 => "Valid".to_owned(),
+                    some => format!("Valid, {}", words::count(some, "doubt", "doubts")),
+                }}</span>
+            }.into_any(),
+            Some(one) => view! {
+                <span class="stop"><Glyph icon=icondata::LuCircleAlert/>{words::count(one.errors.len(), "mistake", "mistakes")}</span>
+            }.into_any(),
+        }
+    };
+    // The last picture that could be drawn stays while a mistake is being typed.
+    let graph = Memo::new(move |before: Option<&Option<shared::api::Graph>>| {
+        let now = checked.with(|checked| checked.as_ref().and_then(|one| one.graph.clone()));
+        now.or_else(|| before.cloned().flatten())
+    });
+    let stale = move || checked.with(|checked| checked.as_ref().is_some_and(|one| one.graph.is_none()));
+    view! {
+        <div class="definition" on:keydown=shortcut>
+            <div class="definition-edit">
+                <div class="definition-bar">
+                    <span class="definition-status" role="status" class:dim=move || checking.get()>{status}</span>
+                    <span class="grow"></span>
+                    {old.map(|old| view! { <span class="tag warn">"version "{old}" of "{newest}</span> })}
+                    <Show when=move || { changed.get() && !fresh }>
+                        <button class="b sm ghost" on:click=move |_| { text.set(saved.get_untracked()); restored.set(false); }>"Undo all"</button>
+                    </Show>
+                    <button class="b sm primary" title="Ctrl+S" on:click=move |_| save()
+                        disabled=move || { saving.get() || denied.get().is_some() || !(changed.get() || fresh || old.is_some()) }>
+                        {move || if saving.get() { "Saving…".to_owned() } else if changed.get() || fresh || old.is_some() { format!("Save as version {}", newest + 1) } else { "Saved".to_owned() }}
+                    </button>
+                </div>
+                <Show when=move || { restored.get() && changed.get() }>
+                    <p class="banner accent">"What you had typed and not saved is here again."</p>
+                </Show>
+                {move || denied.get().map(|why| view! { <p class="banner">"You may read and try things out. "{story::sentence(why)}"."</p> })}
+                <Editor text marks=line_marks jump readonly=Signal::stored(false) label="The flow, as YAML"/>
+                <Mistakes checked jump/>
+            </div>
+            <aside class="definition-picture" aria-label="Picture">
+                <h4>"Picture"<Show when=move || { stale() && graph.get().is_some() }><span class="tag">"of the last text that could be drawn"</span></Show></h4>
+                {move || match graph.get() {
+                    Some(graph) => view! { <FlowGraph graph/> }.into_any(),
+                    None => view! { <p class="muted small">"The picture appears when the text can be read."</p> }.into_any(),
+                }}
+            </aside>
+        </div>
+    }
+}
+
+/// All mistakes, then all warnings; each leads to its place.
+#[component]
+fn Mistakes(checked: RwSignal<Option<Validation>>, jump: RwSignal<Option<(u32, u32)>>) -> impl IntoView {
+    let row = move |mistake: Mistake, bad: bool| {
+        let place =
+            mistake.line.map_or_else(|| mistake.path.clone(), |line| format!("{line}:{}", mistake.column.unwrap_or(1)));
+        let to = (mistake.line.unwrap_or(1), mistake.column.unwrap_or(1));
+        view! {
+            <li>
+                <button class=if bad { "bad" } else { "doubt" } on:click=move |_| jump.set(Some(to))>
+                    <span class="place">{place}</span><span class="grow">{mistake.message}</span><code>{mistake.code}</code>
+                </button>
+            </li>
+        }
+    };
+    move || {
+        let one = checked.get()?;
+        if one.errors.is_empty() && one.warnings.is_empty() {
+            return None;
+        }
+        let errors = one.errors.into_iter().map(|mistake| row(mistake, true)).collect_view();
+        let warnings = one.warnings.into_iter().map(|mistake| row(mistake, false)).collect_view();
+        Some(view! { <ul class="mistakes" aria-label="Mistakes and doubts">{errors}{warnings}</ul> })
+    }
+}

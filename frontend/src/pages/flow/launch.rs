@@ -1,0 +1,123 @@
+//! Starts a run: a form from the flow's input schema, and for whom it runs.
+
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+use leptos_router::NavigateOptions;
+use leptos_router::components::A;
+use leptos_router::hooks::use_navigate;
+use serde_json::{Value, json};
+use shared::access::{Access, Act};
+use shared::api::{FlowVersion, Launch};
+use shared::error::{Mistake, Problem};
+
+use crate::client::{Session, key, use_api};
+use crate::components::glyph::Glyph;
+use crate::components::graph::FlowGraph;
+use crate::components::schema_form::SchemaForm;
+
+/// The tab "Launch".
+#[component]
+pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
+    let api = use_api();
+    let session = Session::expect();
+    let navigate = StoredValue::new_local(use_navigate());
+    let schema = flow.input.clone().unwrap_or_else(|| json!({ "type": "object", "properties": {} }));
+    let fields = schema.get("properties").and_then(Value::as_object).is_some_and(|fields| !fields.is_empty());
+    let input = RwSignal::new(json!({}));
+    let context = RwSignal::new(json!({}));
+    let (input_sound, context_sound) = (RwSignal::new(true), RwSignal::new(true));
+    let problem = RwSignal::new(None::<Problem>);
+    let busy = RwSignal::new(false);
+    // The same form sent again after a lost answer starts no second run.
+    let sent = StoredValue::new(None::<(String, String)>);
+    let errors = Memo::new(move |_| {
+        problem.with(|problem| problem.as_ref().map(|problem| problem.errors.clone()).unwrap_or_default())
+    });
+    let elsewhere = move || {
+        problem.with(|problem| {
+            let problem = problem.as_ref()?;
+            let placed = |one: &Mistake| one.path.starts_with("/input/") || one.path.starts_with("/context/");
+            (!problem.errors.iter().any(placed)).then(|| problem.to_string())
+        })
+    };
+    let (id, version) = (flow.id.clone(), flow.version);
+    let start = move || {
+        if busy.get_untracked() || !input_sound.get_untracked() || !context_sound.get_untracked() {
+            return;
+        }
+        let context = serde_json::from_value(context.get_untracked());
+        let (Value::Object(input), Ok(context)) = (input.get_untracked(), context) else {
+            problem.set(Some(Problem::invalid("", "Input and context are JSON objects.")));
+            return;
+        };
+        let launch = Launch { flow: id.clone(), version: Some(version), input, context };
+        let body = serde_json::to_string(&launch).unwrap_or_default();
+        let key = sent.get_value().filter(|(before, _)| *before == body).map_or_else(key, |(_, key)| key);
+        sent.set_value(Some((body, key.clone())));
+        busy.set(true);
+        problem.set(None);
+        spawn_local(async move {
+            match api.launch(&launch, Some(&key)).await {
+                Ok(run) => {
+                    let to = format!("/runs/{}", run.summary.id);
+                    navigate.with_value(|navigate| navigate(&to, NavigateOptions::default()));
+                }
+                Err(refused) => problem.set(Some(refused)),
+            }
+            busy.set(false);
+        });
+    };
+    let denied = Memo::new(move |_| match session.access(Act::Launch) {
+        Access::Denied(why) => Some(why),
+        Access::Allowed | Access::Hidden => None,
+    });
+    let form = if fields {
+        view! { <SchemaForm schema value=input errors base="/input" defaults=true sound=input_sound/> }.into_any()
+    } else {
+        view! { <p class="soft">"This flow takes no input."</p> }.into_any()
+    };
+    let nodes = flow.definition.as_ref().map(|flow| flow.nodes.len());
+    view! {
+        <div class="in launch">
+            <form class="card launch-form" on:submit=move |event| { event.prevent_default(); start(); } novalidate>
+                <header><b class="grow">"Start a run"</b><span class="muted">"version "{flow.version}</span></header>
+                <div class="launch-fields">
+                    {form}
+                    <details class="fold">
+                        <summary>"For whom it runs"<span class="muted">"user, tenant, session and metadata go with the run to every step"</span></summary>
+                        <SchemaForm schema=context_schema() value=context errors base="/context" sound=context_sound/>
+                    </details>
+                    {move || elsewhere().map(|why| view! { <p class="banner stop" role="alert">{why}</p> })}
+                </div>
+                <footer>
+                    <button class="b primary" disabled=move || { busy.get() || denied.get().is_some() || !input_sound.get() || !context_sound.get() }>
+                        <Glyph icon=icondata::LuPlay/>{move || if busy.get() { "Starting…" } else { "Start the run" }}
+                    </button>
+                    <span class="muted small">{move || denied.get().map(|why| format!("Not for you: {why}."))}</span>
+                </footer>
+            </form>
+            <aside class="launch-about">
+                {flow.description.map(|text| view! { <p class="soft">{text}</p> })}
+                {flow.graph.map(|graph| view! {
+                    <section class="card"><header><b class="grow">"What it does"</b><span class="muted">{nodes}" nodes"</span></header>
+                        <div class="in"><FlowGraph graph/></div>
+                    </section>
+                })}
+                <A href=format!("/runs?flow={}", flow.id) attr:class="small">"Runs of this flow"</A>
+            </aside>
+        </div>
+    }
+}
+
+/// The form of a run's context.
+fn context_schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "user": { "type": "string", "title": "User", "description": "The end user on whose behalf the run works." },
+            "tenant": { "type": "string", "title": "Tenant" },
+            "session": { "type": "string", "title": "Session" },
+            "metadata": { "type": "object", "title": "Metadata", "description": "Anything else, as a JSON object." }
+        }
+    })
+}

@@ -1,0 +1,167 @@
+//! One flow: start it, read and change its definition, look at its versions.
+
+mod definition;
+mod launch;
+mod template;
+
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+use leptos_router::NavigateOptions;
+use leptos_router::components::A;
+use leptos_router::hooks::{use_navigate, use_params_map, use_query_map};
+use shared::api::FlowVersion;
+use shared::error::Problem;
+
+use self::definition::Definition;
+use self::launch::LaunchTab;
+use crate::client::use_api;
+use crate::components::states::{Empty, Failed, Loading};
+use crate::components::time::Ago;
+
+/// Which flow, which version of it, and whether it is being written for the first time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Wanted {
+    id: String,
+    version: Option<u32>,
+    new: bool,
+}
+
+/// A flow as the page knows it.
+#[derive(Debug, Clone, PartialEq)]
+struct Known {
+    /// The version that is shown; none: it is not saved yet.
+    shown: Option<FlowVersion>,
+    /// The number of the newest version.
+    newest: u32,
+}
+
+/// The page `/flows/:id`.
+#[component]
+pub fn FlowPage() -> impl IntoView {
+    let (params, query) = (use_params_map(), use_query_map());
+    let wanted = Memo::new(move |_| Wanted {
+        id: params.with(|params| params.get("id").unwrap_or_default()),
+        version: query.with(|query| query.get("version").and_then(|version| version.parse().ok())),
+        new: query.with(|query| query.get("new").is_some()),
+    });
+    move || view! { <OneFlow wanted=wanted.get()/> }
+}
+
+#[component]
+fn OneFlow(wanted: Wanted) -> impl IntoView {
+    let api = use_api();
+    let query = use_query_map();
+    let known = RwSignal::new(None::<Result<Known, Problem>>);
+    let asked = StoredValue::new(wanted.clone());
+    let load = move || {
+        let Wanted { id, version, new } = asked.get_value();
+        spawn_local(async move {
+            let newest = api.flow(&id, None).await;
+            let answer = match (newest, version) {
+                (Ok(newest), Some(version)) if version != newest.version => {
+                    api.flow(&id, Some(version)).await.map(|shown| Known { shown: Some(shown), newest: newest.version })
+                }
+                (Ok(newest), _) => Ok(Known { newest: newest.version, shown: Some(newest) }),
+                (Err(problem), _) if problem.status == 404 && new => Ok(Known { shown: None, newest: 0 }),
+                (Err(problem), _) => Err(problem),
+            };
+            known.set(Some(answer));
+        });
+    };
+    load();
+    let writing = wanted.new;
+    let tab = Memo::new(move |_| {
+        let tab = query.with(|query| query.get("tab"));
+        let unsaved = known.with(|known| matches!(known, Some(Ok(Known { shown: None, .. }))));
+        tab.as_deref() == Some("definition") || writing || unsaved
+    });
+    let id = StoredValue::new(wanted.id);
+    let body = move || match known.get() {
+        None => view! { <div class="in"><Loading rows=8/></div> }.into_any(),
+        Some(Err(problem)) if problem.status == 404 => view! {
+            <Empty icon=icondata::LuSearch title="There is no such flow">
+                <p>"The link may be old, or the version was never saved."</p>
+                <A href="/flows" attr:class="b">"To the flows"</A>
+            </Empty>
+        }
+        .into_any(),
+        Some(Err(problem)) => {
+            let retry = Callback::new(move |()| load());
+            view! { <Failed title="The flow could not be loaded" problem retry/> }.into_any()
+        }
+        Some(Ok(flow)) => {
+            let shown = flow.shown.clone();
+            view! {
+                <FlowHeader flow=flow.clone() id=id.get_value() definition=tab/>
+                {move || match (tab.get(), &shown) {
+                    (false, Some(shown)) => view! { <LaunchTab flow=shown.clone()/> }.into_any(),
+                    _ => view! { <Definition id=id.get_value() shown=shown.clone() newest=flow.newest/> }.into_any(),
+                }}
+            }
+            .into_any()
+        }
+    };
+    view! { <section class="page flow">{body}</section> }
+}
+
+/// Title, versions and tabs.
+#[component]
+fn FlowHeader(flow: Known, id: String, definition: Memo<bool>) -> impl IntoView {
+    let navigate = StoredValue::new_local(use_navigate());
+    let address = {
+        let id = id.clone();
+        let version = flow.shown.as_ref().map(|shown| shown.version).filter(|version| *version != flow.newest);
+        move |definition: bool, version_of: Option<u32>| {
+            let mut query = Vec::new();
+            if definition {
+                query.push("tab=definition".to_owned());
+            }
+            query.extend(version_of.or(version).map(|version| format!("version={version}")));
+            let query = if query.is_empty() { String::new() } else { format!("?{}", query.join("&")) };
+            format!("/flows/{id}{query}")
+        }
+    };
+    let address = StoredValue::new(address);
+    let newest = flow.newest;
+    let to_version = move |version: String| {
+        let options = NavigateOptions { scroll: false, ..NavigateOptions::default() };
+        let to = address.with_value(|address| address(definition.get_untracked(), version.parse().ok()));
+        navigate.with_value(|navigate| navigate(&to, options));
+    };
+    let title = flow.shown.as_ref().map_or_else(|| id.clone(), |shown| shown.title.clone());
+    let versions = flow.shown.as_ref().map(|shown| {
+        let at = shown.version;
+        let by = shown.saved_by.as_ref().map(|by| format!("saved by {by} ")).unwrap_or_else(|| "saved ".to_owned());
+        let digest = shown.digest.strip_prefix("sha256:").unwrap_or(&shown.digest).chars().take(8).collect::<String>();
+        view! {
+            <select class="select version" aria-label="Version" on:change=move |event| to_version(event_target_value(&event))>
+                {(1..=newest).rev().map(|version| view! {
+                    <option value=version.to_string() selected=version == at>
+                        {format!("v{version}{}", if version == newest { ", newest" } else { "" })}
+                    </option>
+                }).collect_view()}
+            </select>
+            <span class="soft">{by}<Ago at=shown.saved_at/></span>
+            <code class="muted" title=shown.digest.clone()>{digest}</code>
+        }
+    });
+    let saved = flow.shown.is_some();
+    let tabs = saved.then(|| view! {
+        <nav class="tabs" aria-label="What to do">
+            <A href=address.with_value(|address| address(false, None)) attr:aria-current=move || (!definition.get()).then_some("page")>"Launch"</A>
+            <A href=address.with_value(|address| address(true, None)) attr:aria-current=move || definition.get().then_some("page")>"Definition"</A>
+        </nav>
+    });
+    view! {
+        <header class="flow-head">
+            <div class="grow">
+                <nav class="crumbs" aria-label="Breadcrumb">
+                    <A href="/flows">"Flows"</A><span aria-hidden="true">"›"</span><span class="mono cut">{id}</span>
+                </nav>
+                <h1>{title}</h1>
+                <div class="facts">{versions}{(!saved).then(|| view! { <span class="tag warn">"not saved yet"</span> })}</div>
+            </div>
+            {tabs}
+        </header>
+    }
+}

@@ -1,0 +1,289 @@
+//! The inbox: the list, and the review that is read.
+
+use leptos::html;
+use leptos::prelude::*;
+use leptos_router::NavigateOptions;
+use leptos_router::components::Outlet;
+use leptos_router::hooks::{use_location, use_navigate};
+use shared::access::Act;
+use shared::id::ReviewId;
+use wasm_bindgen::JsCast;
+
+use crate::client::{Connection, Desk, Live, Session};
+use crate::components::glyph::Glyph;
+use crate::components::help::is_free;
+use crate::components::notice::Notifier;
+use crate::components::queue::Queue;
+use crate::components::review::ReviewPane;
+use crate::components::states::{Empty, Loading};
+use crate::state::filter::{Chip, finds};
+use crate::state::inbox::Row;
+use crate::state::words::count;
+
+/// The inbox.
+#[component]
+pub fn InboxPage() -> impl IntoView {
+    let live = Live::expect();
+    let session = Session::expect();
+    let desk = Desk::expect();
+    let notifier = Notifier::expect();
+    let navigate = use_navigate();
+    let location = use_location();
+    let open = Memo::new(move |_| {
+        location.pathname.with(|path| path.strip_prefix("/reviews/").and_then(|id| id.parse::<ReviewId>().ok()))
+    });
+    let broken =
+        Memo::new(move |_| location.pathname.with(|path| path.starts_with("/reviews/")) && open.get().is_none());
+    let at = RwSignal::new(open.get_untracked());
+    let chip = RwSignal::new(Chip::All);
+    let search = RwSignal::new(String::new());
+    let field = NodeRef::<html::Input>::new();
+
+    let rows = Memo::new(move |_| {
+        let chip = chip.get();
+        // Only the chip that looks at the clock follows it.
+        let now = if chip == Chip::DueSoon { live.now.get() } else { live.now.get_untracked() };
+        search.with(|search| {
+            live.inbox.with(|inbox| {
+                let mine = |row: &Row| session.may(Act::Decide(&row.review));
+                let shown = |row: &&Row| {
+                    // What is open stays, whatever is searched for.
+                    Some(row.review.id) == open.get()
+                        || (chip.lets_through(&row.review, chip == Chip::Mine && mine(row), now)
+                            && finds(&row.review, search))
+                };
+                inbox.list().into_iter().filter(shown).cloned().collect::<Vec<_>>()
+            })
+        })
+    });
+    let loaded = Memo::new(move |_| live.inbox.with(|inbox| inbox.is_loaded()));
+    let mine = Memo::new(move |_| {
+        live.inbox.with(|inbox| {
+            inbox
+                .list()
+                .iter()
+                .filter(|row| row.review.is_pending() && !row.gone && session.may(Act::Decide(&row.review)))
+                .count()
+        })
+    });
+    let summary = move || {
+        let pending = live.inbox.with(|inbox| inbox.pending());
+        let mine = mine.get();
+        if !loaded.get() {
+            String::new()
+        } else if u64::try_from(mine).is_ok_and(|mine| mine == pending) {
+            format!("{pending} pending")
+        } else {
+            format!("{pending} pending, {mine} yours")
+        }
+    };
+    // Rows of what was resolved leave after a while.
+    Effect::new(move |_| {
+        let now = live.now.get();
+        let open = open.get();
+        if live.inbox.with_untracked(|inbox| inbox.needs_sweep(now, open)) {
+            live.inbox.update(|inbox| inbox.sweep(now, open));
+        }
+    });
+    // What comes is read out, once for all that came together.
+    let arrivals = Memo::new(move |before: Option<&(u64, String)>| {
+        let pending = live.inbox.with(|inbox| if inbox.is_loaded() { inbox.pending() } else { 0 });
+        let text = match before {
+            Some((known, _)) if loaded.get_untracked() && pending > *known => {
+                let number = usize::try_from(pending - known).unwrap_or(usize::MAX);
+                format!("{} arrived, {pending} pending", count(number, "review", "reviews"))
+            }
+            _ => String::new(),
+        };
+        (pending, text)
+    });
+
+    let go = navigate.clone();
+    let read =
+        move |id: ReviewId| go(&format!("/reviews/{id}"), NavigateOptions { scroll: false, ..Default::default() });
+    let away = navigate.clone();
+    let back = Callback::new(move |()| away("/inbox", NavigateOptions { scroll: false, ..Default::default() }));
+    Effect::new(move |_| {
+        if let Some(id) = open.get() {
+            at.set(Some(id));
+        }
+    });
+    let reader = read.clone();
+    let step = move |by: isize| {
+        let ids: Vec<_> = rows.with_untracked(|rows| rows.iter().map(|row| row.review.id).collect());
+        let here = at.get_untracked().and_then(|at| ids.iter().position(|id| *id == at));
+        let next = match here {
+            Some(here) => here.saturating_add_signed(by).min(ids.len().saturating_sub(1)),
+            None => 0,
+        };
+        let Some(id) = ids.get(next).copied() else { return };
+        at.set(Some(id));
+        if let Some(row) = document().get_element_by_id(&format!("row-{id}")) {
+            let options = web_sys::ScrollIntoViewOptions::new();
+            options.set_block(web_sys::ScrollLogicalPosition::Nearest);
+            row.scroll_into_view_with_scroll_into_view_options(&options);
+        }
+        // Beside the list there is room to read at once; on a phone the list stays.
+        if open.get_untracked().is_some() || wide() {
+            reader(id);
+        }
+    };
+    let opener = read.clone();
+    let keys = window_event_listener(leptos::ev::keydown, move |event| {
+        if event.key() == "Escape" && !event.default_prevented() {
+            let focused =
+                document().active_element().and_then(|element| element.dyn_into::<web_sys::HtmlElement>().ok());
+            match focused.filter(|element| element.tag_name() != "BODY") {
+                Some(element) if !is_free(&event) => drop(element.blur()),
+                _ if is_free(&event) && open.get_untracked().is_some() && !wide() => back.run(()),
+                _ => {}
+            }
+            return;
+        }
+        if !is_free(&event) {
+            return;
+        }
+        match event.key().as_str() {
+            "j" | "ArrowDown" if !in_pane(&event) || event.key() == "j" => step(1),
+            "k" | "ArrowUp" if !in_pane(&event) || event.key() == "k" => step(-1),
+            "Enter" if on_body(&event) => match at.get_untracked() {
+                Some(id) if open.get_untracked() != Some(id) => opener(id),
+                _ => focus_pane(),
+            },
+            "/" => drop(field.get_untracked().map(|field| field.focus())),
+            "u" => match desk.undo(open.get_untracked().filter(|id| is_held(desk, *id))) {
+                Some(_) => notifier.good("Undone. Nothing was sent."),
+                None => return,
+            },
+            _ => return,
+        }
+        event.prevent_default();
+    });
+    on_cleanup(move || keys.remove());
+
+    let empty = move || {
+        let filtered = chip.get() != Chip::All || !search.with(|search| search.trim().is_empty());
+        if filtered {
+            let clear = move |_| {
+                chip.set(Chip::All);
+                search.set(String::new());
+            };
+            view! {
+                <Empty icon=icondata::LuSearch title="Nothing fits">
+                    <p>"No pending review fits this search."</p>
+                    <button class="b" on:click=clear>"Show all"</button>
+                </Empty>
+            }
+            .into_any()
+        } else {
+            view! {
+                <Empty icon=icondata::LuCheckCheck title="Nothing waits for you">
+                    <p>"New reviews appear here by themselves."</p>
+                </Empty>
+            }
+            .into_any()
+        }
+    };
+    view! {
+        <div class="inbox" class:reading=move || open.get().is_some() || broken.get()>
+            <section class="list" aria-label="Inbox">
+                <header>
+                    <h1>"Inbox "<small>{summary}</small></h1>
+                    <label class="search">
+                        <Glyph icon=icondata::LuSearch />
+                        <input
+                            node_ref=field
+                            type="search"
+                            placeholder="Search"
+                            aria-label="Search the inbox"
+                            prop:value=move || search.get()
+                            on:input=move |event| search.set(event_target_value(&event))
+                        />
+                        <kbd aria-hidden="true">"/"</kbd>
+                    </label>
+                    <div class="chips" role="group" aria-label="Which reviews">
+                        {Chip::ALL
+                            .map(|own| {
+                                view! {
+                                    <button
+                                        class="chip"
+                                        aria-pressed=move || (chip.get() == own).to_string()
+                                        on:click=move |_| chip.set(own)
+                                    >
+                                        {own.label()}
+                                    </button>
+                                }
+                            })
+                            .collect_view()}
+                    </div>
+                </header>
+                <span class="sr" role="status" aria-live="polite">{move || arrivals.get().1}</span>
+                {move || {
+                    if !loaded.get() && matches!(live.connection.get(), Connection::Opening | Connection::Closed) {
+                        view! { <Loading rows=9 /> }.into_any()
+                    } else if rows.with(Vec::is_empty) {
+                        empty().into_any()
+                    } else {
+                        view! { <Queue rows=rows open=open at=at /> }.into_any()
+                    }
+                }}
+            </section>
+            {move || match open.get() {
+                Some(id) => view! { <ReviewPane id=id back=back /> }.into_any(),
+                None if broken.get() => {
+                    view! {
+                        <article class="read">
+                            <Empty icon=icondata::LuSearch title="This is not the address of a review">
+                                <button class="b" on:click=move |_| back.run(())>"To the inbox"</button>
+                            </Empty>
+                        </article>
+                    }
+                        .into_any()
+                }
+                None => {
+                    view! {
+                        <article class="read idle">
+                            <Empty icon=icondata::LuInbox title="Choose a review to read it">
+                                <p><kbd>"j"</kbd>" and "<kbd>"k"</kbd>" move, "<kbd>"?"</kbd>" shows all keys."</p>
+                            </Empty>
+                        </article>
+                    }
+                        .into_any()
+                }
+            }}
+            <Outlet />
+        </div>
+    }
+}
+
+fn is_held(desk: Desk, id: ReviewId) -> bool {
+    use crate::state::outbox::Stage;
+    desk.outbox.with_untracked(|outbox| matches!(outbox.get(id).map(|sending| &sending.stage), Some(Stage::Held(_))))
+}
+
+/// Whether list and pane stand beside each other.
+fn wide() -> bool {
+    let query = window().match_media("(min-width: 761px)").ok().flatten();
+    query.is_none_or(|query| query.matches())
+}
+
+fn target(event: &web_sys::KeyboardEvent) -> Option<web_sys::Element> {
+    event.target()?.dyn_into().ok()
+}
+
+/// Whether the focus is in the pane, whose own scrolling the arrow keys do.
+fn in_pane(event: &web_sys::KeyboardEvent) -> bool {
+    target(event).is_some_and(|target| target.closest(".read").ok().flatten().is_some())
+}
+
+/// Whether nothing has the focus that Enter would press.
+fn on_body(event: &web_sys::KeyboardEvent) -> bool {
+    target(event).is_none_or(|target| target.closest("a, button, summary").ok().flatten().is_none())
+}
+
+fn focus_pane() {
+    let pane = document().query_selector(".read").ok().flatten();
+    if let Some(pane) = pane.and_then(|pane| pane.dyn_into::<web_sys::HtmlElement>().ok()) {
+        drop(pane.focus());
+    }
+}

@@ -1,0 +1,11 @@
+//! One page a file.
+
+pub mod audit;
+pub mod flow;
+pub mod flows;
+pub mod inbox;
+pub mod login;
+pub mod not_found;
+pub mod people;
+pub mod run;
+pub mod runs;

@@ -1,0 +1,19 @@
+//! What is shown where there is no page.
+
+use leptos::prelude::*;
+use leptos_router::components::A;
+
+use crate::components::states::Empty;
+
+/// What is shown where there is no page.
+#[component]
+pub fn NotFoundPage() -> impl IntoView {
+    view! {
+        <main class="empty-page">
+            <Empty icon=icondata::LuSearch title="There is nothing at this address">
+                <p>"The link may be old, or it names something that you may not see."</p>
+                <A href="/inbox" attr:class="b">"To the inbox"</A>
+            </Empty>
+        </main>
+    }
+}

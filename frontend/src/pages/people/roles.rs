@@ -1,0 +1,137 @@
+//! Choosing roles: the system's, each with what it allows, and the organisation's own.
+
+use std::collections::BTreeSet;
+
+use leptos::prelude::*;
+use shared::access::{ADMIN, DEVELOPER, REVIEWER};
+
+use crate::components::glyph::Glyph;
+
+/// The system roles and what each allows.
+pub const SYSTEM: [(&str, &str); 3] = [
+    (REVIEWER, "Decides reviews that name nobody else, and sees their runs."),
+    (DEVELOPER, "Saves flows, starts and cancels runs, and sees all runs."),
+    (ADMIN, "Both of these, and people, audit and settings. No role of your own organisation comes with it."),
+];
+
+/// Whether a role is one of the system's.
+pub fn is_system(role: &str) -> bool {
+    SYSTEM.iter().any(|(name, _)| *name == role)
+}
+
+/// Roles as tags, the system's first.
+pub fn role_tags(roles: &[String]) -> impl IntoView + use<> {
+    let mut roles = roles.to_vec();
+    roles.sort_by_key(|role| (!is_system(role), role.clone()));
+    roles
+        .into_iter()
+        .map(|role| {
+            let class = if role == ADMIN {
+                "tag warn"
+            } else if is_system(&role) {
+                "tag accent"
+            } else {
+                "tag"
+            };
+            view! { <span class=class>{role}</span> }
+        })
+        .collect_view()
+}
+
+/// Turns one role on or off.
+fn toggle(roles: RwSignal<BTreeSet<String>>, role: &str, on: bool) {
+    roles.update(|roles| {
+        if on {
+            roles.insert(role.to_owned());
+        } else {
+            roles.remove(role);
+        }
+    });
+}
+
+/// Checkboxes for the system roles.
+#[component]
+pub fn SystemRoles(
+    /// The roles that are chosen.
+    roles: RwSignal<BTreeSet<String>>,
+) -> impl IntoView {
+    let row = move |(role, allows): (&'static str, &'static str)| {
+        view! {
+            <label class="role">
+                <input type="checkbox" prop:checked=move || roles.with(|roles| roles.contains(role))
+                    on:change=move |event| toggle(roles, role, event_target_checked(&event))/>
+                <span><b>{role}</b><span class="hint">{allows}</span></span>
+            </label>
+        }
+    };
+    view! { <fieldset class="roles"><legend class="label">"System roles"</legend>{SYSTEM.map(row)}</fieldset> }
+}
+
+/// The organisation's own roles as tags, with a field to add some.
+#[component]
+pub fn OwnRoles(
+    /// The roles that are chosen.
+    roles: RwSignal<BTreeSet<String>>,
+    /// Roles that others have, to choose from.
+    #[prop(into)]
+    known: Signal<BTreeSet<String>>,
+) -> impl IntoView {
+    let text = RwSignal::new(String::new());
+    let add = move || {
+        let typed = text.get_untracked();
+        for role in typed.split([',', ' ']).map(str::trim).filter(|role| !role.is_empty()) {
+            toggle(roles, role, true);
+        }
+        text.set(String::new());
+    };
+    let own = move || roles.with(|roles| roles.iter().filter(|role| !is_system(role)).cloned().collect::<Vec<_>>());
+    let offered = move || {
+        known.with(|known| {
+            roles.with(|roles| {
+                known.iter().filter(|role| !is_system(role) && !roles.contains(*role)).cloned().collect::<Vec<_>>()
+            })
+        })
+    };
+    view! {
+        <div class="field">
+            <label class="label" for="own-roles">"Your organisation's roles"</label>
+            <span class="hint">"Flows name them, such as editor or legal. Enter adds one."</span>
+            <div class="own-roles">
+                <For each=own key=|role| role.clone() let:role>
+                    <span class="tag">{role.clone()}
+                        <button type="button" class="tag-x" aria-label=format!("Take away {role}") on:click={let role = role.clone(); move |_| toggle(roles, &role, false)}>
+                            <Glyph icon=icondata::LuX/>
+                        </button>
+                    </span>
+                </For>
+                <input id="own-roles" list="known-roles" autocomplete="off" spellcheck="false" autocapitalize="off" placeholder="Add a role"
+                    prop:value=move || text.get() on:input=move |event| text.set(event_target_value(&event))
+                    on:keydown=move |event| if matches!(event.key().as_str(), "Enter" | ",") { event.prevent_default(); add(); }
+                    on:blur=move |_| add()/>
+                <datalist id="known-roles">{move || offered().into_iter().map(|role| view! { <option value=role></option> }).collect_view()}</datalist>
+            </div>
+        </div>
+    }
+}
+
+/// Checkboxes for some roles, for a subset of one's own.
+#[component]
+pub fn RoleSubset(
+    /// The roles that can be chosen.
+    offered: Vec<String>,
+    /// The roles that are chosen.
+    roles: RwSignal<BTreeSet<String>>,
+) -> impl IntoView {
+    let row = move |role: String| {
+        let allows = SYSTEM.iter().find(|(name, _)| *name == role).map(|(_, allows)| *allows);
+        let (is, name) = (role.clone(), role.clone());
+        view! {
+            <label class="role">
+                <input type="checkbox" prop:checked=move || roles.with(|roles| roles.contains(&is))
+                    on:change=move |event| toggle(roles, &name, event_target_checked(&event))/>
+                <span><b>{role}</b>{allows.map(|allows| view! { <span class="hint">{allows}</span> })}</span>
+            </label>
+        }
+    };
+    view! { <fieldset class="roles"><legend class="label">"Roles"</legend>{offered.into_iter().map(row).collect_view()}</fieldset> }
+}

@@ -1,0 +1,117 @@
+//! Makes a token and shows its secret, once.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+use shared::api::{NewToken, Token};
+use shared::error::Problem;
+
+use super::roles::RoleSubset;
+use super::{elsewhere, mistake_at};
+use crate::client::{Live, Session, use_api};
+use crate::components::glyph::Glyph;
+
+/// How long a token may live: what people read, and days; none: for ever.
+const TERMS: [(&str, Option<u64>); 4] =
+    [("30 days", Some(30)), ("90 days", Some(90)), ("one year", Some(365)), ("until it is revoked", None)];
+
+/// The form, then the secret.
+#[component]
+pub fn TokenForm(open: RwSignal<bool>, made: Callback<()>) -> impl IntoView {
+    let api = use_api();
+    let live = Live::expect();
+    let session = Session::expect();
+    let name = RwSignal::new(String::new());
+    let roles = RwSignal::new(BTreeSet::<String>::new());
+    let term = RwSignal::new(1_usize);
+    let problem = RwSignal::new(None::<Problem>);
+    let busy = RwSignal::new(false);
+    let token = RwSignal::new(None::<Token>);
+    let offered = session.me.with_untracked(|me| me.as_ref().map(|me| me.roles.clone()).unwrap_or_default());
+    let send = move || {
+        let name = name.get_untracked().trim().to_owned();
+        if name.is_empty() {
+            problem.set(Some(Problem::invalid("/name", "Say what it is for.")));
+            return;
+        }
+        if busy.get_untracked() {
+            return;
+        }
+        busy.set(true);
+        problem.set(None);
+        let days = TERMS.get(term.get_untracked()).and_then(|(_, days)| *days);
+        let expires_at = days.map(|days| live.server_now().after(Duration::from_secs(days * 86_400)));
+        let request = NewToken { name, roles: roles.get_untracked().into_iter().collect(), expires_at };
+        spawn_local(async move {
+            match api.create_token(&request).await {
+                Ok(answer) => {
+                    token.set(Some(answer));
+                    made.run(());
+                }
+                Err(refused) => problem.set(Some(refused)),
+            }
+            busy.set(false);
+        });
+    };
+    let wrong_name = mistake_at(problem, "/name");
+    let wrong_roles = mistake_at(problem, "/roles");
+    let other = elsewhere(problem, &["/name", "/roles"]);
+    let offered = StoredValue::new(offered);
+    let form = move || {
+        view! {
+            <form class="in" on:submit=move |event| { event.prevent_default(); send(); }>
+                <label class="field">
+                    <span class="label">"What is it for?"</span>
+                    <input class="input" autofocus autocomplete="off" placeholder="nightly import" prop:value=move || name.get()
+                        on:input=move |event| name.set(event_target_value(&event)) aria-invalid=move || wrong_name().is_some().to_string()/>
+                    <span class="mistake" aria-live="polite">{wrong_name}</span>
+                </label>
+                <RoleSubset offered=offered.get_value() roles/>
+                <span class="mistake">{wrong_roles}</span>
+                <Show when=move || roles.with(BTreeSet::is_empty)><p class="hint">"Without a role it may only see what you started or may decide by name."</p></Show>
+                <label class="field">
+                    <span class="label">"It works for"</span>
+                    <select class="select" on:change=move |event| term.set(event_target_value(&event).parse().unwrap_or(0))>
+                        {TERMS.iter().enumerate().map(|(at, (words, _))| view! { <option value=at.to_string() selected=at == 1>{*words}</option> }).collect_view()}
+                    </select>
+                </label>
+                {move || other().map(|why| view! { <p class="banner stop" role="alert">{why}</p> })}
+                <div class="actions"><button class="b primary" disabled=move || busy.get()>"Make the token"</button></div>
+            </form>
+        }
+    };
+    move || match token.get() {
+        Some(token) => view! { <Secret token open/> }.into_any(),
+        None => form().into_any(),
+    }
+}
+
+/// The secret, with a button that copies it.
+#[component]
+fn Secret(token: Token, open: RwSignal<bool>) -> impl IntoView {
+    let copied = RwSignal::new(false);
+    let secret = token.secret.unwrap_or_default();
+    let copy = {
+        let secret = secret.clone();
+        move |_| {
+            // Where the browser does not allow it, the text can be selected.
+            drop(window().navigator().clipboard().write_text(&secret));
+            copied.set(true);
+        }
+    };
+    view! {
+        <div class="in">
+            <p>"This is the secret of "<b>{token.name}</b>". It is shown only now, and stored nowhere: copy it to where it is needed."</p>
+            <div class="secret">
+                <code>{secret}</code>
+                <button class="b" on:click=copy>
+                    {move || if copied.get() { view! { <Glyph icon=icondata::LuCheck/> } } else { view! { <Glyph icon=icondata::LuCopy/> } }}
+                    {move || if copied.get() { "Copied" } else { "Copy" }}
+                </button>
+            </div>
+            <div class="actions"><button class="b primary" on:click=move |_| open.set(false)>"I have stored it"</button></div>
+        </div>
+    }
+}

@@ -1,0 +1,148 @@
+//! Adds a person, or changes one.
+
+use std::collections::BTreeSet;
+
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+use shared::api::{NewUser, User, UserPatch};
+use shared::error::Problem;
+use shared::id::Username;
+
+use super::roles::{OwnRoles, SystemRoles};
+use super::{elsewhere, mistake_at};
+use crate::client::{Session, use_api};
+use crate::components::notice::Notifier;
+
+/// The shortest password that is taken.
+const MIN_PASSWORD: usize = 8;
+
+/// The form. `user`: who is changed; none: somebody new.
+#[component]
+pub fn UserForm(
+    user: Option<User>,
+    #[prop(into)] known: Signal<BTreeSet<String>>,
+    done: Callback<User>,
+) -> impl IntoView {
+    let api = use_api();
+    let session = Session::expect();
+    let notices = Notifier::expect();
+    let text = |value: Option<String>| RwSignal::new(value.unwrap_or_default());
+    let username = text(user.as_ref().map(|user| user.username.to_string()));
+    let display_name = text(user.as_ref().and_then(|user| user.display_name.clone()));
+    let email = text(user.as_ref().and_then(|user| user.email.clone()));
+    let password = text(None);
+    let first_roles =
+        user.as_ref().map_or_else(|| vec![shared::access::REVIEWER.to_owned()], |user| user.roles.clone());
+    let roles = RwSignal::new(first_roles.into_iter().collect::<BTreeSet<String>>());
+    let active = RwSignal::new(user.as_ref().is_none_or(|user| user.active));
+    let problem = RwSignal::new(None::<Problem>);
+    let busy = RwSignal::new(false);
+    let new = user.is_none();
+    let own = user.as_ref().is_some_and(|user| session.username().as_deref() == Some(user.username.as_str()));
+    let user = StoredValue::new(user);
+
+    let send = move || {
+        let filled =
+            |signal: RwSignal<String>| Some(signal.get_untracked().trim().to_owned()).filter(|text| !text.is_empty());
+        let secret = password.get_untracked();
+        if (new || !secret.is_empty()) && secret.chars().count() < MIN_PASSWORD {
+            problem.set(Some(Problem::invalid("/password", format!("At least {MIN_PASSWORD} characters."))));
+            return;
+        }
+        let name = match username.get_untracked().trim().parse::<Username>() {
+            Ok(name) => name,
+            Err(wrong) => {
+                problem.set(Some(Problem::invalid("/username", format!("A username is {}.", wrong.rule))));
+                return;
+            }
+        };
+        if busy.get_untracked() {
+            return;
+        }
+        busy.set(true);
+        problem.set(None);
+        let roles: Vec<String> = roles.get_untracked().into_iter().collect();
+        let before = user.get_value();
+        let (display_name, email) = (display_name.get_untracked(), email.get_untracked());
+        let (new_display, new_email) =
+            (filled(RwSignal::new(display_name.clone())), filled(RwSignal::new(email.clone())));
+        let active = active.get_untracked();
+        spawn_local(async move {
+            let answer = if let Some(before) = before {
+                // Only what is different is sent, so that two admins do not undo each other.
+                let differs = |now: &str, before: Option<&String>| before.map_or("", String::as_str) != now;
+                let patch = UserPatch {
+                    password: Some(secret).filter(|secret| !secret.is_empty()),
+                    display_name: differs(&display_name, before.display_name.as_ref()).then_some(display_name),
+                    email: differs(&email, before.email.as_ref()).then_some(email),
+                    roles: (before.roles.iter().cloned().collect::<BTreeSet<_>>() != roles.iter().cloned().collect())
+                        .then_some(roles),
+                    active: (before.active != active).then_some(active),
+                };
+                api.update_user(&name, &patch).await
+            } else {
+                api.create_user(&NewUser {
+                    username: name,
+                    password: secret,
+                    display_name: new_display,
+                    email: new_email,
+                    roles,
+                })
+                .await
+            };
+            busy.set(false);
+            match answer {
+                Ok(user) => {
+                    notices.good(format!("{} is saved.", user.username));
+                    done.run(user);
+                }
+                Err(refused) => problem.set(Some(refused)),
+            }
+        });
+    };
+    let field = move |label: &'static str,
+                      hint: &'static str,
+                      path: &'static str,
+                      kind: &'static str,
+                      value: RwSignal<String>,
+                      complete: &'static str| {
+        let wrong = mistake_at(problem, path);
+        view! {
+            <label class="field">
+                <span class="label">{label}</span>
+                {(!hint.is_empty()).then(|| view! { <span class="hint">{hint}</span> })}
+                <input class="input" type=kind autocomplete=complete autocapitalize="off" spellcheck="false" prop:value=move || value.get()
+                    on:input=move |event| value.set(event_target_value(&event)) aria-invalid=move || wrong().is_some().to_string()/>
+                <span class="mistake" aria-live="polite">{wrong}</span>
+            </label>
+        }
+    };
+    let other = elsewhere(problem, &["/username", "/password", "/display_name", "/email", "/roles"]);
+    let wrong_roles = mistake_at(problem, "/roles");
+    view! {
+        <form class="in" on:submit=move |event| { event.prevent_default(); send(); } novalidate>
+            {new.then(|| field("Username", "How decisions name them, for ever: a-z, 0-9, and . _ - inside.", "/username", "text", username, "off"))}
+            <div class="two">
+                {field("Name", "", "/display_name", "text", display_name, "off")}
+                {field("E-mail", "", "/email", "email", email, "off")}
+            </div>
+            <SystemRoles roles/>
+            <OwnRoles roles known/>
+            <span class="mistake">{wrong_roles}</span>
+            {if new {
+                field("Password", "At least 8 characters. Tell them in person; they can change it.", "/password", "password", password, "new-password").into_any()
+            } else {
+                view! {
+                    <details class="fold"><summary>"New password"<span class="muted">"ends all their sessions"</span></summary>
+                        {field("New password", "", "/password", "password", password, "new-password")}</details>
+                    <label class="role">
+                        <input type="checkbox" prop:checked=move || active.get() on:change=move |event| active.set(event_target_checked(&event))/>
+                        <span><b>"May log in"</b><span class="hint">{if own { "This is you: without it you lock yourself out." } else { "Without it their sessions and tokens end. What they decided stays on record." }}</span></span>
+                    </label>
+                }.into_any()
+            }}
+            {move || other().map(|why| view! { <p class="banner stop" role="alert">{why}</p> })}
+            <div class="actions"><button class="b primary" disabled=move || busy.get()>{move || if busy.get() { "Saving…" } else if new { "Add" } else { "Save" }}</button></div>
+        </form>
+    }
+}

@@ -1,0 +1,84 @@
+//! The list of people.
+
+use std::collections::BTreeSet;
+
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+use shared::api::User;
+use shared::error::Problem;
+
+use super::roles::role_tags;
+use super::user_form::UserForm;
+use crate::client::{Session, use_api};
+use crate::components::dialog::Dialog;
+use crate::components::states::{Failed, Loading};
+use crate::components::time::Ago;
+
+/// The list of people. `adding` opens the form for a new one.
+#[component]
+pub fn Users(adding: RwSignal<bool>) -> impl IntoView {
+    let api = use_api();
+    let session = Session::expect();
+    let users = RwSignal::new(None::<Result<Vec<User>, Problem>>);
+    let editing = RwSignal::new(None::<User>);
+    let open = RwSignal::new(false);
+    let load = move || {
+        spawn_local(async move {
+            let answer = api.users().await.map(|page| page.items);
+            users.set(Some(answer));
+        });
+    };
+    load();
+    Effect::new(move |_| {
+        if adding.get() {
+            adding.set(false);
+            editing.set(None);
+            open.set(true);
+        }
+    });
+    let known = Memo::new(move |_| -> BTreeSet<String> {
+        users.with(|users| users.iter().flatten().flatten().flat_map(|user| user.roles.clone()).collect())
+    });
+    let done = Callback::new(move |user: User| {
+        open.set(false);
+        if session.username().as_deref() == Some(user.username.as_str()) {
+            session.me.set(Some(user));
+        }
+        load();
+    });
+    let row = move |user: User| {
+        let edited = user.clone();
+        let name = user.display_name.clone();
+        view! {
+            <tr class:inactive=!user.active>
+                <td class="person-name"><b>{name.unwrap_or_else(|| user.username.to_string())}</b><span class="sub">{user.username.to_string()}{user.email.clone().map(|email| format!(" · {email}"))}</span></td>
+                <td><span class="role-tags">{role_tags(&user.roles)}</span></td>
+                <td>{if user.active { view! { <span class="tag go">"active"</span> } } else { view! { <span class="tag">"deactivated"</span> } }}</td>
+                <td class="soft nowrap"><Ago at=user.created_at/></td>
+                <td class="num"><button class="b sm" aria-label=format!("Edit {}", user.username) on:click=move |_| { editing.set(Some(edited.clone())); open.set(true); }>"Edit"</button></td>
+            </tr>
+        }
+    };
+    let title = Signal::derive(move || {
+        editing.with(|user| {
+            user.as_ref().map_or_else(|| "Add a person".to_owned(), |user| format!("Edit {}", user.username))
+        })
+    });
+    view! {
+        {move || match users.get() {
+            None => view! { <Loading/> }.into_any(),
+            Some(Err(problem)) => {
+                let retry = Callback::new(move |()| load());
+                view! { <Failed title="The people could not be loaded" problem retry/> }.into_any()
+            }
+            Some(Ok(users)) => view! {
+                <div class="card"><table class="table people-table">
+                    <thead><tr><th>"Name"</th><th>"Roles"</th><th>"Status"</th><th>"Added"</th><th><span class="sr">"Edit"</span></th></tr></thead>
+                    <tbody>{users.into_iter().map(row).collect_view()}</tbody>
+                </table></div>
+            }
+            .into_any(),
+        }}
+        <Dialog open title><UserForm user=editing.get_untracked() known done/></Dialog>
+    }
+}

@@ -1,0 +1,137 @@
+//! What the run is, what can be done with it, and how it ended or what it waits for.
+
+use leptos::prelude::*;
+use leptos_router::components::A;
+use shared::access::Act;
+use shared::review::Review;
+use shared::run::RunStatus;
+
+use super::cancel::CancelDialog;
+use super::data::RunData;
+use crate::client::{Live, Session};
+use crate::components::glyph::Glyph;
+use crate::components::status::StatusTag;
+use crate::components::time::Ago;
+use crate::state::words;
+
+/// Title, status, flow, who started it, how long it takes; cancel and report.
+#[component]
+pub fn RunHeader(data: RunData) -> impl IntoView {
+    let live = Live::expect();
+    let session = Session::expect();
+    let cancelling = RwSignal::new(false);
+    let summary = Memo::new(move |_| data.run.with(|run| run.as_ref().map(|run| run.summary.clone())));
+    let title = move || summary.with(|run| run.as_ref().map(|run| run.title.clone()));
+    let may_cancel = Memo::new(move |_| {
+        summary.with(|run| run.as_ref().is_some_and(|run| !run.status.is_over() && session.may(Act::CancelRun(run))))
+    });
+    let took = move || {
+        summary.with(|run| {
+            run.as_ref().map(|run| {
+                let end = run.ended_at.unwrap_or_else(|| live.now.get());
+                words::duration_ms(u64::try_from(end.since(run.created_at).as_millis()).unwrap_or(u64::MAX))
+            })
+        })
+    };
+    let facts = move || {
+        summary.get().map(|run| {
+            let flow = format!("/flows/{}?version={}", run.flow, run.version);
+            view! {
+                <StatusTag status=run.status/>
+                <A href=flow attr:class="tag">{run.flow.to_string()}" v"{run.version}</A>
+                <span class="soft">"started by "{run.requested_by.to_string()}" "<Ago at=run.created_at/></span>
+            }
+        })
+    };
+    let id = data.id.to_string();
+    view! {
+        <header class="run-head">
+            <div class="grow">
+                <nav class="crumbs" aria-label="Breadcrumb">
+                    <A href="/runs">"Runs"</A><span aria-hidden="true">"›"</span><span class="mono cut" title="The run's id">{id.clone()}</span>
+                </nav>
+                <h1>{title}</h1>
+                <div class="facts">{facts}<span class="soft">{move || took().map(|took| format!("took {took}"))}</span></div>
+            </div>
+            <a class="b" href=format!("/api/v1/runs/{id}/report") target="_blank" rel="noopener">
+                <Glyph icon=icondata::LuFileText/>"Report"
+            </a>
+            <Show when=move || may_cancel.get()>
+                <button class="b stop" on:click=move |_| cancelling.set(true)>"Cancel the run"</button>
+            </Show>
+            <CancelDialog data open=cancelling/>
+        </header>
+    }
+}
+
+/// Why it ended, or the reviews that it waits for.
+#[component]
+pub fn Outcome(data: RunData) -> impl IntoView {
+    let ended = move || {
+        data.run.with(|run| {
+            let run = run.as_ref()?;
+            match run.summary.status {
+                RunStatus::Failed => {
+                    let error = run.summary.error.clone()?;
+                    let node = error.node.map(|node| format!(" at {node}")).unwrap_or_default();
+                    Some(view! {
+                        <div class="banner stop" role="status">
+                            <Glyph icon=icondata::LuOctagonX/>
+                            <span class="grow">{error.message}</span>
+                            <code>{error.code.as_str()}{node}</code>
+                        </div>
+                    }
+                    .into_any())
+                }
+                RunStatus::Cancelled => {
+                    let reason = run.cancel_reason.clone().unwrap_or_else(|| "No reason was given.".to_owned());
+                    Some(view! {
+                        <div class="banner" role="status"><Glyph icon=icondata::LuBan/><span>"Cancelled. "{reason}</span></div>
+                    }
+                    .into_any())
+                }
+                _ => None,
+            }
+        })
+    };
+    let pending = Memo::new(move |_| {
+        let report = data.report.get();
+        report
+            .map(|report| report.reviews.into_iter().filter(Review::is_pending).collect::<Vec<_>>())
+            .unwrap_or_default()
+    });
+    view! {
+        {ended}
+        <div class="waits" aria-live="polite">
+            {move || pending.get().into_iter().map(|review| view! { <Waits review/> }).collect_view()}
+        </div>
+    }
+}
+
+/// One pending review: what is asked, of whom, and how long there is.
+#[component]
+fn Waits(review: Review) -> impl IntoView {
+    let live = Live::expect();
+    let session = Session::expect();
+    let asked = if review.reviewers.roles.is_empty() && review.reviewers.users.is_empty() {
+        "any reviewer".to_owned()
+    } else {
+        let users = review.reviewers.users.iter().map(ToString::to_string);
+        review.reviewers.roles.iter().cloned().chain(users).collect::<Vec<_>>().join(", ")
+    };
+    let expires = review.expires_at;
+    let left = move || {
+        let expires = expires?;
+        Some(words::left(live.now.get(), expires).map_or("the time is up".to_owned(), |left| format!("{left} left")))
+    };
+    let href = format!("/reviews/{}", review.id);
+    let title = review.title.clone();
+    let decides = Memo::new(move |_| session.may(Act::Decide(&review)));
+    view! {
+        <div class="banner warn wait">
+            <Glyph icon=icondata::LuUserRound/>
+            <span class="grow"><b>{title}</b>" waits for "{asked}{move || left().map(|left| format!(", {left}"))}</span>
+            <A href=href attr:class="b sm">{move || if decides.get() { "Decide" } else { "Look at it" }}</A>
+        </div>
+    }
+}

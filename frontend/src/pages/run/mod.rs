@@ -1,0 +1,126 @@
+//! One run: where it stands in its flow, what happened, what is in its state, and what it waits for. It follows the
+//! run live.
+
+mod cancel;
+mod data;
+mod header;
+mod values;
+
+use leptos::prelude::*;
+use leptos_router::components::A;
+use leptos_router::hooks::use_params_map;
+use shared::id::RunId;
+use shared::run::Run;
+
+use self::data::RunData;
+use self::header::{Outcome, RunHeader};
+use self::values::{Facts, State};
+use crate::components::graph::FlowGraph;
+use crate::components::states::{Empty, Failed, Loading};
+use crate::components::timeline::Timeline;
+
+/// The page `/runs/:id`.
+#[component]
+pub fn RunPage() -> impl IntoView {
+    let params = use_params_map();
+    let id = Memo::new(move |_| params.with(|params| params.get("id").and_then(|id| id.parse::<RunId>().ok())));
+    move || match id.get() {
+        Some(id) => view! { <RunView id/> }.into_any(),
+        None => view! { <Unknown/> }.into_any(),
+    }
+}
+
+#[component]
+fn RunView(id: RunId) -> impl IntoView {
+    let data = RunData::follow(id);
+    let here = Memo::new(move |_| data.run.with(Option::is_some));
+    let body = move || {
+        if here.get() {
+            return view! { <Whole data/> }.into_any();
+        }
+        match data.problem.get() {
+            Some(problem) if problem.status == 404 => view! { <Unknown/> }.into_any(),
+            Some(problem) => {
+                let retry = Callback::new(move |()| data.load());
+                view! { <Failed title="The run could not be loaded" problem retry/> }.into_any()
+            }
+            None => view! { <div class="in"><Loading rows=10/></div> }.into_any(),
+        }
+    };
+    view! { <section class="page run">{body}</section> }
+}
+
+#[component]
+fn Whole(data: RunData) -> impl IntoView {
+    let run = Signal::derive(move || data.run.get());
+    let report = Signal::derive(move || data.report.get());
+    let streams = Signal::derive(move || data.streams.get());
+    let state = Memo::new(move |_| data.run.with(|run| run.as_ref().map(|run| run.state.clone()).unwrap_or_default()));
+    let output = Memo::new(move |_| data.run.with(|run| run.as_ref().and_then(|run| run.output.clone())));
+    let nothing_changed = Signal::stored(std::collections::BTreeSet::new());
+    let picture = move || {
+        data.graph.get().map(|graph| {
+            let label = format!("Where the run is: {}", data.run.with_untracked(place));
+            view! { <FlowGraph graph marks=data.marks label/> }
+        })
+    };
+    view! {
+        <RunHeader data/>
+        <div class="in run-body">
+            <div class="run-story">
+                <Outcome data/>
+                <section class="card run-graph" aria-label="Graph">
+                    <header><b>"Where it is"</b><span class="muted cut">{move || data.run.with(place)}</span></header>
+                    <div class="in">{picture}</div>
+                </section>
+                <section class="card" aria-label="Timeline">
+                    <header><b>"What happened"</b></header>
+                    <div class="in"><Timeline run report streams/></div>
+                </section>
+            </div>
+            <aside class="run-state">
+                {move || output.get().filter(|output| !output.is_empty()).map(|output| view! {
+                    <h4>"Output"</h4>
+                    <State values=Signal::stored(output) changed=nothing_changed/>
+                })}
+                <h4>"State"</h4>
+                <State values=state changed=data.changed/>
+                <Facts run/>
+            </aside>
+        </div>
+    }
+}
+
+/// Where the branches stand, in words.
+fn place(run: &Option<Run>) -> String {
+    let Some(run) = run else { return String::new() };
+    if run.summary.status.is_over() {
+        return "The run is over".to_owned();
+    }
+    let mut places: Vec<String> = run
+        .positions
+        .iter()
+        .map(|position| {
+            let node = position.node.as_str();
+            let visit = if position.visit > 1 { format!(", visit {}", position.visit) } else { String::new() };
+            match position.activity {
+                shared::run::Activity::Running => format!("{node} runs{visit}"),
+                shared::run::Activity::Retrying => format!("{node} is tried again{visit}"),
+                shared::run::Activity::Waiting => format!("{node} waits for a person{visit}"),
+                shared::run::Activity::Joining => format!("{node} waits for other branches"),
+            }
+        })
+        .collect();
+    places.dedup();
+    places.join("; ")
+}
+
+#[component]
+fn Unknown() -> impl IntoView {
+    view! {
+        <Empty icon=icondata::LuSearch title="There is no such run">
+            <p>"The link may be old, or the run is one that you may not see: reviewers see the runs whose reviews they may decide, and those that they started."</p>
+            <A href="/runs" attr:class="b">"To the runs"</A>
+        </Empty>
+    }
+}

@@ -1,0 +1,119 @@
+//! The blackboard: one card a key. And what the run was started with.
+
+use std::collections::BTreeSet;
+
+use leptos::prelude::*;
+use serde_json::Value;
+use shared::JsonMap;
+use shared::error::json_type;
+use shared::run::Run;
+
+use crate::components::glyph::Glyph;
+
+/// Values longer than this are folded.
+const LONG: usize = 700;
+
+/// The cards of some values.
+#[component]
+pub fn State(
+    /// By key.
+    #[prop(into)]
+    values: Signal<JsonMap>,
+    /// The keys that changed last.
+    #[prop(into)]
+    changed: Signal<BTreeSet<String>>,
+) -> impl IntoView {
+    // A card is made anew when its value is another; what was unfolded elsewhere stays.
+    let cards = move || values.get().into_iter().collect::<Vec<_>>();
+    view! {
+        <div class="values">
+            <Show when=move || values.with(JsonMap::is_empty)><p class="muted small">"Nothing yet."</p></Show>
+            <For each=cards key=|(key, value)| format!("{key}\u{0}{value}") let:card>
+                <Card key=card.0 value=card.1 changed/>
+            </For>
+        </div>
+    }
+}
+
+#[component]
+fn Card(key: String, value: Value, changed: Signal<BTreeSet<String>>) -> impl IntoView {
+    let text = text(&value);
+    let long = text.len() > LONG || text.lines().count() > 14;
+    let folded = RwSignal::new(long);
+    let code = !value.is_string();
+    let kind = match &value {
+        Value::String(text) => {
+            let words = text.split_whitespace().count();
+            if words > 20 { format!("text, {words} words") } else { "text".to_owned() }
+        }
+        Value::Array(rows) => format!("list of {}", rows.len()),
+        Value::Object(fields) => format!("object of {}", fields.len()),
+        other => json_type(other).to_owned(),
+    };
+    let name = key.clone();
+    let is_new = Memo::new(move |_| changed.with(|changed| changed.contains(&name)));
+    let copied = RwSignal::new(false);
+    let copy = {
+        let text = text.clone();
+        move |_| {
+            // A browser that does not allow it leaves the text to be selected.
+            drop(window().navigator().clipboard().write_text(&text));
+            copied.set(true);
+            set_timeout(move || copied.set(false), std::time::Duration::from_secs(2));
+        }
+    };
+    view! {
+        <section class="card value" class:fresh=move || is_new.get() class:folded=move || folded.get()>
+            <header>
+                <code>{key.clone()}</code>
+                <span class="muted grow cut">{kind}</span>
+                {move || is_new.get().then(|| view! { <span class="tag accent">"changed last"</span> })}
+                <button class="b ghost sm icon" title="Copy" aria-label=format!("Copy {key}") on:click=copy>
+                    {move || if copied.get() { view! { <Glyph icon=icondata::LuCheck/> } } else { view! { <Glyph icon=icondata::LuCopy/> } }}
+                </button>
+            </header>
+            {if code { view! { <pre class="value-code">{text}</pre> }.into_any() } else { view! { <div class="value-text">{text}</div> }.into_any() }}
+            {long.then(|| view! {
+                <button class="value-more" aria-expanded=move || (!folded.get()).to_string() on:click=move |_| folded.update(|folded| *folded = !*folded)>
+                    {move || if folded.get() { "Show all" } else { "Show less" }}
+                </button>
+            })}
+        </section>
+    }
+}
+
+fn text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => serde_json::to_string_pretty(other).unwrap_or_default(),
+    }
+}
+
+/// What the run was started with, and for whom.
+#[component]
+pub fn Facts(
+    /// The run.
+    run: Signal<Option<Run>>,
+) -> impl IntoView {
+    let rows = move |of: fn(&Run) -> Vec<(String, String)>| run.with(|run| run.as_ref().map(of).unwrap_or_default());
+    let input =
+        Memo::new(move |_| rows(|run| run.input.iter().map(|(key, value)| (key.clone(), text(value))).collect()));
+    let context = Memo::new(move |_| {
+        rows(|run| {
+            let named =
+                [("user", &run.context.user), ("tenant", &run.context.tenant), ("session", &run.context.session)];
+            let named = named.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value.clone()?)));
+            named.chain(run.context.metadata.iter().map(|(key, value)| (key.clone(), text(value)))).collect()
+        })
+    });
+    let list = |title: &'static str, rows: Memo<Vec<(String, String)>>| {
+        move || {
+            let rows = rows.get();
+            (!rows.is_empty()).then(|| {
+                let rows = rows.into_iter().map(|(key, value)| view! { <dt>{key}</dt><dd>{value}</dd> }).collect_view();
+                view! { <h4>{title}</h4><dl class="facts-list">{rows}</dl> }
+            })
+        }
+    };
+    view! { {list("Started with", input)}{list("Context", context)} }
+}

@@ -1,0 +1,275 @@
+//! The list of runs: filtered by status and flow, newest first, changing in place as runs change.
+
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+use leptos_router::NavigateOptions;
+use leptos_router::components::A;
+use leptos_router::hooks::{use_navigate, use_query_map};
+use shared::api::{FlowVersion, RunQuery};
+use shared::error::Problem;
+use shared::id::RunId;
+use shared::run::{RunStatus, RunSummary};
+use shared::time::Timestamp;
+
+use crate::client::{Connection, Live, use_api};
+use crate::components::glyph::Glyph;
+use crate::components::states::{Empty, Failed, Loading};
+use crate::components::status::{StatusTag, word};
+use crate::components::time::Ago;
+use crate::state::words;
+
+/// What the list shows.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Filter {
+    status: Option<RunStatus>,
+    flow: Option<String>,
+}
+
+impl Filter {
+    fn takes(&self, run: &RunSummary) -> bool {
+        self.status.is_none_or(|status| status == run.status)
+            && self.flow.as_ref().is_none_or(|flow| flow.as_str() == run.flow.as_str())
+    }
+
+    fn address(&self) -> String {
+        let query = RunQuery { status: self.status, flow: self.flow.clone(), ..RunQuery::default() };
+        format!("/runs{}", shared::client::query_string(&query))
+    }
+}
+
+/// How far the list has been loaded.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Loaded {
+    /// Whether the first page has come.
+    ready: bool,
+    /// Whether a page is on its way.
+    busy: bool,
+    problem: Option<Problem>,
+    next: Option<String>,
+    /// Runs older than this are not loaded yet; none: all are.
+    oldest: Option<Timestamp>,
+}
+
+/// The page `/runs`.
+#[component]
+pub fn RunsPage() -> impl IntoView {
+    let api = use_api();
+    let live = Live::expect();
+    let query = use_query_map();
+    let filter = Memo::new(move |_| {
+        query.with(|query| {
+            let status = query.get("status");
+            Filter {
+                status: RunStatus::ALL.into_iter().find(|one| status.as_deref() == Some(one.as_str())),
+                flow: query.get("flow").filter(|flow| !flow.is_empty()),
+            }
+        })
+    });
+    let loaded = RwSignal::new(Loaded::default());
+    let flows = RwSignal::new(Vec::<FlowVersion>::new());
+    spawn_local(async move {
+        // Without them the filter by flow stays away, nothing else.
+        if let Ok(page) = api.flows().await {
+            flows.set(page.items);
+        }
+    });
+
+    let load = move |more: bool| {
+        let filter = filter.get_untracked();
+        let cursor = if more { loaded.with_untracked(|loaded| loaded.next.clone()) } else { None };
+        loaded.update(|loaded| {
+            loaded.busy = true;
+            loaded.problem = None;
+        });
+        spawn_local(async move {
+            let query = RunQuery { status: filter.status, flow: filter.flow.clone(), cursor, ..RunQuery::default() };
+            let answer = api.runs(&query).await;
+            loaded.update(|loaded| {
+                loaded.busy = false;
+                match answer {
+                    Ok(page) => {
+                        loaded.ready = true;
+                        loaded.oldest =
+                            page.next_cursor.as_ref().and(page.items.last()).map(|oldest| oldest.created_at);
+                        loaded.next = page.next_cursor;
+                        live.runs.update(|runs| page.items.into_iter().for_each(|run| runs.put(run)));
+                    }
+                    Err(problem) => loaded.problem = Some(problem),
+                }
+            });
+        });
+    };
+    Effect::new(move |before: Option<Filter>| {
+        let now = filter.get();
+        if before.as_ref().is_some_and(|before| *before != now) {
+            loaded.set(Loaded::default());
+        }
+        load(false);
+        now
+    });
+    // What ended while the connection was lost is in no entry that comes afterwards.
+    Effect::new(move |before: Option<bool>| {
+        let open = live.connection.get() == Connection::Open;
+        if before == Some(false) && open && loaded.with_untracked(|loaded| loaded.ready) {
+            load(false);
+        }
+        open
+    });
+
+    let shown = Memo::new(move |_| {
+        let (filter, oldest) = (filter.get(), loaded.with(|loaded| loaded.oldest));
+        live.runs.with(|runs| {
+            let mut rows: Vec<(Timestamp, RunId)> = runs
+                .all()
+                .filter(|run| filter.takes(run) && oldest.is_none_or(|oldest| run.created_at >= oldest))
+                .map(|run| (run.created_at, run.id))
+                .collect();
+            rows.sort_unstable_by(|one, other| other.cmp(one));
+            rows.into_iter().map(|(_, id)| id).collect::<Vec<_>>()
+        })
+    });
+    let ready = Memo::new(move |_| loaded.with(|loaded| loaded.ready));
+    let problem = Memo::new(move |_| loaded.with(|loaded| loaded.problem.clone()));
+    let body = move || {
+        if let (Some(problem), false) = (problem.get(), ready.get()) {
+            let retry = Callback::new(move |()| load(false));
+            return view! { <Failed title="The runs could not be loaded" problem retry/> }.into_any();
+        }
+        if !ready.get() {
+            return view! { <Loading rows=8/> }.into_any();
+        }
+        if shown.with(Vec::is_empty) {
+            return nothing(&filter.get()).into_any();
+        }
+        view! { <Rows shown/> }.into_any()
+    };
+    view! {
+        <section class="page runs">
+            <header>
+                <h1>"Runs"</h1>
+                <Filters filter flows/>
+                <A href="/flows" attr:class="b">"Start a run"</A>
+            </header>
+            <div class="in">
+                {body}
+                <Show when=move || loaded.with(|loaded| loaded.ready && loaded.next.is_some())>
+                    <div class="more">
+                        <button class="b" disabled=move || loaded.with(|loaded| loaded.busy) on:click=move |_| load(true)>
+                            "Load older runs"
+                        </button>
+                        {move || problem.get().map(|problem| view! { <p class="mistake" role="alert">{problem.to_string()}</p> })}
+                    </div>
+                </Show>
+            </div>
+        </section>
+    }
+}
+
+/// Chips for the status and a menu for the flow. Each changes the address, so that a view can be kept and sent.
+#[component]
+fn Filters(filter: Memo<Filter>, flows: RwSignal<Vec<FlowVersion>>) -> impl IntoView {
+    let navigate = StoredValue::new_local(use_navigate());
+    let go = move |filter: &Filter| {
+        let options = NavigateOptions { replace: true, scroll: false, ..NavigateOptions::default() };
+        navigate.with_value(|navigate| navigate(&filter.address(), options));
+    };
+    let chip = move |status: Option<RunStatus>| {
+        let is = move || filter.with(|filter| filter.status == status);
+        view! {
+            <button class="chip" aria-pressed=move || is().to_string()
+                on:click=move |_| go(&Filter { status, ..filter.get_untracked() })>{status.map_or("All", word)}</button>
+        }
+    };
+    let chosen =
+        move |flow: String| go(&Filter { flow: Some(flow).filter(|flow| !flow.is_empty()), ..filter.get_untracked() });
+    let is_flow = move |flow: &str| filter.with(|filter| filter.flow.as_deref() == Some(flow));
+    view! {
+        <div class="chips grow" role="group" aria-label="Status">
+            {chip(None)}{RunStatus::ALL.map(|status| chip(Some(status)))}
+        </div>
+        <Show when=move || flows.with(|flows| flows.len() > 1) || filter.with(|filter| filter.flow.is_some())>
+            <select class="select" aria-label="Flow" on:change=move |event| chosen(event_target_value(&event))>
+                <option value="" prop:selected=move || filter.with(|filter| filter.flow.is_none())>"All flows"</option>
+                {move || flows.get().into_iter().map(|flow| {
+                    let id = flow.id.to_string();
+                    view! { <option value=id.clone() prop:selected=move || is_flow(&id)>{flow.title}</option> }
+                }).collect_view()}
+            </select>
+        </Show>
+    }
+}
+
+#[component]
+fn Rows(shown: Memo<Vec<RunId>>) -> impl IntoView {
+    view! {
+        <div class="card">
+            <table class="table hover runs-table">
+                <thead>
+                    <tr><th>"Run"</th><th>"Status"</th><th>"Reviews"</th><th>"Started by"</th><th>"Started"</th><th class="num">"Took"</th></tr>
+                </thead>
+                <tbody><For each=move || shown.get() key=|id| *id let:id><Row id/></For></tbody>
+            </table>
+        </div>
+    }
+}
+
+#[component]
+fn Row(id: RunId) -> impl IntoView {
+    let live = Live::expect();
+    let run = Memo::new(move |_| live.runs.with(|runs| runs.get(id).cloned()));
+    let took = move |run: &RunSummary| {
+        let end = run.ended_at.unwrap_or_else(|| live.now.get());
+        words::duration_ms(u64::try_from(end.since(run.created_at).as_millis()).unwrap_or(u64::MAX))
+    };
+    // A run's id begins with its time: the end tells runs apart.
+    let short = move |id: RunId| id.to_string().chars().skip(28).collect::<String>();
+    move || {
+        run.get().map(|run| {
+            let pending = run.pending_reviews as usize;
+            let error = run.error.as_ref().map(ToString::to_string);
+            let timed = run.clone();
+            view! {
+                <tr>
+                    <td class="run-name">
+                        <A href=format!("/runs/{id}")>{run.title.clone()}</A>
+                        <span class="sub">{run.flow.to_string()}" v"{run.version}" · "<span class="mono">{short(id)}</span></span>
+                        {error.map(|error| view! { <span class="sub stop">{error}</span> })}
+                    </td>
+                    <td class="run-status"><StatusTag status=run.status/></td>
+                    <td class="run-pending">{(pending > 0).then(|| view! {
+                        <span class="tag warn"><Glyph icon=icondata::LuUserRound/>{words::count(pending, "pending", "pending")}</span>
+                    })}</td>
+                    <td class="run-by soft">{run.requested_by.to_string()}</td>
+                    <td class="run-at soft nowrap"><Ago at=run.created_at/></td>
+                    <td class="run-took soft num nowrap">{move || took(&timed)}</td>
+                </tr>
+            }
+        })
+    }
+}
+
+/// An empty list says what to do about it.
+fn nothing(filter: &Filter) -> impl IntoView + use<> {
+    if *filter == Filter::default() {
+        return view! {
+            <Empty icon=icondata::LuWorkflow title="Nothing has run yet">
+                <p>"A run is one execution of a flow. Choose a flow, fill in its form, and watch it run here."</p>
+                <A href="/flows" attr:class="b primary">"Choose a flow"</A>
+            </Empty>
+        }
+        .into_any();
+    }
+    let what = match filter.status {
+        Some(RunStatus::Running) => "Nothing is running right now",
+        Some(RunStatus::WaitingForHuman) => "No run waits for a person",
+        Some(RunStatus::Failed) => "No run has failed",
+        _ => "No run is like this",
+    };
+    view! {
+        <Empty icon=icondata::LuListFilter title=what>
+            <p>"Runs that match appear here by themselves."</p>
+            <A href="/runs" attr:class="b">"Show all runs"</A>
+        </Empty>
+    }
+    .into_any()
+}

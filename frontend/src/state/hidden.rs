@@ -1,0 +1,96 @@
+//! Characters that somebody cannot see but that change what a text says or does: made visible, never shown as they
+//! are. What an agent wrote is untrusted.
+
+/// A part of a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Part {
+    /// Shown as it is.
+    Plain(String),
+    /// Shown as a badge with this name.
+    Hidden(String),
+}
+
+/// Splits a text at its hidden characters.
+pub fn parts(text: &str) -> Vec<Part> {
+    let mut parts = Vec::new();
+    let mut plain = String::new();
+    for c in text.chars() {
+        if let Some(name) = name(c) {
+            if !plain.is_empty() {
+                parts.push(Part::Plain(std::mem::take(&mut plain)));
+            }
+            parts.push(Part::Hidden(name));
+        } else {
+            plain.push(c);
+        }
+    }
+    if !plain.is_empty() {
+        parts.push(Part::Plain(plain));
+    }
+    parts
+}
+
+/// How many hidden characters a text has.
+pub fn count(text: &str) -> usize {
+    text.chars().filter(|c| name(*c).is_some()).count()
+}
+
+/// The name of a character that must not be shown as it is.
+fn name(c: char) -> Option<String> {
+    let known = match c {
+        '\u{202A}' => "LRE",
+        '\u{202B}' => "RLE",
+        '\u{202C}' => "PDF",
+        '\u{202D}' => "LRO",
+        '\u{202E}' => "RLO",
+        '\u{2066}' => "LRI",
+        '\u{2067}' => "RLI",
+        '\u{2068}' => "FSI",
+        '\u{2069}' => "PDI",
+        '\u{200E}' => "LRM",
+        '\u{200F}' => "RLM",
+        '\u{061C}' => "ALM",
+        '\u{200B}' => "ZWSP",
+        '\u{200C}' => "ZWNJ",
+        '\u{2060}' => "WJ",
+        '\u{FEFF}' => "BOM",
+        '\u{00AD}' => "SHY",
+        '\u{180E}' => "MVS",
+        '\u{2028}' => "LS",
+        '\u{2029}' => "PS",
+        '\n' | '\t' => return None,
+        // The joiner is part of many emoji; alone or not, it says nothing by itself.
+        '\u{200D}' => return None,
+        // Tag characters can spell out instructions that only a model reads.
+        '\u{E0000}'..='\u{E007F}' => "TAG",
+        '\u{2061}'..='\u{2064}'
+        | '\u{206A}'..='\u{206F}'
+        | '\u{FFF9}'..='\u{FFFB}'
+        | '\u{3164}'
+        | '\u{115F}'
+        | '\u{1160}' => {
+            return Some(format!("U+{:04X}", u32::from(c)));
+        }
+        c if c.is_control() => return Some(format!("U+{:04X}", u32::from(c))),
+        _ => return None,
+    };
+    Some(known.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_turned_around_name_is_seen() {
+        let parts = parts("invoice\u{202E}fdp.exe");
+        let plain = |text: &str| Part::Plain(text.into());
+        assert_eq!(parts, [plain("invoice"), Part::Hidden("RLO".into()), plain("fdp.exe")]);
+    }
+
+    #[test]
+    fn lines_tabs_and_emoji_stay() {
+        assert_eq!(count("a\n\tb 👩\u{200D}🔬"), 0);
+        assert_eq!(count("a\u{0}\u{200B}\u{E0041}"), 3);
+    }
+}

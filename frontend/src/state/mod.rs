@@ -1,0 +1,19 @@
+//! What the console knows, as pure folds of the server's messages, and what it makes of that. No Leptos, no browser:
+//! tested natively.
+
+pub mod diffs;
+pub mod drafts;
+pub mod filter;
+pub mod hidden;
+pub mod inbox;
+pub mod markdown;
+pub mod outbox;
+pub mod reconnect;
+pub mod runs;
+pub mod story;
+pub mod streams;
+pub mod verdict;
+pub mod words;
+
+#[cfg(test)]
+mod fixtures;

@@ -1,0 +1,179 @@
+//! Decisions under way: held back for a moment in which they can be undone, sent, answered. Nothing here says that it
+//! worked before the server has.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use shared::api::{Decided, DecisionEffect};
+use shared::decision::DecisionRequest;
+use shared::error::{Code, Problem};
+use shared::id::ReviewId;
+use shared::review::Review;
+use shared::time::Timestamp;
+
+/// How long a decision can be undone before it is sent, in microseconds.
+pub const UNDO: i64 = 5_000_000;
+
+/// How far a decision has come.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Stage {
+    /// It can be undone until then.
+    Held(Timestamp),
+    /// It is on its way.
+    Sending,
+    /// The server has it.
+    Accepted(DecisionEffect, Timestamp),
+    /// It was not sent, or nobody knows: it can be sent again under the same key.
+    Unsent(Problem),
+    /// The server refused it.
+    Refused(Problem),
+}
+
+/// One decision under way.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sending {
+    /// What was decided, as it was shown.
+    pub review: Arc<Review>,
+    /// What is sent.
+    pub request: DecisionRequest,
+    /// Its idempotency key.
+    pub key: String,
+    /// What the button said.
+    pub says: String,
+    /// How far it has come.
+    pub stage: Stage,
+}
+
+/// The decisions under way, one a review.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Outbox {
+    by_review: BTreeMap<ReviewId, Sending>,
+}
+
+impl Outbox {
+    /// The decision on a review.
+    pub fn get(&self, id: ReviewId) -> Option<&Sending> {
+        self.by_review.get(&id)
+    }
+
+    /// Holds a decision back. Refused while another one on the same review is on its way, or was accepted.
+    pub fn hold(&mut self, sending: Sending) -> bool {
+        let id = sending.review.id;
+        let busy = self.get(id).is_some_and(|other| matches!(other.stage, Stage::Sending | Stage::Held(_)));
+        if !busy {
+            self.by_review.insert(id, sending);
+        }
+        !busy
+    }
+
+    /// Takes a decision back that was not sent yet.
+    pub fn undo(&mut self, id: ReviewId) -> Option<Sending> {
+        let held = self.get(id).is_some_and(|sending| matches!(sending.stage, Stage::Held(_)));
+        if held { self.by_review.remove(&id) } else { None }
+    }
+
+    /// The decision that can be undone and was made last.
+    pub fn newest_held(&self) -> Option<&Sending> {
+        let until = |sending: &Sending| match sending.stage {
+            Stage::Held(until) => Some(until),
+            _ => None,
+        };
+        self.by_review.values().filter(|sending| until(sending).is_some()).max_by_key(|sending| until(sending))
+    }
+
+    /// The decisions whose time to undo is over at `now`, or all that are held where there is no `now`; they are on
+    /// their way from here on.
+    pub fn take_due(&mut self, now: Option<Timestamp>) -> Vec<Sending> {
+        let mut due = Vec::new();
+        for sending in self.by_review.values_mut() {
+            if let Stage::Held(until) = sending.stage {
+                if now.is_none_or(|now| until <= now) {
+                    sending.stage = Stage::Sending;
+                    due.push(sending.clone());
+                }
+            }
+        }
+        due
+    }
+
+    /// Sends one again, or at once.
+    pub fn take(&mut self, id: ReviewId) -> Option<Sending> {
+        let sending = self.by_review.get_mut(&id)?;
+        matches!(sending.stage, Stage::Held(_) | Stage::Unsent(_)).then(|| {
+            sending.stage = Stage::Sending;
+            sending.clone()
+        })
+    }
+
+    /// What the server said to the decision with this key.
+    pub fn answered(&mut self, id: ReviewId, key: &str, answer: Result<&Decided, Problem>, now: Timestamp) {
+        let Some(sending) = self.by_review.get_mut(&id).filter(|sending| sending.key == key) else { return };
+        sending.stage = match answer {
+            Ok(decided) => Stage::Accepted(decided.outcome, now),
+            Err(problem)
+                if matches!(
+                    problem.code,
+                    Code::Unavailable | Code::Internal | Code::TooManyRequests | Code::Unauthenticated
+                ) =>
+            {
+                Stage::Unsent(problem)
+            }
+            Err(problem) => Stage::Refused(problem),
+        };
+    }
+
+    /// Forgets a decision that has come to its end, so that another one can be made.
+    pub fn dismiss(&mut self, id: ReviewId) {
+        if self.get(id).is_some_and(|sending| !matches!(sending.stage, Stage::Sending)) {
+            self.by_review.remove(&id);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use shared::decision::Verdict;
+
+    use super::*;
+    use crate::state::fixtures::review;
+
+    fn sending(until: i64) -> Sending {
+        let review = Arc::new(review(1, 1, json!({})));
+        let request = DecisionRequest {
+            revision: 1,
+            digest: review.digest.clone(),
+            verdict: Verdict::Text { text: "Shorter".into() },
+            edits: shared::JsonMap::new(),
+            comment: None,
+            metadata: shared::JsonMap::new(),
+        };
+        Sending { review, request, key: "k".into(), says: "Ask".into(), stage: Stage::Held(Timestamp(until)) }
+    }
+
+    #[test]
+    fn a_decision_can_be_undone_only_until_it_is_sent() {
+        let mut outbox = Outbox::default();
+        let one = sending(5);
+        assert!(outbox.hold(one.clone()));
+        assert!(!outbox.hold(one.clone()), "the second click does nothing");
+        assert!(outbox.take_due(Some(Timestamp(4))).is_empty());
+        assert_eq!(outbox.take_due(Some(Timestamp(5))).len(), 1);
+        assert_eq!(outbox.undo(one.review.id), None);
+        assert!(outbox.take_due(None).is_empty(), "it is sent once");
+    }
+
+    #[test]
+    fn what_never_arrived_keeps_its_key_and_can_be_sent_again() {
+        let mut outbox = Outbox::default();
+        let id = sending(5).review.id;
+        outbox.hold(sending(5));
+        outbox.take_due(None);
+        outbox.answered(id, "k", Err(Problem::new(Code::Unavailable)), Timestamp(9));
+        assert!(matches!(outbox.get(id).unwrap().stage, Stage::Unsent(_)));
+        assert_eq!(outbox.take(id).unwrap().key, "k");
+        outbox.answered(id, "k", Err(Problem::new(Code::ReviewResolved)), Timestamp(9));
+        assert!(matches!(outbox.get(id).unwrap().stage, Stage::Refused(_)));
+        assert_eq!(outbox.take(id), None);
+    }
+}

@@ -1,0 +1,52 @@
+//! Runs by id, as far as the console has heard of them.
+
+use std::collections::HashMap;
+
+use shared::id::RunId;
+use shared::log::Entry;
+use shared::protocol::ServerMessage;
+use shared::run::{RunStatus, RunSummary};
+
+/// Runs by id. An older or equal revision changes nothing.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Runs {
+    known: HashMap<RunId, RunSummary>,
+}
+
+impl Runs {
+    /// Takes in a message of the live socket.
+    pub fn hear(&mut self, message: &ServerMessage) {
+        if let ServerMessage::Entry(entry) = message {
+            if let Some(run) = summary(entry) {
+                self.put(run);
+            }
+        }
+    }
+
+    /// Takes in a summary, from wherever.
+    pub fn put(&mut self, run: RunSummary) {
+        if self.known.get(&run.id).is_none_or(|known| known.revision < run.revision) {
+            self.known.insert(run.id, run);
+        }
+    }
+
+    /// A run.
+    pub fn get(&self, id: RunId) -> Option<&RunSummary> {
+        self.known.get(&id)
+    }
+
+    /// Where a run stands.
+    pub fn status(&self, id: RunId) -> Option<RunStatus> {
+        self.known.get(&id).map(|run| run.status)
+    }
+
+    /// All runs that were heard of, in no order.
+    pub fn all(&self) -> impl Iterator<Item = &RunSummary> {
+        self.known.values()
+    }
+}
+
+/// The summary that an entry carries (`data.run`).
+pub fn summary(entry: &Entry) -> Option<RunSummary> {
+    serde_json::from_value(entry.event.data.get("run")?.clone()).ok()
+}

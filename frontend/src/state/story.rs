@@ -1,0 +1,231 @@
+//! What happened, in words: decisions and resolutions, for the timeline of a run and for the audit.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use shared::decision::{ActionDecision, Decision, Verdict, Via};
+use shared::definition::ChoiceKind;
+use shared::log::{Entry, EntryKind};
+use shared::review::{Outcome, Resolution, Review};
+
+/// How a decision is meant for the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tone {
+    /// It goes on.
+    Go,
+    /// Something is made again, or was changed.
+    Again,
+    /// Something ends.
+    Stop,
+    /// None of these.
+    Plain,
+}
+
+/// What somebody said, without who: `approved “Review the draft” with an edit to draft`.
+pub fn decided(review: &Review, decision: &Decision) -> (String, Tone) {
+    let title = quoted(&review.title);
+    let (mut text, tone) = match &decision.verdict {
+        Verdict::Choose { option, .. } => match review.options.iter().find(|one| one.id == *option) {
+            Some(chosen) => {
+                let (verb, tone) = match chosen.kind {
+                    ChoiceKind::Accept => ("approved", Tone::Go),
+                    ChoiceKind::Correct => ("asked for changes to", Tone::Again),
+                    ChoiceKind::Stop => ("rejected", Tone::Stop),
+                };
+                (format!("{verb} {title}: {}", chosen.label), tone)
+            }
+            None => (format!("chose {option} for {title}"), Tone::Plain),
+        },
+        Verdict::Text { .. } if !review.actions.is_empty() => (format!("rejected {title}"), Tone::Stop),
+        Verdict::Text { .. } if review.options.is_empty() => (format!("answered {title}"), Tone::Go),
+        Verdict::Text { .. } => (format!("asked for changes to {title}"), Tone::Again),
+        Verdict::Actions { decisions, .. } => actions(review, decisions),
+    };
+    if !decision.edits.is_empty() {
+        let keys: Vec<&str> = decision.edits.keys().map(String::as_str).collect();
+        let what = if keys.len() == 1 { "an edit" } else { "edits" };
+        text = format!("{text}, with {what} to {}", listed(&keys));
+    }
+    (text, tone)
+}
+
+/// `approved publish and rejected delete_file`.
+fn actions(review: &Review, decisions: &BTreeMap<String, ActionDecision>) -> (String, Tone) {
+    let mut verbs: Vec<(&str, Vec<&str>)> = Vec::new();
+    let mut tone = Tone::Go;
+    for action in &review.actions {
+        let verb = match decisions.get(&action.id) {
+            Some(ActionDecision::Approve) => "approved",
+            Some(ActionDecision::Edit { .. }) => "edited and approved",
+            Some(ActionDecision::Reject { .. }) => {
+                tone = Tone::Stop;
+                "rejected"
+            }
+            Some(ActionDecision::Respond { .. }) => "answered instead of",
+            None => continue,
+        };
+        match verbs.iter_mut().find(|(known, _)| *known == verb) {
+            Some((_, names)) => names.push(&action.name),
+            None => verbs.push((verb, vec![&action.name])),
+        }
+    }
+    let parts: Vec<String> = verbs.iter().map(|(verb, names)| format!("{verb} {}", listed(names))).collect();
+    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    (listed(&parts), tone)
+}
+
+/// What became of a review where no person's decision says it: a timer, a withdrawal, a handler.
+pub fn resolved(review: &Review, resolution: &Resolution) -> (String, Tone) {
+    let title = quoted(&review.title);
+    let reason = resolution.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
+    match (resolution.outcome, resolution.via) {
+        (Outcome::Withdrawn, _) => (format!("{title} was withdrawn{reason}"), Tone::Plain),
+        (outcome, Via::Timeout) => {
+            let (then, tone) = match outcome {
+                Outcome::Accepted => ("it was approved", Tone::Go),
+                Outcome::Stopped => ("it was rejected", Tone::Stop),
+                _ => ("it expired", Tone::Stop),
+            };
+            (format!("the time for {title} was up, {then}{reason}"), tone)
+        }
+        (outcome, _) => {
+            let (verb, tone) = match outcome {
+                Outcome::Accepted => ("approved", Tone::Go),
+                Outcome::Corrected => ("sent back", Tone::Again),
+                Outcome::Stopped => ("rejected", Tone::Stop),
+                Outcome::Answered => ("answered", Tone::Go),
+                Outcome::Decided => ("decided", Tone::Plain),
+                Outcome::Expired => ("expired", Tone::Stop),
+                Outcome::Withdrawn => ("withdrawn", Tone::Plain),
+            };
+            (format!("{title} was {verb}{}{reason}", channel(resolution.via)), tone)
+        }
+    }
+}
+
+/// The review that an entry carries (`data.review`).
+pub fn review_of(entry: &Entry) -> Option<Review> {
+    serde_json::from_value(entry.event.data.get("review")?.clone()).ok()
+}
+
+/// What an entry tells, as the end of a sentence that begins with who did it: `approved “Review the draft”`.
+pub fn told(entry: &Entry) -> (String, Tone) {
+    let data = &entry.event.data;
+    let word = |path: &str| {
+        let mut place = path.split('/').map(str::to_owned);
+        let first = place.next().and_then(|key| data.get(&key));
+        place.try_fold(first?, |value, key| value.get(key)).map(|value| match value {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        })
+    };
+    let text = |path: &str| word(path).unwrap_or_default();
+    let run = || word("run/title").map_or_else(|| "a run".to_owned(), |title| quoted(&title));
+    let roles = || {
+        let roles: Vec<&str> =
+            data.get("roles").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+        if roles.is_empty() { String::new() } else { format!(" with {}", listed(&roles)) }
+    };
+    let plain = |text: String| (text, Tone::Plain);
+    match entry.event.kind {
+        EntryKind::RunStarted => plain(format!("started {}", run())),
+        EntryKind::RunResumed => plain(format!("let {} go on", run())),
+        EntryKind::WorkflowWaiting => plain(format!("let {} wait for a person", run())),
+        EntryKind::RunCompleted => (format!("completed {}", run()), Tone::Go),
+        EntryKind::RunFailed => (format!("ended {} as failed: {}", run(), text("run/error/message")), Tone::Stop),
+        EntryKind::RunCancelled => {
+            let why = word("reason").map(|why| format!(": {why}")).unwrap_or_default();
+            (format!("cancelled {}{why}", run()), Tone::Stop)
+        }
+        EntryKind::StepStarted => plain(format!("began {}", text("step/node"))),
+        EntryKind::StepRetrying => {
+            (format!("will try {} again: {}", text("step/node"), text("error/message")), Tone::Again)
+        }
+        EntryKind::StepCompleted => plain(format!("finished {}", text("step/node"))),
+        EntryKind::StepFailed => {
+            (format!("failed at {}: {}", text("step/node"), text("step/error/message")), Tone::Stop)
+        }
+        EntryKind::ModelAnswered => plain(format!("got a model's answer at {}", text("node"))),
+        EntryKind::ToolExecuted => match word("error/message").or_else(|| word("error")) {
+            Some(error) => (format!("called {} in vain: {error}", text("tool")), Tone::Stop),
+            None => plain(format!("called {}", text("tool"))),
+        },
+        EntryKind::ReviewRequested => plain(format!("asked {}", quoted(&text("review/title")))),
+        EntryKind::ReviewUpdated => {
+            let title = quoted(&text("review/title"));
+            match text("change").as_str() {
+                "content" => (format!("changed what {title} shows"), Tone::Again),
+                "vote" => plain(format!("voted on {title}")),
+                "claim" => plain(format!("took on {title}")),
+                "release" => plain(format!("gave back {title}")),
+                "comment" => plain(format!("commented on {title}")),
+                _ => plain(format!("changed {title}")),
+            }
+        }
+        EntryKind::ReviewResolved => match review_of(entry) {
+            Some(review) => match &review.resolution {
+                Some(Resolution { decision: Some(decision), .. }) => decided(&review, decision),
+                Some(resolution) => {
+                    let (what, tone) = resolved(&review, resolution);
+                    (format!("recorded that {what}"), tone)
+                }
+                None => plain(format!("resolved {}", quoted(&review.title))),
+            },
+            None => plain("resolved a review".to_owned()),
+        },
+        EntryKind::ReviewViewed => plain(format!("looked at a review, revision {}", text("revision"))),
+        EntryKind::FlowSaved => plain(format!("saved the flow {}, version {}", text("flow"), text("version"))),
+        EntryKind::UserCreated => plain(format!("added {}{}", text("username"), roles())),
+        EntryKind::UserUpdated => plain(format!("changed {}{}", text("username"), roles())),
+        EntryKind::TokenCreated => plain(format!("made the token {}{}", quoted(&text("name")), roles())),
+        EntryKind::TokenRevoked => plain("revoked a token".to_owned()),
+        EntryKind::SessionStarted => plain("logged in".to_owned()),
+        EntryKind::SessionEnded => plain("logged out".to_owned()),
+        EntryKind::LoginFailed => (format!("refused to log in {}", text("username")), Tone::Again),
+    }
+}
+
+/// Through what a decision came, where that is worth a word.
+pub fn channel(via: Via) -> &'static str {
+    match via {
+        Via::Human | Via::Run => "",
+        Via::Timeout => " by the timer",
+        Via::Auto => " automatically",
+        Via::Judge => " by a model",
+        Via::Webhook => " through a webhook",
+        Via::Slack => " in Slack",
+        Via::Cli => " at the terminal",
+    }
+}
+
+/// `a`, `a and b`, `a, b and c`.
+pub fn listed(words: &[&str]) -> String {
+    match words {
+        [] => String::new(),
+        [only] => (*only).to_owned(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+/// A title in quotation marks.
+pub fn quoted(text: &str) -> String {
+    format!("“{text}”")
+}
+
+/// With a capital at the start.
+pub fn sentence(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_read_as_people_write_them() {
+        assert_eq!(listed(&[]), "");
+        assert_eq!(listed(&["a"]), "a");
+        assert_eq!(listed(&["a", "b", "c"]), "a, b and c");
+    }
+}

@@ -1,0 +1,320 @@
+//! What a decision would say: the request that is sent, and the words on its button. A button never says more or less
+//! than what is sent.
+
+use std::collections::BTreeMap;
+
+use shared::decision::{ActionDecision, DecisionRequest, Verdict};
+use shared::definition::{ActionKind, ChoiceKind};
+use shared::error::{Mistake, pointer};
+use shared::review::{Action, Review, ReviewOption};
+
+use super::drafts::{ActionDraft, Draft};
+use super::words::count;
+
+/// What somebody is about to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Intent {
+    /// Choose an option.
+    Choose(String),
+    /// Send the text: a correction beside options, the answer where there are none.
+    Text,
+    /// Answer each action as it was chosen.
+    Actions,
+    /// Approve all actions, with their changed arguments.
+    ApproveAll,
+    /// Reject all actions.
+    RejectAll,
+}
+
+/// The option that `a` chooses: the first that accepts.
+pub fn first_accept(review: &Review) -> Option<&ReviewOption> {
+    review.options.iter().find(|option| option.kind == ChoiceKind::Accept)
+}
+
+/// The option that `r` chooses: the first that stops.
+pub fn first_stop(review: &Review) -> Option<&ReviewOption> {
+    review.options.iter().find(|option| option.kind == ChoiceKind::Stop)
+}
+
+/// Why no correction can be asked for any more, if so: the step that would run again has no visits left.
+pub fn no_correction(review: &Review) -> Option<String> {
+    let source = review.source.as_ref()?;
+    (source.visits >= source.max_visits).then(|| {
+        format!("`{}` has run {} of {} times: no correction is left", source.node, source.visits, source.max_visits)
+    })
+}
+
+/// What is chosen for an action, where that is allowed.
+pub fn choice(action: &Action, draft: &Draft) -> Option<ActionKind> {
+    let choice = draft.actions.get(&action.id)?.choice?;
+    action.allowed_decisions.contains(&choice).then_some(choice)
+}
+
+/// The request that carries out `intent`, or every reason why it cannot be sent.
+pub fn request(review: &Review, draft: &Draft, intent: &Intent) -> Result<DecisionRequest, Vec<Mistake>> {
+    let text = Some(draft.text.trim().to_owned()).filter(|text| !text.is_empty());
+    let mut request = DecisionRequest {
+        revision: review.revision,
+        digest: review.digest.clone(),
+        verdict: Verdict::Text { text: String::new() },
+        edits: shared::JsonMap::new(),
+        comment: None,
+        metadata: shared::JsonMap::new(),
+    };
+    let refuse = |path: &str, message: String| Err(vec![Mistake::new(path, "required", message)]);
+    match intent {
+        Intent::Choose(id) => {
+            let Some(option) = review.options.iter().find(|option| option.id == *id) else {
+                return refuse("/verdict/option", "This option is not offered any more.".into());
+            };
+            if option.kind == ChoiceKind::Correct {
+                if let Some(reason) = no_correction(review) {
+                    return refuse("/verdict", reason);
+                }
+                if text.is_none() && option.message.as_deref().is_none_or(str::is_empty) {
+                    return refuse("/comment", "Say what should change.".into());
+                }
+            }
+            if option.kind == ChoiceKind::Accept {
+                request.edits = edits(review, draft);
+            }
+            request.comment = text;
+            request.verdict = Verdict::Choose { option: id.clone(), fields: shared::JsonMap::new() };
+        }
+        Intent::Text => {
+            let Some(text) = text else { return refuse("/verdict/text", "Write the text first.".into()) };
+            if !review.options.is_empty() {
+                if let Some(reason) = no_correction(review) {
+                    return refuse("/verdict", reason);
+                }
+            } else if review.actions.is_empty() {
+                request.edits = edits(review, draft);
+            }
+            request.verdict = Verdict::Text { text };
+        }
+        Intent::Actions | Intent::ApproveAll | Intent::RejectAll => {
+            let decisions = actions(review, draft, intent, text.as_deref())?;
+            let told = matches!(intent, Intent::RejectAll);
+            // The agent reads the instructions; a tool node has nobody who does.
+            if review.actions.iter().any(|action| action.agent.is_some()) && !told {
+                request.verdict = Verdict::Actions { decisions, instructions: text };
+            } else {
+                request.verdict = Verdict::Actions { decisions, instructions: None };
+                request.comment = text.filter(|_| !told);
+            }
+        }
+    }
+    Ok(request)
+}
+
+fn edits(review: &Review, draft: &Draft) -> shared::JsonMap {
+    let editable = |key: &str| review.items.iter().find(|item| item.editable && item.key == key);
+    let edits = draft.edits.iter().filter(|(key, value)| editable(key).is_some_and(|item| item.value != **value));
+    edits.map(|(key, value)| (key.clone(), value.clone())).collect()
+}
+
+fn actions(
+    review: &Review,
+    draft: &Draft,
+    intent: &Intent,
+    text: Option<&str>,
+) -> Result<BTreeMap<String, ActionDecision>, Vec<Mistake>> {
+    let mut decisions = BTreeMap::new();
+    let mut mistakes = Vec::new();
+    let nothing = ActionDraft::default();
+    for action in &review.actions {
+        let typed = draft.actions.get(&action.id).unwrap_or(&nothing);
+        let path = pointer(["verdict", "decisions", action.id.as_str()]);
+        let wanted = match intent {
+            Intent::ApproveAll if choice(action, draft) == Some(ActionKind::Edit) => Some(ActionKind::Edit),
+            Intent::ApproveAll => Some(ActionKind::Approve),
+            Intent::RejectAll => Some(ActionKind::Reject),
+            _ => choice(action, draft),
+        };
+        let Some(wanted) = wanted else {
+            mistakes.push(Mistake::new(path, "required", format!("Choose what happens to {}.", action.name)));
+            continue;
+        };
+        if !action.allowed_decisions.contains(&wanted) {
+            mistakes.push(Mistake::new(path, "not_allowed", format!("{} does not allow this.", action.name)));
+            continue;
+        }
+        let message = Some(typed.message.trim().to_owned()).filter(|message| !message.is_empty());
+        let decision = match wanted {
+            ActionKind::Approve => ActionDecision::Approve,
+            ActionKind::Edit => match &typed.arguments {
+                Some(arguments) if *arguments != action.arguments => {
+                    ActionDecision::Edit { arguments: arguments.clone() }
+                }
+                _ if action.allowed_decisions.contains(&ActionKind::Approve) => ActionDecision::Approve,
+                _ => ActionDecision::Edit { arguments: action.arguments.clone() },
+            },
+            ActionKind::Reject => ActionDecision::Reject { message: message.or_else(|| text.map(str::to_owned)) },
+            ActionKind::Respond => match message {
+                Some(message) => ActionDecision::Respond { message },
+                None => {
+                    let path = format!("{path}/message");
+                    mistakes.push(Mistake::new(path, "required", format!("Write the answer for {}.", action.name)));
+                    continue;
+                }
+            },
+        };
+        decisions.insert(action.id.clone(), decision);
+    }
+    if mistakes.is_empty() { Ok(decisions) } else { Err(mistakes) }
+}
+
+/// What stands on the button of an option.
+pub fn option_says(review: &Review, draft: &Draft, option: &ReviewOption) -> String {
+    let written = !draft.text.trim().is_empty();
+    match (option.kind, edits(review, draft).len()) {
+        (ChoiceKind::Accept, 1) => format!("{}, with your edit", option.label),
+        (ChoiceKind::Accept, edits @ 2..) => format!("{}, with your {edits} edits", option.label),
+        (ChoiceKind::Correct, _) if written => format!("{}, with your note", option.label),
+        _ => option.label.clone(),
+    }
+}
+
+/// What stands on the button that answers the actions, and what it does; chosen one by one, or all approved where
+/// nothing was chosen yet.
+pub fn actions_say(review: &Review, draft: &Draft) -> (Intent, String) {
+    let all = review.actions.len();
+    let chosen: Vec<_> = review.actions.iter().filter_map(|action| choice(action, draft)).collect();
+    let number = |kind| chosen.iter().filter(|chosen| **chosen == kind).count();
+    let one = review.actions.first().map_or("", |action| action.name.as_str());
+    if chosen.is_empty() {
+        let says = if all == 1 { format!("Approve {one}") } else { format!("Approve all {all}") };
+        return (Intent::ApproveAll, says);
+    }
+    if chosen.len() < all {
+        return (Intent::Actions, format!("Choose for {} more", count(all - chosen.len(), "call", "calls")));
+    }
+    if all == 1 {
+        let verb = match chosen[0] {
+            ActionKind::Approve => format!("Approve {one}"),
+            ActionKind::Edit => format!("Approve {one} with your edit"),
+            ActionKind::Reject => format!("Reject {one}"),
+            ActionKind::Respond => format!("Answer instead of {one}"),
+        };
+        return (Intent::Actions, verb);
+    }
+    let parts = [
+        (ActionKind::Approve, "approve"),
+        (ActionKind::Edit, "approve with edits"),
+        (ActionKind::Reject, "reject"),
+        (ActionKind::Respond, "answer"),
+    ];
+    let parts: Vec<_> = parts
+        .iter()
+        .filter(|(kind, _)| number(*kind) > 0)
+        .map(|(kind, verb)| format!("{verb} {}", number(*kind)))
+        .collect();
+    let says = parts.join(", ");
+    let mut letters = says.chars();
+    let says = letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or(says);
+    (Intent::Actions, says)
+}
+
+/// What stands on the button of an intent.
+pub fn says(review: &Review, draft: &Draft, intent: &Intent) -> String {
+    match intent {
+        Intent::Choose(id) => review
+            .options
+            .iter()
+            .find(|option| option.id == *id)
+            .map_or_else(String::new, |option| option_says(review, draft, option)),
+        Intent::Text if review.options.is_empty() && review.actions.is_empty() => "Send the answer".into(),
+        Intent::Text if !review.actions.is_empty() => "Reject all with this message".into(),
+        Intent::Text => "Ask for this change".into(),
+        Intent::RejectAll if review.actions.len() == 1 => format!("Reject {}", review.actions[0].name),
+        Intent::RejectAll => "Reject all".into(),
+        Intent::Actions | Intent::ApproveAll => actions_say(review, draft).1,
+    }
+}
+
+/// What follows from an option, in a sentence.
+pub fn option_does(review: &Review, option: &ReviewOption) -> String {
+    if let Some(description) = &option.description {
+        return description.clone();
+    }
+    match option.kind {
+        ChoiceKind::Accept => match review.stakes.consequences.first() {
+            Some(consequence) => consequence.clone(),
+            None => "The run goes on from here.".into(),
+        },
+        ChoiceKind::Correct => match (&review.source, &option.message) {
+            (Some(source), Some(message)) => format!("{} works on it again: “{message}”", source.node),
+            (Some(source), None) => format!("{} works on it again, with what you write.", source.node),
+            (None, _) => "The step before works on it again.".into(),
+        },
+        ChoiceKind::Stop => "The run does not go on from here.".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::state::fixtures::{calls, review};
+
+    fn draft(text: &str) -> Draft {
+        Draft { text: text.into(), ..Draft::default() }
+    }
+
+    #[test]
+    fn edits_go_with_an_acceptance_and_with_nothing_else() {
+        let review = review(1, 1, json!({}));
+        let mut draft = draft("Nice");
+        draft.edit("draft", json!("Hi"), &json!("Hello"));
+        let accept = request(&review, &draft, &Intent::Choose("approve".into())).unwrap();
+        assert_eq!((accept.edits.len(), accept.comment.as_deref()), (1, Some("Nice")));
+        assert_eq!(option_says(&review, &draft, &review.options[0]), "Looks good, with your edit");
+        let correct = request(&review, &draft, &Intent::Choose("shorten".into())).unwrap();
+        assert!(correct.edits.is_empty());
+    }
+
+    #[test]
+    fn a_correction_needs_a_message_and_a_visit() {
+        let plain = review(1, 1, json!({}));
+        let refused = request(&plain, &draft(" "), &Intent::Choose("longer".into())).unwrap_err();
+        assert_eq!(refused[0].path, "/comment");
+        let spent = review(1, 1, json!({"source": {"node": "draft", "visits": 5, "max_visits": 5}}));
+        assert!(request(&spent, &draft("Shorter"), &Intent::Text).is_err());
+        assert!(request(&spent, &draft(""), &Intent::Choose("approve".into())).is_ok());
+    }
+
+    #[test]
+    fn no_action_may_be_left_out() {
+        let review = calls(1, 1);
+        let mut draft = draft("");
+        assert_eq!(actions_say(&review, &draft), (Intent::ApproveAll, "Approve all 2".into()));
+        draft.actions.entry("a1".into()).or_default().choice = Some(ActionKind::Reject);
+        assert_eq!(actions_say(&review, &draft).1, "Choose for 1 call more");
+        assert!(request(&review, &draft, &Intent::Actions).is_err());
+        let second = draft.actions.entry("a2".into()).or_default();
+        second.choice = Some(ActionKind::Edit);
+        second.arguments = Some(json!({"path": "/b"}).as_object().unwrap().clone());
+        assert_eq!(actions_say(&review, &draft).1, "Approve with edits 1, reject 1");
+        let Verdict::Actions { decisions, .. } = request(&review, &draft, &Intent::Actions).unwrap().verdict else {
+            panic!("actions are answered one by one")
+        };
+        assert_eq!(decisions["a1"], ActionDecision::Reject { message: None });
+        assert!(matches!(&decisions["a2"], ActionDecision::Edit { arguments } if arguments["path"] == "/b"));
+    }
+
+    #[test]
+    fn an_edit_that_changes_nothing_is_an_approval() {
+        let review = calls(1, 1);
+        let mut draft = draft("");
+        for id in ["a1", "a2"] {
+            let action = draft.actions.entry(id.into()).or_default();
+            action.choice = Some(ActionKind::Edit);
+            action.arguments = Some(review.actions[0].arguments.clone());
+        }
+        let Verdict::Actions { decisions, .. } = request(&review, &draft, &Intent::Actions).unwrap().verdict else {
+            panic!("actions are answered one by one")
+        };
+        assert!(decisions.values().all(|decision| *decision == ActionDecision::Approve));
+    }
+}

@@ -1,0 +1,218 @@
+//! Times, lengths of time, verdicts and resolutions in words.
+
+use shared::decision::{ActionDecision, Decision, Verdict, Via};
+use shared::definition::OnTimeout;
+use shared::id::Username;
+use shared::review::{Outcome, Resolution, Review};
+use shared::time::Timestamp;
+
+use super::story::listed;
+
+const SECOND: i64 = 1_000_000;
+const MINUTE: i64 = 60 * SECOND;
+const HOUR: i64 = 60 * MINUTE;
+const DAY: i64 = 24 * HOUR;
+
+/// How long ago `at` was: `just now`, `12 min ago`, `3 h ago`, `5 d ago`.
+pub fn ago(now: Timestamp, at: Timestamp) -> String {
+    let passed = now.0.saturating_sub(at.0);
+    if passed < 10 * SECOND { "just now".to_owned() } else { format!("{} ago", length(passed)) }
+}
+
+/// How long until `at`: `45 s`, `18 min`, `2 h`, `3 d`; none where it has come.
+pub fn left(now: Timestamp, at: Timestamp) -> Option<String> {
+    let left = at.0.saturating_sub(now.0);
+    (left > 0).then(|| length(left + SECOND - 1))
+}
+
+/// A length of time, in microseconds, in its one largest unit, rounded down.
+pub fn length(micros: i64) -> String {
+    match micros {
+        ..MINUTE => format!("{} s", micros / SECOND),
+        MINUTE..HOUR => format!("{} min", micros / MINUTE),
+        HOUR..DAY => format!("{} h", micros / HOUR),
+        _ => format!("{} d", micros / DAY),
+    }
+}
+
+/// A length of time in milliseconds, with the precision that matters: `340 ms`, `4.2 s`, `3 min 5 s`, `2 h 10 min`.
+pub fn duration_ms(ms: u64) -> String {
+    match ms {
+        ..1000 => format!("{ms} ms"),
+        1000..10_000 => format!("{}.{} s", ms / 1000, ms % 1000 / 100),
+        10_000..60_000 => format!("{} s", ms / 1000),
+        60_000..3_600_000 => format!("{} min {} s", ms / 60_000, ms % 60_000 / 1000),
+        3_600_000..86_400_000 => format!("{} h {} min", ms / 3_600_000, ms % 3_600_000 / 60_000),
+        _ => format!("{} d {} h", ms / 86_400_000, ms % 86_400_000 / 3_600_000),
+    }
+}
+
+/// `1 call`, `2 calls`.
+pub fn count(number: usize, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}
+
+/// A person as `you`, or by name.
+pub fn person(name: &str, me: Option<&str>) -> String {
+    if me == Some(name) { "you".to_owned() } else { name.to_owned() }
+}
+
+/// People as a list: `tom`, `tom and you`.
+pub fn people(names: &[Username], me: Option<&str>) -> String {
+    let names: Vec<_> = names.iter().map(|name| person(name, me)).collect();
+    listed(&names.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// What somebody did with a verdict: `chose “Looks good”`, `approved publish`.
+pub fn verdict(review: &Review, decision: &Decision) -> String {
+    match &decision.verdict {
+        Verdict::Choose { option, .. } => {
+            let label = review.options.iter().find(|known| known.id == *option).map_or(option, |known| &known.label);
+            let edits = match decision.edits.len() {
+                0 => String::new(),
+                1 => ", with an edit".to_owned(),
+                more => format!(", with {more} edits"),
+            };
+            format!("chose “{label}”{edits}")
+        }
+        Verdict::Text { text } if !review.actions.is_empty() => format!("rejected it: “{}”", cut(text)),
+        Verdict::Text { text } if review.options.is_empty() => format!("answered “{}”", cut(text)),
+        Verdict::Text { text } => format!("asked for a change: “{}”", cut(text)),
+        Verdict::Actions { decisions, .. } => {
+            let name = |id: &String| {
+                let action = review.actions.iter().find(|action| action.id == *id);
+                action.map_or_else(|| id.clone(), |action| action.name.clone())
+            };
+            if let Some((id, decision)) = decisions.first_key_value().filter(|_| decisions.len() == 1) {
+                return match decision {
+                    ActionDecision::Approve => format!("approved {}", name(id)),
+                    ActionDecision::Edit { .. } => format!("approved {} with an edit", name(id)),
+                    ActionDecision::Reject { message: Some(message) } => {
+                        format!("rejected {}: “{}”", name(id), cut(message))
+                    }
+                    ActionDecision::Reject { message: None } => format!("rejected {}", name(id)),
+                    ActionDecision::Respond { message } => {
+                        format!("answered instead of {}: “{}”", name(id), cut(message))
+                    }
+                };
+            }
+            let approved = decisions
+                .values()
+                .filter(|decision| matches!(decision, ActionDecision::Approve | ActionDecision::Edit { .. }))
+                .count();
+            match (approved, decisions.len()) {
+                (0, all) => format!("rejected all {all} calls"),
+                (some, all) if some == all => format!("approved all {all} calls"),
+                (some, all) => format!("approved {some} of {all} calls"),
+            }
+        }
+    }
+}
+
+/// What became of a review, without the time: `tom chose “Looks good”`, `the time was up: rejected`.
+pub fn resolution(review: &Review, resolution: &Resolution, me: Option<&str>) -> String {
+    let reason = resolution.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
+    match (resolution.outcome, &resolution.decision) {
+        (Outcome::Withdrawn, _) if resolution.by.is_empty() => format!("withdrawn{reason}"),
+        (Outcome::Withdrawn, _) => format!("{} withdrew it{reason}", people(&resolution.by, me)),
+        (Outcome::Expired, _) => format!("the time was up{reason}"),
+        _ if resolution.via == Via::Timeout => {
+            let then = review.on_timeout.as_ref().map_or("decided by the timer", |then| on_timeout(then, true));
+            format!("the time was up: {then}")
+        }
+        (_, Some(decision)) if !resolution.by.is_empty() => {
+            format!("{} {}", people(&resolution.by, me), verdict(review, decision))
+        }
+        (outcome, _) => {
+            let what = match outcome {
+                Outcome::Accepted => "accepted",
+                Outcome::Corrected => "sent back with a correction",
+                Outcome::Stopped => "stopped",
+                Outcome::Answered => "answered",
+                _ => "decided",
+            };
+            if resolution.by.is_empty() {
+                format!("{what}{reason}")
+            } else {
+                format!("{what} by {}", people(&resolution.by, me))
+            }
+        }
+    }
+}
+
+/// What happens when the time is up: `rejected`, `approved`.
+pub fn on_timeout(then: &OnTimeout, past: bool) -> &'static str {
+    match (then, past) {
+        (OnTimeout::Reject, _) => "rejected",
+        (OnTimeout::Approve, _) => "approved",
+        (OnTimeout::Error, true) => "the run failed",
+        (OnTimeout::Error, false) => "the run fails",
+        (OnTimeout::Follow, true) => "the run went on",
+        (OnTimeout::Follow, false) => "the run goes on without an answer",
+        (OnTimeout::Goto { .. }, _) => "the run takes another way",
+        (OnTimeout::Escalate(_), _) => "others are asked",
+    }
+}
+
+/// The beginning of a text, in one line.
+pub fn cut(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.chars().count() <= 120 { line } else { format!("{}…", line.chars().take(119).collect::<String>()) }
+}
+
+/// An amount of money, such as `0.4 cent`, `$1.20`, `1,240 EUR`.
+pub fn dollars(usd: f64) -> String {
+    if usd <= 0.0 {
+        "$0".to_owned()
+    } else if usd < 0.01 {
+        format!("{:.1} cent", usd * 100.0)
+    } else {
+        format!("${usd:.2}")
+    }
+}
+
+/// A whole number with a comma between thousands.
+pub fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::fixtures;
+
+    #[test]
+    fn a_resolution_says_who_did_what() {
+        let review = fixtures::resolved(1, 2, "tom");
+        let outcome = review.resolution.as_ref().unwrap();
+        assert_eq!(resolution(&review, outcome, Some("ana")), "tom chose “Looks good”");
+        assert_eq!(resolution(&review, outcome, Some("tom")), "you chose “Looks good”");
+    }
+
+    #[test]
+    fn amounts_are_short() {
+        assert_eq!(
+            (dollars(0.004).as_str(), dollars(1.2).as_str(), thousands(1_234_567).as_str()),
+            ("0.4 cent", "$1.20", "1,234,567")
+        );
+    }
+
+    #[test]
+    fn times_are_told_in_their_largest_unit() {
+        let now = Timestamp(10 * DAY);
+        assert_eq!(ago(now, now), "just now");
+        assert_eq!(ago(now, Timestamp(now.0 - 12 * MINUTE)), "12 min ago");
+        assert_eq!(left(now, Timestamp(now.0 + 18 * MINUTE)).as_deref(), Some("18 min"));
+        assert_eq!(left(now, now), None);
+        assert_eq!(duration_ms(4_250), "4.2 s");
+        assert_eq!(count(1, "call", "calls"), "1 call");
+    }
+}
