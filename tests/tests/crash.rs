@@ -45,11 +45,11 @@ async fn insist<T>(what: &str, mut ask: impl AsyncFnMut() -> Result<T, Problem>)
 async fn client(number: usize, admin: &Api, ana: &Api, stop: &AtomicBool) -> Vec<Acknowledged> {
     let mut done = Vec::new();
     while !stop.load(Ordering::Relaxed) {
-        let topic = format!("client {number}, run {}", done.len());
+        let topic = format!("client-{number}-run-{}", done.len());
         let Value::Object(input) = json!({ "topic": topic }) else { unreachable!("an object") };
         let context = shared::run::Context::default();
         let launch = Launch { flow: "quick".parse().expect("an id"), version: None, input, context };
-        let key = format!("launch {topic}");
+        let key = format!("launch-{topic}");
         let run = insist("launched", async || admin.launch(&launch, Some(&key)).await).await.summary.id;
         let review = eventually_within(SETTLE, "somebody is asked", async || {
             ana.run_reviews(run).await.ok()?.items.into_iter().next()
@@ -63,7 +63,7 @@ async fn client(number: usize, admin: &Api, ana: &Api, stop: &AtomicBool) -> Vec
             comment: Some(topic.clone()),
             metadata: serde_json::Map::new(),
         };
-        let key = format!("decide {topic}");
+        let key = format!("decide-{topic}");
         let Decided { review, .. } =
             insist("decided", async || ana.decide(review.id, &decision, Some(&key)).await).await;
         done.push(Acknowledged { topic, run, review: review.id });
