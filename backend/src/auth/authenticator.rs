@@ -1,6 +1,6 @@
 //! From the headers of a request to who is calling.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use super::attempts::Attempts;
 use super::{Passwords, digest};
 use crate::clock::SharedClock;
 use crate::problem::of_store;
-use crate::store::{Actor, Credential, CredentialKind, Store, UserRecord};
+use crate::store::{Actor, CredentialKind, Store};
 
 /// The browser's cookie.
 pub const SESSION_COOKIE: &str = "countersign_session";
@@ -112,13 +112,11 @@ impl Authenticator {
         let found = self.store.credential(&digest).await.map_err(|error| of_store(&error))?;
         let (credential, person) = found
             .filter(|(credential, person)| {
-                person.user.active
-                    && credential.kind != CredentialKind::Link
-                    && credential.expires_at.is_none_or(|at| now < at)
+                person.user.active && credential.kind != CredentialKind::Link && !credential.is_over(now)
             })
             .ok_or_else(ended)?;
         Ok(Identity {
-            principal: rights(&credential, &person),
+            principal: person.principal(Some(&credential)),
             credential: digest,
             kind: credential.kind,
             expires_at: credential.expires_at,
@@ -134,20 +132,6 @@ impl Authenticator {
 
     fn cache(&self) -> MutexGuard<'_, Cache> {
         self.cache.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// A token has those of its roles that its maker still has.
-fn rights(credential: &Credential, person: &UserRecord) -> Principal {
-    let username = person.user.username.clone();
-    let own: BTreeSet<String> = person.user.roles.iter().cloned().collect();
-    let own = Principal { username: username.clone(), roles: own, token: false };
-    match &credential.roles {
-        None => own,
-        Some(roles) => {
-            let roles = roles.iter().filter(|role| own.has(role)).cloned().collect();
-            Principal { username, roles, token: true }
-        }
     }
 }
 

@@ -1,10 +1,8 @@
 //! Letting people in and out.
 
-use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use shared::access::Principal;
 use shared::api::User;
 use shared::id::Username;
 use shared::time::Timestamp;
@@ -16,7 +14,7 @@ use crate::store::{
 };
 
 /// How long a session lasts.
-pub const SESSION_LIFE: Duration = Duration::from_secs(14 * 24 * 60 * 60);
+pub const SESSION_LIFE: Duration = Duration::from_hours(14 * 24);
 
 const WRONG: Error = Error::Unauthenticated("the username or the password is wrong");
 
@@ -41,12 +39,11 @@ impl Authenticator {
         let (attempts, clock, asked) = (self.attempts.clone(), self.clock.clone(), keys.clone());
         let right = self.passwords().verify(password, hash, move || attempts.check(&asked, clock.now())).await?;
         match person {
-            Some(UserRecord { user, .. }) if right => self.start_session(user).await,
+            Some(person) if right => self.start_session(person).await,
             person => {
                 self.attempts.failed(&keys, self.clock.now());
                 if let Some(UserRecord { user, .. }) = person {
-                    let operation = Operation::LoginFailed { username: user.username };
-                    self.store.commit(Change::by_server(operation)).await?;
+                    self.record_failure(user.username);
                 }
                 Err(WRONG)
             }
@@ -82,14 +79,23 @@ impl Authenticator {
         Ok(())
     }
 
-    async fn start_session(&self, user: User) -> Result<Login, Error> {
+    /// In the background: an answer that waited for the disk would tell that there is such a person.
+    fn record_failure(&self, username: Username) {
+        let store = self.store.clone();
+        tokio::spawn(async move {
+            let failed = Change::by_server(Operation::LoginFailed { username });
+            if let Err(error) = store.commit(failed).await {
+                tracing::warn!(%error, "a failed login could not be put on the record");
+            }
+        });
+    }
+
+    async fn start_session(&self, person: UserRecord) -> Result<Login, Error> {
         let session = Secret::new(CredentialKind::Session, &*self.clock);
-        let roles: BTreeSet<String> = user.roles.iter().cloned().collect();
-        let principal = Principal { username: user.username.clone(), roles, token: false };
-        let operation = Operation::AddCredential(Box::new(self.session(user.username.clone(), &session)));
-        let by = Some(Actor { principal, credential: None });
+        let operation = Operation::AddCredential(Box::new(self.session(person.user.username.clone(), &session)));
+        let by = Some(Actor { principal: person.principal(None), credential: None });
         self.store.commit(Change { by, key: None, operation }).await?;
-        Ok(Login { user, session })
+        Ok(Login { user: person.user, session })
     }
 
     fn session(&self, username: Username, secret: &Secret) -> NewCredential {

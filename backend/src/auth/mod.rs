@@ -35,7 +35,7 @@ pub enum Error {
         retry_after: u64,
     },
     /// What was said of a person does not fit.
-    #[error("not valid")]
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Invalid(Vec<Mistake>),
     /// The change was not made.
     #[error(transparent)]

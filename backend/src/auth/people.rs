@@ -13,7 +13,7 @@ use crate::clock::SharedClock;
 use crate::store::{Actor, Answer, Change, CommitError, CredentialKind, NewUserRecord, Operation, Store};
 
 /// How long a link can be used.
-const LINK_LIFE: Duration = Duration::from_secs(24 * 60 * 60);
+const LINK_LIFE: Duration = Duration::from_hours(24);
 const MIN_PASSWORD: usize = 8;
 /// More is work for the hash without more safety.
 const MAX_PASSWORD: usize = 1024;

@@ -103,7 +103,8 @@ impl Builder<'_> {
             agent: conversation.agent.clone(),
             model: agent.map(|agent| agent.model.clone()).unwrap_or_default(),
             tokens: answer.tokens,
-            cost_usd: answer.cost_usd,
+            // JSON has no NaN: a cost that is no number would make the state unreadable.
+            cost_usd: if answer.cost_usd.is_finite() { answer.cost_usd.max(0.0) } else { 0.0 },
             duration_ms: answer.duration_ms,
         };
         let calls: Vec<_> =
@@ -222,9 +223,9 @@ impl Builder<'_> {
 }
 
 fn count(state: &mut RunState, conversation: &mut Conversation, usage: AgentCall) {
-    conversation.tokens += usage.tokens;
+    conversation.tokens = conversation.tokens.saturating_add(usage.tokens);
     conversation.cost_usd += usage.cost_usd;
-    state.total_tokens += usage.tokens;
+    state.total_tokens = state.total_tokens.saturating_add(usage.tokens);
     state.total_cost_usd += usage.cost_usd;
     state.agent_calls.push(usage);
     let surplus = state.agent_calls.len().saturating_sub(RunState::MAX_CALLS);
@@ -246,7 +247,7 @@ fn parse(schema: &Value, text: &str) -> Result<Value, String> {
     let value: Value =
         serde_json::from_str(without_fence(text)).map_err(|error| format!("it is not JSON ({error})"))?;
     let mistakes = check_value(schema, &value, "");
-    if mistakes.is_empty() { Ok(value) } else { Err(super::call::listed(&mistakes)) }
+    if mistakes.is_empty() { Ok(value) } else { Err(super::invoke::listed(&mistakes)) }
 }
 
 /// The text inside a fenced block, where an answer is one.

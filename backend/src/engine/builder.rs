@@ -161,7 +161,8 @@ impl<'f> Builder<'f> {
 
     /// Remembers a step as new or changed.
     pub(super) fn put_step(&mut self, step: &Step) {
-        match self.steps.iter_mut().find(|known| known.id == step.id) {
+        // From the end: it is nearly always the newest.
+        match self.steps.iter_mut().rev().find(|known| known.id == step.id) {
             Some(known) => known.clone_from(step),
             None => self.steps.push(step.clone()),
         }

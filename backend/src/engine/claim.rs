@@ -15,7 +15,7 @@ use super::transition::Refusal;
 use super::view;
 
 /// How long a claim holds. It is advisory: it does not stop anybody's decision.
-const LEASE: Duration = Duration::from_secs(15 * 60);
+const LEASE: Duration = Duration::from_mins(15);
 /// The longest comment, in bytes.
 const MAX_COMMENT: usize = 100_000;
 

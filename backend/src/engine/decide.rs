@@ -6,6 +6,7 @@ mod verdict;
 
 use shared::access::{Access, Act, Principal, access};
 use shared::decision::{Decision, DecisionRequest, Via};
+use shared::error::Mistake;
 use shared::id::ReviewId;
 use shared::review::Review;
 
@@ -13,7 +14,7 @@ use super::builder::Builder;
 use super::state::{Asked, Phase};
 use super::transition::Refusal;
 
-pub(super) use verdict::Said;
+use verdict::{Answer, Said};
 
 /// The longest free text, comment or message, in bytes.
 const MAX_TEXT: usize = 100_000;
@@ -32,8 +33,12 @@ impl Builder<'_> {
             return Err(Refusal::RevisionChanged(Box::new(review.clone())));
         }
         let said = verdict::check(review, &request).map_err(Refusal::Invalid)?;
-        if let (Said::Correct { .. }, Some(node)) = (&said, &review.node) {
-            let source = self.source(node).ok_or(Refusal::NotFound)?;
+        if let (Said::Node(Answer::Correct { .. }), Some(node)) = (&said, &review.node) {
+            let no_source = || {
+                let message = "no step could be corrected: choose another option";
+                Refusal::Invalid(vec![Mistake::new("/verdict/option", "not_offered", message)])
+            };
+            let source = self.source(node).ok_or_else(no_source)?;
             if source.visits >= source.max_visits {
                 let message = format!("`{}` may be visited {} times, and has been", source.node, source.max_visits);
                 return Err(Refusal::VisitLimit(message));

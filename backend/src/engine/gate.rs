@@ -102,7 +102,7 @@ impl<'f> Builder<'f> {
             agent: agent.map(str::to_owned),
             arguments: call.arguments.clone(),
             description: tool.and_then(|tool| tool.description.clone()),
-            schema: tool.and_then(|tool| super::call::parameters(tool).map(std::borrow::Cow::into_owned)),
+            schema: tool.and_then(|tool| super::invoke::parameters(tool).map(std::borrow::Cow::into_owned)),
             allowed_decisions,
         }
     }
@@ -110,15 +110,13 @@ impl<'f> Builder<'f> {
 
 /// `publish: Publish the article`, or how many calls of what.
 fn title(actions: &[Action]) -> String {
-    match actions {
-        [only] => match &only.description {
-            Some(description) => format!("{}: {description}", only.name),
-            None => only.name.clone(),
-        },
-        _ => {
-            let names: Vec<_> = actions.iter().map(|action| action.name.as_str()).collect();
-            format!("{} calls: {}", actions.len(), names.join(", "))
-        }
+    let [only] = actions else {
+        let names: Vec<_> = actions.iter().map(|action| action.name.as_str()).collect();
+        return format!("{} calls: {}", actions.len(), names.join(", "));
+    };
+    match &only.description {
+        Some(description) => format!("{}: {description}", only.name),
+        None => only.name.clone(),
     }
 }
 

@@ -30,6 +30,7 @@ pub struct Launch {
 /// What happened to a run. The principals in it carry the rights of the transaction in which it is applied.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "input", rename_all = "snake_case")]
+#[expect(clippy::large_enum_variant, reason = "it is boxed where it waits; it is taken apart at once where it is not")]
 pub enum Input {
     /// Somebody decided.
     Decide {

@@ -34,7 +34,7 @@ pub(super) fn start(flow: &Compiled, launch: Launch, moment: Moment) -> Result<B
         requested_by: launch.requested_by.clone(),
         created_at: moment.now,
         updated_at: moment.now,
-        keys: input.clone(),
+        keys: state_keys(flow, &input),
         input,
         context: launch.context,
         decisions: std::collections::BTreeMap::new(),
@@ -54,9 +54,20 @@ pub(super) fn start(flow: &Compiled, launch: Launch, moment: Moment) -> Result<B
     Ok(builder)
 }
 
+/// The properties of the input become state keys; without a schema that lists them, everything that was given. A key
+/// with a name of the format cannot hide it ([`super::scope`]).
+fn state_keys(flow: &Compiled, input: &JsonMap) -> JsonMap {
+    let listed = properties(flow);
+    let becomes_key = |key: &String| listed.is_none_or(|properties| properties.contains_key(key));
+    input.iter().filter(|(key, _)| becomes_key(key)).map(|(key, value)| (key.clone(), value.clone())).collect()
+}
+
+fn properties(flow: &Compiled) -> Option<&JsonMap> {
+    flow.flow.input.as_ref()?.get("properties")?.as_object()
+}
+
 fn with_defaults(flow: &Compiled, mut input: JsonMap) -> JsonMap {
-    let properties = flow.flow.input.as_ref().and_then(|schema| schema.get("properties")).and_then(Value::as_object);
-    for (key, property) in properties.into_iter().flatten() {
+    for (key, property) in properties(flow).into_iter().flatten() {
         if let Some(default) = property.get("default").filter(|_| !input.contains_key(key)) {
             input.insert(key.clone(), default.clone());
         }

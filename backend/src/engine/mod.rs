@@ -15,6 +15,7 @@ mod event;
 mod gate;
 mod human;
 mod input;
+mod invoke;
 mod launch;
 mod retry;
 mod review;

@@ -55,10 +55,7 @@ impl Builder<'_> {
     fn time_is_up(&mut self, asked: Asked) {
         let Some((number, Branch { phase, .. })) = self.take_branch(waits_for(asked.review)) else { return };
         let Some(review) = self.reviews.get(&asked.review).cloned() else { return };
-        let waited = humantime::format_duration(std::time::Duration::from_secs(
-            review.expires_at.unwrap_or(self.now).since(review.created_at).as_secs(),
-        ));
-        let reason = format!("nobody decided within {waited}");
+        let reason = "nobody decided in time".to_owned();
         self.expire(asked, &reason);
         let on_timeout = review.on_timeout.clone().unwrap_or(OnTimeout::Reject);
         if on_timeout == OnTimeout::Error {

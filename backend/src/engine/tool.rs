@@ -8,8 +8,9 @@ use shared::error::{FlowCode, RunError};
 use shared::run::Step;
 
 use super::builder::{Builder, failure, unevaluated};
-use super::call::{Started, denial, parameters};
+use super::call::denial;
 use super::digest;
+use super::invoke::{Started, parameters};
 use super::scope::{self, Visit};
 use super::state::{Phase, ToolCall, ToolCallState};
 

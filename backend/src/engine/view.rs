@@ -1,7 +1,7 @@
 //! The run as lists and the API show it: all of it follows from the state.
 
 use shared::JsonMap;
-use shared::run::{Activity, Position, Run, RunStatus, RunSummary, Usage};
+use shared::run::{Position, Run, RunStatus, RunSummary, Usage};
 use shared::time::Timestamp;
 
 use super::state::{RunOutcome, RunState};
@@ -53,17 +53,11 @@ pub(super) fn run(flow: &Compiled, state: &RunState) -> Run {
         Some(RunOutcome::Cancelled { reason, .. }) => reason.clone(),
         _ => None,
     };
-    let positions = state.branches.values().map(|branch| {
-        let activity = branch.phase.activity();
-        Position {
-            node: branch.node.clone(),
-            visit: branch.phase.step().map_or(0, |step| step.visit),
-            activity,
-            review: match activity {
-                Activity::Waiting => branch.phase.asked().first().map(|asked| asked.review),
-                _ => None,
-            },
-        }
+    let positions = state.branches.values().map(|branch| Position {
+        node: branch.node.clone(),
+        visit: branch.phase.step().map_or(0, |step| step.visit),
+        activity: branch.phase.activity(),
+        review: branch.phase.asked().first().map(|asked| asked.review),
     });
     Run {
         summary: summary(state),

@@ -9,9 +9,9 @@ use shared::error::FlowCode;
 use shared::id::{NodeId, RunId};
 use shared::run::Step;
 
-use super::call::parameters;
 use super::digest;
 use super::input::TaskFailure;
+use super::invoke::parameters;
 use super::scope::{self, Visit};
 use super::state::{Branch, Conversation, Message, Phase, RunState, ToolCall, ToolCallState};
 use super::transition::{Task, TaskKind};

@@ -15,9 +15,35 @@ static ENV: LazyLock<Arc<Env>> = LazyLock::new(|| Arc::new(Env::stdlib()));
 
 /// What conditions may call, beside operators and macros.
 const FUNCTIONS: [&str; 29] = [
-    "bool", "bytes", "contains", "double", "duration", "dyn", "endsWith", "getDate", "getDayOfMonth", "getDayOfWeek",
-    "getDayOfYear", "getFullYear", "getHours", "getMilliseconds", "getMinutes", "getMonth", "getSeconds", "int",
-    "matches", "max", "min", "size", "startsWith", "string", "timestamp", "type", "uint", "has", "not_strictly_false",
+    "bool",
+    "bytes",
+    "contains",
+    "double",
+    "duration",
+    "dyn",
+    "endsWith",
+    "getDate",
+    "getDayOfMonth",
+    "getDayOfWeek",
+    "getDayOfYear",
+    "getFullYear",
+    "getHours",
+    "getMilliseconds",
+    "getMinutes",
+    "getMonth",
+    "getSeconds",
+    "int",
+    "matches",
+    "max",
+    "min",
+    "size",
+    "startsWith",
+    "string",
+    "timestamp",
+    "type",
+    "uint",
+    "has",
+    "not_strictly_false",
 ];
 
 /// Compiled conditions. One that was not added is compiled where it is asked.
@@ -66,7 +92,9 @@ fn compile(condition: &str) -> Result<Program, EvalError> {
         .find(|name| name.starts_with(|c: char| c.is_ascii_alphabetic()) && !FUNCTIONS.contains(name))
         .map(str::to_owned);
     match unknown {
-        Some(name) => Err(EvalError(format!("the condition {} calls `{name}`, which CEL does not have", excerpt(condition)))),
+        Some(name) => {
+            Err(EvalError(format!("the condition {} calls `{name}`, which CEL does not have", excerpt(condition))))
+        }
         None => Ok(program),
     }
 }

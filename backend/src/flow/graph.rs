@@ -7,6 +7,7 @@ use shared::api::{Graph, GraphEdge, GraphEdgeKind, GraphNode};
 use shared::definition::{EdgeCondition, Flow, Target};
 use shared::id::NodeId;
 
+use super::limits::MAX_DRAWN;
 use super::ways::{WayKind, Ways, ways};
 
 /// The id of the node that stands for the end of a branch; no node of a flow can have it.
@@ -19,7 +20,7 @@ const LABEL_HEIGHT: f64 = 16.0;
 const LONGEST_LABEL: usize = 32;
 const MARGIN: f64 = 12.0;
 
-/// Lays a flow out. Edges to nodes that are not there are left out.
+/// Lays a flow out. Edges to nodes that are not there are left out; a flow that is too large to draw gives no nodes.
 pub fn graph(flow: &Flow) -> Graph {
     let mut edges = edges(flow);
     let mut nodes: Vec<GraphNode> =
@@ -27,7 +28,7 @@ pub fn graph(flow: &Flow) -> Graph {
     if edges.iter().any(|edge| edge.to == END) {
         nodes.push(node_of(END, END));
     }
-    if nodes.is_empty() {
+    if nodes.is_empty() || nodes.len() + edges.len() > MAX_DRAWN {
         return Graph::default();
     }
     let mut drawn = Layout::with_options(GraphOptions { directed: true, multigraph: true, compound: false });
@@ -140,13 +141,14 @@ mod tests {
     #[test]
     fn a_flow_is_drawn_from_top_to_bottom_with_its_ways_back() {
         let options = json!([{ "id": "ok", "label": "OK" }, { "id": "no", "label": "No", "kind": "stop" }]);
-        let flow: Flow = serde_json::from_value(json!({ "id": "f", "agents": { "w": { "model": "demo/w" } }, "nodes": {
+        let flow: Flow =
+            serde_json::from_value(json!({ "id": "f", "agents": { "w": { "model": "demo/w" } }, "nodes": {
             "draft": { "agent": "w", "next": "review", "on_visit_limit": "late" },
             "review": { "human": { "prompt": "?", "options": options, "on_reject": "late" },
                         "next": [{ "to": "draft", "when": "visit < 3" }, { "to": "end", "else": true }] },
             "late": { "set": { "a": 1 } }
         } }))
-        .unwrap();
+            .unwrap();
         let graph = graph(&flow);
         let y = |id: &str| graph.nodes.iter().find(|node| node.id == id).unwrap().y;
         assert!(y("draft") < y("review") && y("review") < y("late") && y("late") < y("end"));

@@ -96,9 +96,7 @@ fn formatted(format: &str) -> &str {
 fn types(kind: &TypeKind) -> String {
     match kind {
         TypeKind::Single(one) => a(one.as_str()),
-        TypeKind::Multiple(several) => {
-            several.iter().map(|one| a(one.as_str())).collect::<Vec<_>>().join(" or ")
-        }
+        TypeKind::Multiple(several) => several.iter().map(|one| a(one.as_str())).collect::<Vec<_>>().join(" or "),
     }
 }
 

@@ -27,11 +27,9 @@ pub fn refused(key: &str) -> Option<String> {
 pub fn writes(id: &str, node: &Node) -> Vec<(String, String)> {
     let base = pointer(["nodes", id]);
     let mut keys = match &node.write_keys {
-        Some(keys) => keys
-            .iter()
-            .enumerate()
-            .map(|(index, key)| (format!("{base}/write_keys/{index}"), key.clone()))
-            .collect(),
+        Some(keys) => {
+            keys.iter().enumerate().map(|(index, key)| (format!("{base}/write_keys/{index}"), key.clone())).collect()
+        }
         None => written_by_default(id, node, &base),
     };
     if let NodeKind::Human(human) = &node.kind {

@@ -8,9 +8,13 @@ pub const MAX_NESTING: usize = 64;
 pub const MAX_VALUES: usize = 100_000;
 /// The most nodes.
 pub const MAX_NODES: usize = 500;
+/// The most entries in one `next`.
+pub const MAX_EDGES: usize = 20;
 /// The most agents.
 pub const MAX_AGENTS: usize = 200;
 /// The most tools.
 pub const MAX_TOOLS: usize = 200;
 /// The longest template or condition, in bytes.
 pub const MAX_TEXT: usize = 64 * 1024;
+/// The most nodes and edges that are drawn; laying out more takes too long.
+pub const MAX_DRAWN: usize = 1500;

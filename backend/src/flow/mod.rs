@@ -12,6 +12,7 @@ mod json_schema;
 mod keys;
 pub mod limits;
 mod read;
+mod scalar;
 mod shape;
 mod source;
 mod suggest;

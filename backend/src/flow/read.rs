@@ -36,7 +36,12 @@ pub fn read_flow(source: &Source) -> Reading {
                 let path = to_pointer(error.path());
                 let message = error.into_inner().to_string();
                 if !follows(source, &mistakes, &path, &message) {
-                    mistakes.push(mistake_at(source.spot(&path), source.nearest(&path), FlowCode::FlowInvalid, message));
+                    mistakes.push(mistake_at(
+                        source.spot(&path),
+                        source.nearest(&path),
+                        FlowCode::FlowInvalid,
+                        message,
+                    ));
                 }
                 if !remove(&mut value, &path) {
                     break None;

@@ -88,7 +88,8 @@ impl Fitter<'_> {
         let Some(map) = value.as_object_mut() else { return false };
         let known = schema.get("properties").and_then(Value::as_object);
         let more = schema.get("additionalProperties");
-        let required: Vec<&str> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let required: Vec<&str> =
+            schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         let mut whole = true;
         map.retain(|key, value| {
             let below = format!("{path}{}", pointer([key]));
@@ -201,7 +202,9 @@ fn names_of(schema: &Value) -> Vec<String> {
             Some(word) => vec![format!("`{word}`")],
             None => vec![type_name(name).to_owned()],
         },
-        Some(Value::Array(several)) => several.iter().filter_map(Value::as_str).map(|name| type_name(name).to_owned()).collect(),
+        Some(Value::Array(several)) => {
+            several.iter().filter_map(Value::as_str).map(|name| type_name(name).to_owned()).collect()
+        }
         _ => vec!["a value".to_owned()],
     }
 }

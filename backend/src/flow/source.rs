@@ -7,11 +7,12 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use saphyr_parser::{Event, Marker, Parser, ScalarStyle, Span, StrInput};
-use serde_json::{Number, Value};
+use serde_json::Value;
 use shared::JsonMap;
 use shared::error::{FlowCode, Mistake, pointer};
 
 use super::limits::{MAX_FILE, MAX_NESTING, MAX_VALUES};
+use super::scalar::core;
 
 /// A line and a column, both from 1; the column in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,6 +92,7 @@ pub fn read(text: &str) -> (Option<Source>, Vec<Mistake>) {
     }
     let text = if text.trim_start().starts_with('{') { json_as_yaml(text) } else { Cow::Borrowed(text) };
     let mut reader = Reader {
+        end: spot_at(&text, text.trim_end().len()),
         parser: Parser::new_from_str(&text),
         places: HashMap::new(),
         anchors: HashMap::new(),
@@ -131,7 +133,8 @@ fn json_as_yaml(text: &str) -> Cow<'_, str> {
             out.push(' ');
             rest = after;
         } else if let Some((character, after)) = surrogates(rest) {
-            out.push_str(&format!("\\U{:08X}", u32::from(character)));
+            out.push_str("\\U");
+            out.extend(format!("{:08X}", u32::from(character)).chars());
             rest = after;
         } else {
             let end = rest.char_indices().nth(2).map_or(rest.len(), |(end, _)| end);
@@ -157,6 +160,8 @@ fn surrogates(text: &str) -> Option<(char, &str)> {
 struct Stop(Box<Mistake>);
 
 struct Reader<'input> {
+    /// The end of what is written.
+    end: Spot,
     parser: Parser<'input, StrInput<'input>>,
     places: HashMap<String, Place>,
     anchors: HashMap<usize, Value>,
@@ -185,7 +190,9 @@ impl<'input> Reader<'input> {
         match self.parser.next_event() {
             Some(Ok(event)) => Ok(event),
             Some(Err(error)) => {
+                // The parser notices an end that came too early in the line after it.
                 let spot = Spot::from(error.marker());
+                let spot = if spot.line > self.end.line { self.end } else { spot };
                 let message = format!("the file cannot be read here: {}", error.info());
                 Err(Stop(Box::new(mistake_at(Some(spot), "", FlowCode::FlowInvalid, message))))
             }
@@ -329,7 +336,7 @@ impl<'input> Reader<'input> {
     fn scalar(&mut self, text: Cow<'_, str>, style: ScalarStyle, span: &Span, path: &str) -> Value {
         if text.contains('\0') {
             self.mistake(span, path, "the character U+0000 is not allowed".to_owned());
-            return Value::Null;
+            return Value::String(text.replace('\0', ""));
         }
         if style != ScalarStyle::Plain {
             return Value::String(text.into_owned());
@@ -372,48 +379,4 @@ fn extent(value: &Value) -> (usize, usize) {
         Value::Object(map) => map.values().fold((1, 0), sum),
         _ => (1, 0),
     }
-}
-
-/// A plain scalar by the core schema of YAML 1.2.
-fn core(text: &str) -> Result<Value, String> {
-    match text {
-        "" | "~" | "null" | "Null" | "NULL" => return Ok(Value::Null),
-        "true" | "True" | "TRUE" => return Ok(Value::Bool(true)),
-        "false" | "False" | "FALSE" => return Ok(Value::Bool(false)),
-        _ => {}
-    }
-    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
-    if matches!(unsigned, ".inf" | ".Inf" | ".INF") || matches!(text, ".nan" | ".NaN" | ".NAN") {
-        return Err(format!("{text} is no JSON number; write it as text in quotes"));
-    }
-    let number = match (text.strip_prefix("0o"), text.strip_prefix("0x")) {
-        (Some(octal), _) if is_digits(octal, 8) => u64::from_str_radix(octal, 8).ok().map(Number::from),
-        (_, Some(hex)) if is_digits(hex, 16) => u64::from_str_radix(hex, 16).ok().map(Number::from),
-        _ if is_digits(unsigned, 10) => {
-            let text = text.strip_prefix('+').unwrap_or(text);
-            text.parse::<i64>().map(Number::from).or_else(|_| text.parse::<u64>().map(Number::from)).ok()
-        }
-        _ if is_float(unsigned) => text.parse::<f64>().ok().and_then(Number::from_f64),
-        _ => return Ok(Value::String(text.to_owned())),
-    };
-    number.map(Value::Number).ok_or_else(|| format!("the number {text} is too large; write it as text in quotes"))
-}
-
-fn is_digits(text: &str, radix: u32) -> bool {
-    !text.is_empty() && text.chars().all(|digit| digit.is_digit(radix))
-}
-
-/// `[0-9]+(\.[0-9]*)?` or `\.[0-9]+`, then perhaps an exponent.
-fn is_float(unsigned: &str) -> bool {
-    let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
-        Some((mantissa, exponent)) => (mantissa, Some(exponent)),
-        None => (unsigned, None),
-    };
-    let exponent = exponent.map(|exponent| exponent.strip_prefix(['+', '-']).unwrap_or(exponent));
-    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let digits = |text: &str| text.chars().all(|digit| digit.is_ascii_digit());
-    digits(whole)
-        && digits(fraction)
-        && !(whole.is_empty() && fraction.is_empty())
-        && exponent.is_none_or(|exponent| is_digits(exponent, 10))
 }

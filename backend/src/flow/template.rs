@@ -52,20 +52,17 @@ impl Templates {
         if template.len() > MAX_TEXT {
             return Err(EvalError(format!("the template is longer than {MAX_TEXT} bytes")));
         }
-        let names = match whole_expression(template) {
-            Some(expression) => {
-                self.environment.compile_expression(expression).map_err(|error| bad(template, &error))?;
-                self.environment.compile_expression(expression).map(|e| e.undeclared_variables(false))
-            }
-            None => {
-                self.environment
-                    .add_template_owned(template.to_owned(), template.to_owned())
-                    .map_err(|error| bad(template, &error))?;
-                self.environment.get_template(template).map(|t| t.undeclared_variables(false))
-            }
-        };
-        self.names.insert(template.to_owned(), names.map_err(|error| bad(template, &error))?);
+        let names = self.compile(template).map_err(|error| bad(template, &error))?;
+        self.names.insert(template.to_owned(), names);
         Ok(())
+    }
+
+    fn compile(&mut self, template: &str) -> Result<HashSet<String>, Error> {
+        if let Some(expression) = whole_expression(template) {
+            return Ok(self.environment.compile_expression(expression)?.undeclared_variables(false));
+        }
+        self.environment.add_template_owned(template.to_owned(), template.to_owned())?;
+        Ok(self.environment.get_template(template)?.undeclared_variables(false))
     }
 
     /// The names that an added template reads, in order.
@@ -88,9 +85,7 @@ impl Templates {
                     other => other.to_string(),
                 });
             }
-            Some(names) => {
-                self.environment.get_template(template).and_then(|t| t.render(context(scope, Some(names))))
-            }
+            Some(names) => self.environment.get_template(template).and_then(|t| t.render(context(scope, Some(names)))),
             None => self.environment.render_str(template, context(scope, None)),
         };
         let text = rendered.map_err(|error| failed(template, &error))?;
@@ -121,10 +116,7 @@ impl Templates {
         self.environment
             .compile_expression(expression)
             .and_then(|compiled| compiled.eval(context(scope, self.names.get(template))))
-            .and_then(|value| match value.is_undefined() {
-                true => Err(Error::new(ErrorKind::UndefinedError, "there is no such value")),
-                false => to_json(&value, 0),
-            })
+            .and_then(|value| to_json(&value, 0))
             .map_err(|error| failed(template, &error))
     }
 }
@@ -145,7 +137,9 @@ fn whole_expression(text: &str) -> Option<&str> {
 /// What a template sees: of the scope, only the names that it reads.
 fn context(scope: &Scope, names: Option<&HashSet<String>>) -> Rendered {
     let wanted = scope.0.iter().filter(|(name, _)| names.is_none_or(|names| names.contains(name.as_str())));
-    Rendered::from_object(wanted.map(|(name, value)| (Rendered::from(name), from_json(value))).collect::<IndexMap<_, _>>())
+    Rendered::from_object(
+        wanted.map(|(name, value)| (Rendered::from(name), from_json(value))).collect::<IndexMap<_, _>>(),
+    )
 }
 
 fn from_json(value: &Value) -> Rendered {

@@ -46,11 +46,12 @@ impl Ways {
     /// Works them out.
     pub fn new(flow: &Flow) -> Self {
         let index: HashMap<_, _> = flow.nodes.keys().enumerate().map(|(at, id)| (id.clone(), at)).collect();
+        let ways_in = ways_in(flow);
         let sources: HashMap<_, _> = flow
             .nodes
             .iter()
             .filter_map(|(id, node)| match &node.kind {
-                NodeKind::Human(_) => Some((id.clone(), source(flow, id)?)),
+                NodeKind::Human(_) => Some((id.clone(), source(flow, &ways_in, id)?)),
                 _ => None,
             })
             .collect();
@@ -94,33 +95,46 @@ fn reach(steps: &[Vec<usize>], from: usize) -> Vec<u64> {
 }
 
 /// `corrects`, else the one step backwards that made something.
-fn source(flow: &Flow, human: &NodeId) -> Option<NodeId> {
+fn source(flow: &Flow, ways_in: &WaysIn<'_>, human: &NodeId) -> Option<NodeId> {
     if let NodeKind::Human(settings) = &flow.nodes.get(human)?.kind
         && let Some(named) = &settings.corrects
     {
         return flow.nodes.get(named).filter(|node| node.kind.is_source()).map(|_| named.clone());
     }
-    let mut sources = nearest_sources(flow, human);
+    let mut sources = sources_by(flow, ways_in, human);
     if sources.len() == 1 { sources.pop_first() } else { None }
+}
+
+/// The ways into each node, with where they come from.
+type WaysIn<'a> = HashMap<&'a NodeId, Vec<(WayKind, &'a NodeId)>>;
+
+fn ways_in(flow: &Flow) -> WaysIn<'_> {
+    let mut ways_in: HashMap<_, Vec<_>> = HashMap::new();
+    for (from, node) in &flow.nodes {
+        for (kind, to) in ways(flow, node) {
+            ways_in.entry(to).or_default().push((kind, from));
+        }
+    }
+    ways_in
 }
 
 /// The steps that may have made what comes to a human node: backwards, through what makes nothing (set, router, human),
 /// and through a step that failed or had no visits left, since that made nothing either.
 pub fn nearest_sources(flow: &Flow, human: &NodeId) -> BTreeSet<NodeId> {
+    sources_by(flow, &ways_in(flow), human)
+}
+
+fn sources_by(flow: &Flow, ways_in: &WaysIn<'_>, human: &NodeId) -> BTreeSet<NodeId> {
     let mut sources = BTreeSet::new();
     let mut seen = BTreeSet::new();
     let mut waiting = vec![human];
     while let Some(at) = waiting.pop() {
-        for (id, node) in &flow.nodes {
-            for (kind, to) in ways(flow, node) {
-                if to != at {
-                    continue;
-                }
-                if node.kind.is_source() && matches!(kind, WayKind::Next | WayKind::Reject) {
-                    sources.insert(id.clone());
-                } else if seen.insert(id) {
-                    waiting.push(id);
-                }
+        for &(kind, from) in ways_in.get(at).into_iter().flatten() {
+            let made_it = matches!(kind, WayKind::Next | WayKind::Reject) && flow.nodes[from].kind.is_source();
+            if made_it {
+                sources.insert(from.clone());
+            } else if seen.insert(from) {
+                waiting.push(from);
             }
         }
     }

@@ -90,7 +90,9 @@ fn digests(page: &str, tag: &str) -> String {
         let Some((attributes, body)) = after.split_once('>') else { break };
         let Some((inline, after)) = body.split_once(&close) else { break };
         if !attributes.contains("src=") && !inline.is_empty() {
-            digests.push_str(&format!(" 'sha256-{}'", STANDARD.encode(Sha256::digest(inline))));
+            digests.push_str(" 'sha256-");
+            STANDARD.encode_string(Sha256::digest(inline), &mut digests);
+            digests.push('\'');
         }
         rest = after;
     }

@@ -161,7 +161,7 @@ pub(super) fn fit_params<T: DeserializeOwned>(pairs: Vec<(String, String)>) -> R
 /// A value of a query: text, which numbers are read from where numbers are wanted.
 struct Param(String);
 
-impl<'de> IntoDeserializer<'de> for Param {
+impl IntoDeserializer<'_> for Param {
     type Deserializer = Self;
     fn into_deserializer(self) -> Self {
         self

@@ -64,8 +64,32 @@ pub(super) async fn limit_time(request: Request, next: Next) -> Response {
 }
 
 /// The answer where a handler panicked.
+#[expect(clippy::needless_pass_by_value, reason = "the signature that the layer asks for")]
 pub(super) fn panicked(panic: Box<dyn Any + Send + 'static>) -> Response {
     let why = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
     tracing::error!(why = why.unwrap_or("unknown"), "a handler panicked");
     Failure(Problem::new(Code::Internal)).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::Router;
+    use axum::body::Body;
+    use axum::http::header;
+    use axum::routing::get;
+    use tower::ServiceExt as _;
+    use tower_http::catch_panic::CatchPanicLayer;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_handler_that_panics_answers_with_a_problem() {
+        let handler = get(async || -> () { panic!("with a secret in it") });
+        let router: Router = Router::new().route("/", handler).layer(CatchPanicLayer::custom(panicked));
+        let response = router.oneshot(Request::get("/").body(Body::empty()).unwrap()).await.unwrap();
+        assert_eq!(response.status(), 500);
+        assert_eq!(response.headers()[header::CONTENT_TYPE], "application/problem+json");
+        let body = axum::body::to_bytes(response.into_body(), 4096).await.unwrap();
+        assert!(!String::from_utf8_lossy(&body).contains("secret"));
+    }
 }

@@ -36,8 +36,8 @@ impl Store {
             let sql = self.rows_before(query, before, run);
             let rows = conn.fetch(sql).await?;
             let ended = rows.len() < usize::try_from(BATCH).unwrap_or(usize::MAX);
-            for (place, body) in read_rows(&mut conn, &rows).await? {
-                for (index, event) in body.events.into_iter().enumerate().rev() {
+            for (place, events) in read_rows(&mut conn, &rows).await? {
+                for (index, event) in events.into_iter().enumerate().rev() {
                     let place = Place { seen: u32::try_from(index + 1).unwrap_or(u32::MAX), ..place };
                     if place >= before || !filter.fits(&event) {
                         continue;

@@ -217,8 +217,8 @@ pub(super) struct Reader {
 impl Reader {
     /// Takes stored JSON; answers with its place in what [`Reader::finish`] gives.
     pub fn add(&mut self, run: Uuid, stored: &str) -> Result<usize, Error> {
-        let value = serde_json::from_str(stored)
-            .map_err(|error| Error::Stored(format!("of run {run}, not JSON: {error}")))?;
+        let value =
+            serde_json::from_str(stored).map_err(|error| Error::Stored(format!("of run {run}, not JSON: {error}")))?;
         self.add_value(run, value);
         Ok(self.values.len() - 1)
     }
@@ -299,8 +299,12 @@ mod tests {
             "[a-z$\"\\\\é]{0,8}".prop_map(Value::String),
             (900_usize..1300).prop_map(|length| Value::String("é\"".repeat(length / 3))),
         ];
-        let leaf =
-            prop_oneof![Just(Value::Null), any::<bool>().prop_map(Value::Bool), any::<i64>().prop_map(|n| json!(n)), text];
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::Bool),
+            any::<i64>().prop_map(|n| json!(n)),
+            text
+        ];
         let key = prop_oneof![
             4 => "[a-z]{1,5}".boxed(),
             1 => Just(REFERENCE.to_owned()).boxed(),
@@ -328,7 +332,8 @@ mod tests {
 
     #[test]
     fn an_object_that_looks_like_a_reference_stays_what_it_is() {
-        let fake = json!({"keys": {"a": {"$blob": format!("s{}", "00".repeat(32))}, "b": {"$literal": {"$blob": "x"}}}});
+        let fake =
+            json!({"keys": {"a": {"$blob": format!("s{}", "00".repeat(32))}, "b": {"$literal": {"$blob": "x"}}}});
         assert_eq!(roundtrip(&fake, Place::Engine), (fake, 0));
     }
 

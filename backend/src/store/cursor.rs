@@ -81,10 +81,15 @@ impl ListPlace {
 
     /// Adds the condition that rows lie behind this place.
     pub fn condition(self, sql: Sql, at: &str, id: &str) -> Sql {
-        sql.push(" AND (").push(at).push(", ").push(id).push(") < (").list([Arg::from(self.at), Arg::from(self.id)]).push(")")
+        sql.push(" AND (")
+            .push(at)
+            .push(", ")
+            .push(id)
+            .push(") < (")
+            .list([Arg::from(self.at), Arg::from(self.id)])
+            .push(")")
     }
 }
-
 
 #[cfg(test)]
 mod tests {

@@ -49,7 +49,9 @@ impl Store {
         let limit = limit.clamp(1, MAX_LIMIT);
         let (at, id) = cursor.map_or(Some((i64::MAX, "")), list_place).unwrap_or((i64::MIN, ""));
         let sql = Sql::new(COLUMNS)
-            .push(" AS f WHERE version = (SELECT MAX(version) FROM flows AS n WHERE n.id = f.id) AND (saved_at, id) < (")
+            .push(
+                " AS f WHERE version = (SELECT MAX(version) FROM flows AS n WHERE n.id = f.id) AND (saved_at, id) < (",
+            )
             .list([Arg::from(at), Arg::from(id)])
             .push(") ORDER BY saved_at DESC, id DESC LIMIT ")
             .bind(limit + 1);

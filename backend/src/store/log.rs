@@ -3,46 +3,19 @@
 //! In PostgreSQL sequence numbers are not commit order, nor are transactions'. A reader stays below the oldest
 //! transaction that is under way (`pg_snapshot_xmin`): what lies below it can no longer change.
 
-use serde::{Deserialize, Serialize};
 use shared::id::RunId;
 use shared::log::{Cursor, Entry, Event};
+use shared::time::Timestamp;
 use uuid::Uuid;
 
 use super::blobs::{Blobs, Reader, typed};
 use super::cursor::{Log, Place};
 use super::db::{Conn, Row, Sql};
+use super::log_row::Body;
 use super::{Error, LogPage, Store};
-use crate::clock::Moment;
-use crate::engine::{Input, Launch};
 
 /// The most entries that one page has.
 const MAX_ENTRIES: u32 = 1000;
-
-/// What a row of the log holds.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(super) struct Body {
-    /// What it tells, in order.
-    pub events: Vec<Event>,
-    /// What the engine was told, in order.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub inputs: Vec<Recorded>,
-    /// The format of the state that the engine made of it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub format: Option<u32>,
-}
-
-/// An input as it was applied: with its moment, the run can be replayed.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Recorded {
-    /// When, and with what randomness.
-    pub moment: Moment,
-    /// The start of the run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub launch: Option<Launch>,
-    /// Or what happened to it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub input: Option<Input>,
-}
 
 impl Store {
     /// The end of the log.
@@ -91,8 +64,8 @@ impl Store {
 
         let mut page = LogPage { entries: Vec::new(), cursor: head.cursor(log), more: false };
         let mut last = after;
-        for (mut place, body) in rows {
-            for event in body.events {
+        for (mut place, events) in rows {
+            for event in events {
                 place.seen += 1;
                 if place <= after {
                     continue;
@@ -131,17 +104,21 @@ impl Conn {
 
 /// The columns that [`read_rows`] reads.
 pub(super) fn columns(log: &Log) -> &'static str {
-    if log.postgres { "xid::text::bigint, seq, run_id, body" } else { "0, seq, run_id, body" }
+    if log.postgres { "xid::text::bigint, seq, run_id, body, at" } else { "0, seq, run_id, body, at" }
 }
 
-/// Reads rows, with the places before their first entries.
-pub(super) async fn read_rows(conn: &mut Conn, rows: &[Row]) -> Result<Vec<(Place, Body)>, Error> {
+/// Reads the events of rows, with the places before the first of each.
+pub(super) async fn read_rows(conn: &mut Conn, rows: &[Row]) -> Result<Vec<(Place, Vec<Event>)>, Error> {
     let mut reader = Reader::default();
-    let mut places = Vec::with_capacity(rows.len());
     for row in rows {
-        places.push(Place { xid: row.int(0)?, seq: row.int(1)?, seen: 0 });
         reader.add(row.uuid_opt(2)?.unwrap_or(Uuid::nil()), &row.text(3)?)?;
     }
     let bodies = reader.finish(conn, &mut Blobs::default()).await?;
-    places.into_iter().zip(bodies).map(|(place, body)| Ok((place, typed("a row of the log", body)?))).collect()
+    let mut read = Vec::with_capacity(rows.len());
+    for (row, body) in rows.iter().zip(bodies) {
+        let place = Place { xid: row.int(0)?, seq: row.int(1)?, seen: 0 };
+        let body: Body = typed("a row of the log", body)?;
+        read.push((place, body.unpack(Timestamp(row.int(4)?), row.uuid_opt(2)?.map(RunId))));
+    }
+    Ok(read)
 }

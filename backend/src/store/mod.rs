@@ -9,6 +9,7 @@ mod cursor;
 mod db;
 mod flows;
 mod log;
+mod log_row;
 mod open;
 mod people;
 mod reviews;
@@ -182,7 +183,9 @@ impl Store {
     pub async fn counts(&self) -> Result<BTreeMap<&'static str, u64>, Error> {
         let mut conn = self.inner.db.snapshot().await?;
         let mut counts = BTreeMap::new();
-        for table in ["flows", "runs", "reviews", "steps", "tasks", "log", "blobs", "users", "credentials", "idempotency"] {
+        for table in
+            ["flows", "runs", "reviews", "steps", "tasks", "log", "blobs", "users", "credentials", "idempotency"]
+        {
             let row = conn.fetch_one(Sql::new("SELECT COUNT(*) FROM ").push(table)).await?;
             let count = row.map(|row| row.int(0)).transpose()?.unwrap_or(0);
             counts.insert(table, u64::try_from(count).unwrap_or(0));

@@ -39,7 +39,9 @@ pub(super) async fn open(options: &Options) -> Result<(Db, Log), Error> {
 
 async fn sqlite(options: &Options) -> Result<Db, Error> {
     if options.url.contains(":memory:") {
-        return Err(Error::Settings("a database in memory is not durable: name a file, as in sqlite:countersign.db".into()));
+        return Err(Error::Settings(
+            "a database in memory is not durable: name a file, as in sqlite:countersign.db".into(),
+        ));
     }
     let connect = SqliteConnectOptions::from_str(&options.url)
         .map_err(|error| Error::Settings(format!("the database URL {}: {error}", options.url)))?
@@ -118,7 +120,8 @@ fn migrate(result: Result<(), MigrateError>) -> Result<(), Error> {
 async fn generation(db: &Db, options: &Options) -> Result<String, Error> {
     let mut conn = db.write().await?;
     let made = hex::encode(&options.clock.random()[..8]);
-    let sql = Sql::new("INSERT INTO meta (one, generation) VALUES (1, ").bind(made).push(") ON CONFLICT (one) DO NOTHING");
+    let sql =
+        Sql::new("INSERT INTO meta (one, generation) VALUES (1, ").bind(made).push(") ON CONFLICT (one) DO NOTHING");
     conn.execute(sql).await?;
     let row = conn.fetch_one(Sql::new("SELECT generation FROM meta")).await?;
     conn.commit().await?;

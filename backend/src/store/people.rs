@@ -98,7 +98,11 @@ impl Conn {
         &mut self,
         digests: impl IntoIterator<Item = &'a [u8; 32]>,
     ) -> Result<Vec<([u8; 32], Credential)>, Error> {
-        let sql = Sql::new("SELECT ").push(CREDENTIAL).push(" FROM credentials c WHERE c.digest IN (").list(digests).push(")");
+        let sql = Sql::new("SELECT ")
+            .push(CREDENTIAL)
+            .push(" FROM credentials c WHERE c.digest IN (")
+            .list(digests)
+            .push(")");
         self.fetch(sql).await?.iter().map(credential).collect()
     }
 

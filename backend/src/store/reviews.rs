@@ -9,7 +9,7 @@ use shared::review::{Review, ReviewStatus};
 
 use super::blobs::{Blobs, Reader, typed};
 use super::cursor::ListPlace;
-use super::db::{Conn, Sql};
+use super::db::{Arg, Conn, Sql};
 use super::{Error, Pending, Store, visibility};
 
 impl Store {
@@ -24,7 +24,8 @@ impl Store {
 
     /// A run's reviews, in the order in which they were asked.
     pub async fn run_reviews(&self, run: RunId) -> Result<Vec<Review>, Error> {
-        let sql = Sql::new("SELECT run_id, body FROM reviews WHERE run_id = ").bind(run.0).push(" ORDER BY created_at, id");
+        let sql =
+            Sql::new("SELECT run_id, body FROM reviews WHERE run_id = ").bind(run.0).push(" ORDER BY created_at, id");
         let mut conn = self.inner.db.snapshot().await?;
         let reviews = conn.reviews(sql, &mut Blobs::default()).await?;
         conn.rollback().await?;
@@ -41,8 +42,7 @@ impl Store {
 
     /// The pending reviews that somebody may see, and the place in the log of the same moment.
     pub async fn pending(&self, viewer: &Principal, limit: u32) -> Result<Pending, Error> {
-        let query =
-            ReviewQuery { status: Some(ReviewStatus::Pending), limit: Some(limit), ..ReviewQuery::default() };
+        let query = ReviewQuery { status: Some(ReviewStatus::Pending), limit: Some(limit), ..ReviewQuery::default() };
         let mut conn = self.inner.db.snapshot().await?;
         let cursor = conn.head(&self.inner.log).await?.cursor(&self.inner.log);
         let reviews = page(&mut conn, viewer, &query).await?.items;
@@ -73,56 +73,69 @@ impl Conn {
 async fn page(conn: &mut Conn, viewer: &Principal, query: &ReviewQuery) -> Result<Page<Review>, Error> {
     let limit = query.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
     let mine = query.assigned.is_some();
-    let sql = if mine || !visibility::sees_all(viewer) {
-        let subjects = if mine { visibility::named(viewer) } else { visibility::seen(viewer) };
-        by_subject(viewer, query, limit, &subjects)
+    let parts = if mine || !visibility::sees_all(viewer) {
+        by_subject(query, &if mine { visibility::named(viewer) } else { visibility::seen(viewer) })
     } else {
-        let sql = Sql::new("SELECT v.run_id, v.body FROM reviews v WHERE true");
-        let sql = match query.status {
-            Some(status) => sql.push(" AND v.status = ").bind(status.as_str()),
-            None => sql,
-        };
-        let sql = filter(sql, viewer, query);
-        let sql = match ListPlace::of(query.cursor.as_deref()) {
-            Some(place) => place.condition(sql, "v.created_at", "v.id"),
-            None => sql,
-        };
-        sql.push(" ORDER BY v.created_at DESC, v.id DESC LIMIT ").bind(limit + 1)
+        by_status(query)
     };
-    let mut items = conn.reviews(sql, &mut Blobs::default()).await?;
+    if parts.is_empty() {
+        // A token without roles has a right to nothing.
+        return Ok(Page { items: Vec::new(), next_cursor: None });
+    }
+    let mut items = conn.reviews(newest_of(parts, viewer, query, limit), &mut Blobs::default()).await?;
     let next_cursor = super::cut(&mut items, limit, |review: &Review| {
         ListPlace { at: review.created_at.0, id: review.id.0 }.encode()
     });
     Ok(Page { items, next_cursor })
 }
 
-/// The newest of each subject by its index, then the newest of all of these: never a scan of what others may see.
-fn by_subject(viewer: &Principal, query: &ReviewQuery, limit: u32, subjects: &BTreeSet<String>) -> Sql {
+/// A part of a list that an index gives in order: where it is looked for, and what is bound there.
+struct Part {
+    from: &'static str,
+    bound: Vec<Arg>,
+}
+
+fn by_status(query: &ReviewQuery) -> Vec<Part> {
+    let all = [ReviewStatus::Pending, ReviewStatus::Resolved, ReviewStatus::Expired, ReviewStatus::Withdrawn];
+    all.into_iter()
+        .filter(|status| query.status.is_none_or(|wanted| wanted == *status))
+        .map(|status| Part { from: "reviews v WHERE v.status IN (", bound: vec![status.as_str().into()] })
+        .collect()
+}
+
+fn by_subject(query: &ReviewQuery, subjects: &BTreeSet<String>) -> Vec<Part> {
     let pending: &[bool] = match query.status {
         None => &[true, false],
         Some(ReviewStatus::Pending) => &[true],
         Some(_) => &[false],
     };
-    let mut sql = Sql::new("SELECT r.run_id, r.body FROM (");
+    // CROSS: SQLite joins in this order, along the index of the subject.
+    let from = "review_audience a CROSS JOIN reviews v WHERE v.id = a.review_id AND (a.subject, a.pending) = (";
     let parts = subjects.iter().flat_map(|subject| pending.iter().map(move |pending| (subject, *pending)));
-    for (index, (subject, pending)) in parts.enumerate() {
-        sql = sql
-            .push(if index > 0 { " UNION " } else { "" })
-            .push("SELECT * FROM (SELECT a.created_at AS at, a.review_id AS id FROM review_audience a")
-            .push(" JOIN reviews v ON v.id = a.review_id WHERE a.subject = ")
-            .bind(subject.as_str())
-            .push(" AND a.pending = ")
-            .bind(pending);
-        if let Some(status) = query.status {
+    parts.map(|(subject, pending)| Part { from, bound: vec![subject.as_str().into(), pending.into()] }).collect()
+}
+
+/// The newest of each part, then the newest of all of these: never a scan of what does not belong to the list.
+fn newest_of(parts: Vec<Part>, viewer: &Principal, query: &ReviewQuery, limit: u32) -> Sql {
+    let mut sql = Sql::new("SELECT r.run_id, r.body FROM (");
+    for (index, Part { from, bound }) in parts.into_iter().enumerate() {
+        let (at, id) = if from.starts_with("review_audience") {
+            ("a.created_at", "a.review_id")
+        } else {
+            ("v.created_at", "v.id")
+        };
+        sql = sql.push(if index > 0 { " UNION " } else { "" });
+        sql = sql.push("SELECT * FROM (SELECT ").push(at).push(" AS at, ").push(id).push(" AS id FROM ");
+        sql = sql.push(from).list(bound).push(")");
+        if let Some(status) = query.status.filter(|status| *status != ReviewStatus::Pending) {
             sql = sql.push(" AND v.status = ").bind(status.as_str());
         }
         sql = filter(sql, viewer, query);
         if let Some(place) = ListPlace::of(query.cursor.as_deref()) {
-            sql = place.condition(sql, "a.created_at", "a.review_id");
+            sql = place.condition(sql, at, id);
         }
-        sql = sql.push(" ORDER BY a.created_at DESC, a.review_id DESC LIMIT ").bind(limit + 1).push(") AS p");
-        // PostgreSQL wants a name, SQLite takes one.
-        let _ = index;
+        sql = sql.push(" ORDER BY ").push(at).push(" DESC, ").push(id).push(" DESC LIMIT ").bind(limit + 1);
+        sql = sql.push(") AS p");
     }
     sql.push(") AS s JOIN reviews r ON r.id = s.id ORDER BY s.at DESC, s.id DESC LIMIT ").bind(limit + 1)
 }
@@ -173,7 +186,8 @@ pub(super) fn like(word: &str) -> String {
 pub(super) fn search_text(review: &Review) -> String {
     let flow_title = review.flow_title.as_deref().unwrap_or_default();
     let text = format!("{}\n{}\n{flow_title}", review.title, review.prompt).to_lowercase();
-    text.chars().take(MAX_SEARCH).collect()
+    // PostgreSQL's text has no U+0000.
+    text.chars().filter(|c| *c != '\0').take(MAX_SEARCH).collect()
 }
 
 /// How many characters of a review are searched.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use shared::id::TaskId;
 use shared::time::Timestamp;
 
-use super::db::{Arg, Db, Row, Sql};
+use super::db::{Db, Row, Sql};
 use super::{Claimed, Error, Store};
 use crate::engine::{RunState, Task};
 
@@ -82,36 +82,39 @@ impl Store {
     }
 
     /// Lengthens leases; answers with the tasks that are still held.
-    pub async fn heartbeat(
-        &self,
-        worker: &str,
-        held: &[(TaskId, u32)],
-        lease: Duration,
-    ) -> Result<Vec<TaskId>, Error> {
+    pub async fn heartbeat(&self, worker: &str, held: &[(TaskId, u32)], lease: Duration) -> Result<Vec<TaskId>, Error> {
         if held.is_empty() {
             return Ok(Vec::new());
         }
-        let held = |sql: Sql| {
-            sql.push(" WHERE owner = ")
-                .bind(worker)
-                .push(" AND (id, attempt) IN (")
-                .values(held.iter().map(|(id, attempt)| vec![Arg::from(id.0), Arg::from(*attempt)]))
-                .push(")")
+        let mine = |sql: Sql, ids: &[TaskId]| {
+            sql.push(" WHERE owner = ").bind(worker).push(" AND id IN (").list(ids.iter().map(|id| id.0)).push(")")
         };
+        let ids: Vec<TaskId> = held.iter().map(|(id, _)| *id).collect();
+        let mut conn = self.inner.db.write().await?;
+        let mut still = Vec::new();
+        for row in conn.fetch(mine(Sql::new("SELECT id, attempt FROM tasks"), &ids)).await? {
+            let (id, attempt) = (TaskId(row.uuid(0)?), row.int(1)?);
+            if held.iter().any(|(known, at)| *known == id && i64::from(*at) == attempt) {
+                still.push(id);
+            }
+        }
+        if still.is_empty() {
+            conn.rollback().await?;
+            return Ok(still);
+        }
         let update = Sql::new("UPDATE tasks SET ready_at = ");
         let update = match &self.inner.db {
             // A row that a writer holds is left alone: waiting for it while holding others could be a deadlock.
             Db::Postgres { .. } => {
-                let update = update.push(NOW).push(" + ").bind(micros(lease)).push(" WHERE id IN (SELECT id FROM tasks");
-                held(update).push(" FOR UPDATE SKIP LOCKED)")
+                let update =
+                    update.push(NOW).push(" + ").bind(micros(lease)).push(" WHERE id IN (SELECT id FROM tasks");
+                mine(update, &still).push(" FOR UPDATE SKIP LOCKED)")
             }
-            Db::Sqlite { .. } => held(update.bind(self.inner.clock.now().0.saturating_add(micros(lease)))),
+            Db::Sqlite { .. } => mine(update.bind(self.inner.clock.now().0.saturating_add(micros(lease))), &still),
         };
-        let mut conn = self.inner.db.write().await?;
         conn.execute(update).await?;
-        let rows = conn.fetch(held(Sql::new("SELECT id FROM tasks"))).await?;
         conn.commit().await?;
-        rows.iter().map(|row| Ok(TaskId(row.uuid(0)?))).collect()
+        Ok(still)
     }
 
     /// When the next task is due or the next lease runs out.

@@ -38,7 +38,10 @@ impl Database {
         let (server, suffix) = match std::env::var("COUNTERSIGN_TEST_POSTGRES") {
             Ok(url) => {
                 let (url, suffix) = url.split_once('?').map_or((url.as_str(), ""), |(url, query)| (url, query));
-                (url.trim_end_matches('/').to_owned(), if suffix.is_empty() { String::new() } else { format!("?{suffix}") })
+                (
+                    url.trim_end_matches('/').to_owned(),
+                    if suffix.is_empty() { String::new() } else { format!("?{suffix}") },
+                )
             }
             Err(_) => match CLUSTER.get_or_init(|| Cluster::start().ok().flatten()) {
                 Some(cluster) => {
@@ -131,7 +134,8 @@ impl Cluster {
 /// Where Debian puts the newest server.
 fn binaries() -> Option<PathBuf> {
     let versions = std::fs::read_dir("/usr/lib/postgresql").ok()?;
-    let with_server = versions.flatten().map(|entry| entry.path().join("bin")).filter(|bin| bin.join("initdb").exists());
+    let with_server =
+        versions.flatten().map(|entry| entry.path().join("bin")).filter(|bin| bin.join("initdb").exists());
     with_server.max()
 }
 

@@ -4,6 +4,6 @@ mod decisions;
 mod keys;
 mod log;
 mod people;
-mod support;
+pub(super) mod support;
 mod tasks;
 mod visibility;

@@ -92,7 +92,11 @@ async fn watch_file(inner: &Inner) {
             conn = inner.db.read().await.inspect_err(report).ok();
         }
         let Some(open) = &mut conn else { continue };
-        match open.fetch_one(Sql::new("PRAGMA data_version")).await.and_then(|row| row.map(|row| row.int(0)).transpose()) {
+        match open
+            .fetch_one(Sql::new("PRAGMA data_version"))
+            .await
+            .and_then(|row| row.map(|row| row.int(0)).transpose())
+        {
             Ok(version) => {
                 if seen.replace(version).is_some_and(|before| before != version) {
                     inner.wake.noticed();

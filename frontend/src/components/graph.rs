@@ -12,6 +12,8 @@ use super::schema_form::next_key;
 const MARGIN: f64 = 12.0;
 /// Characters of a label that fit a pixel of width, about.
 const CHARS_PER_PIXEL: f64 = 0.145;
+/// Width of a character of an edge's label, about.
+const LABEL_CHARACTER: f64 = 6.7;
 
 /// What a run has to do with a node.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -128,10 +130,14 @@ fn edge_label(edge: &GraphEdge) -> Option<impl IntoView + use<>> {
     let label = edge.label.clone()?;
     let middle = middle(&edge.points)?;
     let short = shorten(&label, 22);
+    #[expect(clippy::cast_precision_loss, reason = "a few characters")]
+    let width = short.chars().count() as f64 * LABEL_CHARACTER + 8.0;
     Some(view! {
-        <text class=format!("edge-label {}", kind_class(edge.kind)) x=middle.0 y=middle.1 dy="3.5">
-            <title>{label}</title>{short}
-        </text>
+        <g class=format!("edge-label {}", kind_class(edge.kind))>
+            <title>{label}</title>
+            <rect x=middle.0 - width / 2.0 y=middle.1 - 8.0 width=width height="16" rx="4"/>
+            <text x=middle.0 y=middle.1 dy="3.5" text-anchor="middle">{short}</text>
+        </g>
     })
 }
 

@@ -8,6 +8,7 @@ use shared::run::{Report, Run, RunStatus, Step, StepStatus};
 use shared::time::Timestamp;
 
 use super::graph::glyph;
+use super::inert::inert;
 use super::time::{clock, full};
 use crate::client::Live;
 use crate::state::story::{self, Tone};
@@ -101,7 +102,7 @@ fn line_view(at: Timestamp, event: Event, streams: Signal<Streams>) -> AnyView {
                 tone_class(tone),
                 view! {
                     <p><b>{by}</b>" "<A href=format!("/reviews/{}", review.id)>{what}</A></p>
-                    {words.map(|words| view! { <blockquote>{words}</blockquote> }).collect_view()}
+                    {words.map(|words| view! { <blockquote>{inert(&words)}</blockquote> }).collect_view()}
                 },
             )
         }
@@ -121,7 +122,7 @@ fn line_view(at: Timestamp, event: Event, streams: Signal<Streams>) -> AnyView {
                 _ => ("end", "The run was cancelled"),
             };
             let why = run.cancel_reason.clone();
-            line(at, class, view! { <p><b>{what}</b></p>{why.map(|why| view! { <blockquote>{why}</blockquote> })} })
+            line(at, class, view! { <p><b>{what}</b></p>{why.map(|why| view! { <blockquote>{inert(&why)}</blockquote> })} })
         }
     }
 }
@@ -188,11 +189,11 @@ fn step_view(at: Timestamp, step: Step, streams: Signal<Streams>) -> AnyView {
                     {status.map(|status| view! { <span class=format!("tag {}", if class == "now" { "accent" } else { class })>{status}</span> })}
                     <span class="took muted">{took}</span>
                 </p>
-                {step.note.map(|note| view! { <p class="note">{note}</p> })}
-                {step.error.map(|error| view! { <p class="note stop"><code>{error.code.as_str()}</code>" "{error.message}</p> })}
+                {step.note.map(|note| view! { <p class="note">{inert(&note)}</p> })}
+                {step.error.map(|error| view! { <p class="note stop"><code>{error.code.as_str()}</code>" "{inert(&error.message)}</p> })}
                 {move || stream.get().map(|stream| view! {
                     <div class="stream" aria-label="What the agent writes now">
-                        {(stream.start > 0).then_some("… ")}{stream.text}<span class="caret"></span>
+                        {(stream.start > 0).then_some("… ")}{inert(&stream.text)}<span class="caret"></span>
                     </div>
                 })}
             </div>

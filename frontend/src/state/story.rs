@@ -32,7 +32,7 @@ pub fn decided(review: &Review, decision: &Decision) -> (String, Tone) {
                     ChoiceKind::Correct => ("asked for changes to", Tone::Again),
                     ChoiceKind::Stop => ("rejected", Tone::Stop),
                 };
-                (format!("{verb} {title}: {}", chosen.label), tone)
+                (format!("{verb} {title}: {}", quoted(&chosen.label)), tone)
             }
             None => (format!("chose {option} for {title}"), Tone::Plain),
         },
@@ -51,17 +51,17 @@ pub fn decided(review: &Review, decision: &Decision) -> (String, Tone) {
 
 /// `approved publish and rejected delete_file`.
 fn actions(review: &Review, decisions: &BTreeMap<String, ActionDecision>) -> (String, Tone) {
-    let mut verbs: Vec<(&str, Vec<&str>)> = Vec::new();
+    let mut verbs: Vec<((&str, &str), Vec<&str>)> = Vec::new();
     let mut tone = Tone::Go;
     for action in &review.actions {
         let verb = match decisions.get(&action.id) {
-            Some(ActionDecision::Approve) => "approved",
-            Some(ActionDecision::Edit { .. }) => "edited and approved",
+            Some(ActionDecision::Approve) => ("approved", ""),
+            Some(ActionDecision::Edit { .. }) => ("approved", " with an edit"),
             Some(ActionDecision::Reject { .. }) => {
                 tone = Tone::Stop;
-                "rejected"
+                ("rejected", "")
             }
-            Some(ActionDecision::Respond { .. }) => "answered instead of",
+            Some(ActionDecision::Respond { .. }) => ("answered instead of", ""),
             None => continue,
         };
         match verbs.iter_mut().find(|(known, _)| *known == verb) {
@@ -69,7 +69,8 @@ fn actions(review: &Review, decisions: &BTreeMap<String, ActionDecision>) -> (St
             None => verbs.push((verb, vec![&action.name])),
         }
     }
-    let parts: Vec<String> = verbs.iter().map(|(verb, names)| format!("{verb} {}", listed(names))).collect();
+    let parts: Vec<String> =
+        verbs.iter().map(|((verb, how), names)| format!("{verb} {}{how}", listed(names))).collect();
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
     (listed(&parts), tone)
 }
@@ -124,7 +125,7 @@ pub fn told(entry: &Entry) -> (String, Tone) {
     let roles = || {
         let roles: Vec<&str> =
             data.get("roles").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
-        if roles.is_empty() { String::new() } else { format!(" with {}", listed(&roles)) }
+        listed(&roles)
     };
     let plain = |text: String| (text, Tone::Plain);
     match entry.event.kind {
@@ -175,9 +176,12 @@ pub fn told(entry: &Entry) -> (String, Tone) {
         },
         EntryKind::ReviewViewed => plain(format!("looked at a review, revision {}", text("revision"))),
         EntryKind::FlowSaved => plain(format!("saved the flow {}, version {}", text("flow"), text("version"))),
-        EntryKind::UserCreated => plain(format!("added {}{}", text("username"), roles())),
-        EntryKind::UserUpdated => plain(format!("changed {}{}", text("username"), roles())),
-        EntryKind::TokenCreated => plain(format!("made the token {}{}", quoted(&text("name")), roles())),
+        EntryKind::UserCreated => plain(format!("added {} as {}", text("username"), roles())),
+        EntryKind::UserUpdated => match roles() {
+            roles if roles.is_empty() => plain(format!("changed {}", text("username"))),
+            roles => plain(format!("changed {}, now {roles}", text("username"))),
+        },
+        EntryKind::TokenCreated => plain(format!("made the token {} as {}", quoted(&text("name")), roles())),
         EntryKind::TokenRevoked => plain("revoked a token".to_owned()),
         EntryKind::SessionStarted => plain("logged in".to_owned()),
         EntryKind::SessionEnded => plain("logged out".to_owned()),

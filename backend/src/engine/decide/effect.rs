@@ -9,7 +9,7 @@ use shared::id::{NodeId, ReviewId};
 use shared::review::Outcome;
 use shared::run::Step;
 
-use super::{Said, waits_for};
+use super::{Answer, Said, waits_for};
 use crate::engine::branch::Arrival;
 use crate::engine::builder::{Builder, failure};
 use crate::engine::scope;
@@ -20,16 +20,19 @@ impl Builder<'_> {
     pub(super) fn carry_out(&mut self, id: ReviewId, said: Said, decision: &Decision) -> Option<()> {
         let asked = self.asked(id)?;
         let (number, Branch { phase, .. }) = self.take_branch(waits_for(id))?;
-        self.state.context.metadata.extend(decision.metadata.clone());
         match (phase, said) {
-            (Phase::Human { step, .. }, said) => self.human_decided(number, step, asked, said, decision),
-            (phase, Said::Actions(decisions, instructions)) => {
+            (Phase::Human { step, .. }, Said::Node(answer)) => {
+                self.merge_metadata(decision);
+                self.human_decided(number, step, asked, answer, decision);
+            }
+            (phase @ (Phase::Agent { .. } | Phase::Tool { .. }), Said::Actions(decisions, instructions)) => {
+                self.merge_metadata(decision);
                 self.resolve(asked, Outcome::Decided, decision);
                 self.actions_decided(number, phase, id, &decisions, instructions);
             }
-            // Nothing else fits a review of actions.
+            // What was said fits the review, and the review fits its phase: nothing else comes together.
             (phase, _) => {
-                let node = phase.step().map(|step| step.node.clone())?;
+                let node = phase.step()?.node.clone();
                 self.settle(number, &node, phase);
                 return None;
             }
@@ -37,20 +40,22 @@ impl Builder<'_> {
         Some(())
     }
 
-    fn human_decided(&mut self, number: u32, mut step: Step, asked: Asked, said: Said, decision: &Decision) {
-        let outcome = match said {
-            Said::Accept(_) => Outcome::Accepted,
-            Said::Correct { .. } => Outcome::Corrected,
-            Said::Stop(_) => Outcome::Stopped,
-            Said::Answer(_) => Outcome::Answered,
-            Said::Actions(..) => Outcome::Decided,
+    fn merge_metadata(&mut self, decision: &Decision) {
+        self.state.context.metadata.extend(decision.metadata.clone());
+    }
+
+    fn human_decided(&mut self, number: u32, mut step: Step, asked: Asked, answer: Answer, decision: &Decision) {
+        let outcome = match answer {
+            Answer::Accept(_) => Outcome::Accepted,
+            Answer::Correct { .. } => Outcome::Corrected,
+            Answer::Stop(_) => Outcome::Stopped,
+            Answer::Text(_) => Outcome::Answered,
         };
         self.resolve(asked, outcome, decision);
-        let (option, kind, text) = match &said {
-            Said::Accept(option) | Said::Stop(option) => (Some(option), Some(option.kind), None),
-            Said::Correct { option, text, .. } => (option.as_ref(), Some(ChoiceKind::Correct), text.as_deref()),
-            Said::Answer(text) => (None, None, Some(text.as_str())),
-            Said::Actions(..) => (None, None, None),
+        let (option, kind, text) = match &answer {
+            Answer::Accept(option) | Answer::Stop(option) => (Some(option), Some(option.kind), None),
+            Answer::Correct { option, text, .. } => (option.as_ref(), Some(ChoiceKind::Correct), text.as_deref()),
+            Answer::Text(text) => (None, None, Some(text.as_str())),
         };
         let remembered = json!({
             "option": option.map(|option| &option.id),
@@ -65,26 +70,25 @@ impl Builder<'_> {
         });
         self.state.decisions.insert(step.node.clone(), remembered);
         step.note = Some(option.map_or_else(|| "free text".to_owned(), |option| option.label.clone()));
-        match said {
-            Said::Accept(_) => self.finish_step(number, step, &decision.edits),
-            Said::Answer(text) => {
+        match answer {
+            Answer::Accept(_) => self.finish_step(number, step, &decision.edits),
+            Answer::Text(text) => {
                 let mut writes = self.answer_writes(&step.node, &text, &decision.edits);
                 writes.extend(decision.edits.clone());
                 self.finish_step(number, step, &writes);
             }
-            Said::Correct { message, .. } => {
+            Answer::Correct { message, .. } => {
                 let source = self.flow.source_of(&step.node).cloned();
                 self.complete_step(&mut step, &JsonMap::new());
                 if let Some(node) = source {
                     self.arrivals.push_back(Arrival { correction: Some(message), ..Arrival::at(number, node) });
                 }
             }
-            Said::Stop(option) => {
+            Answer::Stop(option) => {
                 let message = decision.comment.clone().filter(|comment| !comment.trim().is_empty());
                 let message = message.or(option.message).unwrap_or(option.label);
                 self.stop(number, step, message);
             }
-            Said::Actions(..) => self.leave(number, &step),
         }
     }
 

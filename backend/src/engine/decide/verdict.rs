@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use shared::JsonMap;
 use shared::decision::{ActionDecision, DecisionRequest, Verdict};
 use shared::definition::ChoiceKind;
 use shared::error::{Mistake, pointer};
@@ -12,7 +13,16 @@ use crate::flow::check_value;
 
 /// What was said, once it fits.
 #[derive(Debug, Clone, PartialEq)]
-pub(in crate::engine) enum Said {
+pub(super) enum Said {
+    /// At a human node.
+    Node(Answer),
+    /// An answer to each action, and what the agent is told beside.
+    Actions(BTreeMap<String, ActionDecision>, Option<String>),
+}
+
+/// What was said at a human node.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Answer {
     /// An accept option.
     Accept(ReviewOption),
     /// A correction: an option of that kind, or free text beside options.
@@ -27,9 +37,7 @@ pub(in crate::engine) enum Said {
     /// A stop option.
     Stop(ReviewOption),
     /// Free text, where there are no options.
-    Answer(String),
-    /// An answer to each action, and what the agent is told beside.
-    Actions(BTreeMap<String, ActionDecision>, Option<String>),
+    Text(String),
 }
 
 /// Checks a decision against its review.
@@ -38,28 +46,9 @@ pub(super) fn check(review: &Review, request: &DecisionRequest) -> Result<Said, 
     let comment = request.comment.as_deref().map(str::trim).filter(|comment| !comment.is_empty());
     limit("/comment", request.comment.as_deref(), &mut mistakes);
     let said = match &request.verdict {
-        Verdict::Choose { option, fields } => match review.options.iter().find(|offered| offered.id == *option) {
-            Some(offered) => {
-                match &offered.fields {
-                    Some(schema) => {
-                        let fields = serde_json::Value::Object(fields.clone());
-                        mistakes.extend(check_value(schema, &fields, "/verdict/fields"));
-                    }
-                    None if !fields.is_empty() => {
-                        mistakes.push(Mistake::new("/verdict/fields", "unknown", "this option takes no fields"));
-                    }
-                    None => {}
-                }
-                chosen(offered, comment, &mut mistakes)
-            }
-            None => {
-                let known: Vec<_> = review.options.iter().map(|offered| format!("`{}`", offered.id)).collect();
-                let known = if known.is_empty() { "it has no options".to_owned() } else { known.join(", ") };
-                let message = format!("`{option}` is no option of this review: {known}");
-                mistakes.push(Mistake::new("/verdict/option", "unknown", message));
-                None
-            }
-        },
+        Verdict::Choose { option, fields } => {
+            option_said(review, option, fields, comment, &mut mistakes).map(Said::Node)
+        }
         Verdict::Text { text } => text_said(review, text, comment, &mut mistakes),
         Verdict::Actions { decisions, instructions } => {
             limit("/verdict/instructions", instructions.as_deref(), &mut mistakes);
@@ -75,10 +64,37 @@ pub(super) fn check(review: &Review, request: &DecisionRequest) -> Result<Said, 
     }
 }
 
-fn chosen(option: &ReviewOption, comment: Option<&str>, mistakes: &mut Vec<Mistake>) -> Option<Said> {
+fn option_said(
+    review: &Review,
+    option: &str,
+    fields: &JsonMap,
+    comment: Option<&str>,
+    mistakes: &mut Vec<Mistake>,
+) -> Option<Answer> {
+    let Some(offered) = review.options.iter().find(|offered| offered.id == option) else {
+        let known: Vec<_> = review.options.iter().map(|offered| format!("`{}`", offered.id)).collect();
+        let known = if known.is_empty() { "it has none".to_owned() } else { known.join(", ") };
+        let message = format!("`{option}` is no option of this review: {known}");
+        mistakes.push(Mistake::new("/verdict/option", "unknown", message));
+        return None;
+    };
+    match &offered.fields {
+        Some(schema) => {
+            let fields = serde_json::Value::Object(fields.clone());
+            mistakes.extend(check_value(schema, &fields, "/verdict/fields"));
+        }
+        None if !fields.is_empty() => {
+            mistakes.push(Mistake::new("/verdict/fields", "unknown", "this option takes no fields"));
+        }
+        None => {}
+    }
+    chosen(offered, comment, mistakes)
+}
+
+fn chosen(option: &ReviewOption, comment: Option<&str>, mistakes: &mut Vec<Mistake>) -> Option<Answer> {
     Some(match option.kind {
-        ChoiceKind::Accept => Said::Accept(option.clone()),
-        ChoiceKind::Stop => Said::Stop(option.clone()),
+        ChoiceKind::Accept => Answer::Accept(option.clone()),
+        ChoiceKind::Stop => Answer::Stop(option.clone()),
         ChoiceKind::Correct => {
             let message = joined(option.message.as_deref(), comment);
             if message.is_empty() {
@@ -86,7 +102,7 @@ fn chosen(option: &ReviewOption, comment: Option<&str>, mistakes: &mut Vec<Mista
                 mistakes.push(Mistake::new("/comment", "required", text));
                 return None;
             }
-            Said::Correct { option: Some(option.clone()), text: None, message }
+            Answer::Correct { option: Some(option.clone()), text: None, message }
         }
     })
 }
@@ -106,11 +122,11 @@ fn text_said(review: &Review, text: &str, comment: Option<&str>, mistakes: &mut 
         mistakes.push(Mistake::new("/verdict/type", "not_offered", message));
         return None;
     }
-    Some(if review.options.is_empty() {
-        Said::Answer(text.to_owned())
+    Some(Said::Node(if review.options.is_empty() {
+        Answer::Text(text.to_owned())
     } else {
-        Said::Correct { option: None, text: Some(text.to_owned()), message: joined(Some(text), comment) }
-    })
+        Answer::Correct { option: None, text: Some(text.to_owned()), message: joined(Some(text), comment) }
+    }))
 }
 
 /// The message of an option or of the text, then the comment.
@@ -159,7 +175,9 @@ fn check_action(action: &Action, decision: &ActionDecision, place: &str, mistake
 
 /// Edits go with an accept or an answer, name editable items, and fit their schemas.
 fn check_edits(review: &Review, request: &DecisionRequest, said: Option<&Said>, mistakes: &mut Vec<Mistake>) {
-    if matches!(said, Some(Said::Correct { .. } | Said::Stop(_) | Said::Actions(..))) && !request.edits.is_empty() {
+    if matches!(said, Some(Said::Node(Answer::Correct { .. } | Answer::Stop(_)) | Said::Actions(..)))
+        && !request.edits.is_empty()
+    {
         let message = "edits go with an accept option or an answer only";
         mistakes.push(Mistake::new("/edits", "not_allowed", message));
         return;

@@ -1,1 +1,96 @@
-//! Still to come.
+//! Agents and routers without people.
+
+use super::*;
+
+fn agent(settings: &str, node: &str) -> String {
+    format!(
+        "id: a\nagents:\n  sage: {{ model: demo/sage{settings} }}\ntools:\n  look: {{ http: {{ url: \"https://x\" }} }}\n\
+         nodes:\n  think: {{ agent: sage, prompt: Think.{node} }}\n"
+    )
+}
+
+fn rescued(settings: &str) -> String {
+    agent(settings, ", failure: { then: { goto: rescue } }, next: end") + "  rescue: { set: { saved: true } }\n"
+}
+
+#[test]
+fn an_answer_that_does_not_fit_its_schema_is_sent_back_while_turns_are_left() {
+    let schema = ", max_turns: 2, output_schema: { type: object, required: [score], \
+        properties: { score: { type: integer }, why: { type: string } } }";
+    let mut play = Play::start(&rescued(schema), json!({}));
+    play.model("think", text("about seven"));
+    let Some(Message::User { text: told }) = play.heard("think").pop() else { unreachable!() };
+    assert!(told.contains("not JSON"), "{told}");
+    play.model("think", text("```json\n{\"score\": 7, \"why\": \"x\", \"other\": 1}\n```"));
+    assert_eq!(play.snapshot.state.keys, object(json!({ "score": 7, "why": "x" })));
+
+    let mut play = Play::start(&rescued(schema), json!({}));
+    play.model("think", text("{}"));
+    play.model("think", text("{}"));
+    assert_eq!(play.steps[0].error.as_ref().unwrap().code, FlowCode::ModelFailed);
+    assert_eq!((play.status(), play.key("saved")), (RunStatus::Completed, &json!(true)));
+}
+
+#[test]
+fn turns_and_budgets_end_an_agent() {
+    let mut play = Play::start(&agent(", tools: [look], max_turns: 1", ""), json!({}));
+    play.model("think", calls([("look", json!({}))]));
+    assert_eq!(play.error().0, FlowCode::ModelFailed);
+
+    let mut play = Play::start(&agent(", budget: { tokens: 9 }", ""), json!({}));
+    play.model("think", text("costly"));
+    assert_eq!(play.error(), (FlowCode::BudgetExceeded, "agent `sage` used 10 tokens of 9".to_owned()));
+}
+
+#[test]
+fn a_failed_model_is_tried_again_as_often_as_the_node_says() {
+    let mut play = Play::start(&agent("", ", failure: { retries: 2, initial: 1s }"), json!({}));
+    let task = play.task_at("think");
+    let mut waits = Vec::new();
+    for _ in 0..2 {
+        play.failed(&task, FlowCode::ModelFailed, true);
+        waits.push(play.task_at("think").due_at.since(play.now).as_secs_f64());
+    }
+    assert!((0.75..1.25).contains(&waits[0]) && (1.5..2.5).contains(&waits[1]), "{waits:?}");
+    play.failed(&task, FlowCode::ModelFailed, true);
+    assert_eq!(play.error(), (FlowCode::ModelFailed, "no luck".to_owned()));
+    let gone = play.try_apply(Input::ModelAnswered { task: task.id, attempt: 1, answer: text("late") });
+    assert_eq!(gone, Err(Refusal::TaskOver));
+
+    let mut play = Play::start(&agent("", ", failure: { retries: 2 }"), json!({}));
+    let task = play.task_at("think");
+    play.failed(&task, FlowCode::ModelFailed, false);
+    assert_eq!(play.status(), RunStatus::Failed, "what cannot help is not tried again");
+}
+
+const ROUTER: &str = r#"
+id: r
+agents: { guide: { model: demo/guide, max_turns: 2 } }
+nodes:
+  where: { router: { agent: guide, prompt: "Where to?" }, next: [left, right] }
+  left: { set: { left: "{{ visit }}" }, max_visits: 1, next: where }
+  right: { set: { right: true } }
+"#;
+
+#[test]
+fn a_routers_agent_chooses_among_the_targets_that_have_visits_left() {
+    let mut play = Play::start(ROUTER, json!({}));
+    assert_eq!(
+        play.heard("where"),
+        [Message::User { text: "Where to?\n\nAnswer with exactly one of: left, right".to_owned() }]
+    );
+    play.model("where", text("hm"));
+    play.model("where", text("`Left`."));
+    // `left` has no visits left now, so that `right` is taken without a model.
+    assert_eq!(play.status(), RunStatus::Completed);
+    assert_eq!(play.snapshot.state.keys, object(json!({ "left": 1, "right": true })));
+
+    let mut play = Play::start(ROUTER, json!({}));
+    play.model("where", text("{\"next\": \"right\"}"));
+    assert_eq!(play.key("right"), &json!(true));
+
+    let mut play = Play::start(ROUTER, json!({}));
+    play.model("where", text("up"));
+    play.model("where", text("down"));
+    assert_eq!(play.error().0, FlowCode::FlowNoMatchingEdge);
+}

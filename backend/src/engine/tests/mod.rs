@@ -46,6 +46,7 @@ fn compile(source: &str) -> Compiled {
     Compiled::new(checked.flow.unwrap(), 1).unwrap()
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "reads better at every call: `object(json!({ … }))`")]
 fn object(value: Value) -> JsonMap {
     value.as_object().cloned().unwrap_or_default()
 }
@@ -246,11 +247,6 @@ impl Play {
         let pending: Vec<_> = self.snapshot.reviews.values().filter(|review| review.is_pending()).collect();
         assert_eq!(pending.len(), 1, "{:?}", pending.iter().map(|review| &review.title).collect::<Vec<_>>());
         pending[0].clone()
-    }
-
-    fn review_at(&self, node: &str) -> Review {
-        let at = |review: &&Review| review.is_pending() && review.node.as_deref() == Some(node);
-        self.snapshot.reviews.values().find(at).expect("a pending review at the node").clone()
     }
 
     fn past(&self, id: ReviewId) -> &Review {

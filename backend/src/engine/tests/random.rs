@@ -1,1 +1,159 @@
-//! Still to come.
+//! Random flows under random inputs: [`Play`] checks the invariants and the replay of every transition.
+
+use proptest::prelude::*;
+use shared::definition::Flow;
+
+use super::*;
+
+/// One node: its kind, the nodes that it leads to, whether it waits for all, how often it may be visited, and a detail.
+type Shape = (u8, u8, bool, u8, u8);
+
+/// Any graph over a few nodes, also such as `flow::check` would not let pass: the engine must bear them all.
+fn random_flow(shapes: &[Shape]) -> Compiled {
+    let name = |index: usize| format!("n{index}");
+    let mut nodes = JsonMap::new();
+    for (index, (kind, next, join, visits, detail)) in shapes.iter().enumerate() {
+        let mut node = match kind % 6 {
+            0 => json!({ "agent": "a", "prompt": "{{ visit }}", "write_keys": ["k1", "k2"] }),
+            1 => json!({ "tool": "plain", "arguments": { "x": "{{ visit }}" }, "write_keys": ["k2"] }),
+            2 => json!({ "tool": "gated", "arguments": {}, "write_keys": ["k3"], "failure": { "retries": 1 } }),
+            3 => json!({ "set": { "k1": "{{ visit }}", "k3": [] } }),
+            4 => json!({ "router": if detail % 2 == 0 { json!({}) } else { json!({ "agent": "a" }) } }),
+            _ => json!({ "human": {
+                "prompt": "?",
+                "review_keys": ["k1", "k2"],
+                "edit_keys": ["k2"],
+                "options": if detail % 2 == 0 { json!([]) } else { json!([
+                    { "id": "yes", "label": "Yes" },
+                    { "id": "redo", "kind": "correct", "label": "Redo", "message": "again" },
+                    { "id": "no", "kind": "stop", "label": "No" },
+                ]) },
+                "timeout": if detail % 3 == 0 { json!("1h") } else { Value::Null },
+                "on_timeout": (["approve", "reject", "error"][usize::from(detail / 3 % 3)]),
+            } }),
+        };
+        let leads = |target: usize| {
+            let onward = target == index + 1 && next % 4 != 0;
+            onward || (next & (next >> 3)) >> target & 1 == 1
+        };
+        let targets: Vec<_> =
+            (0..shapes.len()).filter(|target| leads(*target)).map(|target| json!(name(target))).collect();
+        if !targets.is_empty() {
+            node["next"] = json!(targets);
+        }
+        node["max_visits"] = json!(visits % 6 + 1);
+        if *join {
+            node["join"] = json!("all");
+        }
+        if detail % 5 < 2 {
+            node["on_visit_limit"] = json!(name(usize::from(*detail) % shapes.len()));
+        }
+        if detail % 7 < 3 {
+            node["failure"] = json!({ "retries": 1, "then": { "goto": name(usize::from(detail / 7) % shapes.len()) } });
+        }
+        nodes.insert(name(index), node);
+    }
+    let flow: Flow = serde_json::from_value(json!({
+        "id": "random",
+        "agents": { "a": { "model": "demo/a", "tools": ["plain", "gated", "nap", "put"], "max_turns": 3 } },
+        "tools": {
+            "plain": { "http": { "url": "https://x" }, "idempotent": true },
+            "gated": { "http": { "url": "https://x" }, "ask_permission": true },
+            "nap": { "builtin": "sleep" },
+            "put": { "builtin": "set_state" },
+        },
+        "gates": { "before_tool": { "nap": { "when": "visit == 2", "timeout": "2h" } } },
+        "nodes": nodes,
+    }))
+    .unwrap();
+    Compiled::new(flow, 1).unwrap()
+}
+
+fn some_answer(pick: u8) -> ModelAnswer {
+    match pick % 5 {
+        0 => calls([("gated", json!({})), ("plain", json!({})), ("gated", json!({ "y": 1 }))]),
+        1 => calls([("nap", json!({ "duration": "1h" })), ("put", json!({ "key": "k1", "value": pick }))]),
+        2 if pick.is_multiple_of(2) => calls([("plain", json!(5)), ("unknown", json!({}))]),
+        _ => text(&format!("n{}", pick / 5 % 6)),
+    }
+}
+
+fn some_verdict(review: &Review, pick: u8) -> Verdict {
+    if review.actions.is_empty() {
+        let option = usize::from(pick / 4) % review.options.len().max(1);
+        return match review.options.get(option) {
+            Some(option) if !pick.is_multiple_of(4) => choose(&option.id),
+            _ => say("some text"),
+        };
+    }
+    let answer = |(index, action): (usize, &shared::review::Action)| {
+        let decision = match (usize::from(pick) + index) % 4 {
+            0 => ActionDecision::Approve,
+            1 => ActionDecision::Edit { arguments: object(json!({ "edited": true })) },
+            2 => ActionDecision::Reject { message: None },
+            _ => ActionDecision::Respond { message: "done".to_owned() },
+        };
+        (action.id.clone(), decision)
+    };
+    let decisions = review.actions.iter().enumerate().map(answer).collect();
+    Verdict::Actions { decisions, instructions: pick.is_multiple_of(2).then(|| "mind this".to_owned()) }
+}
+
+/// An input that could come now, or could have come once.
+fn some_input(play: &Play, (what, which, pick): (u8, u8, u8)) -> Option<Input> {
+    let tasks: Vec<_> = play.tasks.values().collect();
+    let stale = pick % 16 == 7;
+    let reviews: Vec<_> = play.snapshot.reviews.values().filter(|review| stale || review.is_pending()).collect();
+    let review = || reviews.get(usize::from(which) % reviews.len().max(1));
+    if what % 16 < 10 {
+        let task = tasks.get(usize::from(which) % tasks.len().max(1))?;
+        let (id, attempt) = (task.id, 1);
+        let failure = |code| TaskFailure { code, message: "no luck".to_owned(), retryable: pick % 3 != 0 };
+        return Some(match (&task.kind, what % 16) {
+            (TaskKind::Deadline { .. } | TaskKind::Wake { .. }, _) => Input::Due { task: id },
+            (TaskKind::Model { .. }, 0) => {
+                Input::TaskFailed { task: id, attempt, failure: failure(FlowCode::ModelFailed) }
+            }
+            (TaskKind::Model { .. }, _) => Input::ModelAnswered { task: id, attempt, answer: some_answer(pick) },
+            (TaskKind::Tool { .. }, 0) => {
+                Input::TaskFailed { task: id, attempt, failure: failure(FlowCode::ToolFailed) }
+            }
+            (TaskKind::Tool { .. }, 1) => Input::TaskLost { task: id, attempt },
+            (TaskKind::Tool { .. }, _) => Input::ToolReturned { task: id, attempt, result: json!(pick) },
+        });
+    }
+    let review = review()?;
+    Some(match (what % 16, pick) {
+        (10, 0..20) => Input::Claim { review: review.id, by: ana() },
+        (10, 20..30) => Input::Comment { review: review.id, by: ana(), text: "hm".to_owned() },
+        (10, 30) => Input::Cancel { by: person("dev", &[]), reason: None },
+        _ => {
+            let mut request = request(review, some_verdict(review, pick));
+            if pick % 11 == 0 {
+                request.edits = object(json!({ "k2": review.items.get(1).map(|item| &item.value) }));
+            }
+            Input::Decide { review: review.id, by: ana(), via: Via::Human, request }
+        }
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_invariants_hold_for_any_flow_under_any_inputs(
+        shapes in prop::collection::vec(any::<Shape>(), 2..6),
+        inputs in prop::collection::vec((any::<(u8, u8, u8)>(), prop::bool::weighted(0.05)), 0..60),
+    ) {
+        let mut play = Play::try_start(random_flow(&shapes), json!({})).unwrap();
+        for (input, much_later) in inputs {
+            if much_later {
+                play.now = play.now.after(Duration::from_hours(3));
+            }
+            if let Some(input) = some_input(&play, input) {
+                // Refused or not: nothing is half applied.
+                let _ = play.try_apply(input);
+            }
+        }
+    }
+}

@@ -259,12 +259,11 @@ impl Flow {
     }
 
     fn last(mut self, what: &str, change: impl FnOnce(&mut Node, &mut Delegation)) -> Self {
-        match self.nodes.last_mut() {
-            Some((_, node, delegation)) => change(node, delegation),
-            None => {
-                let message = format!("`{what}` speaks of the node before it, and there is none yet");
-                self.mistakes.push(mistake("/nodes", FlowCode::FlowInvalid, message));
-            }
+        if let Some((_, node, delegation)) = self.nodes.last_mut() {
+            change(node, delegation);
+        } else {
+            let message = format!("`{what}` speaks of the node before it, and there is none yet");
+            self.mistakes.push(mistake("/nodes", FlowCode::FlowInvalid, message));
         }
         self
     }

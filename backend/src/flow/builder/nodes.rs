@@ -16,14 +16,14 @@ use super::NodeSpec;
 pub struct Agent {
     name: String,
     prompt: Option<String>,
-    agent: definition::Agent,
+    settings: definition::Agent,
 }
 
 impl Agent {
     /// The agent of this name, on the model `demo/<name>` until another is named.
     pub fn new(name: impl Into<String>) -> Self {
         let name = name.into();
-        let agent = definition::Agent {
+        let settings = definition::Agent {
             model: format!("demo/{name}"),
             instructions: None,
             tools: Vec::new(),
@@ -34,18 +34,18 @@ impl Agent {
             budget: None,
             demo: None,
         };
-        Self { name, prompt: None, agent }
+        Self { name, prompt: None, settings }
     }
 
     /// `provider/model`.
     pub fn model(mut self, model: impl Into<String>) -> Self {
-        self.agent.model = model.into();
+        self.settings.model = model.into();
         self
     }
 
     /// Template of the system prompt.
     pub fn instructions(mut self, instructions: impl Into<String>) -> Self {
-        self.agent.instructions = Some(instructions.into());
+        self.settings.instructions = Some(instructions.into());
         self
     }
 
@@ -57,7 +57,7 @@ impl Agent {
 
     /// A tool that it may call.
     pub fn tool(mut self, tool: impl Into<String>) -> Self {
-        self.agent.tools.push(tool.into());
+        self.settings.tools.push(tool.into());
         self
     }
 }
@@ -65,7 +65,7 @@ impl Agent {
 impl From<Agent> for NodeSpec {
     fn from(node: Agent) -> Self {
         let kind = NodeKind::Agent { agent: node.name.clone(), prompt: node.prompt };
-        Self { kind, agent: Some((node.name, node.agent)), tool: None }
+        Self { kind, agent: Some((node.name, node.settings)), tool: None }
     }
 }
 
@@ -74,13 +74,13 @@ impl From<Agent> for NodeSpec {
 pub struct Tool {
     name: String,
     arguments: Option<JsonMap>,
-    tool: Option<definition::Tool>,
+    settings: Option<definition::Tool>,
 }
 
 impl Tool {
     /// The tool of this name, which the flow must have.
     pub fn new(name: impl Into<String>) -> Self {
-        Self { name: name.into(), arguments: None, tool: None }
+        Self { name: name.into(), arguments: None, settings: None }
     }
 
     /// One argument; a string is a template.
@@ -91,7 +91,7 @@ impl Tool {
 
     /// The tool comes with the node, and pretends to publish.
     pub fn demo_publish(mut self) -> Self {
-        self.tool = Some(definition::Tool {
+        self.settings = Some(definition::Tool {
             description: None,
             parameters: None,
             kind: ToolKind::Builtin(Builtin::DemoPublish),
@@ -105,7 +105,7 @@ impl Tool {
 
 impl From<Tool> for NodeSpec {
     fn from(node: Tool) -> Self {
-        let tool = node.tool.map(|tool| (node.name.clone(), tool));
+        let tool = node.settings.map(|tool| (node.name.clone(), tool));
         Self { kind: NodeKind::Tool { tool: node.name, arguments: node.arguments }, agent: None, tool }
     }
 }

@@ -59,9 +59,11 @@ fn delegating_to_a_person_and_to_a_node_at_once_is_refused() {
     let publish = || Tool::new("publish").argument("text", "{{ draft }}").demo_publish();
     let both = article().delegates_to("publish").human("review", review()).node("publish", publish());
     assert_eq!(codes(both), one("/nodes/draft/next", "FLOW_INVALID_DELEGATION"));
-    let question = article().delegates_to("publish").human("review", Human::new("Any words?")).node("publish", publish());
+    let question =
+        article().delegates_to("publish").human("review", Human::new("Any words?")).node("publish", publish());
     assert_eq!(codes(question), one("/nodes/draft/next", "FLOW_INVALID_DELEGATION"));
-    let in_other_words = article().delegates_when("true", "publish").human("review", review()).node("publish", publish());
+    let in_other_words =
+        article().delegates_when("true", "publish").human("review", review()).node("publish", publish());
     assert_eq!(codes(in_other_words), one("/nodes/draft/next/0", "FLOW_INVALID_DELEGATION"));
 }
 

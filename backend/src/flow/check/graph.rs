@@ -1,5 +1,4 @@
-//! The graph as a whole: edges, what is unreachable, output that is passed on too early, and branches that would write
-//! over each other.
+//! The graph as a whole: edges, what is unreachable, and output that is passed on too early.
 //!
 //! **At the same time.** Two edges of a node can be taken at the same time unless one is `else` and the other has a
 //! `when`, or both have a `when` that compares the same thing with different literals (`decision.option == 'a'` and
@@ -7,20 +6,15 @@
 //!
 //! **Delegation.** A node whose `next` leads to a human node with options may lead to no other node at the same time.
 //! The rule is about the pair of edges, whatever the kind of the node; `end` is nowhere.
-//!
-//! **Writes.** For two edges that can be taken at the same time, what follows each is a branch, up to the node itself
-//! and up to a `join: all` at which both meet. A key may be written in one of the two branches only. Nodes that both
-//! come to are visited one after another and are compared with neither side's common nodes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use shared::definition::{Edge, EdgeCondition, Join, Node, NodeKind, Target};
+use shared::definition::{Edge, EdgeCondition, Node, NodeKind, Target};
 use shared::error::{FlowCode, pointer};
 use shared::id::NodeId;
 
 use super::Checker;
-use crate::flow::keys::writes;
-use crate::flow::ways::ways;
+use crate::flow::limits::MAX_EDGES;
 
 pub fn check(checker: &mut Checker<'_>) {
     let flow = checker.flow;
@@ -33,7 +27,6 @@ pub fn check(checker: &mut Checker<'_>) {
     }
     unreachable(checker);
     unused(checker);
-    conflicts(checker);
 }
 
 fn edges(checker: &mut Checker<'_>, id: &NodeId, node: &Node) {
@@ -52,7 +45,10 @@ fn edges(checker: &mut Checker<'_>, id: &NodeId, node: &Node) {
         let message = "`else` is taken where no `when` held, and there is no `when` here";
         checker.invalid(&format!("{base}/{index}/else"), message);
     }
-    for (index, edge) in node.next.0.iter().enumerate() {
+    if node.next.0.len() > MAX_EDGES {
+        checker.invalid(&base, format!("a node leads to at most {MAX_EDGES} others; put routers between"));
+    }
+    for (index, edge) in node.next.0.iter().enumerate().take(MAX_EDGES) {
         let Target::Node(to) = &edge.to else { continue };
         let doubled = node.next.0.iter().take(index).any(|before| before == edge);
         if doubled {
@@ -82,7 +78,8 @@ fn asks_with_options(checker: &Checker<'_>, id: &NodeId) -> bool {
     )
 }
 
-fn can_be_together(a: &Edge, b: &Edge) -> bool {
+/// Whether two edges of a node can be taken at the same time.
+pub(super) fn can_be_together(a: &Edge, b: &Edge) -> bool {
     match (&a.condition, &b.condition) {
         (EdgeCondition::When(_), EdgeCondition::Else) | (EdgeCondition::Else, EdgeCondition::When(_)) => false,
         (EdgeCondition::When(a), EdgeCondition::When(b)) => match (comparison(a), comparison(b)) {
@@ -131,85 +128,5 @@ fn unused(checker: &mut Checker<'_>) {
         .collect();
     for name in flow.agents.keys().filter(|name| !agents.contains(name.as_str())) {
         checker.warn(&pointer(["agents", name]), format!("no node uses the agent `{name}`"));
-    }
-}
-
-fn conflicts(checker: &mut Checker<'_>) {
-    let flow = checker.flow;
-    let mut noted = BTreeSet::new();
-    for (fork, node) in &flow.nodes {
-        let edges: Vec<(&Edge, &NodeId)> = node
-            .next
-            .0
-            .iter()
-            .filter_map(|edge| match &edge.to {
-                Target::Node(to) if flow.nodes.contains_key(to) => Some((edge, to)),
-                _ => None,
-            })
-            .collect();
-        let branches: Vec<BTreeSet<&NodeId>> = edges.iter().map(|(_, to)| branch(checker, fork, to)).collect();
-        for (first, (a, left)) in edges.iter().enumerate() {
-            for (second, (b, right)) in edges.iter().enumerate().skip(first + 1) {
-                if left != right && can_be_together(a, b) {
-                    compare(checker, fork, &branches[first], &branches[second], &mut noted);
-                }
-            }
-        }
-    }
-}
-
-/// The nodes that a branch may come to, without going through the fork again.
-fn branch<'a>(checker: &Checker<'a>, fork: &NodeId, first: &'a NodeId) -> BTreeSet<&'a NodeId> {
-    let mut seen = BTreeSet::new();
-    let mut waiting = vec![first];
-    while let Some(at) = waiting.pop() {
-        if at != fork && seen.insert(at) {
-            waiting.extend(checker.flow.nodes.get(at).into_iter().flat_map(|node| ways(checker.flow, node)).map(|(_, to)| to));
-        }
-    }
-    seen
-}
-
-fn compare(
-    checker: &mut Checker<'_>,
-    fork: &NodeId,
-    left: &BTreeSet<&NodeId>,
-    right: &BTreeSet<&NodeId>,
-    noted: &mut BTreeSet<(String, String)>,
-) {
-    let flow = checker.flow;
-    let common: BTreeSet<&NodeId> = left.intersection(right).copied().collect();
-    let joins: Vec<&NodeId> = common.iter().copied().filter(|id| flow.nodes[*id].join == Join::All).collect();
-    let after_join =
-        |id: &NodeId| joins.iter().any(|join| *join == id || (common.contains(id) && checker.ways.reaches(join, id)));
-    let keys = |branch: &BTreeSet<&NodeId>| -> BTreeMap<String, Vec<(NodeId, String)>> {
-        let mut keys: BTreeMap<String, Vec<(NodeId, String)>> = BTreeMap::new();
-        for id in branch.iter().filter(|id| !after_join(id)) {
-            for (path, key) in writes(id, &flow.nodes[*id]) {
-                keys.entry(key).or_default().push(((*id).clone(), path));
-            }
-        }
-        keys
-    };
-    let (ours, theirs) = (keys(left), keys(right));
-    let mut found = Vec::new();
-    for (key, writers) in &ours {
-        for (a, _) in writers {
-            for (b, path) in theirs.get(key).into_iter().flatten() {
-                if a != b && !(common.contains(a) && common.contains(b)) {
-                    found.push((a.clone(), b.clone(), path.clone(), key.clone()));
-                }
-            }
-        }
-    }
-    for (a, b, path, key) in found {
-        let pair = if a < b { (a.to_string(), b.to_string()) } else { (b.to_string(), a.to_string()) };
-        if noted.insert((format!("{} {}", pair.0, pair.1), key.clone())) {
-            let message = format!(
-                "`{a}` and `{b}` can run at the same time after `{fork}`, and both write `{key}`; give one of them \
-                 another key in `write_keys`"
-            );
-            checker.invalid(&path, message);
-        }
     }
 }

@@ -14,15 +14,21 @@ pub fn check(checker: &mut Checker<'_>) {
     let flow = checker.flow;
     let properties = flow.input.as_ref().and_then(|input| input.get("properties")).and_then(Value::as_object);
     for key in properties.into_iter().flat_map(|properties| properties.keys()) {
-        name(checker, &pointer(["input", "properties", key]), key);
+        if let Some(why) = refused(key) {
+            checker.invalid_key(&pointer(["input", "properties", key]), why);
+        }
     }
     for (id, node) in &flow.nodes {
         for (path, key) in writes(id, node) {
             let by_default = path == pointer(["nodes", id.as_str()]);
             match refused(&key) {
                 Some(why) if by_default => {
-                    let message = format!("{why}; the node writes the key of its own name: name another in `write_keys`");
+                    let message =
+                        format!("{why}; the node writes the key of its own name: name another in `write_keys`");
                     checker.invalid(&path, message);
+                }
+                Some(why) if matches!(node.kind, NodeKind::Set(_)) && node.write_keys.is_none() => {
+                    checker.invalid_key(&path, why);
                 }
                 Some(why) => checker.invalid(&path, why),
                 None => {}
@@ -31,7 +37,7 @@ pub fn check(checker: &mut Checker<'_>) {
         if let (NodeKind::Set(values), Some(allowed)) = (&node.kind, &node.write_keys) {
             for key in values.keys().filter(|key| !allowed.contains(key)) {
                 let path = format!("{}{}", pointer(["nodes", id.as_str(), "set"]), pointer([key]));
-                checker.invalid(&path, format!("`{key}` is not among the node's `write_keys`"));
+                checker.invalid_key(&path, format!("`{key}` is not among the node's `write_keys`"));
             }
         }
     }
@@ -39,12 +45,6 @@ pub fn check(checker: &mut Checker<'_>) {
         && let Some(known) = known(flow)
     {
         unwritten(checker, &known);
-    }
-}
-
-fn name(checker: &mut Checker<'_>, path: &str, key: &str) {
-    if let Some(why) = refused(key) {
-        checker.invalid(path, why);
     }
 }
 

@@ -1,5 +1,6 @@
 //! Every check that needs more than one place of a flow. One file a subject; each notes its mistakes at their places.
 
+mod conflicts;
 mod gates;
 mod graph;
 mod human;
@@ -54,14 +55,21 @@ pub fn check_flow(flow: &Flow, source: Option<&Source>, noted: &[Mistake]) -> (V
     keys::check(&mut checker);
     if checker.nodes_whole {
         graph::check(&mut checker);
+        conflicts::check(&mut checker);
     }
     (checker.errors, checker.warnings)
 }
 
-impl<'a> Checker<'a> {
+impl Checker<'_> {
     /// Notes a mistake that is `FLOW_INVALID`.
     fn invalid(&mut self, path: &str, message: impl Into<String>) {
         self.error(path, FlowCode::FlowInvalid, message);
+    }
+
+    /// Notes a mistake in a key, not in its value.
+    fn invalid_key(&mut self, path: &str, message: impl Into<String>) {
+        let spot = self.source.and_then(|source| source.key_spot(path));
+        self.errors.push(mistake_at(spot, path, FlowCode::FlowInvalid, message));
     }
 
     /// Notes a key that this version does not support yet.

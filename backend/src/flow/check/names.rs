@@ -94,7 +94,8 @@ fn gates(checker: &mut Checker<'_>) {
         if !used.iter().any(|tool| matches(pattern, tool)) {
             let guess = did_you_mean(pattern, used.iter().copied());
             let what = if pattern.contains('*') { "no tool whose name fits" } else { "no tool of this name" };
-            checker.invalid(&path, format!("this gate can never fire: {what} is used by an agent or a tool node{guess}"));
+            checker
+                .invalid(&path, format!("this gate can never fire: {what} is used by an agent or a tool node{guess}"));
         }
         let asks = flow.tools.get(pattern).is_some_and(|tool| tool.ask_permission);
         if asks && *setting == GateSetting::Switch(false) {

@@ -60,8 +60,7 @@ fn agent(checker: &mut Checker<'_>, name: &str, agent: &Agent) {
     let (provider, model) = agent.model.split_once('/').unwrap_or((&agent.model, ""));
     if !PROVIDERS.contains(&provider) || model.is_empty() {
         let guess = crate::flow::suggest::did_you_mean(provider, PROVIDERS);
-        let message =
-            format!("a model is `provider/model` with one of the providers {}{guess}", PROVIDERS.join(", "));
+        let message = format!("a model is `provider/model` with one of the providers {}{guess}", PROVIDERS.join(", "));
         checker.invalid(&format!("{base}/model"), message);
     }
     let turns = agent.max_turns();
@@ -81,7 +80,10 @@ fn tool(checker: &mut Checker<'_>, name: &str, kind: &ToolKind) {
     let base = pointer(["tools", name]);
     let good = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if name.is_empty() || name.len() > 64 || !name.chars().all(good) {
-        checker.invalid(&base, format!("`{name}` is no tool name: 1 to 64 letters, digits, _ and - (models ask for this)"));
+        checker.invalid(
+            &base,
+            format!("`{name}` is no tool name: 1 to 64 letters, digits, _ and - (models ask for this)"),
+        );
     }
     match kind {
         ToolKind::Builtin(builtin) => match builtin {

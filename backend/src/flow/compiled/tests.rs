@@ -12,7 +12,7 @@ fn bare() -> Compiled {
     compiled(json!({ "id": "f", "nodes": { "a": { "set": { "x": "{{ count + 1 }}", "y": "Hello {{ topic }}" } } } }))
 }
 
-fn scope(value: Value) -> Scope {
+fn scope(value: &Value) -> Scope {
     Scope(value.as_object().unwrap().clone())
 }
 
@@ -23,7 +23,7 @@ fn id(name: &str) -> NodeId {
 #[test]
 fn a_template_shows_strings_as_they_are_and_everything_else_as_json() {
     let flow = bare();
-    let scope = scope(json!({ "topic": "<the> \"ocean\"", "list": [1, "two"], "map": { "b": 1, "a": null }, "n": 2.5,
+    let scope = scope(&json!({ "topic": "<the> \"ocean\"", "list": [1, "two"], "map": { "b": 1, "a": null }, "n": 2.5,
                               "yes": true, "decisions": { "my-node": { "option": "ok" } } }));
     let render = |template| flow.render(template, &scope).unwrap();
     assert_eq!(render("Hello {{ topic }}"), "Hello <the> \"ocean\"");
@@ -38,7 +38,8 @@ fn a_template_shows_strings_as_they_are_and_everything_else_as_json() {
 #[test]
 fn a_whole_expression_keeps_its_json_type() {
     let flow = bare();
-    let scope = scope(json!({ "count": 1, "topic": "x", "big": u64::MAX, "map": { "b": [1, 2.0, null], "a": false } }));
+    let scope =
+        scope(&json!({ "count": 1, "topic": "x", "big": u64::MAX, "map": { "b": [1, 2.0, null], "a": false } }));
     let value = json!({ "n": "{{ count + 1 }}", "t": "{{ topic }}s", "m": "{{ map }}", "list": ["{{ big }}", 7, null],
                         "float": "{{ count / 2 }}", "quoted": "{{ '}' }}", "spaced": "  {{ count }} " });
     assert_eq!(
@@ -52,35 +53,54 @@ fn a_whole_expression_keeps_its_json_type() {
 fn a_name_that_is_not_there_is_an_error_that_names_the_template() {
     let flow = bare();
     for template in ["Hello {{ topic }}", "{{ nothing }}", "{{ a.b.c }}", "{{ m.b }}"] {
-        let error = flow.render_value(&json!(template), &scope(json!({ "m": {} }))).unwrap_err();
+        let error = flow.render_value(&json!(template), &scope(&json!({ "m": {} }))).unwrap_err();
         assert!(error.0.contains("the template `"), "{error}");
     }
-    assert_eq!(flow.render("{{ tone | default('plain') }}.", &scope(json!({}))).unwrap(), "plain.");
+    assert_eq!(flow.render("{{ tone | default('plain') }}.", &scope(&json!({}))).unwrap(), "plain.");
 }
 
 #[test]
 fn a_template_without_end_is_stopped() {
     let template = "{% for a in range(9999) %}{% for b in range(9999) %}x{% endfor %}{% endfor %}";
-    assert!(bare().render(template, &scope(json!({}))).is_err());
+    assert!(bare().render(template, &scope(&json!({}))).is_err());
 }
 
 #[test]
 fn a_condition_that_meets_something_missing_is_false_and_any_other_failure_an_error() {
     let flow = bare();
-    let scope = scope(json!({ "count": 3, "text": "3", "none": null, "decision": { "option": "ok", "edits": {} },
+    let scope = scope(&json!({ "count": 3, "text": "3", "none": null, "decision": { "option": "ok", "edits": {} },
                               "decisions": { "my-node": null }, "list": [1] }));
     let holds = |condition| flow.holds(condition, &scope);
-    for yes in ["count + 1 == 4", "decision.option == 'ok'", "decisions['my-node'] == null", "none == null",
-                "count >= 3 && text.startsWith('3')", "!has(decision.text)", "list.exists(x, x == 1)", "size(list) == 1",
-                "missing.a == 1 || count == 3"] {
+    for yes in [
+        "count + 1 == 4",
+        "decision.option == 'ok'",
+        "decisions['my-node'] == null",
+        "none == null",
+        "count >= 3 && text.startsWith('3')",
+        "!has(decision.text)",
+        "list.exists(x, x == 1)",
+        "size(list) == 1",
+        "missing.a == 1 || count == 3",
+    ] {
         assert_eq!(holds(yes), Ok(true), "{yes}");
     }
-    for no in ["missing == 1", "missing.deep.er == 1", "decision.text == 'x'", "none.field == 1", "none['field'] == 1",
-               "decisions['my-node'].option == 'a'", "decisions['other'].option == 'a'", "decision.edits.x.y == 1",
-               "has(none.field)", "list[4] == 1", "count == 4"] {
+    for no in [
+        "missing == 1",
+        "missing.deep.er == 1",
+        "decision.text == 'x'",
+        "none.field == 1",
+        "none['field'] == 1",
+        "decisions['my-node'].option == 'a'",
+        "decisions['other'].option == 'a'",
+        "decision.edits.x.y == 1",
+        "has(none.field)",
+        "list[4] == 1",
+        "count == 4",
+    ] {
         assert_eq!(holds(no), Ok(false), "{no}");
     }
-    for bad in ["count", "count + text == 1", "count.field == 1", "count / 0 == 1", "size(count) == 1", "nofunction(1)"] {
+    for bad in ["count", "count + text == 1", "count.field == 1", "count / 0 == 1", "size(count) == 1", "nofunction(1)"]
+    {
         assert!(holds(bad).is_err(), "{bad}: {:?}", holds(bad));
     }
 }
@@ -130,7 +150,7 @@ fn a_correction_finds_its_source_through_what_makes_nothing() {
         "named": { "human": { "prompt": "?", "corrects": "left" } },
         "alone": { "human": human }
     } }));
-    let source = |human: &str| flow.source_of(&id(human)).map(|source| source.as_str());
+    let source = |human: &str| flow.source_of(&id(human)).map(NodeId::as_str);
     assert_eq!(source("first"), Some("draft"));
     assert_eq!(source("second"), Some("draft"));
     assert_eq!(source("both"), None);

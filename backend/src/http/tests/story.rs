@@ -1,6 +1,7 @@
 //! From a flow file to a decision that the audit shows.
 
 use axum::body::Body;
+use futures::future::join_all;
 use serde_json::{Value, json};
 
 use super::{Answer, Client, Site};
@@ -112,6 +113,25 @@ async fn a_decision_made_on_what_was_seen_carries_the_run_on_and_is_made_once() 
     let text = csv.expect(200);
     assert_eq!(text.as_str().unwrap().lines().count(), 2, "{text}");
     assert_eq!(dev.get("/api/v1/audit").await.code(403), "forbidden");
+}
+
+#[tokio::test]
+async fn of_many_decisions_at_the_same_moment_one_wins_and_the_others_learn_of_it() {
+    let site = Site::new().await;
+    let (_, ana, _, review) = asked(&site).await;
+    let (ana, review) = (&ana, &review);
+    let answers = join_all((0..8).map(async |index| {
+        let option = if index % 2 == 0 { "approve" } else { "reject" };
+        decide(ana, review, &decision(review, option), &format!("k{index}")).await
+    }))
+    .await;
+    let (won, lost): (Vec<_>, Vec<_>) = answers.into_iter().partition(|answer| answer.status == 200);
+    let [winner] = &won[..] else { panic!("{won:?}") };
+    for answer in lost {
+        let problem = answer.expect(409);
+        assert_eq!(problem["code"], "review_resolved");
+        assert_eq!(problem["resolution"], winner.body["review"]["resolution"]);
+    }
 }
 
 #[tokio::test]

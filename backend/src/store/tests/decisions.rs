@@ -1,3 +1,5 @@
+//! Decisions, deadlines, and what outlives a restart.
+
 use std::time::Duration;
 
 use shared::api::DecisionEffect;
@@ -58,7 +60,7 @@ async fn of_many_decisions_at_once_one_wins(world: World) {
 async fn a_decision_after_the_deadline_finds_it_expired(world: World) {
     let review = world.launched_review("hello").await;
     let run = review.run_id.expect("of a run");
-    world.clock.advance(Duration::from_secs(3600));
+    world.clock.advance(Duration::from_hours(1));
     let refused = decided(world.store.commit(decide(&review, "ana", "yes")).await);
     let Err(CommitError::Refused(Refusal::ReviewResolved(now))) = refused else { panic!("{refused:?}") };
     assert_eq!(now.status, ReviewStatus::Expired);

@@ -1,3 +1,5 @@
+//! Idempotency keys.
+
 use super::support::{World, actor, decide, decided, launch, on_both};
 use crate::store::{Answer, Change, CommitError, Credential, CredentialKind, IdempotencyKey, NewCredential, Operation};
 use shared::id::TokenId;
@@ -17,8 +19,11 @@ async fn the_same_key_and_body_answers_the_same(world: World) {
     let text = "x".repeat(3000);
     let change = keyed(launch(&text), "one", 1);
     let other = world.another().await;
-    let (first, second, third) =
-        tokio::join!(world.store.commit(change.clone()), world.store.commit(change.clone()), other.commit(change.clone()));
+    let (first, second, third) = tokio::join!(
+        world.store.commit(change.clone()),
+        world.store.commit(change.clone()),
+        other.commit(change.clone())
+    );
     let first = first.expect("launches");
     assert_eq!(second.expect("answers"), first);
     assert_eq!(third.expect("answers"), first);

@@ -1,3 +1,5 @@
+//! Reading the log while others write.
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 

@@ -1,3 +1,5 @@
+//! People, their rights, and what lets them in.
+
 use std::time::Duration;
 
 use shared::access::DEVELOPER;
@@ -8,9 +10,7 @@ use shared::time::Timestamp;
 
 use super::support::{World, actor, after, decide, launch, new_run, on_both};
 use crate::engine::Refusal;
-use crate::store::{
-    Actor, Change, CommitError, Credential, CredentialKind, NewCredential, Operation, UserChange,
-};
+use crate::store::{Actor, Change, CommitError, Credential, CredentialKind, NewCredential, Operation, UserChange};
 
 on_both! {
     rights_that_were_lost_since_count_no_more,
@@ -18,6 +18,7 @@ on_both! {
     a_token_has_no_more_than_its_roles,
     a_link_logs_in_once,
     only_admins_change_people,
+    a_change_that_cannot_be_written_hurts_only_itself,
 }
 
 fn credential(kind: CredentialKind, name: &str, digest: u8, expires_at: Option<Timestamp>) -> NewCredential {
@@ -60,10 +61,7 @@ async fn rights_that_were_lost_since_count_no_more(world: World) {
         actor
     });
     let refused = world.store.commit(change).await;
-    assert!(
-        matches!(refused, Err(CommitError::Refused(Refusal::NotFound | Refusal::Forbidden(_)))),
-        "{refused:?}"
-    );
+    assert!(matches!(refused, Err(CommitError::Refused(Refusal::NotFound | Refusal::Forbidden(_)))), "{refused:?}");
     patch(&world, "tom", UserPatch { active: Some(false), ..UserPatch::default() }, None).await;
     let refused = world.store.commit(decide(&review, "tom", "yes")).await;
     assert!(matches!(refused, Err(CommitError::Unauthenticated)), "{refused:?}");
@@ -88,13 +86,15 @@ async fn sessions_end_with_the_password_and_with_the_person(world: World) {
 }
 
 async fn a_token_has_no_more_than_its_roles(world: World) {
-    add(&world, credential(CredentialKind::Token, "boss", 1, Some(after(crate::clock::Clock::now(&*world.clock), 1)))).await;
+    add(&world, credential(CredentialKind::Token, "boss", 1, Some(after(crate::clock::Clock::now(&*world.clock), 1))))
+        .await;
     world.store.commit(with(Change { by: Some(actor("boss")), ..launch("a") }, 1)).await.expect("it may launch");
-    let change = UserChange { username: "ana".parse().expect("a name"), patch: UserPatch::default(), password_hash: None };
+    let change =
+        UserChange { username: "ana".parse().expect("a name"), patch: UserPatch::default(), password_hash: None };
     let change = Change { by: Some(actor("boss")), key: None, operation: Operation::UpdateUser(Box::new(change)) };
     let refused = world.store.commit(with(change, 1)).await;
     assert!(matches!(refused, Err(CommitError::Forbidden(_))), "{refused:?}");
-    world.clock.advance(Duration::from_secs(3600));
+    world.clock.advance(Duration::from_hours(1));
     let refused = world.store.commit(with(Change { by: Some(actor("boss")), ..launch("a") }, 1)).await;
     assert!(matches!(refused, Err(CommitError::Unauthenticated)), "{refused:?}");
 }
@@ -117,8 +117,26 @@ async fn a_link_logs_in_once(world: World) {
 }
 
 async fn only_admins_change_people(world: World) {
-    let change = UserChange { username: "ana".parse().expect("a name"), patch: UserPatch::default(), password_hash: None };
+    let change =
+        UserChange { username: "ana".parse().expect("a name"), patch: UserPatch::default(), password_hash: None };
     let change = Change { by: Some(actor("dev")), key: None, operation: Operation::UpdateUser(Box::new(change)) };
     let refused = world.store.commit(change).await;
     assert!(matches!(refused, Err(CommitError::Forbidden(_))), "{refused:?}");
+}
+
+async fn a_change_that_cannot_be_written_hurts_only_itself(world: World) {
+    add(&world, credential(CredentialKind::Session, "ana", 1, None)).await;
+    let mut waiting = tokio::task::JoinSet::new();
+    for n in 0..20 {
+        let store = world.store.clone();
+        // The digest is taken: only the database knows.
+        let twice = credential(CredentialKind::Session, "ana", 1, None);
+        let bad = Change::by_server(Operation::AddCredential(Box::new(twice)));
+        let change = if n == 10 { bad } else { launch("hello") };
+        waiting.spawn(async move { (n == 10, store.commit(change).await) });
+    }
+    for (bad, answer) in waiting.join_all().await {
+        assert_eq!(matches!(answer, Err(CommitError::Database(_))), bad, "{answer:?}");
+    }
+    assert_eq!(world.store.counts().await.expect("counts")["runs"], 19);
 }

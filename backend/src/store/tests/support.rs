@@ -76,7 +76,9 @@ impl World {
         let clock = ManualClock::now();
         let store = Store::open(database.options(clock.clone())).await.expect("the store opens");
         let world = Self { store, clock, database };
-        for (name, roles) in [("dev", &["developer"][..]), ("ana", &["reviewer"]), ("tom", &["reviewer"]), ("boss", &["admin"])] {
+        for (name, roles) in
+            [("dev", &["developer"][..]), ("ana", &["reviewer"]), ("tom", &["reviewer"]), ("boss", &["admin"])]
+        {
             world.add_user(name, roles).await;
         }
         let source = serde_json::to_string(&flow()).expect("the flow is JSON");

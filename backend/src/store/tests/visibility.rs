@@ -1,3 +1,5 @@
+//! Lists against the rule of `shared::access`.
+
 use std::collections::BTreeSet;
 
 use serde_json::json;
@@ -46,12 +48,7 @@ async fn readdress(world: &World, review: &mut Review, reviewers: serde_json::Va
     conn.execute(update).await.expect("writes");
     conn.execute(Sql::new("DELETE FROM review_audience WHERE review_id = ").bind(review.id.0)).await.expect("writes");
     let rows = visibility::subjects_of(review).into_iter().map(|subject| {
-        vec![
-            Arg::from(review.id.0),
-            subject.into(),
-            review.is_pending().into(),
-            review.created_at.0.into(),
-        ]
+        vec![Arg::from(review.id.0), subject.into(), review.is_pending().into(), review.created_at.0.into()]
     });
     let insert = Sql::new("INSERT INTO review_audience (review_id, subject, pending, created_at) ").values(rows);
     conn.execute(insert).await.expect("writes");
@@ -133,7 +130,8 @@ async fn a_list_is_read_page_by_page(world: World) {
 
 async fn words_and_roles_narrow_a_list(world: World) {
     world.launch("hello").await;
-    let viewer = Principal { username: "ana".parse().expect("a name"), roles: ["reviewer".to_owned()].into(), token: false };
+    let viewer =
+        Principal { username: "ana".parse().expect("a name"), roles: ["reviewer".to_owned()].into(), token: false };
     for (q, role, flow, count) in [
         (Some("GO may"), None, None, 1),
         (Some("100%"), None, None, 0),

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use shared::id::CommitId;
+use sqlx::error::DatabaseError;
 
 use super::super::Inner;
 use super::super::db::Sql;
@@ -71,7 +72,7 @@ async fn look_up(inner: &Inner, locks: &[Lock], written: &Written) -> Result<boo
 
 /// Whether the server itself says that it did not commit (and not that it is going away).
 fn is_refusal(error: &sqlx::Error) -> bool {
-    let code = error.as_database_error().and_then(|error| error.code());
+    let code = error.as_database_error().and_then(DatabaseError::code);
     code.is_some_and(|code| !code.starts_with("57") && !code.starts_with("08") && !code.starts_with("XX"))
 }
 
@@ -83,4 +84,82 @@ fn is_io(error: &sqlx::Error) -> bool {
     };
     let code: i32 = database.code().and_then(|code| code.parse().ok()).unwrap_or(0);
     matches!(code & 0xff, 10 | 11)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::borrow::Cow;
+    use std::error::Error as StdError;
+
+    use sqlx::error::ErrorKind;
+
+    use super::*;
+    use crate::store::tests::support::World;
+
+    #[derive(Debug)]
+    struct Failure(&'static str);
+
+    impl std::fmt::Display for Failure {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str(self.0)
+        }
+    }
+
+    impl StdError for Failure {}
+
+    impl DatabaseError for Failure {
+        fn message(&self) -> &str {
+            self.0
+        }
+        fn code(&self) -> Option<Cow<'_, str>> {
+            Some(Cow::Borrowed(self.0))
+        }
+        fn as_error(&self) -> &(dyn StdError + Send + Sync + 'static) {
+            self
+        }
+        fn as_error_mut(&mut self) -> &mut (dyn StdError + Send + Sync + 'static) {
+            self
+        }
+        fn into_error(self: Box<Self>) -> Box<dyn StdError + Send + Sync + 'static> {
+            self
+        }
+        fn kind(&self) -> ErrorKind {
+            ErrorKind::Other
+        }
+    }
+
+    fn failure(code: &'static str) -> sqlx::Error {
+        sqlx::Error::Database(Box::new(Failure(code)))
+    }
+
+    #[test]
+    fn a_failing_disk_ends_the_process_and_a_full_or_busy_one_does_not() {
+        // SQLITE_IOERR, SQLITE_IOERR_FSYNC, SQLITE_CORRUPT.
+        assert!(["10", "1034", "11"].into_iter().all(|code| is_io(&failure(code))));
+        // SQLITE_FULL, SQLITE_BUSY, SQLITE_CONSTRAINT.
+        assert!(!["13", "5", "19"].into_iter().any(|code| is_io(&failure(code))));
+    }
+
+    #[test]
+    fn a_lost_connection_leaves_the_commit_in_doubt_and_a_refusal_does_not() {
+        // serialization_failure, unique_violation; admin_shutdown, connection_failure.
+        assert!(["40001", "23505"].into_iter().all(|code| is_refusal(&failure(code))));
+        assert!(!["57P01", "08006"].into_iter().any(|code| is_refusal(&failure(code))));
+        assert!(!is_refusal(&sqlx::Error::Io(std::io::ErrorKind::ConnectionReset.into())));
+    }
+
+    #[tokio::test]
+    async fn a_commit_in_doubt_is_looked_up_in_the_log() {
+        let Some(world) = World::postgres().await else { return };
+        world.launch("hello").await;
+        let inner = &world.store.inner;
+        let sql = Sql::new("SELECT commit_id, xid::text::bigint, seq FROM log ORDER BY seq DESC LIMIT 1");
+        let row = inner.db.read().await.expect("reads").fetch_one(sql).await.expect("reads").expect("a row");
+        let commit = CommitId(row.uuid(0).expect("an id"));
+        let mut written = Written { commit, xid: row.int(1).expect("an xid"), seq: row.int(2).expect("a number") };
+        let lost = sqlx::Error::Io(std::io::ErrorKind::ConnectionReset.into());
+        assert_eq!(after(inner, &[(1, true)], &written, &lost).await, Fate::Committed);
+        written.commit = CommitId(uuid::Uuid::nil());
+        assert_eq!(after(inner, &[(1, true)], &written, &lost).await, Fate::NotCommitted);
+    }
 }

@@ -17,12 +17,7 @@ use crate::flow::Compiled;
 
 impl Group {
     /// Saves a new version, or answers with the newest one where it has the same source.
-    pub fn save_flow(
-        &mut self,
-        by: Option<&Principal>,
-        new: NewFlow,
-        moment: Moment,
-    ) -> Result<Answer, CommitError> {
+    pub fn save_flow(&mut self, by: Option<&Principal>, new: NewFlow, moment: Moment) -> Result<Answer, CommitError> {
         allow(by, Act::SaveFlow)?;
         let NewFlow { flow, source, digest } = new;
         let newest = self.newest.get(&flow.id);

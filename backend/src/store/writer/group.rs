@@ -11,7 +11,7 @@ use shared::run::Step;
 use shared::time::Timestamp;
 
 use super::super::blobs::Blobs;
-use super::super::log::Recorded;
+use super::super::log_row::Recorded;
 use super::super::{Answer, Change, CommitError, Credential, IdempotencyKey, Operation, UserRecord};
 use crate::clock::Moment;
 use crate::engine::{Snapshot, Task};
@@ -125,7 +125,9 @@ impl Group {
         }
         // A flow that drives the engine into a bug must not take the writer with it.
         let answer = catch_unwind(AssertUnwindSafe(|| self.operate(operation, principal.as_ref(), moment)))
-            .unwrap_or_else(|_| Err(CommitError::Database("deciding this change failed; the log says why".to_owned())))?;
+            .unwrap_or_else(|_| {
+                Err(CommitError::Database("deciding this change failed; the log says why".to_owned()))
+            })?;
         if let Some(key) = key {
             let kept = (!matches!(answer, Answer::Token { .. })).then(|| answer.clone());
             self.keys.insert((key.scope.clone(), key.key.clone()), UsedKey { body: key.body, answer: kept.clone() });
@@ -134,12 +136,7 @@ impl Group {
         Ok(answer)
     }
 
-    fn operate(
-        &mut self,
-        operation: Operation,
-        by: Option<&Principal>,
-        moment: Moment,
-    ) -> Result<Answer, CommitError> {
+    fn operate(&mut self, operation: Operation, by: Option<&Principal>, moment: Moment) -> Result<Answer, CommitError> {
         match operation {
             Operation::Launch { run, flow, version, input, context } => {
                 self.launch(by, run, &flow, version, input, context, moment)

@@ -29,7 +29,9 @@ impl Group {
     /// Reads what these changes rest on.
     pub async fn load(inner: &Inner, conn: &mut Conn, changes: &[Change]) -> Result<Self, Error> {
         let mut named = Named::default();
-        changes.iter().for_each(|change| named.of(change));
+        for change in changes {
+            named.of(change);
+        }
         let mut group = Self::default();
         group.load_people(conn, &named).await?;
         group.load_runs(conn, &mut named).await?;
@@ -82,9 +84,10 @@ impl Group {
             let work = self.runs.entry(state.id).or_default();
             work.snapshot = Some(Snapshot { state, reviews: BTreeMap::new() });
         }
+        // `||` keeps SQLite from the index of the status, under which there may be very many.
         let sql = Sql::new("SELECT run_id, body FROM reviews WHERE run_id IN (")
             .list(found.iter().copied())
-            .push(") AND status = 'pending'");
+            .push(") AND status || '' = 'pending'");
         let mut reviews = conn.reviews(sql, &mut self.blobs).await?;
         let pending: BTreeSet<ReviewId> = reviews.iter().map(|review| review.id).collect();
         let over: Vec<Uuid> = named.reviews.difference(&pending).map(|id| id.0).collect();
@@ -148,9 +151,9 @@ impl Group {
                     reader.add(run, &stored)?;
                     reader.finish(conn, &mut self.blobs).await?.pop()
                 }
-                (None, Some(plain)) => Some(
-                    serde_json::from_str(&plain).map_err(|error| Error::Stored(format!("an answer: {error}")))?,
-                ),
+                (None, Some(plain)) => {
+                    Some(serde_json::from_str(&plain).map_err(|error| Error::Stored(format!("an answer: {error}")))?)
+                }
             };
             let used = UsedKey {
                 body: digest(&row.blob(2)?)?,

@@ -35,7 +35,7 @@ const WAITING: usize = 1024;
 /// How long a change waits for a place in the queue.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How often what has expired is cleaned up.
-const CLEANUP: Duration = Duration::from_secs(600);
+const CLEANUP: Duration = Duration::from_mins(10);
 
 /// A change that waits, and where its answer goes.
 pub(super) struct Job {
@@ -141,7 +141,8 @@ async fn write_all(inner: &Inner, mut jobs: Vec<Job>) {
 /// One transaction. `Err`: nothing of it was written.
 async fn write_group(inner: &Inner, changes: Vec<Change>) -> Result<Vec<Result<Answer, CommitError>>, CommitError> {
     let mut conn = inner.db.write().await.map_err(failed)?;
-    let locks = if inner.db.is_postgres() { locks::take(&mut conn, &changes).await.map_err(failed)? } else { Vec::new() };
+    let locks =
+        if inner.db.is_postgres() { locks::take(&mut conn, &changes).await.map_err(failed)? } else { Vec::new() };
     let mut group = Group::load(inner, &mut conn, &changes).await.map_err(failed)?;
     let mut answers = Vec::with_capacity(changes.len());
     for change in changes {

@@ -103,11 +103,15 @@ impl Group {
                 allow(by, Act::ManageTokens)?;
                 let maker = by.unwrap_or(&all);
                 if maker.username != credential.username {
-                    return Err(CommitError::Forbidden("a token acts as its maker: nobody makes one for others".to_owned()));
+                    return Err(CommitError::Forbidden(
+                        "a token acts as its maker: nobody makes one for others".to_owned(),
+                    ));
                 }
                 let roles = credential.roles.as_deref().unwrap_or_default();
                 if let Some(role) = roles.iter().find(|role| !maker.has(role)) {
-                    return Err(CommitError::Forbidden(format!("a token cannot have the role {role}, which its maker has not")));
+                    return Err(CommitError::Forbidden(format!(
+                        "a token cannot have the role {role}, which its maker has not"
+                    )));
                 }
                 let made = token(credential.clone())
                     .ok_or_else(|| CommitError::Database("a token without an id".to_owned()))?;
@@ -116,6 +120,9 @@ impl Group {
                 Answer::Token { token: Box::new(made) }
             }
             CredentialKind::Session => {
+                if by.is_some_and(|by| by.username != credential.username) {
+                    return Err(CommitError::Forbidden("nobody logs in as somebody else".to_owned()));
+                }
                 let entry = data(json!({"username": credential.username}));
                 self.tell(EntryKind::SessionStarted, Some(&credential.username), entry, moment);
                 Answer::Done

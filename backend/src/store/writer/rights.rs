@@ -14,9 +14,10 @@ impl Group {
         let Some(digest) = &actor.credential else {
             return Ok(narrowed(user.principal(None), &actor.principal));
         };
-        let credential = self.credentials.get(digest).filter(|credential| {
-            credential.username == actor.principal.username && !credential.is_over(now)
-        });
+        let credential = self
+            .credentials
+            .get(digest)
+            .filter(|credential| credential.username == actor.principal.username && !credential.is_over(now));
         Ok(user.principal(Some(credential.ok_or(CommitError::Unauthenticated)?)))
     }
 

@@ -6,7 +6,7 @@ use shared::api::{Decided, DecisionEffect};
 use shared::id::{FlowId, ReviewId, RunId};
 use shared::run::Context;
 
-use super::super::log::Recorded;
+use super::super::log_row::Recorded;
 use super::super::{Answer, CommitError};
 use super::group::{Group, RunWork};
 use super::rights::allow;
@@ -54,8 +54,7 @@ impl Group {
     ) -> Result<Answer, CommitError> {
         self.apply(by, run, input, moment)?;
         let state = &self.snapshot(run)?.state;
-        let compiled =
-            self.compiled.get(&(state.flow.clone(), state.version)).ok_or(CommitError::NotFound)?;
+        let compiled = self.compiled.get(&(state.flow.clone(), state.version)).ok_or(CommitError::NotFound)?;
         Ok(Answer::Run { run: Box::new(engine::view(compiled, state)) })
     }
 
@@ -107,7 +106,10 @@ impl Group {
             }
         }
         let compiled = self.compiled.get(&(state.flow.clone(), state.version)).ok_or_else(|| {
-            CommitError::Database(format!("run {run} is of flow {} version {}, which is gone", state.flow, state.version))
+            CommitError::Database(format!(
+                "run {run} is of flow {} version {}, which is gone",
+                state.flow, state.version
+            ))
         })?;
         let transition = engine::apply(compiled, snapshot.clone(), input.clone(), moment)?;
         work.absorb(transition, Recorded { moment, launch: None, input: Some(input) })
@@ -121,12 +123,11 @@ impl Group {
 impl RunWork {
     /// Takes a transition. `Err`: it is written, and the refusal is answered.
     fn absorb(&mut self, transition: Transition, recorded: Recorded) -> Result<(), CommitError> {
-        match &mut self.snapshot {
-            Some(snapshot) => snapshot.fold(&transition),
-            None => {
-                let reviews = transition.reviews.iter().map(|review| (review.id, review.clone())).collect();
-                self.snapshot = Some(Snapshot { state: transition.state, reviews });
-            }
+        if let Some(snapshot) = &mut self.snapshot {
+            snapshot.fold(&transition);
+        } else {
+            let reviews = transition.reviews.iter().map(|review| (review.id, review.clone())).collect();
+            self.snapshot = Some(Snapshot { state: transition.state, reviews });
         }
         let changed = self.changed.get_or_insert_default();
         changed.reviews.extend(transition.reviews.iter().map(|review| review.id));

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::super::blobs::{NewBlobs, encode};
 use super::super::db::{Arg, Conn, Db, Sql};
-use super::super::log::Body;
+use super::super::log_row::Body;
 use super::super::people::{credential_row, user_row};
 use super::super::reviews::search_text;
 use super::super::{Answer, Error, visibility};
@@ -50,7 +50,8 @@ impl Group {
         .await?;
         let blobs = rows.blobs.into_iter().filter(|(key, _)| !self.blobs.0.contains_key(key));
         let blobs = blobs.map(|((run, digest), body)| vec![run.into(), (&digest).into(), body.into()]).collect();
-        insert(conn, "INSERT INTO blobs (run_id, digest, body) ", blobs, " ON CONFLICT (run_id, digest) DO NOTHING").await?;
+        insert(conn, "INSERT INTO blobs (run_id, digest, body) ", blobs, " ON CONFLICT (run_id, digest) DO NOTHING")
+            .await?;
         insert(
             conn,
             "INSERT INTO reviews (id, run_id, status, kind, severity, flow, requested_by, not_requester, created_at, \
@@ -82,13 +83,7 @@ impl Group {
              format = excluded.format, body = excluded.body",
         )
         .await?;
-        insert(
-            conn,
-            "INSERT INTO idempotency (scope, key, body, run_id, answer, created_at) ",
-            rows.keys,
-            "",
-        )
-        .await?;
+        insert(conn, "INSERT INTO idempotency (scope, key, body, run_id, answer, created_at) ", rows.keys, "").await?;
         write_log(conn, commit, rows.log).await
     }
 
@@ -100,7 +95,7 @@ impl Group {
             }
         }
         for (moment, event) in &self.out.events {
-            let body = Body { events: event.iter().cloned().collect(), ..Body::default() };
+            let body = Body::pack(moment.now, None, event.as_slice());
             let body = encode(Uuid::nil(), &body, &mut rows.blobs)?;
             rows.log.push(vec![commit.0.into(), moment.now.0.into(), None::<Uuid>.into(), body.into()]);
         }
@@ -148,8 +143,10 @@ impl Group {
              roles = excluded.roles, active = excluded.active, password_hash = excluded.password_hash",
         )
         .await?;
-        let ended = |names: &std::collections::BTreeSet<_>| names.iter().map(ToString::to_string).map(Arg::from).collect();
-        delete(conn, "DELETE FROM credentials WHERE kind = 'session' AND username IN (", ended(&out.ended_sessions)).await?;
+        let ended =
+            |names: &std::collections::BTreeSet<_>| names.iter().map(ToString::to_string).map(Arg::from).collect();
+        delete(conn, "DELETE FROM credentials WHERE kind = 'session' AND username IN (", ended(&out.ended_sessions))
+            .await?;
         delete(conn, "DELETE FROM credentials WHERE username IN (", ended(&out.ended_access)).await?;
         let digests = out.ended_credentials.iter().map(Arg::from).collect();
         delete(conn, "DELETE FROM credentials WHERE digest IN (", digests).await?;
@@ -209,11 +206,8 @@ impl Rows {
                 plain(task)?.into(),
             ]);
         }
-        let body = Body {
-            events: changed.events.clone(),
-            inputs: changed.inputs.clone(),
-            format: Some(RunState::FORMAT),
-        };
+        let body = Body::pack(state.updated_at, Some(run), &changed.events)
+            .with_inputs(changed.inputs.clone(), RunState::FORMAT);
         let body = encode(run.0, &body, &mut self.blobs)?;
         self.log.push(vec![commit.0.into(), state.updated_at.0.into(), run.0.into(), body.into()]);
         Ok(())
@@ -269,11 +263,13 @@ fn plain<T: serde::Serialize>(value: &T) -> Result<String, Error> {
 /// Removes some of what has expired: keys after a day, and sessions, tokens and links after their time.
 pub(super) async fn clean_up(db: &Db, now: Timestamp) -> Result<(), sqlx::Error> {
     let mut conn = db.write().await?;
-    let keys = Sql::new("DELETE FROM idempotency WHERE (scope, key) IN (SELECT scope, key FROM idempotency WHERE created_at < ")
-        .bind(now.0.saturating_sub(KEY_LIFE_US))
-        .push(" LIMIT ")
-        .bind(CLEAN_AT_ONCE)
-        .push(")");
+    let keys = Sql::new(
+        "DELETE FROM idempotency WHERE (scope, key) IN (SELECT scope, key FROM idempotency WHERE created_at < ",
+    )
+    .bind(now.0.saturating_sub(KEY_LIFE_US))
+    .push(" LIMIT ")
+    .bind(CLEAN_AT_ONCE)
+    .push(")");
     conn.execute(keys).await?;
     let credentials =
         Sql::new("DELETE FROM credentials WHERE digest IN (SELECT digest FROM credentials WHERE expires_at <= ")

@@ -8,7 +8,7 @@ const MAX_DEPTH: usize = 8;
 /// How many references are followed to find a schema.
 const MAX_REFERENCES: usize = 16;
 /// Texts that may be longer than this get several lines.
-const LONG_TEXT: u64 = 160;
+const LONG_TEXT: u64 = 240;
 
 /// What one field is.
 #[derive(Debug, Clone, PartialEq)]
@@ -184,7 +184,7 @@ fn text_kind(schema: &Value, value: Option<&str>) -> Kind {
         _ => "text",
     };
     let long = max.is_some_and(|max| max > LONG_TEXT)
-        || value.is_some_and(|text| text.contains('\n') || text.len() as u64 > LONG_TEXT / 2);
+        || value.is_some_and(|text| text.contains('\n') || text.len() as u64 > LONG_TEXT / 3);
     if long { Kind::Text { code: false, max } } else { Kind::Line { input, max } }
 }
 

@@ -115,8 +115,9 @@ fn Audit() -> impl IntoView {
         }
         view! {
             <ol class="card audit-list">
-                <For each=move || loaded.with(|loaded| loaded.entries.clone()) key=|entry| entry.cursor.clone() let:entry>
-                    <Row entry/>
+                // One commit may tell several things.
+                <For each=move || loaded.with(|loaded| loaded.entries.clone().into_iter().enumerate()) key=|(at, entry)| (*at, entry.cursor.clone()) let:row>
+                    <Row entry=row.1/>
                 </For>
             </ol>
         }

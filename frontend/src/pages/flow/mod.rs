@@ -146,10 +146,11 @@ fn FlowHeader(flow: Known, id: String, definition: Memo<bool>) -> impl IntoView 
         }
     });
     let saved = flow.shown.is_some();
+    // Plain links: the router's own mark the page, whatever its query says.
     let tabs = saved.then(|| view! {
         <nav class="tabs" aria-label="What to do">
-            <A href=address.with_value(|address| address(false, None)) attr:aria-current=move || (!definition.get()).then_some("page")>"Launch"</A>
-            <A href=address.with_value(|address| address(true, None)) attr:aria-current=move || definition.get().then_some("page")>"Definition"</A>
+            <a href=address.with_value(|address| address(false, None)) aria-current=move || (!definition.get()).then_some("page")>"Launch"</a>
+            <a href=address.with_value(|address| address(true, None)) aria-current=move || definition.get().then_some("page")>"Definition"</a>
         </nav>
     });
     view! {

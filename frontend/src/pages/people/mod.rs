@@ -7,7 +7,6 @@ mod user_form;
 mod users;
 
 use leptos::prelude::*;
-use leptos_router::components::A;
 use leptos_router::hooks::use_query_map;
 use shared::access::Act;
 use shared::error::Problem;
@@ -31,8 +30,8 @@ pub fn PeoplePage() -> impl IntoView {
                 <h1>{move || if manages.get() { "People" } else { "Your tokens" }}</h1>
                 <Show when=move || manages.get() fallback=|| view! { <span class="grow"></span> }>
                     <nav class="tabs" aria-label="What is shown">
-                        <A href="/people" attr:aria-current=move || (!tokens.get()).then_some("page")>"People"</A>
-                        <A href="/people?tab=tokens" attr:aria-current=move || tokens.get().then_some("page")>"Your tokens"</A>
+                        <a href="/people" aria-current=move || (!tokens.get()).then_some("page")>"People"</a>
+                        <a href="/people?tab=tokens" aria-current=move || tokens.get().then_some("page")>"Your tokens"</a>
                     </nav>
                     <span class="grow"></span>
                 </Show>

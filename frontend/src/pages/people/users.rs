@@ -48,10 +48,10 @@ pub fn Users(adding: RwSignal<bool>) -> impl IntoView {
     });
     let row = move |user: User| {
         let edited = user.clone();
-        let name = user.display_name.clone();
+        let name = user.display_name.clone().filter(|name| !name.is_empty());
         view! {
             <tr class:inactive=!user.active>
-                <td class="person-name"><b>{name.unwrap_or_else(|| user.username.to_string())}</b><span class="sub">{user.username.to_string()}{user.email.clone().map(|email| format!(" · {email}"))}</span></td>
+                <td class="person-name"><b>{name.unwrap_or_else(|| user.username.to_string())}</b><span class="sub">{user.username.to_string()}{user.email.clone().filter(|email| !email.is_empty()).map(|email| format!(" · {email}"))}</span></td>
                 <td><span class="role-tags">{role_tags(&user.roles)}</span></td>
                 <td>{if user.active { view! { <span class="tag go">"active"</span> } } else { view! { <span class="tag">"deactivated"</span> } }}</td>
                 <td class="soft nowrap"><Ago at=user.created_at/></td>

@@ -29,7 +29,8 @@ pub fn RunHeader(data: RunData) -> impl IntoView {
         summary.with(|run| {
             run.as_ref().map(|run| {
                 let end = run.ended_at.unwrap_or_else(|| live.now.get());
-                words::duration_ms(u64::try_from(end.since(run.created_at).as_millis()).unwrap_or(u64::MAX))
+                let length = words::duration_ms(u64::try_from(end.since(run.created_at).as_millis()).unwrap_or(u64::MAX));
+                if run.ended_at.is_some() { format!("took {length}") } else { format!("{length} so far") }
             })
         })
     };
@@ -51,7 +52,7 @@ pub fn RunHeader(data: RunData) -> impl IntoView {
                     <A href="/runs">"Runs"</A><span aria-hidden="true">"›"</span><span class="mono cut" title="The run's id">{id.clone()}</span>
                 </nav>
                 <h1>{title}</h1>
-                <div class="facts">{facts}<span class="soft">{move || took().map(|took| format!("took {took}"))}</span></div>
+                <div class="facts">{facts}<span class="soft">{took}</span></div>
             </div>
             <a class="b" href=format!("/api/v1/runs/{id}/report") target="_blank" rel="noopener">
                 <Glyph icon=icondata::LuFileText/>"Report"

@@ -9,6 +9,8 @@ use shared::error::json_type;
 use shared::run::Run;
 
 use crate::components::glyph::Glyph;
+use crate::components::inert::inert;
+use crate::components::markdown::Markdown;
 
 /// Values longer than this are folded.
 const LONG: usize = 700;
@@ -72,7 +74,13 @@ fn Card(key: String, value: Value, changed: Signal<BTreeSet<String>>) -> impl In
                     {move || if copied.get() { view! { <Glyph icon=icondata::LuCheck/> } } else { view! { <Glyph icon=icondata::LuCopy/> } }}
                 </button>
             </header>
-            {if code { view! { <pre class="value-code">{text}</pre> }.into_any() } else { view! { <div class="value-text">{text}</div> }.into_any() }}
+            {if code {
+                view! { <pre class="value-code">{inert(&text)}</pre> }.into_any()
+            } else if reads_as_markdown(&text) {
+                view! { <div class="value-text read"><Markdown text/></div> }.into_any()
+            } else {
+                view! { <div class="value-text">{inert(&text)}</div> }.into_any()
+            }}
             {long.then(|| view! {
                 <button class="value-more" aria-expanded=move || (!folded.get()).to_string() on:click=move |_| folded.update(|folded| *folded = !*folded)>
                     {move || if folded.get() { "Show all" } else { "Show less" }}
@@ -80,6 +88,12 @@ fn Card(key: String, value: Value, changed: Signal<BTreeSet<String>>) -> impl In
             })}
         </section>
     }
+}
+
+/// Whether a text has the marks of Markdown at the start of a line.
+fn reads_as_markdown(text: &str) -> bool {
+    let marks = ["# ", "## ", "### ", "- ", "* ", "> ", "1. ", "```"];
+    text.contains('\n') && text.lines().any(|line| marks.iter().any(|mark| line.starts_with(mark)))
 }
 
 fn text(value: &Value) -> String {

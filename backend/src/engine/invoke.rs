@@ -1,0 +1,111 @@
+//! Starting tool calls: their arguments checked, their task made, or done at once where the engine does it itself.
+
+use std::borrow::Cow;
+
+use serde_json::{Value, json};
+use shared::JsonMap;
+use shared::definition::{Builtin, Tool, ToolKind};
+use shared::error::Mistake;
+use shared::run::Step;
+use shared::time::Span;
+
+use super::builder::Builder;
+use super::digest;
+use super::scope;
+use super::state::{ToolCall, ToolCallState};
+use super::transition::TaskKind;
+use crate::flow::check_value;
+
+/// What became of a call that was started.
+pub(super) enum Started {
+    /// It has a task.
+    Due,
+    /// The engine did it itself: what it says, and the state keys that it writes.
+    Done { result: Value, writes: JsonMap },
+}
+
+impl Builder<'_> {
+    /// A new call with checked arguments. What is wrong with them is for whoever made the call.
+    pub(super) fn new_call(&self, id: String, tool: &str, arguments: &Value) -> Result<ToolCall, String> {
+        let Some(definition) = self.flow.flow.tools.get(tool) else {
+            return Err(format!("there is no tool `{tool}`"));
+        };
+        let arguments = match arguments {
+            Value::Object(arguments) => arguments.clone(),
+            Value::Null => JsonMap::new(),
+            _ => return Err("the arguments are not a JSON object".to_owned()),
+        };
+        if let Some(schema) = parameters(definition) {
+            let mistakes = check_value(&schema, &Value::Object(arguments.clone()), "");
+            if !mistakes.is_empty() {
+                return Err(format!("the arguments of `{tool}` do not fit: {}", listed(&mistakes)));
+            }
+        }
+        let digest = digest::of_arguments(&arguments);
+        let provider_id = String::new();
+        Ok(ToolCall { id, provider_id, tool: tool.to_owned(), arguments, digest, state: ToolCallState::Held })
+    }
+
+    /// Starts a call: makes its task, or does what the engine does itself.
+    pub(super) fn start_call(&mut self, step: &Step, call: &mut ToolCall) -> Result<Started, String> {
+        let Some(tool) = self.flow.flow.tools.get(&call.tool) else {
+            return Err(format!("there is no tool `{}`", call.tool));
+        };
+        let task = match tool.kind {
+            ToolKind::Builtin(Builtin::SetState) => return self.set_state(step, &call.arguments),
+            ToolKind::Builtin(Builtin::Sleep) => {
+                let until = self.now.after(sleep_time(&call.arguments)?.0);
+                self.add_task(step, TaskKind::Wake { call: call.id.clone() }, until, true)
+            }
+            ToolKind::Http(_) | ToolKind::Mcp(_) | ToolKind::Builtin(Builtin::DemoPublish) => {
+                self.add_task(step, TaskKind::Tool { call: call.id.clone() }, self.now, tool.idempotent)
+            }
+            ToolKind::Builtin(_) => return Err(format!("tool `{}` is not supported yet", call.tool)),
+        };
+        call.state = ToolCallState::Due { task, tries: 1 };
+        Ok(Started::Due)
+    }
+
+    fn set_state(&self, step: &Step, arguments: &JsonMap) -> Result<Started, String> {
+        let Some(key) = arguments.get("key").and_then(Value::as_str) else {
+            return Err("`key` names the state key to write".to_owned());
+        };
+        let node = self.flow.node(&step.node);
+        let allowed = node.map(|node| scope::write_keys(self.flow, &step.node, node)).unwrap_or_default();
+        if !allowed.iter().any(|writable| writable == key) {
+            return Err(format!("`{key}` may not be written here; what may: {}", allowed.join(", ")));
+        }
+        let value = arguments.get("value").cloned().unwrap_or(Value::Null);
+        let writes = JsonMap::from_iter([(key.to_owned(), value)]);
+        Ok(Started::Done { result: json!({ "written": key }), writes })
+    }
+}
+
+/// The schema of a tool's arguments: its own, or what a builtin one takes.
+pub(super) fn parameters(tool: &Tool) -> Option<Cow<'_, Value>> {
+    if let Some(own) = &tool.parameters {
+        return Some(Cow::Borrowed(own));
+    }
+    let object = |required: &[&str], properties: Value| {
+        Cow::Owned(json!({ "type": "object", "required": required, "properties": properties }))
+    };
+    let text = json!({ "type": "string" });
+    match tool.kind {
+        ToolKind::Builtin(Builtin::Sleep) => Some(object(&["duration"], json!({ "duration": text }))),
+        ToolKind::Builtin(Builtin::SetState) => Some(object(&["key", "value"], json!({ "key": text, "value": {} }))),
+        ToolKind::Builtin(Builtin::DemoPublish) => {
+            Some(object(&["title", "text"], json!({ "title": text, "text": text })))
+        }
+        ToolKind::Builtin(_) | ToolKind::Http(_) | ToolKind::Mcp(_) => None,
+    }
+}
+
+/// Mistakes in one line.
+pub(super) fn listed(mistakes: &[Mistake]) -> String {
+    mistakes.iter().map(Mistake::to_string).collect::<Vec<_>>().join("; ")
+}
+
+fn sleep_time(arguments: &JsonMap) -> Result<Span, String> {
+    let duration = arguments.get("duration").and_then(Value::as_str).unwrap_or_default();
+    duration.parse().map_err(|error| format!("`{duration}` is no length of time such as 30s or 5m: {error}"))
+}
