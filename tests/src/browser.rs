@@ -18,7 +18,7 @@ pub struct Browser {
     pub driver: WebDriver,
     // Dropped after the driver: chromedriver and the browser share a process group, which is killed whole.
     _chromedriver: Process,
-    _profile: TempDir,
+    profile: TempDir,
 }
 
 impl Browser {
@@ -51,7 +51,12 @@ impl Browser {
         eventually("chromedriver answers", async || http.get(format!("{address}/status")).send().await.ok()).await;
         let driver = WebDriver::new(address, capabilities).await.expect("Chromium starts");
         driver.set_page_load_timeout(Duration::from_secs(30)).await.expect("a timeout can be set");
-        Self { driver, _chromedriver: chromedriver, _profile: profile }
+        Self { driver, _chromedriver: chromedriver, profile }
+    }
+
+    /// The folder of its profile, which no other browser has.
+    pub fn profile(&self) -> &std::path::Path {
+        self.profile.path()
     }
 
     /// What the console wrote to the browser's log as errors.

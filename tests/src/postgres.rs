@@ -31,20 +31,22 @@ struct Cluster {
 impl Postgres {
     /// Makes one.
     pub async fn start() -> Self {
-        let (admin, cluster) = if let Ok(url) = std::env::var("COUNTERSIGN_TEST_POSTGRES") {
+        let (server, cluster) = if let Ok(url) = std::env::var("COUNTERSIGN_TEST_POSTGRES") {
             (url, None)
         } else {
             let (url, cluster) = start_cluster();
             (url, Some(cluster))
         };
+        let (server, query) = server.split_once('?').unwrap_or((&server, ""));
+        let database = |name: &str| format!("{}/{name}?{query}", server.trim_end_matches('/'));
+        let admin = database("postgres");
         let mut connection =
             eventually("PostgreSQL lets us in", async || PgConnection::connect(&admin).await.ok()).await;
         #[expect(clippy::disallowed_methods, reason = "the name of a database of a test may be anything")]
         let name = format!("countersign_{}", Uuid::now_v7().simple());
         let create = AssertSqlSafe(format!("CREATE DATABASE {name}"));
         sqlx::query(create).execute(&mut connection).await.expect("a database can be made");
-        let (server, _) = admin.rsplit_once('/').expect("the URL names a database");
-        Self { url: format!("{server}/{name}"), _cluster: cluster }
+        Self { url: database(&name).trim_end_matches('?').to_owned(), _cluster: cluster }
     }
 }
 
@@ -68,7 +70,7 @@ fn start_cluster() -> (String, Cluster) {
     }
     postgres.stdout(Stdio::null()).stderr(Stdio::null());
     let cluster = Cluster { _process: Process::spawn(postgres), _folder: folder };
-    (format!("postgres://postgres@127.0.0.1:{port}/postgres"), cluster)
+    (format!("postgres://postgres@127.0.0.1:{port}"), cluster)
 }
 
 /// A program of PostgreSQL, as a user whom it accepts.

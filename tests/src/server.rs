@@ -75,6 +75,9 @@ impl Server {
             Database::Postgres => Some(Postgres::start().await),
         };
         let data = tempfile::Builder::new().prefix("countersign-test-").tempdir().expect("a temporary folder");
+        // Recording tools and stand-ins of model servers are on loopback, where tools may not go unless allowed.
+        let settings = "[tools]\nallowed_hosts = [\"127.0.0.1\"]\n";
+        std::fs::write(data.path().join("countersign.toml"), settings).expect("the settings can be written");
         let mut server = Self { base: String::new(), process: None, options, postgres, data };
         server.restart().await;
         server
@@ -99,8 +102,6 @@ impl Server {
         }
         command.args(&self.options.arguments);
         command.env("COUNTERSIGN_ADMIN_PASSWORD", PASSWORD);
-        // Recording tools and stand-ins of model servers are on loopback, where tools may not go unless allowed.
-        command.env("COUNTERSIGN_TOOL_HOSTS", "127.0.0.1");
         command.envs(self.options.environment.iter().map(|(name, value)| (name, value)));
         let log = File::options().create(true).append(true).open(self.log()).expect("the log can be written");
         command.stdout(Stdio::piped()).stderr(log);

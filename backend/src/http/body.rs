@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use axum::body::Body;
+use axum::body::{Body, BodyDataStream};
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::{HeaderMap, header, request::Parts};
 use futures::StreamExt as _;
@@ -17,6 +17,9 @@ use super::problem::Failure;
 
 /// The largest body that is read, in bytes.
 pub const MAX_BODY: usize = 1024 * 1024;
+/// How much of a body that is too large is read and thrown away, in bytes: a client that is cut off while it still
+/// sends sees a broken connection, and never the answer that says why.
+const MAX_DISCARDED: usize = 32 * 1024 * 1024;
 
 /// A JSON body, with the digest of its bytes for the idempotency key.
 #[derive(Debug)]
@@ -91,20 +94,35 @@ fn content_type(headers: &HeaderMap, accepted: &[&'static str]) -> Result<&'stat
 async fn read(headers: &HeaderMap, body: Body) -> Result<Vec<u8>, Problem> {
     let too_large = || Problem::new(Code::TooLarge).detail(format!("a body has at most {MAX_BODY} bytes"));
     let announced = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+    let mut chunks = body.into_data_stream();
     if announced.is_some_and(|length| length > MAX_BODY) {
+        // Whoever asks first has not sent anything yet.
+        if !headers.contains_key(header::EXPECT) {
+            discard(&mut chunks).await;
+        }
         return Err(too_large());
     }
     let mut bytes = Vec::with_capacity(announced.unwrap_or(0));
-    let mut chunks = body.into_data_stream();
     while let Some(chunk) = chunks.next().await {
         let chunk =
             chunk.map_err(|error| Problem::new(Code::BadRequest).detail(format!("the body broke off: {error}")))?;
         if bytes.len() + chunk.len() > MAX_BODY {
+            discard(&mut chunks).await;
             return Err(too_large());
         }
         bytes.extend_from_slice(&chunk);
     }
     Ok(bytes)
+}
+
+async fn discard(chunks: &mut BodyDataStream) {
+    let mut discarded = 0;
+    while let Some(Ok(chunk)) = chunks.next().await {
+        discarded += chunk.len();
+        if discarded > MAX_DISCARDED {
+            return;
+        }
+    }
 }
 
 /// The query of a request. Unknown keys are mistakes; a key without a value says nothing.

@@ -18,6 +18,8 @@ mod request;
 mod ring;
 mod session;
 mod sight;
+#[cfg(test)]
+mod tests;
 mod topics;
 mod upgrade;
 

@@ -35,6 +35,8 @@ const HEARTBEAT: Duration = Duration::from_secs(20);
 const SILENCE: Duration = Duration::from_mins(1);
 /// How long a client may take to read what was sent; then it is dropped, so that nothing piles up for it.
 const WRITE: Duration = Duration::from_secs(10);
+/// How long a client may take to close its end after the server has closed.
+const FAREWELL: Duration = Duration::from_secs(2);
 /// How many heartbeats pass between two looks at whether the client's session or token has run out: that is no commit,
 /// so the log does not tell it.
 const LOOK_AGAIN: u32 = 15;
@@ -104,6 +106,9 @@ where
             let reason = Utf8Bytes::from(clip(&reason));
             // A client that does not even take the farewell is simply dropped.
             let _ = timeout(WRITE, self.socket.send(Message::Close(Some(CloseFrame { code, reason })))).await;
+            // What is still on its way is read and thrown away: a connection that is closed with something unread is
+            // reset, and the farewell is lost.
+            let _ = timeout(FAREWELL, async { while let Some(Ok(_)) = self.socket.next().await {} }).await;
         }
     }
 

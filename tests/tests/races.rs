@@ -1,0 +1,215 @@
+//! Exactly one resolution: of decisions, timers and cancels at the same moment one wins, every other is told who won
+//! and how, and what follows happens once.
+
+use std::time::Duration;
+
+use futures::future::join_all;
+use rand::RngExt;
+use serde_json::{Value, json};
+use shared::api::{Launch, LogQuery, Reason};
+use shared::decision::{DecisionRequest, Verdict};
+use shared::error::{Code, Problem};
+use shared::id::RunId;
+use shared::log::EntryKind;
+use shared::review::{Resolution, Review, ReviewStatus};
+use shared::run::{Run, RunStatus};
+use tests::{Api, Database, Options, Recorder, Server, eventually, flows, settings};
+
+struct Race {
+    server: Server,
+    recorder: Recorder,
+    admin: Api,
+    ana: Api,
+    tom: Api,
+}
+
+impl Race {
+    async fn prepare(database: Database, human: &str) -> Self {
+        let recorder = Recorder::start(Duration::ZERO).await;
+        let server = Server::start(Options::on(database)).await;
+        server.save(&flows::choice(&recorder.url, human)).await;
+        let ana = server.person("ana", &["reviewer"]).await;
+        let tom = server.person("tom", &["reviewer"]).await;
+        let admin = server.admin().await;
+        Self { server, recorder, admin, ana, tom }
+    }
+
+    /// A run that waits for its one review.
+    async fn waiting(&self, topic: &str) -> (RunId, Review) {
+        let Value::Object(input) = json!({ "topic": topic }) else { unreachable!("an object") };
+        let context = shared::run::Context::default();
+        let launch = Launch { flow: "choice".parse().expect("an id"), version: None, input, context };
+        let run = self.admin.launch(&launch, None).await.expect("launched").summary.id;
+        let reviews = eventually("somebody is asked", async || {
+            let reviews = self.ana.run_reviews(run).await.ok()?.items;
+            (!reviews.is_empty()).then_some(reviews)
+        })
+        .await;
+        (run, reviews.into_iter().next().expect("one"))
+    }
+
+    async fn over(&self, run: RunId) -> Run {
+        eventually("the run is over", async || {
+            let run = self.admin.run(run).await.ok()?;
+            run.summary.status.is_over().then_some(run)
+        })
+        .await
+    }
+
+    /// What the log and the review say, once the run is over: one resolution, and `calls` of the tool that it chose.
+    async fn check(&self, run: RunId, review: &Review, topic: &str) -> Resolution {
+        let log = LogQuery { run: Some(run.to_string()), limit: Some(200), after: None };
+        let entries = self.admin.log(&log).await.expect("the log").items;
+        let count = |kind| entries.iter().filter(|entry| entry.event.kind == kind).count();
+        assert_eq!(count(EntryKind::ReviewResolved), 1, "{topic}: it leaves `pending` exactly once");
+        let resolved = self.ana.review(review.id).await.expect("seen");
+        let resolution = resolved.resolution.expect("resolved");
+        assert_eq!(resolution.status, resolved.status);
+        resolution
+    }
+}
+
+fn choose(review: &Review, option: &str) -> DecisionRequest {
+    DecisionRequest {
+        revision: review.revision,
+        digest: review.digest.clone(),
+        verdict: Verdict::Choose { option: option.to_owned(), fields: serde_json::Map::new() },
+        edits: serde_json::Map::new(),
+        comment: None,
+        metadata: serde_json::Map::new(),
+    }
+}
+
+/// Every loser is told the same: the resolution that the winner brought about.
+fn told(problem: &Problem, resolution: &Resolution) {
+    assert_eq!(problem.code, Code::ReviewResolved, "{problem}");
+    assert_eq!(problem.resolution.as_deref(), Some(resolution));
+}
+
+async fn opposite_decisions(database: Database) {
+    let race = Race::prepare(database, "").await;
+    for round in 0..settings::rounds() {
+        let topic = format!("round {round}");
+        let (run, review) = race.waiting(&topic).await;
+        let all = (0..64).map(|number| {
+            let (person, option) = if number % 2 == 0 { (&race.ana, "yes") } else { (&race.tom, "no") };
+            let request = choose(&review, option);
+            async move { (option, person.decide(review.id, &request, None).await) }
+        });
+        let answers = join_all(all).await;
+        let run_after = race.over(run).await;
+        assert_eq!(run_after.summary.status, RunStatus::Completed, "{topic}");
+        let resolution = race.check(run, &review, &topic).await;
+        let winners: Vec<&str> =
+            answers.iter().filter(|(_, answer)| answer.is_ok()).map(|(option, _)| *option).collect();
+        assert_eq!(winners.len(), 1, "{topic}: exactly one wins");
+        for (_, answer) in &answers {
+            if let Err(problem) = answer {
+                told(problem, &resolution);
+            }
+        }
+        let calls = race.recorder.calls_with("topic", &topic);
+        assert_eq!(calls.len(), 1, "{topic}: what follows happens once");
+        assert_eq!(calls[0].arguments["chosen"], winners[0], "{topic}: as the winner said");
+    }
+    drop(race.server);
+}
+
+async fn decision_against_timer(database: Database) {
+    let race = Race::prepare(database, "timeout: 250ms\n      on_timeout: approve").await;
+    let mut random = settings::random();
+    let (mut decided, mut expired) = (0, 0);
+    for round in 0..settings::rounds() {
+        let topic = format!("round {round}");
+        let (run, review) = race.waiting(&topic).await;
+        let expires = review.expires_at.expect("a deadline");
+        // Around the deadline, on this machine's clock, which is the server's too.
+        let offset = Duration::from_micros(random.random_range(0..40_000));
+        let moment = shared::time::Timestamp(expires.0 - 25_000).after(offset);
+        #[expect(clippy::disallowed_methods, reason = "a race against the server's clock")]
+        let now = shared::time::Timestamp::from(std::time::SystemTime::now());
+        tokio::time::sleep(moment.since(now)).await;
+        let answer = race.tom.decide(review.id, &choose(&review, "no"), None).await;
+        race.over(run).await;
+        let resolution = race.check(run, &review, &topic).await;
+        let calls = race.recorder.calls_with("topic", &topic);
+        assert_eq!(calls.len(), 1, "{topic}: what follows happens once");
+        match answer {
+            Ok(_) => {
+                decided += 1;
+                assert_eq!(resolution.status, ReviewStatus::Resolved, "{topic}");
+                assert_eq!(calls[0].arguments["chosen"], "no", "{topic}");
+                assert!(resolution.at < expires, "{topic}: at the deadline the timer has won");
+            }
+            Err(problem) => {
+                expired += 1;
+                told(&problem, &resolution);
+                assert_eq!(resolution.status, ReviewStatus::Expired, "{topic}");
+                assert_eq!(calls[0].arguments["chosen"], "yes", "{topic}: the first accept option");
+            }
+        }
+    }
+    if settings::rounds() >= 50 {
+        assert!(decided > 0 && expired > 0, "no race: {decided} decided, {expired} expired");
+    }
+}
+
+async fn decision_against_cancel(database: Database) {
+    let race = Race::prepare(database, "").await;
+    let reason = Reason { reason: Some("no longer wanted".to_owned()) };
+    for round in 0..settings::rounds() {
+        let topic = format!("round {round}");
+        let (run, review) = race.waiting(&topic).await;
+        let request = choose(&review, "yes");
+        let (decision, cancel) =
+            tokio::join!(race.ana.decide(review.id, &request, None), race.admin.cancel(run, &reason, None));
+        let run_after = race.over(run).await;
+        let resolution = race.check(run, &review, &topic).await;
+        if let Err(problem) = &cancel {
+            assert_eq!(problem.code, Code::RunOver, "{topic}: {problem}");
+            assert_eq!(run_after.summary.status, RunStatus::Completed, "{topic}");
+        }
+        let calls = race.recorder.calls_with("topic", &topic).len();
+        match decision {
+            Ok(_) => {
+                assert_eq!(resolution.status, ReviewStatus::Resolved, "{topic}");
+                assert!(calls <= 1, "{topic}: what follows happens once");
+            }
+            Err(problem) => {
+                told(&problem, &resolution);
+                assert_eq!(resolution.status, ReviewStatus::Withdrawn, "{topic}");
+                assert_eq!((run_after.summary.status, calls), (RunStatus::Cancelled, 0), "{topic}");
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_64_opposite_decisions_one_wins_on_sqlite() {
+    opposite_decisions(Database::Sqlite).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_64_opposite_decisions_one_wins_on_postgres() {
+    opposite_decisions(Database::Postgres).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_decision_and_its_timer_never_both_act_on_sqlite() {
+    decision_against_timer(Database::Sqlite).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_decision_and_its_timer_never_both_act_on_postgres() {
+    decision_against_timer(Database::Postgres).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_decision_and_a_cancel_never_both_act_on_sqlite() {
+    decision_against_cancel(Database::Sqlite).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_decision_and_a_cancel_never_both_act_on_postgres() {
+    decision_against_cancel(Database::Postgres).await;
+}

@@ -1,0 +1,287 @@
+//! Nothing is missed live, and nobody who listens badly costs the others anything.
+
+use futures::StreamExt;
+use futures::stream;
+use rand::RngExt;
+use serde_json::{Value, json};
+use shared::api::{Launch, LogQuery, UserPatch};
+use shared::decision::{DecisionRequest, Verdict};
+use shared::error::Code;
+use shared::log::{Cursor, Entry, EntryKind};
+use shared::protocol::{Answer, ClientMessage, ServerMessage, Topic};
+use shared::review::Review;
+use tests::wait::eventually_within;
+use tests::{Api, Database, Options, Server, Socket, flows, settings};
+use tokio_tungstenite::tungstenite::Message;
+
+fn launch(text: &str) -> Launch {
+    let Value::Object(input) = json!({ "text": text }) else { unreachable!("an object") };
+    let context = shared::run::Context::default();
+    Launch { flow: "question".parse().expect("an id"), version: None, input, context }
+}
+
+/// Launches `count` runs that each ask somebody, 16 at a time.
+async fn load(api: &Api, count: usize, text: &str) {
+    let launch = launch(text);
+    let launches = (0..count).map(|_| api.launch(&launch, None));
+    let answers: Vec<_> = stream::iter(launches).buffer_unordered(16).collect().await;
+    for answer in answers {
+        answer.expect("launched");
+    }
+}
+
+/// The whole log after a place.
+async fn log_after(api: &Api, after: Cursor) -> Vec<Entry> {
+    let (mut after, mut entries) = (after, Vec::new());
+    loop {
+        let query = LogQuery { run: None, after: Some(after.0.clone()), limit: Some(200) };
+        let page = api.log(&query).await.expect("the log").items;
+        match page.last() {
+            Some(last) => after = last.cursor.clone(),
+            None => return entries,
+        }
+        entries.extend(page);
+    }
+}
+
+/// Whether the topics `reviews` and `runs` have such entries.
+fn is_heard(kind: EntryKind) -> bool {
+    let word = kind.as_str();
+    kind != EntryKind::ReviewViewed && ["review.", "run.", "workflow."].iter().any(|prefix| word.starts_with(prefix))
+}
+
+async fn sees_all(database: Database) {
+    let server = Server::start(Options::on(database)).await;
+    server.save(&flows::question("question", "{ roles: [reviewer] }")).await;
+    let admin = server.admin().await;
+    let listener = server.person("dora", &["developer", "reviewer"]).await;
+    let mut socket = Socket::open(&server.base, &listener, &[]).await.expect("let in");
+    let start = socket.welcome().await;
+    drop(socket);
+
+    let goal = usize::try_from(settings::number("COUNTERSIGN_TEST_ENTRIES", 10_000)).expect("a number");
+    let writing = load(&admin, goal.div_ceil(3), "x");
+    let reading = async {
+        let mut random = settings::random();
+        let (mut seen, mut last) = (Vec::<Cursor>::new(), start.clone());
+        while seen.len() < goal {
+            let mut socket = Socket::open(&server.base, &listener, &[]).await.expect("let in");
+            socket.welcome().await;
+            socket.subscribe(Some(last.clone()), &[Topic::Reviews, Topic::Runs]).await;
+            for _ in 0..random.random_range(1..=400) {
+                let entry = match socket.next().await {
+                    ServerMessage::Entry(entry) => entry,
+                    // Too slow for the ring: comes again, like after a loss of connection.
+                    ServerMessage::Resync => break,
+                    other => panic!("not an entry: {other:?}"),
+                };
+                last = entry.cursor.clone();
+                seen.push(entry.cursor);
+                if seen.len() >= goal {
+                    break;
+                }
+            }
+        }
+        seen
+    };
+    let ((), seen) = tokio::join!(writing, reading);
+    let expected: Vec<Cursor> = log_after(&admin, start)
+        .await
+        .into_iter()
+        .filter(|entry| is_heard(entry.event.kind))
+        .map(|entry| entry.cursor)
+        .take(goal)
+        .collect();
+    assert_eq!(seen.len(), expected.len());
+    let first_difference = seen.iter().zip(&expected).position(|(one, other)| one != other);
+    assert_eq!(first_difference, None, "every entry once and in order");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_comes_and_goes_sees_every_entry_once_and_in_order_on_sqlite() {
+    sees_all(Database::Sqlite).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_comes_and_goes_sees_every_entry_once_and_in_order_on_postgres() {
+    sees_all(Database::Postgres).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_does_not_read_costs_no_memory() {
+    let server = Server::start(Options::on(Database::Sqlite)).await;
+    server.save(&flows::question("question", "{ roles: [reviewer] }")).await;
+    let admin = server.admin().await;
+    let deaf = server.person("dora", &["developer", "reviewer"]).await;
+    let text = "A long draft. ".repeat(800);
+    // So that what every request costs is counted before.
+    load(&admin, 50, &text).await;
+    let mut sockets = Vec::new();
+    for _ in 0..40 {
+        sockets.push(Socket::follow(&server.base, &deaf, &[Topic::Reviews, Topic::Runs]).await);
+    }
+    let before = server.memory();
+    // 40 sockets times 2,000 reviews of 11 KB are 900 MB, if they were kept for them.
+    load(&admin, 2_000, &text).await;
+    let grown = server.memory().saturating_sub(before) >> 20;
+    assert!(grown < 150, "the server grew by {grown} MB");
+    // The server has let go of them; others are served as ever.
+    for socket in &mut sockets {
+        socket.closed().await;
+    }
+    let mut socket = Socket::open(&server.base, &deaf, &[]).await.expect("let in");
+    socket.welcome().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_idle_socket_costs_little() {
+    let server = Server::start(Options::on(Database::Sqlite)).await;
+    let mut people = Vec::new();
+    for number in 0..8 {
+        people.push(server.person(&format!("person{number}"), &["reviewer"]).await);
+    }
+    let mut sockets = Vec::new();
+    for person in &people {
+        sockets.push(Socket::follow(&server.base, person, &[Topic::Reviews, Topic::Runs]).await);
+    }
+    let before = server.memory();
+    for person in &people {
+        for _ in 0..49 {
+            sockets.push(Socket::follow(&server.base, person, &[Topic::Reviews, Topic::Runs]).await);
+        }
+        let one_more = Socket::open(&server.base, person, &[]).await.err();
+        assert_eq!(one_more, Some(429), "at most 50 of one person");
+    }
+    let each = server.memory().saturating_sub(before) / (8 * 49);
+    // Without optimisation a task is larger than it will be.
+    let most = if cfg!(debug_assertions) { 40_000 } else { 10_000 };
+    assert!(each < most, "{each} bytes each");
+    drop(sockets);
+    // Seats are given back.
+    eventually_within(tests::DEADLINE, "let in again", async || Socket::open(&server.base, &people[0], &[]).await.ok())
+        .await;
+}
+
+/// Subscribes without a cursor, and gives what is pending.
+async fn snapshot(socket: &mut Socket) -> (u64, Vec<Review>) {
+    socket.subscribe(None, &[Topic::Reviews]).await;
+    match socket.next().await {
+        ServerMessage::Snapshot { pending, reviews, .. } => (pending, reviews),
+        other => panic!("not a snapshot: {other:?}"),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_subscribes_gets_what_is_pending_and_then_what_follows() {
+    let server = Server::start(Options::on(Database::Sqlite)).await;
+    server.save(&flows::question("question", "{ roles: [editor] }")).await;
+    let admin = server.admin().await;
+    let edith = server.person("edith", &["reviewer", "editor"]).await;
+    let rita = server.person("rita", &["reviewer"]).await;
+    load(&admin, 2, "before").await;
+
+    let mut editor = Socket::open(&server.base, &edith, &[]).await.expect("let in");
+    editor.welcome().await;
+    let (pending, reviews) = snapshot(&mut editor).await;
+    assert_eq!((pending, reviews.len()), (2, 2));
+    let mut other = Socket::open(&server.base, &rita, &[]).await.expect("let in");
+    other.welcome().await;
+    assert_eq!(snapshot(&mut other).await.0, 0, "nothing that is not hers");
+
+    load(&admin, 1, "after").await;
+    let entry = editor.entry().await;
+    assert_eq!(entry.event.kind, EntryKind::ReviewRequested);
+    let review: Review = serde_json::from_value(entry.event.data["review"].clone()).expect("a review");
+    assert_eq!(review.items[0].value, "after");
+
+    // A decision over the socket: the answer under its ref, and the same again when it is said again.
+    let decision = DecisionRequest {
+        revision: review.revision,
+        digest: review.digest.clone(),
+        verdict: Verdict::Choose { option: "approve".to_owned(), fields: serde_json::Map::new() },
+        edits: serde_json::Map::new(),
+        comment: None,
+        metadata: serde_json::Map::new(),
+    };
+    let decide =
+        |r#ref: &str| ClientMessage::Decide { r#ref: r#ref.to_owned(), review: review.id, decision: decision.clone() };
+    let reply = |message: &ServerMessage| match message {
+        ServerMessage::Reply { r#ref, answer } => Some((r#ref.clone(), answer.clone())),
+        _ => None,
+    };
+    editor.send(&decide("one")).await;
+    let (r#ref, first) = editor.wait_for(reply).await;
+    let Answer::Ok(decided) = &first else { panic!("refused: {first:?}") };
+    assert_eq!((r#ref.as_str(), decided.review.id), ("one", review.id));
+    editor.send(&decide("one")).await;
+    assert_eq!(editor.wait_for(reply).await, ("one".to_owned(), first));
+    editor.send(&decide("two")).await;
+    let (_, Answer::Problem(problem)) = editor.wait_for(reply).await else { panic!("decided twice") };
+    assert_eq!(problem.code, Code::ReviewResolved);
+    assert_eq!(problem.resolution.expect("who and how").by[0].as_str(), "edith");
+    other.send(&decide("three")).await;
+    // The first thing that Rita hears at all is the refusal: none of this was for her.
+    let ServerMessage::Reply { answer: Answer::Problem(problem), .. } = other.next().await else {
+        panic!("not a refusal")
+    };
+    assert_eq!(problem.code, Code::NotFound);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_of_rights_is_felt_at_once() {
+    let server = Server::start(Options::on(Database::Sqlite)).await;
+    server.save(&flows::question("question", "{ roles: [editor] }")).await;
+    let admin = server.admin().await;
+    let edith = server.person("edith", &["reviewer", "editor"]).await;
+    load(&admin, 1, "x").await;
+    let mut socket = Socket::open(&server.base, &edith, &[]).await.expect("let in");
+    let cursor = socket.welcome().await;
+    assert_eq!(snapshot(&mut socket).await.0, 1);
+
+    let roles = UserPatch { roles: Some(vec!["reviewer".to_owned()]), ..UserPatch::default() };
+    admin.update_user("edith", &roles).await.expect("changed");
+    assert_eq!(socket.next().await, ServerMessage::Resync);
+    // Not even with a cursor from before: what was seen with other rights is not gone on from.
+    socket.subscribe(Some(cursor), &[Topic::Reviews]).await;
+    let ServerMessage::Snapshot { pending, .. } = socket.next().await else { panic!("not a snapshot") };
+    assert_eq!(pending, 0);
+    load(&admin, 1, "y").await;
+
+    let inactive = UserPatch { active: Some(false), ..UserPatch::default() };
+    admin.update_user("edith", &inactive).await.expect("changed");
+    assert_eq!(socket.next().await, ServerMessage::Resync, "and nothing of what was not for her before it");
+    assert_eq!(socket.closed().await, Some(4401));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_misbehaves_is_let_go() {
+    let server = Server::start(Options::on(Database::Sqlite)).await;
+    let ana = server.person("ana", &["reviewer"]).await;
+    let cases: [(&str, Vec<Message>, u16); 5] = [
+        ("no JSON", vec![Message::text("{")], 1007),
+        ("no message that there is", vec![Message::text(r#"{"type":"dance"}"#)], 1007),
+        ("bytes", vec![Message::binary(vec![1, 2, 3])], 1003),
+        ("more than 256 KiB", vec![Message::text("x".repeat(300 * 1024))], 1009),
+        ("too many", vec![Message::text(r#"{"type":"ping"}"#); 100], 1008),
+    ];
+    for (what, messages, code) in cases {
+        let mut socket = Socket::open(&server.base, &ana, &[]).await.expect("let in");
+        socket.welcome().await;
+        for message in messages {
+            socket.send_raw(message).await;
+        }
+        assert_eq!(socket.closed().await, Some(code), "{what}");
+    }
+    let foreign = [("sec-websocket-protocol", "other.v1")];
+    assert_eq!(Socket::open(&server.base, &ana, &foreign).await.err(), Some(400), "another subprotocol");
+    // What has a ref is answered under it.
+    let mut socket = Socket::open(&server.base, &ana, &[]).await.expect("let in");
+    socket.welcome().await;
+    socket.send_raw(Message::text(r#"{"type":"decide","ref":"r1"}"#)).await;
+    let ServerMessage::Reply { r#ref, answer: Answer::Problem(problem) } = socket.next().await else {
+        panic!("not answered")
+    };
+    assert_eq!((r#ref.as_str(), problem.code), ("r1", Code::Invalid));
+    socket.send(&ClientMessage::Ping).await;
+    assert!(matches!(socket.next().await, ServerMessage::Pong { .. }), "and it goes on");
+}
