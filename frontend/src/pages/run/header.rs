@@ -29,7 +29,8 @@ pub fn RunHeader(data: RunData) -> impl IntoView {
         summary.with(|run| {
             run.as_ref().map(|run| {
                 let end = run.ended_at.unwrap_or_else(|| live.now.get());
-                let length = words::duration_ms(u64::try_from(end.since(run.created_at).as_millis()).unwrap_or(u64::MAX));
+                let length =
+                    words::duration_ms(u64::try_from(end.since(run.created_at).as_millis()).unwrap_or(u64::MAX));
                 if run.ended_at.is_some() { format!("took {length}") } else { format!("{length} so far") }
             })
         })
