@@ -207,7 +207,8 @@ fn step_view(at: Timestamp, step: Step, streams: Signal<Streams>) -> AnyView {
                 {step.error.map(|error| view! { <p class="note stop"><code>{error.code.as_str()}</code>" "{inert(&error.message)}</p> })}
                 {move || stream.get().map(|stream| view! {
                     <div class="stream" aria-label="What the agent writes now">
-                        {(stream.start > 0).then_some("… ")}{inert(&stream.text)}<span class="caret"></span>
+                        // One child, so that the box can keep its end in sight.
+                        <div>{(stream.start > 0).then_some("… ")}{inert(&stream.text)}<span class="caret"></span></div>
                     </div>
                 })}
             </div>
