@@ -5,7 +5,7 @@ use leptos_router::components::{ParentRoute, Redirect, Route, Router, Routes};
 use leptos_router::path;
 
 use crate::client::{Live, Session, provide_client};
-use crate::components::notice::{Notices, provide_notices};
+use crate::components::notice::Notices;
 use crate::components::shell::Shell;
 use crate::pages::{
     audit::AuditPage, flow::FlowPage, flows::FlowsPage, inbox::InboxPage, login::LoginPage, not_found::NotFoundPage,
@@ -15,7 +15,6 @@ use crate::pages::{
 /// The whole console.
 #[component]
 pub fn App() -> impl IntoView {
-    provide_notices();
     provide_client();
     view! {
         <Router>

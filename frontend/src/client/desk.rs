@@ -12,6 +12,7 @@ use shared::time::Timestamp;
 
 use super::http::Api;
 use super::live::Live;
+use super::notifier::Notifier;
 use super::{http, storage};
 use crate::state::drafts::{Draft, Drafts, STORAGE_KEY};
 use crate::state::outbox::{Outbox, Sending, Stage, UNDO};
@@ -26,15 +27,16 @@ pub struct Desk {
     pub outbox: RwSignal<Outbox>,
     live: Live,
     api: Api,
+    notifier: Notifier,
 }
 
 impl Desk {
     /// A desk with the drafts that this browser has kept.
-    pub fn new(api: Api, live: Live) -> Self {
+    pub fn new(api: Api, live: Live, notifier: Notifier) -> Self {
         let drafts = RwSignal::new(storage::read::<Drafts>(STORAGE_KEY).unwrap_or_default());
-        let desk = Self { drafts, outbox: RwSignal::new(Outbox::default()), live, api };
+        let desk = Self { drafts, outbox: RwSignal::new(Outbox::default()), live, api, notifier };
         // Held decisions are sent when the page is left: what somebody decided is not lost with a closed tab.
-        let leave = window_event_listener_untyped("pagehide", move |_| desk.send_all());
+        let leave = window_event_listener_untyped("pagehide", move |_| desk.send_held(true));
         std::mem::forget(leave);
         desk
     }
@@ -109,9 +111,10 @@ impl Desk {
         }
     }
 
-    fn send_all(self) {
+    /// Sends all held decisions at once; `leaving`: the page is being closed.
+    pub fn send_held(self, leaving: bool) {
         let due = self.outbox.try_update(|outbox| outbox.take_due(None)).unwrap_or_default();
-        due.into_iter().for_each(|sending| self.send(sending, true));
+        due.into_iter().for_each(|sending| self.send(sending, leaving));
     }
 
     fn send(self, sending: Sending, leaving: bool) {
@@ -128,6 +131,10 @@ impl Desk {
                 self.live.inbox.update(|inbox| inbox.put(decided.review.clone(), now));
             }
             if let Err(problem) = &answer {
+                // The pane tells what became of it, where it is open.
+                if window().location().pathname().is_ok_and(|path| !path.ends_with(&id.to_string())) {
+                    self.notifier.bad(format!("{}: your decision was not accepted. {problem}", sending.review.title));
+                }
                 if let Some(review) = &problem.review {
                     self.live.inbox.update(|inbox| inbox.put((**review).clone(), now));
                 }

@@ -139,7 +139,7 @@ impl Live {
     pub fn retry_now(self) {
         if let Some(Some(wake)) = self.inner.try_update_value(|inner| inner.wake.take()) {
             // It fails only where the wait is over anyway.
-            drop(wake.send(()));
+            let _ = wake.send(());
         }
     }
 

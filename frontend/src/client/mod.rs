@@ -4,6 +4,7 @@
 pub mod desk;
 pub mod http;
 pub mod live;
+pub mod notifier;
 pub mod session;
 pub mod storage;
 
@@ -12,17 +13,19 @@ use leptos::prelude::*;
 pub use desk::Desk;
 pub use http::{Api, use_api};
 pub use live::{Connection, Live};
+pub use notifier::Notifier;
 pub use session::Session;
 
 /// Makes API, session and live socket available to everything below.
 pub fn provide_client() {
+    notifier::provide_notices();
     let signed_out = RwSignal::new(false);
     let api = http::api(signed_out);
     provide_context(api);
     provide_context(Session::new(signed_out));
     let live = Live::new(api);
     provide_context(live);
-    provide_context(Desk::new(api, live));
+    provide_context(Desk::new(api, live, Notifier::expect()));
 }
 
 /// A new idempotency key.

@@ -12,6 +12,8 @@ use super::schema_form::next_key;
 const MARGIN: f64 = 12.0;
 /// Characters of a label that fit a pixel of width, about.
 const CHARS_PER_PIXEL: f64 = 0.145;
+/// Labels of edges are cut after so many characters; the layout leaves room for them.
+const LONGEST_LABEL: usize = 32;
 /// Width of a character of an edge's label, about.
 const LABEL_CHARACTER: f64 = 6.7;
 
@@ -129,7 +131,7 @@ fn edge_view(edge: &GraphEdge, graph: u64) -> impl IntoView + use<> {
 fn edge_label(edge: &GraphEdge) -> Option<impl IntoView + use<>> {
     let label = edge.label.clone()?;
     let middle = middle(&edge.points)?;
-    let short = shorten(&label, 22);
+    let short = shorten(&label, LONGEST_LABEL);
     #[expect(clippy::cast_precision_loss, reason = "a few characters")]
     let width = short.chars().count() as f64 * LABEL_CHARACTER + 8.0;
     Some(view! {

@@ -153,7 +153,7 @@ fn time(row: &Row, now: Timestamp) -> (String, bool) {
     }
     match review.expires_at {
         Some(at) => (words::left(now, at).unwrap_or_else(|| "time is up".into()), at.0 - now.0 < SOON),
-        None => (words::length((now.0 - review.created_at.0).max(0)), false),
+        None => (words::ago(now, review.created_at), false),
     }
 }
 

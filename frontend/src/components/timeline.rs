@@ -68,8 +68,16 @@ fn events(run: Option<&Run>, report: Option<&Report>) -> Vec<(Timestamp, Event)>
     {
         events.push((at, Event::Ended(Box::new(run.clone()))));
     }
-    // Stable: what began at one moment stays in the order of the report.
-    events.sort_by_key(|(at, event)| (matches!(event, Event::Ended(_)), *at));
+    // What one commit did has one time: the decision comes before the step that it let start.
+    events.sort_by_key(|(at, event)| {
+        let rank = match event {
+            Event::Started(_) => 0,
+            Event::Decided { .. } | Event::Resolved(_) => 1,
+            Event::Step(_) => 2,
+            Event::Ended(_) => 3,
+        };
+        (rank == 3, *at, rank)
+    });
     events
 }
 
@@ -179,6 +187,8 @@ fn step_view(at: Timestamp, step: Step, streams: Signal<Streams>) -> AnyView {
         }
         None => String::new(),
     };
+    // What became of a person's answer stands in the line of the decision.
+    let note = step.note.filter(|_| step.kind != "human" || step.status != StepStatus::Completed);
     let (node, visit) = (step.node.to_string(), step.visit);
     let stream = Memo::new(move |_| open.then(|| streams.with(|streams| streams.get(&node, visit).cloned())).flatten());
     view! {
@@ -193,11 +203,12 @@ fn step_view(at: Timestamp, step: Step, streams: Signal<Streams>) -> AnyView {
                     {status.map(|status| view! { <span class=format!("tag {}", if class == "now" { "accent" } else { class })>{status}</span> })}
                     <span class="took muted">{took}</span>
                 </p>
-                {step.note.map(|note| view! { <p class="note">{inert(&note)}</p> })}
+                {note.map(|note| view! { <p class="note">{inert(&note)}</p> })}
                 {step.error.map(|error| view! { <p class="note stop"><code>{error.code.as_str()}</code>" "{inert(&error.message)}</p> })}
                 {move || stream.get().map(|stream| view! {
                     <div class="stream" aria-label="What the agent writes now">
-                        {(stream.start > 0).then_some("… ")}{inert(&stream.text)}<span class="caret"></span>
+                        // One child, so that the box can keep its end in sight.
+                        <div>{(stream.start > 0).then_some("… ")}{inert(&stream.text)}<span class="caret"></span></div>
                     </div>
                 })}
             </div>

@@ -137,15 +137,15 @@ fn FlowCard(flow: FlowVersion, details: Details) -> impl IntoView {
                 <p class="soft">{flow.description.unwrap_or_default()}</p>
                 <div class="flow-kinds">
                     {move || detail.with(|detail| kinds(detail.as_ref())).into_iter().map(|(kind, count)| view! {
-                        <span class="kind" title=words::count(count, kind, kind)>
-                            <svg viewBox="-1 -1 14 14" aria-hidden="true"><path d=glyph(kind)/></svg>{count}" "{kind}
+                        <span class="kind" >
+                            <svg viewBox="-1 -1 14 14" aria-hidden="true"><path d=glyph(kind)/></svg>{words::count(count, kind, &format!("{kind}s"))}
                         </span>
                     }).collect_view()}
                     {move || detail.with(|detail| tags(detail.as_ref())).into_iter().map(|tag| view! { <span class="tag">{tag}</span> }).collect_view()}
                 </div>
             </div>
             <footer>
-                <span class="muted small grow cut"><code>{flow.id.to_string()}</code>" v"{flow.version}", saved "<Ago at=flow.saved_at/></span>
+                <span class="muted small grow cut"><code>{flow.id.to_string()}</code>" v"{flow.version}" · "<Ago at=flow.saved_at/></span>
                 <Show when=move || session.may(Act::Launch)>
                     <A href=launch.clone() attr:class="b sm" attr:aria-label=format!("Launch {title}")><Glyph icon=icondata::LuPlay/>"Launch"</A>
                 </Show>

@@ -152,14 +152,18 @@ pub fn InboxPage() -> impl IntoView {
             },
             "/" => drop(field.get_untracked().map(|field| field.focus())),
             "u" => match desk.undo(open.get_untracked().filter(|id| is_held(desk, *id))) {
-                Some(_) => notifier.good("Undone. Nothing was sent."),
+                Some(_) => notifier.say("Undone. Nothing was sent."),
                 None => return,
             },
             _ => return,
         }
         event.prevent_default();
     });
-    on_cleanup(move || keys.remove());
+    on_cleanup(move || {
+        keys.remove();
+        // What was decided here is not held back where it can no longer be undone.
+        desk.send_held(false);
+    });
 
     let empty = move || {
         let filtered = chip.get() != Chip::All || !search.with(|search| search.trim().is_empty());
@@ -227,6 +231,7 @@ pub fn InboxPage() -> impl IntoView {
                         view! { <Queue rows=rows open=open at=at /> }.into_any()
                     }
                 }}
+                <HeldElsewhere open=open />
             </section>
             {move || match open.get() {
                 Some(id) => view! { <ReviewPane id=id back=back /> }.into_any(),
@@ -253,6 +258,30 @@ pub fn InboxPage() -> impl IntoView {
             }}
             <Outlet />
         </div>
+    }
+}
+
+/// Decisions that are held back while another review is read.
+#[component]
+fn HeldElsewhere(open: Memo<Option<ReviewId>>) -> impl IntoView {
+    let desk = Desk::expect();
+    let held = Memo::new(move |_| {
+        desk.outbox.with(|outbox| {
+            let held = outbox.newest_held().filter(|held| Some(held.review.id) != open.get())?;
+            Some((held.review.id, held.review.title.clone(), held.says.clone()))
+        })
+    });
+    move || {
+        held.get().map(|(id, title, says)| {
+            view! {
+                <div class="elsewhere banner accent" role="status">
+                    <span class="grow cut"><b>{says}</b>": "{title}</span>
+                    <button class="b sm" on:click=move |_| {
+                        desk.undo(Some(id));
+                    }>"Undo "<kbd aria-hidden="true">"u"</kbd></button>
+                </div>
+            }
+        })
     }
 }
 

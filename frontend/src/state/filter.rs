@@ -5,7 +5,7 @@ use shared::review::{Review, ReviewKind};
 use shared::time::Timestamp;
 
 /// A deadline within this time is soon, in microseconds.
-pub const SOON: i64 = 60 * 60 * 1_000_000;
+pub const SOON: i64 = 30 * 60 * 1_000_000;
 
 /// A chip above the list.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub enum Chip {
     All,
     /// What this person may decide.
     Mine,
-    /// What runs out within the hour.
+    /// What runs out within half an hour.
     DueSoon,
     /// What is critical, or cannot be undone.
     Critical,

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use shared::id::RunId;
 use shared::log::Entry;
 use shared::protocol::ServerMessage;
-use shared::run::{RunStatus, RunSummary};
+use shared::run::RunSummary;
 
 /// Runs by id. An older or equal revision changes nothing.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -33,11 +33,6 @@ impl Runs {
     /// A run.
     pub fn get(&self, id: RunId) -> Option<&RunSummary> {
         self.known.get(&id)
-    }
-
-    /// Where a run stands.
-    pub fn status(&self, id: RunId) -> Option<RunStatus> {
-        self.known.get(&id).map(|run| run.status)
     }
 
     /// All runs that were heard of, in no order.

@@ -176,12 +176,18 @@ pub fn told(entry: &Entry) -> (String, Tone) {
         },
         EntryKind::ReviewViewed => plain(format!("looked at a review, revision {}", text("revision"))),
         EntryKind::FlowSaved => plain(format!("saved the flow {}, version {}", text("flow"), text("version"))),
-        EntryKind::UserCreated => plain(format!("added {} as {}", text("username"), roles())),
+        EntryKind::UserCreated => match roles() {
+            roles if roles.is_empty() => plain(format!("added {}, without roles", text("username"))),
+            roles => plain(format!("added {} as {roles}", text("username"))),
+        },
         EntryKind::UserUpdated => match roles() {
             roles if roles.is_empty() => plain(format!("changed {}", text("username"))),
             roles => plain(format!("changed {}, now {roles}", text("username"))),
         },
-        EntryKind::TokenCreated => plain(format!("made the token {} as {}", quoted(&text("name")), roles())),
+        EntryKind::TokenCreated => match roles() {
+            roles if roles.is_empty() => plain(format!("made the token {}, without roles", quoted(&text("name")))),
+            roles => plain(format!("made the token {} as {roles}", quoted(&text("name")))),
+        },
         EntryKind::TokenRevoked => plain("revoked a token".to_owned()),
         EntryKind::SessionStarted => plain("logged in".to_owned()),
         EntryKind::SessionEnded => plain("logged out".to_owned()),

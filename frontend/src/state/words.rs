@@ -12,6 +12,7 @@ const SECOND: i64 = 1_000_000;
 const MINUTE: i64 = 60 * SECOND;
 const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
+const TWELVE_HOURS: i64 = 12 * HOUR;
 
 /// How long ago `at` was: `just now`, `12 min ago`, `3 h ago`, `5 d ago`.
 pub fn ago(now: Timestamp, at: Timestamp) -> String {
@@ -19,10 +20,13 @@ pub fn ago(now: Timestamp, at: Timestamp) -> String {
     if passed < 10 * SECOND { "just now".to_owned() } else { format!("{} ago", length(passed)) }
 }
 
-/// How long until `at`: `45 s`, `18 min`, `2 h`, `3 d`; none where it has come.
+/// How long until `at`: `45 s`, `18 min`, `2 h 5 min`, `3 d`; none where it has come.
 pub fn left(now: Timestamp, at: Timestamp) -> Option<String> {
     let left = at.0.saturating_sub(now.0);
-    (left > 0).then(|| length(left + SECOND - 1))
+    (left > 0).then(|| match left + SECOND - 1 {
+        left @ HOUR..TWELVE_HOURS => format!("{} h {} min", left / HOUR, left % HOUR / MINUTE),
+        left => length(left),
+    })
 }
 
 /// A length of time, in microseconds, in its one largest unit, rounded down.

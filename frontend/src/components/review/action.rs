@@ -68,8 +68,8 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
         }
     });
     let what = match (&action.action_type, &action.agent) {
-        (ActionType::Tool, Some(agent)) => format!("tool call of {agent}"),
-        (ActionType::Tool, None) => "tool call".to_owned(),
+        (ActionType::Tool, Some(agent)) => format!("tool call of {agent}, runs if you approve"),
+        (ActionType::Tool, None) => "tool call, runs if you approve".to_owned(),
         (ActionType::Agent, _) => "agent about to run".to_owned(),
         (ActionType::Emergent, _) => "new specialist".to_owned(),
         (ActionType::Output, _) => "final output".to_owned(),

@@ -229,7 +229,7 @@ fn Acts(pane: Pane) -> impl IntoView {
             let act = about.get().and_then(|about| all.iter().find(|act| act.intent == about)).or_else(|| all.first());
             let does = act.map(|act| act.barred.clone().unwrap_or_else(|| act.does.clone())).unwrap_or_default();
             let lost = if loses_edit() { " Your edit does not go along." } else { "" };
-            format!("{does}{lost} You can undo for 5 s.")
+            format!("{does}{lost} You can undo for 5\u{a0}s.")
         })
     };
     view! {

@@ -4,7 +4,7 @@ use leptos::html;
 use leptos::prelude::*;
 use serde_json::Value;
 use shared::definition::ContentType;
-use shared::error::pointer;
+use shared::error::{Mistake, pointer};
 use shared::review::Item;
 
 use super::pane::Pane;
@@ -35,9 +35,24 @@ pub fn ItemCard(pane: Pane, item: Item) -> impl IntoView {
     let editable = item.with_value(|item| item.editable);
     let tab = RwSignal::new(Tab::Read);
     let may_edit = Memo::new(move |_| editable && pane.is_open());
+    // What this person changed; after a decision, what was accepted.
     let edited = Memo::new(move |_| {
-        let edit = key.with_value(|key| pane.desk.drafts.with(|drafts| drafts.get(pane.id)?.edits.get(key).cloned()));
+        let accepted = pane.review.with(|review| {
+            let decision = review.resolution.as_ref()?.decision.as_ref()?;
+            key.with_value(|key| decision.edits.get(key).cloned())
+        });
+        let drafted =
+            || key.with_value(|key| pane.desk.drafts.with(|drafts| drafts.get(pane.id)?.edits.get(key).cloned()));
+        let edit = accepted.or_else(drafted);
         edit.filter(|edit| item.with_value(|item| item.value != *edit))
+    });
+    let over = Memo::new(move |_| pane.review.with(|review| !review.is_pending()));
+    let path = pointer(["edits", item.with_value(|item| item.key.clone()).as_str()]);
+    let mistakes = Memo::new(move |_| {
+        let here = |all: &Vec<Mistake>| -> Vec<String> {
+            all.iter().filter(|one| one.path.starts_with(&path)).map(|one| one.message.clone()).collect()
+        };
+        pane.mistakes.with(here)
     });
     let before = Memo::new(move |_| {
         let before = pane.before.get()?;
@@ -72,20 +87,16 @@ pub fn ItemCard(pane: Pane, item: Item) -> impl IntoView {
             tab.set(if tab.get_untracked() == Tab::Edit { Tab::Read } else { Tab::Edit });
         }
     });
-    let kind = match (content_type, editable) {
-        (ContentType::Markdown, true) => "markdown, you may edit",
-        (ContentType::Markdown, false) => "markdown",
-        (ContentType::Text, true) => "text, you may edit",
-        (ContentType::Text, false) => "text",
-        (ContentType::Code, true) => "code, you may edit",
-        (ContentType::Code, false) => "code",
-        (ContentType::Json, true) => "data, you may edit",
-        (ContentType::Json, false) => "data",
-        (ContentType::Table, true) => "table, you may edit",
-        (ContentType::Table, false) => "table",
-        (ContentType::Image, true) => "picture, you may edit its address",
-        (ContentType::Image, false) => "picture",
+    let kind = match content_type {
+        ContentType::Markdown => "markdown",
+        ContentType::Text => "text",
+        ContentType::Code => "code",
+        ContentType::Json => "data",
+        ContentType::Table => "table",
+        ContentType::Image => "picture",
     };
+    let kind = move || if may_edit.get() { format!("{kind}, you may edit") } else { kind.to_owned() };
+    let single = move || !may_edit.get() && edited.with(Option::is_none) && before.with(Option::is_none);
     let name = item.with_value(|item| item.label.clone().unwrap_or_else(|| item.key.clone()));
     let shown = move || item.with_value(|item| item.value.clone());
     view! {
@@ -96,10 +107,10 @@ pub fn ItemCard(pane: Pane, item: Item) -> impl IntoView {
                     .map_or_else(|| view! { <code>{key.get_value()}</code> }.into_any(), |label| view! { <b>{inert(&label)}</b> }.into_any())}
                 <span class="muted cut">{kind}</span>
                 <Show when=move || edited.with(Option::is_some)><span class="tag accent">"edited"</span></Show>
-                <div class="tabs" role="tablist" hidden=move || !(editable || before.with(Option::is_some))>
+                <div class="tabs" role="tablist" hidden=single>
                     <TabButton tab=tab own=Tab::Read label="Read" shown=Signal::stored(true) />
                     <TabButton tab=tab own=Tab::Edit label="Edit" shown=may_edit />
-                    <TabButton tab=tab own=Tab::Yours label="Your changes" shown=Signal::derive(move || edited.with(Option::is_some)) />
+                    <TabButton tab=tab own=Tab::Yours label=Signal::derive(move || if over.get() { "As accepted".to_owned() } else { "Your changes".to_owned() }) shown=Signal::derive(move || edited.with(Option::is_some)) />
                     <TabButton
                         tab=tab
                         own=Tab::Since
@@ -118,13 +129,19 @@ pub fn ItemCard(pane: Pane, item: Item) -> impl IntoView {
                     let new = edited.get().unwrap_or_else(shown);
                     view! {
                         <Diff content_type=content_type old=shown() new=new />
-                        <footer>
-                            <span class="small muted grow">"Goes along when you accept. Both versions stay on the record."</span>
+                        <footer hidden=move || over.get()>
+                            <span class="small muted grow">
+                                "Goes along when you accept. Both versions stay on the record."
+                            </span>
                             <button
                                 class="b sm"
                                 on:click=move |_| {
                                     let key = key.get_value();
-                                    pane.desk.write(&pane.review.get_untracked(), |draft| drop(draft.edits.shift_remove(&key)));
+                                    pane.desk
+                                        .write(
+                                            &pane.review.get_untracked(),
+                                            |draft| drop(draft.edits.shift_remove(&key)),
+                                        );
                                 }
                             >
                                 "Take your changes back"
@@ -138,6 +155,7 @@ pub fn ItemCard(pane: Pane, item: Item) -> impl IntoView {
                     view! { <Diff content_type=content_type old=old new=shown() /> }.into_any()
                 }
             }}
+            {move || mistakes.get().into_iter().map(|text| view! { <p class="mistake pad">{text}</p> }).collect_view()}
         </section>
     }
 }
@@ -177,11 +195,7 @@ fn Edit(pane: Pane, item: Item) -> impl IntoView {
     });
     let mistakes = Signal::derive(move || pane.mistakes.get());
     let at = path.clone();
-    let here = Memo::new(move |_| {
-        mistakes.with(|mistakes| {
-            mistakes.iter().filter(|one| one.path.starts_with(&at)).map(|one| one.message.clone()).collect::<Vec<_>>()
-        })
-    });
+    let wrong = Memo::new(move |_| mistakes.with(|mistakes| mistakes.iter().any(|one| one.path.starts_with(&at))));
     let key = item.key.clone();
     let shown = item.value.clone();
     let write = move |value: Value| {
@@ -204,7 +218,7 @@ fn Edit(pane: Pane, item: Item) -> impl IntoView {
                         class="textarea"
                         class:mono=code
                         aria-label=format!("Edit {}", item.label.as_deref().unwrap_or(&item.key))
-                        aria-invalid=move || (!here.with(Vec::is_empty)).to_string()
+                        aria-invalid=move || wrong.get().to_string()
                         prop:value=text.to_owned()
                         spellcheck=if code { "false" } else { "true" }
                         on:input=move |event| {
@@ -214,7 +228,6 @@ fn Edit(pane: Pane, item: Item) -> impl IntoView {
                             }
                         }
                     ></textarea>
-                    {move || here.get().into_iter().map(|text| view! { <p class="mistake">{text}</p> }).collect_view()}
                 </div>
             }
             .into_any()

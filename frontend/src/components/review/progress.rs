@@ -49,7 +49,7 @@ fn Held(pane: Pane, until: i64) -> impl IntoView {
     // The whole seconds that are left when this is drawn; the bar runs down by itself.
     let left = move || (until - live.server_now().0.max(live.now.get().0)).clamp(0, UNDO);
     let seconds = move || (left() + 999_999) / 1_000_000;
-    let style = format!("animation-duration: {}ms", left() / 1000);
+    let style = format!("animation-duration: {}ms", untrack(left) / 1000);
     view! {
         <div class="banner accent held" role="status">
             <span class="grow">
@@ -57,7 +57,9 @@ fn Held(pane: Pane, until: i64) -> impl IntoView {
                 <span class="sr">", sent in five seconds, press u to undo"</span>
                 <span aria-hidden="true">{move || format!(": sent in {} s", seconds())}</span>
             </span>
-            <button class="b sm" on:click=move |_| drop(pane.desk.undo(Some(pane.id)))>
+            <button class="b sm" on:click=move |_| {
+                pane.desk.undo(Some(pane.id));
+            }>
                 <Glyph icon=icondata::LuUndo2 />
                 "Undo"
                 <kbd aria-hidden="true">"u"</kbd>
@@ -123,7 +125,7 @@ fn RunState(pane: Pane) -> impl IntoView {
         if at.is_some_and(|at| run.updated_at < at) {
             return None;
         }
-        Some(view! { <span class="run-state">{run_words(&run)}</span> })
+        Some(view! { <span class="since">{run_words(&run)}</span> })
     }
 }
 
@@ -178,16 +180,18 @@ fn Refused(pane: Pane, problem: Problem) -> impl IntoView {
 /// It is over, and not by a decision that was accepted here.
 #[component]
 fn Over(pane: Pane) -> impl IntoView {
-    let class = pane.review.with_untracked(|review| tone(review));
     let lost = move || {
         pane.desk
             .outbox
             .with(|outbox| matches!(outbox.get(pane.id).map(|s| &s.stage), Some(Stage::Refused(_) | Stage::Unsent(_))))
     };
     let draft = Memo::new(move |_| pane.draft());
+    let class = Memo::new(move |_| if lost() { "banner warn" } else { pane.review.with(|review| tone(review)) });
+    let icon =
+        Signal::derive(move || if class.get().ends_with("go") { icondata::LuCircleCheck } else { icondata::LuInfo });
     view! {
-        <div class=class role="status">
-            <Glyph icon=if class.ends_with("go") { icondata::LuCircleCheck } else { icondata::LuInfo } />
+        <div class=move || class.get() role="status">
+            <Glyph icon=icon />
             <span class="grow">
                 {move || lost().then(|| view! { <b>"Your decision was not accepted. "</b> })}
                 <Resolution pane=pane />

@@ -184,7 +184,7 @@ fn Earlier(pane: Pane, report: RwSignal<Option<Report>>) -> impl IntoView {
                 view! {
                     <li class=class>
                         <i></i>
-                        <span><b>{sentence(&past.who)}</b>" "{inert(&past.what)}<br /><span class="muted tiny"><Ago at=past.at /></span></span>
+                        <span><b>{past.who}</b>" "{inert(&past.what)}<br /><span class="muted tiny"><Ago at=past.at /></span></span>
                     </li>
                 }
             })
@@ -234,7 +234,7 @@ fn Comments(pane: Pane) -> impl IntoView {
     view! {
         <Show when=move || may() || !comments.with(Vec::is_empty)>
             <section class="comments">
-                <h4>"Said beside it"</h4>
+                <h4>"Comments"</h4>
                 {move || {
                     comments
                         .get()
@@ -250,12 +250,12 @@ fn Comments(pane: Pane) -> impl IntoView {
                     <form on:submit=send>
                         <input
                             class="input"
-                            placeholder="Say something to the other reviewers"
-                            aria-label="Say something to the other reviewers"
+                            placeholder="Add a comment"
+                            aria-label="A comment for the other reviewers"
                             prop:value=move || text.get()
                             on:input=move |event| text.set(event_target_value(&event))
                         />
-                        <button class="b sm" disabled=move || busy.get() || text.with(|text| text.trim().is_empty())>"Say it"</button>
+                        <button class="b sm" disabled=move || busy.get() || text.with(|text| text.trim().is_empty())>"Add"</button>
                     </form>
                 </Show>
             </section>

@@ -104,12 +104,21 @@ pub fn Filters(filter: Memo<Filter>) -> impl IntoView {
     let is_kind = move |kind: &str| filter.with(|filter| filter.kind.as_deref() == Some(kind));
     view! {
         <form class="audit-filters" role="search" on:submit=|event| event.prevent_default()>
+            <div class="chips" role="group" aria-label="Often asked for">
+                {[("Everything", ""), ("Decisions", "review.resolved"), ("Tool calls", "tool.executed"), ("Flows saved", "flow.saved")].map(|(words, kind)| {
+                    let is = move || filter.with(|filter| filter.kind.as_deref().unwrap_or_default() == kind);
+                    view! {
+                        <button type="button" class="chip" aria-pressed=move || is().to_string()
+                            on:click=move |_| change(&|filter, value| filter.kind = value, kind.to_owned())>{words}</button>
+                    }
+                })}
+            </div>
             <label class="grow"><span class="sr">"Words"</span>
                 <input class="input" type="search" placeholder="Words anywhere in an entry" prop:value=move || filter.with(|filter| filter.q.clone().unwrap_or_default())
                     on:change=move |event| change(&|filter, value| filter.q = value, event_target_value(&event))/></label>
             <label><span class="sr">"What happened"</span>
                 <select class="select" on:change=move |event| change(&|filter, value| filter.kind = value, event_target_value(&event))>
-                    <option value="" prop:selected=move || filter.with(|filter| filter.kind.is_none())>"Everything"</option>
+                    <option value="" prop:selected=move || filter.with(|filter| filter.kind.is_none())>"Any kind"</option>
                     {EntryKind::ALL.iter().map(|kind| {
                         let kind = kind.as_str();
                         view! { <option value=kind prop:selected=move || is_kind(kind)>{kind}</option> }

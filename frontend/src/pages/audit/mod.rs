@@ -157,6 +157,8 @@ fn Row(entry: Entry) -> impl IntoView {
     };
     let event = &entry.event;
     let (at, kind) = (event.at, event.kind.as_str());
+    // A run's id begins with its time: the end tells runs apart.
+    let run = event.run_id.map(|run| run.to_string().chars().skip(28).collect::<String>());
     let who = match &event.actor {
         Some(actor) => view! { <b>{actor.to_string()}</b> }.into_any(),
         None => view! { <span class="muted">"Countersign"</span> }.into_any(),
@@ -168,6 +170,7 @@ fn Row(entry: Entry) -> impl IntoView {
                 <Glyph icon=icondata::LuChevronRight/>
                 <time datetime=at.to_string()>{full(at)}</time>
                 <span class="audit-what"><i class=class aria-hidden="true"></i>{who}" "{what}</span>
+                <span class="audit-run">{run.map(|run| view! { "run "<code>{run}</code> })}</span>
                 <code>{kind}</code>
             </button>
             <Show when=move || open.get()><Detail entry=entry.get_value()/></Show>

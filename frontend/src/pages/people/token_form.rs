@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use leptos::prelude::*;
 use leptos::task::spawn_local;
+use shared::access::{ADMIN, DEVELOPER, REVIEWER};
 use shared::api::{NewToken, Token};
 use shared::error::Problem;
 
@@ -29,7 +30,13 @@ pub fn TokenForm(open: RwSignal<bool>, made: Callback<()>) -> impl IntoView {
     let problem = RwSignal::new(None::<Problem>);
     let busy = RwSignal::new(false);
     let token = RwSignal::new(None::<Token>);
-    let offered = session.me.with_untracked(|me| me.as_ref().map(|me| me.roles.clone()).unwrap_or_default());
+    let mut offered = session.me.with_untracked(|me| me.as_ref().map(|me| me.roles.clone()).unwrap_or_default());
+    // An admin has these too, and may give them alone.
+    if offered.iter().any(|role| role == ADMIN) {
+        offered.extend([REVIEWER, DEVELOPER].map(str::to_owned));
+    }
+    offered.sort();
+    offered.dedup();
     let send = move || {
         let name = name.get_untracked().trim().to_owned();
         if name.is_empty() {
@@ -103,7 +110,7 @@ fn Secret(token: Token, open: RwSignal<bool>) -> impl IntoView {
     };
     view! {
         <div class="in">
-            <p>"This is the secret of "<b>{token.name}</b>". It is shown only now, and stored nowhere: copy it to where it is needed."</p>
+            <p>"This is the secret of "<b>{token.name}</b>". It is shown only now: copy it to where it is needed."</p>
             <div class="secret">
                 <code>{secret}</code>
                 <button class="b" on:click=copy>

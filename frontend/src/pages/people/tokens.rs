@@ -54,7 +54,7 @@ pub fn Tokens(adding: RwSignal<bool>) -> impl IntoView {
         view! {
             <tr>
                 <td class="person-name"><b>{token.name}</b><span class="sub mono">{token.id.to_string()}</span></td>
-                <td><span class="role-tags">{role_tags(&token.roles)}</span></td>
+                <td><span class="role-tags">{role_tags(&token.roles)}{token.roles.is_empty().then(|| view! { <span class="muted">"none"</span> })}</span></td>
                 <td class="soft nowrap"><Ago at=token.created_at/></td>
                 <td class="soft nowrap">{until}</td>
                 <td class="num"><button class="b sm stop" aria-label=format!("Revoke {name}") on:click=move |_| { revoking.set(Some(asked.clone())); asking.set(true); }>"Revoke"</button></td>

@@ -38,7 +38,8 @@ pub fn UserForm(
     let problem = RwSignal::new(None::<Problem>);
     let busy = RwSignal::new(false);
     let new = user.is_none();
-    let own = user.as_ref().is_some_and(|user| session.username().as_deref() == Some(user.username.as_str()));
+    let me = session.me.with_untracked(|me| me.as_ref().map(|me| me.username.clone()));
+    let own = me.is_some() && user.as_ref().map(|user| user.username.clone()) == me;
     let user = StoredValue::new(user);
 
     let send = move || {

@@ -41,7 +41,7 @@ pub fn Users(adding: RwSignal<bool>) -> impl IntoView {
     });
     let done = Callback::new(move |user: User| {
         open.set(false);
-        if session.username().as_deref() == Some(user.username.as_str()) {
+        if session.me.with_untracked(|me| me.as_ref().is_some_and(|me| me.username == user.username)) {
             session.me.set(Some(user));
         }
         load();

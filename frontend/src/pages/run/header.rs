@@ -122,9 +122,10 @@ fn Waits(review: Review) -> impl IntoView {
         review.reviewers.roles.iter().cloned().chain(users).collect::<Vec<_>>().join(", ")
     };
     let expires = review.expires_at;
+    let then = review.on_timeout.as_ref().map_or("", |then| words::on_timeout(then, false));
     let left = move || {
-        let expires = expires?;
-        Some(words::left(live.now.get(), expires).map_or("the time is up".to_owned(), |left| format!("{left} left")))
+        let left = words::left(live.now.get(), expires?);
+        Some(left.map_or_else(|| format!("the time is up: {then}"), |left| format!("{left} left, then {then}")))
     };
     let href = format!("/reviews/{}", review.id);
     let title = review.title.clone();

@@ -66,25 +66,27 @@ fn Whole(data: RunData) -> impl IntoView {
     };
     view! {
         <RunHeader data/>
-        <div class="in run-body">
+        <div class="in">
             <div class="run-top"><Outcome data/></div>
-            <section class="card run-graph" aria-label="Graph">
-                <header><b>"Where it is"</b></header>
-                <div class="in">{picture}<p class="small soft">{move || data.run.with(place)}</p></div>
-            </section>
-            <section class="card run-story" aria-label="Timeline">
-                <header><b>"What happened"</b></header>
-                <div class="in"><Timeline run report streams/></div>
-            </section>
-            <aside class="run-state" aria-label="State">
-                {move || output.get().filter(|output| !output.is_empty()).map(|output| view! {
-                    <h4>"Output"</h4>
-                    <State values=Signal::stored(output) changed=nothing_changed/>
-                })}
-                <h4>"State"</h4>
-                <State values=state changed=data.changed/>
-                <Facts run/>
-            </aside>
+            <div class="run-body">
+                <section class="card run-graph" aria-label="Graph">
+                    <header><b>"Where it is"</b></header>
+                    <div class="in">{picture}<p class="small soft">{move || data.run.with(place)}</p></div>
+                </section>
+                <section class="card run-story" aria-label="Timeline">
+                    <header><b>"What happened"</b></header>
+                    <div class="in"><Timeline run report streams/></div>
+                </section>
+                <aside class="run-state" aria-label="State">
+                    {move || output.get().filter(|output| !output.is_empty()).map(|output| view! {
+                        <h4>"Output"</h4>
+                        <State values=Signal::stored(output) changed=nothing_changed/>
+                    })}
+                    <h4>"State"</h4>
+                    <State values=state changed=data.changed/>
+                    <Facts run/>
+                </aside>
+            </div>
         </div>
     }
 }

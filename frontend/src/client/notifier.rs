@@ -1,0 +1,79 @@
+//! Short notices, which leave by themselves. `components::notice` shows them.
+
+use leptos::prelude::*;
+
+/// How a notice is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tone {
+    /// Something worked.
+    Good,
+    /// Something to know.
+    Plain,
+    /// Something did not work.
+    Bad,
+}
+
+/// One notice.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Notice {
+    /// Which one.
+    pub id: u64,
+    /// How it is meant.
+    pub tone: Tone,
+    /// What it says.
+    pub text: String,
+}
+
+/// The notices that are shown. Cheap to copy into closures.
+#[derive(Debug, Clone, Copy)]
+pub struct Notifier {
+    /// What is shown.
+    pub shown: RwSignal<Vec<Notice>>,
+    next: StoredValue<u64>,
+}
+
+/// Makes `Notifier::expect()` work for everything below.
+pub fn provide_notices() {
+    provide_context(Notifier { shown: RwSignal::new(Vec::new()), next: StoredValue::new(0) });
+}
+
+impl Notifier {
+    /// The notices of the page.
+    pub fn expect() -> Self {
+        expect_context()
+    }
+
+    /// Something worked.
+    pub fn good(self, text: impl Into<String>) {
+        self.show(Tone::Good, text.into());
+    }
+
+    /// Something to know.
+    pub fn say(self, text: impl Into<String>) {
+        self.show(Tone::Plain, text.into());
+    }
+
+    /// Something did not work.
+    pub fn bad(self, text: impl Into<String>) {
+        self.show(Tone::Bad, text.into());
+    }
+
+    fn show(self, tone: Tone, text: String) {
+        let id = self.next.get_value();
+        self.next.set_value(id + 1);
+        self.shown.update(|shown| {
+            shown.retain(|notice| notice.text != text);
+            shown.push(Notice { id, tone, text });
+        });
+        let stay = if tone == Tone::Bad { 12_000 } else { 5_000 };
+        leptos::task::spawn_local(async move {
+            gloo_timers::future::TimeoutFuture::new(stay).await;
+            self.close(id);
+        });
+    }
+
+    /// Takes one away.
+    pub fn close(self, id: u64) {
+        self.shown.update(|shown| shown.retain(|notice| notice.id != id));
+    }
+}
