@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use backend::clock::{Clock, Moment, SystemClock};
 use backend::engine::Input;
 use backend::flow;
-use backend::store::{Answer, Change, NewFlow, Operation, Options as StoreOptions, Store};
+use backend::store::{Actor, Answer, Change, NewFlow, NewUserRecord, Operation, Options as StoreOptions, Store};
 use shared::access::Principal;
 use shared::decision::{DecisionRequest, Verdict, Via};
 use shared::id::{ReviewId, RunId};
@@ -42,6 +42,16 @@ pub async fn against_bare_loop(options: &Options) -> Result<Row> {
 
 async fn save_flow(store: &Store) -> Result<()> {
     let flow = flow::check(FLOW).flow.context("the flow of the bench has mistakes")?;
+    let user = shared::api::User {
+        username: "admin".parse()?,
+        display_name: None,
+        email: None,
+        roles: vec!["admin".to_owned()],
+        active: true,
+        created_at: SystemClock.now(),
+    };
+    let user = NewUserRecord { user, password_hash: None };
+    store.commit(Change::by_server(Operation::CreateUser(Box::new(user)))).await?;
     let new = NewFlow { flow, source: FLOW.to_owned(), digest: flow::digest(FLOW) };
     store.commit(Change::by_server(Operation::SaveFlow(Box::new(new)))).await?;
     Ok(())
@@ -79,7 +89,9 @@ async fn cycle(store: &Store) -> Result<()> {
         input: shared::JsonMap::new(),
         context: RunContext::default(),
     };
-    let Answer::Run { run } = store.commit(Change::by_server(launch)).await? else { bail!("not a run") };
+    let by = Some(Actor { principal: admin.clone(), credential: None });
+    let change = Change { by: by.clone(), key: None, operation: launch };
+    let Answer::Run { run } = store.commit(change).await? else { bail!("not a run") };
     let review: ReviewId = run.positions.first().and_then(|position| position.review).context("no review")?;
     let shown = store.review(review).await?.context("no review")?;
     let request = DecisionRequest {
@@ -91,7 +103,7 @@ async fn cycle(store: &Store) -> Result<()> {
         metadata: shared::JsonMap::new(),
     };
     let input = Box::new(Input::Decide { review, by: admin, via: Via::Human, request });
-    store.commit(Change::by_server(Operation::Review { review, input })).await?;
+    store.commit(Change { by, key: None, operation: Operation::Review { review, input } }).await?;
     Ok(())
 }
 
