@@ -3,6 +3,12 @@
 //! Imports `shared` only. Inside, one way: `state` (pure, no Leptos) <- `client` (fetch and the live socket) <-
 //! `components` <- `pages` <- `app`.
 
+#![expect(
+    clippy::needless_pass_by_value,
+    clippy::large_types_passed_by_value,
+    reason = "components take their properties by value"
+)]
+
 mod app;
 mod client;
 mod components;

@@ -91,7 +91,9 @@ impl Desk {
                 let now = self.live.server_now();
                 // The server's clock may have been moved meanwhile; the wait is over all the same.
                 let due = self.outbox.try_update(|outbox| outbox.take_due(Some(now.max(until)))).unwrap_or_default();
-                due.into_iter().for_each(|sending| self.send(sending, false));
+                for sending in due {
+                    self.send(sending, false);
+                }
             });
         }
         Ok(())
@@ -114,7 +116,9 @@ impl Desk {
     /// Sends all held decisions at once; `leaving`: the page is being closed.
     pub fn send_held(self, leaving: bool) {
         let due = self.outbox.try_update(|outbox| outbox.take_due(None)).unwrap_or_default();
-        due.into_iter().for_each(|sending| self.send(sending, leaving));
+        for sending in due {
+            self.send(sending, leaving);
+        }
     }
 
     fn send(self, sending: Sending, leaving: bool) {

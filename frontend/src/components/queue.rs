@@ -15,7 +15,7 @@ use crate::state::filter::SOON;
 use crate::state::inbox::Row;
 use crate::state::outbox::Stage;
 use crate::state::story::sentence;
-use crate::state::words::{self, count};
+use crate::state::words;
 
 /// For so long a row that has just come is lit, in microseconds.
 const FRESH: i64 = 8_000_000;
@@ -177,24 +177,24 @@ fn detail(row: &Row, me: Option<&str>, now: Timestamp) -> String {
             format!("{} is on it", claim.by)
         });
     }
-    if review.actions.len() > 1 {
-        parts.push(count(review.actions.len(), "call", "calls"));
-    }
-    if let Some(node) = review.source.as_ref().map(|source| &source.node).or(review.node.as_ref()) {
-        parts.push(node.to_string());
-    }
-    if let Some(visit) = review.visit.filter(|visit| *visit > 1) {
-        parts.push(format!("visit {visit}"));
-    }
     if review.stakes.reversible == Some(false) {
         parts.push("cannot be undone".to_owned());
     }
-    match review.reviewers.roles.as_slice() {
-        [] => {}
-        roles => parts.push(format!("for {}", roles.join(", "))),
+    if let Some(source) = review.source.as_ref().filter(|source| source.visits > 1) {
+        parts.push(format!("{}, visit {} of {}", source.node, source.visits, source.max_visits));
+    } else if let Some(visit) = review.visit.filter(|visit| *visit > 1) {
+        parts.push(format!("visit {visit}"));
     }
-    if parts.len() < 2 {
-        parts.push(format!("started by {}", words::person(&review.requested_by, me)));
+    if !review.reviewers.roles.is_empty() {
+        parts.push(format!("for {}", review.reviewers.roles.join(", ")));
     }
-    parts.join(", ")
+    // Two reviews of one node differ in what they ask.
+    parts.push(plain(&review.prompt));
+    parts.join(" · ")
+}
+
+/// The beginning of a prompt, without its markup.
+fn plain(markdown: &str) -> String {
+    let words: String = markdown.chars().filter(|c| !matches!(c, '*' | '#' | '`' | '_')).collect();
+    words::cut(&words)
 }

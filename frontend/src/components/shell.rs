@@ -15,6 +15,7 @@ use super::help::Help;
 use super::states::{Failed, Loading};
 use super::theme::{self, Theme};
 use crate::client::{Connection, Live, Session, use_api};
+use crate::state::inbox::Inbox;
 use crate::state::words;
 
 /// The frame around every page.
@@ -33,7 +34,7 @@ pub fn Shell() -> impl IntoView {
         }
     });
     Effect::new(move |_| {
-        let pending = live.inbox.with(|inbox| inbox.pending());
+        let pending = live.inbox.with(Inbox::pending);
         document().set_title(&if pending > 0 { format!("({pending}) Countersign") } else { "Countersign".to_owned() });
     });
     let known = Memo::new(move |_| session.me.with(Option::is_some));
@@ -74,7 +75,7 @@ fn Waiting() -> impl IntoView {
 fn Rail() -> impl IntoView {
     let session = Session::expect();
     let live = Live::expect();
-    let pending = Memo::new(move |_| live.inbox.with(|inbox| inbox.pending()));
+    let pending = Memo::new(move |_| live.inbox.with(Inbox::pending));
     let audit = move || session.may(Act::ReadAudit);
     let admin = Memo::new(move |_| session.may(Act::ManagePeople));
     view! {

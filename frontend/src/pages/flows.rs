@@ -182,7 +182,7 @@ fn NewFlow(open: RwSignal<bool>) -> impl IntoView {
         if let Ok(id) = id.with_untracked(|id| id.parse::<FlowId>()) {
             open.set(false);
             navigate.with_value(|navigate| {
-                navigate(&format!("/flows/{id}?tab=definition&new=1"), leptos_router::NavigateOptions::default())
+                navigate(&format!("/flows/{id}?tab=definition&new=1"), leptos_router::NavigateOptions::default());
             });
         }
     };

@@ -17,7 +17,7 @@ use crate::components::queue::Queue;
 use crate::components::review::ReviewPane;
 use crate::components::states::{Empty, Loading};
 use crate::state::filter::{Chip, finds};
-use crate::state::inbox::Row;
+use crate::state::inbox::{Inbox, Row};
 use crate::state::words::count;
 
 /// The inbox.
@@ -56,7 +56,7 @@ pub fn InboxPage() -> impl IntoView {
             })
         })
     });
-    let loaded = Memo::new(move |_| live.inbox.with(|inbox| inbox.is_loaded()));
+    let loaded = Memo::new(move |_| live.inbox.with(Inbox::is_loaded));
     let mine = Memo::new(move |_| {
         live.inbox.with(|inbox| {
             inbox
@@ -67,7 +67,7 @@ pub fn InboxPage() -> impl IntoView {
         })
     });
     let summary = move || {
-        let pending = live.inbox.with(|inbox| inbox.pending());
+        let pending = live.inbox.with(Inbox::pending);
         let mine = mine.get();
         if !loaded.get() {
             String::new()

@@ -1,6 +1,7 @@
 //! Which reviews of the list are shown: a chip and a search.
 
 use shared::definition::Severity;
+use shared::id::{FlowId, NodeId};
 use shared::review::{Review, ReviewKind};
 use shared::time::Timestamp;
 
@@ -57,8 +58,8 @@ pub fn finds(review: &Review, search: &str) -> bool {
         Some(review.title.as_str()),
         Some(review.prompt.as_str()),
         review.flow_title.as_deref(),
-        review.flow.as_ref().map(|flow| flow.as_str()),
-        review.node.as_ref().map(|node| node.as_str()),
+        review.flow.as_ref().map(FlowId::as_str),
+        review.node.as_ref().map(NodeId::as_str),
         review.stakes.category.as_deref(),
         Some(review.stakes.severity.as_str()),
         Some(review.kind.as_str()),

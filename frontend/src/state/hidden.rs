@@ -58,9 +58,8 @@ fn name(c: char) -> Option<String> {
         '\u{180E}' => "MVS",
         '\u{2028}' => "LS",
         '\u{2029}' => "PS",
-        '\n' | '\t' => return None,
         // The joiner is part of many emoji; alone or not, it says nothing by itself.
-        '\u{200D}' => return None,
+        '\n' | '\t' | '\u{200D}' => return None,
         // Tag characters can spell out instructions that only a model reads.
         '\u{E0000}'..='\u{E007F}' => "TAG",
         '\u{2061}'..='\u{2064}'

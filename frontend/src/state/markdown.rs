@@ -193,7 +193,7 @@ impl<'a, I: Iterator<Item = Event<'a>>> Reader<I> {
     fn text(&mut self) -> String {
         let mut out = String::new();
         let mut depth = 1;
-        while let Some(event) = self.events.next() {
+        for event in self.events.by_ref() {
             match event {
                 Event::Start(_) => depth += 1,
                 Event::End(_) => {
@@ -203,7 +203,7 @@ impl<'a, I: Iterator<Item = Event<'a>>> Reader<I> {
                     }
                 }
                 Event::Text(text) | Event::Code(text) | Event::Html(text) | Event::InlineHtml(text) => {
-                    out.push_str(&text)
+                    out.push_str(&text);
                 }
                 Event::SoftBreak | Event::HardBreak => out.push('\n'),
                 _ => {}

@@ -86,11 +86,11 @@ impl Outbox {
     pub fn take_due(&mut self, now: Option<Timestamp>) -> Vec<Sending> {
         let mut due = Vec::new();
         for sending in self.by_review.values_mut() {
-            if let Stage::Held(until) = sending.stage {
-                if now.is_none_or(|now| until <= now) {
-                    sending.stage = Stage::Sending;
-                    due.push(sending.clone());
-                }
+            if let Stage::Held(until) = sending.stage
+                && now.is_none_or(|now| until <= now)
+            {
+                sending.stage = Stage::Sending;
+                due.push(sending.clone());
             }
         }
         due

@@ -16,10 +16,10 @@ pub struct Runs {
 impl Runs {
     /// Takes in a message of the live socket.
     pub fn hear(&mut self, message: &ServerMessage) {
-        if let ServerMessage::Entry(entry) = message {
-            if let Some(run) = summary(entry) {
-                self.put(run);
-            }
+        if let ServerMessage::Entry(entry) = message
+            && let Some(run) = summary(entry)
+        {
+            self.put(run);
         }
     }
 

@@ -9,6 +9,7 @@ use shared::error::{Mistake, pointer};
 use shared::review::{Action, Review, ReviewOption};
 
 use super::drafts::{ActionDraft, Draft};
+use super::story::sentence;
 use super::words::count;
 
 /// What somebody is about to do.
@@ -150,14 +151,14 @@ fn actions(
                 _ => ActionDecision::Edit { arguments: action.arguments.clone() },
             },
             ActionKind::Reject => ActionDecision::Reject { message: message.or_else(|| text.map(str::to_owned)) },
-            ActionKind::Respond => match message {
-                Some(message) => ActionDecision::Respond { message },
-                None => {
+            ActionKind::Respond => {
+                let Some(message) = message else {
                     let path = format!("{path}/message");
                     mistakes.push(Mistake::new(path, "required", format!("Write the answer for {}.", action.name)));
                     continue;
-                }
-            },
+                };
+                ActionDecision::Respond { message }
+            }
         };
         decisions.insert(action.id.clone(), decision);
     }
@@ -198,21 +199,17 @@ pub fn actions_say(review: &Review, draft: &Draft) -> (Intent, String) {
         };
         return (Intent::Actions, verb);
     }
-    let parts = [
-        (ActionKind::Approve, "approve"),
-        (ActionKind::Edit, "approve with edits"),
-        (ActionKind::Reject, "reject"),
-        (ActionKind::Respond, "answer"),
-    ];
-    let parts: Vec<_> = parts
-        .iter()
-        .filter(|(kind, _)| number(*kind) > 0)
-        .map(|(kind, verb)| format!("{verb} {}", number(*kind)))
-        .collect();
-    let says = parts.join(", ");
-    let mut letters = says.chars();
-    let says = letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or(says);
-    (Intent::Actions, says)
+    let parts: Vec<_> = [
+        (ActionKind::Approve, "approve", ""),
+        (ActionKind::Edit, "approve", " with edits"),
+        (ActionKind::Reject, "reject", ""),
+        (ActionKind::Respond, "answer", ""),
+    ]
+    .into_iter()
+    .filter(|(kind, ..)| number(*kind) > 0)
+    .map(|(kind, verb, how)| format!("{verb} {}{how}", number(kind)))
+    .collect();
+    (Intent::Actions, sentence(&parts.join(", ")))
 }
 
 /// What stands on the button of an intent.
@@ -295,7 +292,7 @@ mod tests {
         let second = draft.actions.entry("a2".into()).or_default();
         second.choice = Some(ActionKind::Edit);
         second.arguments = Some(json!({"path": "/b"}).as_object().unwrap().clone());
-        assert_eq!(actions_say(&review, &draft).1, "Approve with edits 1, reject 1");
+        assert_eq!(actions_say(&review, &draft).1, "Approve 1 with edits, reject 1");
         let Verdict::Actions { decisions, .. } = request(&review, &draft, &Intent::Actions).unwrap().verdict else {
             panic!("actions are answered one by one")
         };

@@ -131,7 +131,7 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
                         }
                     })
             }}
-            <div class="json">
+            <div class="json" hidden=move || open.get() && chosen.get() == Some(ActionKind::Edit)>
                 {if none { view! { <p class="none">"Called without arguments"</p> }.into_any() } else { json(&arguments) }}
             </div>
             <Show when=move || open.get() && chosen.get() == Some(ActionKind::Edit)>

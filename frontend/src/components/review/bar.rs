@@ -102,10 +102,10 @@ fn Say(pane: Pane) -> impl IntoView {
             event.prevent_default();
             pane.decide(&Intent::Text);
         }
-        if event.key() == "Escape" {
-            if let Some(field) = node.get_untracked() {
-                drop(field.blur());
-            }
+        if event.key() == "Escape"
+            && let Some(field) = node.get_untracked()
+        {
+            drop(field.blur());
         }
     };
     view! {

@@ -76,7 +76,7 @@ fn facts(review: &Review) -> Vec<(&'static str, String)> {
         facts.push(("tag", category.clone()));
     }
     match (&review.source, review.visit) {
-        (Some(source), _) if source.visits > 1 || source.max_visits > 1 => {
+        (Some(source), _) if source.visits > 1 => {
             facts.push(("tag", format!("{}, visit {} of {}", source.node, source.visits, source.max_visits)));
         }
         (_, Some(visit)) if visit > 1 => facts.push(("tag", format!("visit {visit}"))),

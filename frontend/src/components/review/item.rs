@@ -201,52 +201,49 @@ fn Edit(pane: Pane, item: Item) -> impl IntoView {
     let write = move |value: Value| {
         pane.desk.write(&pane.review.get_untracked(), |draft| draft.edit(&key, value, &shown));
     };
-    match (current.as_str(), plain) {
-        (Some(text), true) => {
-            let code = item.content_type == ContentType::Code;
-            let node = NodeRef::<html::Textarea>::new();
-            Effect::new(move |_| {
-                if let Some(field) = node.get() {
-                    grow(&field);
-                    drop(field.focus());
-                }
-            });
-            view! {
-                <div class="edit">
-                    <textarea
-                        node_ref=node
-                        class="textarea"
-                        class:mono=code
-                        aria-label=format!("Edit {}", item.label.as_deref().unwrap_or(&item.key))
-                        aria-invalid=move || wrong.get().to_string()
-                        prop:value=text.to_owned()
-                        spellcheck=if code { "false" } else { "true" }
-                        on:input=move |event| {
-                            write(Value::String(event_target_value(&event)));
-                            if let Some(field) = node.get_untracked() {
-                                grow(&field);
-                            }
-                        }
-                    ></textarea>
-                </div>
+    if let (Some(text), true) = (current.as_str(), plain) {
+        let code = item.content_type == ContentType::Code;
+        let node = NodeRef::<html::Textarea>::new();
+        Effect::new(move |_| {
+            if let Some(field) = node.get() {
+                grow(&field);
+                drop(field.focus());
             }
-            .into_any()
+        });
+        view! {
+            <div class="edit">
+                <textarea
+                    node_ref=node
+                    class="textarea"
+                    class:mono=code
+                    aria-label=format!("Edit {}", item.label.as_deref().unwrap_or(&item.key))
+                    aria-invalid=move || wrong.get().to_string()
+                    prop:value=text.to_owned()
+                    spellcheck=if code { "false" } else { "true" }
+                    on:input=move |event| {
+                        write(Value::String(event_target_value(&event)));
+                        if let Some(field) = node.get_untracked() {
+                            grow(&field);
+                        }
+                    }
+                ></textarea>
+            </div>
         }
-        _ => {
-            let schema = item.schema.clone().unwrap_or_else(|| Value::Object(shared::JsonMap::new()));
-            let value = RwSignal::new(current);
-            let sound = RwSignal::new(true);
-            count_unsound(pane, sound);
-            Effect::new(move |previous: Option<()>| {
-                let value = value.get();
-                if previous.is_some() && sound.get() {
-                    write(value);
-                }
-            });
-            let label = item.label.clone().unwrap_or_else(|| item.key.clone());
-            view! { <div class="edit"><SchemaForm schema=schema value=value errors=mistakes base=path label=label sound=sound /></div> }
+        .into_any()
+    } else {
+        let schema = item.schema.clone().unwrap_or_else(|| Value::Object(shared::JsonMap::new()));
+        let value = RwSignal::new(current);
+        let sound = RwSignal::new(true);
+        count_unsound(pane, sound);
+        Effect::new(move |previous: Option<()>| {
+            let value = value.get();
+            if previous.is_some() && sound.get() {
+                write(value);
+            }
+        });
+        let label = item.label.clone().unwrap_or_else(|| item.key.clone());
+        view! { <div class="edit"><SchemaForm schema=schema value=value errors=mistakes base=path label=label sound=sound /></div> }
                 .into_any()
-        }
     }
 }
 

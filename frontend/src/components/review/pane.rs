@@ -177,10 +177,8 @@ fn Loaded(id: ReviewId, row: Memo<Option<crate::state::inbox::Row>>, back: Callb
     // What was shown before a change is kept, so that the change can be shown.
     Effect::new(move |previous: Option<Arc<Review>>| {
         let now = review.get();
-        if let Some(previous) = previous {
-            if previous.revision < now.revision {
-                pane.before.set(Some(previous));
-            }
+        if let Some(previous) = previous.filter(|previous| previous.revision < now.revision) {
+            pane.before.set(Some(previous));
         }
         now
     });

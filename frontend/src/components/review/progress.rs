@@ -2,6 +2,7 @@
 //! on, finished or failed; or somebody else was first.
 
 use leptos::prelude::*;
+use leptos_router::components::A;
 use shared::api::DecisionEffect;
 use shared::error::{Code, Problem};
 use shared::review::{Review, ReviewStatus};
@@ -11,6 +12,8 @@ use super::pane::Pane;
 use crate::client::{Live, Session, use_api};
 use crate::components::glyph::Glyph;
 use crate::components::time::{Ago, full};
+use crate::state::drafts::Draft;
+use crate::state::inbox::Row;
 use crate::state::outbox::{Stage, UNDO};
 use crate::state::story::sentence;
 use crate::state::words;
@@ -125,7 +128,13 @@ fn RunState(pane: Pane) -> impl IntoView {
         if at.is_some_and(|at| run.updated_at < at) {
             return None;
         }
-        Some(view! { <span class="since">{run_words(&run)}</span> })
+        // What the run asks next, where this person may see it.
+        let next = live.inbox.with(|inbox| {
+            let next = |row: &&Row| row.review.run_id == run_id && row.review.is_pending() && !row.gone;
+            inbox.list().into_iter().find(next).map(|row| row.review.id)
+        });
+        let next = next.map(|id| view! { " "<A href=format!("/reviews/{id}")>"Read what it asks"</A> });
+        Some(view! { <span class="since">{run_words(&run)}{next}</span> })
     }
 }
 
@@ -198,10 +207,10 @@ fn Over(pane: Pane) -> impl IntoView {
                 <RunState pane=pane />
             </span>
         </div>
-        <Show when=move || !draft.with(|draft| draft.is_empty())>
+        <Show when=move || !draft.with(Draft::is_empty)>
             <div class="banner">
                 <span class="grow">"What you wrote is kept."</span>
-                <Copy text=Signal::derive(move || draft.with(|draft| draft.to_text())) />
+                <Copy text=Signal::derive(move || draft.with(Draft::to_text)) />
                 <button class="b ghost sm" on:click=move |_| pane.desk.discard(pane.id)>"Throw away"</button>
             </div>
         </Show>

@@ -20,6 +20,8 @@ use crate::components::time::Ago;
 use crate::state::story::sentence;
 use crate::state::words;
 
+/// Steps that say nothing to a reviewer: reviews are listed by their resolution, the others only move values.
+const QUIET: &[&str] = &["human", "set", "router"];
 /// How many earlier things are listed.
 const EARLIER: usize = 8;
 
@@ -31,7 +33,12 @@ pub fn Side(pane: Pane) -> impl IntoView {
     let graph = RwSignal::new(None::<Graph>);
     let report = RwSignal::new(None::<Report>);
     let run_id = pane.review.with_untracked(|review| review.run_id);
-    let point = Memo::new(move |_| pane.review.with(|review| (review.revision, review.status)));
+    let live = Live::expect();
+    // Each change of the review's content and of its run is a reason to look again.
+    let point = Memo::new(move |_| {
+        let run = run_id.and_then(|id| live.runs.with(|runs| runs.get(id).map(|run| run.revision)));
+        (pane.review.with(|review| (review.revision, review.status)), run)
+    });
     Effect::new(move |_| {
         point.track();
         let Some(id) = run_id else { return };
@@ -85,24 +92,13 @@ fn list(title: &'static str, texts: &[String]) -> Option<impl IntoView + use<>> 
 }
 
 fn why(review: &Review) -> String {
-    let mut text = format!("Started by {}", review.requested_by);
-    for (what, value) in [("for", &review.context.user), ("of", &review.context.tenant)] {
-        if let Some(value) = value {
-            text.push_str(&format!(" {what} {value}"));
-        }
-    }
-    text.push_str(". ");
-    let mut named: Vec<String> =
-        review.reviewers.roles.iter().map(|role| format!("anyone with the role {role}")).collect();
-    named.extend(review.reviewers.users.iter().map(ToString::to_string));
-    text.push_str(&match named.as_slice() {
-        [] => "Any reviewer may decide, and the first decision counts.".to_owned(),
-        named => format!("For {}; the first decision counts.", named.join(", ")),
-    });
-    if review.reviewers.not_requester {
-        text.push_str(" Not for the one who started the run.");
-    }
-    text
+    let whom = [("for", &review.context.user), ("of", &review.context.tenant)];
+    let whom: String = whom.iter().filter_map(|(what, who)| who.as_ref().map(|who| format!(" {what} {who}"))).collect();
+    let roles = review.reviewers.roles.iter().map(|role| format!("anyone with the role {role}"));
+    let named: Vec<String> = roles.chain(review.reviewers.users.iter().map(ToString::to_string)).collect();
+    let who = if named.is_empty() { "Any reviewer may decide".to_owned() } else { format!("For {}", named.join(", ")) };
+    let not = if review.reviewers.not_requester { " Not for the one who started the run." } else { "" };
+    format!("Started by {}{whom}. {who}; the first decision counts.{not}", review.requested_by)
 }
 
 fn marks(review: &Review, run: Option<&Run>, report: Option<&Report>) -> Marks {
@@ -153,7 +149,9 @@ fn past(review: &Review, report: &Report, me: Option<&str>) -> Vec<Past> {
         let visit = visit.map(|visit| format!(", on visit {visit}")).unwrap_or_default();
         all.push(Past { at: resolution.at, who, what: format!("{what}{visit}"), person: true });
     }
-    for step in report.steps.iter().filter(|step| step.kind != "human" && step.status == StepStatus::Completed) {
+    for step in
+        report.steps.iter().filter(|step| !QUIET.contains(&step.kind.as_str()) && step.status == StepStatus::Completed)
+    {
         let took = step.duration_ms.map(|ms| format!(" in {}", words::duration_ms(ms))).unwrap_or_default();
         let note = step.note.as_ref().map(|note| format!(": {note}")).unwrap_or_default();
         let again = if step.visit > 1 { format!(", visit {}", step.visit) } else { String::new() };

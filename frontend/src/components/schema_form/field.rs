@@ -57,7 +57,7 @@ impl Parts {
 }
 
 /// A field of any kind. `name` is its key, shown where the schema has no title.
-pub fn field_view(draft: &Draft, name: String, place: Place) -> AnyView {
+pub fn field_view(draft: &Draft, name: &str, place: Place) -> AnyView {
     match &draft.content {
         Content::Object(_) => object_view(draft, name, place),
         Content::List(_) => list_view(draft, name, place),
@@ -88,12 +88,10 @@ pub fn messages_at(place: Place, below: bool) -> Memo<String> {
     })
 }
 
-fn object_view(draft: &Draft, name: String, place: Place) -> AnyView {
+fn object_view(draft: &Draft, name: &str, place: Place) -> AnyView {
     let Content::Object(fields) = &draft.content else { return ().into_any() };
-    let children: Vec<AnyView> = fields
-        .iter()
-        .map(|(name, field)| field_view(field, name.clone(), place.child(Signal::stored(name.clone()))))
-        .collect();
+    let children: Vec<AnyView> =
+        fields.iter().map(|(name, field)| field_view(field, name, place.child(Signal::stored(name.clone())))).collect();
     let top = name.is_empty();
     if top {
         return view! { <div class="fields">{children}</div> }.into_any();
@@ -101,7 +99,7 @@ fn object_view(draft: &Draft, name: String, place: Place) -> AnyView {
     let said = messages_at(place, false);
     view! {
         <fieldset class="field-group">
-            <legend>{heading(draft, &name)}</legend>
+            <legend>{heading(draft, name)}</legend>
             {draft.shape.description.clone().map(|text| view! { <p class="hint">{text}</p> })}
             <p class="mistake" aria-live="polite">{move || said.get()}</p>
             <div class="fields">{children}</div>
@@ -110,7 +108,7 @@ fn object_view(draft: &Draft, name: String, place: Place) -> AnyView {
     .into_any()
 }
 
-fn leaf_view(draft: &Draft, name: String, place: Place) -> AnyView {
+fn leaf_view(draft: &Draft, name: &str, place: Place) -> AnyView {
     let id = format!("field-{}", next_key());
     let left = RwSignal::new(false);
     let said = messages_at(place, true);
@@ -129,13 +127,13 @@ fn leaf_view(draft: &Draft, name: String, place: Place) -> AnyView {
         _ => None,
     };
     let help = [draft.shape.description.clone(), expected].into_iter().flatten().collect::<Vec<_>>().join(" ");
-    let input = input_view(draft, &name, parts);
+    let input = input_view(draft, name, parts);
     let (help_id, error_id) = (format!("{id}-help"), format!("{id}-error"));
     // Radios are a group: a label would name only one of them.
     let title = if is_group(draft) {
-        view! { <div class="field-label" id=format!("{id}-label")>{heading(draft, &name)}</div> }.into_any()
+        view! { <div class="field-label" id=format!("{id}-label")>{heading(draft, name)}</div> }.into_any()
     } else {
-        view! { <label class="field-label" for=id>{heading(draft, &name)}{counter(draft)}</label> }.into_any()
+        view! { <label class="field-label" for=id>{heading(draft, name)}{counter(draft)}</label> }.into_any()
     };
     view! {
         <div class="field" class:bad=move || !wrong.get().is_empty()>
@@ -176,11 +174,11 @@ fn input_view(draft: &Draft, name: &str, parts: Parts) -> AnyView {
     match (&draft.shape.kind, &draft.content) {
         (Kind::Switch, Content::Switch(on)) => {
             let choices = vec![("Yes".to_owned(), Some(true)), ("No".to_owned(), Some(false))];
-            radios(choices, on.clone(), draft.required, parts)
+            radios(choices, on, draft.required, parts)
         }
         (Kind::Choice(choices), Content::Choice(at)) if few(choices) => {
             let labels = choices.iter().enumerate().map(|(at, (_, label))| (label.clone(), Some(at))).collect();
-            radios(labels, at.clone(), draft.required, parts)
+            radios(labels, at, draft.required, parts)
         }
         (Kind::Choice(choices), Content::Choice(at)) => menu(choices, at.clone(), parts),
         (kind, Content::Text(text)) => text_input(kind, text.clone(), draft, name, parts),
@@ -191,7 +189,7 @@ fn input_view(draft: &Draft, name: &str, parts: Parts) -> AnyView {
 /// A row of radios that look like one control; what may be left out has a way back to nothing.
 fn radios<T>(
     mut choices: Vec<(String, Option<T>)>,
-    chosen: ArcRwSignal<Option<T>>,
+    chosen: &ArcRwSignal<Option<T>>,
     required: bool,
     parts: Parts,
 ) -> AnyView

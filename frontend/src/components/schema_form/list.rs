@@ -8,7 +8,7 @@ use super::schema::Kind;
 use crate::components::glyph::Glyph;
 
 /// A list field. `name` is its key.
-pub fn list_view(draft: &Draft, name: String, place: Place) -> AnyView {
+pub fn list_view(draft: &Draft, name: &str, place: Place) -> AnyView {
     let (Content::List(rows), Kind::List { min, max, .. }) = (&draft.content, &draft.shape.kind) else {
         return ().into_any();
     };
@@ -22,13 +22,13 @@ pub fn list_view(draft: &Draft, name: String, place: Place) -> AnyView {
         }
     };
     let count = move || rows.with(Vec::len);
-    let spoken = draft.shape.title.clone().unwrap_or_else(|| name.clone());
+    let spoken = draft.shape.title.clone().unwrap_or_else(|| name.to_owned());
     view! {
         <fieldset class="field-group list" class:bad=move || !said.get().is_empty()>
-            <legend>{heading(draft, &name)}</legend>
+            <legend>{heading(draft, name)}</legend>
             {draft.shape.description.clone().map(|text| view! { <p class="hint">{text}</p> })}
             <ol class="list-rows">
-                <For each=move || rows.get() key=|row| row.key children=move |row| row_view(row, rows, min, place)/>
+                <For each=move || rows.get() key=|row| row.key children=move |row| row_view(&row, rows, min, place)/>
             </ol>
             <Show when=move || count() == 0><p class="list-empty">"No rows yet."</p></Show>
             <p class="mistake" aria-live="polite">{move || said.get()}</p>
@@ -40,7 +40,7 @@ pub fn list_view(draft: &Draft, name: String, place: Place) -> AnyView {
     .into_any()
 }
 
-fn row_view(row: Row, rows: RwSignal<Vec<Row>>, min: usize, place: Place) -> impl IntoView {
+fn row_view(row: &Row, rows: RwSignal<Vec<Row>>, min: usize, place: Place) -> impl IntoView + use<> {
     let key = row.key;
     let at = Memo::new(move |_| rows.with(|rows| rows.iter().position(|row| row.key == key)).unwrap_or_default());
     let number = move || at.get() + 1;
@@ -58,7 +58,7 @@ fn row_view(row: Row, rows: RwSignal<Vec<Row>>, min: usize, place: Place) -> imp
     view! {
         <li class="list-row">
             <span class="list-number" aria-hidden="true">{number}</span>
-            <div class="list-field">{field_view(&row.draft, String::new(), place)}</div>
+            <div class="list-field">{field_view(&row.draft, "", place)}</div>
             <div class="list-tools" role="group" aria-label=move || format!("Row {}", number())>
                 <button type="button" class="b ghost sm icon" title="Move up" aria-label=move || format!("Move row {} up", number())
                     disabled=move || { locked() || at.get() == 0 }

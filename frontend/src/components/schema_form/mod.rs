@@ -101,7 +101,7 @@ pub fn SchemaForm(
                     let (base, label) = (base.clone(), label.clone());
                     move || {
                         let place = Place { path: Signal::stored(base.clone()), errors, disabled };
-                        field_view(&draft.get(), label.clone(), place)
+                        field_view(&draft.get(), &label, place)
                     }
                 }
             </Show>

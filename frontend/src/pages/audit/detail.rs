@@ -15,7 +15,8 @@ use crate::state::story::{channel, review_of};
 
 /// What stands below a row.
 #[component]
-pub fn Detail(entry: Entry) -> impl IntoView {
+pub fn Detail(entry: StoredValue<Entry>) -> impl IntoView {
+    let entry = entry.get_value();
     let event = &entry.event;
     let review = review_of(&entry);
     let decision = review.as_ref().and_then(|review| decision(review, &entry));

@@ -173,7 +173,7 @@ fn Row(entry: Entry) -> impl IntoView {
                 <span class="audit-run">{run.map(|run| view! { "run "<code>{run}</code> })}</span>
                 <code>{kind}</code>
             </button>
-            <Show when=move || open.get()><Detail entry=entry.get_value()/></Show>
+            <Show when=move || open.get()><Detail entry/></Show>
         </li>
     }
 }

@@ -37,11 +37,13 @@ pub fn Definition(id: String, shown: Option<FlowVersion>, newest: u32) -> impl I
     let notices = Notifier::expect();
     let navigate = StoredValue::new_local(use_navigate());
     let slot = StoredValue::new(format!("countersign.flow.{id}"));
-    let digest = StoredValue::new(shown.as_ref().map(|shown| shown.digest.clone()));
-    let saved = match &shown {
-        Some(shown) => shown.source.clone().unwrap_or_default(),
-        None => template(&id),
+    let fresh = shown.is_none();
+    let old = shown.as_ref().map(|shown| shown.version).filter(|version| *version < newest);
+    let (digest, saved) = match shown {
+        Some(FlowVersion { digest, source, .. }) => (Some(digest), source.unwrap_or_default()),
+        None => (None, template(&id)),
     };
+    let digest = StoredValue::new(digest);
     let kept = slot
         .with_value(|slot| storage::read::<Kept>(slot))
         .filter(|kept| kept.digest == digest.get_value() && kept.text != saved);
@@ -55,8 +57,6 @@ pub fn Definition(id: String, shown: Option<FlowVersion>, newest: u32) -> impl I
     let saving = RwSignal::new(false);
     let turn = StoredValue::new(0_u64);
     let jump = RwSignal::new(None);
-    let fresh = shown.is_none();
-    let old = shown.as_ref().map(|shown| shown.version).filter(|version| *version < newest);
     let denied = Memo::new(move |_| match session.access(Act::SaveFlow) {
         Access::Denied(why) => Some(why),
         Access::Allowed | Access::Hidden => None,

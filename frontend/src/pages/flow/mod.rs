@@ -131,7 +131,7 @@ fn FlowHeader(flow: Known, id: String, definition: Memo<bool>) -> impl IntoView 
     let title = flow.shown.as_ref().map_or_else(|| id.clone(), |shown| shown.title.clone());
     let versions = flow.shown.as_ref().map(|shown| {
         let at = shown.version;
-        let by = shown.saved_by.as_ref().map(|by| format!("saved by {by} ")).unwrap_or_else(|| "saved ".to_owned());
+        let by = shown.saved_by.as_ref().map_or_else(|| "saved ".to_owned(), |by| format!("saved by {by} "));
         let digest = shown.digest.strip_prefix("sha256:").unwrap_or(&shown.digest).chars().take(8).collect::<String>();
         view! {
             <select class="select version" aria-label="Version" on:change=move |event| to_version(event_target_value(&event))>

@@ -60,7 +60,7 @@ fn Whole(data: RunData) -> impl IntoView {
     let nothing_changed = Signal::stored(std::collections::BTreeSet::new());
     let picture = move || {
         data.graph.get().map(|graph| {
-            let label = format!("Where the run is: {}", data.run.with_untracked(place));
+            let label = format!("Where the run is: {}", data.run.with_untracked(|run| place(run.as_ref())));
             view! { <FlowGraph graph marks=data.marks label/> }
         })
     };
@@ -71,7 +71,7 @@ fn Whole(data: RunData) -> impl IntoView {
             <div class="run-body">
                 <section class="card run-graph" aria-label="Graph">
                     <header><b>"Where it is"</b></header>
-                    <div class="in">{picture}<p class="small soft">{move || data.run.with(place)}</p></div>
+                    <div class="in">{picture}<p class="small soft">{move || data.run.with(|run| place(run.as_ref()))}</p></div>
                 </section>
                 <section class="card run-story" aria-label="Timeline">
                     <header><b>"What happened"</b></header>
@@ -92,7 +92,7 @@ fn Whole(data: RunData) -> impl IntoView {
 }
 
 /// Where the branches stand, in words.
-fn place(run: &Option<Run>) -> String {
+fn place(run: Option<&Run>) -> String {
     let Some(run) = run else { return String::new() };
     if run.summary.status.is_over() {
         return "The run is over".to_owned();
