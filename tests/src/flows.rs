@@ -129,3 +129,22 @@ nodes:
 "
     )
 }
+
+/// A person is asked, and then an agent writes something long.
+pub fn essay() -> String {
+    let text = "One more sentence of the essay, to be read as it is written. ".repeat(20);
+    format!(
+        r#"id: essay
+title: An essay
+agents:
+  writer: {{ model: demo/writer, demo: {{ replies: ["{text}"] }} }}
+nodes:
+  ask:
+    human:
+      prompt: Shall it be written?
+      options: [{{ id: approve, kind: accept, label: "Yes" }}]
+    next: write
+  write: {{ agent: writer, prompt: Write it. }}
+"#
+    )
+}

@@ -157,12 +157,20 @@ async fn decision_against_timer(database: Database) {
 async fn decision_against_cancel(database: Database) {
     let race = Race::prepare(database, "").await;
     let reason = Reason { reason: Some("no longer wanted".to_owned()) };
+    let (mut decided, mut withdrawn) = (0, 0);
     for round in 0..settings::rounds() {
         let topic = format!("round {round}");
         let (run, review) = race.waiting(&topic).await;
         let request = choose(&review, "yes");
-        let (decision, cancel) =
-            tokio::join!(race.ana.decide(review.id, &request, None), race.admin.cancel(run, &reason, None));
+        let decide = race.ana.decide(review.id, &request, None);
+        let cancel = race.admin.cancel(run, &reason, None);
+        // Whoever is asked first has a small advantage.
+        let (decision, cancel) = if round % 2 == 0 {
+            tokio::join!(decide, cancel)
+        } else {
+            let (cancel, decision) = tokio::join!(cancel, decide);
+            (decision, cancel)
+        };
         let run_after = race.over(run).await;
         let resolution = race.check(run, &review, &topic).await;
         if let Err(problem) = &cancel {
@@ -172,15 +180,20 @@ async fn decision_against_cancel(database: Database) {
         let calls = race.recorder.calls_with("topic", &topic).len();
         match decision {
             Ok(_) => {
+                decided += 1;
                 assert_eq!(resolution.status, ReviewStatus::Resolved, "{topic}");
                 assert!(calls <= 1, "{topic}: what follows happens once");
             }
             Err(problem) => {
+                withdrawn += 1;
                 told(&problem, &resolution);
                 assert_eq!(resolution.status, ReviewStatus::Withdrawn, "{topic}");
                 assert_eq!((run_after.summary.status, calls), (RunStatus::Cancelled, 0), "{topic}");
             }
         }
+    }
+    if settings::rounds() >= 50 {
+        assert!(decided > 0 && withdrawn > 0, "no race: {decided} decided, {withdrawn} withdrawn");
     }
 }
 

@@ -14,15 +14,26 @@ use tests::wait::eventually_within;
 use tests::{Api, Database, Options, Server, Socket, flows, settings};
 use tokio_tungstenite::tungstenite::Message;
 
-fn launch(text: &str) -> Launch {
-    let Value::Object(input) = json!({ "text": text }) else { unreachable!("an object") };
+fn launch(flow: &str, input: &Value) -> Launch {
+    let input = input.as_object().expect("an object").clone();
     let context = shared::run::Context::default();
-    Launch { flow: "question".parse().expect("an id"), version: None, input, context }
+    Launch { flow: flow.parse().expect("an id"), version: None, input, context }
+}
+
+fn choose(review: &Review, option: &str) -> DecisionRequest {
+    DecisionRequest {
+        revision: review.revision,
+        digest: review.digest.clone(),
+        verdict: Verdict::Choose { option: option.to_owned(), fields: serde_json::Map::new() },
+        edits: serde_json::Map::new(),
+        comment: None,
+        metadata: serde_json::Map::new(),
+    }
 }
 
 /// Launches `count` runs that each ask somebody, 16 at a time.
 async fn load(api: &Api, count: usize, text: &str) {
-    let launch = launch(text);
+    let launch = launch("question", &json!({ "text": text }));
     let launches = (0..count).map(|_| api.launch(&launch, None));
     let answers: Vec<_> = stream::iter(launches).buffer_unordered(16).collect().await;
     for answer in answers {
@@ -195,14 +206,7 @@ async fn whoever_subscribes_gets_what_is_pending_and_then_what_follows() {
     assert_eq!(review.items[0].value, "after");
 
     // A decision over the socket: the answer under its ref, and the same again when it is said again.
-    let decision = DecisionRequest {
-        revision: review.revision,
-        digest: review.digest.clone(),
-        verdict: Verdict::Choose { option: "approve".to_owned(), fields: serde_json::Map::new() },
-        edits: serde_json::Map::new(),
-        comment: None,
-        metadata: serde_json::Map::new(),
-    };
+    let decision = choose(&review, "approve");
     let decide =
         |r#ref: &str| ClientMessage::Decide { r#ref: r#ref.to_owned(), review: review.id, decision: decision.clone() };
     let reply = |message: &ServerMessage| match message {
@@ -284,4 +288,40 @@ async fn whoever_misbehaves_is_let_go() {
     assert_eq!((r#ref.as_str(), problem.code), ("r1", Code::Invalid));
     socket.send(&ClientMessage::Ping).await;
     assert!(matches!(socket.next().await, ServerMessage::Pong { .. }), "and it goes on");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_follows_a_run_sees_each_of_its_steps_and_reads_along() {
+    let server = Server::start(Options::on(Database::Sqlite)).await;
+    server.save(&flows::essay()).await;
+    let admin = server.admin().await;
+    let ana = server.person("ana", &["reviewer"]).await;
+    let run = admin.launch(&launch("essay", &json!({})), None).await.expect("launched").summary.id;
+    let other = admin.launch(&launch("essay", &json!({})), None).await.expect("launched").summary.id;
+    let mut socket = Socket::follow(&server.base, &ana, &[Topic::Run(run)]).await;
+    for run in [other, run] {
+        let review = ana.run_reviews(run).await.expect("seen").items.remove(0);
+        ana.decide(review.id, &choose(&review, "approve"), None).await.expect("decided");
+    }
+    let (mut kinds, mut read) = (Vec::new(), String::new());
+    while kinds.last() != Some(&EntryKind::RunCompleted) {
+        match socket.next().await {
+            ServerMessage::Entry(entry) => {
+                assert_eq!(entry.event.run_id, Some(run), "nothing of the other run");
+                if entry.event.kind == EntryKind::ModelAnswered {
+                    assert_eq!(entry.event.data["text"], read, "what was streamed is what was answered");
+                }
+                kinds.push(entry.event.kind);
+            }
+            ServerMessage::Stream { run: of, offset, text, .. } => {
+                assert_eq!((of, usize::try_from(offset).expect("small")), (run, read.len()));
+                read.push_str(&text);
+            }
+            message => panic!("not of a run: {message:?}"),
+        }
+    }
+    for kind in [EntryKind::ReviewResolved, EntryKind::StepStarted, EntryKind::ModelAnswered, EntryKind::StepCompleted]
+    {
+        assert!(kinds.contains(&kind), "{kind} in {kinds:?}");
+    }
 }

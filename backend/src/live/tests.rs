@@ -127,11 +127,12 @@ async fn every_session_is_told_that_the_server_stops() {
     let database = Database::sqlite().expect("a file");
     let hub = hub(&database).await;
     let (line, mut client) = line();
-    let stopping = async {
+    let told = hub.clone();
+    let stopping = async move {
         let Some(Message::Text(welcome)) = client.incoming.next().await else { panic!("no welcome") };
         let welcome: ServerMessage = serde_json::from_str(&welcome).expect("a message");
         assert!(matches!(welcome, ServerMessage::Welcome { user, .. } if user.as_str() == "ana"));
-        hub.stop();
+        told.stop();
         let Some(Message::Close(Some(frame))) = client.incoming.next().await else { panic!("no farewell") };
         assert_eq!(frame.code, 1001);
     };
