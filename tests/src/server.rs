@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::thread;
 
 use shared::api::NewUser;
@@ -62,7 +62,7 @@ pub struct Server {
     pub base: String,
     process: Option<Process>,
     options: Options,
-    postgres: Option<Postgres>,
+    postgres: Option<Arc<Postgres>>,
     data: TempDir,
 }
 
@@ -72,8 +72,18 @@ impl Server {
         transport::install_tls();
         let postgres = match options.database {
             Database::Sqlite => None,
-            Database::Postgres => Some(Postgres::start().await),
+            Database::Postgres => Some(Arc::new(Postgres::start().await)),
         };
+        Self::start_on(postgres, options).await
+    }
+
+    /// Starts another server in front of the same PostgreSQL, as one does on several machines.
+    pub async fn beside(&self) -> Self {
+        assert!(self.postgres.is_some(), "only PostgreSQL has several servers");
+        Self::start_on(self.postgres.clone(), Options::on(Database::Postgres)).await
+    }
+
+    async fn start_on(postgres: Option<Arc<Postgres>>, options: Options) -> Self {
         let data = tempfile::Builder::new().prefix("countersign-test-").tempdir().expect("a temporary folder");
         // Recording tools and stand-ins of model servers are on loopback, where tools may not go unless allowed.
         let settings = "[tools]\nallowed_hosts = [\"127.0.0.1\"]\n";

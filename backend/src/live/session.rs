@@ -40,6 +40,8 @@ const FAREWELL: Duration = Duration::from_secs(2);
 /// How many heartbeats pass between two looks at whether the client's session or token has run out: that is no commit,
 /// so the log does not tell it.
 const LOOK_AGAIN: u32 = 15;
+/// How many pieces of token streams go before the next entries at most.
+const CHUNKS: usize = 256;
 /// How many pending reviews are remembered as shown.
 const MAX_SHOWN: usize = 1024;
 /// Nobody is logged in any more (of the range 4000 to 4999, which is for applications; after HTTP's 401).
@@ -236,6 +238,7 @@ where
             Next::Lagged => self.resync().await,
             Next::Unknown => Box::pin(self.snapshot()).await,
             Next::Entries(entries, place) => {
+                self.catch_up_streams().await?;
                 let replayed = matches!(self.place, Place::Replay(_));
                 let mut frames = Vec::new();
                 for published in &entries {
@@ -289,6 +292,16 @@ where
         self.place = Place::Silent;
         self.chunks = None;
         self.say(&ServerMessage::Resync).await
+    }
+
+    /// Sends the pieces that came before the entries that are about to be sent: an answer's last words before the entry
+    /// that tells the whole answer.
+    async fn catch_up_streams(&mut self) -> Step {
+        for _ in 0..CHUNKS {
+            let Some(Ok(chunk)) = self.chunks.as_mut().map(broadcast::Receiver::try_recv) else { break };
+            Box::pin(self.stream(chunk)).await?;
+        }
+        Ok(())
     }
 
     async fn stream(&mut self, chunk: Chunk) -> Step {
