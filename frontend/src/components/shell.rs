@@ -14,7 +14,7 @@ use super::glyph::Glyph;
 use super::help::Help;
 use super::states::{Failed, Loading};
 use super::theme::{self, Theme};
-use crate::client::{Connection, Live, Session, use_api};
+use crate::client::{Connection, Desk, Live, Session, use_api};
 use crate::state::inbox::Inbox;
 use crate::state::words;
 
@@ -146,6 +146,7 @@ fn Menu() -> impl IntoView {
     let session = Session::expect();
     let live = Live::expect();
     let api = use_api();
+    let desk = Desk::expect();
     let open = RwSignal::new(false);
     let theme = RwSignal::new(theme::stored());
     let name = move || {
@@ -210,7 +211,10 @@ fn Menu() -> impl IntoView {
                     </div>
                     <button
                         role="menuitem"
-                        on:click=move |_| spawn_local(async move { session.leave(api).await })
+                        on:click=move |_| {
+                            desk.clear();
+                            spawn_local(async move { session.leave(api).await });
+                        }
                     >
                         <Glyph icon=icondata::LuLogOut />
                         "Log out"
