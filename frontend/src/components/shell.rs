@@ -28,7 +28,9 @@ pub fn Shell() -> impl IntoView {
     Effect::new(move |_| {
         if session.signed_out.get() {
             session.me.set(None);
-            let here = location.pathname.get_untracked() + &location.search.get_untracked();
+            let search = location.search.get_untracked();
+            let mark = if search.is_empty() { "" } else { "?" };
+            let here = format!("{}{mark}{search}", location.pathname.get_untracked());
             let next = String::from(js_sys::encode_uri_component(&here));
             navigate(&format!("/login?next={next}"), NavigateOptions { replace: true, ..Default::default() });
         }
