@@ -249,7 +249,7 @@ fn LostBar() -> impl IntoView {
     };
     view! {
         <Show when=move || lost.get()>
-            <div class="lost" role="alert">
+            <div class="lost-bar" role="alert">
                 <Glyph icon=icondata::LuWifiOff />
                 <span class="grow">"Reconnecting… what you see may be old. Nothing you decide now will be sent by itself."</span>
                 <span class="tiny nowrap" aria-hidden="true">
