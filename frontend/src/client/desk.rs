@@ -69,6 +69,14 @@ impl Desk {
         self.keep();
     }
 
+    /// Sends what is held, and forgets everything: the person logs out.
+    pub fn clear(self) {
+        self.send_held(true);
+        self.drafts.set(Drafts::default());
+        self.outbox.set(Outbox::default());
+        storage::remove(STORAGE_KEY);
+    }
+
     fn keep(self) {
         self.drafts.with_untracked(|drafts| storage::write(STORAGE_KEY, drafts));
     }

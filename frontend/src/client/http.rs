@@ -41,7 +41,7 @@ impl Transport for FetchTransport {
             Some((kind, body)) => builder.header("Content-Type", kind).body(body),
             None => builder.build(),
         };
-        let unreachable = |_| "The server cannot be reached. Nothing was sent.".to_owned();
+        let unreachable = |_| "The server cannot be reached.".to_owned();
         let response = ready.map_err(|error| error.to_string())?.send().await.map_err(unreachable)?;
         if response.status() == 401 && !login {
             self.signed_out.set(true);

@@ -6,7 +6,6 @@ use shared::access::{Access, Act, Principal, access};
 use shared::api::User;
 
 use super::http::use_api;
-use super::storage;
 
 /// Who is logged in. Cheap to copy into closures.
 #[derive(Debug, Clone, Copy)]
@@ -51,11 +50,10 @@ impl Session {
         self.me.set(Some(user));
     }
 
-    /// Logs out, and forgets what was typed here.
+    /// Logs out.
     pub async fn leave(self, api: super::Api) {
         // Also where the server cannot be reached: this browser shows nothing more.
         drop(api.logout().await);
-        storage::remove(crate::state::drafts::STORAGE_KEY);
         self.me.set(None);
         self.signed_out.set(true);
     }

@@ -3,16 +3,19 @@
 use std::collections::HashSet;
 
 use leptos::prelude::*;
+use leptos::task::spawn_local;
 use leptos_router::components::A;
+use shared::api::{MAX_LIMIT, ReviewQuery};
 use shared::definition::Severity;
 use shared::id::ReviewId;
 use shared::review::{Outcome, Review, ReviewStatus};
 use shared::time::Timestamp;
 
 use super::glyph::Glyph;
-use crate::client::{Desk, Live, Session};
+use super::notice::Notifier;
+use crate::client::{Desk, Live, Session, use_api};
 use crate::state::filter::SOON;
-use crate::state::inbox::Row;
+use crate::state::inbox::{Inbox, Row};
 use crate::state::outbox::Stage;
 use crate::state::story::sentence;
 use crate::state::words;
@@ -52,7 +55,50 @@ pub fn Queue(
                     id=id
                 />
             </For>
+            <More />
         </ul>
+    }
+}
+
+/// Loads what the first page did not show.
+#[component]
+fn More() -> impl IntoView {
+    let live = Live::expect();
+    let api = use_api();
+    let notifier = Notifier::expect();
+    let unseen = Memo::new(move |_| live.inbox.with(Inbox::unseen));
+    let busy = RwSignal::new(false);
+    let load = move |_| {
+        busy.set(true);
+        spawn_local(async move {
+            let mut query =
+                ReviewQuery { status: Some(ReviewStatus::Pending), limit: Some(MAX_LIMIT), ..ReviewQuery::default() };
+            loop {
+                match api.reviews(&query).await {
+                    Ok(page) => {
+                        live.inbox.update(|inbox| page.items.into_iter().for_each(|review| inbox.read(review)));
+                        query.cursor = page.next_cursor;
+                    }
+                    Err(problem) => {
+                        notifier.bad(problem.to_string());
+                        break;
+                    }
+                }
+                if query.cursor.is_none() || unseen.get_untracked() == 0 {
+                    break;
+                }
+            }
+            busy.set(false);
+        });
+    };
+    view! {
+        <Show when=move || { unseen.get() > 0 }>
+            <li class="more">
+                <button class="b sm" disabled=move || busy.get() on:click=load>
+                    {move || format!("Show {} more", unseen.get())}
+                </button>
+            </li>
+        </Show>
     }
 }
 
@@ -117,7 +163,6 @@ fn QueueRow(
                 attr:class=class
                 attr:id=format!("row-{id}")
                 attr:aria-current=move || open.get().then_some("true")
-                attr:tabindex=move || if open.get() || at.get() { "0" } else { "-1" }
             >
                 <i aria-hidden="true"></i>
                 <b>

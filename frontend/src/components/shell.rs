@@ -14,7 +14,7 @@ use super::glyph::Glyph;
 use super::help::Help;
 use super::states::{Failed, Loading};
 use super::theme::{self, Theme};
-use crate::client::{Connection, Live, Session, use_api};
+use crate::client::{Connection, Desk, Live, Session, use_api};
 use crate::state::inbox::Inbox;
 use crate::state::words;
 
@@ -28,7 +28,9 @@ pub fn Shell() -> impl IntoView {
     Effect::new(move |_| {
         if session.signed_out.get() {
             session.me.set(None);
-            let here = location.pathname.get_untracked() + &location.search.get_untracked();
+            let search = location.search.get_untracked();
+            let mark = if search.is_empty() { "" } else { "?" };
+            let here = format!("{}{mark}{search}", location.pathname.get_untracked());
             let next = String::from(js_sys::encode_uri_component(&here));
             navigate(&format!("/login?next={next}"), NavigateOptions { replace: true, ..Default::default() });
         }
@@ -146,6 +148,7 @@ fn Menu() -> impl IntoView {
     let session = Session::expect();
     let live = Live::expect();
     let api = use_api();
+    let desk = Desk::expect();
     let open = RwSignal::new(false);
     let theme = RwSignal::new(theme::stored());
     let name = move || {
@@ -210,7 +213,10 @@ fn Menu() -> impl IntoView {
                     </div>
                     <button
                         role="menuitem"
-                        on:click=move |_| spawn_local(async move { session.leave(api).await })
+                        on:click=move |_| {
+                            desk.clear();
+                            spawn_local(async move { session.leave(api).await });
+                        }
                     >
                         <Glyph icon=icondata::LuLogOut />
                         "Log out"
@@ -243,7 +249,7 @@ fn LostBar() -> impl IntoView {
     };
     view! {
         <Show when=move || lost.get()>
-            <div class="lost" role="alert">
+            <div class="lost-bar" role="alert">
                 <Glyph icon=icondata::LuWifiOff />
                 <span class="grow">"Reconnecting… what you see may be old. Nothing you decide now will be sent by itself."</span>
                 <span class="tiny nowrap" aria-hidden="true">

@@ -56,7 +56,9 @@ pub fn LoginPage() -> impl IntoView {
     let linked = secret.is_some();
     if let Some(token) = secret {
         if let Ok(history) = window().history() {
-            let clean = location.pathname.get_untracked() + &location.search.get_untracked();
+            let search = location.search.get_untracked();
+            let mark = if search.is_empty() { "" } else { "?" };
+            let clean = format!("{}{mark}{search}", location.pathname.get_untracked());
             drop(history.replace_state_with_url(&wasm_bindgen::JsValue::NULL, "", Some(&clean)));
         }
         enter(LoginRequest::Link { token });

@@ -126,12 +126,18 @@ impl Inbox {
         }
     }
 
+    /// How many are pending that the list does not show.
+    pub fn unseen(&self) -> u64 {
+        self.pending.saturating_sub(self.shown_pending())
+    }
+
     fn shown_pending(&self) -> u64 {
         self.rows.values().filter(|row| row.listed && row.review.is_pending() && !row.gone).count() as u64
     }
 
     fn replace(&mut self, pending: u64, reviews: &[Review]) {
-        self.rows.retain(|_, row| row.settled.is_some());
+        // What is over stays as it is; what waits is told anew.
+        self.rows.retain(|_, row| !row.review.is_pending() || row.gone);
         for review in reviews {
             let row = Row { review: Arc::new(review.clone()), listed: true, arrived: None, settled: None, gone: false };
             self.rows.insert(review.id, row);

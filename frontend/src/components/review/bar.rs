@@ -78,6 +78,8 @@ fn Say(pane: Pane) -> impl IntoView {
                 "Write your answer"
             } else if review.actions.iter().any(|action| action.agent.is_some()) {
                 "Tell the agent something beside, or say why not"
+            } else if !review.actions.is_empty() {
+                "Leave a note for the record, or say why not"
             } else if review.free_text && verdict::no_correction(review).is_none() {
                 "Say what should change, or leave a note for the record"
             } else {

@@ -123,6 +123,14 @@ pub fn ReviewPane(
     // Also where the list has it: the server records who has opened a review.
     load();
     let known = Memo::new(move |_| row.with(Option::is_some));
+    // A new snapshot may have left it out: then it has to be read again.
+    Effect::new(move |before: Option<bool>| {
+        let known = known.get();
+        if before == Some(true) && !known {
+            load();
+        }
+        known
+    });
     view! {
         <article class="read" aria-label="Review" tabindex="-1">
             {move || match (known.get(), problem.get()) {

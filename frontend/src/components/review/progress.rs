@@ -157,7 +157,7 @@ fn Unsent(pane: Pane, problem: Problem) -> impl IntoView {
     view! {
         <div class="banner warn" role="alert">
             <Glyph icon=icondata::LuWifiOff />
-            <span class="grow"><b>"Not sent. "</b>{problem.to_string()}" Your decision is kept here."</span>
+            <span class="grow"><b>"No answer. "</b>{problem.to_string()}" Your decision is kept here; sent again, it counts once."</span>
             <button class="b sm" on:click=move |_| pane.desk.send_now(pane.id)>"Send again"</button>
             <button class="b ghost sm" on:click=move |_| pane.desk.outbox.update(|outbox| outbox.dismiss(pane.id))>"Change it"</button>
         </div>

@@ -141,7 +141,7 @@ fn past(review: &Review, report: &Report, me: Option<&str>) -> Vec<Past> {
         let Some(resolution) = &earlier.resolution else { continue };
         let (who, what) = match &resolution.decision {
             Some(decision) if !resolution.by.is_empty() => {
-                (words::people(&resolution.by, me), words::verdict(earlier, decision))
+                (sentence(&words::people(&resolution.by, me)), words::verdict(earlier, decision))
             }
             _ => (earlier.title.clone(), words::resolution(earlier, resolution, me)),
         };

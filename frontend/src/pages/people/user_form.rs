@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use shared::api::{NewUser, User, UserPatch};
-use shared::error::Problem;
+use shared::error::{Code, Mistake, Problem};
 use shared::id::Username;
 
 use super::roles::{OwnRoles, SystemRoles};
@@ -43,19 +43,18 @@ pub fn UserForm(
     let user = StoredValue::new(user);
 
     let send = move || {
-        let filled =
-            |signal: RwSignal<String>| Some(signal.get_untracked().trim().to_owned()).filter(|text| !text.is_empty());
         let secret = password.get_untracked();
-        if (new || !secret.is_empty()) && secret.chars().count() < MIN_PASSWORD {
-            problem.set(Some(Problem::invalid("/password", format!("At least {MIN_PASSWORD} characters."))));
-            return;
+        let mut mistakes = Vec::new();
+        let name = username.get_untracked().trim().parse::<Username>();
+        if let Err(wrong) = &name {
+            mistakes.push(Mistake::new("/username", "invalid", format!("A username is {}.", wrong.rule)));
         }
-        let name = match username.get_untracked().trim().parse::<Username>() {
-            Ok(name) => name,
-            Err(wrong) => {
-                problem.set(Some(Problem::invalid("/username", format!("A username is {}.", wrong.rule))));
-                return;
-            }
+        if (new || !secret.is_empty()) && secret.chars().count() < MIN_PASSWORD {
+            mistakes.push(Mistake::new("/password", "invalid", format!("At least {MIN_PASSWORD} characters.")));
+        }
+        let (Ok(name), true) = (name, mistakes.is_empty()) else {
+            problem.set(Some(Problem::new(Code::Invalid).errors(mistakes)));
+            return;
         };
         if busy.get_untracked() {
             return;
@@ -65,8 +64,8 @@ pub fn UserForm(
         let roles: Vec<String> = roles.get_untracked().into_iter().collect();
         let before = user.get_value();
         let (display_name, email) = (display_name.get_untracked(), email.get_untracked());
-        let (new_display, new_email) =
-            (filled(RwSignal::new(display_name.clone())), filled(RwSignal::new(email.clone())));
+        let filled = |text: &String| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
+        let (new_display, new_email) = (filled(&display_name), filled(&email));
         let active = active.get_untracked();
         spawn_local(async move {
             let answer = if let Some(before) = before {
@@ -131,7 +130,7 @@ pub fn UserForm(
             <OwnRoles roles known/>
             <span class="mistake">{wrong_roles}</span>
             {if new {
-                field("Password", "At least 8 characters. Tell them in person; they can change it.", "/password", "password", password, "new-password").into_any()
+                field("Password", "At least 8 characters. Tell them in person.", "/password", "password", password, "new-password").into_any()
             } else {
                 view! {
                     <details class="fold"><summary>"New password"<span class="muted">"ends all their sessions"</span></summary>
