@@ -19,7 +19,10 @@ pub fn console(profile: &str) -> Result<()> {
     let mut trunk = program("trunk");
     // Trunk takes NO_COLOR for a boolean of its own and stops at NO_COLOR=1.
     trunk.env_remove("NO_COLOR").envs(setup::console_environment());
-    run_command(trunk.args(["build", "--offline", "--cargo-profile", profile]))
+    // A debug server reads the files from the folder, by the names that they had when it was built: names without a
+    // hash let it serve a new console at once. A release has everything inside, and wants caches to tell versions apart.
+    let hashed = if profile == RELEASE { "true" } else { "false" };
+    run_command(trunk.args(["build", "--offline", "--cargo-profile", profile, "--filehash", hashed]))
 }
 
 /// Builds the one binary that serves everything.

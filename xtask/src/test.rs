@@ -13,7 +13,8 @@ pub fn run(args: &[String]) -> Result<()> {
     setup::browser()?;
     build::console(build::DEVELOPMENT)?;
     say("Building the server and the tests");
-    run_command(cargo().args(["build", "--package", "backend", "--bin", "countersign"]))?;
+    // With the features of the whole workspace, as the tests are built: nothing is compiled twice.
+    run_command(cargo().args(["build", "--workspace", "--bin", "countersign"]))?;
     say("Starting a PostgreSQL for the tests");
     let cluster = Cluster::start()?;
     say("Running the tests");

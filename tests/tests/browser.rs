@@ -1,0 +1,136 @@
+//! The first story, in two real browsers: a flow stops for a person, and a browser decides.
+
+use shared::api::{ReviewQuery, RunQuery};
+use shared::review::{Review, ReviewStatus};
+use shared::run::RunStatus;
+use tests::pages::{Inbox, Login, button, field, wait_for_text};
+use tests::{Browser, Database, Options, Server, eventually};
+use thirtyfour::prelude::*;
+
+const FLOW: &str = "Write, review and publish an article";
+
+async fn server() -> Server {
+    let mut options = Options::on(Database::Sqlite);
+    options.flows = Some(concat!(env!("CARGO_MANIFEST_DIR"), "/../flows").into());
+    Server::start(options).await
+}
+
+/// The one pending review, once it is there, as somebody sees it.
+async fn pending(api: &tests::Api) -> Review {
+    eventually("a review is pending", async || {
+        let query = ReviewQuery { status: Some(ReviewStatus::Pending), ..ReviewQuery::default() };
+        let mut page = api.reviews(&query).await.ok()?;
+        (page.items.len() == 1).then(|| page.items.pop()).flatten()
+    })
+    .await
+}
+
+fn draft(review: &Review) -> String {
+    review.items[0].value.as_str().unwrap_or_default().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flow_stops_for_a_person_and_a_browser_decides() -> WebDriverResult<()> {
+    let mut server = server().await;
+    let ana = server.person("ana", &["reviewer", "editor"]).await;
+    let (developer, reviewer) = tokio::join!(Browser::start(1440, 900), Browser::start(1440, 900));
+    Login(&developer.driver).log_in(&server.base, "admin").await?;
+    Login(&reviewer.driver).log_in(&server.base, "ana").await?;
+    wait_for_text(&developer.driver, "Inbox").await;
+    wait_for_text(&reviewer.driver, "Inbox").await;
+
+    // The developer launches from the form that is made from the schema, and sees the run stop.
+    developer.driver.goto(format!("{}/flows/article", server.base)).await?;
+    field(&developer.driver, "topic").await?.send_keys("the ocean").await?;
+    button(&developer.driver, "Start the run").await?.click().await?;
+    wait_for_text(&developer.driver, "Waiting for a person").await;
+
+    // In the other browser the review has appeared by itself. The reviewer asks for it shorter.
+    let inbox = Inbox(&reviewer.driver);
+    let first = pending(&ana).await;
+    inbox.open_card("Please review the draft").await?;
+    inbox.press("Needs revision").await?;
+    let second = eventually("the writer has written again", async || {
+        let review = pending(&ana).await;
+        (review.id != first.id).then_some(review)
+    })
+    .await;
+    assert!(draft(&second).len() < draft(&first).len(), "shorter than {}: {}", draft(&first), draft(&second));
+    wait_for_text(&reviewer.driver, "visit 2 of 5").await;
+
+    // A killed server takes nothing with it, and both browsers find back.
+    server.restart().await;
+
+    // The reviewer edits a sentence, sees the difference, and approves.
+    inbox.open_card("visit 2 of 5").await?;
+    inbox.press("Edit").await?;
+    let text = field(&reviewer.driver, "Edit Draft").await?;
+    text.send_keys(Key::Control + Key::End).await?;
+    text.send_keys(" It was read by a person.").await?;
+    inbox.press("Your changes").await?;
+    let inserted = reviewer.driver.query(By::Tag("ins")).first().await?.text().await?;
+    assert!(inserted.contains("It was read by a person."), "{inserted}");
+    inbox.press("with your edit").await?;
+
+    // The gate before `publish` shows the arguments, with the edit in them.
+    inbox.open_card("wants to call publish").await?;
+    wait_for_text(&reviewer.driver, "It was read by a person.").await;
+    wait_for_text(&reviewer.driver, "cannot be undone").await;
+    inbox.press("Approve publish").await?;
+
+    // The run page of the other browser has followed, without a reload.
+    wait_for_text(&developer.driver, "Completed").await;
+    let admin = server.admin().await;
+    let runs = admin.runs(&RunQuery::default()).await.expect("the admin sees runs");
+    assert_eq!(runs.items.iter().map(|run| run.status).collect::<Vec<_>>(), [RunStatus::Completed]);
+    let report = admin.report(runs.items[0].id).await.expect("a report");
+    let visits = report.steps.iter().map(|step| (step.node.as_str(), step.visit));
+    assert_eq!(
+        visits.collect::<Vec<_>>(),
+        [("draft", 1), ("review", 1), ("draft", 2), ("review", 2), ("publish", 1)],
+        "no step ran twice because of the kill"
+    );
+
+    // The record tells who did what.
+    developer.driver.goto(format!("{}/audit", server.base)).await?;
+    wait_for_text(&developer.driver, "with an edit to draft").await;
+    wait_for_text(&developer.driver, FLOW).await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_an_agent_wrote_is_shown_and_does_nothing() -> WebDriverResult<()> {
+    let server = server().await;
+    let hostile = "# Hello <script>document.title = 'owned'</script><img src=x onerror=\"document.title = 'owned'\">\\n\\n\
+                   [here](javascript:alert(1)) and \\u202Etxt.exe";
+    let flow = format!(
+        "id: hostile\nnodes:\n  make:\n    set: {{ draft: \"{}\" }}\n    next: look\n  look:\n    human:\n      \
+         prompt: Look.\n      review_keys: [{{ key: draft, type: markdown }}]\n      options: [{{ id: ok, label: Fine }}]\n",
+        hostile.replace('"', "\\\"")
+    );
+    server.save(&flow).await;
+    let admin = server.admin().await;
+    let launch = shared::api::Launch {
+        flow: "hostile".parse().expect("an id"),
+        version: None,
+        input: shared::JsonMap::new(),
+        context: shared::run::Context::default(),
+    };
+    admin.launch(&launch, None).await.expect("it starts");
+    let review = pending(&admin).await;
+
+    let browser = Browser::start(1024, 768).await;
+    Login(&browser.driver).log_in(&server.base, "admin").await?;
+    wait_for_text(&browser.driver, "Inbox").await;
+    browser.driver.goto(format!("{}/reviews/{}", server.base, review.id)).await?;
+    wait_for_text(&browser.driver, "Hello").await;
+    assert_ne!(browser.driver.title().await?, "owned");
+    let item = browser.driver.find(By::Tag("main")).await?;
+    assert!(item.find_all(By::Css("script, img, iframe")).await?.is_empty(), "nothing of it became an element");
+    for link in item.find_all(By::Css("a[href]")).await? {
+        let address = link.attr("href").await?.unwrap_or_default();
+        assert!(!address.starts_with("javascript:"), "{address}");
+    }
+    wait_for_text(&browser.driver, "RLO").await;
+    Ok(())
+}
