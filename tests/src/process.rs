@@ -19,7 +19,7 @@ impl Process {
         command.stdin(Stdio::null()).process_group(0);
         let child = command.spawn().unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
         let guard = Command::new("sh")
-            .args(["-c", "read -r _; kill -KILL -- -$0", &child.id().to_string()])
+            .args(["-c", "read -r _; kill -s KILL -- -$0", &child.id().to_string()])
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
