@@ -3,11 +3,14 @@
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
-/// A process with a group of its own; the whole group is killed when this is dropped.
+/// A process with a group of its own; the whole group is killed when this is dropped, or when the test itself is
+/// killed and nothing is dropped.
 #[derive(Debug)]
 pub struct Process {
     /// The process.
     pub child: Child,
+    /// Kills the group when its standard input ends, which this program holds open for as long as it lives.
+    guard: Child,
 }
 
 impl Process {
@@ -15,7 +18,15 @@ impl Process {
     pub fn spawn(mut command: Command) -> Self {
         command.stdin(Stdio::null()).process_group(0);
         let child = command.spawn().unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
-        Self { child }
+        let guard = Command::new("sh")
+            .args(["-c", "read -r _; kill -s KILL -- -$0", &child.id().to_string()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn()
+            .expect("a shell starts");
+        Self { child, guard }
     }
 
     /// Its id.
@@ -40,6 +51,9 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
+        // First, while the group is certainly still this one.
+        let _ = self.guard.kill();
+        let _ = self.guard.wait();
         // The group may have members left where the process itself has ended.
         signal_group("KILL", self.child.id());
         let _ = self.child.wait();
