@@ -81,7 +81,7 @@ pub fn digest(source: &str) -> String {
     format!("sha256:{}", hex::encode(Sha256::digest(source)))
 }
 
-/// The names that templates and conditions see, as FLOWS.md lists them.
+/// The names that templates and conditions see, as the flow format names them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Scope(pub JsonMap);
 

@@ -76,8 +76,9 @@ impl Options {
             clock,
             name,
             slots: 16,
-            lease: Duration::from_secs(30),
-            heartbeat: Duration::from_secs(10),
+            // After a crash, what was under way waits this long before it is taken up again.
+            lease: Duration::from_secs(15),
+            heartbeat: Duration::from_secs(5),
             grace: Duration::from_secs(10),
         }
     }

@@ -240,6 +240,6 @@ fn detail(row: &Row, me: Option<&str>, now: Timestamp) -> String {
 
 /// The beginning of a prompt, without its markup.
 fn plain(markdown: &str) -> String {
-    let words: String = markdown.chars().filter(|c| !matches!(c, '*' | '#' | '`' | '_')).collect();
+    let words: String = markdown.chars().filter(|c| !matches!(c, '*' | '#' | '`')).collect();
     words::cut(&words)
 }
