@@ -38,7 +38,7 @@ pub struct Options {
     /// The folder of the console's bundle.
     #[arg(long, default_value = "frontend/dist")]
     bundle: PathBuf,
-    /// A PostgreSQL administrator's address, for the rows that need one.
+    /// A PostgreSQL administrator's address without a database, for the rows that need one.
     #[arg(long, env = "COUNTERSIGN_TEST_POSTGRES")]
     postgres: Option<String>,
 }

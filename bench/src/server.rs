@@ -54,12 +54,11 @@ impl Data {
 async fn new_database(admin: &str) -> Result<String> {
     use sqlx::Connection as _;
     let name = format!("bench_{}", std::process::id());
-    let mut connection = sqlx::PgConnection::connect(admin).await?;
+    let mut connection = sqlx::PgConnection::connect(&format!("{admin}/postgres")).await?;
     for statement in [format!("DROP DATABASE IF EXISTS {name}"), format!("CREATE DATABASE {name}")] {
         sqlx::query(sqlx::AssertSqlSafe(statement)).execute(&mut connection).await?;
     }
-    let (server, _) = admin.rsplit_once('/').context("the PostgreSQL address names no database")?;
-    Ok(format!("{server}/{name}"))
+    Ok(format!("{admin}/{name}"))
 }
 
 impl Server {

@@ -61,9 +61,9 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// The address for its administrator.
+    /// The address of its administrator, without a database.
     pub fn url(&self) -> String {
-        format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
+        format!("postgres://postgres@127.0.0.1:{}", self.port)
     }
 
     fn data(&self) -> PathBuf {
