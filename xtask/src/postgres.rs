@@ -1,19 +1,31 @@
-//! A throw-away PostgreSQL cluster for tests and benchmarks: started on a free port, stopped when dropped.
+//! A throw-away PostgreSQL cluster for tests and benchmarks, on a free port. It ends with this process, however that
+//! ends.
 
 use std::fs;
-use std::net::TcpListener;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use crate::process::{is_root, run};
 use crate::setup;
 
+/// Ends the server when standard input ends, and removes its folder.
+const SERVE: &str = r#"
+"$1/postgres" -D "$2/data" -k "$2" -p "$3" -c listen_addresses=127.0.0.1 -c max_connections=300 $4 </dev/null >"$2/log" 2>&1 &
+server=$!
+read -r _
+kill -QUIT $server
+wait $server
+rm -rf "$2"
+"#;
+
 /// A running cluster.
 pub struct Cluster {
-    binaries: PathBuf,
-    folder: PathBuf,
+    /// The shell that waits for the end of its standard input.
+    shell: Child,
     port: u16,
 }
 
@@ -28,7 +40,6 @@ impl Cluster {
         Self::with("-c fsync=on -c synchronous_commit=on")
     }
 
-    /// As root it runs as the user `postgres`, since the server refuses to run as root.
     fn with(durability: &str) -> Result<Self> {
         let binaries = setup::postgres()?;
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
@@ -37,58 +48,55 @@ impl Cluster {
         if is_root() {
             run(Command::new("chown").arg("postgres").arg(&folder))?;
         }
-        let cluster = Self { binaries, folder, port };
-        run(cluster
-            .command("initdb")
+        run(as_postgres(&binaries.join("initdb"))
             .args(["--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C", "--no-sync", "-D"])
-            .arg(cluster.data())
+            .arg(folder.join("data"))
             .stdout(Stdio::null()))
         .context("PostgreSQL's initdb failed")?;
-        let options = format!(
-            "-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={} -c max_connections=300 {durability}",
-            cluster.folder.display()
-        );
-        let log = cluster.folder.join("log");
-        run(cluster
-            .command("pg_ctl")
-            .args(["--wait", "--silent", "-o", &options, "-l"])
-            .arg(log)
-            .arg("-D")
-            .arg(cluster.data())
-            .arg("start")
-            .stdout(Stdio::null()))
-        .context("PostgreSQL did not start")?;
-        Ok(cluster)
+        let shell = as_postgres(Path::new("/bin/sh"))
+            .args(["-c", SERVE, "sh"])
+            .arg(&binaries)
+            .arg(&folder)
+            .args([&port.to_string(), durability])
+            .stdin(Stdio::piped())
+            .spawn()?;
+        let cluster = Self { shell, port };
+        for _ in 0..300 {
+            if TcpStream::connect(("127.0.0.1", port)).is_ok() {
+                return Ok(cluster);
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        bail!("PostgreSQL did not start; its log is {}", log_of(&folder))
     }
 
     /// The address of its administrator, without a database.
     pub fn url(&self) -> String {
         format!("postgres://postgres@127.0.0.1:{}", self.port)
     }
+}
 
-    fn data(&self) -> PathBuf {
-        self.folder.join("data")
-    }
+fn log_of(folder: &Path) -> String {
+    folder.join("log").display().to_string()
+}
 
-    fn command(&self, name: &str) -> Command {
-        let binary = self.binaries.join(name);
-        let mut command = if is_root() {
-            let mut command = Command::new("runuser");
-            command.args(["-u", "postgres", "--"]).arg(binary);
-            command
-        } else {
-            Command::new(binary)
-        };
-        command.current_dir(Path::new("/tmp"));
+/// A program as the user `postgres` where this is root, since the server refuses to run as root.
+fn as_postgres(binary: &Path) -> Command {
+    let mut command = if is_root() {
+        let mut command = Command::new("runuser");
+        command.args(["-u", "postgres", "--"]).arg(binary);
         command
-    }
+    } else {
+        Command::new(binary)
+    };
+    command.current_dir("/tmp");
+    command
 }
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        // Whatever fails here, the cluster is of no use to anybody any more.
-        let _ =
-            self.command("pg_ctl").args(["--silent", "-m", "immediate", "-D"]).arg(self.data()).arg("stop").status();
-        let _ = fs::remove_dir_all(&self.folder);
+        // The end of its standard input is what the shell waits for.
+        drop(self.shell.stdin.take());
+        let _ = self.shell.wait();
     }
 }
