@@ -13,6 +13,9 @@ use crate::client::Connection;
 
 const PASSWORD: &str = "for the bench only";
 
+/// How many sockets one person opens, below the server's limit.
+const SEATS: usize = 40;
+
 /// A flow of one human node: the shortest way from launch to completed.
 pub const FLOW: &str =
     r#"{"id": "ask", "nodes": {"ask": {"human": {"prompt": "Go on?", "options": [{"id": "yes", "label": "Yes"}]}}}}"#;
@@ -109,11 +112,28 @@ impl Server {
         Ok(kilobytes * 1024)
     }
 
-    async fn make_token(&self) -> Result<String> {
+    /// Headers that let reviewers in, one for each of so many sockets: nobody has more than [`SEATS`] of them.
+    pub async fn seats(&self, sockets: usize) -> Result<Vec<String>> {
+        let mut admin = self.connect().await?;
+        let mut credentials = Vec::with_capacity(sockets);
+        for number in 0..sockets.div_ceil(SEATS) {
+            let username = format!("reviewer{number}");
+            let user = json!({"username": username, "password": PASSWORD, "roles": ["reviewer"]});
+            admin.post("/api/v1/users", &user).await?;
+            let credential = self.log_in(&username).await?;
+            credentials.extend(std::iter::repeat_n(credential, SEATS.min(sockets - credentials.len())));
+        }
+        Ok(credentials)
+    }
+
+    async fn log_in(&self, username: &str) -> Result<String> {
         let mut connection = Connection::open(&self.address, "x-nobody: 1").await?;
-        connection.post("/api/v1/session", &json!({"username": "admin", "password": PASSWORD})).await?;
-        let cookie = connection.cookie.take().context("no session")?;
-        let mut connection = Connection::open(&self.address, &format!("cookie: {cookie}")).await?;
+        connection.post("/api/v1/session", &json!({"username": username, "password": PASSWORD})).await?;
+        Ok(format!("cookie: {}", connection.cookie.take().context("no session")?))
+    }
+
+    async fn make_token(&self) -> Result<String> {
+        let mut connection = Connection::open(&self.address, &self.log_in("admin").await?).await?;
         let token = connection.post("/api/v1/tokens", &json!({"name": "bench", "roles": ["admin"]})).await?;
         let secret = token["secret"].as_str().context("no secret")?;
         Ok(format!("authorization: Bearer {secret}"))

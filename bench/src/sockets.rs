@@ -19,9 +19,9 @@ use crate::{Options, below, cycles, median, share_of};
 type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
 /// Connects, subscribes, and waits for the snapshot.
-async fn subscribed(server: &Server) -> Result<Socket> {
+async fn subscribed(server: &Server, credential: &str) -> Result<Socket> {
     let mut request = format!("ws://{}/api/v1/live", server.address).into_client_request()?;
-    let (name, value) = server.credential.split_once(": ").context("no credential")?;
+    let (name, value) = credential.split_once(": ").context("no credential")?;
     request.headers_mut().insert(name.parse::<tokio_tungstenite::tungstenite::http::HeaderName>()?, value.parse()?);
     request.headers_mut().insert("sec-websocket-protocol", "countersign.v1".parse()?);
     let (mut socket, _) = connect_async(request).await?;
@@ -43,8 +43,9 @@ pub async fn decision_seen(options: &Options) -> Result<Row> {
     let server = Server::start(&options.binary, &mut data).await?;
     let (seen, mut arrivals) = mpsc::unbounded_channel();
     let mut readers: Vec<JoinHandle<()>> = Vec::new();
-    for _ in 0..SOCKETS {
-        readers.push(tokio::spawn(report_resolutions(subscribed(&server).await?, seen.clone())));
+    for credential in server.seats(SOCKETS).await? {
+        let socket = subscribed(&server, &credential).await?;
+        readers.push(tokio::spawn(report_resolutions(socket, seen.clone())));
     }
     let mut p99s = Vec::new();
     for _ in 0..options.rounds {
@@ -119,8 +120,8 @@ pub async fn fan_out(options: &Options) -> Result<Row> {
     let server = Server::start(&options.binary, &mut data).await?;
     let (counted, mut counts) = mpsc::unbounded_channel();
     let mut readers = Vec::new();
-    for _ in 0..SOCKETS {
-        readers.push(tokio::spawn(count_entries(subscribed(&server).await?, counted.clone())));
+    for credential in server.seats(SOCKETS).await? {
+        readers.push(tokio::spawn(count_entries(subscribed(&server, &credential).await?, counted.clone())));
     }
     let (bare, bare_sender) = bare_broadcast(SOCKETS, &counted, &mut readers).await?;
     let mut launcher = server.connect().await?;
@@ -154,7 +155,7 @@ fn rate(count: usize, started: Instant) -> f64 {
 
 /// The bytes of one real entry.
 async fn sample_frame(server: &Server, launcher: &mut crate::client::Connection) -> Result<String> {
-    let mut socket = subscribed(server).await?;
+    let mut socket = subscribed(server, &server.credential).await?;
     cycles::launch(launcher).await?;
     while let Some(message) = socket.next().await {
         let message = message?;
@@ -219,13 +220,15 @@ pub async fn idle_memory(options: &Options) -> Result<Row> {
     for _ in 0..options.rounds.min(LIMIT_OF_ONE_ROUND) {
         let mut data = Data::new(None).await?;
         let server = Server::start(&options.binary, &mut data).await?;
+        let seats = server.seats(SOCKETS + 100).await?;
+        let (first, rest) = seats.split_at(100);
         let mut idle = Vec::new();
-        for _ in 0..100 {
-            idle.push(subscribed(&server).await?);
+        for credential in first {
+            idle.push(subscribed(&server, credential).await?);
         }
         let before = server.memory()?;
-        for _ in 0..SOCKETS {
-            idle.push(subscribed(&server).await?);
+        for credential in rest {
+            idle.push(subscribed(&server, credential).await?);
         }
         rounds.push(server.memory()?.saturating_sub(before) as f64 / SOCKETS as f64);
     }
