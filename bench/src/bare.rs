@@ -71,6 +71,8 @@ impl Loop {
             .create_if_missing(true)
             .journal_mode(SqliteJournalMode::Wal)
             .synchronous(SqliteSynchronous::Full)
+            .pragma("wal_autocheckpoint", "4096")
+            .pragma("cache_size", "-16384")
             .connect()
             .await?;
         for sql in &shape.tables {

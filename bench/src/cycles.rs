@@ -6,26 +6,46 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
 use crate::client::Connection;
+use crate::pgbench::Pgbench;
 use crate::report::Row;
 use crate::server::{Data, Server};
-use crate::{Options, at_least, median};
+use crate::{Options, at_least, median, share_of};
 
 /// How many clients.
 pub const CLIENTS: usize = 64;
 
-/// Cycles a second: the median over the rounds.
-pub async fn over_http(name: &str, options: &Options, postgres: Option<&str>, target: f64) -> Result<Row> {
-    let mut data = Data::new(postgres).await?;
+/// Cycles a second on SQLite: the median over the rounds.
+pub async fn on_sqlite(options: &Options) -> Result<Row> {
+    let mut data = Data::new(None).await?;
     let server = Server::start(&options.binary, &mut data).await?;
-    let mut rounds = Vec::new();
+    let length = Duration::from_secs(options.seconds);
     // The first round warms caches and is not counted.
-    for round in 0..=options.rounds {
-        let rate = round_of_cycles(&server, Duration::from_secs(options.seconds)).await?;
-        if round > 0 {
-            rounds.push(rate);
-        }
+    round_of_cycles(&server, length).await?;
+    let mut rounds = Vec::new();
+    for _ in 0..options.rounds {
+        rounds.push(round_of_cycles(&server, length).await?);
     }
-    Ok(at_least(name, median(rounds), "cycles/s", target))
+    Ok(at_least("cycles_sqlite", median(rounds), "cycles/s", 2_000.0))
+}
+
+/// The same on PostgreSQL, and as a share of what pgbench reaches with the same statements.
+pub async fn on_postgres(options: &Options, admin: &str) -> Result<[Row; 2]> {
+    let mut data = Data::new(Some(admin)).await?;
+    let server = Server::start(&options.binary, &mut data).await?;
+    let length = Duration::from_secs(options.seconds);
+    round_of_cycles(&server, length).await?;
+    let mut rival = Pgbench::beside(admin, data.database().context("no database")?).await?;
+    rival.round(length).await?;
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    for _ in 0..options.rounds {
+        ours.push(round_of_cycles(&server, length).await?);
+        theirs.push(rival.round(length).await?);
+    }
+    let (ours, theirs) = (median(ours), median(theirs));
+    Ok([
+        at_least("cycles_postgres", ours, "cycles/s", 1_000.0),
+        share_of("cycles_postgres_of_pgbench", ours, "cycles/s", theirs, 0.6),
+    ])
 }
 
 async fn round_of_cycles(server: &Server, length: Duration) -> Result<f64> {

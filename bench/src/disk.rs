@@ -10,16 +10,18 @@ use crate::{Options, below, cycles, median};
 
 /// How many runs wait.
 const RUNS: usize = 100_000;
+const WARM: usize = 10_000;
 
 /// Bytes on disk and in memory a waiting run, and the time to ready with all of them.
 #[expect(clippy::cast_precision_loss, reason = "sizes are far below the precision of a double")]
 pub async fn waiting_runs(options: &Options) -> Result<Vec<Row>> {
     let mut data = Data::new(None).await?;
     let server = Server::start(&options.binary, &mut data).await?;
-    fill(&server, 1_000).await?;
+    // The caches of the newest runs and entries are full by then.
+    fill(&server, WARM).await?;
     let (disk_before, memory_before) = (size_of(data.path())?, server.memory()?);
-    fill(&server, RUNS - 1_000).await?;
-    let added = (RUNS - 1_000) as f64;
+    fill(&server, RUNS - WARM).await?;
+    let added = (RUNS - WARM) as f64;
     let disk = size_of(data.path())?.saturating_sub(disk_before) as f64 / added;
     let memory = server.memory()?.saturating_sub(memory_before) as f64 / added;
     drop(server);
@@ -30,7 +32,6 @@ pub async fn waiting_runs(options: &Options) -> Result<Vec<Row>> {
     }
     Ok(vec![
         below("waiting_run_disk", disk, "bytes", 4096.0),
-        // What stays is the allocator's and the page cache's share, not the runs'.
         below("waiting_run_memory", memory, "bytes", 256.0),
         below("start_with_100k_waiting", median(starts), "s", 1.0),
     ])

@@ -7,6 +7,8 @@ mod bundle;
 mod client;
 mod cycles;
 mod disk;
+mod fan_out;
+mod pgbench;
 mod report;
 mod server;
 mod sockets;
@@ -43,8 +45,15 @@ pub struct Options {
     postgres: Option<String>,
 }
 
+/// The server's, so that rivals in this process are as quick.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
+    if std::env::args().nth(1).as_deref() == Some(fan_out::RIVAL) {
+        return fan_out::broadcast_lines().await;
+    }
     let options = Options::parse();
     let mut report = Report::new(options.json);
     let wanted = |name: &str| name.contains(&options.only);
@@ -52,7 +61,7 @@ async fn main() -> anyhow::Result<()> {
         report.add(bundle::size(&options.bundle)?);
     }
     if wanted("cycles_sqlite") {
-        report.add(cycles::over_http("cycles_sqlite", &options, None, 2_000.0).await?);
+        report.add(cycles::on_sqlite(&options).await?);
     }
     if wanted("store_sqlite") {
         report.add(store::against_bare_loop(&options).await?);
@@ -60,13 +69,15 @@ async fn main() -> anyhow::Result<()> {
     if let Some(postgres) = options.postgres.as_deref()
         && wanted("cycles_postgres")
     {
-        report.add(cycles::over_http("cycles_postgres", &options, Some(postgres), 1_000.0).await?);
+        for row in cycles::on_postgres(&options, postgres).await? {
+            report.add(row);
+        }
     }
     if wanted("decision_seen") {
         report.add(sockets::decision_seen(&options).await?);
     }
     if wanted("fan_out") {
-        report.add(sockets::fan_out(&options).await?);
+        report.add(fan_out::beside_bare_broadcast(&options).await?);
     }
     if wanted("idle_socket") {
         report.add(sockets::idle_memory(&options).await?);

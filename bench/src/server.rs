@@ -48,6 +48,11 @@ impl Data {
         Ok(Self { folder: tempfile::tempdir()?, database, credential: None })
     }
 
+    /// The address of the PostgreSQL database, where it is one.
+    pub fn database(&self) -> Option<&str> {
+        self.database.as_deref()
+    }
+
     /// The folder.
     pub fn path(&self) -> &Path {
         self.folder.path()

@@ -1,12 +1,11 @@
-//! The live socket: how soon a decision is seen, how fast an entry fans out, what an idle socket costs.
+//! The live socket: how soon a decision is seen, and what an idle socket costs.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use futures::{SinkExt, StreamExt};
 use tokio::net::TcpStream;
-use tokio::sync::{broadcast, mpsc};
+use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
@@ -14,12 +13,13 @@ use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 
 use crate::report::Row;
 use crate::server::{Data, Server};
-use crate::{Options, below, cycles, median, share_of};
+use crate::{Options, below, cycles, median};
 
-type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
+/// A client's end of a socket.
+pub type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
 /// Connects, subscribes, and waits for the snapshot.
-async fn subscribed(server: &Server, credential: &str) -> Result<Socket> {
+pub async fn subscribed(server: &Server, credential: &str) -> Result<Socket> {
     let mut request = format!("ws://{}/api/v1/live", server.address).into_client_request()?;
     let (name, value) = credential.split_once(": ").context("no credential")?;
     request.headers_mut().insert(name.parse::<tokio_tungstenite::tungstenite::http::HeaderName>()?, value.parse()?);
@@ -112,116 +112,19 @@ async fn report_resolutions(mut socket: Socket, seen: mpsc::UnboundedSender<(Str
     }
 }
 
-/// Frames a second that reach 1,000 sockets, beside a bare broadcast of the same bytes to as many.
-pub async fn fan_out(options: &Options) -> Result<Row> {
-    const SOCKETS: usize = 1_000;
-    const ENTRIES: usize = 100;
-    let mut data = Data::new(None).await?;
-    let server = Server::start(&options.binary, &mut data).await?;
-    let (counted, mut counts) = mpsc::unbounded_channel();
-    let mut readers = Vec::new();
-    for credential in server.seats(SOCKETS).await? {
-        readers.push(tokio::spawn(count_entries(subscribed(&server, &credential).await?, counted.clone())));
-    }
-    let (bare, bare_sender) = bare_broadcast(SOCKETS, &counted, &mut readers).await?;
-    let mut launcher = server.connect().await?;
-    let frame: Arc<str> = sample_frame(&server, &mut launcher).await?.into();
-    drain(&mut counts, SOCKETS).await?;
-    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-    for _ in 0..options.rounds {
-        let started = now();
-        for _ in 0..ENTRIES {
-            cycles::launch(&mut launcher).await?;
-        }
-        drain(&mut counts, SOCKETS * ENTRIES).await?;
-        ours.push(rate(SOCKETS * ENTRIES, started));
-        let started = now();
-        for _ in 0..ENTRIES {
-            bare_sender.send(frame.clone())?;
-            tokio::task::yield_now().await;
-        }
-        drain(&mut counts, SOCKETS * ENTRIES).await?;
-        theirs.push(rate(SOCKETS * ENTRIES, started));
-    }
-    readers.iter().for_each(JoinHandle::abort);
-    bare.abort();
-    Ok(share_of("fan_out_1000", median(ours), "frames/s", median(theirs), 0.7))
-}
-
-#[expect(clippy::cast_precision_loss, reason = "counts are far below the precision of a double")]
-fn rate(count: usize, started: Instant) -> f64 {
-    count as f64 / started.elapsed().as_secs_f64()
-}
-
-/// The bytes of one real entry.
-async fn sample_frame(server: &Server, launcher: &mut crate::client::Connection) -> Result<String> {
-    let mut socket = subscribed(server, &server.credential).await?;
-    cycles::launch(launcher).await?;
-    while let Some(message) = socket.next().await {
-        let message = message?;
-        if message.to_text()?.contains(r#""type":"entry""#) {
-            return Ok(message.to_text()?.to_owned());
-        }
-    }
-    anyhow::bail!("no entry came")
-}
-
-async fn count_entries(mut socket: Socket, counted: mpsc::UnboundedSender<()>) {
-    while let Some(Ok(message)) = socket.next().await {
-        if message.to_text().is_ok_and(|text| text.contains(r#""type":"entry""#)) {
-            let _ = counted.send(());
-        }
-    }
-}
-
-async fn drain(counts: &mut mpsc::UnboundedReceiver<()>, count: usize) -> Result<()> {
-    for _ in 0..count {
-        tokio::time::timeout(Duration::from_secs(30), counts.recv()).await?.context("no reader")?;
-    }
-    Ok(())
-}
-
-/// The rival: a listener that sends each frame to every socket and does nothing else.
-async fn bare_broadcast(
-    sockets: usize,
-    counted: &mpsc::UnboundedSender<()>,
-    readers: &mut Vec<JoinHandle<()>>,
-) -> Result<(JoinHandle<()>, broadcast::Sender<Arc<str>>)> {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
-    let address = listener.local_addr()?;
-    let sender = broadcast::Sender::<Arc<str>>::new(4096);
-    let source = sender.clone();
-    let server = tokio::spawn(async move {
-        while let Ok((stream, _)) = listener.accept().await {
-            let mut frames = source.subscribe();
-            tokio::spawn(async move {
-                let Ok(mut socket) = tokio_tungstenite::accept_async(stream).await else { return };
-                while let Ok(frame) = frames.recv().await {
-                    if socket.send(Message::text(&*frame)).await.is_err() {
-                        return;
-                    }
-                }
-            });
-        }
-    });
-    for _ in 0..sockets {
-        let (socket, _) = connect_async(format!("ws://{address}/")).await?;
-        readers.push(tokio::spawn(count_entries(socket, counted.clone())));
-    }
-    Ok((server, sender))
-}
-
 /// Bytes of the server's memory that an idle, subscribed socket takes.
 #[expect(clippy::cast_precision_loss, reason = "sizes are far below the precision of a double")]
 pub async fn idle_memory(options: &Options) -> Result<Row> {
     const SOCKETS: usize = 1_000;
+    const WARM: usize = 500;
     const LIMIT_OF_ONE_ROUND: usize = 5;
     let mut rounds = Vec::new();
     for _ in 0..options.rounds.min(LIMIT_OF_ONE_ROUND) {
         let mut data = Data::new(None).await?;
         let server = Server::start(&options.binary, &mut data).await?;
-        let seats = server.seats(SOCKETS + 100).await?;
-        let (first, rest) = seats.split_at(100);
+        // The first take the memory that logging in has left free; the thousand after them show what one costs.
+        let seats = server.seats(SOCKETS + WARM).await?;
+        let (first, rest) = seats.split_at(WARM);
         let mut idle = Vec::new();
         for credential in first {
             idle.push(subscribed(&server, credential).await?);

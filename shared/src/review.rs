@@ -124,14 +124,19 @@ pub struct Review {
     #[serde(flatten)]
     pub stakes: Stakes,
     /// What is shown and may be edited; follows the state.
+    #[serde(default)]
     pub items: Vec<Item>,
     /// What may be chosen.
+    #[serde(default)]
     pub options: Vec<ReviewOption>,
     /// Whether free text is possible.
+    #[serde(default)]
     pub free_text: bool,
     /// What is held back.
+    #[serde(default)]
     pub actions: Vec<Action>,
     /// How decisions become a resolution.
+    #[serde(default)]
     pub policy: Policy,
     /// So many negative votes end it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -140,6 +145,7 @@ pub struct Review {
     #[serde(default)]
     pub blind: bool,
     /// Who may decide.
+    #[serde(default)]
     pub reviewers: Reviewers,
     /// Who works on it; advisory.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -63,6 +63,13 @@ pub struct Context {
     pub metadata: JsonMap,
 }
 
+impl Context {
+    /// Whether it says nothing.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// A run without what may be large: in lists and in the log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunSummary {

@@ -10,8 +10,9 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::routing::get;
+use axum::serve::ListenerExt as _;
 use shared::id::Username;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -90,7 +91,9 @@ pub async fn open_store(storage: &Storage, clock: SharedClock) -> Result<Store, 
 impl App {
     /// Starts everything. The address is bound first, so that two servers are told apart before anything is written.
     pub async fn start(settings: Settings, admin_password: Option<String>) -> Result<Self, Error> {
+        let stopping = CancellationToken::new();
         let metrics = wiring::metrics()?;
+        wiring::sum_up(metrics.clone(), stopping.clone());
         let listen = |source| Error::Listen { address: settings.listen, source };
         let listener = TcpListener::bind(settings.listen).await.map_err(listen)?;
         let address = listener.local_addr().map_err(listen)?;
@@ -118,10 +121,11 @@ impl App {
         let state = AppState::new(store.clone(), clock, authenticator, Some(metrics), origins);
         let router =
             Router::new().route("/api/v1/live", get(live::upgrade)).with_state(live).merge(http::router(state));
-        let stopping = CancellationToken::new();
         let service = router.into_make_service_with_connect_info::<SocketAddr>();
         let server = tokio::spawn(
-            axum::serve(listener, service).with_graceful_shutdown(stopping.clone().cancelled_owned()).into_future(),
+            axum::serve(listener.tap_io(without_delay), service)
+                .with_graceful_shutdown(stopping.clone().cancelled_owned())
+                .into_future(),
         );
         tracing::info!(%address, "ready");
         Ok(Self { address, links, store, hub, worker, stopping, server })
@@ -164,6 +168,13 @@ async fn first_people(
         links.extend(auth::demo_users(store, clock).await?);
     }
     Ok(links)
+}
+
+/// Every frame and answer is written whole: nothing is gained by waiting for more.
+fn without_delay(stream: &mut TcpStream) {
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "a connection keeps its delay");
+    }
 }
 
 async fn load_flows(store: &Store, folder: &Path) -> Result<(), Error> {

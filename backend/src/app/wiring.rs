@@ -1,6 +1,7 @@
 //! Small adapters between modules that do not know of each other.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use axum::http::HeaderMap;
@@ -8,6 +9,7 @@ use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use shared::JsonMap;
 use shared::error::{Code, Problem};
 use shared::log::{Entry, EntryKind};
+use tokio_util::sync::CancellationToken;
 
 use super::Error;
 use crate::auth::Authenticator;
@@ -17,9 +19,22 @@ use crate::live::{Authenticate, Observe};
 use crate::store::Actor;
 use crate::tool::{self, Secrets};
 
+/// How often measurements are summed up.
+const SUM_UP: Duration = Duration::from_secs(5);
+
 /// What `/metrics` shows.
 pub fn metrics() -> Result<PrometheusHandle, Error> {
     PrometheusBuilder::new().install_recorder().map_err(|error| Error::Metrics(error.to_string()))
+}
+
+/// Sums up what was measured, again and again until the stop: between two looks at `/metrics` every sample would be kept.
+pub fn sum_up(metrics: PrometheusHandle, stopping: CancellationToken) {
+    tokio::spawn(stopping.run_until_cancelled_owned(async move {
+        loop {
+            tokio::time::sleep(SUM_UP).await;
+            metrics.run_upkeep();
+        }
+    }));
 }
 
 /// What tools may do, by the settings and the environment.

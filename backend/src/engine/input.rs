@@ -20,8 +20,10 @@ pub struct Launch {
     /// The version of it.
     pub version: u32,
     /// Checked against the flow's `input` by the engine.
+    #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
     pub input: JsonMap,
     /// For whom.
+    #[serde(default, skip_serializing_if = "Context::is_empty")]
     pub context: Context,
     /// Who starts it.
     pub requested_by: Username,

@@ -33,10 +33,13 @@ pub struct RunState {
     /// When it last changed.
     pub updated_at: Timestamp,
     /// What it was started with.
+    #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
     pub input: JsonMap,
     /// For whom.
+    #[serde(default, skip_serializing_if = "Context::is_empty")]
     pub context: Context,
     /// The blackboard.
+    #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
     pub keys: JsonMap,
     /// The newest decision of each human node.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

@@ -65,11 +65,10 @@ async fn get(State(state): State<AppState>, caller: Caller, Id(id): Id<RunId>) -
 }
 
 async fn report(State(state): State<AppState>, caller: Caller, Id(id): Id<RunId>) -> Result<Json<Report>> {
-    let (_, summary) = visible(&state, &caller, id).await?;
+    let (summary, reviews) = visible_with_reviews(&state, &caller, id).await?;
     let until = summary.ended_at.unwrap_or_else(|| state.clock.now());
     let duration_ms = u64::try_from(until.since(summary.created_at).as_millis()).unwrap_or(u64::MAX);
     let steps = state.store.steps(id).await?;
-    let reviews = visible_reviews(&state.store, &caller, id).await?;
     Ok(Json(Report { run_id: id, status: summary.status, duration_ms, steps, reviews }))
 }
 
@@ -79,9 +78,8 @@ async fn reviews(
     Id(id): Id<RunId>,
     Params(paging): Params<Paging>,
 ) -> Result<Json<Page<Review>>> {
-    visible(&state, &caller, id).await?;
     let limit = limit(paging.limit)? as usize;
-    let mut items = visible_reviews(&state.store, &caller, id).await?;
+    let (_, mut items) = visible_with_reviews(&state, &caller, id).await?;
     items.reverse();
     if let Some(after) = &paging.cursor {
         let place = items.iter().position(|review| review.id.to_string() == *after);
@@ -130,9 +128,14 @@ pub(super) async fn sees(store: &Store, viewer: &Principal, run: &RunSummary) ->
     Ok(access(viewer, Act::SeeRun(run, involvement)).is_allowed())
 }
 
-/// The reviews of a run that the caller may see, in the order in which they were asked.
-async fn visible_reviews(store: &Store, caller: &Caller, id: RunId) -> Result<Vec<Review>> {
-    let mut reviews = store.run_reviews(id).await?;
+/// A run that the caller may see, with those of its reviews that they may see, in the order in which they were asked.
+async fn visible_with_reviews(state: &AppState, caller: &Caller, id: RunId) -> Result<(RunSummary, Vec<Review>)> {
+    let not_found = || Problem::new(Code::NotFound);
+    let (run, mut reviews) = state.store.run_with_reviews(id).await?.ok_or_else(not_found)?;
+    let summary = engine::summary(&run);
+    if !sees(&state.store, caller.principal(), &summary).await? {
+        return Err(not_found().into());
+    }
     reviews.retain(|review| access(caller.principal(), Act::SeeReview(review)).is_allowed());
-    Ok(reviews)
+    Ok((summary, reviews))
 }

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::published::Published;
+use super::published::{Published, Told};
 use super::ring::Ring;
 use super::sight::{RunSight, Sights};
 use crate::clock::SharedClock;
@@ -130,19 +130,19 @@ impl Handle {
 
     /// A page of the log, ready to be sent.
     pub(super) async fn publish(&self, entries: Vec<Entry>) -> Result<Vec<Arc<Published>>, store::Error> {
-        self.0.publish(entries).await
+        self.0.publish(entries.into_iter().map(Told::new).collect()).await
     }
 }
 
 impl Shared {
-    async fn publish(&self, entries: Vec<Entry>) -> Result<Vec<Arc<Published>>, store::Error> {
-        let mut published = Vec::with_capacity(entries.len());
-        for entry in entries {
-            let run = match entry.event.run_id {
-                Some(run) if entry.event.kind.is_run() => self.sights.of(run).await?,
+    async fn publish(&self, told: Vec<Told>) -> Result<Vec<Arc<Published>>, store::Error> {
+        let mut published = Vec::with_capacity(told.len());
+        for told in told {
+            let run = match told.entry.event.run_id {
+                Some(run) if told.entry.event.kind.is_run() => self.sights.of(run).await?,
                 _ => None,
             };
-            published.push(Arc::new(Published::new(entry, run)));
+            published.push(Arc::new(Published::new(told, run)));
         }
         Ok(published)
     }
@@ -195,12 +195,15 @@ impl Tail {
             return Ok(Advance::Some);
         };
         let some = !entries.is_empty();
-        for entry in &entries {
-            self.observers.iter().for_each(|observer| observer.entry(entry));
+        let mut told = Vec::with_capacity(entries.len());
+        for entry in entries {
+            self.observers.iter().for_each(|observer| observer.entry(&entry));
+            let entry = Told::new(entry);
             // The whole page first: who may decide a run's first review sees the start of that run too.
-            self.shared.sights.learn(entry).await?;
+            self.shared.sights.learn(&entry).await?;
+            told.push(entry);
         }
-        let published = self.shared.publish(entries).await?;
+        let published = self.shared.publish(told).await?;
         self.shared.ring.push(published, cursor);
         Ok(if more {
             Advance::More

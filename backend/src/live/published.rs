@@ -46,10 +46,26 @@ pub(super) enum Audience {
     Nobody,
 }
 
+/// An entry, with what it carries read once.
+pub(super) struct Told {
+    pub entry: Entry,
+    /// The review of `data.review`, without its content.
+    pub review: Option<Review>,
+}
+
+impl Told {
+    /// Reads what an entry carries.
+    pub fn new(entry: Entry) -> Self {
+        let review = entry.event.data.get("review").and_then(|review| Review::deserialize(review).ok());
+        Self { entry, review: review.map(without_content) }
+    }
+}
+
 impl Published {
     /// Makes an entry ready; `run` is what decides about its run, where it speaks of one.
-    pub fn new(entry: Entry, run: Option<Arc<RunSight>>) -> Self {
-        let audience = audience(&entry, run);
+    pub fn new(told: Told, run: Option<Arc<RunSight>>) -> Self {
+        let Told { entry, review } = told;
+        let audience = audience(&entry, review, run);
         let (cursor, kind, run_id) = (entry.cursor.clone(), entry.event.kind, entry.event.run_id);
         let frame = text(&ServerMessage::Entry(entry));
         Self { cursor, kind, run_id, frame, audience }
@@ -89,12 +105,6 @@ pub(super) fn run_of(entry: &Entry) -> Option<RunSummary> {
     entry.event.data.get("run").and_then(|run| RunSummary::deserialize(run).ok())
 }
 
-/// The review of `data.review`, without its content.
-pub(super) fn review_of(entry: &Entry) -> Option<Review> {
-    let review = entry.event.data.get("review").and_then(|review| Review::deserialize(review).ok())?;
-    Some(without_content(review))
-}
-
 /// A review with only what says who may see it: the ring holds thousands.
 pub(super) fn without_content(mut review: Review) -> Review {
     review.prompt = String::new();
@@ -113,14 +123,14 @@ pub(super) fn without_content(mut review: Review) -> Review {
     review
 }
 
-fn audience(entry: &Entry, run: Option<Arc<RunSight>>) -> Audience {
+fn audience(entry: &Entry, review: Option<Review>, run: Option<Arc<RunSight>>) -> Audience {
     let kind = entry.event.kind;
     if kind == EntryKind::ReviewViewed {
         // Who opened what is for the audit.
         return Audience::Nobody;
     }
     if kind.is_review() {
-        return review_of(entry).map_or(Audience::Nobody, |review| Audience::Review(Box::new(review)));
+        return review.map_or(Audience::Nobody, |review| Audience::Review(Box::new(review)));
     }
     if kind.is_run() {
         return run.map_or(Audience::Nobody, Audience::Run);

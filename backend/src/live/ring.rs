@@ -132,6 +132,7 @@ impl Ring {
 
 #[cfg(test)]
 mod tests {
+    use super::super::published::Told;
     use super::*;
     use shared::log::{Entry, EntryKind, Event};
     use shared::time::Timestamp;
@@ -145,7 +146,7 @@ mod tests {
             actor: None,
             data: serde_json::Map::new(),
         };
-        Arc::new(Published::new(Entry { cursor: cursor(number), event }, None))
+        Arc::new(Published::new(Told::new(Entry { cursor: cursor(number), event }), None))
     }
 
     fn cursor(number: u64) -> Cursor {

@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use shared::access::{Access, Act, Involvement, Principal, access};
 use shared::id::RunId;
-use shared::log::{Entry, EntryKind};
+use shared::log::EntryKind;
 use shared::review::Review;
 use shared::run::RunSummary;
 
-use super::published::{review_of, run_of, without_content};
+use super::published::{Told, run_of, without_content};
 use crate::engine;
 use crate::store::{self, Store};
 
@@ -80,8 +80,8 @@ impl Sights {
         if let Some(known) = self.known().runs.get(&id) {
             return Ok(Some(Arc::clone(known)));
         }
-        let Some(state) = self.store.run(id).await? else { return Ok(None) };
-        let reviews = self.store.run_reviews(id).await?.into_iter().map(without_content).collect();
+        let Some((state, reviews)) = self.store.run_with_reviews(id).await? else { return Ok(None) };
+        let reviews = reviews.into_iter().map(without_content).collect();
         let loaded = RunSight { run: engine::summary(&state), reviews };
         let mut known = self.known();
         // Whoever came first has followed the log since; what was read here may be older.
@@ -92,7 +92,8 @@ impl Sights {
     }
 
     /// Learns from an entry; only the tail of the log calls this, in the order of the log.
-    pub async fn learn(&self, entry: &Entry) -> Result<(), store::Error> {
+    pub async fn learn(&self, told: &Told) -> Result<(), store::Error> {
+        let Told { entry, review } = told;
         let Some(id) = entry.event.run_id else { return Ok(()) };
         if entry.event.kind == EntryKind::RunStarted
             && let Some(run) = run_of(entry)
@@ -106,11 +107,11 @@ impl Sights {
         if !entry.event.kind.is_review() {
             return Ok(());
         }
-        let Some(review) = review_of(entry) else { return Ok(()) };
+        let Some(review) = review else { return Ok(()) };
         // Loaded first where it is not known: a session that loads it now must not miss this review.
         if let Some(sight) = self.of(id).await? {
             let mut sight = RunSight::clone(&sight);
-            sight.put(review);
+            sight.put(review.clone());
             self.known().insert(id, sight);
         }
         Ok(())

@@ -43,9 +43,39 @@ pub(super) type NewBlobs = BTreeMap<Key, String>;
 
 /// Encodes a value of a run; what is large goes to `blobs`.
 pub(super) fn encode<T: Serialize>(run: Uuid, value: &T, blobs: &mut NewBlobs) -> Result<String, Error> {
+    let text = serde_json::to_string(value).map_err(|error| Error::Stored(error.to_string()))?;
+    // Most rows are small: they are not looked at value by value.
+    if text.len() <= MAX_CONTAINER && !is_marked(&text) && longest_string(&text) <= MAX_STRING {
+        return Ok(text);
+    }
     let value = serde_json::to_value(value).map_err(|error| Error::Stored(error.to_string()))?;
     let (value, _) = shrink(run, value, Place::Engine, true, blobs);
     Ok(value.to_string())
+}
+
+/// Whether there may be a reference in encoded JSON, or what looks like one.
+fn is_marked(text: &str) -> bool {
+    text.contains("\"$")
+}
+
+/// The length of the longest string in encoded JSON.
+fn longest_string(text: &str) -> usize {
+    let (mut longest, mut begun) = (0, None);
+    let mut bytes = text.bytes().enumerate();
+    while let Some((at, byte)) = bytes.next() {
+        match (byte, begun) {
+            (b'"', None) => begun = Some(at),
+            (b'"', Some(from)) => {
+                longest = longest.max(at + 1 - from);
+                begun = None;
+            }
+            (b'\\', Some(_)) => {
+                bytes.next();
+            }
+            _ => {}
+        }
+    }
+    longest
 }
 
 /// Whose a container is.
@@ -211,51 +241,82 @@ pub(super) fn hollow(value: &mut Value) {
 /// Stored values of runs that are read together, so that all their blobs come in one query a level.
 #[derive(Default)]
 pub(super) struct Reader {
-    values: Vec<(Uuid, Value)>,
+    values: Vec<(Uuid, Stored)>,
+}
+
+enum Stored {
+    /// Nothing in it is a reference: it is read as it is.
+    Whole(String),
+    /// What was replaced is to be put back.
+    Parts(Value),
 }
 
 impl Reader {
-    /// Takes stored JSON; answers with its place in what [`Reader::finish`] gives.
-    pub fn add(&mut self, run: Uuid, stored: &str) -> Result<usize, Error> {
-        let value =
-            serde_json::from_str(stored).map_err(|error| Error::Stored(format!("of run {run}, not JSON: {error}")))?;
-        self.add_value(run, value);
-        Ok(self.values.len() - 1)
+    /// Takes stored JSON; its place is that of what [`Reader::finish`] gives.
+    pub fn add(&mut self, run: Uuid, stored: String) -> Result<(), Error> {
+        let stored = if is_marked(&stored) {
+            let value = serde_json::from_str(&stored);
+            Stored::Parts(value.map_err(|error| Error::Stored(format!("of run {run}, not JSON: {error}")))?)
+        } else {
+            Stored::Whole(stored)
+        };
+        self.values.push((run, stored));
+        Ok(())
     }
 
     /// The same, of a parsed value.
     pub fn add_value(&mut self, run: Uuid, value: Value) {
-        self.values.push((run, value));
+        self.values.push((run, Stored::Parts(value)));
     }
 
-    /// Reads the blobs, and puts them back. `blobs` keeps what was read.
-    pub async fn finish(self, conn: &mut Conn, blobs: &mut Blobs) -> Result<Vec<Value>, Error> {
+    /// Reads the blobs, and puts them back. `blobs` keeps what was read; `what` names the values in errors.
+    pub async fn finish<T: DeserializeOwned>(
+        self,
+        what: &str,
+        conn: &mut Conn,
+        blobs: &mut Blobs,
+    ) -> Result<Vec<T>, Error> {
         let mut wanted = BTreeSet::new();
-        for (run, value) in &self.values {
-            want(*run, value, blobs, &mut wanted);
+        for (run, stored) in &self.values {
+            if let Stored::Parts(value) = stored {
+                want(*run, value, blobs, &mut wanted);
+            }
         }
         while !wanted.is_empty() {
-            let mut next = BTreeSet::new();
-            for keys in Vec::from_iter(&wanted).chunks(500) {
-                let rows = keys.iter().map(|(run, digest)| vec![(*run).into(), digest.into()]);
-                let sql = Sql::new("SELECT b.run_id, b.digest, b.body FROM (")
-                    .values(rows)
-                    .push(") AS k JOIN blobs b ON b.run_id = k.column1 AND b.digest = k.column2");
-                for row in conn.fetch(sql).await? {
-                    let (run, digest) = (row.uuid(0)?, digest(&row.blob(1)?)?);
-                    let value: Value = serde_json::from_str(&row.text(2)?)
-                        .map_err(|error| Error::Stored(format!("of run {run}, a blob that is not JSON: {error}")))?;
-                    blobs.0.insert((run, digest), value);
-                }
-                for (run, digest) in keys {
-                    if let Some(value) = blobs.0.get(&(*run, *digest)) {
-                        want(*run, value, blobs, &mut next);
-                    }
+            wanted = blobs.read(conn, &wanted).await?;
+        }
+        let read = self.values.into_iter().map(|(run, stored)| match stored {
+            Stored::Whole(text) => {
+                serde_json::from_str(&text).map_err(|error| Error::Stored(format!("{what} of run {run}: {error}")))
+            }
+            Stored::Parts(value) => typed(what, restore(run, value, blobs)?),
+        });
+        read.collect()
+    }
+}
+
+impl Blobs {
+    /// Reads these, and says which others they refer to.
+    async fn read(&mut self, conn: &mut Conn, wanted: &BTreeSet<Key>) -> Result<BTreeSet<Key>, Error> {
+        let mut next = BTreeSet::new();
+        for keys in Vec::from_iter(wanted).chunks(500) {
+            let rows = keys.iter().map(|(run, digest)| vec![(*run).into(), digest.into()]);
+            let sql = Sql::new("SELECT b.run_id, b.digest, b.body FROM (")
+                .values(rows)
+                .push(") AS k JOIN blobs b ON b.run_id = k.column1 AND b.digest = k.column2");
+            for row in conn.fetch(sql).await? {
+                let (run, digest) = (row.uuid(0)?, digest(&row.blob(1)?)?);
+                let value: Value = serde_json::from_str(&row.text(2)?)
+                    .map_err(|error| Error::Stored(format!("of run {run}, a blob that is not JSON: {error}")))?;
+                self.0.insert((run, digest), value);
+            }
+            for (run, digest) in keys {
+                if let Some(value) = self.0.get(&(*run, *digest)) {
+                    want(*run, value, self, &mut next);
                 }
             }
-            wanted = next;
         }
-        self.values.into_iter().map(|(run, value)| restore(run, value, blobs)).collect()
+        Ok(next)
     }
 }
 

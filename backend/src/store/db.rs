@@ -1,11 +1,12 @@
 //! SQLite and PostgreSQL behind one connection, one kind of argument and one kind of row, so that a query has one text.
 //!
-//! `sqlx::Any` is too poor for this (it knows no UUIDs), and sqlx binds `$1` in SQLite too.
+//! `sqlx::Any` is too poor for this (it knows no UUIDs).
 
 use std::fmt::Write as _;
 
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgArguments, PgPool, PgRow, Postgres};
+use sqlx::query::Query;
 use sqlx::sqlite::{Sqlite, SqliteArguments, SqlitePool, SqliteRow};
 use sqlx::{Arguments as _, AssertSqlSafe, Row as _, Transaction};
 use uuid::Uuid;
@@ -32,7 +33,7 @@ impl Db {
         matches!(self, Self::Postgres { .. })
     }
 
-    /// A connection for one statement.
+    /// A connection for one statement, and for the blobs that its rows refer to: these never change.
     pub async fn read(&self) -> Result<Conn, sqlx::Error> {
         Ok(match self {
             Self::Sqlite { readers, .. } => Conn::Sqlite(readers.acquire().await?),
@@ -83,20 +84,11 @@ impl Conn {
 
     /// Runs a query, and gives all its rows.
     pub async fn fetch(&mut self, sql: Sql) -> Result<Vec<Row>, sqlx::Error> {
-        let (text, args) = (AssertSqlSafe(sql.text), sql.args);
         Ok(match self {
-            Self::Sqlite(conn) => {
-                wrap(sqlx::query_with(text, sqlite_args(args)?).fetch_all(&mut **conn).await?, Row::Sqlite)
-            }
-            Self::SqliteTx(conn) => {
-                wrap(sqlx::query_with(text, sqlite_args(args)?).fetch_all(&mut **conn).await?, Row::Sqlite)
-            }
-            Self::Postgres(conn) => {
-                wrap(sqlx::query_with(text, postgres_args(args)?).fetch_all(&mut **conn).await?, Row::Postgres)
-            }
-            Self::PostgresTx(conn) => {
-                wrap(sqlx::query_with(text, postgres_args(args)?).fetch_all(&mut **conn).await?, Row::Postgres)
-            }
+            Self::Sqlite(conn) => wrap(sqlite(sql)?.fetch_all(&mut **conn).await?, Row::Sqlite),
+            Self::SqliteTx(conn) => wrap(sqlite(sql)?.fetch_all(&mut **conn).await?, Row::Sqlite),
+            Self::Postgres(conn) => wrap(postgres(sql)?.fetch_all(&mut **conn).await?, Row::Postgres),
+            Self::PostgresTx(conn) => wrap(postgres(sql)?.fetch_all(&mut **conn).await?, Row::Postgres),
         })
     }
 
@@ -107,20 +99,11 @@ impl Conn {
 
     /// Runs a statement; answers with how many rows it changed.
     pub async fn execute(&mut self, sql: Sql) -> Result<u64, sqlx::Error> {
-        let (text, args) = (AssertSqlSafe(sql.text), sql.args);
         Ok(match self {
-            Self::Sqlite(conn) => {
-                sqlx::query_with(text, sqlite_args(args)?).execute(&mut **conn).await?.rows_affected()
-            }
-            Self::SqliteTx(conn) => {
-                sqlx::query_with(text, sqlite_args(args)?).execute(&mut **conn).await?.rows_affected()
-            }
-            Self::Postgres(conn) => {
-                sqlx::query_with(text, postgres_args(args)?).execute(&mut **conn).await?.rows_affected()
-            }
-            Self::PostgresTx(conn) => {
-                sqlx::query_with(text, postgres_args(args)?).execute(&mut **conn).await?.rows_affected()
-            }
+            Self::Sqlite(conn) => sqlite(sql)?.execute(&mut **conn).await?.rows_affected(),
+            Self::SqliteTx(conn) => sqlite(sql)?.execute(&mut **conn).await?.rows_affected(),
+            Self::Postgres(conn) => postgres(sql)?.execute(&mut **conn).await?.rows_affected(),
+            Self::PostgresTx(conn) => postgres(sql)?.execute(&mut **conn).await?.rows_affected(),
         })
     }
 
@@ -207,32 +190,33 @@ impl From<Option<Uuid>> for Arg {
     }
 }
 
-fn sqlite_args(args: Vec<Arg>) -> Result<SqliteArguments, sqlx::Error> {
-    let mut out = SqliteArguments::default();
-    for arg in args {
+fn sqlite(sql: Sql) -> Result<Query<'static, Sqlite, SqliteArguments>, sqlx::Error> {
+    let mut args = SqliteArguments::default();
+    let text = sql.positional();
+    for arg in sql.args {
         match arg {
-            Arg::Int(value) => out.add(value),
-            Arg::Text(value) => out.add(value),
-            Arg::Blob(value) => out.add(value),
-            Arg::Uuid(value) => out.add(value),
+            Arg::Int(value) => args.add(value),
+            Arg::Text(value) => args.add(value),
+            Arg::Blob(value) => args.add(value),
+            Arg::Uuid(value) => args.add(value),
         }
         .map_err(sqlx::Error::Encode)?;
     }
-    Ok(out)
+    Ok(sqlx::query_with(AssertSqlSafe(text), args))
 }
 
-fn postgres_args(args: Vec<Arg>) -> Result<PgArguments, sqlx::Error> {
-    let mut out = PgArguments::default();
-    for arg in args {
+fn postgres(sql: Sql) -> Result<Query<'static, Postgres, PgArguments>, sqlx::Error> {
+    let mut args = PgArguments::default();
+    for arg in sql.args {
         match arg {
-            Arg::Int(value) => out.add(value),
-            Arg::Text(value) => out.add(value),
-            Arg::Blob(value) => out.add(value),
-            Arg::Uuid(value) => out.add(value),
+            Arg::Int(value) => args.add(value),
+            Arg::Text(value) => args.add(value),
+            Arg::Blob(value) => args.add(value),
+            Arg::Uuid(value) => args.add(value),
         }
         .map_err(sqlx::Error::Encode)?;
     }
-    Ok(out)
+    Ok(sqlx::query_with(AssertSqlSafe(sql.text), args))
 }
 
 /// A statement that is put together with its arguments.
@@ -251,6 +235,18 @@ impl Sql {
     pub fn push(mut self, text: &str) -> Self {
         self.text.push_str(text);
         self
+    }
+
+    /// The text for SQLite, which looks named arguments up by their names, one after the other.
+    fn positional(&self) -> String {
+        let mut parts = self.text.split('$');
+        let mut text = String::with_capacity(self.text.len());
+        text.push_str(parts.next().unwrap_or_default());
+        for part in parts {
+            text.push('?');
+            text.push_str(part.trim_start_matches(|c: char| c.is_ascii_digit()));
+        }
+        text
     }
 
     /// Adds an argument.

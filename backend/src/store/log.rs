@@ -8,7 +8,7 @@ use shared::log::{Cursor, Entry, Event};
 use shared::time::Timestamp;
 use uuid::Uuid;
 
-use super::blobs::{Blobs, Reader, typed};
+use super::blobs::{Blobs, Reader};
 use super::cursor::{Log, Place};
 use super::db::{Conn, Row, Sql};
 use super::log_row::Body;
@@ -35,7 +35,8 @@ impl Store {
         let log = &self.inner.log;
         let Some(after) = Place::of(&after.0, log) else { return Ok(None) };
         let limit = limit.clamp(1, MAX_ENTRIES);
-        let mut conn = self.inner.db.snapshot().await?;
+        // No transaction: what lies before the head can no longer change.
+        let mut conn = self.inner.db.read().await?;
         let head = conn.head(log).await?;
         if (after.xid, after.seq) > (head.xid, head.seq) {
             return Ok(None);
@@ -55,12 +56,11 @@ impl Store {
                 .bind(head.xid.to_string())
                 .push("::text::xid8 ORDER BY xid, seq")
         } else {
-            sql.push("seq >= ").bind(after.seq).push(" ORDER BY seq")
+            sql.push("seq >= ").bind(after.seq).push(" AND seq <= ").bind(head.seq).push(" ORDER BY seq")
         };
         let rows = conn.fetch(sql.push(" LIMIT ").bind(limit + 1)).await?;
         let full = rows.len() > usize::try_from(limit).unwrap_or(usize::MAX);
         let rows = read_rows(&mut conn, &rows).await?;
-        conn.rollback().await?;
 
         let mut page = LogPage { entries: Vec::new(), cursor: head.cursor(log), more: false };
         let mut last = after;
@@ -111,13 +111,12 @@ pub(super) fn columns(log: &Log) -> &'static str {
 pub(super) async fn read_rows(conn: &mut Conn, rows: &[Row]) -> Result<Vec<(Place, Vec<Event>)>, Error> {
     let mut reader = Reader::default();
     for row in rows {
-        reader.add(row.uuid_opt(2)?.unwrap_or(Uuid::nil()), &row.text(3)?)?;
+        reader.add(row.uuid_opt(2)?.unwrap_or(Uuid::nil()), row.text(3)?)?;
     }
-    let bodies = reader.finish(conn, &mut Blobs::default()).await?;
+    let bodies: Vec<Body> = reader.finish("a row of the log", conn, &mut Blobs::default()).await?;
     let mut read = Vec::with_capacity(rows.len());
     for (row, body) in rows.iter().zip(bodies) {
         let place = Place { xid: row.int(0)?, seq: row.int(1)?, seen: 0 };
-        let body: Body = typed("a row of the log", body)?;
         read.push((place, body.unpack(Timestamp(row.int(4)?), row.uuid_opt(2)?.map(RunId))));
     }
     Ok(read)

@@ -3,6 +3,8 @@
 //! What every event of a row shares (its time, its run, the run's summary) is stored once: the log is the largest
 //! table.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use shared::JsonMap;
@@ -10,38 +12,49 @@ use shared::id::{ReviewId, RunId, Username};
 use shared::log::{EntryKind, Event};
 use shared::time::Timestamp;
 
+use super::lean;
 use crate::clock::Moment;
 use crate::engine::{Input, Launch};
 
 /// The body of a row.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(super) struct Body {
+pub(super) struct Body<'a> {
     /// What it tells, in order.
-    events: Vec<Stored>,
-    /// What the engine was told, in order.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    inputs: Vec<Recorded>,
+    events: Vec<Stored<'a>>,
+    /// What the engine was told, in order. It is kept for a replay; what the log tells needs none of it.
+    #[serde(skip_deserializing, skip_serializing_if = "Vec::is_empty")]
+    inputs: Vec<StoredInput<'a>>,
     /// The format of the state that the engine made of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     format: Option<u32>,
 }
 
 /// An input as it was applied: with its moment, the run can be replayed.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone)]
 pub(super) struct Recorded {
     /// When, and with what randomness.
     pub moment: Moment,
     /// The start of the run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub launch: Option<Launch>,
     /// Or what happened to it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<Input>,
+}
+
+/// The same without what its row says already.
+#[derive(Debug, Clone, Serialize)]
+struct StoredInput<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at: Option<Timestamp>,
+    seed: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    launch: Option<&'a Launch>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    input: Option<&'a Input>,
 }
 
 /// An event without what its row or its data says already.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Stored {
+struct Stored<'a> {
     kind: EntryKind,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     at: Option<Timestamp>,
@@ -51,23 +64,31 @@ struct Stored {
     review_id: Option<ReviewId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     actor: Option<Username>,
-    data: JsonMap,
+    data: Cow<'a, JsonMap>,
 }
 
 /// Stands for the same run summary as the event before it.
 const SAME: &str = "=";
+/// The member of an entry's data that shows a review.
+const REVIEW: &str = "review";
 
-impl Body {
+impl<'a> Body<'a> {
     /// Packs the events of a row of this time and run.
-    pub fn pack(at: Timestamp, run: Option<RunId>, events: &[Event]) -> Self {
+    pub fn pack(at: Timestamp, run: Option<RunId>, events: &'a [Event]) -> Self {
         let mut last_run: Option<&Value> = None;
         let events = events.iter().map(|event| {
-            let mut data = event.data.clone();
+            let mut data = Cow::Borrowed(&event.data);
             if let Some(summary) = event.data.get("run") {
                 if last_run == Some(summary) {
-                    data.insert("run".to_owned(), Value::from(SAME));
+                    data.to_mut().insert("run".to_owned(), Value::from(SAME));
                 }
                 last_run = Some(summary);
+            }
+            if let Some(Value::Object(review)) = event.data.get(REVIEW) {
+                let rest = event.data.iter().filter(|(name, _)| *name != REVIEW);
+                let mut thin: JsonMap = rest.map(|(name, value)| (name.clone(), value.clone())).collect();
+                thin.insert(REVIEW.to_owned(), Value::Object(lean::thinned(review)));
+                data = Cow::Owned(thin);
             }
             Stored {
                 kind: event.kind,
@@ -82,8 +103,14 @@ impl Body {
     }
 
     /// The same, with what the engine was told, and the format that it wrote.
-    pub fn with_inputs(mut self, inputs: Vec<Recorded>, format: u32) -> Self {
-        self.inputs = inputs;
+    pub fn with_inputs(mut self, at: Timestamp, inputs: &'a [Recorded], format: u32) -> Self {
+        let inputs = inputs.iter().map(|Recorded { moment, launch, input }| StoredInput {
+            at: Some(moment.now).filter(|own| *own != at),
+            seed: hex::encode(moment.seed),
+            launch: launch.as_ref(),
+            input: input.as_ref(),
+        });
+        self.inputs = inputs.collect();
         self.format = Some(format);
         self
     }
@@ -92,12 +119,15 @@ impl Body {
     pub fn unpack(self, at: Timestamp, run: Option<RunId>) -> Vec<Event> {
         let mut last_run: Option<Value> = None;
         let events = self.events.into_iter().map(|stored| {
-            let mut data = stored.data;
+            let mut data = stored.data.into_owned();
             if let Some(summary) = data.get_mut("run") {
                 match &last_run {
                     Some(last) if summary == SAME => *summary = last.clone(),
                     _ => last_run = Some(summary.clone()),
                 }
+            }
+            if let Some(Value::Object(review)) = data.get_mut(REVIEW) {
+                lean::restore(review);
             }
             Event {
                 kind: stored.kind,
@@ -114,5 +144,5 @@ impl Body {
 
 /// The review that an entry's data shows.
 fn review_of(data: &JsonMap) -> Option<ReviewId> {
-    data.get("review")?.get("id")?.as_str()?.parse().ok()
+    data.get(REVIEW)?.get("id")?.as_str()?.parse().ok()
 }

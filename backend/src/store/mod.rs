@@ -5,9 +5,11 @@
 mod audit;
 mod blobs;
 mod change;
+mod checkpoint;
 mod cursor;
 mod db;
 mod flows;
+mod lean;
 mod log;
 mod log_row;
 mod open;
@@ -151,6 +153,9 @@ impl Store {
             background.spawn(writer::run(Arc::clone(&inner), receiver));
         }
         background.spawn(wake::run(Arc::clone(&inner), options.url));
+        if !inner.db.is_postgres() {
+            background.spawn(checkpoint::run(Arc::clone(&inner)));
+        }
         *inner.background.lock().unwrap_or_else(PoisonError::into_inner) = background;
         Ok(Self { inner })
     }

@@ -50,6 +50,9 @@ async fn sqlite(options: &Options) -> Result<Db, Error> {
         .synchronous(SqliteSynchronous::Full)
         .foreign_keys(true)
         .busy_timeout(Duration::from_secs(10))
+        // Only where `checkpoint` does not keep up.
+        .pragma("wal_autocheckpoint", "4096")
+        .pragma("cache_size", "-16384")
         .statement_cache_capacity(512);
     let writer = SqlitePoolOptions::new()
         .max_connections(1)

@@ -7,7 +7,7 @@ use shared::api::{DEFAULT_LIMIT, MAX_LIMIT, Page, ReviewQuery};
 use shared::id::{ReviewId, RunId};
 use shared::review::{Review, ReviewStatus};
 
-use super::blobs::{Blobs, Reader, typed};
+use super::blobs::{Blobs, Reader};
 use super::cursor::ListPlace;
 use super::db::{Arg, Conn, Sql};
 use super::{Error, Pending, Store, visibility};
@@ -16,9 +16,8 @@ impl Store {
     /// A review.
     pub async fn review(&self, id: ReviewId) -> Result<Option<Review>, Error> {
         let sql = Sql::new("SELECT run_id, body FROM reviews WHERE id = ").bind(id.0);
-        let mut conn = self.inner.db.snapshot().await?;
+        let mut conn = self.inner.db.read().await?;
         let review = conn.reviews(sql, &mut Blobs::default()).await?.pop();
-        conn.rollback().await?;
         Ok(review)
     }
 
@@ -26,17 +25,15 @@ impl Store {
     pub async fn run_reviews(&self, run: RunId) -> Result<Vec<Review>, Error> {
         let sql =
             Sql::new("SELECT run_id, body FROM reviews WHERE run_id = ").bind(run.0).push(" ORDER BY created_at, id");
-        let mut conn = self.inner.db.snapshot().await?;
+        let mut conn = self.inner.db.read().await?;
         let reviews = conn.reviews(sql, &mut Blobs::default()).await?;
-        conn.rollback().await?;
         Ok(reviews)
     }
 
     /// The reviews that somebody may see.
     pub async fn reviews(&self, viewer: &Principal, query: &ReviewQuery) -> Result<Page<Review>, Error> {
-        let mut conn = self.inner.db.snapshot().await?;
+        let mut conn = self.inner.db.read().await?;
         let page = page(&mut conn, viewer, query).await?;
-        conn.rollback().await?;
         Ok(page)
     }
 
@@ -64,9 +61,9 @@ impl Conn {
     pub async fn reviews(&mut self, sql: Sql, blobs: &mut Blobs) -> Result<Vec<Review>, Error> {
         let mut reader = Reader::default();
         for row in self.fetch(sql).await? {
-            reader.add(row.uuid(0)?, &row.text(1)?)?;
+            reader.add(row.uuid(0)?, row.text(1)?)?;
         }
-        reader.finish(self, blobs).await?.into_iter().map(|review| typed("a review", review)).collect()
+        reader.finish("a review", self, blobs).await
     }
 }
 

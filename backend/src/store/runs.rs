@@ -4,9 +4,10 @@ use serde_json::{Map, Value};
 use shared::access::{Involvement, Principal};
 use shared::api::{DEFAULT_LIMIT, MAX_LIMIT, Page, RunQuery};
 use shared::id::RunId;
+use shared::review::Review;
 use shared::run::{RunSummary, Step};
 
-use super::blobs::{Blobs, Reader, hollow, typed};
+use super::blobs::{Blobs, Reader, hollow};
 use super::cursor::ListPlace;
 use super::db::Sql;
 use super::{Error, Store, visibility};
@@ -18,15 +19,30 @@ const BULK: [&str; 7] = ["input", "keys", "context", "decisions", "answers", "br
 impl Store {
     /// A run's state.
     pub async fn run(&self, id: RunId) -> Result<Option<RunState>, Error> {
-        // The state and its blobs are of one moment.
-        let mut conn = self.inner.db.snapshot().await?;
+        let mut conn = self.inner.db.read().await?;
         let sql = Sql::new("SELECT state FROM runs WHERE id = ").bind(id.0);
         let Some(row) = conn.fetch_one(sql).await? else { return Ok(None) };
         let mut reader = Reader::default();
-        reader.add(id.0, &row.text(0)?)?;
-        let state = reader.finish(&mut conn, &mut Blobs::default()).await?.pop();
-        conn.rollback().await?;
-        state.map(|state| typed(&format!("run {id}"), state)).transpose()
+        reader.add(id.0, row.text(0)?)?;
+        Ok(reader.finish("the state", &mut conn, &mut Blobs::default()).await?.pop())
+    }
+
+    /// A run's state, and its reviews in the order in which they were asked: of one moment, in one query.
+    pub async fn run_with_reviews(&self, id: RunId) -> Result<Option<(RunState, Vec<Review>)>, Error> {
+        let sql = Sql::new("SELECT NULL AS at, id, state AS body FROM runs WHERE id = ")
+            .bind(id.0)
+            .push(" UNION ALL SELECT created_at, id, body FROM reviews WHERE run_id = ")
+            .bind(id.0)
+            .push(" ORDER BY 1, 2");
+        let mut conn = self.inner.db.read().await?;
+        let (mut state, mut reviews) = (Reader::default(), Reader::default());
+        for row in conn.fetch(sql).await? {
+            let reader = if row.int_opt(0)?.is_none() { &mut state } else { &mut reviews };
+            reader.add(id.0, row.text(2)?)?;
+        }
+        let mut blobs = Blobs::default();
+        let Some(state) = state.finish("the state", &mut conn, &mut blobs).await?.pop() else { return Ok(None) };
+        Ok(Some((state, reviews.finish("a review", &mut conn, &mut blobs).await?)))
     }
 
     /// The runs that somebody may see.
@@ -52,7 +68,7 @@ impl Store {
             sql = place.condition(sql, "created_at", "id");
         }
         let sql = sql.push(" ORDER BY created_at DESC, id DESC LIMIT ").bind(limit + 1);
-        let mut conn = self.inner.db.snapshot().await?;
+        let mut conn = self.inner.db.read().await?;
         let mut reader = Reader::default();
         for row in conn.fetch(sql).await? {
             let id = row.uuid(0)?;
@@ -63,12 +79,8 @@ impl Store {
             }
             reader.add_value(id, state);
         }
-        let states = reader.finish(&mut conn, &mut Blobs::default()).await?;
-        conn.rollback().await?;
-        let mut items = Vec::with_capacity(states.len());
-        for state in states {
-            items.push(summary(&typed::<RunState>("a run", state)?));
-        }
+        let states: Vec<RunState> = reader.finish("the state", &mut conn, &mut Blobs::default()).await?;
+        let mut items: Vec<RunSummary> = states.iter().map(summary).collect();
         let next_cursor =
             super::cut(&mut items, limit, |run: &RunSummary| ListPlace { at: run.created_at.0, id: run.id.0 }.encode());
         Ok(Page { items, next_cursor })
@@ -77,14 +89,12 @@ impl Store {
     /// Every visit of every node of a run, in order.
     pub async fn steps(&self, run: RunId) -> Result<Vec<Step>, Error> {
         let sql = Sql::new("SELECT body FROM steps WHERE run_id = ").bind(run.0).push(" ORDER BY position");
-        let mut conn = self.inner.db.snapshot().await?;
+        let mut conn = self.inner.db.read().await?;
         let mut reader = Reader::default();
         for row in conn.fetch(sql).await? {
-            reader.add(run.0, &row.text(0)?)?;
+            reader.add(run.0, row.text(0)?)?;
         }
-        let steps = reader.finish(&mut conn, &mut Blobs::default()).await?;
-        conn.rollback().await?;
-        steps.into_iter().map(|step| typed("a step", step)).collect()
+        reader.finish("a step", &mut conn, &mut Blobs::default()).await
     }
 
     /// Whether somebody may decide one of a run's reviews, or has.

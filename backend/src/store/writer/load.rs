@@ -6,7 +6,7 @@ use std::sync::Arc;
 use shared::id::{FlowId, ReviewId, RunId, TaskId, Username};
 use uuid::Uuid;
 
-use super::super::blobs::{Reader, digest, typed};
+use super::super::blobs::{Reader, digest};
 use super::super::db::{Arg, Conn, Sql};
 use super::super::{Change, Error, Inner, Operation};
 use super::group::{Group, UsedKey};
@@ -74,13 +74,13 @@ impl Group {
         let mut found = Vec::new();
         for row in conn.fetch(sql).await? {
             found.push(row.uuid(0)?);
-            reader.add(row.uuid(0)?, &row.text(1)?)?;
+            reader.add(row.uuid(0)?, row.text(1)?)?;
         }
         if found.is_empty() {
             return Ok(());
         }
-        for state in reader.finish(conn, &mut self.blobs).await? {
-            let state: RunState = typed("a run", state)?;
+        let states: Vec<RunState> = reader.finish("the state", conn, &mut self.blobs).await?;
+        for state in states {
             named.versions.insert((state.flow.clone(), state.version));
             let work = self.runs.entry(state.id).or_default();
             work.snapshot = Some(Snapshot { state, reviews: BTreeMap::new() });
@@ -149,17 +149,14 @@ impl Group {
                 (_, None) => None,
                 (Some(run), Some(stored)) => {
                     let mut reader = Reader::default();
-                    reader.add(run, &stored)?;
-                    reader.finish(conn, &mut self.blobs).await?.pop()
+                    reader.add(run, stored)?;
+                    reader.finish("an answer", conn, &mut self.blobs).await?.pop()
                 }
                 (None, Some(plain)) => {
                     Some(serde_json::from_str(&plain).map_err(|error| Error::Stored(format!("an answer: {error}")))?)
                 }
             };
-            let used = UsedKey {
-                body: digest(&row.blob(2)?)?,
-                answer: answer.map(|answer| typed("an answer", answer)).transpose()?,
-            };
+            let used = UsedKey { body: digest(&row.blob(2)?)?, answer };
             self.keys.insert((row.text(0)?, row.text(1)?), used);
         }
         Ok(())

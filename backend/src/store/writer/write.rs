@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use super::super::blobs::{NewBlobs, encode};
 use super::super::db::{Arg, Conn, Db, Sql};
+use super::super::lean;
 use super::super::log_row::Body;
 use super::super::people::{credential_row, user_row};
 use super::super::reviews::search_text;
@@ -180,7 +181,7 @@ impl Rows {
                 review.reviewers.not_requester.into(),
                 review.created_at.0.into(),
                 search_text(review).into(),
-                encode(run.0, review, &mut self.blobs)?.into(),
+                encode(run.0, &lean::thin(review)?, &mut self.blobs)?.into(),
             ]);
             for subject in visibility::subjects_of(review) {
                 let pending = review.is_pending();
@@ -206,8 +207,11 @@ impl Rows {
                 plain(task)?.into(),
             ]);
         }
-        let body = Body::pack(state.updated_at, Some(run), &changed.events)
-            .with_inputs(changed.inputs.clone(), RunState::FORMAT);
+        let body = Body::pack(state.updated_at, Some(run), &changed.events).with_inputs(
+            state.updated_at,
+            &changed.inputs,
+            RunState::FORMAT,
+        );
         let body = encode(run.0, &body, &mut self.blobs)?;
         self.log.push(vec![commit.0.into(), state.updated_at.0.into(), run.0.into(), body.into()]);
         Ok(())

@@ -1,0 +1,75 @@
+//! Reviews as they are stored: without the members that an empty review has too. A run that waits is mostly its review,
+//! which stands in a row of its own and in the log.
+
+use std::sync::LazyLock;
+
+use serde_json::{Value, json};
+use shared::JsonMap;
+use shared::review::Review;
+
+use super::Error;
+
+/// What a review has for the members that may be left out.
+static EMPTY: LazyLock<JsonMap> = LazyLock::new(|| {
+    let id = uuid::Uuid::nil();
+    let asked = json!({
+        "id": id, "revision": 1, "digest": "", "version": 1, "kind": "approval", "status": "pending", "title": "",
+        "prompt": "", "requested_by": "nobody", "created_at": "1970-01-01T00:00:00Z",
+    });
+    let empty = serde_json::from_value::<Review>(asked.clone()).and_then(serde_json::to_value);
+    match empty.expect("these members make a review") {
+        Value::Object(members) => members.into_iter().filter(|(name, _)| asked.get(name).is_none()).collect(),
+        _ => JsonMap::new(),
+    }
+});
+
+/// A review without what is empty. Reading it as a [`Review`] needs nothing more.
+pub(super) fn thin(review: &Review) -> Result<JsonMap, Error> {
+    match serde_json::to_value(review) {
+        Ok(Value::Object(members)) => Ok(members.into_iter().filter(|(name, value)| tells(name, value)).collect()),
+        Ok(_) => Err(Error::Stored(format!("review {} is no object", review.id))),
+        Err(error) => Err(Error::Stored(error.to_string())),
+    }
+}
+
+/// The same of a review that is JSON already.
+pub(super) fn thinned(review: &JsonMap) -> JsonMap {
+    let members = review.iter().filter(|(name, value)| tells(name, value));
+    members.map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+/// Puts back what was left out.
+pub(super) fn restore(review: &mut JsonMap) {
+    for (name, value) in &*EMPTY {
+        if !review.contains_key(name) {
+            review.insert(name.clone(), value.clone());
+        }
+    }
+}
+
+fn tells(name: &str, value: &Value) -> bool {
+    EMPTY.get(name) != Some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_review_is_the_same_after_it_was_stored() {
+        let review: Review = serde_json::from_value(json!({
+            "id": uuid::Uuid::max(), "revision": 2, "digest": "sha256:00", "version": 3, "kind": "edit",
+            "status": "pending", "title": "A title", "prompt": "Go on?", "requested_by": "ada",
+            "created_at": "2026-01-01T00:00:00Z", "free_text": true, "severity": "high",
+            "options": [{"id": "yes", "kind": "accept", "label": "Yes"}],
+        }))
+        .expect("a review");
+        let thin = thin(&review).expect("an object");
+        assert!(thin.contains_key("options") && thin.contains_key("free_text") && !thin.contains_key("items"));
+        assert_eq!(serde_json::from_value::<Review>(Value::Object(thin.clone())).expect("a review"), review);
+        let mut whole = thin.clone();
+        restore(&mut whole);
+        assert_eq!(Value::Object(whole.clone()), serde_json::to_value(&review).expect("JSON"));
+        assert_eq!(thinned(&whole), thin);
+    }
+}
