@@ -8,7 +8,7 @@ use shared::run::RunStatus;
 
 use super::support::{World, decide, decided, on_both};
 use crate::engine::{Input, Refusal};
-use crate::store::{Change, CommitError, Operation};
+use crate::store::{Change, CommitError, Operation, Room};
 
 on_both! {
     a_decision_ends_the_run,
@@ -27,7 +27,11 @@ async fn a_decision_ends_the_run(world: World) {
     let state = world.store.run(run.summary.id).await.expect("reads").expect("is there");
     assert_eq!(crate::engine::summary(&state).status, RunStatus::Completed);
     assert_eq!(world.store.review(review.id).await.expect("reads"), Some(answer.review));
-    assert_eq!(world.store.next_due().await.expect("reads"), None, "the deadline went with the review");
+    assert_eq!(
+        world.store.next_due(Room { calls: 1, timers: 1 }).await.expect("reads"),
+        None,
+        "the deadline went with the review"
+    );
     let steps = world.store.steps(run.summary.id).await.expect("reads");
     assert_eq!(steps.len(), 1);
 }

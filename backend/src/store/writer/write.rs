@@ -10,6 +10,7 @@ use super::super::db::{Arg, Conn, Db, Sql};
 use super::super::log_row::Body;
 use super::super::people::{credential_row, user_row};
 use super::super::reviews::search_text;
+use super::super::tasks::lane;
 use super::super::{Answer, Error, visibility};
 use super::fate::Written;
 use super::group::{Changed, Group};
@@ -77,7 +78,7 @@ impl Group {
         delete(conn, "DELETE FROM tasks WHERE id IN (", rows.ended_tasks).await?;
         insert(
             conn,
-            "INSERT INTO tasks (id, run_id, ready_at, attempt, format, body) ",
+            "INSERT INTO tasks (id, run_id, lane, ready_at, attempt, format, body) ",
             rows.tasks,
             " ON CONFLICT (id) DO UPDATE SET ready_at = excluded.ready_at, attempt = tasks.attempt + 1, owner = NULL, \
              format = excluded.format, body = excluded.body",
@@ -200,6 +201,7 @@ impl Rows {
             self.tasks.push(vec![
                 task.id.0.into(),
                 run.0.into(),
+                lane(task).into(),
                 task.due_at.0.into(),
                 0_u32.into(),
                 state.format.into(),
