@@ -60,9 +60,11 @@ kinds! {
     /// `data.step`.
     StepFailed = "step.failed",
     /// A model answered; `data.step_id`, `data.node`, `data.visit`, `data.turn`, `data.text`, `data.calls`, `data.usage`.
+    /// `data.late` is true where the run was over by then, and nothing follows from it; where such a call failed,
+    /// `data.error` stands in the place of text, calls and usage.
     ModelAnswered = "model.answered",
     /// A tool was called with exactly these arguments; `data.step_id`, `data.node`, `data.call`, `data.tool`,
-    /// `data.arguments`, `data.digest`, `data.result` or `data.error`.
+    /// `data.arguments`, `data.digest`, `data.result` or `data.error`; `data.late` as above.
     ToolExecuted = "tool.executed",
     /// `data.review`.
     ReviewRequested = "review.requested",

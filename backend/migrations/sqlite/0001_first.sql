@@ -77,7 +77,8 @@ CREATE TABLE steps (
 CREATE TABLE tasks (
     id BLOB NOT NULL PRIMARY KEY,
     run_id BLOB NOT NULL,
-    -- `call` or `timer`: a timer is never claimed in place of a call, nor kept waiting by one.
+    -- `call` or `timer`: a timer is never claimed in place of a call, nor kept waiting by one. `over`: its run has
+    -- ended, and it is claimed no more; a worker that holds it may still say what came of it.
     lane TEXT NOT NULL,
     -- When it may be claimed: its time, or the end of its lease.
     ready_at INTEGER NOT NULL,

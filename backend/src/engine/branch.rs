@@ -225,7 +225,8 @@ impl Builder<'_> {
         self.end_run(RunOutcome::Failed { at: self.now, error });
     }
 
-    /// Ends the run, and with it all branches: pending reviews are withdrawn, tasks ended, steps cancelled.
+    /// Ends the run, and with it all branches: pending reviews are withdrawn, timers ended, calls abandoned, steps
+    /// cancelled.
     pub(super) fn end_run(&mut self, outcome: RunOutcome) {
         let (why, by) = match &outcome {
             RunOutcome::Completed { .. } => ("the run has completed".to_owned(), None),
@@ -237,9 +238,7 @@ impl Builder<'_> {
         };
         self.arrivals.clear();
         for branch in std::mem::take(&mut self.state.branches).into_values() {
-            for (task, _) in branch.phase.tasks() {
-                self.end_task(task);
-            }
+            self.abandon(&branch.phase);
             for asked in branch.phase.asked().to_vec() {
                 self.withdraw(asked, by.clone(), &why);
             }

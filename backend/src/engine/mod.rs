@@ -16,6 +16,7 @@ mod gate;
 mod human;
 mod input;
 mod invoke;
+mod late;
 mod launch;
 mod retry;
 mod review;
@@ -33,6 +34,7 @@ mod work;
 mod tests;
 
 pub use input::{Input, Launch, ModelAnswer, ModelToolCall, TaskFailure};
+pub use late::Unanswered;
 pub use state::{Asked, Branch, Conversation, Message, Phase, RunOutcome, RunState, ToolCall, ToolCallState};
 pub use transition::{Refusal, Snapshot, Task, TaskKind, Transition};
 pub use work::{ModelRequest, ToolRequest, ToolSpec, Work};
@@ -70,6 +72,11 @@ pub fn apply(flow: &Compiled, snapshot: Snapshot, input: Input, moment: Moment) 
 
 /// Either refuses the input, with nothing changed, or carries it out.
 fn hear(builder: &mut Builder<'_>, input: Input) -> Result<(), Refusal> {
+    if builder.state.outcome.is_some()
+        && let Some((task, Some(_))) = input.task()
+    {
+        return builder.late(task, &input);
+    }
     match input {
         Input::Decide { review, by, via, request } => builder.decide(review, &by, via, request),
         Input::ModelAnswered { task, answer, .. } => builder.model_answered(task, answer),

@@ -102,9 +102,7 @@ impl Builder<'_> {
 
     /// Ends what belongs to a phase that will not be put back: its tasks, and its reviews but the one that expired.
     fn end_phase(&mut self, phase: &Phase, expired: Asked) {
-        for (task, _) in phase.tasks() {
-            self.end_task(task);
-        }
+        self.abandon(phase);
         for asked in phase.asked().iter().filter(|asked| **asked != expired).copied() {
             self.withdraw(asked, None, "the run has failed");
         }

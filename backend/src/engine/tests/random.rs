@@ -101,7 +101,7 @@ fn some_verdict(review: &Review, pick: u8) -> Verdict {
 
 /// An input that could come now, or could have come once.
 fn some_input(play: &Play, (what, which, pick): (u8, u8, u8)) -> Option<Input> {
-    let tasks: Vec<_> = play.tasks.values().collect();
+    let tasks: Vec<_> = play.tasks.values().chain(play.abandoned.values()).collect();
     let stale = pick % 16 == 7;
     let reviews: Vec<_> = play.snapshot.reviews.values().filter(|review| stale || review.is_pending()).collect();
     let review = || reviews.get(usize::from(which) % reviews.len().max(1));
