@@ -25,6 +25,7 @@ mod scope;
 mod set;
 mod state;
 mod timer;
+mod title;
 mod tool;
 mod transition;
 mod view;
