@@ -10,6 +10,7 @@ use shared::error::{Code, Problem};
 use shared::log::{Entry, EntryKind};
 
 use super::Error;
+use crate::agent;
 use crate::auth::Authenticator;
 use crate::config::Settings;
 use crate::http::{PublicOrigins, origin_allowed};
@@ -20,6 +21,12 @@ use crate::tool::{self, Secrets};
 /// What `/metrics` shows.
 pub fn metrics() -> Result<PrometheusHandle, Error> {
     PrometheusBuilder::new().install_recorder().map_err(|error| Error::Metrics(error.to_string()))
+}
+
+/// Where models are and what they cost, by the settings and the environment.
+pub fn models(settings: &Settings) -> agent::Options {
+    let options = agent::Options::from_env(|name| std::env::var(name).ok());
+    agent::Options { prices: settings.prices.clone(), ..options }
 }
 
 /// What tools may do, by the settings and the environment.

@@ -204,7 +204,7 @@ impl Builder<'_> {
             .filter_map(|key| Some((key.clone(), self.state.keys.get(key)?.clone())))
             .collect();
         writes.extend(self.answer_keys(&step.node, text, value));
-        step.note = Some(format!("{} tokens", conversation.tokens));
+        step.note = Some(spent(&conversation));
         self.finish_step(branch, step, &writes);
     }
 
@@ -249,7 +249,19 @@ fn over_budget(agent: Option<&Agent>, conversation: &Conversation) -> Option<Str
         return Some(format!("agent `{name}` used {} tokens of {limit}", conversation.tokens));
     }
     let limit = budget.cost_usd.filter(|limit| conversation.cost_usd > *limit)?;
-    Some(format!("agent `{name}` used {} US dollars of {limit}", conversation.cost_usd))
+    Some(format!("agent `{name}` used {} US dollars of {limit}", rounded(conversation.cost_usd)))
+}
+
+/// What a step used, in a few words.
+fn spent(conversation: &Conversation) -> String {
+    let cost = rounded(conversation.cost_usd);
+    let cost = if cost > 0.0 { format!(", {cost} US dollars") } else { String::new() };
+    format!("{} tokens{cost}", conversation.tokens)
+}
+
+/// To a millionth, for people: sums of binary fractions have long tails.
+fn rounded(cost_usd: f64) -> f64 {
+    (cost_usd * 1e6).round() / 1e6
 }
 
 /// Reads an answer as JSON and checks it.

@@ -182,7 +182,7 @@ pub struct ModelAnswer {
     pub calls: Vec<ModelToolCall>,
     /// Tokens in and out.
     pub tokens: u64,
-    /// In US dollars; 0 where the price is not known.
+    /// In US dollars, worked out when it came; 0 where the price is not known.
     pub cost_usd: f64,
     /// How long it took.
     pub duration_ms: u64,
