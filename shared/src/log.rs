@@ -9,6 +9,7 @@ use crate::time::Timestamp;
 
 /// An opaque place in the log. Only the server that made it can read it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Cursor(pub String);
 
@@ -22,6 +23,7 @@ macro_rules! kinds {
     ($($(#[$doc:meta])* $name:ident = $word:literal),+ $(,)?) => {
         /// What an entry tells.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         pub enum EntryKind {
             $($(#[$doc])* #[serde(rename = $word)] $name,)+
         }
@@ -125,6 +127,7 @@ impl std::str::FromStr for EntryKind {
 
 /// One thing that happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Entry {
     /// Its place in the log.
     pub cursor: Cursor,
@@ -135,6 +138,7 @@ pub struct Entry {
 
 /// An entry before it has its place.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Event {
     /// What it tells.
     pub kind: EntryKind,

@@ -96,6 +96,7 @@ async fn the_description_lists_every_call_of_the_contract() {
         ("/api/v1/runs/{id}/reviews", "get"),
         ("/api/v1/runs/{id}/cancel", "post"),
         ("/api/v1/log", "get"),
+        ("/api/v1/live", "get"),
         ("/api/v1/reviews", "get"),
         ("/api/v1/reviews/{id}", "get"),
         ("/api/v1/reviews/{id}/decisions", "post"),
