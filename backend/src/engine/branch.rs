@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use shared::JsonMap;
+use shared::decision::Via;
 use shared::definition::{EdgeCondition, FailureThen, Join, Node, NodeKind, Target};
 use shared::error::{FlowCode, RunError};
 use shared::id::{NodeId, Username};
@@ -240,7 +241,7 @@ impl Builder<'_> {
         for branch in std::mem::take(&mut self.state.branches).into_values() {
             self.abandon(&branch.phase);
             for asked in branch.phase.asked().to_vec() {
-                self.withdraw(asked, by.clone(), &why);
+                self.withdraw(asked, Via::Run, by.clone(), &why);
             }
             if let Some(step) = branch.phase.step() {
                 self.end_step(&mut step.clone(), StepStatus::Cancelled);

@@ -278,8 +278,8 @@ impl Builder<'_> {
         }
     }
 
-    /// The time of a review of actions is up: they are approved where that is allowed, or else rejected.
-    pub(super) fn actions_timed_out(
+    /// Nobody decides a review of actions any more: they are approved where that is wanted and allowed, or else rejected.
+    pub(super) fn actions_unanswered(
         &mut self,
         branch: u32,
         phase: Phase,

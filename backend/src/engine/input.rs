@@ -112,6 +112,15 @@ pub enum Input {
         /// What.
         text: String,
     },
+    /// Somebody takes a review back: what it asks is not to happen.
+    Withdraw {
+        /// The review.
+        review: ReviewId,
+        /// Who.
+        by: Principal,
+        /// Why.
+        reason: Option<String>,
+    },
     /// Somebody opened a review; for the audit only.
     View {
         /// The review.
@@ -129,6 +138,7 @@ impl Input {
             | Self::Claim { review, .. }
             | Self::Release { review, .. }
             | Self::Comment { review, .. }
+            | Self::Withdraw { review, .. }
             | Self::View { review, .. } => Some(*review),
             _ => None,
         }
@@ -154,6 +164,7 @@ impl Input {
             | Self::Claim { by, .. }
             | Self::Release { by, .. }
             | Self::Comment { by, .. }
+            | Self::Withdraw { by, .. }
             | Self::View { by, .. } => Some(by),
             _ => None,
         }
@@ -167,6 +178,7 @@ impl Input {
             | Self::Claim { by, .. }
             | Self::Release { by, .. }
             | Self::Comment { by, .. }
+            | Self::Withdraw { by, .. }
             | Self::View { by, .. } => Some(by),
             _ => None,
         }

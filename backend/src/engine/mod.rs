@@ -29,6 +29,7 @@ mod title;
 mod tool;
 mod transition;
 mod view;
+mod withdraw;
 mod work;
 
 #[cfg(test)]
@@ -89,6 +90,7 @@ fn hear(builder: &mut Builder<'_>, input: Input) -> Result<(), Refusal> {
         Input::Claim { review, by } => builder.claim(review, &by),
         Input::Release { review, by } => builder.release(review, &by),
         Input::Comment { review, by, text } => builder.comment(review, &by, text),
+        Input::Withdraw { review, by, reason } => builder.take_back(review, &by, reason.as_deref()),
         Input::View { review, by } => builder.viewed(review, &by),
     }
 }

@@ -8,6 +8,7 @@ mod graph;
 mod late;
 mod random;
 mod timers;
+mod withdraw;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

@@ -1,6 +1,7 @@
 //! `/api/v1/reviews`: what people are asked, and what they say.
 
 mod view;
+mod withdraw;
 
 use axum::Json;
 use axum::extract::State;
@@ -37,6 +38,7 @@ pub(super) fn mount(api: &mut Api) {
     api.post("/api/v1/reviews/{id}/release", Operation::new("Say that one no longer does", "Decided"), release);
     let comment = Operation::new("Say something beside it", "Decided").body("NewComment");
     api.post("/api/v1/reviews/{id}/comments", comment, self::comment);
+    withdraw::mount(api);
 }
 
 async fn list(
