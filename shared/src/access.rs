@@ -57,7 +57,8 @@ pub enum Act<'a> {
     Decide(&'a Review),
     /// Claim or release a review, or comment on it.
     Handle(&'a Review),
-    /// Withdraw a review.
+    /// Take a review back, so that what it asks counts as refused: for who started the run, and for admins. Developers
+    /// may cancel the run, but not steer it past a person.
     Withdraw(&'a Review),
     /// See and change people.
     ManagePeople,
@@ -130,7 +131,7 @@ pub fn access(principal: &Principal, act: Act<'_>) -> Access {
                 return Access::Hidden;
             }
             let own = review.requested_by == principal.username;
-            Access::from(principal.has(DEVELOPER) || own, "withdrawing reviews of others needs the role developer")
+            Access::from(principal.has(ADMIN) || own, "a review is withdrawn by who started its run, or by an admin")
         }
         Act::ManagePeople => Access::from(principal.has(ADMIN), "people are the admins' to change"),
         Act::ReadAudit => Access::from(principal.has(ADMIN), "the audit is the admins' to read"),

@@ -14,16 +14,14 @@ use crate::time::Timestamp;
 
 /// A page of a list, newest first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "PageOf{T}"))]
 pub struct Page<T> {
     /// The rows.
     pub items: Vec<T>,
     /// Where the next page begins; none: this was the last.
-    #[serde(default = "none", skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
-}
-
-fn none<T>() -> Option<T> {
-    None
 }
 
 /// How many rows a page has where nothing is said.
@@ -33,6 +31,7 @@ pub const MAX_LIMIT: u32 = 200;
 
 /// `POST /api/v1/session`.
 #[derive(Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged, expecting = "expected {username, password} or {token}")]
 pub enum LoginRequest {
     /// With a password.
@@ -51,6 +50,7 @@ pub enum LoginRequest {
 
 /// A person, as everybody may see them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct User {
     /// Their name.
     pub username: Username,
@@ -75,6 +75,7 @@ fn yes() -> bool {
 
 /// `POST /api/v1/users`.
 #[derive(Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct NewUser {
     /// Their name.
@@ -94,6 +95,7 @@ pub struct NewUser {
 
 /// `PATCH /api/v1/users/{username}`: what is left out stays.
 #[derive(Clone, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct UserPatch {
     /// A new password; ends all sessions of the person.
@@ -115,6 +117,7 @@ pub struct UserPatch {
 
 /// A token for programs, without its secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Token {
     /// Its id.
     pub id: TokenId,
@@ -136,6 +139,7 @@ pub struct Token {
 
 /// `POST /api/v1/tokens`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct NewToken {
     /// What it is for.
@@ -149,6 +153,7 @@ pub struct NewToken {
 
 /// One version of a flow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FlowVersion {
     /// Its id.
     pub id: FlowId,
@@ -182,6 +187,7 @@ pub struct FlowVersion {
 
 /// `POST /api/v1/flows/validate`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Validation {
     /// Whether it could be saved.
     pub valid: bool,
@@ -196,6 +202,7 @@ pub struct Validation {
 
 /// `POST /api/v1/runs`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Launch {
     /// Which flow.
@@ -213,6 +220,7 @@ pub struct Launch {
 
 /// `POST /api/v1/runs/{id}/cancel` and `POST /api/v1/reviews/{id}/withdraw`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Reason {
     /// Why.
@@ -222,6 +230,7 @@ pub struct Reason {
 
 /// `POST /api/v1/reviews/{id}/comments`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct NewComment {
     /// What.
@@ -230,6 +239,7 @@ pub struct NewComment {
 
 /// What a decision did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum DecisionEffect {
     /// It counts; the review still waits.
@@ -240,6 +250,7 @@ pub enum DecisionEffect {
 
 /// The answer to a decision or a claim.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Decided {
     /// What it did.
     pub outcome: DecisionEffect,
@@ -249,6 +260,7 @@ pub struct Decided {
 
 /// `GET /api/v1/reviews`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct ReviewQuery {
     /// Where they stand.
@@ -282,6 +294,7 @@ pub struct ReviewQuery {
 
 /// `GET /api/v1/runs`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct RunQuery {
     /// Where they stand.
@@ -300,6 +313,7 @@ pub struct RunQuery {
 
 /// `GET /api/v1/log`: ascending.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct LogQuery {
     /// Of this run.
@@ -315,6 +329,7 @@ pub struct LogQuery {
 
 /// `GET /api/v1/audit`: newest first.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct AuditQuery {
     /// Not before.

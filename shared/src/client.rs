@@ -221,6 +221,11 @@ impl<T: Transport> Client<T> {
         self.send("POST", format!("/api/v1/reviews/{id}/comments"), comment, None).await
     }
 
+    /// `POST /api/v1/reviews/{id}/withdraw`.
+    pub async fn withdraw(&self, id: ReviewId, reason: &Reason, key: Option<&str>) -> Answer<Decided> {
+        self.send("POST", format!("/api/v1/reviews/{id}/withdraw"), reason, key).await
+    }
+
     /// `GET /api/v1/audit`.
     pub async fn audit(&self, query: &AuditQuery) -> Answer<Page<Entry>> {
         self.get(format!("/api/v1/audit{}", query_string(query))).await

@@ -11,6 +11,7 @@ use crate::time::Timestamp;
 
 /// Through what a decision came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Via {
     /// A person, in the console or over the API.
@@ -33,6 +34,7 @@ pub enum Via {
 
 /// What a decision says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Verdict {
     /// An option.
@@ -60,6 +62,7 @@ pub enum Verdict {
 
 /// An answer to one action.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 pub enum ActionDecision {
     /// Runs as asked.
@@ -96,6 +99,7 @@ impl ActionDecision {
 
 /// The body of `POST /api/v1/reviews/{id}/decisions`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DecisionRequest {
     /// The revision that was seen.
@@ -117,6 +121,7 @@ pub struct DecisionRequest {
 
 /// A decision on the record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Decision {
     /// Who.
     pub by: Username,

@@ -7,6 +7,7 @@ use crate::review::{Resolution, Review};
 
 /// The code of a refusal at the API. Stable: clients match on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Code {
     /// 400: the request cannot be read at all.
@@ -99,6 +100,7 @@ impl Code {
 
 /// RFC 9457 `application/problem+json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Problem {
     /// What went wrong, for programs.
     pub code: Code,
@@ -170,6 +172,7 @@ impl std::error::Error for Problem {}
 
 /// One mistake in a flow file, a form or a body.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Mistake {
     /// Where, as a JSON pointer (RFC 6901); empty for the whole.
     pub path: String,
@@ -205,6 +208,7 @@ impl std::fmt::Display for Mistake {
 
 /// What ends a run, a step or the saving of a flow badly. The list is part of the flow format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum FlowCode {
     /// The flow is not valid.
@@ -264,6 +268,7 @@ impl std::fmt::Display for FlowCode {
 
 /// Why a run or a step failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[error("{code}: {message}")]
 pub struct RunError {
     /// What kind of failure.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// A flow as a picture: laid out by the server, in pixels, from the top left.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Graph {
     /// Its width.
     pub width: f64,
@@ -17,6 +18,7 @@ pub struct Graph {
 
 /// One node of the picture; `x` and `y` are its centre.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GraphNode {
     /// The node's id, or `end`.
     pub id: String,
@@ -34,6 +36,7 @@ pub struct GraphNode {
 
 /// One edge of the picture.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GraphEdge {
     /// Where it begins.
     pub from: String,
@@ -50,6 +53,7 @@ pub struct GraphEdge {
 
 /// What an edge of the picture is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum GraphEdgeKind {
     /// `next`.

@@ -24,6 +24,16 @@ macro_rules! uuid_id {
             }
         }
 
+        #[cfg(feature = "schema")]
+        impl schemars::JsonSchema for $name {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!({ "type": "string", "format": "uuid" })
+            }
+        }
+
         impl FromStr for $name {
             type Err = uuid::Error;
             fn from_str(text: &str) -> Result<Self, Self::Err> {

@@ -9,6 +9,7 @@ use crate::time::Timestamp;
 
 /// An opaque place in the log. Only the server that made it can read it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Cursor(pub String);
 
@@ -22,6 +23,7 @@ macro_rules! kinds {
     ($($(#[$doc:meta])* $name:ident = $word:literal),+ $(,)?) => {
         /// What an entry tells.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         pub enum EntryKind {
             $($(#[$doc])* #[serde(rename = $word)] $name,)+
         }
@@ -60,9 +62,11 @@ kinds! {
     /// `data.step`.
     StepFailed = "step.failed",
     /// A model answered; `data.step_id`, `data.node`, `data.visit`, `data.turn`, `data.text`, `data.calls`, `data.usage`.
+    /// `data.late` is true where the run was over by then, and nothing follows from it; where such a call failed,
+    /// `data.error` stands in the place of text, calls and usage.
     ModelAnswered = "model.answered",
     /// A tool was called with exactly these arguments; `data.step_id`, `data.node`, `data.call`, `data.tool`,
-    /// `data.arguments`, `data.digest`, `data.result` or `data.error`.
+    /// `data.arguments`, `data.digest`, `data.result` or `data.error`; `data.late` as above.
     ToolExecuted = "tool.executed",
     /// `data.review`.
     ReviewRequested = "review.requested",
@@ -123,6 +127,7 @@ impl std::str::FromStr for EntryKind {
 
 /// One thing that happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Entry {
     /// Its place in the log.
     pub cursor: Cursor,
@@ -133,6 +138,7 @@ pub struct Entry {
 
 /// An entry before it has its place.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Event {
     /// What it tells.
     pub kind: EntryKind,

@@ -15,6 +15,7 @@ pub const SUBPROTOCOL: &str = "countersign.v1";
 
 /// What a client says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[expect(clippy::large_enum_variant, reason = "messages are made one at a time and moved once")]
 pub enum ClientMessage {
@@ -50,6 +51,8 @@ pub enum ClientMessage {
 
 /// What a client wants to hear of.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(with = "String"))]
 #[serde(try_from = "String", into = "String")]
 pub enum Topic {
     /// All reviews that it may see.
@@ -87,6 +90,7 @@ impl From<Topic> for String {
 
 /// What the server says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ServerMessage {
     /// First of all.
@@ -153,6 +157,7 @@ pub enum ServerMessage {
 
 /// The answer to a message with `ref`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
     /// Done.

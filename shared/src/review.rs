@@ -12,6 +12,7 @@ use crate::time::Timestamp;
 
 /// What a person is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ReviewKind {
     /// A human node.
@@ -59,6 +60,7 @@ impl ReviewKind {
 
 /// Where a review stands. It leaves `pending` exactly once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ReviewStatus {
     /// It waits.
@@ -85,6 +87,7 @@ impl ReviewStatus {
 
 /// One thing that a person is asked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Review {
     /// Its id.
     pub id: ReviewId,
@@ -186,6 +189,7 @@ impl Review {
 
 /// The step that a correction runs again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Source {
     /// Its node.
     pub node: NodeId,
@@ -197,6 +201,7 @@ pub struct Source {
 
 /// One value that is shown.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Item {
     /// Its state key.
     pub key: String,
@@ -216,6 +221,7 @@ pub struct Item {
 
 /// One thing that may be chosen.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReviewOption {
     /// What a decision names.
     pub id: String,
@@ -236,6 +242,7 @@ pub struct ReviewOption {
 
 /// What kind of thing a gate holds back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ActionType {
     /// A tool call.
@@ -252,6 +259,7 @@ pub enum ActionType {
 
 /// One thing that a gate holds back.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Action {
     /// Made by the server; decisions name it.
     pub id: String,
@@ -277,6 +285,7 @@ pub struct Action {
 
 /// Who works on a review, and until when.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Claim {
     /// Who.
     pub by: Username,
@@ -286,6 +295,7 @@ pub struct Claim {
 
 /// What somebody said beside a review.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comment {
     /// Who.
     pub by: Username,
@@ -297,6 +307,7 @@ pub struct Comment {
 
 /// What a resolution did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// The run goes on.
@@ -317,6 +328,7 @@ pub enum Outcome {
 
 /// What became of a review.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Resolution {
     /// How it left `pending`.
     pub status: ReviewStatus,

@@ -11,6 +11,7 @@ use crate::time::Timestamp;
 
 /// Where a run stands. Always derived from its state, never set beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RunStatus {
     /// Something is due, running or retrying.
@@ -48,6 +49,7 @@ impl RunStatus {
 
 /// For whom, and with what, a run goes; carried through every pause.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Context {
     /// The end user.
@@ -72,6 +74,7 @@ impl Context {
 
 /// A run without what may be large: in lists and in the log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunSummary {
     /// Its id.
     pub id: RunId,
@@ -104,6 +107,7 @@ pub struct RunSummary {
 
 /// A run, whole.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Run {
     /// What lists show of it.
     #[serde(flatten)]
@@ -127,6 +131,7 @@ pub struct Run {
 
 /// Where one branch of a run stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Position {
     /// The node.
     pub node: NodeId,
@@ -141,6 +146,7 @@ pub struct Position {
 
 /// What a branch does where it stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Activity {
     /// A step runs, or is due.
@@ -155,6 +161,7 @@ pub enum Activity {
 
 /// How one visit of a node went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum StepStatus {
     /// It runs.
@@ -173,6 +180,7 @@ pub enum StepStatus {
 
 /// One visit of a node in a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Step {
     /// Its id.
     pub id: StepId,
@@ -206,6 +214,7 @@ fn one() -> u32 {
 
 /// `GET /api/v1/runs/{id}/report`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Report {
     /// The run.
     pub run_id: RunId,
@@ -221,6 +230,7 @@ pub struct Report {
 
 /// What an agent used, for the reviewer and the budget.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Usage {
     /// Every finished model call; at most the newest 50.
@@ -235,6 +245,7 @@ pub struct Usage {
 
 /// One model call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AgentCall {
     /// The agent's name.
     pub agent: String,

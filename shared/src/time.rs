@@ -115,6 +115,20 @@ impl<'de> Deserialize<'de> for Span {
 }
 
 #[cfg(feature = "schema")]
+impl schemars::JsonSchema for Timestamp {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Timestamp".into()
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "type": "string",
+            "format": "date-time",
+            "description": "A point in time: RFC 3339 in UTC, to the microsecond"
+        })
+    }
+}
+
+#[cfg(feature = "schema")]
 impl schemars::JsonSchema for Span {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Span".into()

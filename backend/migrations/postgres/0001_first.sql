@@ -77,6 +77,9 @@ CREATE TABLE steps (
 CREATE TABLE tasks (
     id UUID NOT NULL PRIMARY KEY,
     run_id UUID NOT NULL,
+    -- `call` or `timer`: a timer is never claimed in place of a call, nor kept waiting by one. `over`: its run has
+    -- ended, and it is claimed no more; a worker that holds it may still say what came of it.
+    lane TEXT NOT NULL,
     -- When it may be claimed: its time, or the end of its lease.
     ready_at BIGINT NOT NULL,
     attempt BIGINT NOT NULL,
@@ -84,7 +87,7 @@ CREATE TABLE tasks (
     format BIGINT NOT NULL,
     body TEXT NOT NULL
 );
-CREATE INDEX tasks_ready ON tasks (ready_at);
+CREATE INDEX tasks_ready ON tasks (lane, ready_at);
 
 -- One row for each run in each transaction; `body` holds its events and the inputs that led to them.
 CREATE TABLE log (

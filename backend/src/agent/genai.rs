@@ -15,6 +15,7 @@ use async_trait::async_trait;
 use futures::StreamExt;
 use serde_json::{Value, json};
 
+use super::price::Tokens;
 use super::{Error, Model, OnText, Options, failed};
 use crate::engine::{Message, ModelAnswer, ModelRequest, ModelToolCall, TaskFailure};
 
@@ -76,6 +77,7 @@ impl Genai {
 
     async fn stream(&self, request: &ModelRequest, on_text: &OnText<'_>) -> Result<ModelAnswer, TaskFailure> {
         let target = self.target(&request.model)?;
+        let price = self.options.prices.for_call(request)?;
         let describe = |error: ::genai::Error| self.failure(&request.model, &error);
         let mut events = self
             .client
@@ -91,10 +93,20 @@ impl Genai {
                     text.push_str(&chunk.content);
                 }
                 ChatStreamEvent::End(mut end) => {
-                    let tokens = end.captured_usage.take().map_or(0, |usage| tokens(&usage));
+                    let used = end.captured_usage.take().map(|usage| used(&usage)).unwrap_or_default();
+                    if request.budget.is_some() && used.total() == 0 {
+                        let message = format!(
+                            "agent `{}` has a budget, but the server of `{}` does not say how many tokens it used",
+                            request.agent, request.model
+                        );
+                        return Err(failed(message, false));
+                    }
+                    // Priced this once: what is on the record stays, whatever the settings become.
+                    let cost_usd = price.map_or(0.0, |price| price.cost_usd(used));
+                    let tokens = used.total();
                     let calls = end.captured_into_tool_calls().unwrap_or_default();
                     let calls = calls.into_iter().map(model_call).collect();
-                    return Ok(ModelAnswer { text, calls, tokens, ..ModelAnswer::default() });
+                    return Ok(ModelAnswer { text, calls, tokens, cost_usd, ..ModelAnswer::default() });
                 }
                 _ => {}
             }
@@ -244,7 +256,10 @@ fn model_call(call: ToolCall) -> ModelToolCall {
     ModelToolCall { provider_id: call.call_id, tool: call.fn_name, arguments }
 }
 
-fn tokens(usage: &Usage) -> u64 {
-    let sum = || usage.prompt_tokens.unwrap_or(0).saturating_add(usage.completion_tokens.unwrap_or(0));
-    u64::try_from(usage.total_tokens.unwrap_or_else(sum)).unwrap_or(0)
+/// What is neither input nor named as output is output, which costs more.
+fn used(usage: &Usage) -> Tokens {
+    let count = |tokens: Option<i32>| u64::try_from(tokens.unwrap_or(0)).unwrap_or(0);
+    let input = count(usage.prompt_tokens);
+    let output = count(usage.completion_tokens).max(count(usage.total_tokens).saturating_sub(input));
+    Tokens { input, output }
 }

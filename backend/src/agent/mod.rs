@@ -4,6 +4,7 @@
 
 mod demo;
 mod genai;
+mod price;
 mod prose;
 mod revise;
 
@@ -19,6 +20,7 @@ use crate::engine::{ModelAnswer, ModelRequest, TaskFailure};
 
 pub use demo::Demo;
 pub use genai::Genai;
+pub use price::{Price, Prices};
 
 /// Takes a model's text as it comes, piece by piece.
 pub type OnText<'a> = dyn Fn(&str) + Send + Sync + 'a;
@@ -26,8 +28,8 @@ pub type OnText<'a> = dyn Fn(&str) + Send + Sync + 'a;
 /// Something that can take an agent's turn.
 #[async_trait]
 pub trait Model: Send + Sync {
-    /// Takes one turn. The whole text is in the answer; `on_text` sees it earlier. `duration_ms` is left at 0: the
-    /// caller has the clock. Fails with `MODEL_FAILED`.
+    /// Takes one turn. The whole text is in the answer, and what it cost; `on_text` sees the text earlier. `duration_ms`
+    /// is left at 0: the caller has the clock. Fails with `MODEL_FAILED`.
     async fn call(&self, request: &ModelRequest, on_text: &OnText<'_>) -> Result<ModelAnswer, TaskFailure>;
 }
 
@@ -44,6 +46,8 @@ pub struct Options {
     pub anthropic_url: Option<String>,
     /// Where `ollama/…` is (`OLLAMA_HOST`); default: this machine.
     pub ollama_host: Option<String>,
+    /// What their tokens cost.
+    pub prices: Prices,
     /// How long one call may take.
     pub timeout: Duration,
     /// The pause between two pieces of a demo model's text; all pauses together are at most 1.5 s.
@@ -58,6 +62,7 @@ impl Default for Options {
             anthropic_key: None,
             anthropic_url: None,
             ollama_host: None,
+            prices: Prices::default(),
             timeout: Duration::from_mins(5),
             demo_pause: Duration::from_millis(12),
         }

@@ -24,6 +24,7 @@ fn request(model: &str, messages: Vec<Message>) -> ModelRequest {
         tools: Vec::new(),
         temperature: None,
         max_tokens: None,
+        budget: None,
         output_schema: None,
         demo: None,
     }
@@ -137,7 +138,12 @@ async fn a_demo_model_answers_in_the_schema_that_is_asked_for() {
 }
 
 fn models(server: &MockServer) -> Models {
+    priced(server, json!({}))
+}
+
+fn priced(server: &MockServer, prices: Value) -> Models {
     let options = Options {
+        prices: serde_json::from_value(prices).unwrap(),
         openai_key: Some("sk-very-secret".to_owned()),
         openai_url: Some(format!("{}/v1", server.uri())),
         ..Options::default()
@@ -153,6 +159,41 @@ fn events(chunks: &[Value]) -> ResponseTemplate {
 
 fn delta(delta: &Value, finish: &Value) -> Value {
     json!({ "id": "1", "model": "m", "choices": [{ "index": 0, "delta": delta, "finish_reason": finish }] })
+}
+
+#[tokio::test]
+async fn a_call_is_priced_once_by_the_settings() {
+    let server = MockServer::start().await;
+    let answer = [
+        delta(&json!({ "content": "Hi" }), &json!("stop")),
+        json!({ "id": "1", "model": "m", "choices": [], "usage": { "prompt_tokens": 1000, "completion_tokens": 200, "total_tokens": 1200 } }),
+    ];
+    Mock::given(method("POST")).respond_with(events(&answer)).mount(&server).await;
+    let request = request("openai/gpt-5-mini", vec![user("Hi")]);
+    let cost = async |prices: Value| priced(&server, prices).call(&request, &|_| {}).await.unwrap().cost_usd;
+    let close = |cost: f64, to: f64| assert!((cost - to).abs() < 1e-12, "{cost} is not {to}");
+    close(cost(json!({ "gpt-5-mini": { "input": 0.25, "output": 2.0 } })).await, 0.000_65);
+    let both = json!({ "gpt-5-mini": { "input": 9, "output": 9 }, "openai/gpt-5-mini": { "input": 1, "output": 0 } });
+    close(cost(both).await, 0.001);
+    close(cost(json!({ "gpt-5": { "input": 9, "output": 9 } })).await, 0.0);
+}
+
+#[tokio::test]
+async fn a_budget_that_could_not_be_kept_stops_the_call() {
+    let server = MockServer::start().await;
+    let silent = events(&[delta(&json!({ "content": "Hi" }), &json!("stop"))]);
+    Mock::given(method("POST")).respond_with(silent).expect(1).mount(&server).await;
+    let mut request = request("openai/gpt-5-mini", vec![user("Hi")]);
+    request.budget = Some(shared::definition::Budget { tokens: None, cost_usd: Some(0.5) });
+    let unknown = models(&server).call(&request, &|_| {}).await.unwrap_err();
+    assert!(unknown.message.contains("[prices.\"openai/gpt-5-mini\"]"), "{}", unknown.message);
+    let prices = json!({ "gpt-5-mini": { "input": 1, "output": 1 } });
+    let uncounted = priced(&server, prices).call(&request, &|_| {}).await.unwrap_err();
+    assert!(uncounted.message.contains("does not say how many tokens"), "{}", uncounted.message);
+    assert!(!unknown.retryable && !uncounted.retryable);
+
+    request.model = "demo/writer".to_owned();
+    assert!(models(&server).call(&request, &|_| {}).await.unwrap().cost_usd.abs() < f64::EPSILON, "demo is free");
 }
 
 #[tokio::test]

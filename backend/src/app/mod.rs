@@ -109,7 +109,7 @@ impl App {
         let mut hub = live::Options::new(store.clone(), clock.clone(), streams.clone());
         hub.observers.push(wiring::forget_rights(authenticator.clone()));
         let hub = Hub::run(hub).await?;
-        let models = Arc::new(Models::new(agent::Options::from_env(|name| std::env::var(name).ok()))?);
+        let models = Arc::new(Models::new(wiring::models(&settings))?);
         let tools = Arc::new(Tools::new(wiring::tools(&settings))?);
         let mut options = worker::Options::new(store.clone(), models, tools, streams, clock.clone());
         options.slots = settings.workers;

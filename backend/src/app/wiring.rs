@@ -12,6 +12,7 @@ use shared::log::{Entry, EntryKind};
 use tokio_util::sync::CancellationToken;
 
 use super::Error;
+use crate::agent;
 use crate::auth::Authenticator;
 use crate::config::Settings;
 use crate::http::{PublicOrigins, origin_allowed};
@@ -35,6 +36,12 @@ pub fn sum_up(metrics: PrometheusHandle, stopping: CancellationToken) {
             metrics.run_upkeep();
         }
     }));
+}
+
+/// Where models are and what they cost, by the settings and the environment.
+pub fn models(settings: &Settings) -> agent::Options {
+    let options = agent::Options::from_env(|name| std::env::var(name).ok());
+    agent::Options { prices: settings.prices.clone(), ..options }
 }
 
 /// What tools may do, by the settings and the environment.

@@ -1,7 +1,8 @@
 //! Settings of the server: flag, then environment, then file.
 //!
 //! Everything that a flow must not hold stands here: model providers, the commands of MCP servers, the hosts that
-//! tools may reach, limits. Imports the shape of MCP servers from `crate::tool` only.
+//! tools may reach, limits, prices. Imports
+//! the shapes of MCP servers and prices from `crate::tool` and `crate::agent` only.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -12,6 +13,7 @@ use figment::Figment;
 use figment::providers::{Format, Toml};
 use serde::Deserialize;
 
+use crate::agent::Prices;
 use crate::tool::McpServer;
 
 /// The file that is read from the data folder where no other is named.
@@ -72,6 +74,8 @@ pub struct File {
     pub tools: Tools,
     /// MCP servers by the name under which flows know them.
     pub mcp: BTreeMap<String, McpServer>,
+    /// What models' tokens cost.
+    pub prices: Prices,
 }
 
 /// What tools may do.
@@ -101,6 +105,8 @@ pub struct Settings {
     pub tools: Tools,
     /// MCP servers.
     pub mcp: BTreeMap<String, McpServer>,
+    /// What models' tokens cost.
+    pub prices: Prices,
 }
 
 /// Where things are stored.
@@ -173,6 +179,7 @@ impl Settings {
             demo: args.demo,
             tools: file.tools,
             mcp: file.mcp,
+            prices: file.prices,
         })
     }
 }
@@ -214,6 +221,18 @@ mod tests {
         assert_eq!((settings.workers, settings.listen.port()), (5, 9));
         assert!(settings.mcp.contains_key("files"));
         assert!(settings.storage.database.starts_with("sqlite:"));
+    }
+
+    #[test]
+    fn prices_are_by_model() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join(FILE);
+        std::fs::write(&file, "[prices.\"gpt-4.1-mini\"]\ninput = 0.25\noutput = 2\n").unwrap();
+        let prices = Settings::resolve(args(folder.path())).unwrap().prices;
+        assert!(prices.of("openai/gpt-4.1-mini").is_some() && prices.of("openai/gpt-4").is_none());
+        std::fs::write(&file, "[prices.\"gpt-5\"]\ninput = -1\noutput = 2.0\n").unwrap();
+        let error = Settings::resolve(args(folder.path())).unwrap_err().to_string();
+        assert!(error.contains("gpt-5") && error.contains("0 or more"), "{error}");
     }
 
     #[test]

@@ -98,22 +98,11 @@ impl Builder<'_> {
         let (branch, step, mut conversation) = self.take_conversation(task).ok_or(Refusal::TaskOver)?;
         self.end_task(task);
         conversation.model_task = None;
-        let agent = self.flow.flow.agents.get(&conversation.agent);
-        let usage = AgentCall {
-            agent: conversation.agent.clone(),
-            model: agent.map(|agent| agent.model.clone()).unwrap_or_default(),
-            tokens: answer.tokens,
-            // JSON has no NaN: a cost that is no number would make the state unreadable.
-            cost_usd: if answer.cost_usd.is_finite() { answer.cost_usd.max(0.0) } else { 0.0 },
-            duration_ms: answer.duration_ms,
-        };
-        let calls: Vec<_> =
-            answer.calls.iter().map(|call| json!({ "tool": call.tool, "arguments": call.arguments })).collect();
-        let told = json!({ "turn": conversation.turn, "text": answer.text, "calls": calls, "usage": usage });
-        self.tell_call(EntryKind::ModelAnswered, &step, told);
+        let usage = self.usage(&conversation.agent, &answer);
+        self.tell_answered(&step, conversation.turn, &answer, &usage);
         count(&mut self.state, &mut conversation, usage);
 
-        if let Some(over) = over_budget(agent, &conversation) {
+        if let Some(over) = over_budget(self.flow.flow.agents.get(&conversation.agent), &conversation) {
             let error = failure(FlowCode::BudgetExceeded, &step.node, over);
             self.fail_step(branch, step, error);
             return Ok(());
@@ -137,6 +126,27 @@ impl Builder<'_> {
             self.calls_made(branch, step, conversation, &text, calls);
         }
         Ok(())
+    }
+
+    /// What an answer used.
+    pub(super) fn usage(&self, agent: &str, answer: &ModelAnswer) -> AgentCall {
+        let model = self.flow.flow.agents.get(agent).map(|agent| agent.model.clone());
+        AgentCall {
+            agent: agent.to_owned(),
+            model: model.unwrap_or_default(),
+            tokens: answer.tokens,
+            // JSON has no NaN: a cost that is no number would make the state unreadable.
+            cost_usd: if answer.cost_usd.is_finite() { answer.cost_usd.max(0.0) } else { 0.0 },
+            duration_ms: answer.duration_ms,
+        }
+    }
+
+    /// Tells the log that a model answered.
+    pub(super) fn tell_answered(&mut self, step: &Step, turn: u32, answer: &ModelAnswer, usage: &AgentCall) {
+        let calls: Vec<_> =
+            answer.calls.iter().map(|call| json!({ "tool": call.tool, "arguments": call.arguments })).collect();
+        let told = json!({ "turn": turn, "text": answer.text, "calls": calls, "usage": usage });
+        self.tell_call(EntryKind::ModelAnswered, step, told);
     }
 
     /// A call failed. That of a model is tried again, or the step fails; for that of a tool see `call.rs`.
@@ -194,7 +204,7 @@ impl Builder<'_> {
             .filter_map(|key| Some((key.clone(), self.state.keys.get(key)?.clone())))
             .collect();
         writes.extend(self.answer_keys(&step.node, text, value));
-        step.note = Some(format!("{} tokens", conversation.tokens));
+        step.note = Some(spent(&conversation));
         self.finish_step(branch, step, &writes);
     }
 
@@ -239,7 +249,19 @@ fn over_budget(agent: Option<&Agent>, conversation: &Conversation) -> Option<Str
         return Some(format!("agent `{name}` used {} tokens of {limit}", conversation.tokens));
     }
     let limit = budget.cost_usd.filter(|limit| conversation.cost_usd > *limit)?;
-    Some(format!("agent `{name}` used {} US dollars of {limit}", conversation.cost_usd))
+    Some(format!("agent `{name}` used {} US dollars of {limit}", rounded(conversation.cost_usd)))
+}
+
+/// What a step used, in a few words.
+fn spent(conversation: &Conversation) -> String {
+    let cost = rounded(conversation.cost_usd);
+    let cost = if cost > 0.0 { format!(", {cost} US dollars") } else { String::new() };
+    format!("{} tokens{cost}", conversation.tokens)
+}
+
+/// To a millionth, for people: sums of binary fractions have long tails.
+fn rounded(cost_usd: f64) -> f64 {
+    (cost_usd * 1e6).round() / 1e6
 }
 
 /// Reads an answer as JSON and checks it.

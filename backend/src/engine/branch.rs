@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use shared::JsonMap;
+use shared::decision::Via;
 use shared::definition::{EdgeCondition, FailureThen, Join, Node, NodeKind, Target};
 use shared::error::{FlowCode, RunError};
 use shared::id::{NodeId, Username};
@@ -225,7 +226,8 @@ impl Builder<'_> {
         self.end_run(RunOutcome::Failed { at: self.now, error });
     }
 
-    /// Ends the run, and with it all branches: pending reviews are withdrawn, tasks ended, steps cancelled.
+    /// Ends the run, and with it all branches: pending reviews are withdrawn, timers ended, calls abandoned, steps
+    /// cancelled.
     pub(super) fn end_run(&mut self, outcome: RunOutcome) {
         let (why, by) = match &outcome {
             RunOutcome::Completed { .. } => ("the run has completed".to_owned(), None),
@@ -237,11 +239,9 @@ impl Builder<'_> {
         };
         self.arrivals.clear();
         for branch in std::mem::take(&mut self.state.branches).into_values() {
-            for (task, _) in branch.phase.tasks() {
-                self.end_task(task);
-            }
+            self.abandon(&branch.phase);
             for asked in branch.phase.asked().to_vec() {
-                self.withdraw(asked, by.clone(), &why);
+                self.withdraw(asked, Via::Run, by.clone(), &why);
             }
             if let Some(step) = branch.phase.step() {
                 self.end_step(&mut step.clone(), StepStatus::Cancelled);

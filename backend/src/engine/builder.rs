@@ -39,6 +39,7 @@ pub(super) struct Builder<'f> {
     tasks: Vec<Task>,
     new_tasks: BTreeSet<TaskId>,
     ended_tasks: Vec<TaskId>,
+    abandoned_tasks: Vec<TaskId>,
 }
 
 impl<'f> Builder<'f> {
@@ -58,6 +59,7 @@ impl<'f> Builder<'f> {
             tasks: Vec::new(),
             new_tasks: BTreeSet::new(),
             ended_tasks: Vec::new(),
+            abandoned_tasks: Vec::new(),
         }
     }
 
@@ -90,6 +92,7 @@ impl<'f> Builder<'f> {
             steps: self.steps,
             tasks: self.tasks,
             ended_tasks: self.ended_tasks,
+            abandoned_tasks: self.abandoned_tasks,
             events: self.events,
             refused,
         }
@@ -208,9 +211,22 @@ impl<'f> Builder<'f> {
     /// A task is over. One that this transition made was never there.
     pub(super) fn end_task(&mut self, id: TaskId) {
         self.tasks.retain(|task| task.id != id);
+        self.abandoned_tasks.retain(|task| *task != id);
         if !self.new_tasks.remove(&id) && !self.ended_tasks.contains(&id) {
             self.ended_tasks.push(id);
         }
+    }
+
+    /// Nobody is to take up a task any more; says whether somebody may have it already. A task that this transition
+    /// made or moved is over: nobody can.
+    pub(super) fn abandon_task(&mut self, id: TaskId) -> bool {
+        let is_free = self.tasks.iter().any(|task| task.id == id);
+        if is_free {
+            self.end_task(id);
+        } else {
+            self.abandoned_tasks.push(id);
+        }
+        !is_free
     }
 
     /// Whether this transition ended a task.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use shared::decision::ActionDecision;
-use shared::definition::{Builtin, Gate, ToolKind};
+use shared::definition::Gate;
 use shared::error::{FlowCode, RunError};
 use shared::id::{ReviewId, TaskId};
 use shared::log::EntryKind;
@@ -17,7 +17,7 @@ use shared::time::Timestamp;
 use super::builder::{Builder, failure};
 use super::digest;
 use super::input::{ModelToolCall, TaskFailure};
-use super::invoke::Started;
+use super::invoke::{Started, is_sleep};
 use super::state::{Branch, Conversation, Message, Phase, ToolCall, ToolCallState};
 use super::transition::{Refusal, TaskKind};
 
@@ -158,10 +158,9 @@ impl Builder<'_> {
 
     /// A sleep is over.
     pub(super) fn wake(&mut self, task: TaskId) -> Result<(), Refusal> {
-        let due = |phase: &Phase| phase.calls().find(|call| is_due(call, task)).cloned();
+        let due = |phase: &Phase| phase.calls().iter().find(|call| is_due(call, task)).cloned();
         let slept = self.state.branches.values().find_map(|branch| due(&branch.phase)).and_then(|call| {
-            let kind = &self.flow.flow.tools.get(&call.tool)?.kind;
-            (*kind == ToolKind::Builtin(Builtin::Sleep)).then(|| call.arguments.get("duration").cloned())
+            is_sleep(self.flow.flow.tools.get(&call.tool)?).then(|| call.arguments.get("duration").cloned())
         });
         let result = json!({ "slept": slept.ok_or(Refusal::TaskOver)? });
         self.tool_returned(task, result)
@@ -279,8 +278,8 @@ impl Builder<'_> {
         }
     }
 
-    /// The time of a review of actions is up: they are approved where that is allowed, or else rejected.
-    pub(super) fn actions_timed_out(
+    /// Nobody decides a review of actions any more: they are approved where that is wanted and allowed, or else rejected.
+    pub(super) fn actions_unanswered(
         &mut self,
         branch: u32,
         phase: Phase,
@@ -298,21 +297,13 @@ impl Builder<'_> {
     }
 
     fn take_call(&mut self, task: TaskId) -> Option<(u32, Phase)> {
-        let (number, Branch { phase, .. }) = self.take_branch(|phase| phase.calls().any(|call| is_due(call, task)))?;
+        let (number, Branch { phase, .. }) =
+            self.take_branch(|phase| phase.calls().iter().any(|call| is_due(call, task)))?;
         Some((number, phase))
     }
 }
 
 impl Phase {
-    fn calls(&self) -> impl Iterator<Item = &ToolCall> {
-        let calls = match self {
-            Self::Agent { conversation, .. } => conversation.calls.as_slice(),
-            Self::Tool { call, .. } => std::slice::from_ref(call),
-            Self::Joining { .. } | Self::Human { .. } => &[],
-        };
-        calls.iter()
-    }
-
     fn call_mut(&mut self, task: TaskId) -> Option<&mut ToolCall> {
         let calls = match self {
             Self::Agent { conversation, .. } => conversation.calls.as_mut_slice(),
@@ -345,6 +336,7 @@ fn result_message(call: &ToolCall) -> Option<Message> {
     }
 }
 
-fn is_due(call: &ToolCall, task: TaskId) -> bool {
+/// Whether a task is that of a call.
+pub(super) fn is_due(call: &ToolCall, task: TaskId) -> bool {
     matches!(call.state, ToolCallState::Due { task: due, .. } if due == task)
 }

@@ -30,10 +30,13 @@ impl Builder<'_> {
         self.tell(kind, None, None, data);
     }
 
-    /// Something that happened inside a step.
+    /// Something that happened inside a step; late where the run was over by then.
     pub(super) fn tell_call(&mut self, kind: EntryKind, step: &Step, more: Value) {
         let mut data = object(json!({ "step_id": step.id, "node": step.node, "visit": step.visit }));
         data.extend(object(more));
+        if self.state.outcome.is_some() {
+            data.insert("late".to_owned(), true.into());
+        }
         self.tell(kind, None, None, data);
     }
 

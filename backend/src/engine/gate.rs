@@ -9,6 +9,7 @@ use super::builder::Builder;
 use super::review::Question;
 use super::scope::{self, Visit};
 use super::state::{Asked, ToolCall};
+use super::title;
 
 impl<'f> Builder<'f> {
     /// The gate that holds a call back. One whose `when` cannot be evaluated is closed.
@@ -51,7 +52,7 @@ impl<'f> Builder<'f> {
         let names: Vec<_> = actions.iter().map(|action| format!("`{}`", action.name)).collect();
         let question = Question {
             kind: ReviewKind::ToolCalls,
-            title: title(&actions),
+            title: title::of_calls(&step.node, &actions),
             prompt: with_reason(format!("{who} wants to call {}.", names.join(", ")), said),
             stakes: merge_stakes(gates()),
             reviewers: gates().next().map(|gate| gate.reviewers.clone()).unwrap_or_default(),
@@ -78,7 +79,7 @@ impl<'f> Builder<'f> {
             .to_owned();
         let question = Question {
             kind: ReviewKind::ToolCalls,
-            title: format!("Lost in flight: {}", title(std::slice::from_ref(&action))),
+            title: format!("{} (lost in flight)", title::of_calls(&step.node, std::slice::from_ref(&action))),
             prompt,
             stakes,
             reviewers: gate.map(|gate| gate.reviewers.clone()).unwrap_or_default(),
@@ -105,18 +106,6 @@ impl<'f> Builder<'f> {
             schema: tool.and_then(|tool| super::invoke::parameters(tool).map(std::borrow::Cow::into_owned)),
             allowed_decisions,
         }
-    }
-}
-
-/// `publish: Publish the article`, or how many calls of what.
-fn title(actions: &[Action]) -> String {
-    let [only] = actions else {
-        let names: Vec<_> = actions.iter().map(|action| action.name.as_str()).collect();
-        return format!("{} calls: {}", actions.len(), names.join(", "));
-    };
-    match &only.description {
-        Some(description) => format!("{}: {description}", only.name),
-        None => only.name.clone(),
     }
 }
 

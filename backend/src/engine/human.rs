@@ -11,6 +11,7 @@ use super::builder::{Builder, unevaluated};
 use super::review::Question;
 use super::scope::{self, Visit};
 use super::state::{Phase, RunState};
+use super::title;
 
 /// What is asked where the flow says nothing.
 const DEFAULT_PROMPT: &str = "Please review.";
@@ -23,15 +24,16 @@ impl Builder<'_> {
             Err(error) => return self.fail_step(branch, step, error),
         };
         let source = self.source(&step.node);
+        let items = items(human, &self.state);
         let question = Question {
             kind: ReviewKind::Approval,
-            title: readable(&step.node),
+            title: title::of_items(&step.node, &items),
             prompt,
             stakes: human.stakes(),
             reviewers: human.reviewers.clone(),
             timeout: human.timeout.or(self.flow.flow.defaults.timeout),
             on_timeout: human.on_timeout.clone().or_else(|| self.flow.flow.defaults.on_timeout.clone()),
-            items: items(human, &self.state),
+            items,
             options: human.options.iter().map(option).collect(),
             free_text: human.options.is_empty() || source.is_some(),
             source,
@@ -154,11 +156,4 @@ fn schema_of(value: &Value) -> Value {
         "integer" => json!({ "type": "number" }),
         other => json!({ "type": other }),
     }
-}
-
-/// A node's id as a headline: `legal-check` is "Legal check".
-fn readable(id: &NodeId) -> String {
-    let words = id.replace(['-', '_'], " ");
-    let mut chars = words.chars();
-    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }

@@ -114,6 +114,15 @@ pub enum Input {
         /// What.
         text: String,
     },
+    /// Somebody takes a review back: what it asks is not to happen.
+    Withdraw {
+        /// The review.
+        review: ReviewId,
+        /// Who.
+        by: Principal,
+        /// Why.
+        reason: Option<String>,
+    },
     /// Somebody opened a review; for the audit only.
     View {
         /// The review.
@@ -131,6 +140,7 @@ impl Input {
             | Self::Claim { review, .. }
             | Self::Release { review, .. }
             | Self::Comment { review, .. }
+            | Self::Withdraw { review, .. }
             | Self::View { review, .. } => Some(*review),
             _ => None,
         }
@@ -156,6 +166,7 @@ impl Input {
             | Self::Claim { by, .. }
             | Self::Release { by, .. }
             | Self::Comment { by, .. }
+            | Self::Withdraw { by, .. }
             | Self::View { by, .. } => Some(by),
             _ => None,
         }
@@ -169,6 +180,7 @@ impl Input {
             | Self::Claim { by, .. }
             | Self::Release { by, .. }
             | Self::Comment { by, .. }
+            | Self::Withdraw { by, .. }
             | Self::View { by, .. } => Some(by),
             _ => None,
         }
@@ -184,7 +196,7 @@ pub struct ModelAnswer {
     pub calls: Vec<ModelToolCall>,
     /// Tokens in and out.
     pub tokens: u64,
-    /// In US dollars; 0 where the price is not known.
+    /// In US dollars, worked out when it came; 0 where the price is not known.
     pub cost_usd: f64,
     /// How long it took.
     pub duration_ms: u64,

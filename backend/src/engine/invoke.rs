@@ -100,6 +100,11 @@ pub(super) fn parameters(tool: &Tool) -> Option<Cow<'_, Value>> {
     }
 }
 
+/// Whether calls of a tool only wait for a time.
+pub(super) fn is_sleep(tool: &Tool) -> bool {
+    tool.kind == ToolKind::Builtin(Builtin::Sleep)
+}
+
 /// Mistakes in one line.
 pub(super) fn listed(mistakes: &[Mistake]) -> String {
     mistakes.iter().map(Mistake::to_string).collect::<Vec<_>>().join("; ")

@@ -46,6 +46,7 @@ pub(super) fn start(flow: &Compiled, launch: Launch, moment: Moment) -> Result<B
         total_tokens: 0,
         total_cost_usd: 0.0,
         outcome: None,
+        unanswered: std::collections::BTreeMap::new(),
     };
     let mut builder = Builder::start(flow, state, moment);
     builder.tell_run(EntryKind::RunStarted, Some(launch.requested_by), Value::Null);

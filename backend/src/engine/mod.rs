@@ -16,6 +16,7 @@ mod gate;
 mod human;
 mod input;
 mod invoke;
+mod late;
 mod launch;
 mod retry;
 mod review;
@@ -24,15 +25,18 @@ mod scope;
 mod set;
 mod state;
 mod timer;
+mod title;
 mod tool;
 mod transition;
 mod view;
+mod withdraw;
 mod work;
 
 #[cfg(test)]
 mod tests;
 
 pub use input::{Input, Launch, ModelAnswer, ModelToolCall, TaskFailure};
+pub use late::Unanswered;
 pub use state::{Asked, Branch, Conversation, Message, Phase, RunOutcome, RunState, ToolCall, ToolCallState};
 pub use transition::{Refusal, Snapshot, Task, TaskKind, Transition};
 pub use work::{ModelRequest, ToolRequest, ToolSpec, Work};
@@ -70,6 +74,11 @@ pub fn apply(flow: &Compiled, snapshot: Snapshot, input: Input, moment: Moment) 
 
 /// Either refuses the input, with nothing changed, or carries it out.
 fn hear(builder: &mut Builder<'_>, input: Input) -> Result<(), Refusal> {
+    if builder.state.outcome.is_some()
+        && let Some((task, Some(_))) = input.task()
+    {
+        return builder.late(task, &input);
+    }
     match input {
         Input::Decide { review, by, via, request } => builder.decide(review, &by, via, request),
         Input::ModelAnswered { task, answer, .. } => builder.model_answered(task, answer),
@@ -81,6 +90,7 @@ fn hear(builder: &mut Builder<'_>, input: Input) -> Result<(), Refusal> {
         Input::Claim { review, by } => builder.claim(review, &by),
         Input::Release { review, by } => builder.release(review, &by),
         Input::Comment { review, by, text } => builder.comment(review, &by, text),
+        Input::Withdraw { review, by, reason } => builder.take_back(review, &by, reason.as_deref()),
         Input::View { review, by } => builder.viewed(review, &by),
     }
 }

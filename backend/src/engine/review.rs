@@ -123,14 +123,14 @@ impl Builder<'_> {
         self.leave_pending(asked, resolution, None, None);
     }
 
-    /// The run ended while a review was pending.
-    pub(super) fn withdraw(&mut self, asked: Asked, by: Option<Username>, reason: &str) {
+    /// The run ended while a review was pending, or somebody took it back.
+    pub(super) fn withdraw(&mut self, asked: Asked, via: Via, by: Option<Username>, reason: &str) {
         let resolution = Resolution {
             status: ReviewStatus::Withdrawn,
             outcome: Outcome::Withdrawn,
             by: by.iter().cloned().collect(),
             at: self.now,
-            via: Via::Run,
+            via,
             decision: None,
             reason: Some(reason.to_owned()),
         };

@@ -11,6 +11,8 @@ use shared::id::{FlowId, NodeId, ReviewId, RunId, TaskId, Username};
 use shared::run::{Activity, AgentCall, Context, Step};
 use shared::time::Timestamp;
 
+use super::late::Unanswered;
+
 /// A run's state, as it is stored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunState {
@@ -67,6 +69,9 @@ pub struct RunState {
     /// How it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<RunOutcome>,
+    /// The calls that were under way at its end, until there is word of them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub unanswered: BTreeMap<TaskId, Unanswered>,
 }
 
 impl RunState {
@@ -192,6 +197,15 @@ impl Phase {
                 model.into_iter().chain(conversation.calls.iter().filter_map(due)).collect()
             }
             Self::Tool { call, .. } => due(call).into_iter().collect(),
+        }
+    }
+
+    /// Its tool calls, whatever their state.
+    pub fn calls(&self) -> &[ToolCall] {
+        match self {
+            Self::Agent { conversation, .. } => &conversation.calls,
+            Self::Tool { call, .. } => std::slice::from_ref(call),
+            Self::Joining { .. } | Self::Human { .. } => &[],
         }
     }
 

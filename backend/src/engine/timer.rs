@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use shared::JsonMap;
+use shared::decision::Via;
 use shared::definition::{ChoiceKind, NodeKind, OnTimeout};
 use shared::error::FlowCode;
 use shared::id::TaskId;
@@ -69,7 +70,7 @@ impl Builder<'_> {
         let approves = on_timeout == OnTimeout::Approve;
         match phase {
             Phase::Human { step, .. } => self.human_timed_out(number, step, approves, reason),
-            phase => self.actions_timed_out(number, phase, &review, approves, &reason),
+            phase => self.actions_unanswered(number, phase, &review, approves, &reason),
         }
     }
 
@@ -102,11 +103,9 @@ impl Builder<'_> {
 
     /// Ends what belongs to a phase that will not be put back: its tasks, and its reviews but the one that expired.
     fn end_phase(&mut self, phase: &Phase, expired: Asked) {
-        for (task, _) in phase.tasks() {
-            self.end_task(task);
-        }
+        self.abandon(phase);
         for asked in phase.asked().iter().filter(|asked| **asked != expired).copied() {
-            self.withdraw(asked, None, "the run has failed");
+            self.withdraw(asked, Via::Run, None, "the run has failed");
         }
     }
 }

@@ -42,6 +42,8 @@ pub struct Transition {
     pub tasks: Vec<Task>,
     /// Tasks that are over, whether done or of no use any more.
     pub ended_tasks: Vec<TaskId>,
+    /// Calls whose run is over: nobody takes them up any more. What somebody says who has one is heard, once.
+    pub abandoned_tasks: Vec<TaskId>,
     /// What the log tells, in order.
     pub events: Vec<Event>,
     /// The answer to whoever sent the input, where it came too late: a deadline that had passed was applied first.

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use shared::JsonMap;
-use shared::definition::{DemoScript, Tool};
+use shared::definition::{Budget, DemoScript, Tool};
 use shared::error::FlowCode;
 use shared::id::{NodeId, RunId};
 use shared::run::Step;
@@ -54,6 +54,8 @@ pub struct ModelRequest {
     pub temperature: Option<f64>,
     /// Limit of the answer.
     pub max_tokens: Option<u32>,
+    /// What the agent's step may use; a call whose use could not be counted is not made.
+    pub budget: Option<Budget>,
     /// JSON Schema of the answer.
     pub output_schema: Option<Value>,
     /// What a demo model says.
@@ -137,6 +139,7 @@ fn model(flow: &Compiled, state: &RunState, step: &Step, conversation: &Conversa
         tools: tools.collect(),
         temperature: agent.temperature,
         max_tokens: agent.max_tokens,
+        budget: agent.budget.clone(),
         output_schema: agent.output_schema.clone().filter(|_| !chooses),
         demo: agent.demo.clone(),
     }))

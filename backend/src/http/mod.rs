@@ -22,6 +22,7 @@ mod origin;
 pub mod problem;
 mod reviews;
 mod runs;
+mod schemas;
 mod session;
 mod tokens;
 mod users;
@@ -81,6 +82,19 @@ impl AppState {
 /// limited by address.
 pub fn router(state: AppState) -> Router {
     let console = assets::console();
+    openapi::mount(api())
+        .method_not_allowed_fallback(async || Failure(Problem::new(Code::MethodNotAllowed)))
+        .fallback_service(service_fn(move |request| assets::serve(console.clone(), request)))
+        .layer(from_fn_with_state(state.clone(), origin::guard))
+        .layer(from_fn(observe::limit_time))
+        .layer(CatchPanicLayer::custom(observe::panicked))
+        .layer(from_fn(headers::secure))
+        .layer(from_fn_with_state(state.clone(), observe::observe))
+        .with_state(state)
+}
+
+/// Every resource, with its description.
+fn api() -> Api {
     let mut api = Api::new();
     session::mount(&mut api);
     me::mount(&mut api);
@@ -92,13 +106,5 @@ pub fn router(state: AppState) -> Router {
     log::mount(&mut api);
     audit::mount(&mut api);
     health::mount(&mut api);
-    openapi::mount(api)
-        .method_not_allowed_fallback(async || Failure(Problem::new(Code::MethodNotAllowed)))
-        .fallback_service(service_fn(move |request| assets::serve(console.clone(), request)))
-        .layer(from_fn_with_state(state.clone(), origin::guard))
-        .layer(from_fn(observe::limit_time))
-        .layer(CatchPanicLayer::custom(observe::panicked))
-        .layer(from_fn(headers::secure))
-        .layer(from_fn_with_state(state.clone(), observe::observe))
-        .with_state(state)
+    api
 }

@@ -40,6 +40,8 @@ pub use change::{
     NewUserRecord, Operation, UserChange,
 };
 
+pub use tasks::Room;
+
 use crate::clock::SharedClock;
 use crate::engine::Task;
 use db::{Db, Sql};

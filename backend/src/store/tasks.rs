@@ -3,6 +3,8 @@
 //!
 //! `ready_at` is when a task may be claimed: its own time, or the end of the lease that somebody has. Every claim raises
 //! `attempt`, and so does every new time for the same task, so that a result names exactly one piece of work.
+//!
+//! Calls and timers wait in lanes of their own: a call may take minutes, a timer never waits for one.
 
 use std::time::Duration;
 
@@ -16,24 +18,43 @@ use crate::engine::{RunState, Task};
 /// The clock of PostgreSQL, in microseconds.
 const NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
 
+/// How many tasks of each lane a worker has room for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Room {
+    /// Calls of models and tools.
+    pub calls: u32,
+    /// Deadlines and sleeps.
+    pub timers: u32,
+}
+
+impl Room {
+    /// Whether there is none.
+    pub fn is_none(self) -> bool {
+        self.calls == 0 && self.timers == 0
+    }
+}
+
+/// The lane in which a task waits.
+pub(super) fn lane(task: &Task) -> &'static str {
+    if task.kind.is_call() { "call" } else { "timer" }
+}
+
 impl Store {
     /// Takes due tasks under a lease on the database's clock.
-    pub async fn claim(&self, worker: &str, limit: u32, lease: Duration) -> Result<Vec<Claimed>, Error> {
+    pub async fn claim(&self, worker: &str, room: Room, lease: Duration) -> Result<Vec<Claimed>, Error> {
         let lease = micros(lease);
         match &self.inner.db {
-            Db::Postgres { .. } => self.claim_skipping_locked(worker, limit, lease).await,
-            Db::Sqlite { .. } => self.claim_in_turn(worker, limit, lease).await,
+            Db::Postgres { .. } => self.claim_skipping_locked(worker, room, lease).await,
+            Db::Sqlite { .. } => self.claim_in_turn(worker, room, lease).await,
         }
     }
 
-    async fn claim_skipping_locked(&self, worker: &str, limit: u32, lease: i64) -> Result<Vec<Claimed>, Error> {
-        let sql = Sql::new("WITH due AS (SELECT id, owner FROM tasks WHERE ready_at <= ")
-            .push(NOW)
-            .push(" AND format <= ")
-            .bind(RunState::FORMAT)
-            .push(" ORDER BY ready_at LIMIT ")
-            .bind(limit)
-            .push(" FOR UPDATE SKIP LOCKED) UPDATE tasks t SET attempt = t.attempt + 1, owner = ")
+    async fn claim_skipping_locked(&self, worker: &str, room: Room, lease: i64) -> Result<Vec<Claimed>, Error> {
+        let due = Sql::new("WITH due AS (");
+        let due =
+            first(due, "id, owner", room, |sql| sql.push(" AND ready_at <= ").push(NOW), " FOR UPDATE SKIP LOCKED");
+        let sql = due
+            .push(") UPDATE tasks t SET attempt = t.attempt + 1, owner = ")
             .bind(worker)
             .push(", ready_at = ")
             .push(NOW)
@@ -47,18 +68,10 @@ impl Store {
         claimed
     }
 
-    async fn claim_in_turn(&self, worker: &str, limit: u32, lease: i64) -> Result<Vec<Claimed>, Error> {
+    async fn claim_in_turn(&self, worker: &str, room: Room, lease: i64) -> Result<Vec<Claimed>, Error> {
         let now = self.inner.clock.now().0;
-        let due = |columns: &str| {
-            Sql::new("SELECT ")
-                .push(columns)
-                .push(" FROM tasks WHERE ready_at <= ")
-                .bind(now)
-                .push(" AND format <= ")
-                .bind(RunState::FORMAT)
-                .push(" ORDER BY ready_at LIMIT ")
-                .bind(limit)
-        };
+        let due =
+            |columns: &str| first(Sql::default(), columns, room, |sql| sql.push(" AND ready_at <= ").bind(now), "");
         // Looking first keeps an idle worker off the write lock.
         if self.inner.db.read().await?.fetch_one(due("1")).await?.is_none() {
             return Ok(Vec::new());
@@ -117,14 +130,23 @@ impl Store {
         Ok(still)
     }
 
-    /// When the next task is due or the next lease runs out.
-    pub async fn next_due(&self) -> Result<Option<Timestamp>, Error> {
-        let sql = Sql::new("SELECT ready_at FROM tasks WHERE format <= ")
-            .bind(RunState::FORMAT)
-            .push(" ORDER BY ready_at LIMIT 1");
-        let row = self.inner.db.read().await?.fetch_one(sql).await?;
-        Ok(row.map(|row| row.int(0)).transpose()?.map(Timestamp))
+    /// When the next task that there is room for is due, or its lease runs out.
+    pub async fn next_due(&self, room: Room) -> Result<Option<Timestamp>, Error> {
+        let one = Room { calls: room.calls.min(1), timers: room.timers.min(1) };
+        let rows = self.inner.db.read().await?.fetch(first(Sql::default(), "ready_at", one, |sql| sql, "")).await?;
+        let times = rows.iter().map(|row| row.int(0)).collect::<Result<Vec<_>, _>>()?;
+        Ok(times.into_iter().min().map(Timestamp))
     }
+}
+
+/// Of each lane the tasks that come first, as many as there is room for.
+fn first(mut sql: Sql, columns: &str, room: Room, which: impl Fn(Sql) -> Sql, lock: &str) -> Sql {
+    for (union, lane, limit) in [("", "call", room.calls), (" UNION ALL ", "timer", room.timers)] {
+        sql = sql.push(union).push("SELECT * FROM (SELECT ").push(columns).push(" FROM tasks WHERE lane = '");
+        sql = which(sql.push(lane).push("' AND format <= ").bind(RunState::FORMAT));
+        sql = sql.push(" ORDER BY ready_at LIMIT ").bind(limit).push(lock).push(") AS ").push(lane);
+    }
+    sql
 }
 
 fn claimed(row: &Row) -> Result<Claimed, Error> {

@@ -8,27 +8,53 @@ use tokio::task::{Id, JoinError};
 use tokio_util::sync::CancellationToken;
 
 use super::Options;
+use crate::store::{Claimed, Room};
 
-/// What a worker holds, by the call that works on it.
+/// How many timers are fired at once: firing one is a commit and no more.
+const TIMERS: usize = 64;
+
+/// What a worker holds, by the job that works on it.
 #[derive(Default)]
 pub(super) struct Held(HashMap<Id, Lease>);
 
-struct Lease {
+pub(super) struct Lease {
     task: TaskId,
     attempt: u32,
+    /// Whether it takes one of the slots for calls.
+    is_call: bool,
     /// Tells the call that somebody else may have the task.
     lost: CancellationToken,
 }
 
+impl Lease {
+    /// That of a task that was just claimed.
+    pub(super) fn of(claimed: &Claimed, lost: CancellationToken) -> Self {
+        let Claimed { task, attempt, .. } = claimed;
+        Self { task: task.id, attempt: *attempt, is_call: task.kind.is_call(), lost }
+    }
+}
+
 impl Held {
-    /// A call has begun.
-    pub(super) fn began(&mut self, call: Id, task: TaskId, attempt: u32, lost: CancellationToken) {
-        self.0.insert(call, Lease { task, attempt, lost });
+    /// A task has begun.
+    pub(super) fn began(&mut self, job: Id, lease: Lease) {
+        self.0.insert(job, lease);
     }
 
-    /// A call has ended, however it did.
-    pub(super) fn ended(&mut self, call: Result<(Id, ()), JoinError>) {
-        let id = match call {
+    /// How many calls are under way.
+    pub(super) fn calls(&self) -> usize {
+        self.0.values().filter(|lease| lease.is_call).count()
+    }
+
+    /// What more there is room for.
+    pub(super) fn room(&self, slots: usize) -> Room {
+        let calls = self.calls();
+        let free = |of: usize, held: usize| u32::try_from(of.saturating_sub(held)).unwrap_or(u32::MAX);
+        Room { calls: free(slots, calls), timers: free(TIMERS, self.0.len() - calls) }
+    }
+
+    /// A task has ended, however it did.
+    pub(super) fn ended(&mut self, task: Result<(Id, ()), JoinError>) {
+        let id = match task {
             Ok((id, ())) => id,
             Err(error) => {
                 tracing::error!(%error, "a task was not answered; it is tried again when its lease has run out");

@@ -24,7 +24,7 @@ use crate::clock::SharedClock;
 use crate::store::{Claimed, Store};
 use crate::stream::Streams;
 use crate::tool::Tool;
-use held::Held;
+use held::{Held, Lease};
 
 /// The longest sleep when nothing is known to be due: another node may have made tasks.
 const POLL: Duration = Duration::from_secs(5);
@@ -48,7 +48,7 @@ pub struct Options {
     pub clock: SharedClock,
     /// Tells this worker's leases from others': no two workers may share it.
     pub name: String,
-    /// How many tasks are worked on at once.
+    /// How many calls of models and tools are under way at once. Timers take none of these: they never wait for calls.
     pub slots: usize,
     /// How long a task stays taken after the last sign of life.
     pub lease: Duration,
@@ -119,7 +119,7 @@ impl Handle {
 
 async fn serve(options: Arc<Options>, stop: CancellationToken) {
     let mut due = options.store.tasks_due();
-    let mut calls = JoinSet::new();
+    let mut jobs = JoinSet::new();
     let mut held = Held::default();
     let mut beat = tokio::time::interval_at(Instant::now() + options.heartbeat, options.heartbeat);
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -128,51 +128,49 @@ async fn serve(options: Arc<Options>, stop: CancellationToken) {
     loop {
         // Seen before looking, so that what becomes due meanwhile is not missed.
         due.borrow_and_update();
-        let wait = match claim(&options, &mut calls, &mut held).await {
+        let wait = match claim(&options, &mut jobs, &mut held).await {
             Ok(wait) => wait,
             Err(error) => {
                 tracing::warn!(%error, "no tasks could be claimed");
                 Some(AFTER_ERROR)
             }
         };
-        metrics::gauge!("countersign_worker_slots_used").set(u32::try_from(calls.len()).unwrap_or(u32::MAX));
+        metrics::gauge!("countersign_worker_slots_used").set(u32::try_from(held.calls()).unwrap_or(u32::MAX));
         let free = wait.is_some();
         tokio::select! {
             () = stop.cancelled() => break,
             heard = due.changed(), if free && hears => hears = heard.is_ok(),
             () = tokio::time::sleep(wait.unwrap_or(POLL)), if free => {}
-            Some(ended) = calls.join_next_with_id() => held.ended(ended),
+            Some(ended) = jobs.join_next_with_id() => held.ended(ended),
             _ = beat.tick() => held.beat(&options).await,
         }
     }
-    drain(&options, calls, held, beat).await;
+    drain(&options, jobs, held, beat).await;
 }
 
-/// Fills the free slots, and says how long there is nothing to do; none where no slot is free.
+/// Takes what there is room for, and says how long there is nothing to do; none where there is no room left.
 async fn claim(
     options: &Arc<Options>,
-    calls: &mut JoinSet<()>,
+    jobs: &mut JoinSet<()>,
     held: &mut Held,
 ) -> Result<Option<Duration>, crate::store::Error> {
-    let free = options.slots.saturating_sub(calls.len());
-    if free == 0 {
+    let room = held.room(options.slots);
+    if room.is_none() {
         return Ok(None);
     }
-    let limit = u32::try_from(free).unwrap_or(u32::MAX);
-    let claimed = options.store.claim(&options.name, limit, options.lease).await?;
-    let taken = claimed.len();
-    for claimed in claimed {
-        begin(options, claimed, calls, held);
+    for claimed in options.store.claim(&options.name, room, options.lease).await? {
+        begin(options, claimed, jobs, held);
     }
-    if taken >= free {
+    let room = held.room(options.slots);
+    if room.is_none() {
         return Ok(None);
     }
-    let next = options.store.next_due().await?;
+    let next = options.store.next_due(room).await?;
     let until = next.map_or(POLL, |next| next.since(options.clock.now()));
     Ok(Some(until.clamp(BREATH, POLL)))
 }
 
-fn begin(options: &Arc<Options>, claimed: Claimed, calls: &mut JoinSet<()>, held: &mut Held) {
+fn begin(options: &Arc<Options>, claimed: Claimed, jobs: &mut JoinSet<()>, held: &mut Held) {
     let task = &claimed.task;
     let span = tracing::info_span!(
         "task",
@@ -182,19 +180,19 @@ fn begin(options: &Arc<Options>, claimed: Claimed, calls: &mut JoinSet<()>, held
         node = %task.node,
         attempt = claimed.attempt,
     );
-    let (id, attempt, lost) = (task.id, claimed.attempt, CancellationToken::new());
-    let call = call::handle(Arc::clone(options), claimed, lost.clone());
-    let handle = calls.spawn(call.instrument(span));
-    held.began(handle.id(), id, attempt, lost);
+    let lost = CancellationToken::new();
+    let lease = Lease::of(&claimed, lost.clone());
+    let job = jobs.spawn(call::handle(Arc::clone(options), claimed, lost).instrument(span));
+    held.began(job.id(), lease);
 }
 
 /// Waits for what was begun; what takes too long is broken off, and its lease ended, so that another takes it over.
-async fn drain(options: &Options, mut calls: JoinSet<()>, mut held: Held, mut beat: tokio::time::Interval) {
+async fn drain(options: &Options, mut jobs: JoinSet<()>, mut held: Held, mut beat: tokio::time::Interval) {
     let patience = tokio::time::sleep(options.grace);
     tokio::pin!(patience);
     loop {
         tokio::select! {
-            ended = calls.join_next_with_id() => match ended {
+            ended = jobs.join_next_with_id() => match ended {
                 Some(ended) => held.ended(ended),
                 None => return,
             },
@@ -202,6 +200,6 @@ async fn drain(options: &Options, mut calls: JoinSet<()>, mut held: Held, mut be
             () = &mut patience => break,
         }
     }
-    calls.shutdown().await;
+    jobs.shutdown().await;
     held.give_back(options).await;
 }

@@ -17,8 +17,11 @@ use super::*;
 use crate::agent::{Demo, OnText};
 use crate::clock::{Moment, SystemClock};
 use crate::engine::{self, Input, ModelAnswer, ModelRequest, RunOutcome, RunState, TaskFailure, ToolRequest};
-use crate::store::{self, Actor, Change, NewFlow, NewUserRecord, Operation};
+use crate::store::testing::ManualClock;
+use crate::store::{self, Actor, Change, NewFlow, NewUserRecord, Operation, Room};
 use crate::tool::{self, Tools};
+
+const ROOM: Room = Room { calls: 10, timers: 10 };
 
 /// A store with a flow and a person who may do everything.
 struct House {
@@ -30,8 +33,11 @@ struct House {
 
 impl House {
     async fn with(flow: Value) -> Self {
+        Self::at(Arc::new(SystemClock), flow).await
+    }
+
+    async fn at(clock: SharedClock, flow: Value) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let clock: SharedClock = Arc::new(SystemClock);
         let url = format!("sqlite:{}", folder.path().join("test.db").display());
         let store = Store::open(store::Options { url, clock: Arc::clone(&clock), readers: 2, env: Arc::default() })
             .await
@@ -257,10 +263,46 @@ async fn a_deadline_comes_by_itself() {
 }
 
 #[tokio::test]
+async fn a_timer_fires_on_its_time_while_every_slot_is_held_by_a_call() {
+    let human = json!({
+        "prompt": "Go on?",
+        "options": [{ "id": "yes", "label": "Yes" }],
+        "timeout": "1h",
+        "on_timeout": "approve",
+    });
+    let mut flow = agent_flow();
+    let nodes = json!({
+        "fork": { "set": { "forked": true }, "next": ["draft", "ask"] },
+        "ask": { "human": human },
+        "draft": { "agent": "writer", "prompt": "Write." },
+    });
+    flow["nodes"] = nodes;
+    let clock = ManualClock::now();
+    let house = House::at(clock.clone(), flow).await;
+    let model = Silent::default();
+    let worker = Worker::new(Options { slots: 1, grace: Duration::ZERO, ..house.worker(model.clone(), tools()) }).run();
+    let run = house.launch().await;
+    model.called(&house, 1).await;
+    let asked = house.pending(run).await;
+
+    clock.advance(Duration::from_hours(1));
+    // Wakes the worker, and waits for its one slot.
+    house.launch().await;
+    let look = async || {
+        let reviews = house.store.run_reviews(run).await.unwrap();
+        reviews.into_iter().find_map(|review| review.resolution)
+    };
+    let resolution = house.until(look).await;
+    assert_eq!((resolution.status, Some(resolution.at)), (ReviewStatus::Expired, asked.expires_at));
+    assert_eq!(model.0.load(Ordering::SeqCst), 1, "the only slot is still held");
+    worker.shutdown().await;
+}
+
+#[tokio::test]
 async fn what_a_lost_worker_held_is_done_by_another() {
     let house = House::with(agent_flow()).await;
     let run = house.launch().await;
-    let lost = house.store.claim("lost", 10, Duration::from_millis(50)).await.unwrap();
+    let lost = house.store.claim("lost", ROOM, Duration::from_millis(50)).await.unwrap();
     assert_eq!(lost.len(), 1);
     let worker = Worker::new(house.worker(demo(), tools())).run();
     let state = house.ended(run).await;
@@ -280,7 +322,7 @@ async fn a_call_that_may_not_be_repeated_asks_a_person_when_its_worker_was_lost(
     let house =
         House::with(flow(&json!({ "tool": "publish", "arguments": { "title": "A", "text": "B" } }), false)).await;
     let run = house.launch().await;
-    assert_eq!(house.store.claim("lost", 10, Duration::from_millis(50)).await.unwrap().len(), 1);
+    assert_eq!(house.store.claim("lost", ROOM, Duration::from_millis(50)).await.unwrap().len(), 1);
     let calls = Counting::default();
     let worker = Worker::new(house.worker(demo(), calls.clone())).run();
     let review = house.pending(run).await;
@@ -305,7 +347,7 @@ async fn a_call_whose_task_was_taken_away_is_broken_off() {
     let worker = Worker::new(options).run();
     let first = house.launch().await;
     model.called(&house, 1).await;
-    let thief = async || house.store.claim("thief", 1, Duration::from_mins(1)).await.unwrap().into_iter().next();
+    let thief = async || house.store.claim("thief", ROOM, Duration::from_mins(1)).await.unwrap().into_iter().next();
     assert_eq!(house.until(thief).await.task.run, first);
     // The only slot comes free: the worker takes the next task.
     house.launch().await;

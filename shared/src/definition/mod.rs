@@ -166,6 +166,7 @@ pub struct Cost {
 
 /// What is at stake, the same for human nodes and gates.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stakes {
     /// How much is at stake.
     #[serde(default)]

@@ -40,6 +40,18 @@ fn turns_and_budgets_end_an_agent() {
     let mut play = Play::start(&agent(", budget: { tokens: 9 }", ""), json!({}));
     play.model("think", text("costly"));
     assert_eq!(play.error(), (FlowCode::BudgetExceeded, "agent `sage` used 10 tokens of 9".to_owned()));
+
+    // Each answer costs 0.001: the first two are within the budget, the third is not.
+    let mut play = Play::start(&agent(", tools: [look], budget: { cost_usd: 0.0025 }", ""), json!({}));
+    for turn in 1..=2 {
+        play.model("think", calls([("look", json!({}))]));
+        let look = play.call_task(&format!("c{turn}-1"));
+        play.returned(&look, json!("seen"));
+    }
+    play.model("think", text("costly"));
+    let message = "agent `sage` used 0.003 US dollars of 0.0025".to_owned();
+    assert_eq!(play.error(), (FlowCode::BudgetExceeded, message));
+    assert!((play.snapshot.state.total_cost_usd - 0.003).abs() < 1e-9, "what was used counts all the same");
 }
 
 #[test]

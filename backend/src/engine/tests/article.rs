@@ -42,7 +42,7 @@ fn an_article_is_written_corrected_edited_approved_and_published_as_approved() {
     insta::assert_json_snapshot!("decision", play.snapshot.state.decisions["review"]);
 
     let gate = play.review();
-    assert_eq!((gate.title.as_str(), gate.actions[0].id.as_str()), ("publish: Publish the article", "c1-1"));
+    assert_eq!((gate.title.as_str(), gate.actions[0].id.as_str()), ("Run publish", "c1-1"));
     assert_eq!(gate.actions[0].arguments, object(json!({ "title": "the ocean", "text": "Water, and salt." })));
     assert!(play.tasks.is_empty(), "nothing runs before leave is given");
     insta::assert_json_snapshot!("waiting_run", view(&play.flow, &play.snapshot.state));

@@ -5,8 +5,10 @@ mod article;
 mod decisions;
 mod gates;
 mod graph;
+mod late;
 mod random;
 mod timers;
+mod withdraw;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -32,6 +34,8 @@ struct Play {
     flow: Compiled,
     snapshot: Snapshot,
     tasks: BTreeMap<TaskId, Task>,
+    /// The calls whose run ended while they may have been under way.
+    abandoned: BTreeMap<TaskId, Task>,
     steps: Vec<Step>,
     /// The events of the last transition.
     events: Vec<shared::log::Event>,
@@ -127,6 +131,7 @@ impl Play {
             flow,
             snapshot,
             tasks: BTreeMap::new(),
+            abandoned: BTreeMap::new(),
             steps: Vec::new(),
             events: Vec::new(),
             resolved: BTreeSet::new(),
@@ -146,6 +151,12 @@ impl Play {
         assert_eq!(apply(&self.flow, self.snapshot.clone(), input, moment).unwrap(), transition, "not replayable");
         assert_eq!(transition.state.revision, self.snapshot.state.revision + 1);
         let refused = transition.refused.clone();
+        if self.snapshot.state.outcome.is_some() {
+            let RunState { revision, updated_at, ref unanswered, .. } = transition.state;
+            let before = self.snapshot.state.clone();
+            let only = RunState { revision, updated_at, unanswered: unanswered.clone(), ..before };
+            assert_eq!(transition.state, only, "a run that is over changed");
+        }
         self.take(transition);
         Ok(refused)
     }
@@ -168,7 +179,13 @@ impl Play {
             self.tasks.insert(task.id, task.clone());
         }
         for task in &transition.ended_tasks {
-            assert!(self.tasks.remove(task).is_some(), "an unknown task was ended");
+            let known = self.tasks.remove(task).or_else(|| self.abandoned.remove(task));
+            assert!(known.is_some(), "an unknown task was ended");
+        }
+        for task in &transition.abandoned_tasks {
+            let known = self.tasks.remove(task).expect("an unknown task was abandoned");
+            assert!(known.kind.is_call());
+            self.abandoned.insert(*task, known);
         }
         for event in transition.events.iter().filter(|event| event.kind == EntryKind::ReviewResolved) {
             assert!(self.resolved.insert(event.review_id.unwrap()), "a review was resolved twice");
@@ -210,6 +227,7 @@ impl Play {
             assert_eq!(ended, !alive.contains(&step.id), "{step:?}");
             assert_eq!(ended, step.duration_ms.is_some());
         }
+        assert!(state.unanswered.keys().eq(self.abandoned.keys()), "the calls that nobody has heard of");
         let over = state.outcome.is_some();
         assert_eq!(over, state.branches.is_empty());
         assert_eq!(over, summary(state).status.is_over());

@@ -101,7 +101,7 @@ fn some_verdict(review: &Review, pick: u8) -> Verdict {
 
 /// An input that could come now, or could have come once.
 fn some_input(play: &Play, (what, which, pick): (u8, u8, u8)) -> Option<Input> {
-    let tasks: Vec<_> = play.tasks.values().collect();
+    let tasks: Vec<_> = play.tasks.values().chain(play.abandoned.values()).collect();
     let stale = pick % 16 == 7;
     let reviews: Vec<_> = play.snapshot.reviews.values().filter(|review| stale || review.is_pending()).collect();
     let review = || reviews.get(usize::from(which) % reviews.len().max(1));
@@ -126,6 +126,10 @@ fn some_input(play: &Play, (what, which, pick): (u8, u8, u8)) -> Option<Input> {
     Some(match (what % 16, pick) {
         (10, 0..20) => Input::Claim { review: review.id, by: ana() },
         (10, 20..30) => Input::Comment { review: review.id, by: ana(), text: "hm".to_owned() },
+        (10, 31..50) => {
+            let reason = pick.is_multiple_of(2).then(|| "never mind".to_owned());
+            Input::Withdraw { review: review.id, by: person("dev", &[]), reason }
+        }
         (10, 30) => Input::Cancel { by: person("dev", &[]), reason: None },
         _ => {
             let mut request = request(review, some_verdict(review, pick));

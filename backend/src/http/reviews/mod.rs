@@ -5,7 +5,7 @@ mod view;
 use axum::Json;
 use axum::extract::State;
 use shared::access::Act;
-use shared::api::{Decided, NewComment, Page, ReviewQuery};
+use shared::api::{Decided, NewComment, Page, Reason, ReviewQuery};
 use shared::decision::{DecisionRequest, Via};
 use shared::error::{Code, Problem};
 use shared::id::ReviewId;
@@ -37,6 +37,8 @@ pub(super) fn mount(api: &mut Api) {
     api.post("/api/v1/reviews/{id}/release", Operation::new("Say that one no longer does", "Decided"), release);
     let comment = Operation::new("Say something beside it", "Decided").body("NewComment");
     api.post("/api/v1/reviews/{id}/comments", comment, self::comment);
+    let withdraw = Operation::new("Take it back: what was asked counts as refused", "Decided").body("Reason");
+    api.post("/api/v1/reviews/{id}/withdraw", withdraw, self::withdraw);
 }
 
 async fn list(
@@ -99,6 +101,17 @@ async fn comment(
     body::Json { value, digest }: body::Json<NewComment>,
 ) -> Result<Json<Decided>> {
     let input = Input::Comment { review: id, by: caller.principal().clone(), text: value.text };
+    commit(&state, &caller, key.of(&caller, digest), id, input).await
+}
+
+async fn withdraw(
+    State(state): State<AppState>,
+    caller: Caller,
+    Id(id): Id<ReviewId>,
+    key: Key,
+    OptionalJson(body::Json { value, digest }): OptionalJson<Reason>,
+) -> Result<Json<Decided>> {
+    let input = Input::Withdraw { review: id, by: caller.principal().clone(), reason: value.reason };
     commit(&state, &caller, key.of(&caller, digest), id, input).await
 }
 

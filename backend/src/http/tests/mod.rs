@@ -1,5 +1,6 @@
 //! The API as clients meet it: the whole router over an SQLite database in a temporary folder. No worker runs.
 
+mod described;
 mod edge;
 mod people;
 mod story;
@@ -68,11 +69,13 @@ impl Site {
     }
 
     async fn send(&self, request: Request<Body>) -> Answer {
+        let (method, path) = (request.method().as_str().to_lowercase(), request.uri().path().to_owned());
         let response = self.router.clone().oneshot(request).await.unwrap();
         let (parts, body) = response.into_parts();
         let bytes = to_bytes(body, usize::MAX).await.unwrap();
         let text = || Value::String(String::from_utf8_lossy(&bytes).into_owned());
         let body = serde_json::from_slice(&bytes).unwrap_or_else(|_| text());
+        described::check(&method, &path, parts.status, &parts.headers, &body);
         Answer { status: parts.status, headers: parts.headers, body }
     }
 

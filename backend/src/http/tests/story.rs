@@ -177,6 +177,24 @@ async fn a_claim_and_a_comment_are_seen_and_void_nothing() {
 }
 
 #[tokio::test]
+async fn a_review_is_taken_back_once_by_who_started_the_run() {
+    let site = Site::new().await;
+    let (dev, ana, run, review) = asked(&site).await;
+    let path = format!("/api/v1/reviews/{}/withdraw", review["id"].as_str().unwrap());
+    let why = json!({ "reason": "The campaign is off." });
+    assert_eq!(ana.post(&path, &why).await.code(403), "forbidden");
+    let key = [("idempotency-key", "w1")];
+    let taken = dev.post_with(&path, &why, &key).await.expect(200);
+    assert_eq!((&taken["outcome"], &taken["review"]["status"]), (&json!("resolved"), &json!("withdrawn")));
+    assert_eq!(dev.post_with(&path, &why, &key).await.expect(200), taken);
+    assert_eq!(dev.post(&path, &why).await.code(409), "review_resolved");
+    let late = decide(&ana, &review, &decision(&review, "approve"), "k").await.expect(409);
+    assert_eq!(late["resolution"]["reason"], "The campaign is off.");
+    let run = dev.get(&format!("/api/v1/runs/{}", run["id"].as_str().unwrap())).await.expect(200);
+    assert_eq!((&run["status"], &run["error"]["message"]), (&json!("failed"), &json!("The campaign is off.")));
+}
+
+#[tokio::test]
 async fn the_same_launch_said_twice_starts_one_run() {
     let site = Site::new().await;
     let (dev, ..) = asked(&site).await;

@@ -6,13 +6,14 @@ use shared::api::DecisionEffect;
 use shared::review::{Outcome, ReviewStatus};
 use shared::run::RunStatus;
 
-use super::support::{World, decide, decided, on_both};
+use super::support::{World, decide, decided, on_both, on_review, person};
 use crate::engine::{Input, Refusal};
-use crate::store::{Change, CommitError, Operation};
+use crate::store::{Change, CommitError, Operation, Room};
 
 on_both! {
     a_decision_ends_the_run,
     of_many_decisions_at_once_one_wins,
+    of_decisions_and_withdrawals_at_once_one_wins,
     a_decision_after_the_deadline_finds_it_expired,
     a_large_text_is_stored_once_and_comes_back,
     a_store_that_is_opened_again_goes_on,
@@ -27,7 +28,11 @@ async fn a_decision_ends_the_run(world: World) {
     let state = world.store.run(run.summary.id).await.expect("reads").expect("is there");
     assert_eq!(crate::engine::summary(&state).status, RunStatus::Completed);
     assert_eq!(world.store.review(review.id).await.expect("reads"), Some(answer.review));
-    assert_eq!(world.store.next_due().await.expect("reads"), None, "the deadline went with the review");
+    assert_eq!(
+        world.store.next_due(Room { calls: 1, timers: 1 }).await.expect("reads"),
+        None,
+        "the deadline went with the review"
+    );
     let steps = world.store.steps(run.summary.id).await.expect("reads");
     assert_eq!(steps.len(), 1);
 }
@@ -55,6 +60,24 @@ async fn of_many_decisions_at_once_one_wins(world: World) {
         }
     }
     other.close().await;
+}
+
+async fn of_decisions_and_withdrawals_at_once_one_wins(world: World) {
+    let review = world.launched_review("hello").await;
+    let mut waiting = tokio::task::JoinSet::new();
+    for n in 0..32 {
+        let store = world.store.clone();
+        let withdraw = Input::Withdraw { review: review.id, by: person("dev"), reason: None };
+        let change = if n % 2 == 0 { decide(&review, "ana", "yes") } else { on_review(review.id, "dev", withdraw) };
+        waiting.spawn(async move { decided(store.commit(change).await) });
+    }
+    let answers = waiting.join_all().await;
+    assert_eq!(answers.iter().filter(|answer| answer.is_ok()).count(), 1);
+    let stored = world.store.review(review.id).await.expect("reads").expect("is there");
+    for refused in answers.into_iter().filter_map(Result::err) {
+        let CommitError::Refused(Refusal::ReviewResolved(told)) = refused else { panic!("{refused:?}") };
+        assert_eq!(*told, stored, "everybody learns of the same resolution");
+    }
 }
 
 async fn a_decision_after_the_deadline_finds_it_expired(world: World) {

@@ -2,15 +2,23 @@
 
 use std::time::Duration;
 
-use super::support::{World, on_both};
-use crate::engine::{Input, Refusal, TaskFailure, TaskKind};
-use crate::store::{Change, CommitError, Operation};
+use serde_json::json;
+use shared::JsonMap;
+use shared::id::{RunId, TaskId};
+use shared::log::EntryKind;
 
+use super::support::{World, actor, new_run, on_both, person};
+use crate::engine::{Input, Refusal, TaskFailure, TaskKind};
+use crate::store::{Answer, Change, Claimed, CommitError, NewFlow, Operation, Room};
+
+const ROOM: Room = Room { calls: 10, timers: 10 };
 const LEASE: Duration = Duration::from_secs(30);
 
 on_both! {
     a_deadline_is_claimed_when_it_is_due_and_by_one_worker,
     a_result_of_a_stale_attempt_is_refused,
+    a_result_after_the_runs_end_is_recorded_once,
+    a_call_of_an_ended_run_is_forgotten_a_day_after_its_worker_fell_silent,
 }
 
 /// Makes every task due now: PostgreSQL has a clock of its own.
@@ -23,17 +31,17 @@ async fn make_due(world: &World) {
 
 async fn a_deadline_is_claimed_when_it_is_due_and_by_one_worker(world: World) {
     let review = world.launched_review("hello").await;
-    assert_eq!(world.store.next_due().await.expect("reads"), review.expires_at);
-    assert_eq!(world.store.claim("a", 10, LEASE).await.expect("claims"), Vec::new());
+    assert_eq!(world.store.next_due(ROOM).await.expect("reads"), review.expires_at);
+    assert_eq!(world.store.claim("a", ROOM, LEASE).await.expect("claims"), Vec::new());
     make_due(&world).await;
     let other = world.another().await;
-    let (one, two) = tokio::join!(world.store.claim("a", 10, LEASE), other.claim("b", 10, LEASE));
+    let (one, two) = tokio::join!(world.store.claim("a", ROOM, LEASE), other.claim("b", ROOM, LEASE));
     let mut claimed = one.expect("claims");
     claimed.extend(two.expect("claims"));
     assert_eq!(claimed.len(), 1);
     assert_eq!(claimed[0].task.kind, TaskKind::Deadline { review: review.id });
     assert_eq!((claimed[0].attempt, claimed[0].lost_before), (1, false));
-    assert!(world.store.next_due().await.expect("reads").is_some(), "the end of the lease");
+    assert!(world.store.next_due(ROOM).await.expect("reads").is_some(), "the end of the lease");
     other.close().await;
 }
 
@@ -41,12 +49,12 @@ async fn a_result_of_a_stale_attempt_is_refused(world: World) {
     let review = world.launched_review("hello").await;
     let run = review.run_id.expect("of a run");
     make_due(&world).await;
-    let first = world.store.claim("a", 10, LEASE).await.expect("claims").remove(0);
+    let first = world.store.claim("a", ROOM, LEASE).await.expect("claims").remove(0);
     let held = [(first.task.id, first.attempt)];
     assert_eq!(world.store.heartbeat("a", &held, LEASE).await.expect("beats"), vec![first.task.id]);
     assert_eq!(world.store.heartbeat("b", &held, LEASE).await.expect("beats"), Vec::new());
     make_due(&world).await;
-    let second = world.store.claim("b", 10, LEASE).await.expect("claims").remove(0);
+    let second = world.store.claim("b", ROOM, LEASE).await.expect("claims").remove(0);
     assert_eq!((second.attempt, second.lost_before), (2, true));
     assert_eq!(world.store.heartbeat("a", &held, LEASE).await.expect("beats"), Vec::new());
     let failure =
@@ -54,4 +62,91 @@ async fn a_result_of_a_stale_attempt_is_refused(world: World) {
     let input = Input::TaskFailed { task: first.task.id, attempt: first.attempt, failure };
     let stale = world.store.commit(Change::by_server(Operation::Run { run, input: Box::new(input) })).await;
     assert!(matches!(stale, Err(CommitError::Refused(Refusal::TaskOver))), "{stale:?}");
+}
+
+/// A run of two calls of a tool, side by side.
+async fn launched_calls(world: &World) -> RunId {
+    let node = json!({ "tool": "send", "arguments": {} });
+    let flow = json!({
+        "id": "calls",
+        "tools": { "send": { "http": { "url": "https://x" }, "idempotent": true } },
+        "nodes": { "fork": { "set": { "forked": true }, "next": ["a", "b"] }, "a": node, "b": node },
+    });
+    let source = flow.to_string();
+    let flow = serde_json::from_value(flow).expect("the flow is well-formed");
+    let new = NewFlow { flow, source, digest: "sha256:calls".to_owned() };
+    world.store.commit(Change::by_server(Operation::SaveFlow(Box::new(new)))).await.expect("the flow is saved");
+    let (run, flow) = (new_run(), "calls".parse().expect("an id"));
+    let context = shared::run::Context::default();
+    let launch = Operation::Launch { run, flow, version: None, input: JsonMap::new(), context };
+    world.store.commit(Change { by: Some(actor("dev")), key: None, operation: launch }).await.expect("it starts");
+    run
+}
+
+async fn return_from(world: &World, claimed: &Claimed) -> Result<Answer, CommitError> {
+    let Claimed { task, attempt, .. } = claimed;
+    let input = Input::ToolReturned { task: task.id, attempt: *attempt, result: json!("sent") };
+    world.store.commit(Change::by_server(Operation::Run { run: task.run, input: Box::new(input) })).await
+}
+
+async fn cancel(world: &World, run: RunId) {
+    let input = Box::new(Input::Cancel { by: person("dev"), reason: None });
+    let change = Change { by: Some(actor("dev")), key: None, operation: Operation::Run { run, input } };
+    world.store.commit(change).await.expect("it ends");
+}
+
+async fn a_result_after_the_runs_end_is_recorded_once(world: World) {
+    let run = launched_calls(&world).await;
+    let one = Room { calls: 1, timers: 0 };
+    let lost = world.store.claim("lost", one, LEASE).await.expect("claims").remove(0);
+    // Of the two calls, one is held in its second attempt, and the other by nobody.
+    let sql = super::super::db::Sql::new("UPDATE tasks SET ready_at = 0 WHERE owner IS NOT NULL");
+    let mut conn = world.store.inner.db.write().await.expect("writes");
+    conn.execute(sql).await.expect("writes");
+    conn.commit().await.expect("writes");
+    let held = world.store.claim("holder", one, LEASE).await.expect("claims").remove(0);
+    assert_eq!((held.task.id, held.attempt), (lost.task.id, 2));
+
+    cancel(&world, run).await;
+    let beating: Vec<TaskId> =
+        world.store.heartbeat("holder", &[(held.task.id, held.attempt)], LEASE).await.expect("beats");
+    assert_eq!(beating, [held.task.id], "a call that is under way goes on");
+    make_due(&world).await;
+    assert_eq!(world.store.claim("other", ROOM, LEASE).await.expect("claims"), Vec::new());
+    assert_eq!(world.store.next_due(ROOM).await.expect("reads"), None);
+
+    let before = world.store.run(run).await.expect("reads").expect("is there");
+    let stale = return_from(&world, &lost).await;
+    assert!(matches!(stale, Err(CommitError::Refused(Refusal::TaskOver))), "{stale:?}");
+    return_from(&world, &held).await.expect("it is recorded");
+    let again = return_from(&world, &held).await;
+    assert!(matches!(again, Err(CommitError::Refused(Refusal::TaskOver))), "{again:?}");
+
+    let after = world.store.run(run).await.expect("reads").expect("is there");
+    assert_eq!((&after.outcome, &after.keys), (&before.outcome, &before.keys));
+    let origin = world.store.origin().await.expect("reads");
+    let page = world.store.log(&origin, Some(run), 100).await.expect("reads").expect("is of this log");
+    let told: Vec<_> = page.entries.iter().filter(|entry| entry.event.kind == EntryKind::ToolExecuted).collect();
+    assert_eq!(told.len(), 1);
+    assert_eq!((&told[0].event.data["late"], &told[0].event.data["result"]), (&json!(true), &json!("sent")));
+    let counts = world.store.counts().await.expect("reads");
+    assert_eq!(counts["tasks"], 0, "the call that nobody held went with the run, the other with its result");
+}
+
+async fn a_call_of_an_ended_run_is_forgotten_a_day_after_its_worker_fell_silent(world: World) {
+    let run = launched_calls(&world).await;
+    let held = world.store.claim("silent", ROOM, LEASE).await.expect("claims").remove(0);
+    cancel(&world, run).await;
+    assert_eq!(world.store.counts().await.expect("reads")["tasks"], 2);
+    world.clock.advance(Duration::from_hours(25));
+    // What has expired is removed after a commit.
+    world.add_user("eve", &[]).await;
+    let forgotten = async {
+        while world.store.counts().await.expect("reads")["tasks"] > 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), forgotten).await.expect("the tasks go");
+    let late = return_from(&world, &held).await;
+    assert!(matches!(late, Err(CommitError::Refused(Refusal::TaskOver))), "{late:?}");
 }

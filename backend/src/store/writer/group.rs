@@ -60,6 +60,7 @@ pub(super) struct Changed {
     pub steps: Vec<Step>,
     pub tasks: BTreeMap<TaskId, Task>,
     pub ended_tasks: BTreeSet<TaskId>,
+    pub abandoned_tasks: BTreeSet<TaskId>,
     pub events: Vec<Event>,
     pub inputs: Vec<Recorded>,
 }

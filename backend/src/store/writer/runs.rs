@@ -142,6 +142,15 @@ impl RunWork {
             changed.tasks.remove(&task);
             changed.ended_tasks.insert(task);
         }
+        for task in transition.abandoned_tasks {
+            // What this group made or moved, nobody has.
+            if changed.tasks.remove(&task).is_some() {
+                self.tasks.remove(&task);
+                changed.ended_tasks.insert(task);
+            } else {
+                changed.abandoned_tasks.insert(task);
+            }
+        }
         changed.events.extend(transition.events);
         changed.inputs.push(recorded);
         transition.refused.map_or(Ok(()), |refusal| Err(refusal.into()))

@@ -11,6 +11,7 @@ use super::super::lean;
 use super::super::log_row::Body;
 use super::super::people::{credential_row, user_row};
 use super::super::reviews::search_text;
+use super::super::tasks::lane;
 use super::super::{Answer, Error, visibility};
 use super::fate::Written;
 use super::group::{Changed, Group};
@@ -18,8 +19,8 @@ use crate::engine::{RunState, Snapshot, summary};
 
 /// How many rows one statement writes. Each number of rows is a statement of its own that stays prepared.
 const CHUNK: usize = 64;
-/// How long an idempotency key is kept.
-const KEY_LIFE_US: i64 = 24 * 3600 * 1_000_000;
+/// How long an idempotency key is kept, and a task of an ended run whose worker is silent.
+const LIFE_US: i64 = 24 * 3600 * 1_000_000;
 /// How much is cleaned up at once.
 const CLEAN_AT_ONCE: i64 = 1000;
 
@@ -31,6 +32,7 @@ struct Rows {
     audience: Vec<Vec<Arg>>,
     steps: Vec<Vec<Arg>>,
     ended_tasks: Vec<Arg>,
+    abandoned_tasks: Vec<Arg>,
     tasks: Vec<Vec<Arg>>,
     log: Vec<Vec<Arg>>,
     keys: Vec<Vec<Arg>>,
@@ -75,10 +77,12 @@ impl Group {
             " ON CONFLICT (run_id, id) DO UPDATE SET body = excluded.body",
         )
         .await?;
-        delete(conn, "DELETE FROM tasks WHERE id IN (", rows.ended_tasks).await?;
+        for_each(conn, "DELETE FROM tasks WHERE id IN (", rows.ended_tasks).await?;
+        for_each(conn, "DELETE FROM tasks WHERE owner IS NULL AND id IN (", rows.abandoned_tasks.clone()).await?;
+        for_each(conn, "UPDATE tasks SET lane = 'over' WHERE id IN (", rows.abandoned_tasks).await?;
         insert(
             conn,
-            "INSERT INTO tasks (id, run_id, ready_at, attempt, format, body) ",
+            "INSERT INTO tasks (id, run_id, lane, ready_at, attempt, format, body) ",
             rows.tasks,
             " ON CONFLICT (id) DO UPDATE SET ready_at = excluded.ready_at, attempt = tasks.attempt + 1, owner = NULL, \
              format = excluded.format, body = excluded.body",
@@ -146,11 +150,11 @@ impl Group {
         .await?;
         let ended =
             |names: &std::collections::BTreeSet<_>| names.iter().map(ToString::to_string).map(Arg::from).collect();
-        delete(conn, "DELETE FROM credentials WHERE kind = 'session' AND username IN (", ended(&out.ended_sessions))
+        for_each(conn, "DELETE FROM credentials WHERE kind = 'session' AND username IN (", ended(&out.ended_sessions))
             .await?;
-        delete(conn, "DELETE FROM credentials WHERE username IN (", ended(&out.ended_access)).await?;
+        for_each(conn, "DELETE FROM credentials WHERE username IN (", ended(&out.ended_access)).await?;
         let digests = out.ended_credentials.iter().map(Arg::from).collect();
-        delete(conn, "DELETE FROM credentials WHERE digest IN (", digests).await?;
+        for_each(conn, "DELETE FROM credentials WHERE digest IN (", digests).await?;
         let new = out.new_credentials.iter().map(|(digest, credential)| credential_row(digest, credential)).collect();
         let into = "INSERT INTO credentials (digest, kind, id, name, username, roles, created_at, expires_at) ";
         insert(conn, into, new, "").await
@@ -197,10 +201,12 @@ impl Rows {
             self.steps.push(vec![run.0.into(), step.id.0.into(), encode(run.0, step, &mut self.blobs)?.into()]);
         }
         self.ended_tasks.extend(changed.ended_tasks.iter().map(|task| Arg::from(task.0)));
+        self.abandoned_tasks.extend(changed.abandoned_tasks.iter().map(|task| Arg::from(task.0)));
         for task in changed.tasks.values() {
             self.tasks.push(vec![
                 task.id.0.into(),
                 run.0.into(),
+                lane(task).into(),
                 task.due_at.0.into(),
                 0_u32.into(),
                 state.format.into(),
@@ -242,10 +248,10 @@ async fn insert(conn: &mut Conn, into: &str, rows: Vec<Vec<Arg>>, on_conflict: &
     Ok(())
 }
 
-async fn delete(conn: &mut Conn, from: &str, keys: Vec<Arg>) -> Result<(), Error> {
+async fn for_each(conn: &mut Conn, of: &str, keys: Vec<Arg>) -> Result<(), Error> {
     let mut keys = keys.into_iter().peekable();
     while keys.peek().is_some() {
-        conn.execute(Sql::new(from).list(keys.by_ref().take(CHUNK)).push(")")).await?;
+        conn.execute(Sql::new(of).list(keys.by_ref().take(CHUNK)).push(")")).await?;
     }
     Ok(())
 }
@@ -264,17 +270,24 @@ fn plain<T: serde::Serialize>(value: &T) -> Result<String, Error> {
     Ok(value.to_string())
 }
 
-/// Removes some of what has expired: keys after a day, and sessions, tokens and links after their time.
+/// Removes some of what has expired: keys after a day, tasks of ended runs a day after their worker was heard last, and
+/// sessions, tokens and links after their time.
 pub(super) async fn clean_up(db: &Db, now: Timestamp) -> Result<(), sqlx::Error> {
     let mut conn = db.write().await?;
     let keys = Sql::new(
         "DELETE FROM idempotency WHERE (scope, key) IN (SELECT scope, key FROM idempotency WHERE created_at < ",
     )
-    .bind(now.0.saturating_sub(KEY_LIFE_US))
+    .bind(now.0.saturating_sub(LIFE_US))
     .push(" LIMIT ")
     .bind(CLEAN_AT_ONCE)
     .push(")");
     conn.execute(keys).await?;
+    let tasks = Sql::new("DELETE FROM tasks WHERE id IN (SELECT id FROM tasks WHERE lane = 'over' AND ready_at < ")
+        .bind(now.0.saturating_sub(LIFE_US))
+        .push(" LIMIT ")
+        .bind(CLEAN_AT_ONCE)
+        .push(")");
+    conn.execute(tasks).await?;
     let credentials =
         Sql::new("DELETE FROM credentials WHERE digest IN (SELECT digest FROM credentials WHERE expires_at <= ")
             .bind(now.0)

@@ -1,0 +1,101 @@
+//! Results that come after the run's end: recorded once, without any effect.
+//!
+//! When a run ends, nothing can be said about the calls that are under way: a message may have been sent, a model may
+//! have been paid. So whoever has one may still say what came of it, and the record has it.
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use shared::error::FlowCode;
+use shared::id::TaskId;
+use shared::log::EntryKind;
+use shared::run::Step;
+
+use super::builder::{Builder, failure};
+use super::call::is_due;
+use super::input::Input;
+use super::invoke::is_sleep;
+use super::state::{Phase, ToolCall};
+use super::transition::Refusal;
+
+/// A call that was under way when the run ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "call", rename_all = "snake_case")]
+pub enum Unanswered {
+    /// A model's turn.
+    Model {
+        /// The visit.
+        step: Step,
+        /// The agent.
+        agent: String,
+        /// The turn, from 1.
+        turn: u32,
+    },
+    /// A tool call.
+    Tool {
+        /// The visit.
+        step: Step,
+        /// The call.
+        tool_call: Box<ToolCall>,
+    },
+}
+
+impl Builder<'_> {
+    /// The run ends while a phase waits: its timers are over, and what comes of its calls is only recorded.
+    pub(super) fn abandon(&mut self, phase: &Phase) {
+        for (task, _) in phase.tasks() {
+            match self.unanswered(phase, task) {
+                Some(unanswered) if self.abandon_task(task) => {
+                    self.state.unanswered.insert(task, unanswered);
+                }
+                Some(_) => {}
+                None => self.end_task(task),
+            }
+        }
+    }
+
+    /// The call of a task; none where the task is a sleep.
+    fn unanswered(&self, phase: &Phase, task: TaskId) -> Option<Unanswered> {
+        let step = phase.step()?.clone();
+        match phase {
+            Phase::Agent { conversation, .. } if conversation.model_task == Some(task) => {
+                Some(Unanswered::Model { step, agent: conversation.agent.clone(), turn: conversation.turn })
+            }
+            _ => {
+                let call = phase.calls().iter().find(|call| is_due(call, task))?;
+                let sleeps = self.flow.flow.tools.get(&call.tool).is_some_and(is_sleep);
+                (!sleeps).then(|| Unanswered::Tool { step, tool_call: Box::new(call.clone()) })
+            }
+        }
+    }
+
+    /// The run is over, and a worker says what came of a call.
+    pub(super) fn late(&mut self, task: TaskId, input: &Input) -> Result<(), Refusal> {
+        let unanswered = self.state.unanswered.get(&task).cloned().ok_or(Refusal::TaskOver)?;
+        match (unanswered, input) {
+            (Unanswered::Model { step, agent, turn }, Input::ModelAnswered { answer, .. }) => {
+                let usage = self.usage(&agent, answer);
+                self.tell_answered(&step, turn, answer, &usage);
+            }
+            (Unanswered::Model { step, turn, .. }, Input::TaskFailed { failure: why, .. }) => {
+                let error = failure(why.code, &step.node, &why.message);
+                self.tell_call(EntryKind::ModelAnswered, &step, json!({ "turn": turn, "error": error }));
+            }
+            (Unanswered::Tool { step, tool_call }, Input::ToolReturned { result, .. }) => {
+                self.tell_executed(&step, &tool_call, Ok(result));
+            }
+            (Unanswered::Tool { step, tool_call }, Input::TaskFailed { failure: why, .. }) => {
+                let error = failure(why.code, &step.node, &why.message);
+                self.tell_executed(&step, &tool_call, Err(&error));
+            }
+            (Unanswered::Tool { step, tool_call }, Input::TaskLost { .. }) => {
+                let message = "its worker was lost; nobody knows whether it took effect";
+                let error = failure(FlowCode::ToolFailed, &step.node, message);
+                self.tell_executed(&step, &tool_call, Err(&error));
+            }
+            _ => return Err(Refusal::TaskOver),
+        }
+        self.state.unanswered.remove(&task);
+        self.end_task(task);
+        Ok(())
+    }
+}

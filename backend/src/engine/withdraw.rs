@@ -1,0 +1,45 @@
+//! Somebody takes a review back while its run goes on. Nobody decided, so nothing that was asked may happen: the branch
+//! goes on as after a refusal. A human node stops, or goes to `on_reject`; calls are rejected, with the reason.
+
+use serde_json::json;
+use shared::access::{Act, Principal};
+use shared::decision::Via;
+use shared::definition::ChoiceKind;
+use shared::id::ReviewId;
+
+use super::builder::Builder;
+use super::decide::waits_for;
+use super::state::{Branch, Phase};
+use super::transition::Refusal;
+
+impl Builder<'_> {
+    /// Somebody takes a review back.
+    pub(super) fn take_back(&mut self, id: ReviewId, by: &Principal, reason: Option<&str>) -> Result<(), Refusal> {
+        let review = self.pending_review(id, by, Act::Withdraw)?.clone();
+        let asked = self.asked(id).ok_or(Refusal::NotFound)?;
+        let (number, Branch { phase, .. }) = self.take_branch(waits_for(id)).ok_or(Refusal::NotFound)?;
+        let given = reason.map(str::trim).filter(|reason| !reason.is_empty());
+        let reason = given.unwrap_or("the review was withdrawn");
+        self.withdraw(asked, Via::Human, Some(by.username.clone()), reason);
+        match phase {
+            Phase::Human { mut step, .. } => {
+                let remembered = json!({
+                    "option": null,
+                    "kind": ChoiceKind::Stop,
+                    "text": null,
+                    "comment": given,
+                    "edits": {},
+                    "metadata": {},
+                    "by": [by.username],
+                    "at": self.now,
+                    "via": Via::Human,
+                });
+                self.state.decisions.insert(step.node.clone(), remembered);
+                step.note = Some("withdrawn".to_owned());
+                self.stop(number, step, reason.to_owned());
+            }
+            phase => self.actions_unanswered(number, phase, &review, false, reason),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,82 @@
+//! The fields of bodies and answers, by the names under which operations speak of them.
+
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde_json::Value;
+use shared::JsonMap;
+use shared::api::{
+    Decided, FlowVersion, Launch, LoginRequest, NewComment, NewToken, NewUser, Page, Reason, Token, User, UserPatch,
+    Validation,
+};
+use shared::decision::DecisionRequest;
+use shared::definition::Flow;
+use shared::error::Problem;
+use shared::log::Entry;
+use shared::protocol::{ClientMessage, ServerMessage};
+use shared::review::Review;
+use shared::run::{Report, Run, RunSummary};
+
+/// Collects schemas; what they have in common stands among the components once.
+pub(super) struct Schemas(SchemaGenerator);
+
+impl Schemas {
+    pub fn new() -> Self {
+        // OpenAPI 3.1 is JSON Schema 2020-12 with another place for definitions. What may be left out of a body is not
+        // required: a type that is both body and answer has one schema.
+        let settings = SchemaSettings::draft2020_12().with(|settings| {
+            settings.definitions_path = "/components/schemas".into();
+            settings.meta_schema = None;
+        });
+        Self(settings.into_generator())
+    }
+
+    /// The schema of a name; none where nothing is called so.
+    pub fn of(&mut self, name: &str) -> Option<Value> {
+        let schema = match name {
+            "ClientMessage" => self.typed::<ClientMessage>(),
+            "Decided" => self.typed::<Decided>(),
+            "DecisionRequest" => self.typed::<DecisionRequest>(),
+            "Flow" => self.typed::<Flow>(),
+            "FlowVersion" => self.typed::<FlowVersion>(),
+            "Launch" => self.typed::<Launch>(),
+            "LoginRequest" => self.typed::<LoginRequest>(),
+            "NewComment" => self.typed::<NewComment>(),
+            "NewToken" => self.typed::<NewToken>(),
+            "NewUser" => self.typed::<NewUser>(),
+            "PageOfEntries" => self.typed::<Page<Entry>>(),
+            "PageOfFlows" => self.typed::<Page<FlowVersion>>(),
+            "PageOfReviews" => self.typed::<Page<Review>>(),
+            "PageOfRuns" => self.typed::<Page<RunSummary>>(),
+            "PageOfTokens" => self.typed::<Page<Token>>(),
+            "PageOfUsers" => self.typed::<Page<User>>(),
+            "Problem" => self.typed::<Problem>(),
+            "Reason" => self.typed::<Reason>(),
+            "Report" => self.typed::<Report>(),
+            "Review" => self.typed::<Review>(),
+            "Run" => self.typed::<Run>(),
+            "ServerMessage" => self.typed::<ServerMessage>(),
+            "Token" => self.typed::<Token>(),
+            "User" => self.typed::<User>(),
+            "UserPatch" => self.typed::<UserPatch>(),
+            "Validation" => self.typed::<Validation>(),
+            "Schema" | "OpenApi" => json_schema!({ "type": "object" }),
+            "Status" => json_schema!({
+                "type": "object",
+                "required": ["status"],
+                "properties": { "status": { "const": "ok" } }
+            }),
+            "File" | "Text" => json_schema!({ "type": "string" }),
+            _ => return None,
+        };
+        Some(schema.to_value())
+    }
+
+    fn typed<T: JsonSchema>(&mut self) -> Schema {
+        self.0.subschema_for::<T>()
+    }
+
+    /// All that the schemas refer to.
+    pub fn components(mut self) -> JsonMap {
+        self.0.take_definitions(true)
+    }
+}

@@ -1,0 +1,89 @@
+//! Whether what the server answers is what `/api/openapi.json` says: asked of every answer in every test.
+
+use std::sync::LazyLock;
+
+use axum::body::Body;
+use axum::http::{HeaderMap, StatusCode, header};
+use jsonschema::Validator;
+use serde_json::{Value, json};
+
+use super::{Client, Site};
+use crate::http::openapi;
+
+static DOCUMENT: LazyLock<Value> = LazyLock::new(openapi::whole);
+
+/// Panics where an answer of the API is not described, or is not as described.
+pub fn check(method: &str, path: &str, status: StatusCode, headers: &HeaderMap, body: &Value) {
+    let paths = DOCUMENT["paths"].as_object().unwrap();
+    let described = paths.iter().filter(|(template, item)| is_at(template, path) && item[method].is_object());
+    // A path without parameters comes before one with them.
+    let operation = described.min_by_key(|(template, _)| template.contains('{')).map(|(_, item)| &item[method]);
+    let Some(operation) = operation else {
+        let refused = status.is_client_error() || !path.starts_with("/api/");
+        assert!(refused, "{method} {path} is served, but not described");
+        return;
+    };
+    let responses = &operation["responses"];
+    let response = responses.get(status.as_str()).unwrap_or(&responses["default"]);
+    let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    if !content_type.contains("json") || content_type.contains("ndjson") {
+        return;
+    }
+    let schema = &response["content"][content_type]["schema"];
+    assert!(schema.is_object(), "{method} {path} answers {status} as {content_type}, which is not described");
+    let mistakes: Vec<_> = validator(schema).iter_errors(body).map(|error| error.to_string()).collect();
+    assert!(mistakes.is_empty(), "{method} {path}: {mistakes:#?} in {body:#}");
+}
+
+/// A schema together with what it refers to.
+pub fn validator(schema: &Value) -> Validator {
+    let whole = json!({ "allOf": [schema], "components": DOCUMENT["components"] });
+    jsonschema::options().should_validate_formats(true).build(&whole).unwrap()
+}
+
+fn is_at(template: &str, path: &str) -> bool {
+    let (mut wanted, mut given) = (template.split('/'), path.split('/'));
+    loop {
+        match (wanted.next(), given.next()) {
+            (None, None) => return true,
+            (Some(wanted), Some(given)) if wanted == given || wanted.starts_with('{') => {}
+            _ => return false,
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_described_is_served() {
+    let site = Site::new().await;
+    let nobody = Client { site: &site, cookie: None };
+    for (template, item) in DOCUMENT["paths"].as_object().unwrap() {
+        // The socket is served beside this router.
+        for method in item.as_object().unwrap().keys().filter(|_| template != "/api/v1/live") {
+            let path = template.replace("{id}", "01900000-0000-7000-8000-000000000001").replace("{username}", "ana");
+            let request = nobody.request(&method.to_uppercase(), &path).body(Body::empty()).unwrap();
+            let answer = site.send(request).await;
+            assert!(![404, 405].contains(&answer.status.as_u16()), "{method} {path}: {answer:?}");
+        }
+    }
+}
+
+#[test]
+fn what_a_client_says_fits_its_description_and_what_is_wrong_does_not() {
+    let named = |name: &str| validator(&json!({ "$ref": format!("#/components/schemas/{name}") }));
+    let digest = "sha256:00";
+    let decision = json!({ "revision": 1, "digest": digest, "verdict": { "type": "choose", "option": "yes" } });
+    assert!(named("DecisionRequest").is_valid(&decision));
+    assert!(!named("Run").is_valid(&json!({ "status": "running" })));
+    for (place, wrong) in [("revision", json!("1")), ("verdict", json!({ "type": "shout" })), ("extra", json!(1))] {
+        let mut decision = decision.clone();
+        decision[place] = wrong;
+        assert!(!named("DecisionRequest").is_valid(&decision), "{decision}");
+    }
+    let mut said = decision;
+    said["type"] = json!("decide");
+    said["ref"] = json!("1");
+    said["review"] = json!("01900000-0000-7000-8000-000000000001");
+    assert!(named("ClientMessage").is_valid(&said));
+    assert!(named("ClientMessage").is_valid(&json!({ "type": "subscribe", "topics": ["reviews"] })));
+    assert!(!named("ClientMessage").is_valid(&json!({ "type": "subscribe", "topics": "reviews" })));
+}
