@@ -32,7 +32,7 @@ pub async fn waiting_runs(options: &Options) -> Result<Vec<Row>> {
     }
     Ok(vec![
         below("waiting_run_disk", disk, "bytes", 4096.0),
-        below("waiting_run_memory", memory, "bytes", 256.0),
+        below("waiting_run_memory", memory, "bytes", 64.0),
         below("start_with_100k_waiting", median(starts), "s", 1.0),
     ])
 }

@@ -1,6 +1,7 @@
 //! A store with people and a flow, on either database.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::json;
 use shared::JsonMap;
@@ -9,6 +10,7 @@ use shared::api::{Decided, User};
 use shared::decision::{DecisionRequest, Verdict, Via};
 use shared::definition::Flow;
 use shared::id::{ReviewId, RunId};
+use shared::log::{Entry, EntryKind};
 use shared::review::Review;
 use shared::run::{Context, Run};
 use shared::time::Timestamp;
@@ -110,6 +112,21 @@ impl World {
             panic!("a launch answers a run")
         };
         *run
+    }
+
+    /// The whole log, as soon as it has an entry of this kind: in PostgreSQL an older transaction may hide it a while.
+    pub async fn told(&self, kind: EntryKind) -> Vec<Entry> {
+        let origin = self.store.origin().await.expect("reads");
+        let reading = async {
+            loop {
+                let page = self.store.log(&origin, None, 1000).await.expect("reads").expect("of this log");
+                if page.entries.iter().any(|entry| entry.event.kind == kind) {
+                    return page.entries;
+                }
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), reading).await.expect("it is told")
     }
 
     pub async fn review_of(&self, run: RunId) -> Review {

@@ -124,9 +124,8 @@ async fn a_result_after_the_runs_end_is_recorded_once(world: World) {
 
     let after = world.store.run(run).await.expect("reads").expect("is there");
     assert_eq!((&after.outcome, &after.keys), (&before.outcome, &before.keys));
-    let origin = world.store.origin().await.expect("reads");
-    let page = world.store.log(&origin, Some(run), 100).await.expect("reads").expect("is of this log");
-    let told: Vec<_> = page.entries.iter().filter(|entry| entry.event.kind == EntryKind::ToolExecuted).collect();
+    let entries = world.told(EntryKind::ToolExecuted).await;
+    let told: Vec<_> = entries.iter().filter(|entry| entry.event.kind == EntryKind::ToolExecuted).collect();
     assert_eq!(told.len(), 1);
     assert_eq!((&told[0].event.data["late"], &told[0].event.data["result"]), (&json!(true), &json!("sent")));
     let counts = world.store.counts().await.expect("reads");
