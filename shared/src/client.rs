@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use crate::api::{
     AuditQuery, Decided, FlowVersion, Launch, LogQuery, LoginRequest, NewComment, NewToken, NewUser, Page, Reason,
@@ -65,9 +66,9 @@ impl<T: Transport> Client<T> {
         };
         if (200..300).contains(&response.status) {
             let body = if response.body.is_empty() { "null" } else { &response.body };
-            serde_json::from_str(body).map_err(unreadable)
+            read(body).map_err(unreadable)
         } else {
-            Err(serde_json::from_str(&response.body).unwrap_or_else(unreadable))
+            Err(read(&response.body).unwrap_or_else(unreadable))
         }
     }
 
@@ -227,15 +228,21 @@ impl<T: Transport> Client<T> {
     }
 }
 
+/// Reads JSON. Always by way of a [`Value`]: the console reads some of its types from values, and would load the code
+/// that reads them twice if they were read from text too.
+pub fn read<A: DeserializeOwned>(text: &str) -> serde_json::Result<A> {
+    serde_json::from_value(serde_json::from_str::<Value>(text)?)
+}
+
 /// A query as `?a=b&c=d`, without what is not set.
 pub fn query_string<Q: Serialize>(query: &Q) -> String {
-    let Ok(serde_json::Value::Object(fields)) = serde_json::to_value(query) else { return String::new() };
+    let Ok(Value::Object(fields)) = serde_json::to_value(query) else { return String::new() };
     let pairs: Vec<String> = fields
         .iter()
         .filter_map(|(name, value)| {
             let text = match value {
-                serde_json::Value::Null => return None,
-                serde_json::Value::String(text) => text.clone(),
+                Value::Null => return None,
+                Value::String(text) => text.clone(),
                 other => other.to_string(),
             };
             Some(format!("{name}={}", escape(&text)))

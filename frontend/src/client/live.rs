@@ -260,7 +260,7 @@ impl Live {
                     let whole = burst.iter().all(Result::is_ok);
                     let messages: Vec<ServerMessage> = burst.into_iter().filter_map(|message| match message {
                         // A kind of message that this console does not know yet is no reason to stop.
-                        Ok(Message::Text(text)) => serde_json::from_str(&text).ok(),
+                        Ok(Message::Text(text)) => shared::client::read(&text).ok(),
                         _ => None,
                     }).collect();
                     if messages.iter().any(|message| matches!(message, ServerMessage::Welcome { .. })) {
