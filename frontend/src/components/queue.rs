@@ -4,7 +4,6 @@ use std::collections::HashSet;
 
 use leptos::prelude::*;
 use leptos::task::spawn_local;
-use leptos_router::components::A;
 use shared::api::{MAX_LIMIT, ReviewQuery};
 use shared::definition::Severity;
 use shared::id::ReviewId;
@@ -158,11 +157,11 @@ fn QueueRow(
     };
     view! {
         <li>
-            <A
+            <a
                 href=format!("/reviews/{id}")
-                attr:class=class
-                attr:id=format!("row-{id}")
-                attr:aria-current=move || open.get().then_some("true")
+                class=class
+                id=format!("row-{id}")
+                aria-current=move || open.get().then_some("true")
             >
                 <i aria-hidden="true"></i>
                 <b>
@@ -177,7 +176,7 @@ fn QueueRow(
                     {move || drafted.get().then(|| view! { <span class="accent" title="You have started to write something here"><Glyph icon=icondata::LuPencil />" "</span> })}
                     {more}
                 </span>
-            </A>
+            </a>
         </li>
     }
 }

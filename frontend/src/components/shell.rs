@@ -1,12 +1,10 @@
 //! The frame around every page: the rail, the state of the connection, the person's menu. Decides what is shown while
 //! nobody is known to be logged in.
 
+use crate::client::address::{NavigateOptions, use_location, use_navigate};
 use icondata::Icon as IconData;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
-use leptos_router::NavigateOptions;
-use leptos_router::components::{A, Outlet};
-use leptos_router::hooks::{use_location, use_navigate};
 use shared::access::Act;
 use shared::error::{Code, Problem};
 
@@ -20,7 +18,10 @@ use crate::state::words;
 
 /// The frame around every page.
 #[component]
-pub fn Shell() -> impl IntoView {
+pub fn Shell(
+    /// The page.
+    children: ChildrenFn,
+) -> impl IntoView {
     let session = Session::expect();
     let live = Live::expect();
     let location = use_location();
@@ -32,7 +33,7 @@ pub fn Shell() -> impl IntoView {
             let mark = if search.is_empty() { "" } else { "?" };
             let here = format!("{}{mark}{search}", location.pathname.get_untracked());
             let next = String::from(js_sys::encode_uri_component(&here));
-            navigate(&format!("/login?next={next}"), NavigateOptions { replace: true, ..Default::default() });
+            navigate(&format!("/login?next={next}"), NavigateOptions { replace: true, scroll: true });
         }
     });
     Effect::new(move |_| {
@@ -47,7 +48,7 @@ pub fn Shell() -> impl IntoView {
                 <Rail />
                 <main class="content" id="content" tabindex="-1">
                     <LostBar />
-                    <div class="outlet"><Outlet /></div>
+                    <div class="outlet">{children()}</div>
                 </main>
                 <Help />
             </Show>
@@ -120,16 +121,16 @@ fn RailLink(
         location.pathname.with(|path| path.starts_with(href) || also.is_some_and(|also| path.starts_with(also)))
     });
     view! {
-        <A
+        <a
             href=href
-            attr:class=move || if on.get() { "on" } else { "" }
-            attr:title=move || label.get()
-            attr:aria-current=move || on.get().then_some("page")
+            class=move || if on.get() { "on" } else { "" }
+            title=move || label.get()
+            aria-current=move || on.get().then_some("page")
         >
             <Glyph icon=icon />
             <span class="label">{move || label.get()}</span>
             {children.map(|children| children())}
-        </A>
+        </a>
     }
 }
 

@@ -2,10 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use crate::client::address::use_navigate;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
-use leptos_router::components::A;
-use leptos_router::hooks::use_navigate;
 use shared::access::Act;
 use shared::api::FlowVersion;
 use shared::error::Problem;
@@ -126,14 +125,14 @@ fn FlowCard(flow: FlowVersion, details: Details) -> impl IntoView {
     let title = flow.title.clone();
     view! {
         <li class="card flow-card">
-            <A href=href attr:class="flow-picture" attr:tabindex="-1" attr:aria-hidden="true">
+            <a href=href class="flow-picture" tabindex="-1" aria-hidden="true">
                 {move || detail.get().map(|detail| match detail.graph {
                     Some(graph) => view! { <FlowGraph graph/> }.into_any(),
                     None => ().into_any(),
                 })}
-            </A>
+            </a>
             <div class="flow-about">
-                <h3><A href=format!("/flows/{}", flow.id)>{flow.title}</A></h3>
+                <h3><a href=format!("/flows/{}", flow.id)>{flow.title}</a></h3>
                 <p class="soft">{flow.description.unwrap_or_default()}</p>
                 <div class="flow-kinds">
                     {move || detail.with(|detail| kinds(detail.as_ref())).into_iter().map(|(kind, count)| view! {
@@ -147,7 +146,7 @@ fn FlowCard(flow: FlowVersion, details: Details) -> impl IntoView {
             <footer>
                 <span class="muted small grow cut"><code>{flow.id.to_string()}</code>" v"{flow.version}" · "<Ago at=flow.saved_at/></span>
                 <Show when=move || session.may(Act::Launch)>
-                    <A href=launch.clone() attr:class="b sm" attr:aria-label=format!("Launch {title}")><Glyph icon=icondata::LuPlay/>"Launch"</A>
+                    <a href=launch.clone() class="b sm" aria-label=format!("Launch {title}")><Glyph icon=icondata::LuPlay/>"Launch"</a>
                 </Show>
             </footer>
         </li>
@@ -182,7 +181,10 @@ fn NewFlow(open: RwSignal<bool>) -> impl IntoView {
         if let Ok(id) = id.with_untracked(|id| id.parse::<FlowId>()) {
             open.set(false);
             navigate.with_value(|navigate| {
-                navigate(&format!("/flows/{id}?tab=definition&new=1"), leptos_router::NavigateOptions::default());
+                navigate(
+                    &format!("/flows/{id}?tab=definition&new=1"),
+                    crate::client::address::NavigateOptions::default(),
+                );
             });
         }
     };

@@ -8,7 +8,8 @@ use leptos::prelude::*;
 use leptos::tachys::reactive_graph::OwnedView;
 use leptos::tachys::view::keyed::keyed;
 
-/// A view that is made again whenever a signal in it changes.
+/// A view that is made again whenever a signal in it changes. Inside another one it takes the place of what was there
+/// before, however much they are alike: what was scrolled or opened in the one is not in the other.
 pub fn dynamic<V: IntoView + 'static>(mut view: impl FnMut() -> V + Send + 'static) -> AnyView {
     boxed(Box::new(move || view().into_any()))
 }

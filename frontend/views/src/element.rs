@@ -1,8 +1,6 @@
 //! The one type of elements: what it is made of, how it is built, and how it becomes another.
 
-use leptos::prelude::{
-    AddAnyAttr, AnyView, ElementExt as _, IntoAny, Mountable, NodeRef, Owner, Render, RenderEffect, RenderHtml,
-};
+use leptos::prelude::{AddAnyAttr, AnyView, IntoAny, Mountable, NodeRef, Owner, Render, RenderEffect, RenderHtml};
 use leptos::tachys::html::attribute::Attribute;
 use leptos::tachys::html::attribute::any_attribute::AnyAttribute;
 use leptos::tachys::html::element::ElementType;
@@ -213,10 +211,8 @@ impl Render for El {
     fn build(self) -> Built {
         let Parts { tag, namespace, settings, children, local } = *self.0;
         let element = Rndr::create_element(tag, namespace);
-        let settings = settings
-            .into_iter()
-            .map(|(place, value)| (place, Setting::new(place, value, &element, None)))
-            .collect();
+        let settings =
+            settings.into_iter().map(|(place, value)| (place, Setting::new(place, value, &element, None))).collect();
         let listeners = listen(&element, local.take());
         let children = children
             .into_iter()

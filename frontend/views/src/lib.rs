@@ -41,15 +41,13 @@ pub mod tachys {
 
         /// The elements of HTML.
         pub mod element {
-            pub use leptos::tachys::html::element::*;
-
             pub use crate::tags::html::*;
         }
     }
 
     /// SVG.
     pub mod svg {
-        pub use leptos::tachys::svg::*;
+        pub use leptos::tachys::svg::InertElement;
 
         pub use crate::tags::svg::*;
     }

@@ -34,6 +34,9 @@ macro_rules! attributes {
 pub mod html {
     use super::El;
 
+    // In the body of a page `<title>` belongs to a drawing; `view!` takes it for HTML where it does not see the drawing.
+    pub use super::svg::title;
+
     elements! {
         html: a article aside b blockquote br button code datalist dd del details dialog div dl dt em fieldset figure
         footer form h1 h2 h3 h4 h5 h6 header hr i img input ins kbd label legend li main mark nav ol option p pre s
@@ -67,6 +70,7 @@ attributes! {
     aria_selected "aria-selected"
     autocapitalize "autocapitalize"
     autocomplete "autocomplete"
+    autofocus "autofocus"
     checked "checked"
     colspan "colspan"
     datetime "datetime"
@@ -81,6 +85,7 @@ attributes! {
     list "list"
     maxlength "maxlength"
     name "name"
+    novalidate "novalidate"
     open "open"
     placeholder "placeholder"
     r#for "for"

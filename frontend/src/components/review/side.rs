@@ -5,7 +5,6 @@ use std::collections::HashMap;
 
 use leptos::prelude::*;
 use leptos::task::spawn_local;
-use leptos_router::components::A;
 use shared::api::{Graph, NewComment};
 use shared::review::Review;
 use shared::run::{Activity, Report, Run, StepStatus};
@@ -194,7 +193,7 @@ fn Earlier(pane: Pane, report: RwSignal<Option<Report>>) -> impl IntoView {
             }
         });
         let more = review.run_id.filter(|_| more > 0).map(|run| {
-            view! { <li><i></i><A href=format!("/runs/{run}")>{format!("{more} more in the run")}</A></li> }
+            view! { <li><i></i><a href=format!("/runs/{run}")>{format!("{more} more in the run")}</a></li> }
         });
         report.with(Option::is_some).then(|| {
             view! { <section><h4>"Earlier"</h4><ol class="past">{rows}{start}{more}</ol></section> }

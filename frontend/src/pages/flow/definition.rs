@@ -1,10 +1,9 @@
 //! The definition of a flow: an editor that checks while one types, the picture beside it, and saving as a new version.
 
+use crate::client::address::{NavigateOptions, use_navigate};
 use gloo_timers::future::TimeoutFuture;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
-use leptos_router::NavigateOptions;
-use leptos_router::hooks::use_navigate;
 use serde::{Deserialize, Serialize};
 use shared::access::{Access, Act};
 use shared::api::{FlowVersion, Validation};
@@ -121,7 +120,7 @@ pub fn Definition(id: String, shown: Option<FlowVersion>, newest: u32) -> impl I
                         format!("Saved as version {}.", flow.version)
                     });
                     let to = format!("/flows/{id}?tab=definition&version={}", flow.version);
-                    let options = NavigateOptions { replace: true, scroll: false, ..NavigateOptions::default() };
+                    let options = NavigateOptions { replace: true, scroll: false };
                     navigate.with_value(|navigate| navigate(&to, options));
                 }
                 Err(problem) if !problem.errors.is_empty() => {

@@ -1,10 +1,8 @@
 //! Starts a run: a form from the flow's input schema, and for whom it runs.
 
+use crate::client::address::{NavigateOptions, use_navigate};
 use leptos::prelude::*;
 use leptos::task::spawn_local;
-use leptos_router::NavigateOptions;
-use leptos_router::components::A;
-use leptos_router::hooks::use_navigate;
 use serde_json::{Value, json};
 use shared::access::{Access, Act};
 use shared::api::{FlowVersion, Launch};
@@ -103,7 +101,7 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
                         <div class="in"><FlowGraph graph/></div>
                     </section>
                 })}
-                <A href=format!("/runs?flow={}", flow.id) attr:class="small">"Runs of this flow"</A>
+                <a href=format!("/runs?flow={}", flow.id) class="small">"Runs of this flow"</a>
             </aside>
         </div>
     }
