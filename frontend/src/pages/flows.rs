@@ -169,7 +169,7 @@ fn NoFlows(creating: RwSignal<bool>) -> impl IntoView {
 /// Asks for the id of a new flow and opens the editor with a template.
 #[component]
 fn NewFlow(open: RwSignal<bool>) -> impl IntoView {
-    let navigate = StoredValue::new_local(use_navigate());
+    let navigate = StoredValue::new(use_navigate());
     let id = RwSignal::new(String::new());
     let tried = RwSignal::new(false);
     let mistake = move || {

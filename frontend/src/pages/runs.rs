@@ -166,7 +166,7 @@ pub fn RunsPage() -> impl IntoView {
 /// Chips for the status and a menu for the flow. Each changes the address, so that a view can be kept and sent.
 #[component]
 fn Filters(filter: Memo<Filter>, flows: RwSignal<Vec<FlowVersion>>) -> impl IntoView {
-    let navigate = StoredValue::new_local(use_navigate());
+    let navigate = StoredValue::new(use_navigate());
     let go = move |filter: &Filter| {
         let options = NavigateOptions { replace: true, scroll: false };
         navigate.with_value(|navigate| navigate(&filter.address(), options));

@@ -9,6 +9,7 @@
 
 mod control;
 mod element;
+mod signal;
 mod tags;
 mod value;
 
@@ -28,7 +29,8 @@ pub mod prelude {
     pub use leptos::prelude::*;
 
     pub use crate::control::{For, ForProps, Show, ShowProps, dynamic};
-    pub use crate::value::{IntoAttributeValue, IntoRender};
+    pub use crate::signal::{ArcRwSignal, Effect, Memo, RwSignal, Signal, StoredValue};
+    pub use crate::value::{CollectView, IntoAttributeValue, IntoRender, Marked, View};
 }
 
 /// Leptos's `tachys`, with the elements of this crate in place of its own.

@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use leptos::prelude::{AnyView, Get, IntoAny, Memo, Render, RenderHtml, RwSignal, Signal};
+use leptos::prelude::{AnyView, IntoAny, Render, RenderHtml};
+
+use super::signal::{Memo, RwSignal, Signal};
 
 /// The value of an attribute, class, style or property.
 pub enum Value {
@@ -161,5 +163,39 @@ impl<T: RenderHtml + Send, F: FnMut() -> T + Send + 'static> IntoRender for Reac
     type Output = Box<dyn FnMut() -> AnyView + Send>;
     fn into_render(mut self) -> Self::Output {
         Box::new(move || (self.0)().into_any())
+    }
+}
+
+/// What `view!` wraps whole views in: nothing.
+pub struct View;
+
+impl View {
+    /// The view itself.
+    #[expect(clippy::new_ret_no_self, reason = "as `view!` calls it")]
+    pub fn new<T>(view: T) -> T {
+        view
+    }
+}
+
+/// What `view!` says of whole views while one develops.
+pub trait Marked: Sized {
+    /// The view itself.
+    #[must_use]
+    fn with_view_marker(self, _: &'static str) -> Self {
+        self
+    }
+}
+
+impl<T: RenderHtml> Marked for T {}
+
+/// Many views as one.
+pub trait CollectView {
+    /// Makes them one.
+    fn collect_view(self) -> AnyView;
+}
+
+impl<V: RenderHtml + Send, I: IntoIterator<Item = V>> CollectView for I {
+    fn collect_view(self) -> AnyView {
+        self.into_iter().map(V::into_any).collect::<Vec<AnyView>>().into_any()
     }
 }

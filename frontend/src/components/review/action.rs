@@ -97,7 +97,7 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
         })
     };
     let buttons = [ActionKind::Approve, ActionKind::Edit, ActionKind::Reject, ActionKind::Respond].map(button);
-    let buttons = StoredValue::new_local(Some(buttons.collect_view()));
+    let buttons = StoredValue::new(Some(buttons.collect_view()));
     let open = Memo::new(move |_| pane.is_open());
     let schema = StoredValue::new(action.schema.clone().unwrap_or_else(|| Value::Object(shared::JsonMap::new())));
     let form_base = StoredValue::new(format!("{base}/arguments"));

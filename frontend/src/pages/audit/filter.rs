@@ -83,7 +83,7 @@ fn day(text: &str) -> Option<Timestamp> {
 /// The filters.
 #[component]
 pub fn Filters(filter: Memo<Filter>) -> impl IntoView {
-    let navigate = StoredValue::new_local(use_navigate());
+    let navigate = StoredValue::new(use_navigate());
     let change = move |change: &dyn Fn(&mut Filter, Option<String>), value: String| {
         let mut next = filter.get_untracked();
         change(&mut next, Some(value.trim().to_owned()).filter(|value| !value.is_empty()));

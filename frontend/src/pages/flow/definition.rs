@@ -34,7 +34,7 @@ pub fn Definition(id: String, shown: Option<FlowVersion>, newest: u32) -> impl I
     let api = use_api();
     let session = Session::expect();
     let notices = Notifier::expect();
-    let navigate = StoredValue::new_local(use_navigate());
+    let navigate = StoredValue::new(use_navigate());
     let slot = StoredValue::new(format!("countersign.flow.{id}"));
     let fresh = shown.is_none();
     let old = shown.as_ref().map(|shown| shown.version).filter(|version| *version < newest);

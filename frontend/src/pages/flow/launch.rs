@@ -18,7 +18,7 @@ use crate::components::schema_form::SchemaForm;
 pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
     let api = use_api();
     let session = Session::expect();
-    let navigate = StoredValue::new_local(use_navigate());
+    let navigate = StoredValue::new(use_navigate());
     let schema = flow.input.clone().unwrap_or_else(|| json!({ "type": "object", "properties": {} }));
     let fields = schema.get("properties").and_then(Value::as_object).is_some_and(|fields| !fields.is_empty());
     let input = RwSignal::new(json!({}));

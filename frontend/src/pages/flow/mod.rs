@@ -105,7 +105,7 @@ fn OneFlow(wanted: Wanted) -> impl IntoView {
 /// Title, versions and tabs.
 #[component]
 fn FlowHeader(flow: Known, id: String, definition: Memo<bool>) -> impl IntoView {
-    let navigate = StoredValue::new_local(use_navigate());
+    let navigate = StoredValue::new(use_navigate());
     let address = {
         let id = id.clone();
         let version = flow.shown.as_ref().map(|shown| shown.version).filter(|version| *version != flow.newest);
