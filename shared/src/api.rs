@@ -147,9 +147,11 @@ pub struct NewToken {
     pub expires_at: Option<Timestamp>,
 }
 
-/// One version of a flow.
+/// One version of a flow. `D` is what is read of its definition: the console needs little of it, and would load the code
+/// that reads all.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct FlowVersion {
+#[serde(bound(serialize = "D: Serialize", deserialize = "D: Deserialize<'de>"))]
+pub struct FlowVersion<D = Flow> {
     /// Its id.
     pub id: FlowId,
     /// Its version, from 1.
@@ -164,7 +166,7 @@ pub struct FlowVersion {
     pub input: Option<Value>,
     /// The parsed flow; left out of lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub definition: Option<Box<Flow>>,
+    pub definition: Option<Box<D>>,
     /// The file as it was saved; left out of lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,

@@ -12,7 +12,7 @@ pub mod storage;
 use leptos::prelude::*;
 
 pub use desk::Desk;
-pub use http::{Api, use_api};
+pub use http::{Api, FlowVersion, use_api};
 pub use live::{Connection, Live};
 pub use notifier::Notifier;
 pub use session::Session;

@@ -6,11 +6,10 @@ use crate::client::address::use_navigate;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use shared::access::Act;
-use shared::api::FlowVersion;
 use shared::error::Problem;
 use shared::id::FlowId;
 
-use crate::client::{Session, use_api};
+use crate::client::{FlowVersion, Session, use_api};
 use crate::components::dialog::Dialog;
 use crate::components::glyph::Glyph;
 use crate::components::graph::{FlowGraph, glyph};
@@ -107,10 +106,11 @@ fn tags(flow: Option<&FlowVersion>) -> Vec<String> {
 }
 
 /// How many nodes of each kind a flow has, in the order of their kinds' names.
-fn kinds(flow: Option<&FlowVersion>) -> Vec<(&'static str, usize)> {
-    let mut kinds: BTreeMap<&'static str, usize> = BTreeMap::new();
-    for node in flow.and_then(|flow| flow.definition.as_ref()).iter().flat_map(|flow| flow.nodes.values()) {
-        *kinds.entry(node.kind.as_str()).or_default() += 1;
+fn kinds(flow: Option<&FlowVersion>) -> Vec<(String, usize)> {
+    let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
+    let graph = flow.and_then(|flow| flow.graph.as_ref());
+    for node in graph.iter().flat_map(|graph| &graph.nodes).filter(|node| node.kind != "end") {
+        *kinds.entry(node.kind.clone()).or_default() += 1;
     }
     kinds.into_iter().collect()
 }
@@ -137,7 +137,7 @@ fn FlowCard(flow: FlowVersion, details: Details) -> impl IntoView {
                 <div class="flow-kinds">
                     {move || detail.with(|detail| kinds(detail.as_ref())).into_iter().map(|(kind, count)| view! {
                         <span class="kind" >
-                            <svg viewBox="-1 -1 14 14" aria-hidden="true"><path d=glyph(kind)/></svg>{words::count(count, kind, &format!("{kind}s"))}
+                            <svg viewBox="-1 -1 14 14" aria-hidden="true"><path d=glyph(&kind)/></svg>{words::count(count, &kind, &format!("{kind}s"))}
                         </span>
                     }).collect_view()}
                     {move || detail.with(|detail| tags(detail.as_ref())).into_iter().map(|tag| view! { <span class="tag">{tag}</span> }).collect_view()}

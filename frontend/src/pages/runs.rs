@@ -3,13 +3,13 @@
 use crate::client::address::{NavigateOptions, use_navigate, use_query_map};
 use leptos::prelude::*;
 use leptos::task::spawn_local;
-use shared::api::{FlowVersion, RunQuery};
+use shared::api::RunQuery;
 use shared::error::Problem;
 use shared::id::RunId;
 use shared::run::{RunStatus, RunSummary};
 use shared::time::Timestamp;
 
-use crate::client::{Connection, Live, use_api};
+use crate::client::{Connection, FlowVersion, Live, use_api};
 use crate::components::glyph::Glyph;
 use crate::components::states::{Empty, Failed, Loading};
 use crate::components::status::{StatusTag, word};

@@ -6,11 +6,11 @@ use leptos::prelude::*;
 use leptos::task::spawn_local;
 use serde::{Deserialize, Serialize};
 use shared::access::{Access, Act};
-use shared::api::{FlowVersion, Validation};
+use shared::api::Validation;
 use shared::error::{Mistake, Problem};
 
 use super::template::template;
-use crate::client::{Session, storage, use_api};
+use crate::client::{FlowVersion, Session, storage, use_api};
 use crate::components::editor::{Editor, marks};
 use crate::components::glyph::Glyph;
 use crate::components::graph::FlowGraph;

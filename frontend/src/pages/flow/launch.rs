@@ -5,10 +5,10 @@ use leptos::prelude::*;
 use leptos::task::spawn_local;
 use serde_json::{Value, json};
 use shared::access::{Access, Act};
-use shared::api::{FlowVersion, Launch};
+use shared::api::Launch;
 use shared::error::{Mistake, Problem};
 
-use crate::client::{Session, key, use_api};
+use crate::client::{FlowVersion, Session, key, use_api};
 use crate::components::glyph::Glyph;
 use crate::components::graph::FlowGraph;
 use crate::components::schema_form::SchemaForm;
@@ -74,7 +74,7 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
     } else {
         view! { <p class="soft">"This flow takes no input."</p> }.into_any()
     };
-    let nodes = flow.definition.as_ref().map(|flow| flow.nodes.len());
+    let nodes = flow.graph.as_ref().map(|graph| graph.nodes.iter().filter(|node| node.kind != "end").count());
     view! {
         <div class="in launch">
             <form class="card launch-form" on:submit=move |event| { event.prevent_default(); start(); } novalidate>

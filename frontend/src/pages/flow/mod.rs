@@ -7,12 +7,11 @@ mod template;
 use crate::client::address::{NavigateOptions, use_id, use_navigate, use_query_map};
 use leptos::prelude::*;
 use leptos::task::spawn_local;
-use shared::api::FlowVersion;
 use shared::error::Problem;
 
 use self::definition::Definition;
 use self::launch::LaunchTab;
-use crate::client::use_api;
+use crate::client::{FlowVersion, use_api};
 use crate::components::states::{Empty, Failed, Loading};
 use crate::components::time::Ago;
 
