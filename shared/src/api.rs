@@ -8,12 +8,14 @@ use crate::definition::{Flow, Severity};
 use crate::error::Mistake;
 pub use crate::graph::{Graph, GraphEdge, GraphEdgeKind, GraphNode};
 use crate::id::{FlowId, TokenId, Username};
+use crate::read::read_fields;
 use crate::review::{Review, ReviewKind, ReviewStatus};
 use crate::run::{Context, RunStatus};
 use crate::time::Timestamp;
 
 /// A page of a list, newest first.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 pub struct Page<T> {
     /// The rows.
     pub items: Vec<T>,
@@ -22,6 +24,12 @@ pub struct Page<T> {
     pub next_cursor: Option<String>,
 }
 
+read_fields!(Page<T> {
+    need items,
+    may next_cursor,
+});
+
+#[cfg(not(target_family = "wasm"))]
 fn none<T>() -> Option<T> {
     None
 }
@@ -50,7 +58,8 @@ pub enum LoginRequest {
 }
 
 /// A person, as everybody may see them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 pub struct User {
     /// Their name.
     pub username: Username,
@@ -68,6 +77,15 @@ pub struct User {
     /// Since when.
     pub created_at: Timestamp,
 }
+
+read_fields!(User {
+    need username,
+    may display_name,
+    may email,
+    need roles,
+    or(yes) active,
+    need created_at,
+});
 
 fn yes() -> bool {
     true
@@ -114,7 +132,8 @@ pub struct UserPatch {
 }
 
 /// A token for programs, without its secret.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 pub struct Token {
     /// Its id.
     pub id: TokenId,
@@ -134,6 +153,16 @@ pub struct Token {
     pub secret: Option<String>,
 }
 
+read_fields!(Token {
+    need id,
+    need name,
+    need owner,
+    need roles,
+    need created_at,
+    may expires_at,
+    may secret,
+});
+
 /// `POST /api/v1/tokens`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -149,7 +178,8 @@ pub struct NewToken {
 
 /// One version of a flow. `D` is what is read of its definition: the console needs little of it, and would load the code
 /// that reads all.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 #[serde(bound(serialize = "D: Serialize", deserialize = "D: Deserialize<'de>"))]
 pub struct FlowVersion<D = Flow> {
     /// Its id.
@@ -182,8 +212,23 @@ pub struct FlowVersion<D = Flow> {
     pub saved_at: Timestamp,
 }
 
+read_fields!(FlowVersion<D> {
+    need id,
+    need version,
+    need title,
+    may description,
+    may input,
+    may definition,
+    may source,
+    need digest,
+    may graph,
+    may saved_by,
+    need saved_at,
+});
+
 /// `POST /api/v1/flows/validate`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 pub struct Validation {
     /// Whether it could be saved.
     pub valid: bool,
@@ -195,6 +240,13 @@ pub struct Validation {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub graph: Option<Graph>,
 }
+
+read_fields!(Validation {
+    need valid,
+    need errors,
+    need warnings,
+    may graph,
+});
 
 /// `POST /api/v1/runs`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -241,13 +293,19 @@ pub enum DecisionEffect {
 }
 
 /// The answer to a decision or a claim.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 pub struct Decided {
     /// What it did.
     pub outcome: DecisionEffect,
     /// The review as it is now.
     pub review: Review,
 }
+
+read_fields!(Decided {
+    need outcome,
+    need review,
+});
 
 /// `GET /api/v1/reviews`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -1,14 +1,13 @@
 //! The messages of `GET /api/v1/live`, subprotocol `countersign.v1`: JSON text frames, tagged by `type`.
 
-use serde::de::{DeserializeOwned, Error};
-use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::{Map, Value};
+use serde::{Deserialize, Serialize};
 
 use crate::api::{Decided, Page};
 use crate::decision::DecisionRequest;
 use crate::error::Problem;
 use crate::id::{NodeId, ReviewId, RunId, Username};
 use crate::log::{Cursor, Entry};
+use crate::read::{Fields, Read, read_on_the_web, unknown};
 use crate::review::Review;
 use crate::time::Timestamp;
 
@@ -89,6 +88,7 @@ impl From<Topic> for String {
 
 /// What the server says.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ServerMessage {
     /// First of all.
@@ -153,60 +153,44 @@ pub enum ServerMessage {
     },
 }
 
-/// Read by hand: derived, a tagged enum brings a second copy of the code that reads all that is in it, and the console
-/// would load both.
-impl<'de> Deserialize<'de> for ServerMessage {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        server_message(Value::deserialize(deserializer)?).map_err(D::Error::custom)
+impl Read for ServerMessage {
+    fn read(fields: &mut Fields) -> serde_json::Result<Self> {
+        Ok(match fields.need::<String>("type")?.as_str() {
+            "welcome" => Self::Welcome {
+                user: fields.need("user")?,
+                cursor: fields.need("cursor")?,
+                server_time: fields.need("server_time")?,
+            },
+            "snapshot" => Self::Snapshot {
+                cursor: fields.need("cursor")?,
+                pending: fields.need("pending")?,
+                reviews: fields.need("reviews")?,
+            },
+            "entry" => Self::Entry(fields.rest("entry")?),
+            "review.gone" => Self::Gone { cursor: fields.need("cursor")?, review_id: fields.need("review_id")? },
+            "reply" => Self::Reply {
+                r#ref: fields.need("ref")?,
+                answer: match fields.may("ok")? {
+                    Some(done) => Answer::Ok(done),
+                    None => Answer::Problem(fields.need("problem")?),
+                },
+            },
+            "stream" => Self::Stream {
+                run: fields.need("run")?,
+                node: fields.need("node")?,
+                visit: fields.need("visit")?,
+                attempt: fields.need("attempt")?,
+                offset: fields.need("offset")?,
+                text: fields.need("text")?,
+            },
+            "resync" => Self::Resync,
+            "pong" => Self::Pong { cursor: fields.need("cursor")?, server_time: fields.need("server_time")? },
+            other => return Err(unknown(other)),
+        })
     }
 }
 
-fn server_message(message: Value) -> serde_json::Result<ServerMessage> {
-    let Value::Object(mut fields) = message else { return Err(Error::custom("expected an object")) };
-    let kind: String = take(&mut fields, "type")?;
-    Ok(match kind.as_str() {
-        "welcome" => ServerMessage::Welcome {
-            user: take(&mut fields, "user")?,
-            cursor: take(&mut fields, "cursor")?,
-            server_time: take(&mut fields, "server_time")?,
-        },
-        "snapshot" => ServerMessage::Snapshot {
-            cursor: take(&mut fields, "cursor")?,
-            pending: take(&mut fields, "pending")?,
-            reviews: take(&mut fields, "reviews")?,
-        },
-        "entry" => ServerMessage::Entry(serde_json::from_value(Value::Object(fields))?),
-        "review.gone" => {
-            ServerMessage::Gone { cursor: take(&mut fields, "cursor")?, review_id: take(&mut fields, "review_id")? }
-        }
-        "reply" => ServerMessage::Reply {
-            r#ref: take(&mut fields, "ref")?,
-            answer: if fields.contains_key("ok") {
-                Answer::Ok(take(&mut fields, "ok")?)
-            } else {
-                Answer::Problem(take(&mut fields, "problem")?)
-            },
-        },
-        "stream" => ServerMessage::Stream {
-            run: take(&mut fields, "run")?,
-            node: take(&mut fields, "node")?,
-            visit: take(&mut fields, "visit")?,
-            attempt: take(&mut fields, "attempt")?,
-            offset: take(&mut fields, "offset")?,
-            text: take(&mut fields, "text")?,
-        },
-        "resync" => ServerMessage::Resync,
-        "pong" => {
-            ServerMessage::Pong { cursor: take(&mut fields, "cursor")?, server_time: take(&mut fields, "server_time")? }
-        }
-        other => return Err(Error::custom(format_args!("unknown message `{other}`"))),
-    })
-}
-
-fn take<T: DeserializeOwned>(fields: &mut Map<String, Value>, name: &'static str) -> serde_json::Result<T> {
-    let value = fields.remove(name).ok_or_else(|| serde_json::Error::missing_field(name))?;
-    serde_json::from_value(value)
-}
+read_on_the_web!(ServerMessage);
 
 /// The answer to a message with `ref`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -7,6 +7,7 @@ use crate::JsonMap;
 use crate::decision::{Decision, Via};
 use crate::definition::{ActionKind, ChoiceKind, ContentType, OnTimeout, Policy, Reviewers, Stakes};
 use crate::id::{FlowId, NodeId, ReviewId, RunId, Username};
+use crate::read::read_fields;
 use crate::run::{Context, Usage};
 use crate::time::Timestamp;
 
@@ -84,7 +85,8 @@ impl ReviewStatus {
 }
 
 /// One thing that a person is asked.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 pub struct Review {
     /// Its id.
     pub id: ReviewId,
@@ -171,6 +173,42 @@ pub struct Review {
     pub on_timeout: Option<OnTimeout>,
 }
 
+read_fields!(Review {
+    need id,
+    need revision,
+    need digest,
+    need version,
+    need kind,
+    need status,
+    may run_id,
+    may flow,
+    may flow_title,
+    may node,
+    may visit,
+    may source,
+    need title,
+    need prompt,
+    need items,
+    need options,
+    need free_text,
+    need actions,
+    need policy,
+    may deny,
+    or_default blind,
+    need reviewers,
+    may claimed_by,
+    or_default comments,
+    or_default decisions,
+    may resolution,
+    or_default context,
+    or_default usage,
+    need requested_by,
+    need created_at,
+    may expires_at,
+    may on_timeout,
+    rest stakes,
+});
+
 impl Review {
     /// Whether it still waits.
     pub fn is_pending(&self) -> bool {
@@ -179,7 +217,8 @@ impl Review {
 }
 
 /// The step that a correction runs again.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 pub struct Source {
     /// Its node.
     pub node: NodeId,
@@ -189,8 +228,15 @@ pub struct Source {
     pub max_visits: u32,
 }
 
+read_fields!(Source {
+    need node,
+    need visits,
+    need max_visits,
+});
+
 /// One value that is shown.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 pub struct Item {
     /// Its state key.
     pub key: String,
@@ -208,8 +254,18 @@ pub struct Item {
     pub schema: Option<Value>,
 }
 
+read_fields!(Item {
+    need key,
+    may label,
+    need content_type,
+    need value,
+    need editable,
+    may schema,
+});
+
 /// One thing that may be chosen.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 pub struct ReviewOption {
     /// What a decision names.
     pub id: String,
@@ -228,6 +284,15 @@ pub struct ReviewOption {
     pub fields: Option<Value>,
 }
 
+read_fields!(ReviewOption {
+    need id,
+    need kind,
+    need label,
+    may message,
+    may description,
+    may fields,
+});
+
 /// What kind of thing a gate holds back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -245,7 +310,8 @@ pub enum ActionType {
 }
 
 /// One thing that a gate holds back.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 pub struct Action {
     /// Made by the server; decisions name it.
     pub id: String,
@@ -269,8 +335,20 @@ pub struct Action {
     pub allowed_decisions: Vec<ActionKind>,
 }
 
+read_fields!(Action {
+    need id,
+    need action_type = "type",
+    need name,
+    may agent,
+    need arguments,
+    may description,
+    may schema,
+    need allowed_decisions,
+});
+
 /// Who works on a review, and until when.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 pub struct Claim {
     /// Who.
     pub by: Username,
@@ -278,8 +356,14 @@ pub struct Claim {
     pub until: Timestamp,
 }
 
+read_fields!(Claim {
+    need by,
+    need until,
+});
+
 /// What somebody said beside a review.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 pub struct Comment {
     /// Who.
     pub by: Username,
@@ -288,6 +372,12 @@ pub struct Comment {
     /// What.
     pub text: String,
 }
+
+read_fields!(Comment {
+    need by,
+    need at,
+    need text,
+});
 
 /// What a resolution did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -310,7 +400,8 @@ pub enum Outcome {
 }
 
 /// What became of a review.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 pub struct Resolution {
     /// How it left `pending`.
     pub status: ReviewStatus,
@@ -329,3 +420,13 @@ pub struct Resolution {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
+
+read_fields!(Resolution {
+    need status,
+    need outcome,
+    need by,
+    need at,
+    need via,
+    may decision,
+    may reason,
+});
