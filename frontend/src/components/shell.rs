@@ -48,7 +48,7 @@ pub fn Shell(
                 <Rail />
                 <main class="content" id="content" tabindex="-1">
                     <LostBar />
-                    <div class="outlet">{children()}</div>
+                    <div class="outlet">{children.view()}</div>
                 </main>
                 <Help />
             </Show>

@@ -2,20 +2,21 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use leptos::children::{ChildrenFn, ViewFn};
 use leptos::either::Either;
 use leptos::prelude::*;
 use leptos::tachys::reactive_graph::OwnedView;
 use leptos::tachys::view::keyed::keyed;
 
+use super::call::{Call, CallMut, ChildrenFn, ViewFn};
+
 /// A view that is made again whenever a signal in it changes. Inside another one it takes the place of what was there
 /// before, however much they are alike: what was scrolled or opened in the one is not in the other.
 pub fn dynamic<V: IntoView + 'static>(mut view: impl FnMut() -> V + Send + 'static) -> AnyView {
-    boxed(Box::new(move || view().into_any()))
+    boxed(Box::new(move |()| view().into_any()))
 }
 
-fn boxed(view: Box<dyn FnMut() -> AnyView + Send>) -> AnyView {
-    view.into_any()
+pub(crate) fn boxed(mut view: Box<dyn CallMut<(), AnyView> + Send>) -> AnyView {
+    (move || view.call_mut(())).into_any()
 }
 
 /// Shows its children while a condition holds, and something else while it does not.
@@ -32,12 +33,12 @@ pub fn Show<W>(
 where
     W: Fn() -> bool + Send + Sync + 'static,
 {
-    show(Box::new(when), children, fallback)
+    show(Box::new(move |()| when()), children, fallback)
 }
 
-fn show(when: Box<dyn Fn() -> bool + Send + Sync>, children: ChildrenFn, fallback: ViewFn) -> AnyView {
-    let when = ArcMemo::new(move |_| when());
-    let view = move || if when.get() { Either::Left(children()) } else { Either::Right(fallback.run()) };
+fn show(when: Box<dyn Call<(), bool> + Send + Sync>, children: ChildrenFn, fallback: ViewFn) -> AnyView {
+    let when = ArcMemo::new(move |_| when.call(()));
+    let view = move || if when.get() { Either::Left(children.view()) } else { Either::Right(fallback.run()) };
     dynamic(view)
 }
 
@@ -66,7 +67,7 @@ where
     K: Hash + 'static,
     T: Send + 'static,
 {
-    list(Box::new(move || {
+    list(Box::new(move |()| {
         let row = |item| {
             let mut hasher = DefaultHasher::new();
             key(&item).hash(&mut hasher);
@@ -77,7 +78,7 @@ where
     }))
 }
 
-fn list(rows: Box<dyn Fn() -> Vec<Row> + Send>) -> AnyView {
+fn list(rows: Box<dyn Call<(), Vec<Row>> + Send>) -> AnyView {
     // Each row has an owner of its own, below the list's: rows outlive the changes of the list.
     let parent = Owner::current().unwrap_or_default();
     let view = move || {
@@ -87,7 +88,7 @@ fn list(rows: Box<dyn Fn() -> Vec<Row> + Send>) -> AnyView {
             let view = owner.with(row.make);
             (drop::<usize>, OwnedView::new_with_owner(view, owner))
         };
-        keyed(rows(), |row: &Row| row.key, make)
+        keyed(rows.call(()), |row: &Row| row.key, make)
     };
     dynamic(view)
 }

@@ -15,7 +15,10 @@ use leptos::tachys::view::{Position, PositionState};
 use send_wrapper::SendWrapper;
 use wasm_bindgen::{JsCast, JsValue};
 
+use super::call::CallMut;
 use super::value::{IntoValue, Part, Value};
+
+type Handler = Box<dyn CallMut<Event, ()>>;
 
 const SVG: &str = "http://www.w3.org/2000/svg";
 
@@ -33,7 +36,7 @@ struct Parts {
 /// What never leaves the page's thread.
 #[derive(Default)]
 struct Local {
-    listeners: Vec<(std::borrow::Cow<'static, str>, Box<dyn FnMut(Event)>)>,
+    listeners: Vec<(std::borrow::Cow<'static, str>, Handler)>,
     reference: Option<Box<dyn FnOnce(&Element)>>,
 }
 
@@ -73,7 +76,7 @@ impl El {
     }
 
     #[inline(never)]
-    fn listen(mut self, name: std::borrow::Cow<'static, str>, handler: Box<dyn FnMut(Event)>) -> Self {
+    fn listen(mut self, name: std::borrow::Cow<'static, str>, handler: Handler) -> Self {
         self.0.local.listeners.push((name, handler));
         self
     }
@@ -117,7 +120,7 @@ impl El {
         E: EventDescriptor,
         E::EventType: JsCast,
     {
-        self.listen(event.name(), Box::new(move |event| handler(event.unchecked_into())))
+        self.listen(event.name(), Box::new(move |event: Event| handler(event.unchecked_into())))
     }
 
     /// Says where the element is to be found once it is built.
@@ -170,7 +173,7 @@ impl Setting {
         };
         let element = element.clone();
         let run = move |before: Option<Value>| {
-            let value = compute();
+            let value = compute.call_mut(());
             place.set(&element, &value, before.as_ref());
             value
         };
@@ -198,9 +201,9 @@ fn listen(element: &Element, local: Local) -> Vec<RemoveEventHandler<Element>> {
     if let Some(reference) = local.reference {
         reference(element);
     }
-    let attach = |(name, mut handler): (std::borrow::Cow<'static, str>, Box<dyn FnMut(Event)>)| {
+    let attach = |(name, mut handler): (std::borrow::Cow<'static, str>, Handler)| {
         let owner = Owner::current().unwrap_or_default();
-        Rndr::add_event_listener(element, &name, Box::new(move |event| owner.with(|| handler(event))))
+        Rndr::add_event_listener(element, &name, Box::new(move |event| owner.with(|| handler.call_mut(event))))
     };
     local.listeners.into_iter().map(attach).collect()
 }

@@ -7,6 +7,7 @@
 //!
 //! Imports Leptos only.
 
+mod call;
 mod control;
 mod element;
 mod signal;
@@ -28,6 +29,7 @@ pub fn __as_shared_reactive_fn<T, F: FnMut() -> T + Send + 'static>(closure: F) 
 pub mod prelude {
     pub use leptos::prelude::*;
 
+    pub use crate::call::{ChildrenFn, ViewFn};
     pub use crate::control::{For, ForProps, Show, ShowProps, dynamic};
     pub use crate::signal::{ArcRwSignal, Effect, Memo, RwSignal, Signal, StoredValue};
     pub use crate::value::{CollectView, IntoAttributeValue, IntoRender, Marked, View};

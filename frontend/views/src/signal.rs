@@ -15,6 +15,8 @@ use leptos::prelude::{
 };
 use send_wrapper::SendWrapper;
 
+use super::call::{Call, CallMut};
+
 /// A value of any type, and how it is compared with others of its type.
 struct Held {
     value: Box<dyn Any + Send + Sync>,
@@ -63,9 +65,9 @@ fn rw_set(signal: LeptosRw<Held>, value: Held) {
 }
 
 #[inline(never)]
-fn rw_update(signal: LeptosRw<Held>, change: &mut dyn FnMut(&mut Held)) {
+fn rw_update(signal: LeptosRw<Held>, change: &mut dyn for<'a> CallMut<&'a mut Held, ()>) {
     if let Some(mut value) = signal.try_write() {
-        change(&mut value);
+        change.call_mut(&mut value);
     }
 }
 
@@ -80,11 +82,14 @@ fn arc_peek(signal: &LeptosArc<Held>) -> Option<impl Deref<Target = Held> + use<
 }
 
 #[inline(never)]
-fn memo_new(compute: Box<dyn Fn(Option<&Held>) -> Held + Send + Sync>) -> LeptosMemo<Held> {
-    LeptosMemo::new_with_compare(compute, |before, now| match (before, now) {
-        (Some(before), Some(now)) => (now.differs)(before, now),
-        _ => true,
-    })
+fn memo_new(compute: Box<dyn for<'a> Call<Option<&'a Held>, Held> + Send + Sync>) -> LeptosMemo<Held> {
+    LeptosMemo::new_with_compare(
+        move |before| compute.call(before),
+        |before, now| match (before, now) {
+            (Some(before), Some(now)) => (now.differs)(before, now),
+            _ => true,
+        },
+    )
 }
 
 #[inline(never)]
@@ -98,8 +103,8 @@ fn memo_peek(memo: LeptosMemo<Held>) -> Option<impl Deref<Target = Held>> {
 }
 
 #[inline(never)]
-fn signal_derive(compute: Box<dyn Fn() -> Held + Send + Sync>) -> LeptosSignal<Held> {
-    LeptosSignal::derive(compute)
+fn signal_derive(compute: Box<dyn Call<(), Held> + Send + Sync>) -> LeptosSignal<Held> {
+    LeptosSignal::derive(move || compute.call(()))
 }
 
 #[inline(never)]
@@ -125,15 +130,15 @@ fn stored_read(stored: LeptosStored<Local>) -> Option<impl Deref<Target = Local>
 }
 
 #[inline(never)]
-fn stored_update(stored: LeptosStored<Local>, change: &mut dyn FnMut(&mut dyn Any)) {
+fn stored_update(stored: LeptosStored<Local>, change: &mut dyn for<'a> CallMut<&'a mut dyn Any, ()>) {
     if let Some(mut value) = stored.try_write_value() {
-        change(&mut ***value);
+        change.call_mut(&mut ***value);
     }
 }
 
 #[inline(never)]
-fn effect_new(mut run: Box<dyn FnMut(Option<Box<dyn Any>>) -> Box<dyn Any>>) {
-    LeptosEffect::new(move |before: Option<Box<dyn Any>>| run(before));
+fn effect_new(mut run: Box<dyn CallMut<Option<Box<dyn Any>>, Box<dyn Any>>>) {
+    LeptosEffect::new(move |before: Option<Box<dyn Any>>| run.call_mut(before));
 }
 
 #[cold]
@@ -251,7 +256,7 @@ impl<T: Send + Sync + 'static> RwSignal<T> {
     /// Changes the value; nothing where the component is gone that made the signal.
     pub fn try_update<R>(&self, change: impl FnOnce(&mut T) -> R) -> Option<R> {
         let (mut change, mut result) = (Some(change), None);
-        rw_update(self.0, &mut |held| result = change.take().map(|change| change(held.get_mut())));
+        rw_update(self.0, &mut |held: &mut Held| result = change.take().map(|change| change(held.get_mut())));
         result
     }
 
@@ -294,7 +299,7 @@ impl<T: Send + Sync + 'static> Memo<T> {
 impl<T: Send + Sync + 'static> Signal<T> {
     /// Computed each time that it is read.
     pub fn derive(compute: impl Fn() -> T + Send + Sync + 'static) -> Self {
-        Self(signal_derive(Box::new(move || Held::new(compute()))), PhantomData)
+        Self(signal_derive(Box::new(move |()| Held::new(compute()))), PhantomData)
     }
 
     /// Always the same.
@@ -380,7 +385,7 @@ impl<T: 'static> StoredValue<T> {
     /// Changes the value; nothing where the component is gone that made it.
     pub fn try_update_value<R>(&self, change: impl FnOnce(&mut T) -> R) -> Option<R> {
         let (mut change, mut result) = (Some(change), None);
-        stored_update(self.0, &mut |held| {
+        stored_update(self.0, &mut |held: &mut dyn Any| {
             result = change.take().map(|change| change(held.downcast_mut().unwrap_or_else(|| wrong())));
         });
         result
@@ -406,9 +411,9 @@ impl Effect {
     /// A new one, for as long as the component lives; `run` is given what it returned before.
     #[expect(clippy::new_ret_no_self, reason = "as Leptos calls it")]
     pub fn new<R: 'static>(mut run: impl FnMut(Option<R>) -> R + 'static) {
-        effect_new(Box::new(move |before| {
+        effect_new(Box::new(move |before: Option<Box<dyn Any>>| {
             let before = before.and_then(|before| before.downcast::<R>().ok());
-            Box::new(run(before.map(|before| *before)))
+            Box::new(run(before.map(|before| *before))) as Box<dyn Any>
         }));
     }
 }

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use leptos::prelude::{AnyView, IntoAny, Render, RenderHtml};
 
+use super::call::CallMut;
+use super::control::boxed;
 use super::signal::{Memo, RwSignal, Signal};
 
 /// The value of an attribute, class, style or property.
@@ -17,7 +19,7 @@ pub enum Value {
     /// A text.
     Text(String),
     /// Computed, and again whenever a signal in it changes.
-    Computed(Box<dyn FnMut() -> Value + Send>),
+    Computed(Box<dyn CallMut<(), Value> + Send>),
 }
 
 impl Value {
@@ -95,7 +97,7 @@ macro_rules! signals {
     ($($signal:ident)*) => {
         $(impl<T: IntoValue + Clone + Send + Sync + 'static> IntoValue for $signal<T> {
             fn into_value(self) -> Value {
-                Value::Computed(Box::new(move || self.get().into_value()))
+                Value::Computed(Box::new(move |()| self.get().into_value()))
             }
         })*
     };
@@ -104,7 +106,7 @@ signals! { Memo RwSignal Signal }
 
 impl<T: IntoValue, F: FnMut() -> T + Send + 'static> IntoValue for F {
     fn into_value(mut self) -> Value {
-        Value::Computed(Box::new(move || self().into_value()))
+        Value::Computed(Box::new(move |()| self().into_value()))
     }
 }
 
@@ -160,9 +162,9 @@ impl<T: Render> IntoRender for T {
 }
 
 impl<T: RenderHtml + Send, F: FnMut() -> T + Send + 'static> IntoRender for Reactive<F> {
-    type Output = Box<dyn FnMut() -> AnyView + Send>;
-    fn into_render(mut self) -> Self::Output {
-        Box::new(move || (self.0)().into_any())
+    type Output = AnyView;
+    fn into_render(mut self) -> AnyView {
+        boxed(Box::new(move |()| (self.0)().into_any()))
     }
 }
 
