@@ -13,6 +13,7 @@ use super::help::Help;
 use super::states::{Failed, Loading};
 use super::theme::{self, Theme};
 use crate::client::{Connection, Desk, Live, Session, use_api};
+use crate::state::case;
 use crate::state::inbox::Inbox;
 use crate::state::words;
 
@@ -236,7 +237,7 @@ pub fn initials(name: &str) -> String {
         (Some(only), None) => only.chars().take(2).collect(),
         _ => "?".to_owned(),
     };
-    letters.to_uppercase()
+    case::upper(&letters)
 }
 
 /// Says that what is shown may be old.

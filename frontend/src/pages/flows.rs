@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::client::address::use_navigate;
+use crate::state::case;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use shared::access::Act;
@@ -46,7 +47,7 @@ pub fn FlowsPage() -> impl IntoView {
     };
     load();
     let found = move || {
-        let words = search.get().to_lowercase();
+        let words = case::lower(&search.get());
         flows.with(|flows| {
             let flows = flows.as_ref()?.as_ref().ok()?;
             let takes =
@@ -98,7 +99,7 @@ pub fn FlowsPage() -> impl IntoView {
 fn haystack(flow: &FlowVersion, details: Details) -> String {
     let tags = details.with(|details| tags(details.get(&flow.id)).join(" "));
     let description = flow.description.as_deref().unwrap_or_default();
-    format!("{} {} {description} {tags}", flow.id, flow.title).to_lowercase()
+    case::lower(&format!("{} {} {description} {tags}", flow.id, flow.title))
 }
 
 fn tags(flow: Option<&FlowVersion>) -> Vec<String> {
