@@ -22,6 +22,6 @@ mod tests {
 
     #[test]
     fn letters_of_all_scripts_have_cases() {
-        assert_eq!((lower("ÄÑΣ a"), upper("straße é")), ("äñσ a".to_owned(), "STRASSE É".to_owned()));
+        assert_eq!((lower("ÄÑЖ A"), upper("straße é")), ("äñж a".to_owned(), "STRASSE É".to_owned()));
     }
 }
