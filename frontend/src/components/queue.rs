@@ -1,6 +1,5 @@
 //! The list of the inbox: rows that come, change and leave in place.
 
-use std::collections::HashSet;
 
 use leptos::prelude::*;
 use leptos::task::spawn_local;
@@ -40,7 +39,7 @@ pub fn Queue(
     let drafted = Memo::new(move |_| {
         let drafts = Desk::expect().drafts;
         ids.with(|ids| {
-            drafts.with(|drafts| ids.iter().copied().filter(|id| drafts.get(*id).is_some()).collect::<HashSet<_>>())
+            drafts.with(|drafts| ids.iter().copied().filter(|id| drafts.get(*id).is_some()).collect::<Vec<_>>())
         })
     });
     view! {

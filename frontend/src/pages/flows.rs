@@ -1,7 +1,5 @@
 //! The catalogue of flows: what each is for, what it looks like, and a button to start it.
 
-use std::collections::{BTreeMap, HashMap};
-
 use crate::client::address::use_navigate;
 use crate::state::case;
 use leptos::prelude::*;
@@ -16,12 +14,13 @@ use crate::components::glyph::Glyph;
 use crate::components::graph::{FlowGraph, glyph};
 use crate::components::states::{Empty, Failed, Loading};
 use crate::components::time::Ago;
+use crate::state::table::Table;
 use crate::state::words;
 
 /// Flows up to this many are drawn in the catalogue.
 const MAX_PICTURES: usize = 40;
 
-type Details = RwSignal<HashMap<FlowId, FlowVersion>>;
+type Details = RwSignal<Table<FlowId, FlowVersion>>;
 
 /// The page `/flows`.
 #[component]
@@ -30,7 +29,7 @@ pub fn FlowsPage() -> impl IntoView {
     let session = Session::expect();
     let flows = RwSignal::new(None::<Result<Vec<FlowVersion>, Problem>>);
     // Lists leave out definition and picture: they come one by one, and the cards fill up.
-    let details: Details = RwSignal::new(HashMap::new());
+    let details: Details = RwSignal::new(Table::default());
     let search = RwSignal::new(String::new());
     let creating = RwSignal::new(false);
     let load = move || {
@@ -40,7 +39,7 @@ pub fn FlowsPage() -> impl IntoView {
             flows.set(Some(answer));
             for id in ids {
                 if let Ok(flow) = api.flow(&id, None).await {
-                    details.update(|details| drop(details.insert(id, flow)));
+                    details.update(|details| details.insert(id, flow));
                 }
             }
         });
@@ -108,10 +107,10 @@ fn tags(flow: Option<&FlowVersion>) -> Vec<String> {
 
 /// How many nodes of each kind a flow has, in the order of their kinds' names.
 fn kinds(flow: Option<&FlowVersion>) -> Vec<(String, usize)> {
-    let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
+    let mut kinds: Table<String, usize> = Table::default();
     let graph = flow.and_then(|flow| flow.graph.as_ref());
     for node in graph.iter().flat_map(|graph| &graph.nodes).filter(|node| node.kind != "end") {
-        *kinds.entry(node.kind.clone()).or_default() += 1;
+        *kinds.or_default(node.kind.clone()) += 1;
     }
     kinds.into_iter().collect()
 }

@@ -13,6 +13,7 @@ pub mod reconnect;
 pub mod runs;
 pub mod story;
 pub mod streams;
+pub mod table;
 pub mod verdict;
 pub mod words;
 
