@@ -24,10 +24,7 @@ pub struct Page<T> {
     pub next_cursor: Option<String>,
 }
 
-read_fields!(Page<T> {
-    need items,
-    may next_cursor,
-});
+read_fields!(Page<T> { need items, may next_cursor, });
 
 #[cfg(not(target_family = "wasm"))]
 fn none<T>() -> Option<T> {
@@ -78,14 +75,7 @@ pub struct User {
     pub created_at: Timestamp,
 }
 
-read_fields!(User {
-    need username,
-    may display_name,
-    may email,
-    need roles,
-    or(yes) active,
-    need created_at,
-});
+read_fields!(User { need username, may display_name, may email, need roles, or(yes) active, need created_at, });
 
 fn yes() -> bool {
     true
@@ -153,15 +143,7 @@ pub struct Token {
     pub secret: Option<String>,
 }
 
-read_fields!(Token {
-    need id,
-    need name,
-    need owner,
-    need roles,
-    need created_at,
-    may expires_at,
-    may secret,
-});
+read_fields!(Token { need id, need name, need owner, need roles, need created_at, may expires_at, may secret, });
 
 /// `POST /api/v1/tokens`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -213,17 +195,8 @@ pub struct FlowVersion<D = Flow> {
 }
 
 read_fields!(FlowVersion<D> {
-    need id,
-    need version,
-    need title,
-    may description,
-    may input,
-    may definition,
-    may source,
-    need digest,
-    may graph,
-    may saved_by,
-    need saved_at,
+    need id, need version, need title, may description, may input, may definition, may source, need digest, may graph,
+    may saved_by, need saved_at,
 });
 
 /// `POST /api/v1/flows/validate`.
@@ -241,12 +214,7 @@ pub struct Validation {
     pub graph: Option<Graph>,
 }
 
-read_fields!(Validation {
-    need valid,
-    need errors,
-    need warnings,
-    may graph,
-});
+read_fields!(Validation { need valid, need errors, need warnings, may graph, });
 
 /// `POST /api/v1/runs`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -302,10 +270,7 @@ pub struct Decided {
     pub review: Review,
 }
 
-read_fields!(Decided {
-    need outcome,
-    need review,
-});
+read_fields!(Decided { need outcome, need review, });
 
 /// `GET /api/v1/reviews`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -175,13 +175,6 @@ pub struct Decision {
 }
 
 read_fields!(Decision {
-    need by,
-    need at,
-    need via,
-    need revision,
-    need digest,
-    need verdict,
-    or_default edits,
-    may comment,
+    need by, need at, need via, need revision, need digest, need verdict, or_default edits, may comment,
     or_default metadata,
 });

@@ -126,14 +126,7 @@ pub struct Problem {
 }
 
 read_fields!(Problem {
-    need code,
-    need status,
-    need title,
-    may detail,
-    or_default errors,
-    may resolution,
-    may review,
-    may retry_after,
+    need code, need status, need title, may detail, or_default errors, may resolution, may review, may retry_after,
 });
 
 impl Problem {
@@ -199,13 +192,7 @@ pub struct Mistake {
     pub message: String,
 }
 
-read_fields!(Mistake {
-    need path,
-    may line,
-    may column,
-    need code,
-    need message,
-});
+read_fields!(Mistake { need path, may line, may column, need code, need message, });
 
 impl Mistake {
     /// A mistake whose place in the source is not known.
@@ -298,11 +285,7 @@ pub struct RunError {
     pub node: Option<crate::id::NodeId>,
 }
 
-read_fields!(RunError {
-    need code,
-    need message,
-    may node,
-});
+read_fields!(RunError { need code, need message, may node, });
 
 /// Shorthand for a JSON pointer: `pointer(["nodes", "draft", "next"])` is `/nodes/draft/next`.
 pub fn pointer<I: IntoIterator<Item = S>, S: AsRef<str>>(segments: I) -> String {

@@ -18,12 +18,7 @@ pub struct Graph {
     pub edges: Vec<GraphEdge>,
 }
 
-read_fields!(Graph {
-    need width,
-    need height,
-    need nodes,
-    need edges,
-});
+read_fields!(Graph { need width, need height, need nodes, need edges, });
 
 /// One node of the picture; `x` and `y` are its centre.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -43,14 +38,7 @@ pub struct GraphNode {
     pub height: f64,
 }
 
-read_fields!(GraphNode {
-    need id,
-    need kind,
-    need x,
-    need y,
-    need width,
-    need height,
-});
+read_fields!(GraphNode { need id, need kind, need x, need y, need width, need height, });
 
 /// One edge of the picture.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -69,13 +57,7 @@ pub struct GraphEdge {
     pub points: Vec<(f64, f64)>,
 }
 
-read_fields!(GraphEdge {
-    need from,
-    need to,
-    need kind,
-    may label,
-    need points,
-});
+read_fields!(GraphEdge { need from, need to, need kind, may label, need points, });
 
 /// What an edge of the picture is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -133,10 +133,7 @@ pub struct Entry {
     pub event: Event,
 }
 
-read_fields!(Entry {
-    need cursor,
-    rest event,
-});
+read_fields!(Entry { need cursor, rest event, });
 
 /// An entry before it has its place.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -160,11 +157,4 @@ pub struct Event {
     pub data: JsonMap,
 }
 
-read_fields!(Event {
-    need kind,
-    need at,
-    may run_id,
-    may review_id,
-    may actor,
-    or_default data,
-});
+read_fields!(Event { need kind, need at, may run_id, may review_id, may actor, or_default data, });

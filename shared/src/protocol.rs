@@ -17,7 +17,10 @@ pub const SUBPROTOCOL: &str = "countersign.v1";
 /// What a client says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-#[expect(clippy::large_enum_variant, reason = "messages are made one at a time and moved once")]
+#[cfg_attr(
+    not(target_family = "wasm"),
+    expect(clippy::large_enum_variant, reason = "messages are made one at a time and moved once")
+)]
 pub enum ClientMessage {
     /// Asks for entries; may be said again, and replaces what was asked before.
     Subscribe {

@@ -105,3 +105,53 @@ pub fn unknown(variant: &str) -> Error {
 }
 
 pub(crate) use {read_fields, read_on_the_web, word};
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::protocol::ServerMessage;
+
+    fn same<T: Read + DeserializeOwned + PartialEq + std::fmt::Debug>(value: &Value) {
+        let derived: T = serde_json::from_value(value.clone()).expect("what is derived reads it");
+        let read =
+            Fields::of(value.clone()).and_then(|mut fields| T::read(&mut fields)).expect("it is read field by field");
+        assert_eq!(derived, read);
+    }
+
+    #[test]
+    fn field_by_field_reads_what_is_derived() {
+        let decision = json!({
+            "by": "ana", "at": "2026-01-01T00:00:00Z", "via": "human", "revision": 1, "digest": "sha256:0",
+            "verdict": {"type": "choose", "option": "approve"}, "edits": {"draft": "b"}, "comment": "good"
+        });
+        same::<crate::decision::Decision>(&decision);
+        for verdict in [
+            json!({"type": "text", "text": "no"}),
+            json!({"type": "choose", "option": "a", "fields": {"x": 1}}),
+            json!({"type": "actions", "decisions": {"1": {"type": "reject", "message": "no"}, "2": {"type": "approve"},
+                "3": {"type": "edit", "arguments": {}}, "4": {"type": "respond", "message": "x"}}}),
+        ] {
+            same::<crate::decision::Verdict>(&verdict);
+        }
+        let run = "01a1fe15-02bf-70db-ac07-93a1800b6c6a";
+        let entry =
+            json!({"cursor": "7", "kind": "run.started", "at": "2026-01-01T00:00:00Z", "run_id": run, "actor": "ana"});
+        same::<crate::log::Entry>(&entry);
+        let user = json!({"username": "ana", "roles": ["reviewer"], "created_at": "2026-01-01T00:00:00Z"});
+        same::<crate::api::User>(&user);
+        same::<crate::error::Problem>(
+            &json!({"code": "invalid", "status": 422, "title": "Not valid", "errors": [{"path": "/a", "code": "value", "message": "m"}]}),
+        );
+        for message in [
+            json!({"type": "welcome", "user": "ana", "cursor": "1", "server_time": "2026-01-01T00:00:00Z"}),
+            json!({"type": "snapshot", "cursor": "1", "pending": 0, "reviews": []}),
+            json!({"type": "resync"}),
+            json!({"type": "reply", "ref": "k", "problem": {"code": "forbidden", "status": 403, "title": "t"}}),
+            json!({"type": "stream", "run": run, "node": "a", "visit": 1, "attempt": 1, "offset": 0, "text": "x"}),
+        ] {
+            same::<ServerMessage>(&message);
+        }
+    }
+}

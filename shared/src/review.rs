@@ -174,39 +174,11 @@ pub struct Review {
 }
 
 read_fields!(Review {
-    need id,
-    need revision,
-    need digest,
-    need version,
-    need kind,
-    need status,
-    may run_id,
-    may flow,
-    may flow_title,
-    may node,
-    may visit,
-    may source,
-    need title,
-    need prompt,
-    need items,
-    need options,
-    need free_text,
-    need actions,
-    need policy,
-    may deny,
-    or_default blind,
-    need reviewers,
-    may claimed_by,
-    or_default comments,
-    or_default decisions,
-    may resolution,
-    or_default context,
-    or_default usage,
-    need requested_by,
-    need created_at,
-    may expires_at,
-    may on_timeout,
-    rest stakes,
+    need id, need revision, need digest, need version, need kind, need status, may run_id, may flow, may flow_title,
+    may node, may visit, may source, need title, need prompt, need items, need options, need free_text, need actions,
+    need policy, may deny, or_default blind, need reviewers, may claimed_by, or_default comments,
+    or_default decisions, may resolution, or_default context, or_default usage, need requested_by, need created_at,
+    may expires_at, may on_timeout, rest stakes,
 });
 
 impl Review {
@@ -228,11 +200,7 @@ pub struct Source {
     pub max_visits: u32,
 }
 
-read_fields!(Source {
-    need node,
-    need visits,
-    need max_visits,
-});
+read_fields!(Source { need node, need visits, need max_visits, });
 
 /// One value that is shown.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -254,14 +222,7 @@ pub struct Item {
     pub schema: Option<Value>,
 }
 
-read_fields!(Item {
-    need key,
-    may label,
-    need content_type,
-    need value,
-    need editable,
-    may schema,
-});
+read_fields!(Item { need key, may label, need content_type, need value, need editable, may schema, });
 
 /// One thing that may be chosen.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -284,14 +245,7 @@ pub struct ReviewOption {
     pub fields: Option<Value>,
 }
 
-read_fields!(ReviewOption {
-    need id,
-    need kind,
-    need label,
-    may message,
-    may description,
-    may fields,
-});
+read_fields!(ReviewOption { need id, need kind, need label, may message, may description, may fields, });
 
 /// What kind of thing a gate holds back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -336,13 +290,7 @@ pub struct Action {
 }
 
 read_fields!(Action {
-    need id,
-    need action_type = "type",
-    need name,
-    may agent,
-    need arguments,
-    may description,
-    may schema,
+    need id, need action_type = "type", need name, may agent, need arguments, may description, may schema,
     need allowed_decisions,
 });
 
@@ -356,10 +304,7 @@ pub struct Claim {
     pub until: Timestamp,
 }
 
-read_fields!(Claim {
-    need by,
-    need until,
-});
+read_fields!(Claim { need by, need until, });
 
 /// What somebody said beside a review.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -373,11 +318,7 @@ pub struct Comment {
     pub text: String,
 }
 
-read_fields!(Comment {
-    need by,
-    need at,
-    need text,
-});
+read_fields!(Comment { need by, need at, need text, });
 
 /// What a resolution did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -421,12 +362,4 @@ pub struct Resolution {
     pub reason: Option<String>,
 }
 
-read_fields!(Resolution {
-    need status,
-    need outcome,
-    need by,
-    need at,
-    need via,
-    may decision,
-    may reason,
-});
+read_fields!(Resolution { need status, need outcome, need by, need at, need via, may decision, may reason, });

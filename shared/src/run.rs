@@ -65,12 +65,7 @@ pub struct Context {
     pub metadata: JsonMap,
 }
 
-read_fields!(Context {
-    may user,
-    may tenant,
-    may session,
-    or_default metadata,
-});
+read_fields!(Context { may user, may tenant, may session, or_default metadata, });
 
 /// A run without what may be large: in lists and in the log.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -106,18 +101,8 @@ pub struct RunSummary {
 }
 
 read_fields!(RunSummary {
-    need id,
-    need flow,
-    need title,
-    need version,
-    need status,
-    need revision,
-    need requested_by,
-    need created_at,
-    need updated_at,
-    may ended_at,
-    or_default pending_reviews,
-    may error,
+    need id, need flow, need title, need version, need status, need revision, need requested_by, need created_at,
+    need updated_at, may ended_at, or_default pending_reviews, may error,
 });
 
 /// A run, whole.
@@ -145,13 +130,7 @@ pub struct Run {
 }
 
 read_fields!(Run {
-    need input,
-    need state,
-    may output,
-    need context,
-    or_default positions,
-    may cancel_reason,
-    rest summary,
+    need input, need state, may output, need context, or_default positions, may cancel_reason, rest summary,
 });
 
 /// Where one branch of a run stands.
@@ -169,12 +148,7 @@ pub struct Position {
     pub review: Option<ReviewId>,
 }
 
-read_fields!(Position {
-    need node,
-    need visit,
-    need activity,
-    may review,
-});
+read_fields!(Position { need node, need visit, need activity, may review, });
 
 /// What a branch does where it stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -239,16 +213,8 @@ pub struct Step {
 }
 
 read_fields!(Step {
-    need id,
-    need node,
-    need visit,
-    need kind,
-    need status,
-    need started_at,
-    may duration_ms,
-    or(one) tries,
-    may error,
-    may note,
+    need id, need node, need visit, need kind, need status, need started_at, may duration_ms, or(one) tries,
+    may error, may note,
 });
 
 fn one() -> u32 {
@@ -271,13 +237,7 @@ pub struct Report {
     pub reviews: Vec<Review>,
 }
 
-read_fields!(Report {
-    need run_id,
-    need status,
-    need duration_ms,
-    need steps,
-    need reviews,
-});
+read_fields!(Report { need run_id, need status, need duration_ms, need steps, need reviews, });
 
 /// What an agent used, for the reviewer and the budget.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -295,10 +255,7 @@ pub struct Usage {
 }
 
 read_fields!(Usage {
-    or_default agent_calls,
-    or_default total_tokens,
-    or_default total_cost_usd,
-    or_default elapsed_ms,
+    or_default agent_calls, or_default total_tokens, or_default total_cost_usd, or_default elapsed_ms,
 });
 
 /// One model call.
@@ -317,13 +274,7 @@ pub struct AgentCall {
     pub duration_ms: u64,
 }
 
-read_fields!(AgentCall {
-    need agent,
-    need model,
-    need tokens,
-    need cost_usd,
-    need duration_ms,
-});
+read_fields!(AgentCall { need agent, need model, need tokens, need cost_usd, need duration_ms, });
 
 /// A value of the state with its key, as steps write them.
 pub type Writes = serde_json::Map<String, Value>;

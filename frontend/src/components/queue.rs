@@ -1,6 +1,5 @@
 //! The list of the inbox: rows that come, change and leave in place.
 
-
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use shared::api::{MAX_LIMIT, ReviewQuery};

@@ -105,7 +105,7 @@ pub fn InboxPage() -> impl IntoView {
             at.set(Some(id));
         }
     });
-    let reader = read.clone();
+    let reader = read;
     let step = move |by: isize| {
         let ids: Vec<_> = rows.with_untracked(|rows| rows.iter().map(|row| row.review.id).collect());
         let here = at.get_untracked().and_then(|at| ids.iter().position(|id| *id == at));
@@ -125,7 +125,7 @@ pub fn InboxPage() -> impl IntoView {
             reader(id);
         }
     };
-    let opener = read.clone();
+    let opener = read;
     let keys = window_event_listener(leptos::ev::keydown, move |event| {
         if event.key() == "Escape" && !event.default_prevented() {
             let focused =

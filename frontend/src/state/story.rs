@@ -232,7 +232,6 @@ pub fn sentence(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::case;
     use super::*;
 
     #[test]

@@ -1,5 +1,7 @@
 //! The one type of elements: what it is made of, how it is built, and how it becomes another.
 
+use std::borrow::Cow;
+
 use leptos::prelude::{AddAnyAttr, AnyView, IntoAny, Mountable, NodeRef, Owner, Render, RenderEffect, RenderHtml};
 use leptos::tachys::html::attribute::Attribute;
 use leptos::tachys::html::attribute::any_attribute::AnyAttribute;
@@ -18,7 +20,9 @@ use wasm_bindgen::{JsCast, JsValue};
 use super::call::CallMut;
 use super::value::{IntoValue, Part, Value};
 
+type Name = Cow<'static, str>;
 type Handler = Box<dyn CallMut<Event, ()>>;
+type Reference = Box<dyn FnOnce(&Element)>;
 
 const SVG: &str = "http://www.w3.org/2000/svg";
 
@@ -36,8 +40,8 @@ struct Parts {
 /// What never leaves the page's thread.
 #[derive(Default)]
 struct Local {
-    listeners: Vec<(std::borrow::Cow<'static, str>, Handler)>,
-    reference: Option<Box<dyn FnOnce(&Element)>>,
+    listeners: Vec<(Name, Handler)>,
+    reference: Option<Reference>,
 }
 
 /// What of an element is set.
@@ -76,7 +80,7 @@ impl El {
     }
 
     #[inline(never)]
-    fn listen(mut self, name: std::borrow::Cow<'static, str>, handler: Handler) -> Self {
+    fn listen(mut self, name: Name, handler: Handler) -> Self {
         self.0.local.listeners.push((name, handler));
         self
     }
@@ -114,6 +118,7 @@ impl El {
     }
 
     /// Calls `handler` at each event of a kind.
+    #[expect(clippy::needless_pass_by_value, reason = "as `view!` calls it")]
     #[must_use]
     pub fn on<E>(self, event: E, mut handler: impl FnMut(E::EventType) + 'static) -> Self
     where
@@ -201,7 +206,7 @@ fn listen(element: &Element, local: Local) -> Vec<RemoveEventHandler<Element>> {
     if let Some(reference) = local.reference {
         reference(element);
     }
-    let attach = |(name, mut handler): (std::borrow::Cow<'static, str>, Handler)| {
+    let attach = |(name, mut handler): (Name, Handler)| {
         let owner = Owner::current().unwrap_or_default();
         Rndr::add_event_listener(element, &name, Box::new(move |event| owner.with(|| handler.call_mut(event))))
     };

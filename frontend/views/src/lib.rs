@@ -11,6 +11,7 @@ mod call;
 mod control;
 mod element;
 mod signal;
+mod stored;
 mod tags;
 mod value;
 
@@ -31,7 +32,8 @@ pub mod prelude {
 
     pub use crate::call::{ChildrenFn, ViewFn};
     pub use crate::control::{For, ForProps, Show, ShowProps, dynamic};
-    pub use crate::signal::{ArcRwSignal, Effect, Memo, RwSignal, Signal, StoredValue};
+    pub use crate::signal::{ArcRwSignal, Memo, RwSignal, Signal};
+    pub use crate::stored::{Effect, StoredValue};
     pub use crate::value::{CollectView, IntoAttributeValue, IntoRender, Marked, View};
 }
 

@@ -9,13 +9,11 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Deref;
 
-use leptos::prelude::{
-    ArcRwSignal as LeptosArc, Effect as LeptosEffect, Memo as LeptosMemo, Notify, Read, ReadUntracked, ReadValue,
-    RwSignal as LeptosRw, Set, Signal as LeptosSignal, StoredValue as LeptosStored, Track, Write, WriteValue,
-};
-use send_wrapper::SendWrapper;
-
 use super::call::{Call, CallMut};
+use leptos::prelude::{
+    ArcRwSignal as LeptosArc, Memo as LeptosMemo, Notify, Read, ReadUntracked, RwSignal as LeptosRw, Set,
+    Signal as LeptosSignal, Track, Write,
+};
 
 /// A value of any type, and how it is compared with others of its type.
 struct Held {
@@ -43,7 +41,7 @@ impl Held {
 
 #[cold]
 #[inline(never)]
-fn wrong() -> ! {
+pub(crate) fn wrong() -> ! {
     unreachable!("a signal holds values of its own type only")
 }
 
@@ -117,33 +115,9 @@ fn signal_peek(signal: LeptosSignal<Held>) -> Option<impl Deref<Target = Held>> 
     signal.try_read_untracked()
 }
 
-type Local = SendWrapper<Box<dyn Any>>;
-
-#[inline(never)]
-fn stored_new(value: Box<dyn Any>) -> LeptosStored<Local> {
-    LeptosStored::new(SendWrapper::new(value))
-}
-
-#[inline(never)]
-fn stored_read(stored: LeptosStored<Local>) -> Option<impl Deref<Target = Local>> {
-    stored.try_read_value()
-}
-
-#[inline(never)]
-fn stored_update(stored: LeptosStored<Local>, change: &mut dyn for<'a> CallMut<&'a mut dyn Any, ()>) {
-    if let Some(mut value) = stored.try_write_value() {
-        change.call_mut(&mut ***value);
-    }
-}
-
-#[inline(never)]
-fn effect_new(mut run: Box<dyn CallMut<Option<Box<dyn Any>>, Box<dyn Any>>>) {
-    LeptosEffect::new(move |before: Option<Box<dyn Any>>| run.call_mut(before));
-}
-
 #[cold]
 #[inline(never)]
-fn gone() -> ! {
+pub(crate) fn gone() -> ! {
     panic!("a signal was read after the component that made it had gone")
 }
 
@@ -193,13 +167,6 @@ macro_rules! reading {
             }
         }
 
-        impl<T> Clone for $name<T> {
-            #[expect(clippy::clone_on_copy, reason = "not all of them are")]
-            fn clone(&self) -> Self {
-                Self(self.0.clone(), PhantomData)
-            }
-        }
-
         impl<T> fmt::Debug for $name<T> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str(stringify!($name))
@@ -224,18 +191,30 @@ pub struct ArcRwSignal<T>(LeptosArc<Held>, PhantomData<fn() -> T>);
 pub struct Memo<T>(LeptosMemo<Held>, PhantomData<fn() -> T>);
 /// Any of them.
 pub struct Signal<T>(LeptosSignal<Held>, PhantomData<fn() -> T>);
-/// A value that is not followed. It stays on the page's thread.
-pub struct StoredValue<T>(LeptosStored<Local>, PhantomData<fn() -> T>);
 
 reading!(RwSignal, rw_read, rw_peek, inner => *inner);
 reading!(ArcRwSignal, arc_read, arc_peek, inner => inner);
 reading!(Memo, memo_read, memo_peek, inner => *inner);
 reading!(Signal, signal_read, signal_peek, inner => *inner);
 
-impl<T> Copy for RwSignal<T> {}
-impl<T> Copy for Memo<T> {}
-impl<T> Copy for Signal<T> {}
-impl<T> Copy for StoredValue<T> {}
+macro_rules! copies {
+    ($($name:ident)*) => {
+        $(impl<T> Copy for $name<T> {}
+
+        impl<T> Clone for $name<T> {
+            fn clone(&self) -> Self {
+                *self
+            }
+        })*
+    };
+}
+copies! { RwSignal Memo Signal }
+
+impl<T> Clone for ArcRwSignal<T> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone(), PhantomData)
+    }
+}
 
 impl<T: Send + Sync + 'static> RwSignal<T> {
     /// A new one.
@@ -341,79 +320,5 @@ impl<T: Send + Sync + 'static> From<T> for Signal<T> {
 impl From<&str> for Signal<String> {
     fn from(value: &str) -> Self {
         Self::stored(value.to_owned())
-    }
-}
-
-impl<T: 'static> StoredValue<T> {
-    /// A new one.
-    pub fn new(value: T) -> Self {
-        Self(stored_new(Box::new(value)), PhantomData)
-    }
-
-    /// Calls `see` with the value.
-    pub fn with_value<R>(&self, see: impl FnOnce(&T) -> R) -> R {
-        let held = stored_read(self.0).unwrap_or_else(|| gone());
-        see(held.downcast_ref().unwrap_or_else(|| wrong()))
-    }
-
-    /// The value.
-    pub fn get_value(&self) -> T
-    where
-        T: Clone,
-    {
-        self.with_value(T::clone)
-    }
-
-    /// The value, while the component lives that made it.
-    pub fn try_get_value(&self) -> Option<T>
-    where
-        T: Clone,
-    {
-        stored_read(self.0)?.downcast_ref().cloned()
-    }
-
-    /// Sets the value.
-    pub fn set_value(&self, value: T) {
-        self.update_value(|held| *held = value);
-    }
-
-    /// Changes the value.
-    pub fn update_value(&self, change: impl FnOnce(&mut T)) {
-        self.try_update_value(change);
-    }
-
-    /// Changes the value; nothing where the component is gone that made it.
-    pub fn try_update_value<R>(&self, change: impl FnOnce(&mut T) -> R) -> Option<R> {
-        let (mut change, mut result) = (Some(change), None);
-        stored_update(self.0, &mut |held: &mut dyn Any| {
-            result = change.take().map(|change| change(held.downcast_mut().unwrap_or_else(|| wrong())));
-        });
-        result
-    }
-}
-
-impl<T> Clone for StoredValue<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> fmt::Debug for StoredValue<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("StoredValue")
-    }
-}
-
-/// What is done again whenever a signal in it changes.
-pub struct Effect;
-
-impl Effect {
-    /// A new one, for as long as the component lives; `run` is given what it returned before.
-    #[expect(clippy::new_ret_no_self, reason = "as Leptos calls it")]
-    pub fn new<R: 'static>(mut run: impl FnMut(Option<R>) -> R + 'static) {
-        effect_new(Box::new(move |before: Option<Box<dyn Any>>| {
-            let before = before.and_then(|before| before.downcast::<R>().ok());
-            Box::new(run(before.map(|before| *before))) as Box<dyn Any>
-        }));
     }
 }

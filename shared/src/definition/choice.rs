@@ -39,10 +39,4 @@ pub struct Choice {
     pub description: Option<String>,
 }
 
-read_fields!(Choice {
-    need id,
-    or_default kind,
-    need label,
-    may message,
-    may description,
-});
+read_fields!(Choice { need id, or_default kind, need label, may message, may description, });

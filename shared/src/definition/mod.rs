@@ -166,10 +166,7 @@ pub struct Cost {
     pub currency: String,
 }
 
-read_fields!(Cost {
-    need amount,
-    need currency,
-});
+read_fields!(Cost { need amount, need currency, });
 
 /// What is at stake, the same for human nodes and gates.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -196,10 +193,6 @@ pub struct Stakes {
 }
 
 read_fields!(Stakes {
-    or_default severity,
-    may category,
-    may reversible,
-    or_default consequences,
-    may estimated_cost,
+    or_default severity, may category, may reversible, or_default consequences, may estimated_cost,
     or_default alternatives,
 });

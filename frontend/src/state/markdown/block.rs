@@ -1,6 +1,7 @@
 //! The blocks of a text in Markdown: lines to headlines, lists, tables, code and paragraphs.
 
-use super::inline::{References, inlines, plain};
+use super::inline::{References, inlines};
+use super::scan::{plain, tag};
 use super::{Block, DEEPEST, Inline};
 
 /// The names of elements that begin a block of HTML wherever they stand.
@@ -93,32 +94,32 @@ fn marker(line: &str) -> Option<(Option<u64>, char, usize)> {
     Some((number, mark, start + digits + 1 + spaces))
 }
 
-/// The end of a block of HTML that begins here: what ends it, or nothing for a blank line.
-fn html(line: &str, in_paragraph: bool) -> Option<Option<&'static str>> {
+/// What ends the block of HTML that begins here; empty: a blank line.
+fn html(line: &str, in_paragraph: bool) -> Option<&'static str> {
     let line = line.trim_start();
     let lower = line.get(..line.len().min(12)).unwrap_or(line).to_ascii_lowercase();
     for (start, end) in
         [("<script", "</script>"), ("<pre", "</pre>"), ("<style", "</style>"), ("<textarea", "</textarea>")]
     {
         if lower.strip_prefix(start).is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '>'])) {
-            return Some(Some(end));
+            return Some(end);
         }
     }
     for (start, end) in [("<!--", "-->"), ("<?", "?>"), ("<![cdata[", "]]>")] {
         if lower.starts_with(start) {
-            return Some(Some(end));
+            return Some(end);
         }
     }
     if lower.strip_prefix("<!").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphabetic())) {
-        return Some(Some(">"));
+        return Some(">");
     }
     let name: String =
         line.strip_prefix('<')?.trim_start_matches('/').chars().take_while(char::is_ascii_alphanumeric).collect();
     if !name.is_empty() && HTML.contains(&format!(" {} ", name.to_ascii_lowercase())) {
-        return Some(None);
+        return Some("");
     }
-    let alone = super::inline::tag(line).is_some_and(|length| is_blank(&line[length..]));
-    (alone && !in_paragraph).then_some(None)
+    let alone = tag(line).is_some_and(|length| is_blank(&line[length..]));
+    (alone && !in_paragraph).then_some("")
 }
 
 /// The cells of a row of a table.
@@ -154,6 +155,20 @@ fn is_delimiter_row(line: &str) -> bool {
     line.contains('-') && (line.contains('|') || line.contains(':')) && cells(line).iter().all(is)
 }
 
+/// Whether a line cannot go on with a paragraph.
+fn interrupts(line: &str) -> bool {
+    let list = marker(line).is_some_and(|(number, _, at)| {
+        number.is_none_or(|number| number == 1) && !is_blank(&line[at.min(line.len())..])
+    });
+    indent(line) < 4
+        && (is_rule(line)
+            || heading(line).is_some()
+            || fence(line).is_some()
+            || line.trim_start().starts_with('>')
+            || list
+            || html(line, true).is_some())
+}
+
 impl<'a> Reader<'a> {
     fn inlines(&self, text: &str) -> Vec<Inline> {
         inlines(text, self.references)
@@ -177,20 +192,6 @@ impl<'a> Reader<'a> {
         self.blocks.push(block);
     }
 
-    /// Whether a line cannot go on with a paragraph.
-    fn interrupts(&self, line: &str) -> bool {
-        let list = marker(line).is_some_and(|(number, _, at)| {
-            number.is_none_or(|number| number == 1) && !is_blank(&line[at.min(line.len())..])
-        });
-        indent(line) < 4
-            && (is_rule(line)
-                || heading(line).is_some()
-                || fence(line).is_some()
-                || line.trim_start().starts_with('>')
-                || list
-                || html(line, true).is_some())
-    }
-
     fn block(&mut self) {
         let line = self.lines[self.at].as_str();
         if is_blank(line) {
@@ -211,7 +212,7 @@ impl<'a> Reader<'a> {
             self.at += 1;
         } else if line.trim_start().starts_with('>') && self.depth < DEEPEST {
             self.quote();
-        } else if marker(line).is_some() && self.depth < DEEPEST && (self.open.is_empty() || self.interrupts(line)) {
+        } else if marker(line).is_some() && self.depth < DEEPEST && (self.open.is_empty() || interrupts(line)) {
             self.list();
         } else if let Some(end) = html(line, !self.open.is_empty()) {
             self.html(end);
@@ -287,7 +288,7 @@ impl<'a> Reader<'a> {
                     lazy = !is_blank(rest) && indent(rest) < 4 && fence(rest).is_none() && heading(rest).is_none();
                     inside.push(rest.to_owned());
                 }
-                None if lazy && !is_blank(line) && !self.interrupts(line) => inside.push(line.clone()),
+                None if lazy && !is_blank(line) && !interrupts(line) => inside.push(line.clone()),
                 None => break,
             }
             self.at += 1;
@@ -319,7 +320,7 @@ impl<'a> Reader<'a> {
                 } else if indent(line) >= at {
                     after_blank = false;
                     inside.push(line[at..].to_owned());
-                } else if !after_blank && marker(line).is_none() && !self.interrupts(line) {
+                } else if !after_blank && marker(line).is_none() && !interrupts(line) {
                     inside.push(line.trim_start().to_owned());
                 } else {
                     break;
@@ -346,16 +347,16 @@ impl<'a> Reader<'a> {
         blocks
     }
 
-    fn html(&mut self, end: Option<&str>) {
+    fn html(&mut self, end: &str) {
         let mut html = String::new();
         while let Some(line) = self.lines.get(self.at) {
-            if end.is_none() && is_blank(line) {
+            if end.is_empty() && is_blank(line) {
                 break;
             }
             html.push_str(line);
             html.push('\n');
             self.at += 1;
-            if end.is_some_and(|end| line.to_ascii_lowercase().contains(end)) {
+            if !end.is_empty() && line.to_ascii_lowercase().contains(end) {
                 break;
             }
         }
@@ -367,7 +368,7 @@ impl<'a> Reader<'a> {
         let width = head.len();
         let mut rows = vec![head];
         self.at += 2;
-        while let Some(line) = self.lines.get(self.at).filter(|line| !is_blank(line) && !self.interrupts(line)) {
+        while let Some(line) = self.lines.get(self.at).filter(|line| !is_blank(line) && !interrupts(line)) {
             let mut row = cells(line);
             row.resize(width, String::new());
             rows.push(row);

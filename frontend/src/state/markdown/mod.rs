@@ -4,6 +4,7 @@
 
 mod block;
 mod inline;
+mod scan;
 
 /// How deep blocks are nested before the rest is left flat.
 const DEEPEST: usize = 24;
@@ -107,10 +108,10 @@ fn reference(line: &str) -> Option<(String, String)> {
     }
     let (label, rest) = line.trim_start().strip_prefix('[')?.split_once("]:")?;
     let rest = rest.trim();
-    let (address, length) = inline::address(rest).filter(|(_, length)| *length > 0)?;
+    let (address, length) = scan::address(rest).filter(|(_, length)| *length > 0)?;
     let title = rest[length..].trim();
-    let whole = inline::title(title)? == title.len();
-    (whole && !label.trim().is_empty() && !label.contains(['[', ']'])).then(|| (inline::label(label), address))
+    let whole = scan::title(title)? == title.len();
+    (whole && !label.trim().is_empty() && !label.contains(['[', ']'])).then(|| (scan::label(label), address))
 }
 
 #[cfg(test)]
