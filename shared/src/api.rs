@@ -8,12 +8,14 @@ use crate::definition::{Flow, Severity};
 use crate::error::Mistake;
 pub use crate::graph::{Graph, GraphEdge, GraphEdgeKind, GraphNode};
 use crate::id::{FlowId, TokenId, Username};
+use crate::read::read_fields;
 use crate::review::{Review, ReviewKind, ReviewStatus};
 use crate::run::{Context, RunStatus};
 use crate::time::Timestamp;
 
 /// A page of a list, newest first.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "PageOf{T}"))]
 pub struct Page<T> {
@@ -23,6 +25,8 @@ pub struct Page<T> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
 }
+
+read_fields!(Page<T> { need items, may next_cursor, });
 
 /// How many rows a page has where nothing is said.
 pub const DEFAULT_LIMIT: u32 = 50;
@@ -49,7 +53,8 @@ pub enum LoginRequest {
 }
 
 /// A person, as everybody may see them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct User {
     /// Their name.
@@ -68,6 +73,8 @@ pub struct User {
     /// Since when.
     pub created_at: Timestamp,
 }
+
+read_fields!(User { need username, may display_name, may email, need roles, or(yes) active, need created_at, });
 
 fn yes() -> bool {
     true
@@ -116,7 +123,8 @@ pub struct UserPatch {
 }
 
 /// A token for programs, without its secret.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Token {
     /// Its id.
@@ -137,6 +145,8 @@ pub struct Token {
     pub secret: Option<String>,
 }
 
+read_fields!(Token { need id, need name, need owner, need roles, need created_at, may expires_at, may secret, });
+
 /// `POST /api/v1/tokens`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -151,10 +161,14 @@ pub struct NewToken {
     pub expires_at: Option<Timestamp>,
 }
 
-/// One version of a flow.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// One version of a flow. `D` is what is read of its definition: the console needs little of it, and would load the code
+/// that reads all.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct FlowVersion {
+#[cfg_attr(feature = "schema", schemars(rename = "FlowVersion"))]
+#[serde(bound(serialize = "D: Serialize", deserialize = "D: Deserialize<'de>"))]
+pub struct FlowVersion<D = Flow> {
     /// Its id.
     pub id: FlowId,
     /// Its version, from 1.
@@ -169,7 +183,7 @@ pub struct FlowVersion {
     pub input: Option<Value>,
     /// The parsed flow; left out of lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub definition: Option<Box<Flow>>,
+    pub definition: Option<Box<D>>,
     /// The file as it was saved; left out of lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
@@ -185,8 +199,14 @@ pub struct FlowVersion {
     pub saved_at: Timestamp,
 }
 
+read_fields!(FlowVersion<D> {
+    need id, need version, need title, may description, may input, may definition, may source, need digest, may graph,
+    may saved_by, need saved_at,
+});
+
 /// `POST /api/v1/flows/validate`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Validation {
     /// Whether it could be saved.
@@ -199,6 +219,8 @@ pub struct Validation {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub graph: Option<Graph>,
 }
+
+read_fields!(Validation { need valid, need errors, need warnings, may graph, });
 
 /// `POST /api/v1/runs`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -249,7 +271,8 @@ pub enum DecisionEffect {
 }
 
 /// The answer to a decision or a claim.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Decided {
     /// What it did.
@@ -257,6 +280,8 @@ pub struct Decided {
     /// The review as it is now.
     pub review: Review,
 }
+
+read_fields!(Decided { need outcome, need review, });
 
 /// `GET /api/v1/reviews`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -1,13 +1,17 @@
 //! The typed client of the HTTP API, over any transport: the console brings `fetch`, tests and programs their own.
 
+use std::marker::PhantomData;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use crate::api::{
     AuditQuery, Decided, FlowVersion, Launch, LogQuery, LoginRequest, NewComment, NewToken, NewUser, Page, Reason,
     ReviewQuery, RunQuery, Token, User, UserPatch, Validation,
 };
 use crate::decision::DecisionRequest;
+use crate::definition::Flow;
 use crate::error::{Code, Problem};
 use crate::id::{ReviewId, RunId, TokenId};
 use crate::log::Entry;
@@ -42,21 +46,39 @@ pub trait Transport {
     fn send(&self, request: Request) -> impl Future<Output = Result<Response, String>>;
 }
 
-/// The API, typed.
-#[derive(Debug, Clone, Copy)]
-pub struct Client<T> {
+/// The API, typed. `D` is what is read of the definition of a flow: all of it, unless somebody needs less.
+#[derive(Debug)]
+pub struct Client<T, D = Flow> {
     /// How requests are sent.
     pub transport: T,
+    definition: PhantomData<fn() -> D>,
 }
+
+impl<T: Clone, D> Clone for Client<T, D> {
+    fn clone(&self) -> Self {
+        Self::reading(self.transport.clone())
+    }
+}
+
+impl<T: Copy, D> Copy for Client<T, D> {}
 
 type Answer<T> = Result<T, Problem>;
 
-impl<T: Transport> Client<T> {
+impl<T> Client<T> {
     /// A client over `transport`.
     pub fn new(transport: T) -> Self {
-        Self { transport }
+        Self::reading(transport)
     }
+}
 
+impl<T, D> Client<T, D> {
+    /// A client over `transport` that reads a `D` of the definition of a flow.
+    pub fn reading(transport: T) -> Self {
+        Self { transport, definition: PhantomData }
+    }
+}
+
+impl<T: Transport, D: DeserializeOwned> Client<T, D> {
     async fn call<A: DeserializeOwned>(&self, request: Request) -> Answer<A> {
         let response = self.transport.send(request).await.map_err(|why| Problem::new(Code::Unavailable).detail(why))?;
         let unreadable = |error: serde_json::Error| {
@@ -65,9 +87,9 @@ impl<T: Transport> Client<T> {
         };
         if (200..300).contains(&response.status) {
             let body = if response.body.is_empty() { "null" } else { &response.body };
-            serde_json::from_str(body).map_err(unreadable)
+            read(body).map_err(unreadable)
         } else {
-            Err(serde_json::from_str(&response.body).unwrap_or_else(unreadable))
+            Err(read(&response.body).unwrap_or_else(unreadable))
         }
     }
 
@@ -134,18 +156,18 @@ impl<T: Transport> Client<T> {
     }
 
     /// `GET /api/v1/flows`: the newest version of each.
-    pub async fn flows(&self) -> Answer<Page<FlowVersion>> {
+    pub async fn flows(&self) -> Answer<Page<FlowVersion<D>>> {
         self.get("/api/v1/flows?limit=200".into()).await
     }
 
     /// `GET /api/v1/flows/{id}[?version=]`.
-    pub async fn flow(&self, id: &str, version: Option<u32>) -> Answer<FlowVersion> {
+    pub async fn flow(&self, id: &str, version: Option<u32>) -> Answer<FlowVersion<D>> {
         let version = version.map(|version| format!("?version={version}")).unwrap_or_default();
         self.get(format!("/api/v1/flows/{id}{version}")).await
     }
 
     /// `PUT /api/v1/flows/{id}` with a YAML source (JSON is YAML too).
-    pub async fn save_flow(&self, id: &str, source: &str) -> Answer<FlowVersion> {
+    pub async fn save_flow(&self, id: &str, source: &str) -> Answer<FlowVersion<D>> {
         let body = Some(("application/yaml", source.to_owned()));
         self.call(Request { method: "PUT", path: format!("/api/v1/flows/{id}"), body, idempotency_key: None }).await
     }
@@ -232,15 +254,21 @@ impl<T: Transport> Client<T> {
     }
 }
 
+/// Reads JSON. Always by way of a [`Value`]: the console reads some of its types from values, and would load the code
+/// that reads them twice if they were read from text too.
+pub fn read<A: DeserializeOwned>(text: &str) -> serde_json::Result<A> {
+    serde_json::from_value(serde_json::from_str::<Value>(text)?)
+}
+
 /// A query as `?a=b&c=d`, without what is not set.
 pub fn query_string<Q: Serialize>(query: &Q) -> String {
-    let Ok(serde_json::Value::Object(fields)) = serde_json::to_value(query) else { return String::new() };
+    let Ok(Value::Object(fields)) = serde_json::to_value(query) else { return String::new() };
     let pairs: Vec<String> = fields
         .iter()
         .filter_map(|(name, value)| {
             let text = match value {
-                serde_json::Value::Null => return None,
-                serde_json::Value::String(text) => text.clone(),
+                Value::Null => return None,
+                Value::String(text) => text.clone(),
                 other => other.to_string(),
             };
             Some(format!("{name}={}", escape(&text)))

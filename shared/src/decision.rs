@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::JsonMap;
 use crate::definition::ActionKind;
 use crate::id::Username;
+use crate::read::{Fields, Read, read_fields, read_on_the_web, unknown};
 use crate::time::Timestamp;
 
 /// Through what a decision came.
@@ -33,7 +34,8 @@ pub enum Via {
 }
 
 /// What a decision says.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Verdict {
@@ -60,8 +62,24 @@ pub enum Verdict {
     },
 }
 
+impl Read for Verdict {
+    fn read(fields: &mut Fields) -> serde_json::Result<Self> {
+        match fields.need::<String>("type")?.as_str() {
+            "choose" => Ok(Self::Choose { option: fields.need("option")?, fields: fields.or_default("fields")? }),
+            "text" => Ok(Self::Text { text: fields.need("text")? }),
+            "actions" => {
+                Ok(Self::Actions { decisions: fields.need("decisions")?, instructions: fields.may("instructions")? })
+            }
+            other => Err(unknown(other)),
+        }
+    }
+}
+
+read_on_the_web!(Verdict);
+
 /// An answer to one action.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 pub enum ActionDecision {
@@ -84,6 +102,20 @@ pub enum ActionDecision {
         message: String,
     },
 }
+
+impl Read for ActionDecision {
+    fn read(fields: &mut Fields) -> serde_json::Result<Self> {
+        match fields.need::<String>("type")?.as_str() {
+            "approve" => Ok(Self::Approve),
+            "edit" => Ok(Self::Edit { arguments: fields.need("arguments")? }),
+            "reject" => Ok(Self::Reject { message: fields.may("message")? }),
+            "respond" => Ok(Self::Respond { message: fields.need("message")? }),
+            other => Err(unknown(other)),
+        }
+    }
+}
+
+read_on_the_web!(ActionDecision);
 
 impl ActionDecision {
     /// Which of the four it is.
@@ -120,7 +152,8 @@ pub struct DecisionRequest {
 }
 
 /// A decision on the record.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Decision {
     /// Who.
@@ -145,3 +178,8 @@ pub struct Decision {
     #[serde(default)]
     pub metadata: JsonMap,
 }
+
+read_fields!(Decision {
+    need by, need at, need via, need revision, need digest, need verdict, or_default edits, may comment,
+    or_default metadata,
+});

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::read::read_fields;
 use crate::review::{Resolution, Review};
 
 /// The code of a refusal at the API. Stable: clients match on it.
@@ -99,7 +100,8 @@ impl Code {
 }
 
 /// RFC 9457 `application/problem+json`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Problem {
     /// What went wrong, for programs.
@@ -124,6 +126,10 @@ pub struct Problem {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<u64>,
 }
+
+read_fields!(Problem {
+    need code, need status, need title, may detail, or_default errors, may resolution, may review, may retry_after,
+});
 
 impl Problem {
     /// A problem with its code's own title.
@@ -171,7 +177,8 @@ impl std::fmt::Display for Problem {
 impl std::error::Error for Problem {}
 
 /// One mistake in a flow file, a form or a body.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Mistake {
     /// Where, as a JSON pointer (RFC 6901); empty for the whole.
@@ -187,6 +194,8 @@ pub struct Mistake {
     /// What is wrong and what to do.
     pub message: String,
 }
+
+read_fields!(Mistake { need path, may line, may column, need code, need message, });
 
 impl Mistake {
     /// A mistake whose place in the source is not known.
@@ -267,7 +276,8 @@ impl std::fmt::Display for FlowCode {
 }
 
 /// Why a run or a step failed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[error("{code}: {message}")]
 pub struct RunError {
@@ -279,6 +289,8 @@ pub struct RunError {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<crate::id::NodeId>,
 }
+
+read_fields!(RunError { need code, need message, may node, });
 
 /// Shorthand for a JSON pointer: `pointer(["nodes", "draft", "next"])` is `/nodes/draft/next`.
 pub fn pointer<I: IntoIterator<Item = S>, S: AsRef<str>>(segments: I) -> String {

@@ -2,8 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::read::read_fields;
+
 /// A flow as a picture: laid out by the server, in pixels, from the top left.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Graph {
     /// Its width.
@@ -16,8 +19,11 @@ pub struct Graph {
     pub edges: Vec<GraphEdge>,
 }
 
+read_fields!(Graph { need width, need height, need nodes, need edges, });
+
 /// One node of the picture; `x` and `y` are its centre.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GraphNode {
     /// The node's id, or `end`.
@@ -34,8 +40,11 @@ pub struct GraphNode {
     pub height: f64,
 }
 
+read_fields!(GraphNode { need id, need kind, need x, need y, need width, need height, });
+
 /// One edge of the picture.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GraphEdge {
     /// Where it begins.
@@ -50,6 +59,8 @@ pub struct GraphEdge {
     /// The line, from border to border.
     pub points: Vec<(f64, f64)>,
 }
+
+read_fields!(GraphEdge { need from, need to, need kind, may label, need points, });
 
 /// What an edge of the picture is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -13,6 +13,7 @@ pub mod graph;
 pub mod id;
 pub mod log;
 pub mod protocol;
+pub mod read;
 pub mod review;
 pub mod run;
 pub mod time;

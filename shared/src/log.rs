@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::JsonMap;
 use crate::id::{ReviewId, RunId, Username};
+use crate::read::read_fields;
 use crate::time::Timestamp;
 
 /// An opaque place in the log. Only the server that made it can read it.
@@ -126,7 +127,8 @@ impl std::str::FromStr for EntryKind {
 }
 
 /// One thing that happened.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Entry {
     /// Its place in the log.
@@ -136,8 +138,11 @@ pub struct Entry {
     pub event: Event,
 }
 
+read_fields!(Entry { need cursor, rest event, });
+
 /// An entry before it has its place.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Event {
     /// What it tells.
@@ -157,3 +162,5 @@ pub struct Event {
     #[serde(default)]
     pub data: JsonMap,
 }
+
+read_fields!(Event { need kind, need at, may run_id, may review_id, may actor, or_default data, });

@@ -7,6 +7,7 @@ use crate::JsonMap;
 use crate::decision::{Decision, Via};
 use crate::definition::{ActionKind, ChoiceKind, ContentType, OnTimeout, Policy, Reviewers, Stakes};
 use crate::id::{FlowId, NodeId, ReviewId, RunId, Username};
+use crate::read::read_fields;
 use crate::run::{Context, Usage};
 use crate::time::Timestamp;
 
@@ -86,7 +87,8 @@ impl ReviewStatus {
 }
 
 /// One thing that a person is asked.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Review {
     /// Its id.
@@ -180,6 +182,14 @@ pub struct Review {
     pub on_timeout: Option<OnTimeout>,
 }
 
+read_fields!(Review {
+    need id, need revision, need digest, need version, need kind, need status, may run_id, may flow, may flow_title,
+    may node, may visit, may source, need title, need prompt, need items, need options, need free_text, need actions,
+    need policy, may deny, or_default blind, need reviewers, may claimed_by, or_default comments,
+    or_default decisions, may resolution, or_default context, or_default usage, need requested_by, need created_at,
+    may expires_at, may on_timeout, rest stakes,
+});
+
 impl Review {
     /// Whether it still waits.
     pub fn is_pending(&self) -> bool {
@@ -188,7 +198,8 @@ impl Review {
 }
 
 /// The step that a correction runs again.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Source {
     /// Its node.
@@ -199,8 +210,11 @@ pub struct Source {
     pub max_visits: u32,
 }
 
+read_fields!(Source { need node, need visits, need max_visits, });
+
 /// One value that is shown.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Item {
     /// Its state key.
@@ -219,8 +233,11 @@ pub struct Item {
     pub schema: Option<Value>,
 }
 
+read_fields!(Item { need key, may label, need content_type, need value, need editable, may schema, });
+
 /// One thing that may be chosen.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReviewOption {
     /// What a decision names.
@@ -240,6 +257,8 @@ pub struct ReviewOption {
     pub fields: Option<Value>,
 }
 
+read_fields!(ReviewOption { need id, need kind, need label, may message, may description, may fields, });
+
 /// What kind of thing a gate holds back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -258,7 +277,8 @@ pub enum ActionType {
 }
 
 /// One thing that a gate holds back.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Action {
     /// Made by the server; decisions name it.
@@ -283,8 +303,14 @@ pub struct Action {
     pub allowed_decisions: Vec<ActionKind>,
 }
 
+read_fields!(Action {
+    need id, need action_type = "type", need name, may agent, need arguments, may description, may schema,
+    need allowed_decisions,
+});
+
 /// Who works on a review, and until when.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Claim {
     /// Who.
@@ -293,8 +319,11 @@ pub struct Claim {
     pub until: Timestamp,
 }
 
+read_fields!(Claim { need by, need until, });
+
 /// What somebody said beside a review.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comment {
     /// Who.
@@ -304,6 +333,8 @@ pub struct Comment {
     /// What.
     pub text: String,
 }
+
+read_fields!(Comment { need by, need at, need text, });
 
 /// What a resolution did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -327,7 +358,8 @@ pub enum Outcome {
 }
 
 /// What became of a review.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Resolution {
     /// How it left `pending`.
@@ -347,3 +379,5 @@ pub struct Resolution {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
+
+read_fields!(Resolution { need status, need outcome, need by, need at, need via, may decision, may reason, });

@@ -6,6 +6,7 @@ use serde_json::Value;
 use crate::JsonMap;
 use crate::error::RunError;
 use crate::id::{FlowId, NodeId, ReviewId, RunId, StepId, Username};
+use crate::read::read_fields;
 use crate::review::Review;
 use crate::time::Timestamp;
 
@@ -48,7 +49,8 @@ impl RunStatus {
 }
 
 /// For whom, and with what, a run goes; carried through every pause.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Context {
@@ -65,6 +67,8 @@ pub struct Context {
     pub metadata: JsonMap,
 }
 
+read_fields!(Context { may user, may tenant, may session, or_default metadata, });
+
 impl Context {
     /// Whether it says nothing.
     pub fn is_empty(&self) -> bool {
@@ -73,7 +77,8 @@ impl Context {
 }
 
 /// A run without what may be large: in lists and in the log.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunSummary {
     /// Its id.
@@ -105,8 +110,14 @@ pub struct RunSummary {
     pub error: Option<RunError>,
 }
 
+read_fields!(RunSummary {
+    need id, need flow, need title, need version, need status, need revision, need requested_by, need created_at,
+    need updated_at, may ended_at, or_default pending_reviews, may error,
+});
+
 /// A run, whole.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Run {
     /// What lists show of it.
@@ -129,8 +140,13 @@ pub struct Run {
     pub cancel_reason: Option<String>,
 }
 
+read_fields!(Run {
+    need input, need state, may output, need context, or_default positions, may cancel_reason, rest summary,
+});
+
 /// Where one branch of a run stands.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Position {
     /// The node.
@@ -143,6 +159,8 @@ pub struct Position {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review: Option<ReviewId>,
 }
+
+read_fields!(Position { need node, need visit, need activity, may review, });
 
 /// What a branch does where it stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -179,7 +197,8 @@ pub enum StepStatus {
 }
 
 /// One visit of a node in a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Step {
     /// Its id.
@@ -208,12 +227,18 @@ pub struct Step {
     pub note: Option<String>,
 }
 
+read_fields!(Step {
+    need id, need node, need visit, need kind, need status, need started_at, may duration_ms, or(one) tries,
+    may error, may note,
+});
+
 fn one() -> u32 {
     1
 }
 
 /// `GET /api/v1/runs/{id}/report`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Report {
     /// The run.
@@ -228,8 +253,11 @@ pub struct Report {
     pub reviews: Vec<Review>,
 }
 
+read_fields!(Report { need run_id, need status, need duration_ms, need steps, need reviews, });
+
 /// What an agent used, for the reviewer and the budget.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Usage {
@@ -243,8 +271,13 @@ pub struct Usage {
     pub elapsed_ms: u64,
 }
 
+read_fields!(Usage {
+    or_default agent_calls, or_default total_tokens, or_default total_cost_usd, or_default elapsed_ms,
+});
+
 /// One model call.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AgentCall {
     /// The agent's name.
@@ -258,6 +291,8 @@ pub struct AgentCall {
     /// How long it took.
     pub duration_ms: u64,
 }
+
+read_fields!(AgentCall { need agent, need model, need tokens, need cost_usd, need duration_ms, });
 
 /// A value of the state with its key, as steps write them.
 pub type Writes = serde_json::Map<String, Value>;

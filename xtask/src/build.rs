@@ -21,8 +21,9 @@ pub fn console(profile: &str) -> Result<()> {
     trunk.env_remove("NO_COLOR").envs(setup::console_environment());
     // A debug server reads the files from the folder, by the names that they had when it was built: names without a
     // hash let it serve a new console at once. A release has everything inside, and wants caches to tell versions apart.
-    let hashed = if profile == RELEASE { "true" } else { "false" };
-    run_command(trunk.args(["build", "--offline", "--cargo-profile", profile, "--filehash", hashed]))
+    let release = if profile == RELEASE { "true" } else { "false" };
+    let shape = ["--filehash", release, "--minify", release];
+    run_command(trunk.args(["build", "--offline", "--cargo-profile", profile]).args(shape))
 }
 
 /// Builds the one binary that serves everything.

@@ -2,10 +2,22 @@
 
 use gloo_net::http::{Method, RequestBuilder};
 use leptos::prelude::*;
+use serde::Deserialize;
 use shared::client::{Client, Request, Response, Transport};
 
 /// The API, typed. Cheap to copy into closures.
-pub type Api = Client<FetchTransport>;
+pub type Api = Client<FetchTransport, Outline>;
+
+/// A version of a flow, as the console reads it.
+pub type FlowVersion = shared::api::FlowVersion<Outline>;
+
+/// What the console reads of the definition of a flow; the rest of what it shows is in the picture.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Outline {
+    /// Words to find it by.
+    #[serde(default)]
+    pub tags: Vec<String>,
+}
 
 /// The API of the page.
 pub fn use_api() -> Api {
@@ -14,7 +26,7 @@ pub fn use_api() -> Api {
 
 /// An API that sets `signed_out` when the server says that nobody is logged in.
 pub fn api(signed_out: RwSignal<bool>) -> Api {
-    Client::new(FetchTransport { signed_out })
+    Client::reading(FetchTransport { signed_out })
 }
 
 /// Sends requests with `fetch`; the browser adds the session's cookie.

@@ -34,7 +34,7 @@ pub fn Dialog(
                     <Glyph icon=icondata::LuX />
                 </button>
             </header>
-            <Show when=move || open.get()>{children()}</Show>
+            <Show when=move || open.get()>{children.view()}</Show>
         </dialog>
     }
 }

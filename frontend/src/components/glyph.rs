@@ -2,7 +2,7 @@
 
 use icondata::Icon as IconData;
 use leptos::prelude::*;
-use leptos_icons::Icon;
+use leptos::tachys::svg::InertElement;
 
 /// An icon, as large as the text around it.
 #[component]
@@ -11,5 +11,24 @@ pub fn Glyph(
     #[prop(into)]
     icon: Signal<IconData>,
 ) -> impl IntoView {
-    view! { <span class="glyph" aria-hidden="true"><Icon icon=icon width="100%" height="100%" /></span> }
+    view! { <span class="glyph" aria-hidden="true">{move || drawing(icon.get())}</span> }
+}
+
+fn drawing(icon: IconData) -> impl IntoView {
+    let shapes = InertElement::new(format!("<g>{}</g>", icon.data));
+    view! {
+        <svg
+            width="100%"
+            height="100%"
+            viewBox=icon.view_box
+            stroke-linecap=icon.stroke_linecap
+            stroke-linejoin=icon.stroke_linejoin
+            stroke-width=icon.stroke_width
+            stroke=icon.stroke
+            fill=icon.fill.unwrap_or("currentColor")
+            role="graphics-symbol"
+        >
+            {shapes}
+        </svg>
+    }
 }

@@ -1,12 +1,12 @@
 //! The picture of a flow, laid out by the server, with marks that say where a run has been and where it stands.
 
-use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use leptos::prelude::*;
 use shared::api::{Graph, GraphEdge, GraphEdgeKind, GraphNode};
 
 use super::schema_form::next_key;
+use crate::state::table::Table;
 
 /// Room around the picture for strokes and the badges on the nodes' corners, in its own pixels.
 const MARGIN: f64 = 12.0;
@@ -65,7 +65,7 @@ pub struct Mark {
 }
 
 /// By node id.
-pub type Marks = HashMap<String, Mark>;
+pub type Marks = Table<String, Mark>;
 
 /// The picture. It takes the width of its box, and no more than its own.
 #[component]

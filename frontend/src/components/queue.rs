@@ -1,10 +1,7 @@
 //! The list of the inbox: rows that come, change and leave in place.
 
-use std::collections::HashSet;
-
 use leptos::prelude::*;
 use leptos::task::spawn_local;
-use leptos_router::components::A;
 use shared::api::{MAX_LIMIT, ReviewQuery};
 use shared::definition::Severity;
 use shared::id::ReviewId;
@@ -41,7 +38,7 @@ pub fn Queue(
     let drafted = Memo::new(move |_| {
         let drafts = Desk::expect().drafts;
         ids.with(|ids| {
-            drafts.with(|drafts| ids.iter().copied().filter(|id| drafts.get(*id).is_some()).collect::<HashSet<_>>())
+            drafts.with(|drafts| ids.iter().copied().filter(|id| drafts.get(*id).is_some()).collect::<Vec<_>>())
         })
     });
     view! {
@@ -158,11 +155,11 @@ fn QueueRow(
     };
     view! {
         <li>
-            <A
+            <a
                 href=format!("/reviews/{id}")
-                attr:class=class
-                attr:id=format!("row-{id}")
-                attr:aria-current=move || open.get().then_some("true")
+                class=class
+                id=format!("row-{id}")
+                aria-current=move || open.get().then_some("true")
             >
                 <i aria-hidden="true"></i>
                 <b>
@@ -177,7 +174,7 @@ fn QueueRow(
                     {move || drafted.get().then(|| view! { <span class="accent" title="You have started to write something here"><Glyph icon=icondata::LuPencil />" "</span> })}
                     {more}
                 </span>
-            </A>
+            </a>
         </li>
     }
 }

@@ -1,12 +1,10 @@
 //! The frame around every page: the rail, the state of the connection, the person's menu. Decides what is shown while
 //! nobody is known to be logged in.
 
+use crate::client::address::{NavigateOptions, use_location, use_navigate};
 use icondata::Icon as IconData;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
-use leptos_router::NavigateOptions;
-use leptos_router::components::{A, Outlet};
-use leptos_router::hooks::{use_location, use_navigate};
 use shared::access::Act;
 use shared::error::{Code, Problem};
 
@@ -15,12 +13,16 @@ use super::help::Help;
 use super::states::{Failed, Loading};
 use super::theme::{self, Theme};
 use crate::client::{Connection, Desk, Live, Session, use_api};
+use crate::state::case;
 use crate::state::inbox::Inbox;
 use crate::state::words;
 
 /// The frame around every page.
 #[component]
-pub fn Shell() -> impl IntoView {
+pub fn Shell(
+    /// The page.
+    children: ChildrenFn,
+) -> impl IntoView {
     let session = Session::expect();
     let live = Live::expect();
     let location = use_location();
@@ -32,7 +34,7 @@ pub fn Shell() -> impl IntoView {
             let mark = if search.is_empty() { "" } else { "?" };
             let here = format!("{}{mark}{search}", location.pathname.get_untracked());
             let next = String::from(js_sys::encode_uri_component(&here));
-            navigate(&format!("/login?next={next}"), NavigateOptions { replace: true, ..Default::default() });
+            navigate(&format!("/login?next={next}"), NavigateOptions { replace: true, scroll: true });
         }
     });
     Effect::new(move |_| {
@@ -47,7 +49,7 @@ pub fn Shell() -> impl IntoView {
                 <Rail />
                 <main class="content" id="content" tabindex="-1">
                     <LostBar />
-                    <div class="outlet"><Outlet /></div>
+                    <div class="outlet">{children.view()}</div>
                 </main>
                 <Help />
             </Show>
@@ -120,16 +122,16 @@ fn RailLink(
         location.pathname.with(|path| path.starts_with(href) || also.is_some_and(|also| path.starts_with(also)))
     });
     view! {
-        <A
+        <a
             href=href
-            attr:class=move || if on.get() { "on" } else { "" }
-            attr:title=move || label.get()
-            attr:aria-current=move || on.get().then_some("page")
+            class=move || if on.get() { "on" } else { "" }
+            title=move || label.get()
+            aria-current=move || on.get().then_some("page")
         >
             <Glyph icon=icon />
             <span class="label">{move || label.get()}</span>
             {children.map(|children| children())}
-        </A>
+        </a>
     }
 }
 
@@ -235,7 +237,7 @@ pub fn initials(name: &str) -> String {
         (Some(only), None) => only.chars().take(2).collect(),
         _ => "?".to_owned(),
     };
-    letters.to_uppercase()
+    case::upper(&letters)
 }
 
 /// Says that what is shown may be old.

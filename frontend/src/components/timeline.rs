@@ -1,7 +1,6 @@
 //! What happened in a run, in one column: its start, every visit of every node, every decision, its end.
 
 use leptos::prelude::*;
-use leptos_router::components::A;
 use shared::decision::{Decision, Verdict};
 use shared::review::Review;
 use shared::run::{Report, Run, RunStatus, Step, StepStatus};
@@ -109,7 +108,7 @@ fn line_view(at: Timestamp, event: Event, streams: Signal<Streams>) -> AnyView {
                 at,
                 tone_class(tone),
                 view! {
-                    <p><b>{by}</b>" "<A href=format!("/reviews/{}", review.id)>{what}</A></p>
+                    <p><b>{by}</b>" "<a href=format!("/reviews/{}", review.id)>{what}</a></p>
                     {words.map(|words| view! { <blockquote>{inert(&words)}</blockquote> }).collect_view()}
                 },
             )
@@ -120,7 +119,7 @@ fn line_view(at: Timestamp, event: Event, streams: Signal<Streams>) -> AnyView {
             line(
                 at,
                 tone_class(tone),
-                view! { <p><A href=format!("/reviews/{}", review.id)>{story::sentence(&what)}</A></p> },
+                view! { <p><a href=format!("/reviews/{}", review.id)>{story::sentence(&what)}</a></p> },
             )
         }
         Event::Ended(run) => {

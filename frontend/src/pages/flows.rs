@@ -1,28 +1,26 @@
 //! The catalogue of flows: what each is for, what it looks like, and a button to start it.
 
-use std::collections::{BTreeMap, HashMap};
-
+use crate::client::address::use_navigate;
+use crate::state::case;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
-use leptos_router::components::A;
-use leptos_router::hooks::use_navigate;
 use shared::access::Act;
-use shared::api::FlowVersion;
 use shared::error::Problem;
 use shared::id::FlowId;
 
-use crate::client::{Session, use_api};
+use crate::client::{FlowVersion, Session, use_api};
 use crate::components::dialog::Dialog;
 use crate::components::glyph::Glyph;
 use crate::components::graph::{FlowGraph, glyph};
 use crate::components::states::{Empty, Failed, Loading};
 use crate::components::time::Ago;
+use crate::state::table::Table;
 use crate::state::words;
 
 /// Flows up to this many are drawn in the catalogue.
 const MAX_PICTURES: usize = 40;
 
-type Details = RwSignal<HashMap<FlowId, FlowVersion>>;
+type Details = RwSignal<Table<FlowId, FlowVersion>>;
 
 /// The page `/flows`.
 #[component]
@@ -31,7 +29,7 @@ pub fn FlowsPage() -> impl IntoView {
     let session = Session::expect();
     let flows = RwSignal::new(None::<Result<Vec<FlowVersion>, Problem>>);
     // Lists leave out definition and picture: they come one by one, and the cards fill up.
-    let details: Details = RwSignal::new(HashMap::new());
+    let details: Details = RwSignal::new(Table::default());
     let search = RwSignal::new(String::new());
     let creating = RwSignal::new(false);
     let load = move || {
@@ -41,14 +39,14 @@ pub fn FlowsPage() -> impl IntoView {
             flows.set(Some(answer));
             for id in ids {
                 if let Ok(flow) = api.flow(&id, None).await {
-                    details.update(|details| drop(details.insert(id, flow)));
+                    details.update(|details| details.insert(id, flow));
                 }
             }
         });
     };
     load();
     let found = move || {
-        let words = search.get().to_lowercase();
+        let words = case::lower(&search.get());
         flows.with(|flows| {
             let flows = flows.as_ref()?.as_ref().ok()?;
             let takes =
@@ -100,7 +98,7 @@ pub fn FlowsPage() -> impl IntoView {
 fn haystack(flow: &FlowVersion, details: Details) -> String {
     let tags = details.with(|details| tags(details.get(&flow.id)).join(" "));
     let description = flow.description.as_deref().unwrap_or_default();
-    format!("{} {} {description} {tags}", flow.id, flow.title).to_lowercase()
+    case::lower(&format!("{} {} {description} {tags}", flow.id, flow.title))
 }
 
 fn tags(flow: Option<&FlowVersion>) -> Vec<String> {
@@ -108,10 +106,11 @@ fn tags(flow: Option<&FlowVersion>) -> Vec<String> {
 }
 
 /// How many nodes of each kind a flow has, in the order of their kinds' names.
-fn kinds(flow: Option<&FlowVersion>) -> Vec<(&'static str, usize)> {
-    let mut kinds: BTreeMap<&'static str, usize> = BTreeMap::new();
-    for node in flow.and_then(|flow| flow.definition.as_ref()).iter().flat_map(|flow| flow.nodes.values()) {
-        *kinds.entry(node.kind.as_str()).or_default() += 1;
+fn kinds(flow: Option<&FlowVersion>) -> Vec<(String, usize)> {
+    let mut kinds: Table<String, usize> = Table::default();
+    let graph = flow.and_then(|flow| flow.graph.as_ref());
+    for node in graph.iter().flat_map(|graph| &graph.nodes).filter(|node| node.kind != "end") {
+        *kinds.or_default(node.kind.clone()) += 1;
     }
     kinds.into_iter().collect()
 }
@@ -126,19 +125,19 @@ fn FlowCard(flow: FlowVersion, details: Details) -> impl IntoView {
     let title = flow.title.clone();
     view! {
         <li class="card flow-card">
-            <A href=href attr:class="flow-picture" attr:tabindex="-1" attr:aria-hidden="true">
+            <a href=href class="flow-picture" tabindex="-1" aria-hidden="true">
                 {move || detail.get().map(|detail| match detail.graph {
                     Some(graph) => view! { <FlowGraph graph/> }.into_any(),
                     None => ().into_any(),
                 })}
-            </A>
+            </a>
             <div class="flow-about">
-                <h3><A href=format!("/flows/{}", flow.id)>{flow.title}</A></h3>
+                <h3><a href=format!("/flows/{}", flow.id)>{flow.title}</a></h3>
                 <p class="soft">{flow.description.unwrap_or_default()}</p>
                 <div class="flow-kinds">
                     {move || detail.with(|detail| kinds(detail.as_ref())).into_iter().map(|(kind, count)| view! {
                         <span class="kind" >
-                            <svg viewBox="-1 -1 14 14" aria-hidden="true"><path d=glyph(kind)/></svg>{words::count(count, kind, &format!("{kind}s"))}
+                            <svg viewBox="-1 -1 14 14" aria-hidden="true"><path d=glyph(&kind)/></svg>{words::count(count, &kind, &format!("{kind}s"))}
                         </span>
                     }).collect_view()}
                     {move || detail.with(|detail| tags(detail.as_ref())).into_iter().map(|tag| view! { <span class="tag">{tag}</span> }).collect_view()}
@@ -147,7 +146,7 @@ fn FlowCard(flow: FlowVersion, details: Details) -> impl IntoView {
             <footer>
                 <span class="muted small grow cut"><code>{flow.id.to_string()}</code>" v"{flow.version}" · "<Ago at=flow.saved_at/></span>
                 <Show when=move || session.may(Act::Launch)>
-                    <A href=launch.clone() attr:class="b sm" attr:aria-label=format!("Launch {title}")><Glyph icon=icondata::LuPlay/>"Launch"</A>
+                    <a href=launch.clone() class="b sm" aria-label=format!("Launch {title}")><Glyph icon=icondata::LuPlay/>"Launch"</a>
                 </Show>
             </footer>
         </li>
@@ -170,7 +169,7 @@ fn NoFlows(creating: RwSignal<bool>) -> impl IntoView {
 /// Asks for the id of a new flow and opens the editor with a template.
 #[component]
 fn NewFlow(open: RwSignal<bool>) -> impl IntoView {
-    let navigate = StoredValue::new_local(use_navigate());
+    let navigate = StoredValue::new(use_navigate());
     let id = RwSignal::new(String::new());
     let tried = RwSignal::new(false);
     let mistake = move || {
@@ -182,7 +181,10 @@ fn NewFlow(open: RwSignal<bool>) -> impl IntoView {
         if let Ok(id) = id.with_untracked(|id| id.parse::<FlowId>()) {
             open.set(false);
             navigate.with_value(|navigate| {
-                navigate(&format!("/flows/{id}?tab=definition&new=1"), leptos_router::NavigateOptions::default());
+                navigate(
+                    &format!("/flows/{id}?tab=definition&new=1"),
+                    crate::client::address::NavigateOptions::default(),
+                );
             });
         }
     };

@@ -1,10 +1,8 @@
 //! The inbox: the list, and the review that is read.
 
+use crate::client::address::{NavigateOptions, use_location, use_navigate};
 use leptos::html;
 use leptos::prelude::*;
-use leptos_router::NavigateOptions;
-use leptos_router::components::Outlet;
-use leptos_router::hooks::{use_location, use_navigate};
 use shared::access::Act;
 use shared::id::ReviewId;
 use wasm_bindgen::JsCast;
@@ -98,17 +96,16 @@ pub fn InboxPage() -> impl IntoView {
         (pending, text)
     });
 
-    let go = navigate.clone();
-    let read =
-        move |id: ReviewId| go(&format!("/reviews/{id}"), NavigateOptions { scroll: false, ..Default::default() });
-    let away = navigate.clone();
-    let back = Callback::new(move |()| away("/inbox", NavigateOptions { scroll: false, ..Default::default() }));
+    let go = navigate;
+    let read = move |id: ReviewId| go(&format!("/reviews/{id}"), NavigateOptions { replace: false, scroll: false });
+    let away = navigate;
+    let back = Callback::new(move |()| away("/inbox", NavigateOptions { replace: false, scroll: false }));
     Effect::new(move |_| {
         if let Some(id) = open.get() {
             at.set(Some(id));
         }
     });
-    let reader = read.clone();
+    let reader = read;
     let step = move |by: isize| {
         let ids: Vec<_> = rows.with_untracked(|rows| rows.iter().map(|row| row.review.id).collect());
         let here = at.get_untracked().and_then(|at| ids.iter().position(|id| *id == at));
@@ -128,7 +125,7 @@ pub fn InboxPage() -> impl IntoView {
             reader(id);
         }
     };
-    let opener = read.clone();
+    let opener = read;
     let keys = window_event_listener(leptos::ev::keydown, move |event| {
         if event.key() == "Escape" && !event.default_prevented() {
             let focused =
@@ -256,7 +253,6 @@ pub fn InboxPage() -> impl IntoView {
                         .into_any()
                 }
             }}
-            <Outlet />
         </div>
     }
 }

@@ -1,10 +1,9 @@
 //! Logging in: with a password, or with the one-time secret of a link (`/login#token=…`).
 
+use crate::client::address::{NavigateOptions, use_location, use_navigate, use_query_map};
 use leptos::html;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
-use leptos_router::NavigateOptions;
-use leptos_router::hooks::{use_location, use_navigate, use_query_map};
 use shared::api::LoginRequest;
 use shared::error::Code;
 
@@ -27,7 +26,6 @@ pub fn LoginPage() -> impl IntoView {
     let next = move || next_page(query.with_untracked(|query| query.get("next")));
 
     let enter = move |login: LoginRequest| {
-        let navigate = navigate.clone();
         busy.set(true);
         trouble.set(None);
         let link = matches!(login, LoginRequest::Link { .. });
@@ -35,7 +33,7 @@ pub fn LoginPage() -> impl IntoView {
             match api.login(&login).await {
                 Ok(user) => {
                     session.entered(user);
-                    navigate(&next(), NavigateOptions { replace: true, ..Default::default() });
+                    navigate(&next(), NavigateOptions { replace: true, scroll: true });
                 }
                 Err(problem) => trouble.set(Some(match problem.code {
                     Code::Unauthenticated if link => {
@@ -68,7 +66,7 @@ pub fn LoginPage() -> impl IntoView {
         spawn_local(async move {
             if let (false, Ok(user)) = (session.signed_out.get_untracked(), api.me().await) {
                 session.entered(user);
-                navigate(&next(), NavigateOptions { replace: true, ..Default::default() });
+                navigate(&next(), NavigateOptions { replace: true, scroll: true });
             }
         });
     }

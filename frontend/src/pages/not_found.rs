@@ -1,7 +1,6 @@
 //! What is shown where there is no page.
 
 use leptos::prelude::*;
-use leptos_router::components::A;
 
 use crate::components::states::Empty;
 
@@ -12,7 +11,7 @@ pub fn NotFoundPage() -> impl IntoView {
         <main class="empty-page">
             <Empty icon=icondata::LuSearch title="There is nothing at this address">
                 <p>"The link may be old, or it names something that you may not see."</p>
-                <A href="/inbox" attr:class="b">"To the inbox"</A>
+                <a href="/inbox" class="b">"To the inbox"</a>
             </Empty>
         </main>
     }

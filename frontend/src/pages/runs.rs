@@ -1,17 +1,15 @@
 //! The list of runs: filtered by status and flow, newest first, changing in place as runs change.
 
+use crate::client::address::{NavigateOptions, use_navigate, use_query_map};
 use leptos::prelude::*;
 use leptos::task::spawn_local;
-use leptos_router::NavigateOptions;
-use leptos_router::components::A;
-use leptos_router::hooks::{use_navigate, use_query_map};
-use shared::api::{FlowVersion, RunQuery};
+use shared::api::RunQuery;
 use shared::error::Problem;
 use shared::id::RunId;
 use shared::run::{RunStatus, RunSummary};
 use shared::time::Timestamp;
 
-use crate::client::{Connection, Live, use_api};
+use crate::client::{Connection, FlowVersion, Live, use_api};
 use crate::components::glyph::Glyph;
 use crate::components::states::{Empty, Failed, Loading};
 use crate::components::status::{StatusTag, word};
@@ -148,7 +146,7 @@ pub fn RunsPage() -> impl IntoView {
             <header>
                 <h1>"Runs"</h1>
                 <Filters filter flows/>
-                <A href="/flows" attr:class="b">"Start a run"</A>
+                <a href="/flows" class="b">"Start a run"</a>
             </header>
             <div class="in">
                 {body}
@@ -168,9 +166,9 @@ pub fn RunsPage() -> impl IntoView {
 /// Chips for the status and a menu for the flow. Each changes the address, so that a view can be kept and sent.
 #[component]
 fn Filters(filter: Memo<Filter>, flows: RwSignal<Vec<FlowVersion>>) -> impl IntoView {
-    let navigate = StoredValue::new_local(use_navigate());
+    let navigate = StoredValue::new(use_navigate());
     let go = move |filter: &Filter| {
-        let options = NavigateOptions { replace: true, scroll: false, ..NavigateOptions::default() };
+        let options = NavigateOptions { replace: true, scroll: false };
         navigate.with_value(|navigate| navigate(&filter.address(), options));
     };
     let chip = move |status: Option<RunStatus>| {
@@ -231,7 +229,7 @@ fn Row(id: RunId) -> impl IntoView {
             view! {
                 <tr>
                     <td class="run-name">
-                        <A href=format!("/runs/{id}")>{run.title.clone()}</A>
+                        <a href=format!("/runs/{id}")>{run.title.clone()}</a>
                         <span class="sub">{run.flow.to_string()}" v"{run.version}" · "<span class="mono">{short(id)}</span></span>
                         {error.map(|error| view! { <span class="sub stop">{error}</span> })}
                     </td>
@@ -254,7 +252,7 @@ fn nothing(filter: &Filter) -> impl IntoView + use<> {
         return view! {
             <Empty icon=icondata::LuWorkflow title="Nothing has run yet">
                 <p>"A run is one execution of a flow. Choose a flow, fill in its form, and watch it run here."</p>
-                <A href="/flows" attr:class="b primary">"Choose a flow"</A>
+                <a href="/flows" class="b primary">"Choose a flow"</a>
             </Empty>
         }
         .into_any();
@@ -268,7 +266,7 @@ fn nothing(filter: &Filter) -> impl IntoView + use<> {
     view! {
         <Empty icon=icondata::LuListFilter title=what>
             <p>"Runs that match appear here by themselves."</p>
-            <A href="/runs" attr:class="b">"Show all runs"</A>
+            <a href="/runs" class="b">"Show all runs"</a>
         </Empty>
     }
     .into_any()

@@ -1,8 +1,7 @@
 //! What somebody has typed for a review and not sent yet: kept when a conflict or a new revision arrives, and over a
 //! reload of the page.
 
-use std::collections::BTreeMap;
-
+use super::table::Table;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use shared::JsonMap;
@@ -27,7 +26,7 @@ pub struct Draft {
     /// Changed values by item key; only those that differ.
     pub edits: JsonMap,
     /// What was chosen for each action.
-    pub actions: BTreeMap<String, ActionDraft>,
+    pub actions: Table<String, ActionDraft>,
     /// When it was touched last.
     pub touched: Timestamp,
 }
@@ -70,7 +69,7 @@ impl Draft {
         for (key, value) in &self.edits {
             parts.push(format!("{key}:\n{}", super::diffs::text_of(value)));
         }
-        for (id, action) in &self.actions {
+        for (id, action) in self.actions.iter() {
             if !action.message.trim().is_empty() {
                 parts.push(format!("{id}: {}", action.message.trim()));
             }
@@ -86,7 +85,7 @@ impl Draft {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Drafts {
-    by_review: BTreeMap<ReviewId, Draft>,
+    by_review: Table<ReviewId, Draft>,
 }
 
 impl Drafts {
@@ -97,7 +96,7 @@ impl Drafts {
 
     /// Changes what was typed for a review; an empty draft is forgotten.
     pub fn change(&mut self, id: ReviewId, revision: u32, now: Timestamp, change: impl FnOnce(&mut Draft)) {
-        let draft = self.by_review.entry(id).or_default();
+        let draft = self.by_review.or_default(id);
         change(draft);
         draft.revision = revision;
         draft.touched = now;

@@ -1,7 +1,6 @@
 //! Runs by id, as far as the console has heard of them.
 
-use std::collections::HashMap;
-
+use super::table::Table;
 use shared::id::RunId;
 use shared::log::Entry;
 use shared::protocol::ServerMessage;
@@ -10,7 +9,7 @@ use shared::run::RunSummary;
 /// Runs by id. An older or equal revision changes nothing.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Runs {
-    known: HashMap<RunId, RunSummary>,
+    known: Table<RunId, RunSummary>,
 }
 
 impl Runs {

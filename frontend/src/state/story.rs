@@ -8,6 +8,8 @@ use shared::definition::ChoiceKind;
 use shared::log::{Entry, EntryKind};
 use shared::review::{Outcome, Resolution, Review};
 
+use super::case;
+
 /// How a decision is meant for the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tone {
@@ -224,8 +226,8 @@ pub fn quoted(text: &str) -> String {
 
 /// With a capital at the start.
 pub fn sentence(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
+    let (first, rest) = text.split_at(text.chars().next().map_or(0, char::len_utf8));
+    case::upper(first) + rest
 }
 
 #[cfg(test)]

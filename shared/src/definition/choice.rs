@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::read::read_fields;
+
 /// What choosing an option does to the run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -17,7 +19,8 @@ pub enum ChoiceKind {
 }
 
 /// One option of a human node.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Choice {
@@ -35,3 +38,5 @@ pub struct Choice {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
 }
+
+read_fields!(Choice { need id, or_default kind, need label, may message, may description, });

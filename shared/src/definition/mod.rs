@@ -30,6 +30,7 @@ pub use node::{
 pub use tool::{Builtin, HttpTool, McpTool, Tool, ToolKind};
 
 use crate::id::{FlowId, NodeId};
+use crate::read::read_fields;
 use crate::time::Span;
 
 /// A whole flow file.
@@ -154,7 +155,8 @@ impl Severity {
 }
 
 /// An estimated cost.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Cost {
@@ -164,8 +166,11 @@ pub struct Cost {
     pub currency: String,
 }
 
+read_fields!(Cost { need amount, need currency, });
+
 /// What is at stake, the same for human nodes and gates.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stakes {
     /// How much is at stake.
@@ -187,3 +192,8 @@ pub struct Stakes {
     #[serde(default)]
     pub alternatives: Vec<String>,
 }
+
+read_fields!(Stakes {
+    or_default severity, may category, may reversible, or_default consequences, may estimated_cost,
+    or_default alternatives,
+});

@@ -45,7 +45,7 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
     });
     let choose = move |kind: ActionKind| {
         pane.desk.write(&pane.review.get_untracked(), |draft| {
-            let own = draft.actions.entry(id.get_value()).or_default();
+            let own = draft.actions.or_default(id.get_value());
             own.choice = if own.choice == Some(kind) { None } else { Some(kind) };
         });
     };
@@ -97,7 +97,7 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
         })
     };
     let buttons = [ActionKind::Approve, ActionKind::Edit, ActionKind::Reject, ActionKind::Respond].map(button);
-    let buttons = StoredValue::new_local(Some(buttons.collect_view()));
+    let buttons = StoredValue::new(Some(buttons.collect_view()));
     let open = Memo::new(move |_| pane.is_open());
     let schema = StoredValue::new(action.schema.clone().unwrap_or_else(|| Value::Object(shared::JsonMap::new())));
     let form_base = StoredValue::new(format!("{base}/arguments"));
@@ -175,7 +175,7 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
                             pane.desk
                                 .write(
                                     &pane.review.get_untracked(),
-                                    |draft| draft.actions.entry(id.get_value()).or_default().message = text,
+                                    |draft| draft.actions.or_default(id.get_value()).message = text,
                                 );
                         }
                     ></textarea>
@@ -197,7 +197,7 @@ fn EditArguments(pane: Pane, id: String, schema: Value, base: String, shown: sha
         let value = value.get();
         let (true, Value::Object(arguments)) = (previous.is_some() && sound.get(), value) else { return };
         pane.desk.write(&pane.review.get_untracked(), |draft| {
-            let own = draft.actions.entry(id.clone()).or_default();
+            let own = draft.actions.or_default(id.clone());
             own.arguments = (arguments != shown).then_some(arguments);
         });
     });

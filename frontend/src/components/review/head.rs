@@ -2,7 +2,6 @@
 
 use leptos::prelude::*;
 use leptos::task::spawn_local;
-use leptos_router::components::A;
 use shared::definition::Severity;
 use shared::review::Review;
 
@@ -35,11 +34,11 @@ pub fn Head(pane: Pane, back: Callback<()>) -> impl IntoView {
                 {move || {
                     let (flow, flow_title, run, node) = crumbs.get();
                     let name = flow_title.or_else(|| flow.clone()).unwrap_or_default();
-                    let flow = flow.map(|flow| view! { <A href=format!("/flows/{flow}") attr:class="cut">{name}</A> });
+                    let flow = flow.map(|flow| view! { <a href=format!("/flows/{flow}") class="cut">{name}</a> });
                     let run = run.map(|run| {
                         let all = run.to_string();
                         let short = all[all.len() - 4..].to_owned();
-                        view! { <span aria-hidden="true">"›"</span><A href=format!("/runs/{run}") attr:class="nowrap" attr:title=all>"run "{short}</A> }
+                        view! { <span aria-hidden="true">"›"</span><a href=format!("/runs/{run}") class="nowrap" title=all>"run "{short}</a> }
                     });
                     let node = node.map(|node| view! { <span aria-hidden="true">"›"</span><span class="cut">{node}</span> });
                     view! { <nav class="trail" aria-label="Where this comes from">{flow}{run}{node}</nav> }

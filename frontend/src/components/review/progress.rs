@@ -2,7 +2,6 @@
 //! on, finished or failed; or somebody else was first.
 
 use leptos::prelude::*;
-use leptos_router::components::A;
 use shared::api::DecisionEffect;
 use shared::error::{Code, Problem};
 use shared::review::{Review, ReviewStatus};
@@ -133,7 +132,7 @@ fn RunState(pane: Pane) -> impl IntoView {
             let next = |row: &&Row| row.review.run_id == run_id && row.review.is_pending() && !row.gone;
             inbox.list().into_iter().find(next).map(|row| row.review.id)
         });
-        let next = next.map(|id| view! { " "<A href=format!("/reviews/{id}")>"Read what it asks"</A> });
+        let next = next.map(|id| view! { " "<a href=format!("/reviews/{id}")>"Read what it asks"</a> });
         Some(view! { <span class="since">{run_words(&run)}{next}</span> })
     }
 }

@@ -1,11 +1,8 @@
 //! The column beside the content: why somebody is asked, where the run is, what came before, what follows, what others
 //! said.
 
-use std::collections::HashMap;
-
 use leptos::prelude::*;
 use leptos::task::spawn_local;
-use leptos_router::components::A;
 use shared::api::{Graph, NewComment};
 use shared::review::Review;
 use shared::run::{Activity, Report, Run, StepStatus};
@@ -18,6 +15,7 @@ use crate::components::inert::inert;
 use crate::components::notice::Notifier;
 use crate::components::time::Ago;
 use crate::state::story::sentence;
+use crate::state::table::Table;
 use crate::state::words;
 
 /// Steps that say nothing to a reviewer: reviews are listed by their resolution, the others only move values.
@@ -102,9 +100,9 @@ fn why(review: &Review) -> String {
 }
 
 fn marks(review: &Review, run: Option<&Run>, report: Option<&Report>) -> Marks {
-    let mut marks: HashMap<String, Mark> = HashMap::new();
+    let mut marks: Table<String, Mark> = Table::default();
     for step in report.iter().flat_map(|report| &report.steps) {
-        let mark = marks.entry(step.node.to_string()).or_default();
+        let mark = marks.or_default(step.node.to_string());
         mark.visits = mark.visits.max(step.visit);
         mark.state = match step.status {
             StepStatus::Completed => NodeState::Done,
@@ -115,14 +113,14 @@ fn marks(review: &Review, run: Option<&Run>, report: Option<&Report>) -> Marks {
         };
     }
     for position in run.iter().flat_map(|run| &run.positions) {
-        let mark = marks.entry(position.node.to_string()).or_default();
+        let mark = marks.or_default(position.node.to_string());
         mark.state = match position.activity {
             Activity::Running | Activity::Retrying => NodeState::Now,
             Activity::Waiting | Activity::Joining => NodeState::Waiting,
         };
     }
     if let (Some(node), true) = (&review.node, review.is_pending()) {
-        marks.entry(node.to_string()).or_default().state = NodeState::Waiting;
+        marks.or_default(node.to_string()).state = NodeState::Waiting;
     }
     marks
 }
@@ -194,7 +192,7 @@ fn Earlier(pane: Pane, report: RwSignal<Option<Report>>) -> impl IntoView {
             }
         });
         let more = review.run_id.filter(|_| more > 0).map(|run| {
-            view! { <li><i></i><A href=format!("/runs/{run}")>{format!("{more} more in the run")}</A></li> }
+            view! { <li><i></i><a href=format!("/runs/{run}")>{format!("{more} more in the run")}</a></li> }
         });
         report.with(Option::is_some).then(|| {
             view! { <section><h4>"Earlier"</h4><ol class="past">{rows}{start}{more}</ol></section> }

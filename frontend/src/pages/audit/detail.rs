@@ -1,7 +1,6 @@
 //! One entry of the record, whole: what was seen, what was said, what was changed, and the entry as it is stored.
 
 use leptos::prelude::*;
-use leptos_router::components::A;
 use serde_json::Value;
 use shared::decision::{ActionDecision, Decision, Verdict};
 use shared::definition::ContentType;
@@ -22,10 +21,10 @@ pub fn Detail(entry: StoredValue<Entry>) -> impl IntoView {
     let decision = review.as_ref().and_then(|review| decision(review, &entry));
     let fact = |name: &'static str, value: String| view! { <dt>{name}</dt><dd>{value}</dd> };
     let run = event.run_id.map(|run| view! {
-        <dt>"run"</dt><dd><A href=format!("/runs/{run}")>{run.to_string()}</A>" "<A href=format!("/audit?run={run}") attr:class="muted">"only this run"</A></dd>
+        <dt>"run"</dt><dd><a href=format!("/runs/{run}")>{run.to_string()}</a>" "<a href=format!("/audit?run={run}") class="muted">"only this run"</a></dd>
     });
     let seen = event.review_id.map(|review| view! {
-        <dt>"review"</dt><dd><A href=format!("/reviews/{review}")>{review.to_string()}</A>" "<A href=format!("/audit?review={review}") attr:class="muted">"only this review"</A></dd>
+        <dt>"review"</dt><dd><a href=format!("/reviews/{review}")>{review.to_string()}</a>" "<a href=format!("/audit?review={review}") class="muted">"only this review"</a></dd>
     });
     let digest = event.data.get("digest").and_then(Value::as_str).map(|digest| fact("digest", digest.to_owned()));
     let decided = decision.as_ref().map(|decision| {

@@ -1,9 +1,8 @@
 //! Which entries are shown. All of it stands in the address, so that a view can be kept and sent.
 
+use crate::client::address::Params;
+use crate::client::address::{NavigateOptions, use_navigate};
 use leptos::prelude::*;
-use leptos_router::NavigateOptions;
-use leptos_router::hooks::use_navigate;
-use leptos_router::params::ParamsMap;
 use serde::Serialize;
 use shared::api::AuditQuery;
 use shared::client::query_string;
@@ -36,7 +35,7 @@ pub struct Filter {
 
 impl Filter {
     /// Reads the address.
-    pub fn from_address(query: &ParamsMap) -> Self {
+    pub fn from_address(query: &Params) -> Self {
         let get = |name: &str| query.get(name).filter(|value| !value.is_empty());
         Self {
             from: get("from"),
@@ -84,11 +83,11 @@ fn day(text: &str) -> Option<Timestamp> {
 /// The filters.
 #[component]
 pub fn Filters(filter: Memo<Filter>) -> impl IntoView {
-    let navigate = StoredValue::new_local(use_navigate());
+    let navigate = StoredValue::new(use_navigate());
     let change = move |change: &dyn Fn(&mut Filter, Option<String>), value: String| {
         let mut next = filter.get_untracked();
         change(&mut next, Some(value.trim().to_owned()).filter(|value| !value.is_empty()));
-        let options = NavigateOptions { replace: true, scroll: false, ..NavigateOptions::default() };
+        let options = NavigateOptions { replace: true, scroll: false };
         navigate.with_value(|navigate| navigate(&format!("/audit{}", query_string(&next)), options));
     };
     let chip = move |name: &'static str, value: Option<String>, clear: fn(&mut Filter, Option<String>)| {
@@ -136,7 +135,7 @@ pub fn Filters(filter: Memo<Filter>) -> impl IntoView {
             {move || chip("run", filter.get().run, |filter, value| filter.run = value)}
             {move || chip("review", filter.get().review, |filter, value| filter.review = value)}
             <Show when=move || !filter.with(Filter::is_empty)>
-                <leptos_router::components::A href="/audit" attr:class="b sm ghost">"Clear"</leptos_router::components::A>
+                <a href="/audit" class="b sm ghost">"Clear"</a>
             </Show>
         </form>
     }

@@ -3,10 +3,9 @@
 mod detail;
 mod filter;
 
+use crate::client::address::use_query_map;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
-use leptos_router::components::A;
-use leptos_router::hooks::use_query_map;
 use shared::access::{Access, Act};
 use shared::api::AuditQuery;
 use shared::error::Problem;
@@ -41,7 +40,7 @@ pub fn AuditPage() -> impl IntoView {
         Access::Denied(_) => view! {
             <Empty icon=icondata::LuShield title="The audit is for admins">
                 <p>"It shows everything that everybody did, whatever it was about. What you decided yourself stays in your reviews; an admin can look up the rest for you."</p>
-                <A href="/inbox" attr:class="b">"To the inbox"</A>
+                <a href="/inbox" class="b">"To the inbox"</a>
             </Empty>
         }
         .into_any(),
@@ -108,7 +107,7 @@ fn Audit() -> impl IntoView {
             return view! {
                 <Empty icon=icondata::LuListFilter title="Nothing on record is like this">
                     <p>"Take away a filter, or make the time longer."</p>
-                    <A href="/audit" attr:class="b">"Show everything"</A>
+                    <a href="/audit" class="b">"Show everything"</a>
                 </Empty>
             }
             .into_any();

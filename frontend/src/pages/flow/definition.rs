@@ -1,17 +1,16 @@
 //! The definition of a flow: an editor that checks while one types, the picture beside it, and saving as a new version.
 
+use crate::client::address::{NavigateOptions, use_navigate};
 use gloo_timers::future::TimeoutFuture;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
-use leptos_router::NavigateOptions;
-use leptos_router::hooks::use_navigate;
 use serde::{Deserialize, Serialize};
 use shared::access::{Access, Act};
-use shared::api::{FlowVersion, Validation};
+use shared::api::Validation;
 use shared::error::{Mistake, Problem};
 
 use super::template::template;
-use crate::client::{Session, storage, use_api};
+use crate::client::{FlowVersion, Session, storage, use_api};
 use crate::components::editor::{Editor, marks};
 use crate::components::glyph::Glyph;
 use crate::components::graph::FlowGraph;
@@ -35,7 +34,7 @@ pub fn Definition(id: String, shown: Option<FlowVersion>, newest: u32) -> impl I
     let api = use_api();
     let session = Session::expect();
     let notices = Notifier::expect();
-    let navigate = StoredValue::new_local(use_navigate());
+    let navigate = StoredValue::new(use_navigate());
     let slot = StoredValue::new(format!("countersign.flow.{id}"));
     let fresh = shown.is_none();
     let old = shown.as_ref().map(|shown| shown.version).filter(|version| *version < newest);
@@ -121,7 +120,7 @@ pub fn Definition(id: String, shown: Option<FlowVersion>, newest: u32) -> impl I
                         format!("Saved as version {}.", flow.version)
                     });
                     let to = format!("/flows/{id}?tab=definition&version={}", flow.version);
-                    let options = NavigateOptions { replace: true, scroll: false, ..NavigateOptions::default() };
+                    let options = NavigateOptions { replace: true, scroll: false };
                     navigate.with_value(|navigate| navigate(&to, options));
                 }
                 Err(problem) if !problem.errors.is_empty() => {

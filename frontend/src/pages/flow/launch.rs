@@ -1,16 +1,14 @@
 //! Starts a run: a form from the flow's input schema, and for whom it runs.
 
+use crate::client::address::{NavigateOptions, use_navigate};
 use leptos::prelude::*;
 use leptos::task::spawn_local;
-use leptos_router::NavigateOptions;
-use leptos_router::components::A;
-use leptos_router::hooks::use_navigate;
 use serde_json::{Value, json};
 use shared::access::{Access, Act};
-use shared::api::{FlowVersion, Launch};
+use shared::api::Launch;
 use shared::error::{Mistake, Problem};
 
-use crate::client::{Session, key, use_api};
+use crate::client::{FlowVersion, Session, key, use_api};
 use crate::components::glyph::Glyph;
 use crate::components::graph::FlowGraph;
 use crate::components::schema_form::SchemaForm;
@@ -20,7 +18,7 @@ use crate::components::schema_form::SchemaForm;
 pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
     let api = use_api();
     let session = Session::expect();
-    let navigate = StoredValue::new_local(use_navigate());
+    let navigate = StoredValue::new(use_navigate());
     let schema = flow.input.clone().unwrap_or_else(|| json!({ "type": "object", "properties": {} }));
     let fields = schema.get("properties").and_then(Value::as_object).is_some_and(|fields| !fields.is_empty());
     let input = RwSignal::new(json!({}));
@@ -76,7 +74,7 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
     } else {
         view! { <p class="soft">"This flow takes no input."</p> }.into_any()
     };
-    let nodes = flow.definition.as_ref().map(|flow| flow.nodes.len());
+    let nodes = flow.graph.as_ref().map(|graph| graph.nodes.iter().filter(|node| node.kind != "end").count());
     view! {
         <div class="in launch">
             <form class="card launch-form" on:submit=move |event| { event.prevent_default(); start(); } novalidate>
@@ -103,7 +101,7 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
                         <div class="in"><FlowGraph graph/></div>
                     </section>
                 })}
-                <A href=format!("/runs?flow={}", flow.id) attr:class="small">"Runs of this flow"</A>
+                <a href=format!("/runs?flow={}", flow.id) class="small">"Runs of this flow"</a>
             </aside>
         </div>
     }

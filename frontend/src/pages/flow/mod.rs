@@ -4,17 +4,14 @@ mod definition;
 mod launch;
 mod template;
 
+use crate::client::address::{NavigateOptions, use_id, use_navigate, use_query_map};
 use leptos::prelude::*;
 use leptos::task::spawn_local;
-use leptos_router::NavigateOptions;
-use leptos_router::components::A;
-use leptos_router::hooks::{use_navigate, use_params_map, use_query_map};
-use shared::api::FlowVersion;
 use shared::error::Problem;
 
 use self::definition::Definition;
 use self::launch::LaunchTab;
-use crate::client::use_api;
+use crate::client::{FlowVersion, use_api};
 use crate::components::states::{Empty, Failed, Loading};
 use crate::components::time::Ago;
 
@@ -38,9 +35,9 @@ struct Known {
 /// The page `/flows/:id`.
 #[component]
 pub fn FlowPage() -> impl IntoView {
-    let (params, query) = (use_params_map(), use_query_map());
+    let (params, query) = (use_id(), use_query_map());
     let wanted = Memo::new(move |_| Wanted {
-        id: params.with(|params| params.get("id").unwrap_or_default()),
+        id: params.get().unwrap_or_default(),
         version: query.with(|query| query.get("version").and_then(|version| version.parse().ok())),
         new: query.with(|query| query.get("new").is_some()),
     });
@@ -81,7 +78,7 @@ fn OneFlow(wanted: Wanted) -> impl IntoView {
         Some(Err(problem)) if problem.status == 404 => view! {
             <Empty icon=icondata::LuSearch title="There is no such flow">
                 <p>"The link may be old, or the version was never saved."</p>
-                <A href="/flows" attr:class="b">"To the flows"</A>
+                <a href="/flows" class="b">"To the flows"</a>
             </Empty>
         }
         .into_any(),
@@ -107,7 +104,7 @@ fn OneFlow(wanted: Wanted) -> impl IntoView {
 /// Title, versions and tabs.
 #[component]
 fn FlowHeader(flow: Known, id: String, definition: Memo<bool>) -> impl IntoView {
-    let navigate = StoredValue::new_local(use_navigate());
+    let navigate = StoredValue::new(use_navigate());
     let address = {
         let id = id.clone();
         let version = flow.shown.as_ref().map(|shown| shown.version).filter(|version| *version != flow.newest);
@@ -124,7 +121,7 @@ fn FlowHeader(flow: Known, id: String, definition: Memo<bool>) -> impl IntoView 
     let address = StoredValue::new(address);
     let newest = flow.newest;
     let to_version = move |version: String| {
-        let options = NavigateOptions { scroll: false, ..NavigateOptions::default() };
+        let options = NavigateOptions { replace: false, scroll: false };
         let to = address.with_value(|address| address(definition.get_untracked(), version.parse().ok()));
         navigate.with_value(|navigate| navigate(&to, options));
     };
@@ -157,7 +154,7 @@ fn FlowHeader(flow: Known, id: String, definition: Memo<bool>) -> impl IntoView 
         <header class="flow-head">
             <div class="grow">
                 <nav class="crumbs" aria-label="Breadcrumb">
-                    <A href="/flows">"Flows"</A><span aria-hidden="true">"›"</span><span class="mono cut">{id}</span>
+                    <a href="/flows">"Flows"</a><span aria-hidden="true">"›"</span><span class="mono cut">{id}</span>
                 </nav>
                 <h1>{title}</h1>
                 <div class="facts">{versions}{(!saved).then(|| view! { <span class="tag warn">"not saved yet"</span> })}</div>

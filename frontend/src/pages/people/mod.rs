@@ -6,8 +6,8 @@ mod tokens;
 mod user_form;
 mod users;
 
+use crate::client::address::use_query_map;
 use leptos::prelude::*;
-use leptos_router::hooks::use_query_map;
 use shared::access::Act;
 use shared::error::Problem;
 

@@ -131,9 +131,9 @@ impl RunData {
 
 /// Where the run stands and has been, by node.
 fn marks(run: Option<&Run>, report: Option<&Report>) -> Marks {
-    let mut marks = Marks::new();
+    let mut marks = Marks::default();
     for step in report.iter().flat_map(|report| &report.steps) {
-        let mark = marks.entry(step.node.to_string()).or_default();
+        let mark = marks.or_default(step.node.to_string());
         mark.visits = mark.visits.max(step.visit);
         mark.state = match step.status {
             StepStatus::Completed => NodeState::Done,
@@ -145,7 +145,7 @@ fn marks(run: Option<&Run>, report: Option<&Report>) -> Marks {
     }
     let Some(run) = run else { return marks };
     for position in &run.positions {
-        let mark = marks.entry(position.node.to_string()).or_default();
+        let mark = marks.or_default(position.node.to_string());
         mark.visits = mark.visits.max(position.visit);
         mark.state = match position.activity {
             Activity::Running | Activity::Retrying => NodeState::Now,
@@ -153,7 +153,7 @@ fn marks(run: Option<&Run>, report: Option<&Report>) -> Marks {
         };
     }
     if run.summary.status == RunStatus::Completed {
-        marks.entry("end".to_owned()).or_default().state = NodeState::Done;
+        marks.or_default("end".to_owned()).state = NodeState::Done;
     }
     marks
 }

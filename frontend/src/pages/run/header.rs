@@ -1,7 +1,6 @@
 //! What the run is, what can be done with it, and how it ended or what it waits for.
 
 use leptos::prelude::*;
-use leptos_router::components::A;
 use shared::access::Act;
 use shared::review::Review;
 use shared::run::RunStatus;
@@ -40,7 +39,7 @@ pub fn RunHeader(data: RunData) -> impl IntoView {
             let flow = format!("/flows/{}?version={}", run.flow, run.version);
             view! {
                 <StatusTag status=run.status/>
-                <A href=flow attr:class="tag">{run.flow.to_string()}" v"{run.version}</A>
+                <a href=flow class="tag">{run.flow.to_string()}" v"{run.version}</a>
                 <span class="soft">"started by "{run.requested_by.to_string()}" "<Ago at=run.created_at/></span>
             }
         })
@@ -50,7 +49,7 @@ pub fn RunHeader(data: RunData) -> impl IntoView {
         <header class="run-head">
             <div class="grow">
                 <nav class="crumbs" aria-label="Breadcrumb">
-                    <A href="/runs">"Runs"</A><span aria-hidden="true">"›"</span><span class="mono cut" title="The run's id">{id.clone()}</span>
+                    <a href="/runs">"Runs"</a><span aria-hidden="true">"›"</span><span class="mono cut" title="The run's id">{id.clone()}</span>
                 </nav>
                 <h1>{title}</h1>
                 <div class="facts">{facts}<span class="soft">{took}</span></div>
@@ -134,7 +133,7 @@ fn Waits(review: Review) -> impl IntoView {
         <div class="banner warn wait">
             <Glyph icon=icondata::LuUserRound/>
             <span class="grow"><b>{title}</b>" waits for "{asked}{move || left().map(|left| format!(", {left}"))}</span>
-            <A href=href attr:class="b sm">{move || if decides.get() { "Decide" } else { "Look at it" }}</A>
+            <a href=href class="b sm">{move || if decides.get() { "Decide" } else { "Look at it" }}</a>
         </div>
     }
 }

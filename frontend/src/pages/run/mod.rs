@@ -6,9 +6,8 @@ mod data;
 mod header;
 mod values;
 
+use crate::client::address::use_id;
 use leptos::prelude::*;
-use leptos_router::components::A;
-use leptos_router::hooks::use_params_map;
 use shared::id::RunId;
 use shared::run::Run;
 
@@ -22,8 +21,8 @@ use crate::components::timeline::Timeline;
 /// The page `/runs/:id`.
 #[component]
 pub fn RunPage() -> impl IntoView {
-    let params = use_params_map();
-    let id = Memo::new(move |_| params.with(|params| params.get("id").and_then(|id| id.parse::<RunId>().ok())));
+    let params = use_id();
+    let id = Memo::new(move |_| params.with(|id| id.as_ref().and_then(|id| id.parse::<RunId>().ok())));
     move || match id.get() {
         Some(id) => view! { <RunView id/> }.into_any(),
         None => view! { <Unknown/> }.into_any(),
@@ -120,7 +119,7 @@ fn Unknown() -> impl IntoView {
     view! {
         <Empty icon=icondata::LuSearch title="There is no such run">
             <p>"The link may be old, or the run is one that you may not see: reviewers see the runs whose reviews they may decide, and those that they started."</p>
-            <A href="/runs" attr:class="b">"To the runs"</A>
+            <a href="/runs" class="b">"To the runs"</a>
         </Empty>
     }
 }
