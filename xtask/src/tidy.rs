@@ -37,7 +37,8 @@ pub fn run() -> Result<()> {
     say("Checking the tree");
     let mut breaches = Vec::new();
     let mut files = Vec::new();
-    for folder in ["shared/src", "backend/src", "frontend/src", "tests", "xtask/src"] {
+    for folder in ["shared/src", "backend/src", "frontend/src", "frontend/views/src", "tests", "bench/src", "xtask/src"]
+    {
         collect(&root().join(folder), &mut files)?;
     }
     for path in &files {

@@ -1,0 +1,151 @@
+//! Reading what was stored: references are followed, in one query a level, and put back.
+
+use std::collections::BTreeSet;
+
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+use super::super::Error;
+use super::super::db::{Conn, Sql};
+use super::{Blobs, Key, LITERAL, digest, is_marked, reference, typed};
+
+/// Stored values of runs that are read together, so that all their blobs come in one query a level.
+#[derive(Default)]
+pub(in crate::store) struct Reader {
+    values: Vec<(Uuid, Stored)>,
+}
+
+enum Stored {
+    /// Nothing in it is a reference: it is read as it is.
+    Whole(String),
+    /// What was replaced is to be put back.
+    Parts(Value),
+}
+
+impl Reader {
+    /// Takes stored JSON; its place is that of what [`Reader::finish`] gives.
+    pub fn add(&mut self, run: Uuid, stored: String) -> Result<(), Error> {
+        let stored = if is_marked(&stored) {
+            let value = serde_json::from_str(&stored);
+            Stored::Parts(value.map_err(|error| Error::Stored(format!("of run {run}, not JSON: {error}")))?)
+        } else {
+            Stored::Whole(stored)
+        };
+        self.values.push((run, stored));
+        Ok(())
+    }
+
+    /// The same, of a parsed value.
+    pub fn add_value(&mut self, run: Uuid, value: Value) {
+        self.values.push((run, Stored::Parts(value)));
+    }
+
+    /// Reads the blobs, and puts them back. `blobs` keeps what was read; `what` names the values in errors.
+    pub async fn finish<T: DeserializeOwned>(
+        self,
+        what: &str,
+        conn: &mut Conn,
+        blobs: &mut Blobs,
+    ) -> Result<Vec<T>, Error> {
+        let mut wanted = BTreeSet::new();
+        for (run, stored) in &self.values {
+            if let Stored::Parts(value) = stored {
+                want(*run, value, blobs, &mut wanted);
+            }
+        }
+        while !wanted.is_empty() {
+            wanted = blobs.read(conn, &wanted).await?;
+        }
+        let read = self.values.into_iter().map(|(run, stored)| match stored {
+            Stored::Whole(text) => {
+                serde_json::from_str(&text).map_err(|error| Error::Stored(format!("{what} of run {run}: {error}")))
+            }
+            Stored::Parts(value) => typed(what, restore(run, value, blobs)?),
+        });
+        read.collect()
+    }
+}
+
+impl Blobs {
+    /// Reads these, and says which others they refer to.
+    async fn read(&mut self, conn: &mut Conn, wanted: &BTreeSet<Key>) -> Result<BTreeSet<Key>, Error> {
+        let mut next = BTreeSet::new();
+        for keys in Vec::from_iter(wanted).chunks(500) {
+            let rows = keys.iter().map(|(run, digest)| vec![(*run).into(), digest.into()]);
+            let sql = Sql::new("SELECT b.run_id, b.digest, b.body FROM (")
+                .values(rows)
+                .push(") AS k JOIN blobs b ON b.run_id = k.column1 AND b.digest = k.column2");
+            for row in conn.fetch(sql).await? {
+                let (run, digest) = (row.uuid(0)?, digest(&row.blob(1)?)?);
+                let value: Value = serde_json::from_str(&row.text(2)?)
+                    .map_err(|error| Error::Stored(format!("of run {run}, a blob that is not JSON: {error}")))?;
+                self.0.insert((run, digest), value);
+            }
+            for (run, digest) in keys {
+                if let Some(value) = self.0.get(&(*run, *digest)) {
+                    want(*run, value, self, &mut next);
+                }
+            }
+        }
+        Ok(next)
+    }
+}
+
+fn want(run: Uuid, value: &Value, blobs: &Blobs, wanted: &mut BTreeSet<Key>) {
+    let mut found = Vec::new();
+    references(value, &mut found);
+    wanted.extend(found.into_iter().map(|digest| (run, digest)).filter(|key| !blobs.0.contains_key(key)));
+}
+
+/// All references in a stored value.
+fn references(value: &Value, found: &mut Vec<[u8; 32]>) {
+    if let Some((_, digest)) = reference(value) {
+        found.push(digest);
+        return;
+    }
+    if let Some(members) = literal(value) {
+        members.values().for_each(|member| references(member, found));
+        return;
+    }
+    match value {
+        Value::Array(items) => items.iter().for_each(|item| references(item, found)),
+        Value::Object(members) => members.values().for_each(|member| references(member, found)),
+        _ => {}
+    }
+}
+
+/// Puts back what was replaced.
+pub(super) fn restore(run: Uuid, value: Value, blobs: &Blobs) -> Result<Value, Error> {
+    if let Some((_, digest)) = reference(&value) {
+        let blob = blobs.0.get(&(run, digest)).cloned().ok_or_else(|| {
+            Error::Stored(format!("run {run} refers to a blob {} that is not there", hex::encode(digest)))
+        })?;
+        return restore(run, blob, blobs);
+    }
+    Ok(match value {
+        Value::Array(items) => {
+            Value::Array(items.into_iter().map(|item| restore(run, item, blobs)).collect::<Result<_, _>>()?)
+        }
+        Value::Object(mut members) => {
+            if members.len() == 1
+                && let Some(Value::Object(inner)) = members.get_mut(LITERAL)
+            {
+                members = std::mem::take(inner);
+            }
+            Value::Object(
+                members
+                    .into_iter()
+                    .map(|(key, member)| Ok((key, restore(run, member, blobs)?)))
+                    .collect::<Result<_, Error>>()?,
+            )
+        }
+        plain => plain,
+    })
+}
+
+/// The members of a wrapped object, if it is one.
+fn literal(value: &Value) -> Option<&Map<String, Value>> {
+    let members = value.as_object().filter(|members| members.len() == 1)?;
+    members.get(LITERAL)?.as_object()
+}
