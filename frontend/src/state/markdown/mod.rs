@@ -4,6 +4,8 @@
 
 mod block;
 mod inline;
+#[cfg(test)]
+mod reference;
 mod scan;
 
 /// How deep blocks are nested before the rest is left flat.
