@@ -153,5 +153,40 @@ mod tests {
         ] {
             same::<ServerMessage>(&message);
         }
+        same::<crate::graph::Graph>(&json!({
+            "width": 10.0, "height": 5.5, "nodes": [{"id": "a", "kind": "human", "x": 1, "y": 2, "width": 3, "height": 4}],
+            "edges": [{"from": "a", "to": "end", "kind": "next", "points": [[1.0, 2.0], [3.0, 4.0]]}],
+        }));
+    }
+
+    #[test]
+    fn reviews_and_runs_are_read_alike() {
+        let (id, at) = ("01a1fe15-02bf-70db-ac07-93a1800b6c6a", "2026-01-01T00:00:00Z");
+        same::<crate::review::Review>(&json!({
+            "id": id, "revision": 2, "digest": "sha256:0", "version": 7, "kind": "tool_calls", "status": "resolved",
+            "run_id": id, "flow": "article", "flow_title": "An article", "node": "review", "visit": 2,
+            "source": {"node": "draft", "visits": 2, "max_visits": 5}, "title": "Review: Draft", "prompt": "Publish?",
+            "severity": "high", "category": "public", "reversible": false, "consequences": ["All see it"],
+            "estimated_cost": {"amount": 2.5, "currency": "EUR"}, "alternatives": ["Wait"],
+            "items": [{"key": "draft", "label": "Draft", "content_type": "markdown", "value": "# Hi", "editable": true,
+                "schema": {"type": "string"}}],
+            "options": [{"id": "ok", "kind": "accept", "label": "Approve", "message": "m", "description": "d"}],
+            "free_text": true, "policy": "first", "deny": 1, "blind": true,
+            "actions": [{"id": "1", "type": "tool", "name": "publish", "agent": "writer", "arguments": {"a": 1},
+                "allowed_decisions": ["approve", "edit"]}],
+            "reviewers": {"roles": ["reviewer"], "users": ["ana"], "not_requester": true},
+            "claimed_by": {"by": "ana", "until": at}, "comments": [{"by": "ana", "at": at, "text": "hm"}],
+            "decisions": [], "resolution": {"status": "resolved", "outcome": "accepted", "by": ["ana"], "at": at,
+                "via": "human", "reason": "r"},
+            "context": {"user": "u", "metadata": {"k": 1}},
+            "usage": {"agent_calls": [], "total_tokens": 3, "total_cost_usd": 0.1, "elapsed_ms": 9},
+            "requested_by": "dev", "created_at": at, "expires_at": at, "on_timeout": "reject",
+        }));
+        same::<crate::run::Run>(&json!({
+            "id": id, "flow": "article", "title": "An article", "version": 3, "status": "waiting_for_human",
+            "revision": 4, "requested_by": "dev", "created_at": at, "updated_at": at, "pending_reviews": 1,
+            "input": {"topic": "x"}, "state": {"draft": "y"}, "context": {"metadata": {}},
+            "positions": [{"node": "review", "visit": 1, "activity": "waiting", "review": id}],
+        }));
     }
 }
