@@ -47,18 +47,11 @@ impl Store {
 
     /// A session, token or link by the SHA-256 of its secret, with its person; expired ones are none.
     pub async fn credential(&self, digest: &[u8; 32]) -> Result<Option<(Credential, UserRecord)>, Error> {
-        let sql = Sql::new("SELECT ")
-            .push(CREDENTIAL)
-            .push(", ")
-            .push(USER)
-            .push(" FROM credentials c JOIN users u ON u.username = c.username WHERE c.digest = ")
-            .bind(digest);
-        let Some(row) = self.inner.db.read().await?.fetch_one(sql).await? else { return Ok(None) };
-        let (_, credential) = credential(&row)?;
-        if credential.is_over(self.inner.clock.now()) {
-            return Ok(None);
-        }
-        Ok(Some((credential, user(&row, 8)?)))
+        let found = self.inner.db.read().await?.credentials([digest]).await?.pop();
+        let now = self.inner.clock.now();
+        Ok(found
+            .filter(|(_, credential, _)| !credential.is_over(now))
+            .map(|(_, credential, person)| (credential, person)))
     }
 
     /// Somebody's tokens, newest first.
@@ -93,17 +86,24 @@ impl Conn {
         self.fetch(sql).await?.iter().map(|row| user(row, 0)).collect()
     }
 
-    /// Credentials by the SHA-256 of their secrets; expired ones too.
+    /// Credentials by the SHA-256 of their secrets, with their people; expired ones too.
     pub async fn credentials<'a>(
         &mut self,
         digests: impl IntoIterator<Item = &'a [u8; 32]>,
-    ) -> Result<Vec<([u8; 32], Credential)>, Error> {
+    ) -> Result<Vec<([u8; 32], Credential, UserRecord)>, Error> {
         let sql = Sql::new("SELECT ")
             .push(CREDENTIAL)
-            .push(" FROM credentials c WHERE c.digest IN (")
+            .push(", ")
+            .push(USER)
+            .push(" FROM credentials c JOIN users u ON u.username = c.username WHERE c.digest IN (")
             .list(digests)
             .push(")");
-        self.fetch(sql).await?.iter().map(credential).collect()
+        let rows = self.fetch(sql).await?;
+        let read = rows.iter().map(|row| {
+            let (digest, credential) = credential(row)?;
+            Ok((digest, credential, user(row, 8)?))
+        });
+        read.collect()
     }
 
     /// Credentials by the ids of their tokens; expired ones too.

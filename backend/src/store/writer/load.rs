@@ -42,12 +42,17 @@ impl Group {
     }
 
     async fn load_people(&mut self, conn: &mut Conn, named: &Named<'_>) -> Result<(), Error> {
-        if !named.users.is_empty() {
-            let users = conn.users(named.users.iter().copied()).await?;
-            self.users = users.into_iter().map(|record| (record.user.username.clone(), record)).collect();
-        }
         if !named.credentials.is_empty() {
-            self.credentials.extend(conn.credentials(named.credentials.iter().copied()).await?);
+            for (digest, credential, person) in conn.credentials(named.credentials.iter().copied()).await? {
+                self.credentials.insert(digest, credential);
+                self.users.insert(person.user.username.clone(), person);
+            }
+        }
+        let known: BTreeSet<&str> = self.users.keys().map(Username::as_str).collect();
+        let others: Vec<&str> = named.users.difference(&known).copied().collect();
+        if !others.is_empty() {
+            let people = conn.users(others).await?;
+            self.users.extend(people.into_iter().map(|person| (person.user.username.clone(), person)));
         }
         if !named.tokens.is_empty() {
             self.credentials.extend(conn.tokens(named.tokens.iter().copied()).await?);
@@ -56,25 +61,26 @@ impl Group {
     }
 
     async fn load_runs(&mut self, conn: &mut Conn, named: &mut Named<'_>) -> Result<(), Error> {
+        let mut reader = Reader::default();
+        let mut found = BTreeSet::new();
         if !named.reviews.is_empty() {
-            let reviews = named.reviews.iter().map(|id| id.0);
-            let sql = Sql::new("SELECT id, run_id FROM reviews WHERE id IN (").list(reviews).push(")");
-            for row in conn.fetch(sql).await? {
-                let run = RunId(row.uuid(1)?);
-                self.run_of.insert(ReviewId(row.uuid(0)?), run);
-                named.runs.insert(run);
+            let sql =
+                Sql::new("SELECT r.id, r.state, v.id FROM reviews v JOIN runs r ON r.id = v.run_id WHERE v.id IN (");
+            for row in conn.fetch(sql.list(named.reviews.iter().map(|id| id.0)).push(")")).await? {
+                let run = row.uuid(0)?;
+                self.run_of.insert(ReviewId(row.uuid(2)?), RunId(run));
+                if found.insert(run) {
+                    reader.add(run, row.text(1)?)?;
+                }
             }
         }
-        if named.runs.is_empty() {
-            return Ok(());
-        }
-        let runs: Vec<Uuid> = named.runs.iter().map(|run| run.0).collect();
-        let sql = Sql::new("SELECT id, state FROM runs WHERE id IN (").list(runs.iter().copied()).push(")");
-        let mut reader = Reader::default();
-        let mut found = Vec::new();
-        for row in conn.fetch(sql).await? {
-            found.push(row.uuid(0)?);
-            reader.add(row.uuid(0)?, row.text(1)?)?;
+        let others: Vec<Uuid> = named.runs.iter().map(|run| run.0).filter(|run| !found.contains(run)).collect();
+        if !others.is_empty() {
+            let sql = Sql::new("SELECT id, state FROM runs WHERE id IN (").list(others).push(")");
+            for row in conn.fetch(sql).await? {
+                found.insert(row.uuid(0)?);
+                reader.add(row.uuid(0)?, row.text(1)?)?;
+            }
         }
         if found.is_empty() {
             return Ok(());
