@@ -1,7 +1,6 @@
 //! The rival of the PostgreSQL row: pgbench, with as many clients, running the statements of a cycle for one run at a
 //! time, with rows of the sizes that the server wrote.
 
-use std::fmt::Write as _;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -11,7 +10,7 @@ use tokio::process::Command;
 
 use crate::cycles::CLIENTS;
 
-/// pgbench on a database of its own that has the server's schema.
+/// pgbench on a database of its own that has the server's schema, and neither its runs nor its bloat.
 pub struct Pgbench {
     url: String,
     script: tempfile::NamedTempFile,
@@ -36,7 +35,6 @@ impl Pgbench {
         }
         let name = format!("bench_rival_{}", std::process::id());
         let mut connection = PgConnection::connect(&format!("{admin}/postgres")).await?;
-        // A copy of the database is a copy of its statistics and bloat too: both begin alike.
         for sql in [format!("DROP DATABASE IF EXISTS {name}"), format!("CREATE DATABASE {name}")] {
             sqlx::query(sqlx::AssertSqlSafe(sql)).execute(&mut connection).await?;
         }
@@ -81,9 +79,7 @@ async fn copy_schema(from: &str, to: &str) -> Result<()> {
     let mut load = load.spawn().context("psql is not installed")?;
     tokio::io::AsyncWriteExt::write_all(&mut load.stdin.take().context("no input")?, &dump.stdout).await?;
     if !dump.status.success() || !load.wait().await?.success() {
-        let mut why = String::from("the schema could not be copied: ");
-        let _ = write!(why, "{}", String::from_utf8_lossy(&dump.stderr));
-        bail!(why);
+        bail!("the schema could not be copied: {}", String::from_utf8_lossy(&dump.stderr));
     }
     Ok(())
 }

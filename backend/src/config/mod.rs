@@ -1,8 +1,8 @@
 //! Settings of the server: flag, then environment, then file.
 //!
 //! Everything that a flow must not hold stands here: model providers, the commands of MCP servers, the hosts that
-//! tools may reach, limits, prices. Imports
-//! the shapes of MCP servers and prices from `crate::tool` and `crate::agent` only.
+//! tools may reach, limits, prices. Imports the shapes of MCP servers and prices from `crate::tool` and
+//! `crate::agent` only.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

@@ -18,6 +18,7 @@ mod input;
 mod invoke;
 mod late;
 mod launch;
+mod remember;
 mod retry;
 mod review;
 mod router;

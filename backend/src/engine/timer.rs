@@ -1,6 +1,5 @@
 //! Deadlines: a review whose time is up is expired before anything else is heard, whoever comes first to say so.
 
-use serde_json::json;
 use shared::JsonMap;
 use shared::decision::Via;
 use shared::definition::{ChoiceKind, NodeKind, OnTimeout};
@@ -10,6 +9,7 @@ use shared::run::Step;
 
 use super::builder::{Builder, failure};
 use super::decide::waits_for;
+use super::remember::Remembered;
 use super::state::{Asked, Branch, Phase};
 use super::transition::{Refusal, TaskKind};
 
@@ -81,18 +81,19 @@ impl Builder<'_> {
             NodeKind::Human(human) => human.options.iter().find(|choice| choice.kind == kind),
             _ => None,
         });
-        let remembered = json!({
-            "option": choice.map(|choice| &choice.id),
-            "kind": kind,
-            "text": null,
-            "comment": null,
-            "edits": {},
-            "metadata": {},
-            "by": [],
-            "at": self.now,
-            "via": "timeout",
-        });
-        self.state.decisions.insert(step.node.clone(), remembered);
+        let nothing = JsonMap::new();
+        let remembered = Remembered {
+            option: choice.map(|choice| choice.id.as_str()),
+            kind: Some(kind),
+            text: None,
+            comment: None,
+            edits: &nothing,
+            metadata: &nothing,
+            by: &[],
+            at: self.now,
+            via: Via::Timeout,
+        };
+        self.remember(&step.node, &remembered);
         step.note = Some(reason.clone());
         if approves {
             self.finish_step(number, step, &JsonMap::new());

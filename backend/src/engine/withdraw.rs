@@ -1,7 +1,7 @@
 //! Somebody takes a review back while its run goes on. Nobody decided, so nothing that was asked may happen: the branch
 //! goes on as after a refusal. A human node stops, or goes to `on_reject`; calls are rejected, with the reason.
 
-use serde_json::json;
+use shared::JsonMap;
 use shared::access::{Act, Principal};
 use shared::decision::Via;
 use shared::definition::ChoiceKind;
@@ -9,6 +9,7 @@ use shared::id::ReviewId;
 
 use super::builder::Builder;
 use super::decide::waits_for;
+use super::remember::Remembered;
 use super::state::{Branch, Phase};
 use super::transition::Refusal;
 
@@ -23,18 +24,19 @@ impl Builder<'_> {
         self.withdraw(asked, Via::Human, Some(by.username.clone()), reason);
         match phase {
             Phase::Human { mut step, .. } => {
-                let remembered = json!({
-                    "option": null,
-                    "kind": ChoiceKind::Stop,
-                    "text": null,
-                    "comment": given,
-                    "edits": {},
-                    "metadata": {},
-                    "by": [by.username],
-                    "at": self.now,
-                    "via": Via::Human,
-                });
-                self.state.decisions.insert(step.node.clone(), remembered);
+                let nothing = JsonMap::new();
+                let remembered = Remembered {
+                    option: None,
+                    kind: Some(ChoiceKind::Stop),
+                    text: None,
+                    comment: given,
+                    edits: &nothing,
+                    metadata: &nothing,
+                    by: std::slice::from_ref(&by.username),
+                    at: self.now,
+                    via: Via::Human,
+                };
+                self.remember(&step.node, &remembered);
                 step.note = Some("withdrawn".to_owned());
                 self.stop(number, step, reason.to_owned());
             }

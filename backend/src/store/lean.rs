@@ -1,5 +1,8 @@
 //! Reviews as they are stored: without the members that an empty review has too. A run that waits is mostly its review,
 //! which stands in a row of its own and in the log.
+//!
+//! What is left out is read as the default of its member: a default of [`Review`] that changes would change what is
+//! stored, so that a new one needs a member of its own.
 
 use std::sync::LazyLock;
 

@@ -1,6 +1,5 @@
 //! What a decision does to the run.
 
-use serde_json::json;
 use shared::JsonMap;
 use shared::decision::Decision;
 use shared::definition::{ChoiceKind, NodeKind};
@@ -12,6 +11,7 @@ use shared::run::Step;
 use super::{Answer, Said, waits_for};
 use crate::engine::branch::Arrival;
 use crate::engine::builder::{Builder, failure};
+use crate::engine::remember::Remembered;
 use crate::engine::scope;
 use crate::engine::state::{Asked, Branch, Phase};
 
@@ -57,18 +57,18 @@ impl Builder<'_> {
             Answer::Correct { option, text, .. } => (option.as_ref(), Some(ChoiceKind::Correct), text.as_deref()),
             Answer::Text(text) => (None, None, Some(text.as_str())),
         };
-        let remembered = json!({
-            "option": option.map(|option| &option.id),
-            "kind": kind,
-            "text": text,
-            "comment": decision.comment,
-            "edits": decision.edits,
-            "metadata": decision.metadata,
-            "by": [decision.by],
-            "at": self.now,
-            "via": decision.via,
-        });
-        self.state.decisions.insert(step.node.clone(), remembered);
+        let remembered = Remembered {
+            option: option.map(|option| option.id.as_str()),
+            kind,
+            text,
+            comment: decision.comment.as_deref(),
+            edits: &decision.edits,
+            metadata: &decision.metadata,
+            by: std::slice::from_ref(&decision.by),
+            at: self.now,
+            via: decision.via,
+        };
+        self.remember(&step.node, &remembered);
         step.note = Some(option.map_or_else(|| "free text".to_owned(), |option| option.label.clone()));
         match answer {
             Answer::Accept(_) => self.finish_step(number, step, &decision.edits),
