@@ -51,7 +51,7 @@ async fn export(State(state): State<AppState>, caller: Caller, request: Request)
     check(&query)?;
     query.limit = Some(MAX_LIMIT);
     let disposition = format!("attachment; filename=\"countersign-audit.{}\"", format.extension());
-    let mut response = Body::from_stream(rows(state.store, query, format)).into_response();
+    let mut response = Body::from_stream(rows(state.store.clone(), query, format)).into_response();
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(format.content_type()));
     if let Ok(disposition) = HeaderValue::try_from(disposition) {

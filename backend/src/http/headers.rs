@@ -1,9 +1,6 @@
 //! Headers that make browsers careful. A page brings its own content security policy; everything else is no page.
 
-use axum::extract::Request;
-use axum::http::{HeaderName, HeaderValue, header};
-use axum::middleware::Next;
-use axum::response::Response;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 
 /// On every answer.
 const ALWAYS: [(HeaderName, &str); 6] = [
@@ -18,11 +15,8 @@ const ALWAYS: [(HeaderName, &str); 6] = [
 const NO_PAGE: HeaderValue = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'");
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 
-/// Adds them.
-pub(super) async fn secure(request: Request, next: Next) -> Response {
-    let api = request.uri().path().starts_with("/api/");
-    let mut response = next.run(request).await;
-    let headers = response.headers_mut();
+/// Adds them to an answer; `api`: it is an answer of the API.
+pub(super) fn secure(headers: &mut HeaderMap, api: bool) {
     for (name, value) in ALWAYS {
         headers.insert(name, HeaderValue::from_static(value));
     }
@@ -30,5 +24,4 @@ pub(super) async fn secure(request: Request, next: Next) -> Response {
     if api {
         headers.entry(header::CACHE_CONTROL).or_insert(NO_STORE);
     }
-    response
 }

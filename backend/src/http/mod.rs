@@ -30,10 +30,11 @@ mod users;
 #[cfg(test)]
 mod tests;
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::middleware::{from_fn, from_fn_with_state};
+use axum::middleware::from_fn_with_state;
 use metrics_exporter_prometheus::PrometheusHandle;
 use shared::error::{Code, Problem};
 use tower::service_fn;
@@ -49,9 +50,12 @@ use api::Api;
 use problem::Failure;
 use reviews::Views;
 
-/// What every handler stands on. Cheap to clone.
+/// What every handler stands on. Cheap to clone: every layer has one, for every request.
 #[derive(Clone)]
-pub struct AppState {
+pub struct AppState(Arc<Parts>);
+
+/// The parts of it.
+pub struct Parts {
     /// The database.
     pub store: Store,
     /// The clock of answers.
@@ -62,7 +66,7 @@ pub struct AppState {
     pub metrics: Option<PrometheusHandle>,
     /// Where browsers find the console, beside the `Host` that they name.
     pub public_origins: PublicOrigins,
-    views: Arc<Views>,
+    views: Views,
 }
 
 impl AppState {
@@ -74,7 +78,15 @@ impl AppState {
         metrics: Option<PrometheusHandle>,
         public_origins: PublicOrigins,
     ) -> Self {
-        Self { store, clock, authenticator, metrics, public_origins, views: Arc::default() }
+        let views = Views::default();
+        Self(Arc::new(Parts { store, clock, authenticator, metrics, public_origins, views }))
+    }
+}
+
+impl Deref for AppState {
+    type Target = Parts;
+    fn deref(&self) -> &Parts {
+        &self.0
     }
 }
 
@@ -85,10 +97,7 @@ pub fn router(state: AppState) -> Router {
     openapi::mount(api())
         .method_not_allowed_fallback(async || Failure(Problem::new(Code::MethodNotAllowed)))
         .fallback_service(service_fn(move |request| assets::serve(console.clone(), request)))
-        .layer(from_fn_with_state(state.clone(), origin::guard))
-        .layer(from_fn(observe::limit_time))
         .layer(CatchPanicLayer::custom(observe::panicked))
-        .layer(from_fn(headers::secure))
         .layer(from_fn_with_state(state.clone(), observe::observe))
         .with_state(state)
 }

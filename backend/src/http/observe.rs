@@ -1,5 +1,6 @@
-//! What happens around every request: an id, a span, numbers for `/metrics`, a time limit, and an answer where a
-//! handler panicked. Bodies, queries and credentials are never logged.
+//! What happens around every request, in one layer: an id, a span, numbers for `/metrics`, the check of its origin, a
+//! time limit, headers that make browsers careful; and an answer where a handler panicked. Bodies, queries and
+//! credentials are never logged.
 
 use std::any::Any;
 use std::time::Duration;
@@ -11,21 +12,25 @@ use axum::response::{IntoResponse as _, Response};
 use shared::error::{Code, Problem};
 use tracing::Instrument as _;
 
-use super::AppState;
 use super::problem::Failure;
+use super::{AppState, headers, origin};
 use crate::problem::unavailable;
 
 /// How long a handler may take until its answer begins.
 const TIME_LIMIT: Duration = Duration::from_secs(30);
 
-/// Gives the request an id, and counts it.
+/// Gives the request an id, counts it, and sees to all that holds for every answer.
 pub(super) async fn observe(State(state): State<AppState>, request: Request, next: Next) -> Response {
     let id = hex::encode(&state.clock.random()[..8]);
     let method = known(request.method());
     let route = request.extensions().get::<MatchedPath>().map_or("console", MatchedPath::as_str).to_owned();
     let span = tracing::info_span!("request", %id, method, route);
     let begun = state.clock.now();
-    let mut response = next.run(request).instrument(span.clone()).await;
+    let api = request.uri().path().starts_with("/api/");
+    let mut response = match origin::check(&request, &state.public_origins) {
+        Ok(()) => limit_time(next.run(request)).instrument(span.clone()).await,
+        Err(foreign) => foreign.into_response(),
+    };
     let took = state.clock.now().since(begun);
     let status = response.status().as_u16();
     span.in_scope(|| tracing::debug!(status, took_ms = took.as_millis(), "answered"));
@@ -34,6 +39,7 @@ pub(super) async fn observe(State(state): State<AppState>, request: Request, nex
     .increment(1);
     metrics::histogram!("countersign_http_request_seconds", "method" => method, "route" => route)
         .record(took.as_secs_f64());
+    headers::secure(response.headers_mut(), api);
     if let Ok(id) = HeaderValue::from_str(&id) {
         response.headers_mut().insert("x-request-id", id);
     }
@@ -54,8 +60,8 @@ fn known(method: &Method) -> &'static str {
 }
 
 /// Gives up on a handler that takes too long. What it had begun to commit may still take effect.
-pub(super) async fn limit_time(request: Request, next: Next) -> Response {
-    tokio::time::timeout(TIME_LIMIT, next.run(request)).await.unwrap_or_else(|_| {
+async fn limit_time(answer: impl Future<Output = Response>) -> Response {
+    tokio::time::timeout(TIME_LIMIT, answer).await.unwrap_or_else(|_| {
         tracing::warn!("a request took too long");
         let remedy = "the answer took too long, and it may still have taken effect; try again with the same \
             Idempotency-Key";

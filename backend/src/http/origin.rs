@@ -2,14 +2,11 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::{HeaderMap, Method, header, uri::Authority};
-use axum::middleware::Next;
-use axum::response::{IntoResponse as _, Response};
 use shared::error::{Code, Problem};
 
-use super::AppState;
-use super::problem::Failure;
+use super::problem::Result;
 
 /// Where browsers find the console, such as `https://countersign.example`, beside the `Host` that they name.
 pub type PublicOrigins = Arc<[String]>;
@@ -41,14 +38,14 @@ fn parts(authority: &str, default: u16) -> Option<(String, u16)> {
     Some((authority.host().to_ascii_lowercase(), authority.port_u16().unwrap_or(default)))
 }
 
-/// Refuses foreign writes.
-pub(super) async fn guard(State(state): State<AppState>, request: Request, next: Next) -> Response {
+/// Refuses a foreign write.
+pub(super) fn check(request: &Request, public: &[String]) -> Result<()> {
     let reads = matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
-    if reads || origin_allowed(request.headers(), &state.public_origins) {
-        return next.run(request).await;
+    if reads || origin_allowed(request.headers(), public) {
+        return Ok(());
     }
     let remedy = "use the console at the address of this server, or name its public address in the settings";
-    Failure(Problem::new(Code::ForeignOrigin).detail(remedy)).into_response()
+    Err(Problem::new(Code::ForeignOrigin).detail(remedy).into())
 }
 
 #[cfg(test)]

@@ -25,9 +25,10 @@ const HIDDEN: Duration = Duration::from_millis(10);
 /// How long the tail waits at most without having been told of a commit: covers a notice that was lost.
 const IDLE: Duration = Duration::from_secs(1);
 
-/// What is told of every entry before any session sees it: whoever remembers rights forgets them here.
+/// What is told of every entry that is of no run, before any session sees what comes of it: whoever remembers rights
+/// forgets them here.
 pub trait Observe: Send + Sync + 'static {
-    /// An entry was committed.
+    /// An entry was committed. Entries of runs are told only while somebody listens, and some are told twice.
     fn entry(&self, entry: &Entry);
     /// The log is not the one that was read so far: whatever was remembered may be wrong.
     fn lost(&self);
@@ -41,7 +42,7 @@ pub struct Options {
     pub clock: SharedClock,
     /// Text of running agents.
     pub streams: Streams,
-    /// Told of every entry first.
+    /// Told of every entry that is of no run first.
     pub observers: Vec<Arc<dyn Observe>>,
     /// How many entries a slow session may be behind.
     pub ring_entries: usize,
@@ -82,6 +83,15 @@ impl Hub {
 #[derive(Clone)]
 pub struct Handle(Arc<Shared>);
 
+/// A session: while there is one, every entry is made ready to be sent.
+pub(super) struct Listening(Arc<Shared>);
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.0.ring.leave();
+    }
+}
+
 struct Shared {
     ring: Ring,
     sights: Sights,
@@ -105,6 +115,12 @@ impl Handle {
     /// The server's time.
     pub fn now(&self) -> Timestamp {
         self.0.clock.now()
+    }
+
+    /// Begins to listen; what is asked of the ring afterwards is there as long as the answer is held.
+    pub(super) fn listen(&self) -> Listening {
+        self.0.ring.join();
+        Listening(Arc::clone(&self.0))
     }
 
     pub(super) fn ring(&self) -> &Ring {
@@ -187,12 +203,11 @@ impl Tail {
 
     async fn advance(&self) -> Result<Advance, store::Error> {
         let (head, _) = self.shared.ring.mark();
+        if !self.shared.ring.is_heard() {
+            return self.skip(head).await;
+        }
         let Some(LogPage { entries, cursor, more }) = self.shared.store.log(&head, None, PAGE).await? else {
-            tracing::warn!("the log is not the one that was followed so far; every socket subscribes again");
-            let head = self.shared.store.head().await?;
-            self.observers.iter().for_each(|observer| observer.lost());
-            self.shared.ring.reset(head);
-            return Ok(Advance::Some);
+            return self.start_anew().await;
         };
         let some = !entries.is_empty();
         let mut told = Vec::with_capacity(entries.len());
@@ -205,13 +220,28 @@ impl Tail {
         }
         let published = self.shared.publish(told).await?;
         self.shared.ring.push(published, cursor);
-        Ok(if more {
-            Advance::More
-        } else if some {
-            Advance::Some
-        } else {
-            Advance::Nothing
-        })
+        Ok(Advance::of(more, some))
+    }
+
+    /// While nobody listens, only observers are told, of what they wait for: no entry of a run is read.
+    async fn skip(&self, head: Cursor) -> Result<Advance, store::Error> {
+        let Some(LogPage { entries, cursor, more }) = self.shared.store.log_beside_runs(&head, PAGE).await? else {
+            return self.start_anew().await;
+        };
+        for entry in &entries {
+            self.observers.iter().for_each(|observer| observer.entry(entry));
+        }
+        let some = cursor != head;
+        let skipped = self.shared.ring.skip(cursor, || self.shared.sights.forget());
+        Ok(Advance::of(more || !skipped, some))
+    }
+
+    async fn start_anew(&self) -> Result<Advance, store::Error> {
+        tracing::warn!("the log is not the one that was followed so far; every socket subscribes again");
+        let head = self.shared.store.head().await?;
+        self.observers.iter().for_each(|observer| observer.lost());
+        self.shared.ring.reset(head);
+        Ok(Advance::Some)
     }
 }
 
@@ -219,4 +249,14 @@ enum Advance {
     More,
     Some,
     Nothing,
+}
+
+impl Advance {
+    fn of(more: bool, some: bool) -> Self {
+        match (more, some) {
+            (true, _) => Self::More,
+            (false, true) => Self::Some,
+            (false, false) => Self::Nothing,
+        }
+    }
 }

@@ -30,9 +30,18 @@ struct Window {
     numbers: HashMap<Cursor, u64>,
     /// How far the log has been read.
     head: Cursor,
+    /// How many sessions there are.
+    listeners: usize,
 }
 
 impl Window {
+    fn clear(&mut self, head: Cursor) {
+        self.entries.clear();
+        self.numbers.clear();
+        self.bytes = 0;
+        self.head = head;
+    }
+
     fn next(&self) -> u64 {
         self.first + self.entries.len() as u64
     }
@@ -49,7 +58,8 @@ pub(super) enum Read {
 
 impl Ring {
     pub fn new(head: Cursor, max_entries: usize, max_bytes: usize) -> Self {
-        let window = Window { entries: VecDeque::new(), first: 0, bytes: 0, numbers: HashMap::new(), head };
+        let window =
+            Window { entries: VecDeque::new(), first: 0, bytes: 0, numbers: HashMap::new(), head, listeners: 0 };
         Self { window: RwLock::new(window), grown: watch::Sender::new(0), max_entries, max_bytes }
     }
 
@@ -84,13 +94,38 @@ impl Ring {
         let next = {
             let mut window = self.write();
             window.first = window.next() + GAP;
-            window.entries.clear();
-            window.numbers.clear();
-            window.bytes = 0;
-            window.head = head;
+            window.clear(head);
             window.next()
         };
         self.grown.send_replace(next);
+    }
+
+    /// There is one session more; until it [leaves](Self::leave), nothing is skipped.
+    pub fn join(&self) {
+        self.write().listeners += 1;
+    }
+
+    /// There is one session less.
+    pub fn leave(&self) {
+        self.write().listeners -= 1;
+    }
+
+    /// Whether anybody listens.
+    pub fn is_heard(&self) -> bool {
+        self.read_window().listeners > 0
+    }
+
+    /// Goes on at `head` without what lies before it, which nobody has listened to, and calls `forget` before anybody
+    /// can. `false` where somebody has begun to listen: nothing was skipped.
+    pub fn skip(&self, head: Cursor, forget: impl FnOnce()) -> bool {
+        let mut window = self.write();
+        if window.listeners > 0 {
+            return false;
+        }
+        window.first = window.next();
+        window.clear(head);
+        forget();
+        true
     }
 
     /// At most `limit` entries from number `from` on.
@@ -196,5 +231,23 @@ mod tests {
         let (head, from) = ring.mark();
         assert_eq!(head, cursor(77));
         assert_eq!(cursors(ring.read(from, 9)), [""; 0]);
+    }
+
+    #[test]
+    fn nothing_is_skipped_while_somebody_listens() {
+        let ring = Ring::new(cursor(0), 8, usize::MAX);
+        ring.push((1..=3).map(entry).collect(), cursor(3));
+        ring.join();
+        let (_, from) = ring.mark();
+        assert!(!ring.skip(cursor(5), || panic!("forgot what is needed")));
+        ring.push(vec![entry(4)], cursor(4));
+        assert_eq!(cursors(ring.read(from, 9)), ["4"]);
+        ring.leave();
+        assert!(ring.skip(cursor(5), || {}));
+        // Who comes now begins behind what was skipped, and finds nothing of it here.
+        let (head, from) = ring.mark();
+        assert_eq!((head, ring.after(&cursor(4))), (cursor(5), None));
+        ring.push(vec![entry(6)], cursor(6));
+        assert_eq!(cursors(ring.read(from, 9)), ["6"]);
     }
 }

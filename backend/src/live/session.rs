@@ -14,7 +14,7 @@ use shared::protocol::{ClientMessage, ServerMessage, Topic};
 use tokio::sync::{broadcast, watch};
 use tokio::time::{Instant, timeout};
 
-use super::hub::Handle;
+use super::hub::{Handle, Listening};
 use super::limit::Bucket;
 use super::published::{Audience, Published, text};
 use super::replay::{self, Next, Place};
@@ -62,6 +62,7 @@ type Step = Result<(), End>;
 pub(super) struct Session<S> {
     socket: S,
     hub: Handle,
+    _listening: Listening,
     auth: Arc<dyn Authenticate>,
     actor: Actor,
     topics: Topics,
@@ -87,6 +88,7 @@ where
         let now = Instant::now();
         Self {
             socket,
+            _listening: hub.listen(),
             grown: hub.ring().grown(),
             hub,
             auth,

@@ -75,6 +75,11 @@ impl Sights {
         Self { store, known: Mutex::default() }
     }
 
+    /// Forgets all: what happens next is not learned.
+    pub fn forget(&self) {
+        *self.known() = Known::default();
+    }
+
     /// What decides about a run; none where there is no such run.
     pub async fn of(&self, id: RunId) -> Result<Option<Arc<RunSight>>, store::Error> {
         if let Some(known) = self.known().runs.get(&id) {

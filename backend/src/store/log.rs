@@ -17,6 +17,14 @@ use super::{Error, LogPage, Store};
 /// The most entries that one page has.
 const MAX_ENTRIES: u32 = 1000;
 
+/// Which rows of the log are read.
+#[derive(Debug, Clone, Copy)]
+enum Rows {
+    All,
+    OfRun(RunId),
+    OfNoRun,
+}
+
 impl Store {
     /// The end of the log.
     pub async fn head(&self) -> Result<Cursor, Error> {
@@ -32,6 +40,16 @@ impl Store {
     /// Entries after a place, in commit order, none missing. `None` where the place is not of this log, is in its
     /// future, or is too old: a snapshot is needed then.
     pub async fn log(&self, after: &Cursor, run: Option<RunId>, limit: u32) -> Result<Option<LogPage>, Error> {
+        self.page(after, run.map_or(Rows::All, Rows::OfRun), limit).await
+    }
+
+    /// The same of those entries alone that are of no run: of people, their sessions and tokens, and of flows. What lies
+    /// between them is not read.
+    pub async fn log_beside_runs(&self, after: &Cursor, limit: u32) -> Result<Option<LogPage>, Error> {
+        self.page(after, Rows::OfNoRun, limit).await
+    }
+
+    async fn page(&self, after: &Cursor, of: Rows, limit: u32) -> Result<Option<LogPage>, Error> {
         let log = &self.inner.log;
         let Some(after) = Place::of(&after.0, log) else { return Ok(None) };
         let limit = limit.clamp(1, MAX_ENTRIES);
@@ -42,9 +60,10 @@ impl Store {
             return Ok(None);
         }
         let sql = Sql::new("SELECT ").push(columns(log)).push(" FROM log WHERE ");
-        let sql = match run {
-            Some(run) => sql.push("run_id = ").bind(run.0).push(" AND "),
-            None => sql,
+        let sql = match of {
+            Rows::All => sql,
+            Rows::OfRun(run) => sql.push("run_id = ").bind(run.0).push(" AND "),
+            Rows::OfNoRun => sql.push("run_id IS NULL AND "),
         };
         let sql = if log.postgres {
             // The row of the cursor itself may have more entries.

@@ -123,6 +123,10 @@ async fn a_page_may_end_within_a_transaction(world: World) {
     let of_run = world.store.log(&origin, Some(run), 100).await.expect("reads").expect("of this log").entries;
     assert!(of_run.len() >= 3);
     assert!(of_run.iter().all(|entry| entry.event.run_id == Some(run)));
+    let beside = world.store.log_beside_runs(&origin, 100).await.expect("reads").expect("of this log");
+    let apart = all.iter().filter(|entry| entry.event.run_id.is_none()).cloned();
+    assert_eq!(beside.entries, apart.collect::<Vec<_>>());
+    assert!(!beside.entries.is_empty() && read_all(&world.store, beside.cursor, 100).await.is_empty());
 }
 
 async fn the_audit_is_the_log_backwards(world: World) {
