@@ -64,6 +64,8 @@ pub enum Act<'a> {
     ManagePeople,
     /// Read the audit.
     ReadAudit,
+    /// See the messages that went out, and send them again.
+    ManageDeliveries,
     /// Make and revoke one's own tokens.
     ManageTokens,
 }
@@ -134,6 +136,7 @@ pub fn access(principal: &Principal, act: Act<'_>) -> Access {
             Access::from(principal.has(ADMIN) || own, "a review is withdrawn by who started its run, or by an admin")
         }
         Act::ManagePeople => Access::from(principal.has(ADMIN), "people are the admins' to change"),
+        Act::ManageDeliveries => Access::from(principal.has(ADMIN), "messages that went out are the admins' to see"),
         Act::ReadAudit => Access::from(principal.has(ADMIN), "the audit is the admins' to read"),
     }
 }

@@ -54,6 +54,8 @@ uuid_id! {
     StepId,
     /// One token for programs.
     TokenId,
+    /// One message to one receiver.
+    DeliveryId,
     /// One transaction of the store.
     CommitId,
 }

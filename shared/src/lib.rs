@@ -12,6 +12,7 @@ pub mod error;
 pub mod graph;
 pub mod id;
 pub mod log;
+pub mod notification;
 pub mod protocol;
 pub mod read;
 pub mod review;

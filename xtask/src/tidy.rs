@@ -15,18 +15,20 @@ const MAX_LINES: usize = 400;
 /// it may import everything.
 const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("clock", &[]),
+    ("guard", &[]),
     ("stream", &[]),
     ("flow", &[]),
     ("engine", &["clock", "flow"]),
     ("store", &["clock", "flow", "engine"]),
     ("problem", &["engine", "store"]),
     ("agent", &["engine", "flow"]),
-    ("tool", &["engine", "flow"]),
+    ("tool", &["engine", "flow", "guard"]),
     ("worker", &["clock", "stream", "flow", "engine", "store", "agent", "tool"]),
     ("live", &["clock", "stream", "flow", "engine", "store", "problem"]),
+    ("notify", &["clock", "guard", "engine", "store"]),
     ("auth", &["clock", "engine", "store", "problem"]),
     ("audit", &["store"]),
-    ("http", &["clock", "flow", "engine", "store", "problem", "auth", "audit"]),
+    ("http", &["clock", "flow", "engine", "store", "problem", "notify", "auth", "audit"]),
 ];
 
 /// Modules that see everything.

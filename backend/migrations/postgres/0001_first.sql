@@ -139,3 +139,45 @@ CREATE TABLE idempotency (
     PRIMARY KEY (scope, key)
 );
 CREATE INDEX idempotency_created ON idempotency (created_at);
+
+-- How far the log has been turned into deliveries: one row, once somebody is told anything.
+CREATE TABLE outbox (
+    one BIGINT PRIMARY KEY CHECK (one = 1),
+    place TEXT NOT NULL
+);
+
+-- Messages to people and programs outside.
+CREATE TABLE deliveries (
+    id UUID NOT NULL PRIMARY KEY,
+    -- `webhook`, `slack` or `email`, and the webhook's or the person's name.
+    channel TEXT NOT NULL,
+    target TEXT NOT NULL,
+    event TEXT NOT NULL,
+    review_id UUID NOT NULL,
+    run_id UUID,
+    -- The place in the log before the entry that it tells of.
+    place TEXT NOT NULL,
+    -- `waiting`, `sent`, `dropped` or `given_up`.
+    status TEXT NOT NULL,
+    -- When it may be claimed: its time, or the end of its lease; when it ended, once it has.
+    ready_at BIGINT NOT NULL,
+    attempt BIGINT NOT NULL,
+    -- How many of the attempts failed.
+    failures BIGINT NOT NULL,
+    owner TEXT,
+    error TEXT,
+    -- What the receiver calls the message, where it can be changed later.
+    receipt TEXT,
+    created_at BIGINT NOT NULL
+);
+CREATE INDEX deliveries_ready ON deliveries (status, ready_at);
+CREATE INDEX deliveries_target ON deliveries (target, channel, status, ready_at);
+CREATE INDEX deliveries_review ON deliveries (review_id);
+CREATE INDEX deliveries_created ON deliveries (status, created_at, id);
+
+-- What people chose to be told, as JSON; none for most.
+CREATE TABLE notifications (
+    username TEXT NOT NULL PRIMARY KEY REFERENCES users (username),
+    slack_user_id TEXT UNIQUE,
+    body TEXT NOT NULL
+);

@@ -22,6 +22,7 @@ use crate::clock::{SharedClock, SystemClock};
 use crate::config::{Settings, Storage};
 use crate::http::{self, AppState, PublicOrigins};
 use crate::live::{self, Hub, LiveState};
+use crate::notify::{self, Notifier};
 use crate::store::{self, Store};
 use crate::stream::Streams;
 use crate::tool::{self, Tools};
@@ -53,6 +54,9 @@ pub enum Error {
     /// Tools cannot be called.
     #[error(transparent)]
     Tools(#[from] tool::Error),
+    /// Nobody can be told.
+    #[error(transparent)]
+    Notifications(#[from] notify::Error),
     /// The folder of flows cannot be read.
     #[error("the flows in {folder} cannot be read: {source}")]
     Flows {
@@ -73,6 +77,7 @@ pub struct App {
     store: Store,
     hub: live::Handle,
     worker: worker::Handle,
+    notifier: notify::Handle,
     stopping: CancellationToken,
     server: JoinHandle<std::io::Result<()>>,
 }
@@ -114,6 +119,7 @@ impl App {
         let mut options = worker::Options::new(store.clone(), models, tools, streams, clock.clone());
         options.slots = settings.workers;
         let worker = Worker::new(options).run();
+        let notifier = Notifier::run(wiring::notifier(&settings, address, store.clone(), clock.clone())).await?;
 
         let origins = PublicOrigins::from(settings.origins);
         let sockets = wiring::sockets(authenticator.clone(), origins.clone());
@@ -128,7 +134,7 @@ impl App {
                 .into_future(),
         );
         tracing::info!(%address, "ready");
-        Ok(Self { address, links, store, hub, worker, stopping, server })
+        Ok(Self { address, links, store, hub, worker, notifier, stopping, server })
     }
 
     /// Where it listens.
@@ -146,6 +152,7 @@ impl App {
         self.stopping.cancel();
         self.hub.stop();
         self.worker.shutdown().await;
+        self.notifier.shutdown().await;
         if let Ok(Err(error)) = self.server.await {
             tracing::warn!(%error, "the server did not stop cleanly");
         }

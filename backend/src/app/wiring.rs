@@ -1,5 +1,6 @@
 //! Small adapters between modules that do not know of each other.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,10 +15,12 @@ use tokio_util::sync::CancellationToken;
 use super::Error;
 use crate::agent;
 use crate::auth::Authenticator;
+use crate::clock::SharedClock;
 use crate::config::Settings;
 use crate::http::{PublicOrigins, origin_allowed};
 use crate::live::{Authenticate, Observe};
-use crate::store::Actor;
+use crate::notify;
+use crate::store::{Actor, Store};
 use crate::tool::{self, Secrets};
 
 /// How often measurements are summed up.
@@ -51,6 +54,13 @@ pub fn tools(settings: &Settings) -> tool::Options {
         mcp: settings.mcp.clone(),
         secrets: Secrets::from_env(std::env::vars()),
     }
+}
+
+/// Who outside is told, by the settings and the environment.
+pub fn notifier(settings: &Settings, address: SocketAddr, store: Store, clock: SharedClock) -> notify::Options {
+    let url = settings.origins.first().cloned().unwrap_or_else(|| format!("http://{address}"));
+    let secrets = notify::Secrets::from_env(std::env::vars());
+    notify::Options::new(store, clock, settings.notifications.clone(), secrets, url)
 }
 
 /// What flows see as `env`: the variables `COUNTERSIGN_ENV_NAME`, without the prefix.

@@ -1,8 +1,8 @@
 //! Settings of the server: flag, then environment, then file.
 //!
 //! Everything that a flow must not hold stands here: model providers, the commands of MCP servers, the hosts that
-//! tools may reach, limits, prices. Imports the shapes of MCP servers and prices from `crate::tool` and
-//! `crate::agent` only.
+//! tools may reach, limits, prices, who is told of reviews. Imports the shapes of MCP servers, prices and receivers from
+//! `crate::tool`, `crate::agent` and `crate::notify` only.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -14,6 +14,7 @@ use figment::providers::{Format, Toml};
 use serde::Deserialize;
 
 use crate::agent::Prices;
+use crate::notify;
 use crate::tool::McpServer;
 
 /// The file that is read from the data folder where no other is named.
@@ -76,6 +77,8 @@ pub struct File {
     pub mcp: BTreeMap<String, McpServer>,
     /// What models' tokens cost.
     pub prices: Prices,
+    /// Who outside is told of reviews.
+    pub notifications: notify::Settings,
 }
 
 /// What tools may do.
@@ -107,6 +110,8 @@ pub struct Settings {
     pub mcp: BTreeMap<String, McpServer>,
     /// What models' tokens cost.
     pub prices: Prices,
+    /// Who outside is told of reviews.
+    pub notifications: notify::Settings,
 }
 
 /// Where things are stored.
@@ -180,6 +185,7 @@ impl Settings {
             tools: file.tools,
             mcp: file.mcp,
             prices: file.prices,
+            notifications: file.notifications,
         })
     }
 }

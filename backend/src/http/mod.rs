@@ -16,6 +16,7 @@ mod idempotency;
 pub mod json;
 mod log;
 mod me;
+mod notifications;
 mod observe;
 mod openapi;
 mod origin;
@@ -114,6 +115,7 @@ fn api() -> Api {
     reviews::mount(&mut api);
     log::mount(&mut api);
     audit::mount(&mut api);
+    notifications::mount(&mut api);
     health::mount(&mut api);
     api
 }

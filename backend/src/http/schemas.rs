@@ -12,6 +12,7 @@ use shared::decision::DecisionRequest;
 use shared::definition::Flow;
 use shared::error::Problem;
 use shared::log::Entry;
+use shared::notification::Delivery;
 use shared::protocol::{ClientMessage, ServerMessage};
 use shared::review::Review;
 use shared::run::{Report, Run, RunSummary};
@@ -43,6 +44,7 @@ impl Schemas {
             "NewComment" => self.typed::<NewComment>(),
             "NewToken" => self.typed::<NewToken>(),
             "NewUser" => self.typed::<NewUser>(),
+            "PageOfDeliveries" => self.typed::<Page<Delivery>>(),
             "PageOfEntries" => self.typed::<Page<Entry>>(),
             "PageOfFlows" => self.typed::<Page<FlowVersion>>(),
             "PageOfReviews" => self.typed::<Page<Review>>(),

@@ -8,18 +8,20 @@ mod change;
 mod checkpoint;
 mod cursor;
 mod db;
+mod deliveries;
 mod flows;
 mod lean;
 mod log;
 mod log_row;
 mod open;
+mod outbox;
 mod people;
 mod reviews;
 mod runs;
 mod tasks;
 pub mod testing;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod visibility;
 mod wake;
 mod writer;
@@ -40,6 +42,8 @@ pub use change::{
     NewUserRecord, Operation, UserChange,
 };
 
+pub use deliveries::{ClaimedDelivery, Sent};
+pub use outbox::NewDelivery;
 pub use tasks::Room;
 
 use crate::clock::SharedClock;
@@ -195,9 +199,19 @@ impl Store {
     pub async fn counts(&self) -> Result<BTreeMap<&'static str, u64>, Error> {
         let mut conn = self.inner.db.snapshot().await?;
         let mut counts = BTreeMap::new();
-        for table in
-            ["flows", "runs", "reviews", "steps", "tasks", "log", "blobs", "users", "credentials", "idempotency"]
-        {
+        for table in [
+            "flows",
+            "runs",
+            "reviews",
+            "steps",
+            "tasks",
+            "log",
+            "blobs",
+            "users",
+            "credentials",
+            "idempotency",
+            "deliveries",
+        ] {
             let row = conn.fetch_one(Sql::new("SELECT COUNT(*) FROM ").push(table)).await?;
             let count = row.map(|row| row.int(0)).transpose()?.unwrap_or(0);
             counts.insert(table, u64::try_from(count).unwrap_or(0));

@@ -16,7 +16,7 @@ use super::{Claimed, Error, Store};
 use crate::engine::{RunState, Task};
 
 /// The clock of PostgreSQL, in microseconds.
-const NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
+pub(super) const NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
 
 /// How many tasks of each lane a worker has room for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -155,6 +155,6 @@ fn claimed(row: &Row) -> Result<Claimed, Error> {
     Ok(Claimed { task, attempt, lost_before: row.text_opt(1)?.is_some() })
 }
 
-fn micros(time: Duration) -> i64 {
+pub(super) fn micros(time: Duration) -> i64 {
     i64::try_from(time.as_micros()).unwrap_or(i64::MAX / 2)
 }

@@ -1,9 +1,10 @@
 //! What the store promises, on both databases.
 
 mod decisions;
+mod deliveries;
 mod keys;
 mod log;
 mod people;
-pub(super) mod support;
+pub(crate) mod support;
 mod tasks;
 mod visibility;

@@ -1,62 +1,36 @@
 //! HTTP tools: a request made of templates.
 
 use std::collections::HashMap;
-use std::time::Duration;
 
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Client, Method, Response, StatusCode, Url};
+use reqwest::{Method, Response, StatusCode, Url};
 use serde_json::Value;
 use shared::definition::HttpTool;
 
-use super::guard::{Allowed, PublicOnly, Refused, check_literal};
 use super::{Error, MAX_RESULT, Secrets, failed};
 use crate::engine::{TaskFailure, ToolRequest};
 use crate::flow::{EvalError, Scope, Templates};
+use crate::guard::{Cause, Clients, cause};
 
 /// How much of a refusal's body is told.
 const MAX_DETAIL: usize = 500;
 
 /// Makes HTTP requests.
 pub(super) struct Http {
-    /// For hosts that are allowed by name.
-    allowed_client: Client,
-    /// For all others: reaches public addresses only.
-    public_client: Client,
-    allowed: Allowed,
+    clients: Clients,
     secrets: Secrets,
     templates: Templates,
 }
 
 impl Http {
     pub(super) fn new(allowed_hosts: &[String], secrets: Secrets) -> Result<Self, Error> {
-        // Two TLS providers are compiled in by dependencies: one must be named. Fails only where one is named already.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        // A redirect would lead where nobody approved; a proxy would resolve names by itself.
-        let builder = || {
-            Client::builder()
-                .redirect(reqwest::redirect::Policy::none())
-                .no_proxy()
-                .connect_timeout(Duration::from_secs(10))
-                .user_agent(concat!("countersign/", env!("CARGO_PKG_VERSION")))
-        };
-        Ok(Self {
-            allowed_client: builder().build()?,
-            public_client: builder().dns_resolver(PublicOnly).build()?,
-            allowed: Allowed::new(allowed_hosts),
-            secrets,
-            templates: Templates::default(),
-        })
+        Ok(Self { clients: Clients::new(allowed_hosts)?, secrets, templates: Templates::default() })
     }
 
     pub(super) async fn call(&self, tool: &HttpTool, request: &ToolRequest) -> Result<Value, TaskFailure> {
         let scope = self.secrets.scope(&request.scope);
         let rendered = Rendered::of(&self.templates, tool, request, &scope)?;
-        let client = if self.allowed.contains(&rendered.url) {
-            &self.allowed_client
-        } else {
-            check_literal(&rendered.url).map_err(|refused| failed(refused.to_string(), false))?;
-            &self.public_client
-        };
+        let client = self.clients.of(&rendered.url).map_err(|refused| failed(refused.to_string(), false))?;
         let mut builder = client
             .request(rendered.method, rendered.url)
             .timeout(request.tool.timeout().0)
@@ -160,21 +134,11 @@ fn refusal(status: StatusCode, body: &[u8]) -> TaskFailure {
     failed(format!("HTTP {status}{colon}{detail}"), retryable)
 }
 
-/// No whole answer came. The error's own words would name the URL, which may hold a secret.
+/// No whole answer came.
 fn unreached(error: &reqwest::Error) -> TaskFailure {
-    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
-    let mut innermost = String::new();
-    while let Some(current) = cause {
-        if let Some(refused) = current.downcast_ref::<Refused>() {
-            return failed(refused.to_string(), false);
-        }
-        cause = current.source();
-        if cause.is_none() {
-            innermost = current.to_string();
-        }
+    match cause(error) {
+        Cause::Refused(why) => failed(why, false),
+        Cause::Failed(_) if error.is_timeout() => failed("no answer within the tool's timeout", true),
+        Cause::Failed(why) => failed(format!("the request failed: {why}"), !error.is_builder()),
     }
-    if error.is_timeout() {
-        return failed("no answer within the tool's timeout", true);
-    }
-    failed(format!("the request failed: {innermost}"), !error.is_builder())
 }

@@ -134,3 +134,17 @@ async fn the_first_start_makes_an_admin_who_can_get_in() {
     let nobody = Authenticator::new(site.store.clone(), site.clock.clone());
     assert!(nobody.login("admin", "another one".to_owned(), None).await.is_err());
 }
+
+#[tokio::test]
+async fn only_admins_see_what_went_out() {
+    let site = Site::new().await;
+    let ana = site.join("ana", &["reviewer", "developer"]).await;
+    let path = "/api/v1/notifications/deliveries";
+    assert_eq!(ana.get(path).await.code(403), "forbidden");
+    let admin = site.login("admin").await;
+    assert_eq!(admin.get(path).await.expect(200)["items"], json!([]));
+    assert_eq!(admin.get(&format!("{path}?status=lost")).await.code(422), "invalid");
+    let retry = format!("{path}/{}/retry", uuid::Uuid::nil());
+    assert_eq!(ana.post(&retry, &json!({})).await.code(403), "forbidden");
+    assert_eq!(admin.post(&retry, &json!({})).await.code(404), "not_found");
+}

@@ -1,32 +1,98 @@
-//! Keeps HTTP tools off the inner network: a flow, or a model that fills in a URL, reaches public addresses only, and
-//! whatever the server's settings allow by name.
+//! Keeps the requests that this server makes off the inner network: a flow, a model that fills in a URL, or a webhook
+//! reaches public addresses only, and whatever the server's settings allow by name.
 //!
 //! Names are checked where they are resolved, so that a name cannot change its address between the check and the
-//! connection; addresses written in a URL skip the resolver and are checked before the request.
+//! connection; addresses written in a URL skip the resolver and are checked before the request. Imports nothing.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
 
-use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::{Client, Url};
 
 /// The request would have left the public internet.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "`{0}` is not on the public internet; if tools may reach it, add it to the allowed hosts in the server's settings"
+    "`{0}` is not on the public internet; if it may be reached, add it to the allowed hosts in the server's settings"
 )]
-pub(super) struct Refused(String);
+pub struct Refused(String);
+
+/// Clients for requests to addresses that others chose.
+pub struct Clients {
+    /// For hosts that are allowed by name.
+    allowed_client: Client,
+    /// For all others: reaches public addresses only.
+    public_client: Client,
+    allowed: Allowed,
+}
+
+impl Clients {
+    /// Clients that also reach these private hosts (`host` or `host:port`).
+    pub fn new(allowed_hosts: &[String]) -> reqwest::Result<Self> {
+        // Two TLS providers are compiled in by dependencies: one must be named. Fails only where one is named already.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        // A redirect would lead where nobody approved; a proxy would resolve names by itself.
+        let builder = || {
+            Client::builder()
+                .redirect(reqwest::redirect::Policy::none())
+                .no_proxy()
+                .connect_timeout(Duration::from_secs(10))
+                .user_agent(concat!("countersign/", env!("CARGO_PKG_VERSION")))
+        };
+        Ok(Self {
+            allowed_client: builder().build()?,
+            public_client: builder().dns_resolver(PublicOnly).build()?,
+            allowed: Allowed::new(allowed_hosts),
+        })
+    }
+
+    /// The client for this URL.
+    pub fn of(&self, url: &Url) -> Result<&Client, Refused> {
+        if self.allowed.contains(url) {
+            return Ok(&self.allowed_client);
+        }
+        check_literal(url)?;
+        Ok(&self.public_client)
+    }
+}
+
+/// Why no whole answer came: refused here, or the innermost cause. The error's own words would name the URL, which may
+/// hold a secret.
+pub fn cause(error: &reqwest::Error) -> Cause {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    let mut innermost = String::new();
+    while let Some(current) = cause {
+        if let Some(refused) = current.downcast_ref::<Refused>() {
+            return Cause::Refused(refused.to_string());
+        }
+        cause = current.source();
+        if cause.is_none() {
+            innermost = current.to_string();
+        }
+    }
+    Cause::Failed(innermost)
+}
+
+/// What kept a request from its answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Cause {
+    /// The address may not be reached: trying again does not help.
+    Refused(String),
+    /// Anything else.
+    Failed(String),
+}
 
 /// The hosts that the settings allow.
 #[derive(Debug, Clone)]
-pub(super) struct Allowed(Vec<String>);
+struct Allowed(Vec<String>);
 
 impl Allowed {
-    pub(super) fn new(hosts: &[String]) -> Self {
+    fn new(hosts: &[String]) -> Self {
         Self(hosts.iter().map(|host| host.trim().to_ascii_lowercase()).collect())
     }
 
     /// Whether this URL's host, or host and port, is allowed by name.
-    pub(super) fn contains(&self, url: &Url) -> bool {
+    fn contains(&self, url: &Url) -> bool {
         let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else { return false };
         let with_port = format!("{host}:{port}");
         self.0.iter().any(|allowed| *allowed == host || *allowed == with_port)
@@ -34,7 +100,7 @@ impl Allowed {
 }
 
 /// Refuses a URL that names an address which is not public.
-pub(super) fn check_literal(url: &Url) -> Result<(), Refused> {
+fn check_literal(url: &Url) -> Result<(), Refused> {
     let host = url.host_str().unwrap_or_default();
     let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
     match address {
@@ -45,7 +111,7 @@ pub(super) fn check_literal(url: &Url) -> Result<(), Refused> {
 
 /// Resolves names to public addresses only.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct PublicOnly;
+struct PublicOnly;
 
 impl Resolve for PublicOnly {
     fn resolve(&self, name: Name) -> Resolving {

@@ -1,0 +1,131 @@
+//! Follows the log and makes deliveries of it, off the path of whoever commits. How far it has come is stored with the
+//! deliveries, so that a crash loses none and makes none twice, however many servers follow.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Deserialize as _;
+use shared::log::Cursor;
+use shared::notification::Occasion;
+use shared::review::Review;
+use tokio::sync::{Notify, watch};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::Outlets;
+use super::plan::{self, Told};
+use crate::store::{self, LogPage, NewDelivery, Store};
+
+/// How many entries are read at once.
+const PAGE: u32 = 500;
+/// How many entries that tell nobody anything are read before the place is stored.
+const UNSAVED: usize = 2000;
+/// How soon the log is read again where a commit was announced but not there to be read yet.
+const HIDDEN: Duration = Duration::from_millis(20);
+/// How long to wait at most without having been told of a commit.
+const IDLE: Duration = Duration::from_secs(1);
+
+/// The follower of the log.
+pub(super) struct Feeder {
+    store: Store,
+    outlets: Arc<Outlets>,
+    /// Told whenever there is something to send.
+    fed: Arc<Notify>,
+    /// The place that is stored.
+    saved: Cursor,
+    /// The place up to which the log was read.
+    read: Cursor,
+    unsaved: usize,
+}
+
+impl Feeder {
+    /// One that goes on where the last one stopped, or from here where there was none.
+    pub async fn new(store: Store, outlets: Arc<Outlets>, fed: Arc<Notify>) -> Result<Self, store::Error> {
+        let saved = place(&store).await?;
+        Ok(Self { store, outlets, fed, read: saved.clone(), saved, unsaved: 0 })
+    }
+
+    /// Follows until the stop.
+    pub async fn follow(mut self, mut commits: watch::Receiver<u64>, stop: CancellationToken) {
+        let mut pause = IDLE;
+        loop {
+            commits.mark_unchanged();
+            match self.advance().await {
+                Ok(true) if !stop.is_cancelled() => continue,
+                Ok(_) => pause = (pause * 2).min(IDLE),
+                Err(error) => {
+                    tracing::warn!(%error, "the log could not be turned into notifications; trying again");
+                    pause = IDLE;
+                }
+            }
+            tokio::select! {
+                () = stop.cancelled() => return,
+                changed = timeout(pause, commits.changed()) => match changed {
+                    Ok(Ok(())) => pause = HIDDEN,
+                    Ok(Err(_)) => return,
+                    Err(_) => {}
+                },
+            }
+        }
+    }
+
+    /// Reads a page; says whether there may be more right now.
+    pub async fn advance(&mut self) -> Result<bool, store::Error> {
+        let Some(LogPage { entries, cursor, more }) = self.store.log(&self.read, None, PAGE).await? else {
+            tracing::warn!("the log is not the one that was followed so far; what it told before is not told again");
+            self.store.forget_outbox().await?;
+            self.restart().await?;
+            return Ok(false);
+        };
+        let mut deliveries = Vec::new();
+        let mut before = self.read.clone();
+        self.unsaved += entries.len();
+        for entry in &entries {
+            let occasion = Occasion::of(entry.event.kind);
+            let review = entry.event.data.get("review").and_then(|review| Review::deserialize(review).ok());
+            if let (Some(occasion), Some(review)) = (occasion, review) {
+                self.tell(&Told { entry, before: &before, occasion, review: &review }, &mut deliveries);
+            }
+            before = entry.cursor.clone();
+        }
+        if !deliveries.is_empty() || self.unsaved > UNSAVED {
+            if !self.store.feed(Some(&self.saved), &cursor, &deliveries).await? {
+                // Another server has told of these.
+                self.restart().await?;
+                return Ok(true);
+            }
+            self.saved = cursor.clone();
+            self.unsaved = 0;
+        }
+        if !deliveries.is_empty() {
+            tracing::debug!(deliveries = deliveries.len(), "there is something to tell");
+            self.fed.notify_one();
+        }
+        self.read = cursor;
+        Ok(more)
+    }
+
+    fn tell(&self, told: &Told<'_>, deliveries: &mut Vec<NewDelivery>) {
+        deliveries.extend(plan::to_programs(told, &self.outlets));
+    }
+
+    async fn restart(&mut self) -> Result<(), store::Error> {
+        self.saved = place(&self.store).await?;
+        self.read = self.saved.clone();
+        self.unsaved = 0;
+        Ok(())
+    }
+}
+
+/// The stored place; where there is none, the end of the log becomes it.
+async fn place(store: &Store) -> Result<Cursor, store::Error> {
+    loop {
+        if let Some(place) = store.outbox().await? {
+            return Ok(place);
+        }
+        let head = store.head().await?;
+        if store.feed(None, &head, &[]).await? {
+            return Ok(head);
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Tells people and programs outside of reviews: that somebody is asked, that the time is nearly up, and what became of
+//! it. Owns the channels, who is told what, and the sending with its retries.
+//!
+//! Nothing here stands on the path of a commit. A feeder reads the log and makes deliveries of it, and a sender works
+//! them off; both go on after a crash where they stood. Without settings nothing of it runs, and nothing leaves the
+//! server.
+//!
+//! Imports `shared`, `crate::clock`, `crate::guard`, `crate::engine` and `crate::store` only. No secret leaves it but to
+//! whom it belongs: not in an error, a log or a list.
+
+mod failure;
+mod feed;
+mod plan;
+mod send;
+mod settings;
+mod webhook;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use shared::id::ReviewId;
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+pub use settings::{Secrets, Settings, WebhookSettings};
+
+use crate::clock::SharedClock;
+use crate::guard::Clients;
+use crate::store::{self, Store};
+use feed::Feeder;
+use send::Sender;
+use webhook::Webhook;
+
+/// How long a receiver may take to answer.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Why nobody can be told.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The settings do not hold.
+    #[error("{0}")]
+    Settings(String),
+    /// The HTTP client could not be built.
+    #[error("the HTTP client for notifications: {0}")]
+    Client(#[from] reqwest::Error),
+    /// The database failed.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+}
+
+/// What telling people needs.
+pub struct Options {
+    /// Whose log it is, and where deliveries wait.
+    pub store: Store,
+    /// The time of attempts.
+    pub clock: SharedClock,
+    /// Who may be told.
+    pub settings: Settings,
+    /// With what.
+    pub secrets: Secrets,
+    /// Where people find the console, where the settings do not say.
+    pub url: String,
+    /// The wait after a first failure; each further one is three times as long.
+    pub first_wait: Duration,
+}
+
+impl Options {
+    /// The usual: a second attempt after about five seconds.
+    pub fn new(store: Store, clock: SharedClock, settings: Settings, secrets: Secrets, url: String) -> Self {
+        Self { store, clock, settings, secrets, url, first_wait: Duration::from_secs(5) }
+    }
+}
+
+/// Where messages can go.
+struct Outlets {
+    clients: Clients,
+    webhooks: BTreeMap<String, Webhook>,
+    /// Where people find the console, without a slash at its end.
+    url: String,
+}
+
+impl Outlets {
+    fn new(settings: Settings, secrets: &Secrets, url: String) -> Result<Self, Error> {
+        let webhooks = settings.webhooks.into_iter();
+        let webhooks = webhooks.map(|(name, webhook)| Ok((name.clone(), Webhook::new(&name, webhook, secrets)?)));
+        Ok(Self {
+            clients: Clients::new(&settings.allowed_hosts)?,
+            webhooks: webhooks.collect::<Result<_, Error>>()?,
+            url: settings.url.unwrap_or(url).trim_end_matches('/').to_owned(),
+        })
+    }
+
+    fn is_empty(&self) -> bool {
+        self.webhooks.is_empty()
+    }
+
+    /// Where a review is decided.
+    fn link(&self, review: ReviewId) -> String {
+        format!("{}/reviews/{review}", self.url)
+    }
+}
+
+/// Tells people and programs of reviews.
+pub struct Notifier;
+
+impl Notifier {
+    /// Starts to tell, from where the last one stopped. Where there is nobody to tell, nothing runs.
+    pub async fn run(options: Options) -> Result<Handle, Error> {
+        let Options { store, clock, settings, secrets, url, first_wait } = options;
+        let outlets = Arc::new(Outlets::new(settings, &secrets, url)?);
+        let stop = CancellationToken::new();
+        if outlets.is_empty() {
+            // Whoever is set up later is not told of what happened before.
+            store.forget_outbox().await?;
+            return Ok(Handle { stop: stop.drop_guard(), tasks: Vec::new() });
+        }
+        let fed = Arc::new(Notify::new());
+        let commits = store.commits();
+        let feeder = Feeder::new(store.clone(), Arc::clone(&outlets), Arc::clone(&fed)).await?;
+        let name = format!("sender-{}", hex::encode(&clock.random()[..6]));
+        let sender = Arc::new(Sender { store, clock, outlets, fed, name, first_wait });
+        let tasks = vec![tokio::spawn(feeder.follow(commits, stop.clone())), tokio::spawn(sender.serve(stop.clone()))];
+        Ok(Handle { stop: stop.drop_guard(), tasks })
+    }
+}
+
+/// A running notifier. It stops when this is dropped.
+pub struct Handle {
+    stop: DropGuard,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+impl Handle {
+    /// Begins nothing more, and finishes what was begun.
+    pub async fn shutdown(self) {
+        drop(self.stop);
+        for task in self.tasks {
+            if let Err(error) = task.await {
+                tracing::error!(%error, "telling people did not stop in order");
+            }
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Sends what waits: claims deliveries under a lease, hands each to its channel, and writes down what came of it. Runs
+//! beside the worker and shares nothing with it: a receiver that is slow holds up no run.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use shared::log::Entry;
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
+
+use super::failure::{Failure, MAX_FAILURES, wait};
+use super::plan::WEBHOOK;
+use super::webhook;
+use super::{Outlets, TIMEOUT};
+use crate::clock::{Moment, SharedClock};
+use crate::store::{self, ClaimedDelivery, Sent, Store};
+
+/// How many messages are under way at once.
+const SLOTS: usize = 32;
+/// The longest sleep: another server may have made deliveries.
+const POLL: Duration = Duration::from_secs(2);
+/// The shortest sleep, so that a delivery that others hold does not keep this sender spinning.
+const BREATH: Duration = Duration::from_millis(20);
+/// How long a delivery stays taken: longer than any attempt, which has [`TIMEOUT`].
+const LEASE: Duration = Duration::from_secs(20);
+/// How long ended deliveries are kept, and how often older ones are removed.
+const KEPT: Duration = Duration::from_hours(30 * 24);
+const CLEANUP: Duration = Duration::from_hours(1);
+
+/// Sends what waits.
+pub(super) struct Sender {
+    pub store: Store,
+    pub clock: SharedClock,
+    pub outlets: Arc<Outlets>,
+    /// Told whenever there is something to send.
+    pub fed: Arc<Notify>,
+    /// Tells this sender's leases from others'.
+    pub name: String,
+    /// The wait after the first failure.
+    pub first_wait: Duration,
+}
+
+impl Sender {
+    /// Sends until the stop, and then finishes what was begun.
+    pub async fn serve(self: Arc<Self>, stop: CancellationToken) {
+        let mut jobs = JoinSet::new();
+        let mut cleaned: Option<Instant> = None;
+        loop {
+            let free = SLOTS.saturating_sub(jobs.len());
+            let pause = match self.begin(free, &mut jobs).await {
+                Ok(pause) => pause,
+                Err(error) => {
+                    tracing::warn!(%error, "no notifications could be claimed");
+                    POLL
+                }
+            };
+            if cleaned.is_none_or(|at| at.elapsed() >= CLEANUP) {
+                cleaned = Some(Instant::now());
+                if let Err(error) = self.store.forget_deliveries(KEPT).await {
+                    tracing::warn!(%error, "removing old deliveries");
+                }
+            }
+            tokio::select! {
+                () = stop.cancelled() => break,
+                () = self.fed.notified() => {}
+                () = tokio::time::sleep(pause), if free > 0 => {}
+                Some(_) = jobs.join_next() => {}
+            }
+        }
+        let _ = timeout(TIMEOUT, jobs.join_all()).await;
+    }
+
+    /// Begins what is due; says how long there is nothing more to do.
+    async fn begin(self: &Arc<Self>, free: usize, jobs: &mut JoinSet<()>) -> Result<Duration, store::Error> {
+        if free == 0 {
+            return Ok(POLL);
+        }
+        let limit = u32::try_from(free).unwrap_or(u32::MAX);
+        for held in self.store.claim_deliveries(&self.name, limit, LEASE).await? {
+            let sender = Arc::clone(self);
+            jobs.spawn(async move { sender.handle(held).await });
+        }
+        let next = self.store.next_delivery().await?;
+        Ok(next.map_or(POLL, |next| next.since(self.clock.now()).clamp(BREATH, POLL)))
+    }
+
+    /// One attempt, and what came of it.
+    async fn handle(&self, held: ClaimedDelivery) {
+        let span = tracing::info_span!(
+            "delivery",
+            id = %held.id,
+            channel = held.channel,
+            target = held.target,
+            event = held.event,
+            review = %held.review,
+            attempt = held.attempt,
+        );
+        async {
+            let sent = match self.send(&held).await {
+                Ok(sent) => sent,
+                Err(failure) => self.failed(&held, failure),
+            };
+            self.settle(&held, &sent).await;
+        }
+        .instrument(span)
+        .await;
+    }
+
+    /// Writes down what came of an attempt.
+    async fn settle(&self, held: &ClaimedDelivery, sent: &Sent) {
+        let outcome = match sent {
+            Sent::Taken { .. } | Sent::Joined => "sent",
+            Sent::Dropped(_) => "dropped",
+            Sent::Failed { .. } => "failed",
+            Sent::Later { .. } => "later",
+            Sent::GivenUp { .. } => "given_up",
+        };
+        metrics::counter!("countersign_deliveries_total", "channel" => held.channel.clone(), "outcome" => outcome)
+            .increment(1);
+        match sent {
+            Sent::Failed { error, after } => tracing::warn!(error, again_in = ?after, "a notification failed"),
+            Sent::GivenUp { error } => tracing::error!(error, "a notification was given up"),
+            _ => tracing::info!(outcome, "a notification"),
+        }
+        match self.store.sent(held, sent).await {
+            Ok(true) => {}
+            Ok(false) => tracing::info!("another sender holds this notification by now"),
+            // Its lease runs out, and it is sent again under the same id.
+            Err(error) => tracing::warn!(%error, "what came of a notification could not be written down"),
+        }
+    }
+
+    fn failed(&self, held: &ClaimedDelivery, failure: Failure) -> Sent {
+        let Failure { message: error, retry, after } = failure;
+        if !retry || held.failures + 1 >= MAX_FAILURES {
+            return Sent::GivenUp { error };
+        }
+        let backoff = wait(self.first_wait, held.failures, &mut Moment::of(&*self.clock).ids());
+        Sent::Failed { after: after.map_or(backoff, |after| after.max(backoff).min(Duration::from_hours(1))), error }
+    }
+
+    async fn send(&self, held: &ClaimedDelivery) -> Result<Sent, Failure> {
+        match held.channel.as_str() {
+            WEBHOOK => self.to_program(held).await,
+            other => Err(Failure::lasting(format!("this server knows no channel `{other}`"))),
+        }
+    }
+
+    async fn to_program(&self, held: &ClaimedDelivery) -> Result<Sent, Failure> {
+        let Some(webhook) = self.outlets.webhooks.get(&held.target) else {
+            return Err(Failure::lasting("no webhook of this name is in the settings any more"));
+        };
+        let Some(entry) = self.entry(held).await? else {
+            return Ok(Sent::Dropped("the log no longer has what it tells of"));
+        };
+        let body = webhook::body(&entry, &self.outlets.link(held.review));
+        webhook.send(&self.outlets.clients, held.id, self.clock.now(), body).await?;
+        Ok(Sent::Taken { receipt: None })
+    }
+
+    /// The entry that a delivery tells of.
+    async fn entry(&self, held: &ClaimedDelivery) -> Result<Option<Entry>, Failure> {
+        let page = self.store.log(&held.place, None, 1).await.map_err(|error| unread(&error))?;
+        let entry = page.and_then(|page| page.entries.into_iter().next());
+        Ok(entry.filter(|entry| entry.event.review_id == Some(held.review)))
+    }
+}
+
+/// The database could not be asked.
+fn unread(error: &store::Error) -> Failure {
+    tracing::warn!(%error, "a notification could not be put together");
+    Failure::passing("the database did not answer")
+}

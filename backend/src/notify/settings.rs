@@ -1,0 +1,77 @@
+//! Who outside may be told, by the settings file and the environment.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use shared::id::{FlowId, MAX_NAME};
+use shared::notification::Occasion;
+
+/// `[notifications]` of the settings file. Secrets never stand here: they come from the environment.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// Where people find the console, for links; default: the first of `origins`, or the address listened on.
+    pub url: Option<String>,
+    /// Private hosts (`host` or `host:port`) that may be told; public ones always may.
+    pub allowed_hosts: Vec<String>,
+    /// Programs that are told, by the name under which deliveries show them.
+    pub webhooks: BTreeMap<String, WebhookSettings>,
+}
+
+/// `[notifications.webhooks.NAME]`: a program that is told.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WebhookSettings {
+    /// Where each message is posted.
+    pub url: String,
+    /// Of what it is told.
+    #[serde(default = "everything")]
+    pub events: Vec<Occasion>,
+    /// Only of reviews of these flows; none: of all.
+    #[serde(default)]
+    pub flows: Vec<FlowId>,
+    /// Only of reviews for one of these roles; none: of all.
+    #[serde(default)]
+    pub roles: Vec<String>,
+}
+
+fn everything() -> Vec<Occasion> {
+    Occasion::ALL.to_vec()
+}
+
+/// What is secret, by the names of the environment.
+#[derive(Clone, Default)]
+pub struct Secrets(BTreeMap<String, String>);
+
+impl Secrets {
+    /// What belongs to notifications among these variables.
+    pub fn from_env(variables: impl IntoIterator<Item = (String, String)>) -> Self {
+        let ours = |name: &str| name.starts_with("COUNTERSIGN_WEBHOOK_SECRET_");
+        Self(variables.into_iter().filter(|(name, value)| ours(name) && !value.trim().is_empty()).collect())
+    }
+
+    /// The value of a variable.
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(|value| value.trim())
+    }
+
+    /// The secrets of a webhook, and the variable in which they stand.
+    pub(super) fn of_webhook(&self, name: &str) -> (String, Option<&str>) {
+        let variable = format!("COUNTERSIGN_WEBHOOK_SECRET_{}", name.to_ascii_uppercase().replace('-', "_"));
+        let secrets = self.get(&variable);
+        (variable, secrets)
+    }
+}
+
+impl std::fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Secrets").field("names", &self.0.keys().collect::<Vec<_>>()).finish_non_exhaustive()
+    }
+}
+
+/// Whether a webhook may be called so: its name stands in lists and in the names of variables.
+pub(super) fn is_name(name: &str) -> bool {
+    !name.is_empty()
+        && name.len() <= MAX_NAME
+        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+}

@@ -1,0 +1,59 @@
+//! What telling people promises, against servers that speak the real protocols.
+
+mod webhooks;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use super::feed::Feeder;
+use super::{Handle, Notifier, Options, Outlets, Secrets, Settings};
+use crate::clock::SharedClock;
+use crate::store::Store;
+use crate::store::tests::support::World;
+
+/// A secret of the specification of webhooks.
+const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+/// Its successor.
+const NEXT_SECRET: &str = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
+
+/// Settings as they stand in the file, under `[notifications]`; receivers are on loopback.
+fn settings(toml: &str) -> Settings {
+    use figment::providers::Format as _;
+    let whole = format!("url = \"https://desk.example/\"\nallowed_hosts = [\"127.0.0.1\"]\n{toml}");
+    figment::Figment::from(figment::providers::Toml::string(&whole)).extract().expect("the settings hold")
+}
+
+fn secrets() -> Secrets {
+    let variables = [("COUNTERSIGN_WEBHOOK_SECRET_DESK", format!("{NEXT_SECRET} {SECRET}"))];
+    Secrets::from_env(variables.map(|(name, value)| (name.to_owned(), value)))
+}
+
+fn options(world: &World, store: &Store, settings: &Settings) -> Options {
+    let clock: SharedClock = world.clock.clone();
+    let options = Options::new(store.clone(), clock, settings.clone(), secrets(), "http://unused".to_owned());
+    Options { first_wait: Duration::from_millis(20), ..options }
+}
+
+async fn start(world: &World, settings: &Settings) -> Handle {
+    Notifier::run(options(world, &world.store, settings)).await.expect("it starts")
+}
+
+/// A feeder alone: what it makes waits until somebody sends it.
+async fn feeder(world: &World, settings: &Settings) -> Feeder {
+    let outlets = Outlets::new(settings.clone(), &secrets(), String::new()).expect("the settings hold");
+    Feeder::new(world.store.clone(), Arc::new(outlets), Arc::new(Notify::new())).await.expect("reads")
+}
+
+/// Waits for something, while time goes on: half a second at each look.
+async fn eventually<T>(world: &World, what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
+    for _ in 0..600 {
+        if let Some(found) = look().await {
+            return found;
+        }
+        world.clock.advance(Duration::from_millis(500));
+        tokio::time::sleep(Duration::from_millis(25)).await;
+    }
+    panic!("{what}: it did not happen");
+}

@@ -1,0 +1,133 @@
+//! A program is told of a review, signed, until it says that it has heard.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde_json::Value;
+use shared::notification::{DeliveryQuery, DeliveryStatus};
+use wiremock::matchers::path;
+use wiremock::{Mock, MockServer, Request, ResponseTemplate};
+
+use super::{NEXT_SECRET, SECRET, eventually, feeder, settings, start};
+use crate::notify::webhook::signature;
+use crate::store::tests::support::{World, decide, on_both};
+
+on_both! {
+    a_program_that_fails_first_is_told_again_under_the_same_id,
+    what_was_to_be_told_before_a_crash_is_told_once_after_it,
+    a_message_that_nobody_will_take_is_given_up_visibly,
+}
+
+fn toml(receiver: &MockServer, rest: &str) -> String {
+    format!("[webhooks.desk]\nurl = \"{}/hook\"\n{rest}", receiver.uri())
+}
+
+/// What a receiver does with each request: it checks the signature with the secret that it knows, and reads the body.
+fn verified(request: &Request, secret: &str) -> (String, Value) {
+    let header = |name: &str| request.headers[name].to_str().expect("text").to_owned();
+    let (id, at) = (header("webhook-id"), header("webhook-timestamp").parse().expect("seconds"));
+    let body = String::from_utf8(request.body.clone()).expect("UTF-8");
+    let key = BASE64.decode(secret.trim_start_matches("whsec_")).expect("base64");
+    let expected = signature(&key, &id, at, &body);
+    assert!(header("webhook-signature").split(' ').any(|one| one == expected), "the signature does not fit");
+    (id, serde_json::from_str(&body).expect("JSON"))
+}
+
+async fn requests(receiver: &MockServer) -> Vec<Request> {
+    receiver.received_requests().await.expect("requests are recorded")
+}
+
+async fn a_program_that_fails_first_is_told_again_under_the_same_id(world: World) {
+    let receiver = MockServer::start().await;
+    let busy = Mock::given(path("/hook")).respond_with(ResponseTemplate::new(503).set_body_string("busy"));
+    busy.up_to_n_times(2).mount(&receiver).await;
+    Mock::given(path("/hook")).respond_with(ResponseTemplate::new(204)).mount(&receiver).await;
+    let notifier = start(&world, &settings(&toml(&receiver, "flows = [\"ask\"]"))).await;
+    let review = world.launched_review("hello").await;
+    let told = eventually(&world, "it is told at the third time", async || {
+        Some(requests(&receiver).await).filter(|requests| requests.len() == 3)
+    })
+    .await;
+    // Receivers that know the old secret or the new one, while it is being changed.
+    let (id, body) = verified(&told[0], SECRET);
+    assert_eq!(body["type"], "review.requested");
+    assert_eq!(body["data"]["review"]["id"], review.id.to_string());
+    assert_eq!(body["data"]["review"]["digest"], review.digest);
+    assert_eq!(body["data"]["url"], format!("https://desk.example/reviews/{}", review.id));
+    for again in &told[1..] {
+        assert_eq!(verified(again, NEXT_SECRET), (id.clone(), body.clone()));
+    }
+    world.store.commit(decide(&review, "ana", "yes")).await.expect("decided");
+    let resolved = eventually(&world, "the end is told", async || requests(&receiver).await.into_iter().nth(3)).await;
+    let (other, body) = verified(&resolved, SECRET);
+    assert_ne!(other, id);
+    assert_eq!((&body["type"], &body["data"]["actor"]), (&"review.resolved".into(), &"ana".into()));
+    assert_eq!(body["data"]["review"]["resolution"]["outcome"], "accepted");
+    notifier.shutdown().await;
+}
+
+async fn what_was_to_be_told_before_a_crash_is_told_once_after_it(world: World) {
+    let receiver = MockServer::start().await;
+    Mock::given(path("/hook")).respond_with(ResponseTemplate::new(200)).mount(&receiver).await;
+    let settings = settings(&toml(&receiver, "events = [\"review.requested\"]"));
+    // The first server makes the delivery, and is gone before it sends it.
+    let mut first = feeder(&world, &settings).await;
+    let review = world.launched_review("one").await;
+    eventually(&world, "the delivery waits", async || {
+        first.advance().await.expect("reads");
+        world.store.next_delivery().await.expect("reads")
+    })
+    .await;
+    drop(first);
+    // What happens while no server runs is told, too.
+    let late = world.launched_review("two").await;
+    let notifier = start(&world, &settings).await;
+    let told = eventually(&world, "both are told", async || {
+        Some(requests(&receiver).await).filter(|requests| requests.len() == 2)
+    })
+    .await;
+    let mut reviews: Vec<Value> =
+        told.iter().map(|one| verified(one, SECRET).1["data"]["review"]["id"].clone()).collect();
+    reviews.sort_by_key(|id| *id != review.id.to_string());
+    assert_eq!(reviews, [review.id.to_string(), late.id.to_string()]);
+    assert_ne!(told[0].headers["webhook-id"], told[1].headers["webhook-id"]);
+    let sent = DeliveryQuery { status: Some(DeliveryStatus::Sent), ..DeliveryQuery::default() };
+    eventually(&world, "both are written down", async || {
+        Some(world.store.deliveries(&sent).await.expect("reads").items).filter(|sent| sent.len() == 2)
+    })
+    .await;
+    notifier.shutdown().await;
+    assert_eq!(requests(&receiver).await.len(), 2, "each once");
+}
+
+async fn a_message_that_nobody_will_take_is_given_up_visibly(world: World) {
+    let receiver = MockServer::start().await;
+    let gone = ResponseTemplate::new(410).set_body_string("nobody\nhere");
+    Mock::given(path("/hook")).respond_with(gone).mount(&receiver).await;
+    let notifier = start(&world, &settings(&toml(&receiver, "roles = []"))).await;
+    world.launched_review("hello").await;
+    let given_up = eventually(&world, "it is given up", async || {
+        world.store.deliveries(&DeliveryQuery::default()).await.expect("reads").items.pop()
+    })
+    .await;
+    assert_eq!((given_up.channel.as_str(), given_up.target.as_str(), given_up.attempts), ("webhook", "desk", 1));
+    assert_eq!(given_up.error.as_deref(), Some("HTTP 410 Gone: nobody here"));
+    notifier.shutdown().await;
+}
+
+/// A name in the settings is no leave for the inner network.
+#[tokio::test]
+async fn a_webhook_reaches_no_private_host_that_is_not_allowed() {
+    let world = World::sqlite().await;
+    let receiver = MockServer::start().await;
+    let mut settings = settings(&toml(&receiver, ""));
+    settings.allowed_hosts.clear();
+    let notifier = start(&world, &settings).await;
+    world.launched_review("hello").await;
+    let given_up = eventually(&world, "it is given up", async || {
+        world.store.deliveries(&DeliveryQuery::default()).await.expect("reads").items.pop()
+    })
+    .await;
+    assert!(given_up.error.is_some_and(|error| error.contains("public internet")));
+    assert!(requests(&receiver).await.is_empty());
+    notifier.shutdown().await;
+}

@@ -1,0 +1,149 @@
+//! Webhooks, signed as Standard Webhooks has it: a program that knows the secret can tell that a message is ours, that
+//! nobody has changed it, and that it has seen it before.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use reqwest::Url;
+use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
+use serde_json::{Value, json};
+use sha2::Sha256;
+use shared::id::DeliveryId;
+use shared::log::Entry;
+use shared::notification::Occasion;
+use shared::review::Review;
+use shared::time::Timestamp;
+use std::time::Duration;
+
+use super::failure::Failure;
+use super::settings::{Secrets, WebhookSettings, is_name};
+use super::{Error, TIMEOUT};
+use crate::guard::Clients;
+
+/// How much of an answer is read, in bytes.
+const MAX_ANSWER: usize = 4096;
+/// The shortest secret, in bytes; the longest is 64.
+const MIN_KEY: usize = 24;
+
+/// A program that is told.
+#[derive(Clone)]
+pub(super) struct Webhook {
+    url: Url,
+    settings: WebhookSettings,
+    /// The newest first. A message is signed with each, so that a receiver can change from one to the next.
+    keys: Vec<Vec<u8>>,
+}
+
+impl Webhook {
+    /// A webhook by the settings, with its secrets.
+    pub fn new(name: &str, settings: WebhookSettings, secrets: &Secrets) -> Result<Self, Error> {
+        let wrong = |why: String| Error::Settings(format!("[notifications.webhooks.{name}]: {why}"));
+        if !is_name(name) {
+            return Err(wrong("a webhook's name is made of a-z, 0-9 and -".to_owned()));
+        }
+        let url: Url = settings.url.trim().parse().map_err(|error| wrong(format!("`url` is no URL: {error}")))?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(wrong("`url` begins with https:// or http://".to_owned()));
+        }
+        let (variable, secrets) = secrets.of_webhook(name);
+        let missing = || wrong(format!("set {variable} to a secret: `whsec_` and the base64 of 24 to 64 random bytes"));
+        let keys = secrets.ok_or_else(missing)?.split([' ', ',']).filter(|secret| !secret.is_empty());
+        let keys = keys.map(|secret| {
+            let key = BASE64.decode(secret.strip_prefix("whsec_").unwrap_or_default()).unwrap_or_default();
+            if (MIN_KEY..=64).contains(&key.len()) { Ok(key) } else { Err(missing()) }
+        });
+        let keys = keys.collect::<Result<Vec<_>, _>>()?;
+        Ok(Self { url, settings, keys })
+    }
+
+    /// Whether it is told of this.
+    pub fn wants(&self, occasion: Occasion, review: &Review) -> bool {
+        let WebhookSettings { events, flows, roles, .. } = &self.settings;
+        events.contains(&occasion)
+            && (flows.is_empty() || review.flow.as_ref().is_some_and(|flow| flows.contains(flow)))
+            && (roles.is_empty() || review.reviewers.roles.iter().any(|role| roles.contains(role)))
+    }
+
+    /// Posts a message.
+    pub async fn send(&self, clients: &Clients, id: DeliveryId, now: Timestamp, body: String) -> Result<(), Failure> {
+        let client = clients.of(&self.url).map_err(|refused| Failure::lasting(refused.to_string()))?;
+        let (id, seconds) = (id.to_string(), now.millis() / 1000);
+        let signatures: Vec<String> = self.keys.iter().map(|key| signature(key, &id, seconds, &body)).collect();
+        let request = client
+            .post(self.url.clone())
+            .timeout(TIMEOUT)
+            .header(CONTENT_TYPE, "application/json")
+            .header("webhook-id", id)
+            .header("webhook-timestamp", seconds.to_string())
+            .header("webhook-signature", signatures.join(" "))
+            .body(body);
+        let mut answer = request.send().await.map_err(|error| Failure::unreached(&error))?;
+        let status = answer.status();
+        if status.is_success() {
+            return Ok(());
+        }
+        let after = answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
+        let mut said = Vec::new();
+        while let Ok(Some(chunk)) = answer.chunk().await {
+            said.extend_from_slice(&chunk[..chunk.len().min(MAX_ANSWER - said.len())]);
+            if said.len() == MAX_ANSWER {
+                break;
+            }
+        }
+        Err(Failure::refused(status, after.map(Duration::from_secs), &said))
+    }
+}
+
+/// `v1,` and the base64 of the HMAC-SHA256 of `id.timestamp.body`.
+pub(super) fn signature(key: &[u8], id: &str, seconds: i64, body: &str) -> String {
+    let mut mac = Hmac::<Sha256>::new_from_slice(key).unwrap_or_else(|_| unreachable!("HMAC takes keys of any length"));
+    mac.update(format!("{id}.{seconds}.{body}").as_bytes());
+    format!("v1,{}", BASE64.encode(mac.finalize().into_bytes()))
+}
+
+/// The body that tells of an entry: the same for every attempt.
+pub(super) fn body(entry: &Entry, link: &str) -> String {
+    let event = &entry.event;
+    let mut review = event.data.get("review").cloned().unwrap_or_default();
+    hide_votes(&mut review);
+    let mut data = json!({ "review": review, "url": link });
+    if let (Value::Object(data), Some(actor)) = (&mut data, &event.actor) {
+        data.insert("actor".to_owned(), json!(actor));
+    }
+    json!({ "type": event.kind, "timestamp": event.at, "data": data }).to_string()
+}
+
+/// While a blind review is pending nobody sees how others voted.
+fn hide_votes(review: &mut Value) {
+    if review["blind"] == true && review["status"] == "pending" {
+        review["decisions"] = json!([]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The example of the specification.
+    #[test]
+    fn a_signature_is_that_of_standard_webhooks() {
+        let key = BASE64.decode("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap();
+        let signature = signature(&key, "msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, r#"{"test": 2432232314}"#);
+        assert_eq!(signature, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
+    }
+
+    #[test]
+    fn a_webhook_without_a_good_secret_is_refused_with_the_remedy() {
+        let settings: WebhookSettings = serde_json::from_value(json!({ "url": "https://example.org" })).unwrap();
+        let secrets = |value: &str| {
+            let name = "COUNTERSIGN_WEBHOOK_SECRET_MY_DESK".to_owned();
+            Secrets::from_env([(name, value.to_owned())])
+        };
+        for wrong in ["", "abc", "whsec_abc", "whsec_YWJj"] {
+            let error = Webhook::new("my-desk", settings.clone(), &secrets(wrong)).err().unwrap().to_string();
+            assert!(error.contains("COUNTERSIGN_WEBHOOK_SECRET_MY_DESK") && error.contains("whsec_"), "{error}");
+        }
+        let two = secrets("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD");
+        assert_eq!(Webhook::new("my-desk", settings, &two).unwrap().keys.len(), 2);
+    }
+}

@@ -1,0 +1,134 @@
+//! How far the log has been turned into deliveries, and the deliveries that came of it: both move in one transaction,
+//! so that after a crash nothing is told twice and nothing is left out.
+//!
+//! The place moves by compare and swap: of several servers that read the same entries, one makes the deliveries.
+
+use shared::id::{DeliveryId, ReviewId, RunId};
+use shared::log::Cursor;
+use shared::time::Timestamp;
+use uuid::Uuid;
+
+use super::db::{Conn, Sql};
+use super::{Error, Store};
+
+/// How many rows one statement writes.
+const CHUNK: usize = 64;
+
+/// A message to one receiver, to be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewDelivery {
+    /// Derived from the entry and the receiver.
+    pub id: DeliveryId,
+    /// `webhook`, `slack` or `email`.
+    pub channel: &'static str,
+    /// The webhook's or the person's name.
+    pub target: String,
+    /// What it tells.
+    pub event: &'static str,
+    /// Of which review.
+    pub review: ReviewId,
+    /// Of which run.
+    pub run: Option<RunId>,
+    /// The place in the log before the entry that it tells of.
+    pub place: Cursor,
+    /// What the receiver calls the message that it changes.
+    pub receipt: Option<String>,
+    /// Not before.
+    pub due_at: Timestamp,
+}
+
+impl Store {
+    /// How far the log has been turned into deliveries; none: it never was.
+    pub async fn outbox(&self) -> Result<Option<Cursor>, Error> {
+        let row = self.inner.db.read().await?.fetch_one(Sql::new("SELECT place FROM outbox")).await?;
+        Ok(row.map(|row| row.text(0)).transpose()?.map(Cursor))
+    }
+
+    /// Moves that place from `seen` to `to`, together with what was to be told between the two. False: somebody else
+    /// has moved it, and nothing was written.
+    pub async fn feed(&self, seen: Option<&Cursor>, to: &Cursor, deliveries: &[NewDelivery]) -> Result<bool, Error> {
+        let sql = match seen {
+            Some(seen) => {
+                Sql::new("UPDATE outbox SET place = ").bind(to.0.as_str()).push(" WHERE place = ").bind(seen.0.as_str())
+            }
+            None => Sql::new("INSERT INTO outbox (one, place) VALUES (1, ")
+                .bind(to.0.as_str())
+                .push(") ON CONFLICT (one) DO NOTHING"),
+        };
+        let mut conn = self.inner.db.write().await?;
+        if conn.execute(sql).await? == 0 {
+            conn.rollback().await?;
+            return Ok(false);
+        }
+        conn.add_deliveries(deliveries, self.inner.clock.now()).await?;
+        conn.commit().await?;
+        Ok(true)
+    }
+
+    /// Forgets the place: who is told later is not told of what happened before.
+    pub async fn forget_outbox(&self) -> Result<(), Error> {
+        if self.outbox().await?.is_some() {
+            let mut conn = self.inner.db.write().await?;
+            conn.execute(Sql::new("DELETE FROM outbox")).await?;
+            conn.commit().await?;
+        }
+        Ok(())
+    }
+
+    /// Adds deliveries that follow from others; those that are there already stay as they are.
+    pub async fn add_deliveries(&self, deliveries: &[NewDelivery]) -> Result<(), Error> {
+        if deliveries.is_empty() {
+            return Ok(());
+        }
+        let mut conn = self.inner.db.write().await?;
+        conn.add_deliveries(deliveries, self.inner.clock.now()).await?;
+        Ok(conn.commit().await?)
+    }
+}
+
+impl Conn {
+    async fn add_deliveries(&mut self, deliveries: &[NewDelivery], now: Timestamp) -> Result<(), Error> {
+        for chunk in deliveries.chunks(CHUNK) {
+            let rows = chunk.iter().map(|new| {
+                vec![
+                    new.id.0.into(),
+                    new.channel.into(),
+                    new.target.as_str().into(),
+                    new.event.into(),
+                    new.review.0.into(),
+                    new.run.map(|run| run.0).into(),
+                    new.place.0.as_str().into(),
+                    "waiting".into(),
+                    new.due_at.0.into(),
+                    0_u32.into(),
+                    0_u32.into(),
+                    new.receipt.clone().into(),
+                    now.0.into(),
+                ]
+            });
+            let sql = Sql::new(
+                "INSERT INTO deliveries (id, channel, target, event, review_id, run_id, place, status, ready_at, \
+                 attempt, failures, receipt, created_at) ",
+            );
+            self.execute(sql.values(rows).push(" ON CONFLICT (id) DO NOTHING")).await?;
+        }
+        Ok(())
+    }
+}
+
+impl NewDelivery {
+    /// An id that is the same whenever the same is told to the same receiver.
+    pub fn id_of(parts: &[&str]) -> DeliveryId {
+        use sha2::{Digest as _, Sha256};
+        let digest = parts.iter().fold(Sha256::new(), |hash, part| hash.chain_update(part).chain_update([0]));
+        let digest: [u8; 32] = digest.finalize().into();
+        let mut bytes = [0_u8; 16];
+        bytes.copy_from_slice(&digest[..16]);
+        DeliveryId(uuid::Builder::from_custom_bytes(bytes).into_uuid())
+    }
+}
+
+/// The ids as the database takes them.
+pub(super) fn uuids(ids: &[DeliveryId]) -> impl Iterator<Item = Uuid> + '_ {
+    ids.iter().map(|id| id.0)
+}

@@ -1,0 +1,91 @@
+//! What is to be told outside is told once, whoever reads the log and whoever sends.
+
+use std::time::Duration;
+
+use shared::id::ReviewId;
+use shared::notification::{DeliveryQuery, DeliveryStatus};
+
+use super::support::{World, after, on_both};
+use crate::store::{NewDelivery, Sent};
+
+const LEASE: Duration = Duration::from_secs(30);
+
+on_both! {
+    of_two_servers_that_read_the_same_entries_one_makes_the_deliveries,
+    a_delivery_is_held_by_one_sender_and_ends_once,
+    what_was_given_up_is_listed_and_tried_again,
+}
+
+fn delivery(world: &World, target: &str, hours: i64) -> NewDelivery {
+    use crate::clock::Clock as _;
+    NewDelivery {
+        id: NewDelivery::id_of(&["entry", target]),
+        channel: "webhook",
+        target: target.to_owned(),
+        event: "review.requested",
+        review: ReviewId(uuid::Uuid::max()),
+        run: None,
+        place: shared::log::Cursor("somewhere".to_owned()),
+        receipt: None,
+        due_at: after(world.clock.now(), hours),
+    }
+}
+
+async fn of_two_servers_that_read_the_same_entries_one_makes_the_deliveries(world: World) {
+    let other = world.another().await;
+    let (origin, head) = (world.store.origin().await.expect("reads"), world.store.head().await.expect("reads"));
+    assert_eq!(world.store.outbox().await.expect("reads"), None);
+    assert!(world.store.feed(None, &origin, &[]).await.expect("writes"));
+    assert!(!other.feed(None, &head, &[]).await.expect("writes"), "the place is there already");
+    let told = [delivery(&world, "desk", -1)];
+    let (one, two) =
+        tokio::join!(world.store.feed(Some(&origin), &head, &told), other.feed(Some(&origin), &head, &told));
+    assert!(one.expect("writes") != two.expect("writes"), "one of them");
+    assert_eq!(world.store.outbox().await.expect("reads"), Some(head));
+    assert_eq!(world.store.claim_deliveries("a", 10, LEASE).await.expect("claims").len(), 1);
+    other.close().await;
+}
+
+async fn a_delivery_is_held_by_one_sender_and_ends_once(world: World) {
+    let made = [delivery(&world, "now", -1), delivery(&world, "later", 2)];
+    world.store.add_deliveries(&made).await.expect("writes");
+    world.store.add_deliveries(&made).await.expect("the same again changes nothing");
+    let other = world.another().await;
+    let (one, two) = tokio::join!(world.store.claim_deliveries("a", 10, LEASE), other.claim_deliveries("b", 10, LEASE));
+    let mut claimed = one.expect("claims");
+    claimed.extend(two.expect("claims"));
+    assert_eq!(claimed.len(), 1, "one, and what is due later is not");
+    let first = claimed.remove(0);
+    assert_eq!((first.id, first.attempt, first.failures), (made[0].id, 1, 0));
+    // A lease that has run out is another's; what the first one says then no longer counts.
+    let failed = Sent::Failed { after: Duration::ZERO, error: "HTTP 500".to_owned() };
+    assert!(world.store.sent(&first, &failed).await.expect("writes"));
+    let second = other.claim_deliveries("b", 10, LEASE).await.expect("claims").remove(0);
+    assert_eq!((second.id, second.attempt, second.failures), (first.id, 2, 1));
+    let taken = Sent::Taken { receipt: None };
+    assert!(!world.store.sent(&first, &taken).await.expect("writes"));
+    assert!(other.sent(&second, &taken).await.expect("writes"));
+    assert!(!other.sent(&second, &taken).await.expect("writes"), "it has ended");
+    assert_eq!(world.store.sent_lately("webhook", "now", LEASE).await.expect("reads").0, 1);
+    assert_eq!(world.store.next_delivery().await.expect("reads"), Some(made[1].due_at));
+    other.close().await;
+}
+
+async fn what_was_given_up_is_listed_and_tried_again(world: World) {
+    world.store.add_deliveries(&[delivery(&world, "desk", -1)]).await.expect("writes");
+    let held = world.store.claim_deliveries("a", 1, LEASE).await.expect("claims").remove(0);
+    let given_up = Sent::GivenUp { error: "HTTP 410 Gone".to_owned() };
+    assert!(world.store.sent(&held, &given_up).await.expect("writes"));
+    let listed = world.store.deliveries(&DeliveryQuery::default()).await.expect("reads").items;
+    assert_eq!(listed.len(), 1);
+    assert_eq!((listed[0].status, listed[0].attempts), (DeliveryStatus::GivenUp, 1));
+    assert_eq!(listed[0].error.as_deref(), Some("HTTP 410 Gone"));
+    assert!(world.store.retry_delivery(held.id).await.expect("writes"));
+    assert!(!world.store.retry_delivery(held.id).await.expect("writes"), "it waits already");
+    let again = world.store.claim_deliveries("a", 1, LEASE).await.expect("claims").remove(0);
+    assert_eq!((again.id, again.failures), (held.id, 0));
+    assert!(world.store.sent(&again, &Sent::Taken { receipt: None }).await.expect("writes"));
+    world.store.forget_deliveries(LEASE).await.expect("writes");
+    let query = DeliveryQuery { status: Some(DeliveryStatus::Sent), ..DeliveryQuery::default() };
+    assert_eq!(world.store.deliveries(&query).await.expect("reads").items.len(), 1, "it is kept for a while");
+}
