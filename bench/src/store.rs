@@ -49,6 +49,7 @@ async fn save_flow(store: &Store) -> Result<()> {
         roles: vec!["admin".to_owned()],
         active: true,
         created_at: SystemClock.now(),
+        stands_for: Vec::new(),
     };
     let user = NewUserRecord { user, password_hash: None };
     store.commit(Change::by_server(Operation::CreateUser(Box::new(user)))).await?;
@@ -81,7 +82,7 @@ async fn round_of_transitions(store: &Store, length: Duration) -> Result<f64> {
 async fn cycle(store: &Store) -> Result<()> {
     let mut ids = Moment::of(&SystemClock).ids();
     let run = RunId(ids.uuid());
-    let admin = Principal { username: "admin".parse()?, roles: ["admin".to_owned()].into(), token: false };
+    let admin = Principal::new("admin".parse()?, ["admin".to_owned()].into());
     let launch = Operation::Launch {
         run,
         flow: "ask".parse()?,
@@ -89,7 +90,7 @@ async fn cycle(store: &Store) -> Result<()> {
         input: shared::JsonMap::new(),
         context: RunContext::default(),
     };
-    let by = Some(Actor { principal: admin.clone(), credential: None });
+    let by = Some(Actor::of(admin.clone()));
     let change = Change { by: by.clone(), key: None, operation: launch };
     let Answer::Run { run } = store.commit(change).await? else { bail!("not a run") };
     let review: ReviewId = run.positions.first().and_then(|position| position.review).context("no review")?;

@@ -2,6 +2,13 @@
 //!
 //! The server asks it when a request comes in, and again inside the transaction that carries the request out; the
 //! console asks it to show only what can be done.
+//!
+//! In whose name somebody decides (their own, that of who handed them the review, or that of who is away) is found in
+//! `voice.rs`, and nowhere else.
+
+#[cfg(test)]
+mod tests;
+mod voice;
 
 use std::collections::BTreeSet;
 
@@ -9,8 +16,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::definition::Reviewers;
 use crate::id::Username;
+use crate::read::read_fields;
 use crate::review::Review;
 use crate::run::RunSummary;
+
+pub use voice::{may_be_handed, voice, votes_to_hand_over};
 
 /// The system role of people who decide reviews.
 pub const REVIEWER: &str = "reviewer";
@@ -29,9 +39,38 @@ pub struct Principal {
     /// Whether a token calls, which has a right only through a role that it names.
     #[serde(default)]
     pub token: bool,
+    /// The people for whom they stand in at this moment. Of a token: nobody.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stands_for: Vec<Absent>,
+}
+
+/// Somebody who is away and has a deputy, with the roles that they have now. Whom they themselves stand in for is not
+/// part of it: deputies of deputies have no rights.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Absent {
+    /// Their name.
+    pub username: Username,
+    /// System and own roles.
+    pub roles: BTreeSet<String>,
+}
+
+read_fields!(Absent { need username, need roles, });
+
+impl Absent {
+    /// Them, as if they were here.
+    pub fn principal(&self) -> Principal {
+        Principal::new(self.username.clone(), self.roles.clone())
+    }
 }
 
 impl Principal {
+    /// Somebody who acts for themselves, with all their roles.
+    pub fn new(username: Username, roles: BTreeSet<String>) -> Self {
+        Self { username, roles, token: false, stands_for: Vec::new() }
+    }
+
     /// Whether they have this role, an admin having the system roles of reviewers and developers too.
     pub fn has(&self, role: &str) -> bool {
         self.roles.contains(role) || (matches!(role, REVIEWER | DEVELOPER) && self.roles.contains(ADMIN))
@@ -60,6 +99,10 @@ pub enum Act<'a> {
     /// Take a review back, so that what it asks counts as refused: for who started the run, and for admins. Developers
     /// may cancel the run, but not steer it past a person.
     Withdraw(&'a Review),
+    /// See the names of those who review, to choose one.
+    SeeReviewers,
+    /// Say who stands in for this person, or take that back.
+    ManageDeputies(&'a Username),
     /// See and change people.
     ManagePeople,
     /// Read the audit.
@@ -122,12 +165,11 @@ pub fn access(principal: &Principal, act: Act<'_>) -> Access {
                 Access::Hidden
             }
         }
-        Act::Decide(review) | Act::Handle(review) => {
-            if let Some(reason) = barred(principal, review) {
-                return if sees(principal, review) { Access::Denied(reason) } else { Access::Hidden };
-            }
-            Access::Allowed
-        }
+        Act::Decide(review) | Act::Handle(review) => match voice(principal, review) {
+            Ok(_) => Access::Allowed,
+            Err(reason) if sees(principal, review) => Access::Denied(reason),
+            Err(_) => Access::Hidden,
+        },
         Act::Withdraw(review) => {
             if !sees(principal, review) {
                 return Access::Hidden;
@@ -135,26 +177,40 @@ pub fn access(principal: &Principal, act: Act<'_>) -> Access {
             let own = review.requested_by == principal.username;
             Access::from(principal.has(ADMIN) || own, "a review is withdrawn by who started its run, or by an admin")
         }
+        Act::SeeReviewers => {
+            let works = principal.has(REVIEWER) || principal.has(DEVELOPER);
+            Access::from(works, "the names of reviewers are for reviewers and developers")
+        }
+        Act::ManageDeputies(person) => {
+            let own = principal.username == *person && !principal.token;
+            Access::from(own || principal.has(ADMIN), "people name their own deputies; an admin may do it for them")
+        }
         Act::ManagePeople => Access::from(principal.has(ADMIN), "people are the admins' to change"),
         Act::ManageDeliveries => Access::from(principal.has(ADMIN), "messages that went out are the admins' to see"),
         Act::ReadAudit => Access::from(principal.has(ADMIN), "the audit is the admins' to read"),
     }
 }
 
-/// Those who may decide a review see it, and so do those who decided it, who started its run, and who see all runs.
+/// Those who may decide a review see it, and so do those who decided it or handed it over, who started its run, and who
+/// see all runs; and whoever stands in for one whom it is for.
 fn sees(principal: &Principal, review: &Review) -> bool {
+    let me = &principal.username;
     principal.has(DEVELOPER)
-        || review.requested_by == principal.username
-        || review.decisions.iter().any(|decision| decision.by == principal.username)
-        || is_named(principal, &review.reviewers)
+        || review.requested_by == *me
+        || review.decisions.iter().any(|decision| decision.by == *me || decision.on_behalf_of.as_ref() == Some(me))
+        || review.delegations.iter().any(|handed| handed.from == *me)
+        || concerns(principal, review)
+        || principal.stands_for.iter().any(|absent| concerns(&absent.principal(), review))
 }
 
-/// Why somebody may not decide a review, if so.
-fn barred(principal: &Principal, review: &Review) -> Option<&'static str> {
-    if !is_named(principal, &review.reviewers) {
-        return Some("this review is for other reviewers");
-    }
-    if review.reviewers.not_requester && review.requested_by == principal.username {
+/// Whether a review is for somebody, or was handed to them.
+fn concerns(principal: &Principal, review: &Review) -> bool {
+    is_named(principal, &review.reviewers) || !voice::handed_to(principal, review).is_empty()
+}
+
+/// Why somebody may not decide a review, in nobody's name, if so.
+fn barred(username: &Username, review: &Review) -> Option<&'static str> {
+    if review.reviewers.not_requester && review.requested_by == *username {
         return Some("this review is not for the one who started the run");
     }
     None

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::JsonMap;
+use crate::access::Absent;
 use crate::definition::{Flow, Severity};
 use crate::error::Mistake;
 pub use crate::graph::{Graph, GraphEdge, GraphEdgeKind, GraphNode};
@@ -72,9 +73,14 @@ pub struct User {
     pub active: bool,
     /// Since when.
     pub created_at: Timestamp,
+    /// For whom they stand in now; only in `/api/v1/me`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stands_for: Vec<Absent>,
 }
 
-read_fields!(User { need username, may display_name, may email, need roles, or(yes) active, need created_at, });
+read_fields!(User {
+    need username, may display_name, may email, need roles, or(yes) active, need created_at, or_default stands_for,
+});
 
 fn yes() -> bool {
     true

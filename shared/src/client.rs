@@ -12,8 +12,9 @@ use crate::api::{
 };
 use crate::decision::DecisionRequest;
 use crate::definition::Flow;
+use crate::deputy::{Delegate, Deputyship, NewDeputy};
 use crate::error::{Code, Problem};
-use crate::id::{ReviewId, RunId, TokenId};
+use crate::id::{DeputyId, ReviewId, RunId, TokenId};
 use crate::log::Entry;
 use crate::review::Review;
 use crate::run::{Report, Run, RunSummary};
@@ -236,6 +237,32 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
     /// `POST /api/v1/reviews/{id}/release`.
     pub async fn release(&self, id: ReviewId) -> Answer<Decided> {
         self.send("POST", format!("/api/v1/reviews/{id}/release"), &serde_json::json!({}), None).await
+    }
+
+    /// `POST /api/v1/reviews/{id}/delegate`.
+    pub async fn delegate(&self, id: ReviewId, to: &Delegate, key: Option<&str>) -> Answer<Decided> {
+        self.send("POST", format!("/api/v1/reviews/{id}/delegate"), to, key).await
+    }
+
+    /// `GET /api/v1/reviewers`: those to whom a review may be handed, or all of them.
+    pub async fn reviewers(&self, review: Option<ReviewId>) -> Answer<Page<User>> {
+        let review = review.map(|id| format!("?review={id}")).unwrap_or_default();
+        self.get(format!("/api/v1/reviewers{review}")).await
+    }
+
+    /// `GET /api/v1/deputies`.
+    pub async fn deputies(&self) -> Answer<Page<Deputyship>> {
+        self.get("/api/v1/deputies".into()).await
+    }
+
+    /// `POST /api/v1/deputies`.
+    pub async fn name_deputy(&self, new: &NewDeputy) -> Answer<Deputyship> {
+        self.send("POST", "/api/v1/deputies".into(), new, None).await
+    }
+
+    /// `DELETE /api/v1/deputies/{id}`.
+    pub async fn remove_deputy(&self, id: DeputyId) -> Answer<()> {
+        self.send("DELETE", format!("/api/v1/deputies/{id}"), &(), None).await
     }
 
     /// `POST /api/v1/reviews/{id}/comments`.

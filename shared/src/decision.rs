@@ -158,6 +158,9 @@ pub struct DecisionRequest {
 pub struct Decision {
     /// Who.
     pub by: Username,
+    /// Whose vote it is, where it is not their own: of who handed them the review, or for whom they stand in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_behalf_of: Option<Username>,
     /// When.
     pub at: Timestamp,
     /// Through what.
@@ -180,6 +183,6 @@ pub struct Decision {
 }
 
 read_fields!(Decision {
-    need by, need at, need via, need revision, need digest, need verdict, or_default edits, may comment,
+    need by, may on_behalf_of, need at, need via, need revision, need digest, need verdict, or_default edits, may comment,
     or_default metadata,
 });

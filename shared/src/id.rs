@@ -58,6 +58,8 @@ uuid_id! {
     DeliveryId,
     /// One transaction of the store.
     CommitId,
+    /// One span of time in which somebody stands in for somebody else.
+    DeputyId,
 }
 
 /// Why a name was refused.

@@ -72,7 +72,7 @@ kinds! {
     /// `data.review`.
     ReviewRequested = "review.requested",
     /// Content, votes, claims or comments changed; `data.review`, `data.change` (`content`, `vote`, `claim`, `release`,
-    /// `comment`).
+    /// `comment`, `delegated`).
     ReviewUpdated = "review.updated",
     /// `data.review` (with its resolution, also when expired or withdrawn).
     ReviewResolved = "review.resolved",
@@ -84,6 +84,10 @@ kinds! {
     UserCreated = "user.created",
     /// `data.username` and what changed, never a password.
     UserUpdated = "user.updated",
+    /// Somebody stands in for somebody else for a while; `data.deputy` (the person), `data.deputyship`.
+    DeputyNamed = "deputy.named",
+    /// They no longer do, or will not; `data.deputy`, `data.deputyship`.
+    DeputyRemoved = "deputy.removed",
     /// `data.id`, `data.name`, `data.roles`.
     TokenCreated = "token.created",
     /// `data.id`.

@@ -1,11 +1,14 @@
 //! Reviews as the API shows them, and as they are stored: one thing that a person is asked.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::JsonMap;
 use crate::decision::{Decision, Via};
 use crate::definition::{ActionKind, ChoiceKind, ContentType, OnTimeout, Policy, Reviewers, Stakes};
+pub use crate::handling::{Claim, Comment, Delegation};
 use crate::id::{FlowId, NodeId, ReviewId, RunId, Username};
 use crate::read::read_fields;
 use crate::run::{Context, Usage};
@@ -155,6 +158,9 @@ pub struct Review {
     /// Who works on it; advisory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claimed_by: Option<Claim>,
+    /// Who handed it to whom, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub delegations: Vec<Delegation>,
     /// What people said beside it.
     #[serde(default)]
     pub comments: Vec<Comment>,
@@ -185,7 +191,7 @@ pub struct Review {
 read_fields!(Review {
     need id, need revision, need digest, need version, need kind, need status, may run_id, may flow, may flow_title,
     may node, may visit, may source, need title, need prompt, need items, need options, need free_text, need actions,
-    need policy, may deny, or_default blind, need reviewers, may claimed_by, or_default comments,
+    need policy, may deny, or_default blind, need reviewers, may claimed_by, or_default delegations, or_default comments,
     or_default decisions, may resolution, or_default context, or_default usage, need requested_by, need created_at,
     may expires_at, may on_timeout, rest stakes,
 });
@@ -194,6 +200,21 @@ impl Review {
     /// Whether it still waits.
     pub fn is_pending(&self) -> bool {
         self.status == ReviewStatus::Pending
+    }
+
+    /// Takes away a claim whose lease has run out.
+    pub fn drop_lapsed_claim(&mut self, now: Timestamp) {
+        if self.claimed_by.as_ref().is_some_and(|claim| claim.until <= now) {
+            self.claimed_by = None;
+        }
+    }
+
+    /// Who has the vote of each person who handed theirs over.
+    pub fn holders(&self) -> BTreeMap<&Username, &Username> {
+        self.delegations
+            .iter()
+            .map(|handed| (handed.on_behalf_of.as_ref().unwrap_or(&handed.from), &handed.to))
+            .collect()
     }
 }
 
@@ -307,34 +328,6 @@ read_fields!(Action {
     need id, need action_type = "type", need name, may agent, need arguments, may description, may schema,
     need allowed_decisions,
 });
-
-/// Who works on a review, and until when.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Claim {
-    /// Who.
-    pub by: Username,
-    /// When the lease runs out.
-    pub until: Timestamp,
-}
-
-read_fields!(Claim { need by, need until, });
-
-/// What somebody said beside a review.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Comment {
-    /// Who.
-    pub by: Username,
-    /// When.
-    pub at: Timestamp,
-    /// What.
-    pub text: String,
-}
-
-read_fields!(Comment { need by, need at, need text, });
 
 /// What a resolution did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

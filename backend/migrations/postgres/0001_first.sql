@@ -109,7 +109,9 @@ CREATE TABLE users (
     roles TEXT NOT NULL,
     active BIGINT NOT NULL,
     password_hash TEXT,
-    created_at BIGINT NOT NULL
+    created_at BIGINT NOT NULL,
+    -- When they stand in for others, as a JSON array: with the deputy, so that rights come with one row.
+    deputyships TEXT NOT NULL
 );
 
 -- Sessions, tokens and links, by the SHA-256 of their secret.

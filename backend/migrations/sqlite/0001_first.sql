@@ -106,7 +106,9 @@ CREATE TABLE users (
     roles TEXT NOT NULL,
     active INTEGER NOT NULL,
     password_hash TEXT,
-    created_at INTEGER NOT NULL
+    created_at INTEGER NOT NULL,
+    -- When they stand in for others, as a JSON array: with the deputy, so that rights come with one row.
+    deputyships TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 -- Sessions, tokens and links, by the SHA-256 of their secret.

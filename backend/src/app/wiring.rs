@@ -86,6 +86,8 @@ impl Observe for ForgetRights {
             entry.event.kind,
             EntryKind::UserCreated
                 | EntryKind::UserUpdated
+                | EntryKind::DeputyNamed
+                | EntryKind::DeputyRemoved
                 | EntryKind::TokenCreated
                 | EntryKind::TokenRevoked
                 | EntryKind::SessionEnded

@@ -34,12 +34,14 @@ pub struct Identity {
     pub kind: CredentialKind,
     /// Until when it does.
     pub expires_at: Option<Timestamp>,
+    /// Until when these are the rights, if nobody changes them: a time as somebody's deputy begins or ends then.
+    pub rights_until: Option<Timestamp>,
 }
 
 impl Identity {
     /// The same, as commits name it.
     pub fn actor(&self) -> Actor {
-        Actor { principal: self.principal.clone(), credential: Some(self.credential) }
+        Actor { principal: self.principal.clone(), credential: Some(self.credential), rights_until: self.rights_until }
     }
 }
 
@@ -85,6 +87,7 @@ impl Authenticator {
             if let Some((identity, since)) = cache.identities.get(&digest)
                 && now.since(*since) < BELIEVED
                 && identity.expires_at.is_none_or(|at| now < at)
+                && identity.rights_until.is_none_or(|at| now < at)
                 && identity.kind == kind
             {
                 return Ok(identity.clone());
@@ -115,11 +118,19 @@ impl Authenticator {
                 person.user.active && credential.kind != CredentialKind::Link && !credential.is_over(now)
             })
             .ok_or_else(ended)?;
+        let mut principal = person.principal(Some(&credential));
+        let mut rights_until = None;
+        // Who has a deputy has one in their own sessions: a token has a right only through a role that it names.
+        if !principal.token && !person.deputyships.is_empty() {
+            (principal.stands_for, rights_until) =
+                self.store.standing(&person).await.map_err(|error| of_store(&error))?;
+        }
         Ok(Identity {
-            principal: person.principal(Some(&credential)),
+            principal,
             credential: digest,
             kind: credential.kind,
             expires_at: credential.expires_at,
+            rights_until,
         })
     }
 

@@ -93,7 +93,7 @@ impl Authenticator {
     async fn start_session(&self, person: UserRecord) -> Result<Login, Error> {
         let session = Secret::new(CredentialKind::Session, &*self.clock);
         let operation = Operation::AddCredential(Box::new(self.session(person.user.username.clone(), &session)));
-        let by = Some(Actor { principal: person.principal(None), credential: None });
+        let by = Some(Actor::of(person.principal(None)));
         self.store.commit(Change { by, key: None, operation }).await?;
         Ok(Login { user: person.user, session })
     }

@@ -87,6 +87,7 @@ pub async fn add_user(
         roles,
         active: true,
         created_at: clock.now(),
+        stands_for: Vec::new(),
     };
     let hash = passwords.hash(new.password).await?;
     create(store, by, user, Some(hash)).await
@@ -144,6 +145,7 @@ fn person(name: &str, display_name: Option<&str>, roles: &[&str], clock: &Shared
         roles: roles.iter().map(|&role| role.to_owned()).collect(),
         active: true,
         created_at: clock.now(),
+        stands_for: Vec::new(),
     })
 }
 

@@ -243,6 +243,7 @@ impl<'f> Builder<'f> {
     /// Changes a review: its version grows, and it is committed.
     pub(super) fn change_review(&mut self, id: ReviewId, change: impl FnOnce(&mut Review)) -> Option<Review> {
         let review = self.reviews.get_mut(&id)?;
+        review.drop_lapsed_claim(self.now);
         change(review);
         review.version += 1;
         if !self.changed.contains(&id) {

@@ -65,7 +65,8 @@ impl Builder<'_> {
         Ok(())
     }
 
-    fn update(&mut self, id: ReviewId, by: &Principal, what: &str, change: impl FnOnce(&mut Review)) {
+    /// Changes a review, and tells of it.
+    pub(super) fn update(&mut self, id: ReviewId, by: &Principal, what: &str, change: impl FnOnce(&mut Review)) {
         if let Some(review) = self.change_review(id, change) {
             let actor = Some(by.username.clone());
             self.tell_review(EntryKind::ReviewUpdated, &review, actor, json!({ "change": what }));

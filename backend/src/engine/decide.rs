@@ -4,7 +4,7 @@
 mod effect;
 mod verdict;
 
-use shared::access::{Access, Act, Principal, access};
+use shared::access::{Access, Act, Principal, access, voice};
 use shared::decision::{Decision, DecisionRequest, Via};
 use shared::error::Mistake;
 use shared::id::ReviewId;
@@ -45,8 +45,10 @@ impl Builder<'_> {
             }
         }
         let DecisionRequest { revision, digest, verdict, edits, comment, metadata } = request;
+        let on_behalf_of = voice(by, review).ok().flatten();
         let by = by.username.clone();
-        let decision = Decision { by, at: self.now, via, revision, digest, verdict, edits, comment, metadata };
+        let decision =
+            Decision { by, on_behalf_of, at: self.now, via, revision, digest, verdict, edits, comment, metadata };
         self.carry_out(id, said, &decision).ok_or(Refusal::NotFound)
     }
 

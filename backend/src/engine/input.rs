@@ -32,7 +32,6 @@ pub struct Launch {
 /// What happened to a run. The principals in it carry the rights of the transaction in which it is applied.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "input", rename_all = "snake_case")]
-#[expect(clippy::large_enum_variant, reason = "it is boxed where it waits; it is taken apart at once where it is not")]
 pub enum Input {
     /// Somebody decided.
     Decide {
@@ -105,6 +104,18 @@ pub enum Input {
         /// Who.
         by: Principal,
     },
+    /// Somebody hands a review to somebody else.
+    Delegate {
+        /// The review.
+        review: ReviewId,
+        /// Who.
+        by: Principal,
+        /// To whom.
+        to: Username,
+        /// Them, with the rights of the transaction; none where nobody of that name may log in.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        person: Option<Principal>,
+    },
     /// Somebody says something beside a review.
     Comment {
         /// The review.
@@ -139,6 +150,7 @@ impl Input {
             Self::Decide { review, .. }
             | Self::Claim { review, .. }
             | Self::Release { review, .. }
+            | Self::Delegate { review, .. }
             | Self::Comment { review, .. }
             | Self::Withdraw { review, .. }
             | Self::View { review, .. } => Some(*review),
@@ -165,6 +177,7 @@ impl Input {
             | Self::Cancel { by, .. }
             | Self::Claim { by, .. }
             | Self::Release { by, .. }
+            | Self::Delegate { by, .. }
             | Self::Comment { by, .. }
             | Self::Withdraw { by, .. }
             | Self::View { by, .. } => Some(by),
@@ -179,6 +192,7 @@ impl Input {
             | Self::Cancel { by, .. }
             | Self::Claim { by, .. }
             | Self::Release { by, .. }
+            | Self::Delegate { by, .. }
             | Self::Comment { by, .. }
             | Self::Withdraw { by, .. }
             | Self::View { by, .. } => Some(by),

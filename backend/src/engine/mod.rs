@@ -10,6 +10,7 @@ mod builder;
 mod call;
 mod claim;
 mod decide;
+mod delegate;
 mod digest;
 mod event;
 mod gate;
@@ -90,6 +91,7 @@ fn hear(builder: &mut Builder<'_>, input: Input) -> Result<(), Refusal> {
         Input::Cancel { by, reason } => builder.cancel(&by, reason),
         Input::Claim { review, by } => builder.claim(review, &by),
         Input::Release { review, by } => builder.release(review, &by),
+        Input::Delegate { review, by, to, person } => builder.delegate(review, &by, &to, person.as_ref()),
         Input::Comment { review, by, text } => builder.comment(review, &by, text),
         Input::Withdraw { review, by, reason } => builder.take_back(review, &by, reason.as_deref()),
         Input::View { review, by } => builder.viewed(review, &by),

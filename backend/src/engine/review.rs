@@ -64,6 +64,7 @@ impl Builder<'_> {
             blind: false,
             reviewers: question.reviewers,
             claimed_by: None,
+            delegations: Vec::new(),
             comments: Vec::new(),
             decisions: Vec::new(),
             resolution: None,

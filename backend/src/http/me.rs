@@ -20,6 +20,7 @@ async fn get(State(state): State<AppState>, caller: Caller) -> Result<Json<User>
     let principal = caller.principal();
     let person = state.store.user(&principal.username).await?.ok_or_else(|| Problem::new(Code::Unauthenticated))?;
     let mut user = person.user;
+    user.stands_for.clone_from(&principal.stands_for);
     let own: BTreeSet<&String> = user.roles.iter().collect();
     if !principal.roles.iter().eq(own.iter().copied()) {
         user.roles = principal.roles.iter().cloned().collect();

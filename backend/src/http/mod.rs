@@ -9,6 +9,7 @@ mod assets;
 mod audit;
 pub mod body;
 mod caller;
+mod deputies;
 mod flows;
 mod headers;
 mod health;
@@ -110,6 +111,7 @@ fn api() -> Api {
     me::mount(&mut api);
     users::mount(&mut api);
     tokens::mount(&mut api);
+    deputies::mount(&mut api);
     flows::mount(&mut api);
     runs::mount(&mut api);
     reviews::mount(&mut api);

@@ -10,6 +10,7 @@ use shared::api::{
 };
 use shared::decision::DecisionRequest;
 use shared::definition::Flow;
+use shared::deputy::{Delegate, Deputyship, NewDeputy};
 use shared::error::Problem;
 use shared::log::Entry;
 use shared::notification::Delivery;
@@ -37,6 +38,10 @@ impl Schemas {
             "ClientMessage" => self.typed::<ClientMessage>(),
             "Decided" => self.typed::<Decided>(),
             "DecisionRequest" => self.typed::<DecisionRequest>(),
+            "Delegate" => self.typed::<Delegate>(),
+            "Deputyship" => self.typed::<Deputyship>(),
+            "NewDeputy" => self.typed::<NewDeputy>(),
+            "PageOfDeputies" => self.typed::<Page<Deputyship>>(),
             "Flow" => self.typed::<Flow>(),
             "FlowVersion" => self.typed::<FlowVersion>(),
             "Launch" => self.typed::<Launch>(),

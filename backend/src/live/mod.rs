@@ -10,6 +10,7 @@
 //!
 //! Imports `shared`, `crate::{clock, engine, problem, store, stream}` only.
 
+mod end;
 mod hub;
 mod limit;
 mod published;

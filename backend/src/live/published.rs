@@ -142,6 +142,10 @@ fn audience(entry: &Entry, review: Option<Review>, run: Option<Arc<RunSight>>) -
             let rights = data.contains_key("roles") || data.contains_key("active");
             Audience::Person { username, rights }
         }
+        EntryKind::DeputyNamed | EntryKind::DeputyRemoved => {
+            let username = data.get("deputy").and_then(|name| Username::deserialize(name).ok());
+            Audience::Person { username, rights: true }
+        }
         EntryKind::SessionEnded => Audience::Person { username, rights: false },
         EntryKind::TokenRevoked => Audience::Person { username: None, rights: false },
         _ => Audience::Nobody,

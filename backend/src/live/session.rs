@@ -8,12 +8,13 @@ use futures::{Sink, SinkExt, Stream, StreamExt};
 use indexmap::IndexSet;
 use shared::api::DEFAULT_LIMIT;
 use shared::error::Code;
-use shared::id::ReviewId;
+use shared::id::{ReviewId, Username};
 use shared::log::Cursor;
 use shared::protocol::{ClientMessage, ServerMessage, Topic};
 use tokio::sync::{broadcast, watch};
 use tokio::time::{Instant, timeout};
 
+use super::end::{End, clip, too_large, unreadable};
 use super::hub::{Handle, Listening};
 use super::limit::Bucket;
 use super::published::{Audience, Published, text};
@@ -46,15 +47,6 @@ const CHUNKS: usize = 256;
 const MAX_SHOWN: usize = 1024;
 /// Nobody is logged in any more (of the range 4000 to 4999, which is for applications; after HTTP's 401).
 const CLOSE_UNAUTHENTICATED: u16 = 4401;
-
-/// Why a session is over.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum End {
-    /// The client is gone, or does not read.
-    Gone,
-    /// The server closes, with this code and reason.
-    Close(u16, String),
-}
 
 type Step = Result<(), End>;
 
@@ -127,6 +119,7 @@ where
         let mut heartbeat = Instant::now() + HEARTBEAT;
         let mut beats = 0;
         loop {
+            let rights = self.actor.rights_until.map(|until| until.since(self.hub.now()));
             tokio::select! {
                 () = stopped.cancelled() => {
                     return Err(End::Close(close_code::AWAY, "the server is stopping; come back".to_owned()));
@@ -144,6 +137,11 @@ where
                     }
                 },
                 chunk = chunk(self.chunks.as_mut()) => self.stream(chunk).await?,
+                () = Self::rights_change(rights) => {
+                    if Box::pin(self.refresh()).await? {
+                        self.resync().await?;
+                    }
+                }
                 () = tokio::time::sleep_until(heartbeat) => {
                     let now = Instant::now();
                     if now.duration_since(self.heard) >= SILENCE {
@@ -245,7 +243,7 @@ where
                 let mut frames = Vec::new();
                 for published in &entries {
                     if let Audience::Person { username, rights } = &published.audience {
-                        if username.as_ref().is_some_and(|name| *name != self.actor.principal.username) {
+                        if username.as_ref().is_some_and(|name| !self.rests_on(name)) {
                             continue;
                         }
                         self.send(frames.drain(..)).await?;
@@ -281,6 +279,20 @@ where
             }
         }
         seen.then(|| published.frame.clone())
+    }
+
+    /// Whether this client's rights are those of this person, or come from them.
+    fn rests_on(&self, name: &Username) -> bool {
+        let principal = &self.actor.principal;
+        principal.username == *name || principal.stands_for.iter().any(|absent| absent.username == *name)
+    }
+
+    /// When the client's rights change by themselves: that is no commit either, but its time is known.
+    async fn rights_change(until: Option<Duration>) {
+        match until {
+            Some(until) => tokio::time::sleep(until).await,
+            None => std::future::pending().await,
+        }
     }
 
     fn show(&mut self, review: ReviewId) {
@@ -366,22 +378,4 @@ async fn chunk(chunks: Option<&mut broadcast::Receiver<Chunk>>) -> Chunk {
         }
     }
     std::future::pending().await
-}
-
-fn too_large() -> End {
-    End::Close(close_code::SIZE, format!("a message has at most {MAX_MESSAGE} bytes"))
-}
-
-/// The transport speaks of a message over its limit in words only.
-fn unreadable(error: &impl std::fmt::Display) -> End {
-    if error.to_string().contains("too long") { too_large() } else { End::Gone }
-}
-
-/// A reason for a close frame has at most 123 bytes.
-fn clip(reason: &str) -> String {
-    let mut end = reason.len().min(123);
-    while !reason.is_char_boundary(end) {
-        end -= 1;
-    }
-    reason[..end].to_owned()
 }

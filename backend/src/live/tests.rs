@@ -10,14 +10,14 @@ use axum::extract::ws::Message;
 use axum::http::HeaderMap;
 use futures::channel::mpsc::{self, SendError};
 use futures::{Sink, SinkExt, Stream, StreamExt};
-use shared::access::Principal;
+use shared::access::{Absent, Principal};
 use shared::error::Problem;
 use shared::protocol::ServerMessage;
 use tokio::time::Instant;
 
 use super::session::Session;
 use super::{Authenticate, Handle, Hub, Options};
-use crate::clock::SystemClock;
+use crate::clock::{Clock as _, SystemClock};
 use crate::store::testing::Database;
 use crate::store::{Actor, Store};
 use crate::stream::Streams;
@@ -79,6 +79,24 @@ impl Authenticate for One {
     }
 }
 
+/// Lets in one person, who stands in for somebody from the first look on.
+struct Deputy(Actor);
+
+#[async_trait]
+impl Authenticate for Deputy {
+    fn is_origin_allowed(&self, _: &HeaderMap) -> bool {
+        true
+    }
+    async fn authenticate(&self, _: &HeaderMap) -> Result<Actor, Problem> {
+        Ok(self.0.clone())
+    }
+    async fn refresh(&self, actor: &Actor) -> Result<Actor, Problem> {
+        let absent = Absent { username: "lea".parse().expect("a name"), roles: ["legal".to_owned()].into() };
+        let principal = Principal { stands_for: vec![absent], ..actor.principal.clone() };
+        Ok(Actor { principal, rights_until: None, ..actor.clone() })
+    }
+}
+
 async fn hub(database: &Database) -> Handle {
     let clock = Arc::new(SystemClock);
     let store = Store::open(database.options(clock.clone())).await.expect("a store");
@@ -87,8 +105,8 @@ async fn hub(database: &Database) -> Handle {
 
 fn session(hub: &Handle, line: Line) -> Session<Line> {
     let username = "ana".parse().expect("a name");
-    let principal = Principal { username, roles: ["reviewer".to_owned()].into(), token: false };
-    let actor = Actor { principal, credential: None };
+    let principal = Principal::new(username, ["reviewer".to_owned()].into());
+    let actor = Actor::of(principal);
     Session::new(line, hub.clone(), Arc::new(One(actor.clone())), actor)
 }
 
@@ -137,4 +155,25 @@ async fn every_session_is_told_that_the_server_stops() {
         assert_eq!(frame.code, 1001);
     };
     tokio::join!(stopping, session(&hub, line).run());
+}
+
+#[tokio::test]
+async fn a_deputy_hears_of_it_when_their_time_begins_though_nobody_writes() {
+    let database = Database::sqlite().expect("a file");
+    let hub = hub(&database).await;
+    let (line, mut client) = line();
+    tokio::time::pause();
+    let principal = Principal::new("ana".parse().expect("a name"), ["reviewer".to_owned()].into());
+    let begins = SystemClock.now().after(Duration::from_secs(10));
+    let actor = Actor { rights_until: Some(begins), ..Actor::of(principal) };
+    let session = Session::new(line, hub.clone(), Arc::new(Deputy(actor.clone())), actor);
+    let start = Instant::now();
+    let hearing = async move {
+        let Some(Message::Text(_)) = client.incoming.next().await else { panic!("no welcome") };
+        let Some(Message::Text(told)) = client.incoming.next().await else { panic!("nothing is told") };
+        assert!(matches!(serde_json::from_str(&told), Ok(ServerMessage::Resync)), "{told}");
+        assert!(Instant::now().duration_since(start) <= Duration::from_secs(11));
+        drop(client);
+    };
+    tokio::join!(hearing, session.run());
 }

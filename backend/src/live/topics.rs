@@ -86,6 +86,8 @@ fn is_milestone(kind: EntryKind) -> bool {
         | EntryKind::FlowSaved
         | EntryKind::UserCreated
         | EntryKind::UserUpdated
+        | EntryKind::DeputyNamed
+        | EntryKind::DeputyRemoved
         | EntryKind::TokenCreated
         | EntryKind::TokenRevoked
         | EntryKind::SessionStarted

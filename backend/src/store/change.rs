@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 use shared::access::Principal;
 use shared::api::{Decided, FlowVersion, Token, User, UserPatch};
 use shared::definition::Flow;
-use shared::id::{FlowId, ReviewId, RunId, TokenId, Username};
+use shared::deputy::Deputyship;
+use shared::id::{DeputyId, FlowId, ReviewId, RunId, TokenId, Username};
 use shared::run::{Context, Run};
 use shared::time::Timestamp;
 
@@ -35,6 +36,15 @@ pub struct Actor {
     pub principal: Principal,
     /// The SHA-256 of the session or token that let them in: it must still hold in the transaction.
     pub credential: Option<[u8; 32]>,
+    /// When their rights change by themselves: a time in which they stand in for somebody begins or ends.
+    pub rights_until: Option<Timestamp>,
+}
+
+impl Actor {
+    /// Somebody for whom the server acts: no session or token let them in.
+    pub fn of(principal: Principal) -> Self {
+        Self { principal, credential: None, rights_until: None }
+    }
 }
 
 /// The key under which a client may say the same thing twice.
@@ -85,6 +95,10 @@ pub enum Operation {
     CreateUser(Box<NewUserRecord>),
     /// Changes a person; roles or activity that changed end what rests on them. Answers [`Answer::User`].
     UpdateUser(Box<UserChange>),
+    /// Says that somebody stands in for somebody else. Answers [`Answer::Deputy`].
+    NameDeputy(Box<Deputyship>),
+    /// Takes that back. Answers [`Answer::Done`].
+    RemoveDeputy(DeputyId),
     /// Adds a session, token or link. Answers [`Answer::Token`] for a token, else [`Answer::Done`].
     AddCredential(Box<NewCredential>),
     /// Redeems a one-time link: removes it and adds the session, or [`CommitError::NotFound`]. Answers [`Answer::User`].
@@ -213,6 +227,11 @@ pub enum Answer {
     User {
         /// The person.
         user: Box<User>,
+    },
+    /// A time in which somebody stands in for somebody else.
+    Deputy {
+        /// It.
+        deputyship: Box<Deputyship>,
     },
     /// A token, without its secret.
     Token {

@@ -31,6 +31,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use shared::JsonMap;
 use shared::api::User;
+use shared::deputy::Deputyship;
 use shared::log::{Cursor, Entry};
 use shared::review::Review;
 use tokio::sync::watch;
@@ -136,6 +137,8 @@ pub struct UserRecord {
     pub user: User,
     /// PHC string of their password; none: they cannot log in with one.
     pub password_hash: Option<String>,
+    /// When they stand in for others. It stands with the deputy, so that whoever reads their rights reads it too.
+    pub deputyships: Vec<Deputyship>,
 }
 
 impl Store {

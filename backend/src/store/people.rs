@@ -2,26 +2,49 @@
 
 use std::collections::BTreeSet;
 
-use shared::access::Principal;
+use shared::access::{Absent, Principal};
 use shared::api::{Token, User};
+use shared::deputy::Deputyship;
+use shared::id::{DeputyId, Username};
 use shared::time::Timestamp;
 use uuid::Uuid;
 
 use super::db::{Arg, Conn, Row, Sql};
 use super::{Credential, CredentialKind, Error, Store, UserRecord};
 
-const USER: &str = "u.username, u.display_name, u.email, u.roles, u.active, u.password_hash, u.created_at";
+const USER: &str = "u.username, u.display_name, u.email, u.roles, u.active, u.password_hash, u.created_at, \
+                    u.deputyships";
 const CREDENTIAL: &str = "c.digest, c.kind, c.id, c.name, c.username, c.roles, c.created_at, c.expires_at";
 
 impl UserRecord {
     /// This person with the rights that they have now: all their roles, or, for a token, those of its roles that they
     /// still have.
     pub fn principal(&self, credential: Option<&Credential>) -> Principal {
-        let username = self.user.username.clone();
-        let all = Principal { username, roles: self.user.roles.iter().cloned().collect(), token: false };
+        let all = Principal::new(self.user.username.clone(), self.user.roles.iter().cloned().collect());
         let Some(token) = credential.filter(|credential| credential.kind == CredentialKind::Token) else { return all };
         let roles: BTreeSet<String> = token.roles.iter().flatten().filter(|role| all.has(role)).cloned().collect();
         Principal { roles, token: true, ..all }
+    }
+}
+
+impl UserRecord {
+    /// The people for whom this one stands in at a moment, by what is known of them. Whoever may no longer log in has no
+    /// rights that a deputy could use.
+    pub fn stands_for<'p>(&self, now: Timestamp, person: impl Fn(&Username) -> Option<&'p Self>) -> Vec<Absent> {
+        let held = self.deputyships.iter().filter(|span| self.user.active && span.holds(now));
+        let people: BTreeSet<&Username> = held.map(|span| &span.person).collect();
+        let absent = people.into_iter().filter_map(|name| person(name).filter(|record| record.user.active));
+        absent
+            .map(|record| Absent {
+                username: record.user.username.clone(),
+                roles: record.user.roles.iter().cloned().collect(),
+            })
+            .collect()
+    }
+
+    /// When that changes by itself; none: not any more.
+    pub fn changes_after(&self, now: Timestamp) -> Option<Timestamp> {
+        self.deputyships.iter().filter_map(|span| span.changes_after(now)).min()
     }
 }
 
@@ -54,6 +77,27 @@ impl Store {
             .map(|(_, credential, person)| (credential, person)))
     }
 
+    /// For whom somebody stands in now, and when that changes by itself.
+    pub async fn standing(&self, record: &UserRecord) -> Result<(Vec<Absent>, Option<Timestamp>), Error> {
+        let now = self.inner.clock.now();
+        let people = self.inner.db.read().await?.absent([record], now).await?;
+        let stands_for = record.stands_for(now, |name| people.iter().find(|person| person.user.username == *name));
+        Ok((stands_for, record.changes_after(now)))
+    }
+
+    /// All times in which somebody stands in for somebody else and that are not over, the latest made first.
+    pub async fn deputyships(&self) -> Result<Vec<Deputyship>, Error> {
+        let now = self.inner.clock.now();
+        let sql = Sql::new("SELECT ").push(USER).push(" FROM users u WHERE u.deputyships <> '[]'");
+        let rows = self.inner.db.read().await?.fetch(sql).await?;
+        let mut all = Vec::new();
+        for row in &rows {
+            all.extend(user(row, 0)?.deputyships.into_iter().filter(|span| now < span.until));
+        }
+        all.sort_by_key(|span| std::cmp::Reverse((span.created_at, span.id)));
+        Ok(all)
+    }
+
     /// Somebody's tokens, newest first.
     pub async fn tokens(&self, owner: &str) -> Result<Vec<Token>, Error> {
         let sql = Sql::new("SELECT ")
@@ -84,6 +128,34 @@ impl Conn {
     pub async fn users<'a>(&mut self, names: impl IntoIterator<Item = &'a str>) -> Result<Vec<UserRecord>, Error> {
         let sql = Sql::new("SELECT ").push(USER).push(" FROM users u WHERE u.username IN (").list(names).push(")");
         self.fetch(sql).await?.iter().map(|row| user(row, 0)).collect()
+    }
+
+    /// The people for whom somebody among these stands in at a moment. They are held until the end of the transaction
+    /// where there is one: a deputy's rights are those of a person who does not change meanwhile.
+    pub async fn absent<'a>(
+        &mut self,
+        records: impl IntoIterator<Item = &'a UserRecord>,
+        now: Timestamp,
+    ) -> Result<Vec<UserRecord>, Error> {
+        let spans = records.into_iter().flat_map(|record| &record.deputyships).filter(|span| span.holds(now));
+        let names: BTreeSet<&str> = spans.map(|span| span.person.as_str()).collect();
+        if names.is_empty() {
+            return Ok(Vec::new());
+        }
+        let sql = Sql::new("SELECT ").push(USER).push(" FROM users u WHERE u.username IN (").list(names).push(")");
+        let sql = sql.push(if self.is_postgres() { " ORDER BY u.username FOR SHARE" } else { "" });
+        self.fetch(sql).await?.iter().map(|row| user(row, 0)).collect()
+    }
+
+    /// The user records in which a time of this id stands: one, or none.
+    pub async fn deputies_of(&mut self, ids: impl IntoIterator<Item = DeputyId>) -> Result<Vec<UserRecord>, Error> {
+        let mut found = Vec::new();
+        for id in ids {
+            let like = format!("%{id}%");
+            let sql = Sql::new("SELECT ").push(USER).push(" FROM users u WHERE u.deputyships LIKE ").bind(like);
+            found.extend(self.fetch(sql).await?.iter().map(|row| user(row, 0)).collect::<Result<Vec<_>, _>>()?);
+        }
+        Ok(found)
     }
 
     /// Credentials by the SHA-256 of their secrets, with their people; expired ones too.
@@ -124,8 +196,10 @@ fn user(row: &Row, at: usize) -> Result<UserRecord, Error> {
             roles: serde_json::from_str(&row.text(at + 3)?).map_err(|error| stored(&error))?,
             active: row.int(at + 4)? != 0,
             created_at: Timestamp(row.int(at + 6)?),
+            stands_for: Vec::new(),
         },
         password_hash: row.text_opt(at + 5)?,
+        deputyships: serde_json::from_str(&row.text(at + 7)?).map_err(|error| stored(&error))?,
     })
 }
 
@@ -154,6 +228,7 @@ pub(super) fn user_row(record: &UserRecord) -> Vec<Arg> {
         user.active.into(),
         record.password_hash.clone().into(),
         user.created_at.0.into(),
+        serde_json::json!(record.deputyships).to_string().into(),
     ]
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use shared::access::Principal;
 use shared::api::{DEFAULT_LIMIT, MAX_LIMIT, Page, ReviewQuery};
-use shared::id::{ReviewId, RunId};
+use shared::id::{ReviewId, RunId, Username};
 use shared::review::{Review, ReviewStatus};
 
 use super::blobs::{Blobs, Reader};
@@ -17,8 +17,8 @@ impl Store {
     pub async fn review(&self, id: ReviewId) -> Result<Option<Review>, Error> {
         let sql = Sql::new("SELECT run_id, body FROM reviews WHERE id = ").bind(id.0);
         let mut conn = self.inner.db.read().await?;
-        let review = conn.reviews(sql, &mut Blobs::default()).await?.pop();
-        Ok(review)
+        let reviews = conn.reviews(sql, &mut Blobs::default()).await?;
+        Ok(self.shown(reviews).pop())
     }
 
     /// A run's reviews, in the order in which they were asked.
@@ -27,14 +27,14 @@ impl Store {
             Sql::new("SELECT run_id, body FROM reviews WHERE run_id = ").bind(run.0).push(" ORDER BY created_at, id");
         let mut conn = self.inner.db.read().await?;
         let reviews = conn.reviews(sql, &mut Blobs::default()).await?;
-        Ok(reviews)
+        Ok(self.shown(reviews))
     }
 
     /// The reviews that somebody may see.
     pub async fn reviews(&self, viewer: &Principal, query: &ReviewQuery) -> Result<Page<Review>, Error> {
         let mut conn = self.inner.db.read().await?;
-        let page = page(&mut conn, viewer, query).await?;
-        Ok(page)
+        let Page { items, next_cursor } = page(&mut conn, viewer, query).await?;
+        Ok(Page { items: self.shown(items), next_cursor })
     }
 
     /// The pending reviews that somebody may see, and the place in the log of the same moment.
@@ -42,7 +42,7 @@ impl Store {
         let query = ReviewQuery { status: Some(ReviewStatus::Pending), limit: Some(limit), ..ReviewQuery::default() };
         let mut conn = self.inner.db.snapshot().await?;
         let cursor = conn.head(&self.inner.log).await?.cursor(&self.inner.log);
-        let reviews = page(&mut conn, viewer, &query).await?.items;
+        let reviews = self.shown(page(&mut conn, viewer, &query).await?.items);
         let sql = if visibility::sees_all(viewer) {
             Sql::new("SELECT COUNT(*) FROM reviews WHERE status = 'pending'")
         } else {
@@ -53,6 +53,15 @@ impl Store {
         let count = conn.fetch_one(sql).await?.map(|row| row.int(0)).transpose()?.unwrap_or(0);
         conn.rollback().await?;
         Ok(Pending { cursor, count: u64::try_from(count).unwrap_or(0), reviews })
+    }
+
+    /// Reviews as they are now: a claim whose lease has run out is none.
+    fn shown(&self, mut reviews: Vec<Review>) -> Vec<Review> {
+        let now = self.inner.clock.now();
+        for review in &mut reviews {
+            review.drop_lapsed_claim(now);
+        }
+        reviews
     }
 }
 
@@ -70,16 +79,18 @@ impl Conn {
 async fn page(conn: &mut Conn, viewer: &Principal, query: &ReviewQuery) -> Result<Page<Review>, Error> {
     let limit = query.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
     let mine = query.assigned.is_some();
-    let parts = if mine || !visibility::sees_all(viewer) {
-        by_subject(query, &if mine { visibility::named(viewer) } else { visibility::seen(viewer) })
-    } else {
+    let parts = if mine {
+        mine_by_subject(viewer, query)
+    } else if visibility::sees_all(viewer) {
         by_status(query)
+    } else {
+        by_subject(query, &visibility::seen(viewer), &[], false)
     };
     if parts.is_empty() {
         // A token without roles has a right to nothing.
         return Ok(Page { items: Vec::new(), next_cursor: None });
     }
-    let mut items = conn.reviews(newest_of(parts, viewer, query, limit), &mut Blobs::default()).await?;
+    let mut items = conn.reviews(newest_of(parts, query, limit), &mut Blobs::default()).await?;
     let next_cursor = super::cut(&mut items, limit, |review: &Review| {
         ListPlace { at: review.created_at.0, id: review.id.0 }.encode()
     });
@@ -90,17 +101,38 @@ async fn page(conn: &mut Conn, viewer: &Principal, query: &ReviewQuery) -> Resul
 struct Part {
     from: &'static str,
     bound: Vec<Arg>,
+    /// Who must not have started the run where the review bars that.
+    not_of: Vec<Username>,
+    /// Whose own vote must not be with somebody else.
+    not_given: Option<Username>,
 }
 
 fn by_status(query: &ReviewQuery) -> Vec<Part> {
     let all = [ReviewStatus::Pending, ReviewStatus::Resolved, ReviewStatus::Expired, ReviewStatus::Withdrawn];
     all.into_iter()
         .filter(|status| query.status.is_none_or(|wanted| wanted == *status))
-        .map(|status| Part { from: "reviews v WHERE v.status IN (", bound: vec![status.as_str().into()] })
+        .map(|status| Part {
+            from: "reviews v WHERE v.status IN (",
+            bound: vec![status.as_str().into()],
+            not_of: Vec::new(),
+            not_given: None,
+        })
         .collect()
 }
 
-fn by_subject(query: &ReviewQuery, subjects: &BTreeSet<String>) -> Vec<Part> {
+/// What somebody may decide, in whosever name.
+fn mine_by_subject(viewer: &Principal, query: &ReviewQuery) -> Vec<Part> {
+    let mut parts = Vec::new();
+    for name in visibility::names(viewer) {
+        let both = [viewer.username.clone(), name.username];
+        parts.extend(by_subject(query, &name.own, &both, true));
+        parts.extend(by_subject(query, &name.handed.into_iter().collect(), &both, false));
+    }
+    parts
+}
+
+/// `names`: the viewer, and the one in whose name they look; `own`: whether as one of those whom the review is for.
+fn by_subject(query: &ReviewQuery, subjects: &BTreeSet<String>, names: &[Username], own: bool) -> Vec<Part> {
     let pending: &[bool] = match query.status {
         None => &[true, false],
         Some(ReviewStatus::Pending) => &[true],
@@ -109,13 +141,20 @@ fn by_subject(query: &ReviewQuery, subjects: &BTreeSet<String>) -> Vec<Part> {
     // CROSS: SQLite joins in this order, along the index of the subject.
     let from = "review_audience a CROSS JOIN reviews v WHERE v.id = a.review_id AND (a.subject, a.pending) = (";
     let parts = subjects.iter().flat_map(|subject| pending.iter().map(move |pending| (subject, *pending)));
-    parts.map(|(subject, pending)| Part { from, bound: vec![subject.as_str().into(), pending.into()] }).collect()
+    parts
+        .map(|(subject, pending)| Part {
+            from,
+            bound: vec![subject.as_str().into(), pending.into()],
+            not_of: names.to_vec(),
+            not_given: names.last().filter(|_| own).cloned(),
+        })
+        .collect()
 }
 
 /// The newest of each part, then the newest of all of these: never a scan of what does not belong to the list.
-fn newest_of(parts: Vec<Part>, viewer: &Principal, query: &ReviewQuery, limit: u32) -> Sql {
+fn newest_of(parts: Vec<Part>, query: &ReviewQuery, limit: u32) -> Sql {
     let mut sql = Sql::new("SELECT r.run_id, r.body FROM (");
-    for (index, Part { from, bound }) in parts.into_iter().enumerate() {
+    for (index, Part { from, bound, not_of, not_given }) in parts.into_iter().enumerate() {
         let (at, id) = if from.starts_with("review_audience") {
             ("a.created_at", "a.review_id")
         } else {
@@ -127,7 +166,17 @@ fn newest_of(parts: Vec<Part>, viewer: &Principal, query: &ReviewQuery, limit: u
         if let Some(status) = query.status.filter(|status| *status != ReviewStatus::Pending) {
             sql = sql.push(" AND v.status = ").bind(status.as_str());
         }
-        sql = filter(sql, viewer, query);
+        if !not_of.is_empty() {
+            sql = sql.push(" AND NOT (v.not_requester = 1 AND v.requested_by IN (");
+            sql = sql.list(not_of.iter().map(Username::as_str)).push("))");
+        }
+        if let Some(name) = not_given {
+            sql = sql
+                .push(" AND NOT EXISTS (SELECT 1 FROM review_audience g WHERE g.review_id = v.id AND g.subject = ")
+                .bind(visibility::gave_subject(&name))
+                .push(")");
+        }
+        sql = filter(sql, query);
         if let Some(place) = ListPlace::of(query.cursor.as_deref()) {
             sql = place.condition(sql, at, id);
         }
@@ -138,10 +187,7 @@ fn newest_of(parts: Vec<Part>, viewer: &Principal, query: &ReviewQuery, limit: u
 }
 
 /// The conditions of a query other than its status, on `reviews v`.
-fn filter(mut sql: Sql, viewer: &Principal, query: &ReviewQuery) -> Sql {
-    if query.assigned.is_some() {
-        sql = sql.push(" AND NOT (v.not_requester = 1 AND v.requested_by = ").bind(viewer.username.as_str()).push(")");
-    }
+fn filter(mut sql: Sql, query: &ReviewQuery) -> Sql {
     if let Some(kind) = query.kind {
         sql = sql.push(" AND v.kind = ").bind(kind.as_str());
     }

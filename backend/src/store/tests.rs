@@ -2,6 +2,7 @@
 
 mod decisions;
 mod deliveries;
+mod deputies;
 mod keys;
 mod log;
 mod people;

@@ -51,6 +51,7 @@ impl House {
             roles: roles.to_vec(),
             active: true,
             created_at: clock.now(),
+            stands_for: Vec::new(),
         };
         let user = Box::new(NewUserRecord { user, password_hash: None });
         store.commit(Change::by_server(Operation::CreateUser(user))).await.unwrap();
@@ -58,7 +59,7 @@ impl House {
         let flow: Flow = serde_json::from_value(flow).unwrap();
         let flow = Box::new(NewFlow { flow, digest: format!("sha256:{}", source.len()), source });
         store.commit(Change::by_server(Operation::SaveFlow(flow))).await.unwrap();
-        let ana = Principal { username, roles: roles.into_iter().collect(), token: false };
+        let ana = Principal::new(username, roles.into_iter().collect());
         Self { store, clock, ana, _folder: folder }
     }
 
@@ -71,7 +72,7 @@ impl House {
     }
 
     async fn commit(&self, operation: Operation) {
-        let by = Some(Actor { principal: self.ana.clone(), credential: None });
+        let by = Some(Actor::of(self.ana.clone()));
         self.store.commit(Change { by, key: None, operation }).await.unwrap();
     }
 

@@ -68,7 +68,7 @@ impl Session {
         self.me.with(|me| {
             let Some(me) = me else { return Access::Hidden };
             let roles = me.roles.iter().cloned().collect();
-            access(&Principal { username: me.username.clone(), roles, token: false }, act)
+            access(&Principal { stands_for: me.stands_for.clone(), ..Principal::new(me.username.clone(), roles) }, act)
         })
     }
 

@@ -3,6 +3,7 @@
 mod agents;
 mod article;
 mod decisions;
+mod delegate;
 mod gates;
 mod graph;
 mod late;
@@ -56,11 +57,7 @@ fn object(value: Value) -> JsonMap {
 }
 
 fn person(name: &str, roles: &[&str]) -> Principal {
-    Principal {
-        username: name.parse().unwrap(),
-        roles: roles.iter().map(|role| (*role).to_owned()).collect(),
-        token: false,
-    }
+    Principal::new(name.parse().unwrap(), roles.iter().map(|role| (*role).to_owned()).collect())
 }
 
 fn ana() -> Principal {

@@ -7,6 +7,7 @@ use axum::extract::State;
 use shared::access::Act;
 use shared::api::{Decided, NewComment, Page, Reason, ReviewQuery};
 use shared::decision::{DecisionRequest, Via};
+use shared::deputy::Delegate;
 use shared::error::{Code, Problem};
 use shared::id::ReviewId;
 use shared::review::Review;
@@ -35,6 +36,8 @@ pub(super) fn mount(api: &mut Api) {
     api.post("/api/v1/reviews/{id}/decisions", decide, self::decide);
     api.post("/api/v1/reviews/{id}/claim", Operation::new("Say that one works on it", "Decided"), claim);
     api.post("/api/v1/reviews/{id}/release", Operation::new("Say that one no longer does", "Decided"), release);
+    let delegate = Operation::new("Hand it to somebody, who decides it from then on", "Decided").body("Delegate");
+    api.post("/api/v1/reviews/{id}/delegate", delegate, self::delegate);
     let comment = Operation::new("Say something beside it", "Decided").body("NewComment");
     api.post("/api/v1/reviews/{id}/comments", comment, self::comment);
     let withdraw = Operation::new("Take it back: what was asked counts as refused", "Decided").body("Reason");
@@ -90,6 +93,17 @@ async fn release(
     OptionalJson(body::Json { digest, .. }): OptionalJson<Nothing>,
 ) -> Result<Json<Decided>> {
     let input = Input::Release { review: id, by: caller.principal().clone() };
+    commit(&state, &caller, key.of(&caller, digest), id, input).await
+}
+
+async fn delegate(
+    State(state): State<AppState>,
+    caller: Caller,
+    Id(id): Id<ReviewId>,
+    key: Key,
+    body::Json { value, digest }: body::Json<Delegate>,
+) -> Result<Json<Decided>> {
+    let input = Input::Delegate { review: id, by: caller.principal().clone(), to: value.to, person: None };
     commit(&state, &caller, key.of(&caller, digest), id, input).await
 }
 

@@ -1,5 +1,6 @@
 //! The API as clients meet it: the whole router over an SQLite database in a temporary folder. No worker runs.
 
+mod deputies;
 mod described;
 mod edge;
 mod people;

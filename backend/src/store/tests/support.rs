@@ -97,6 +97,7 @@ impl World {
             roles: roles.iter().map(ToString::to_string).collect(),
             active: true,
             created_at: self.clock.now(),
+            stands_for: Vec::new(),
         };
         let record = NewUserRecord { user, password_hash: None };
         self.store.commit(Change::by_server(Operation::CreateUser(Box::new(record)))).await.expect("a person is added");
@@ -140,12 +141,12 @@ impl World {
 }
 
 pub fn person(name: &str) -> Principal {
-    Principal { username: name.parse().expect("a name"), roles: std::collections::BTreeSet::new(), token: false }
+    Principal::new(name.parse().expect("a name"), std::collections::BTreeSet::new())
 }
 
 /// Somebody, with no rights but those that the store reads.
 pub fn actor(name: &str) -> Actor {
-    Actor { principal: person(name), credential: None }
+    Actor::of(person(name))
 }
 
 pub fn new_run() -> RunId {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::json;
-use shared::access::{Access, Act, Involvement, Principal, access};
+use shared::access::{Absent, Access, Act, Involvement, Principal, access};
 use shared::api::{ReviewQuery, RunQuery};
 use shared::id::ReviewId;
 use shared::review::Review;
@@ -25,8 +25,16 @@ fn viewers() -> Vec<Principal> {
     for name in names {
         for roles in roles {
             for token in [false, true] {
-                let roles = roles.iter().map(ToString::to_string).collect();
-                viewers.push(Principal { username: name.parse().expect("a name"), roles, token });
+                let own = roles.iter().map(ToString::to_string).collect();
+                let all = Principal::new(name.parse().expect("a name"), own);
+                viewers.push(Principal { token, ..all.clone() });
+                if !token && (name, roles.contains(&"reviewer")) == ("ana", true) {
+                    for absent in [("tom", "editor"), ("dev", "reviewer"), ("boss", "admin")] {
+                        let them =
+                            Absent { username: absent.0.parse().expect("a name"), roles: [absent.1.to_owned()].into() };
+                        viewers.push(Principal { stands_for: vec![them], ..all.clone() });
+                    }
+                }
             }
         }
     }
@@ -34,7 +42,7 @@ fn viewers() -> Vec<Principal> {
 }
 
 /// Gives a review other reviewers, as another flow would.
-async fn readdress(world: &World, review: &mut Review, reviewers: serde_json::Value) {
+pub async fn readdress(world: &World, review: &mut Review, reviewers: serde_json::Value) {
     review.reviewers = serde_json::from_value(reviewers).expect("reviewers");
     let run = review.run_id.expect("of a run").0;
     let body = blobs::encode(run, review, &mut blobs::NewBlobs::new()).expect("encodes");
@@ -64,6 +72,8 @@ async fn a_list_shows_exactly_what_the_rule_allows(world: World) {
         json!({"users": ["tom"]}),
         json!({"users": ["dev"], "roles": ["legal"], "not_requester": true}),
         json!({"not_requester": true}),
+        json!({"roles": ["editor"]}),
+        json!({"users": ["tom"]}),
     ];
     let mut reviews = Vec::new();
     for (index, reviewers) in addressed.into_iter().enumerate() {
@@ -71,6 +81,12 @@ async fn a_list_shows_exactly_what_the_rule_allows(world: World) {
         if index == 1 {
             review = decided(world.store.commit(decide(&review, "ana", "yes")).await).expect("decides").review;
         }
+        let handed = |from: &str, to: &str| json!({ "from": from, "to": to, "at": review.created_at });
+        review.delegations = match index {
+            7 => serde_json::from_value(json!([handed("ana", "tom")])).expect("delegations"),
+            8 => serde_json::from_value(json!([handed("tom", "ana"), handed("dev", "tom")])).expect("delegations"),
+            _ => Vec::new(),
+        };
         readdress(&world, &mut review, reviewers).await;
         reviews.push(review);
     }
@@ -130,8 +146,7 @@ async fn a_list_is_read_page_by_page(world: World) {
 
 async fn words_and_roles_narrow_a_list(world: World) {
     world.launch("hello").await;
-    let viewer =
-        Principal { username: "ana".parse().expect("a name"), roles: ["reviewer".to_owned()].into(), token: false };
+    let viewer = Principal::new("ana".parse().expect("a name"), ["reviewer".to_owned()].into());
     for (q, role, flow, count) in [
         (Some("GO may"), None, None, 1),
         (Some("100%"), None, None, 0),

@@ -149,6 +149,8 @@ impl Group {
             Operation::SaveFlow(flow) => self.save_flow(by, *flow, moment),
             Operation::CreateUser(record) => self.create_user(by, *record, moment),
             Operation::UpdateUser(change) => self.update_user(by, *change, moment),
+            Operation::NameDeputy(span) => self.name_deputy(by, *span, moment),
+            Operation::RemoveDeputy(id) => self.remove_deputy(by, id, moment),
             Operation::AddCredential(new) => self.add_credential(by, *new, moment),
             Operation::RedeemLink { link, session } => self.redeem_link(&link, *session, moment),
             Operation::EndSession { digest } => Ok(self.end_session(&digest, moment)),

@@ -3,14 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use shared::id::{FlowId, ReviewId, RunId, TaskId, Username};
+use shared::id::{DeputyId, FlowId, ReviewId, RunId, TaskId, Username};
+use shared::time::Timestamp;
 use uuid::Uuid;
 
 use super::super::blobs::{Reader, digest};
 use super::super::db::{Arg, Conn, Sql};
 use super::super::{Change, Error, Inner, Operation};
 use super::group::{Group, UsedKey};
-use crate::engine::{RunState, Snapshot};
+use crate::engine::{Input, RunState, Snapshot};
 
 /// What changes name.
 #[derive(Default)]
@@ -19,6 +20,7 @@ struct Named<'a> {
     users: BTreeSet<&'a str>,
     credentials: BTreeSet<&'a [u8; 32]>,
     tokens: BTreeSet<Uuid>,
+    deputyships: BTreeSet<DeputyId>,
     runs: BTreeSet<RunId>,
     reviews: BTreeSet<ReviewId>,
     tasks: BTreeSet<TaskId>,
@@ -34,14 +36,14 @@ impl Group {
             named.of(change);
         }
         let mut group = Self { env: Arc::clone(&inner.env), ..Self::default() };
-        group.load_people(conn, &named).await?;
+        group.load_people(conn, &named, inner.clock.now()).await?;
         group.load_runs(conn, &mut named).await?;
         group.load_flows(inner, conn, named.newest, named.versions).await?;
         group.load_keys(conn, &named.keys).await?;
         Ok(group)
     }
 
-    async fn load_people(&mut self, conn: &mut Conn, named: &Named<'_>) -> Result<(), Error> {
+    async fn load_people(&mut self, conn: &mut Conn, named: &Named<'_>, now: Timestamp) -> Result<(), Error> {
         if !named.credentials.is_empty() {
             for (digest, credential, person) in conn.credentials(named.credentials.iter().copied()).await? {
                 self.credentials.insert(digest, credential);
@@ -53,6 +55,12 @@ impl Group {
         if !others.is_empty() {
             let people = conn.users(others).await?;
             self.users.extend(people.into_iter().map(|person| (person.user.username.clone(), person)));
+        }
+        // No statement where nobody who acts stands in for anybody.
+        let mut more = conn.absent(self.users.values(), now).await?;
+        more.extend(conn.deputies_of(named.deputyships.iter().copied()).await?);
+        for person in more {
+            self.users.entry(person.user.username.clone()).or_insert(person);
         }
         if !named.tokens.is_empty() {
             self.credentials.extend(conn.tokens(named.tokens.iter().copied()).await?);
@@ -194,18 +202,25 @@ impl<'a> Named<'a> {
                 self.runs.insert(*run);
                 self.tasks.extend(input.task().map(|(task, _)| task));
                 self.reviews.extend(input.review());
-                self.users.extend(input.by().map(|by| by.username.as_str()));
+                self.input(input);
             }
             Operation::Review { review, input } => {
                 self.reviews.insert(*review);
                 self.reviews.extend(input.review());
-                self.users.extend(input.by().map(|by| by.username.as_str()));
+                self.input(input);
             }
             Operation::SaveFlow(flow) => {
                 self.newest.insert(&flow.flow.id);
             }
             Operation::CreateUser(record) => self.user(&record.user.username),
             Operation::UpdateUser(change) => self.user(&change.username),
+            Operation::NameDeputy(span) => {
+                self.user(&span.person);
+                self.user(&span.deputy);
+            }
+            Operation::RemoveDeputy(id) => {
+                self.deputyships.insert(*id);
+            }
             Operation::AddCredential(new) => self.user(&new.credential.username),
             Operation::RedeemLink { link, session } => {
                 self.user(&session.credential.username);
@@ -218,6 +233,13 @@ impl<'a> Named<'a> {
                 self.tokens.insert(id.0);
             }
             Operation::LoginFailed { username } => self.user(username),
+        }
+    }
+
+    fn input(&mut self, input: &'a Input) {
+        self.users.extend(input.by().map(|by| by.username.as_str()));
+        if let Input::Delegate { to, .. } = input {
+            self.user(to);
         }
     }
 

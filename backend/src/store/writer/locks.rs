@@ -7,21 +7,24 @@ use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 use super::super::db::{Arg, Conn, Sql};
-use super::super::{Change, Operation};
+use super::super::{Change, Error, Operation};
+use crate::engine::Input;
 
 /// The key of an advisory lock, and whether it is taken alone.
 pub(super) type Lock = (i64, bool);
 
 /// Takes the locks of a group.
-pub(super) async fn take(conn: &mut Conn, changes: &[Change]) -> Result<Vec<Lock>, sqlx::Error> {
+pub(super) async fn take(conn: &mut Conn, changes: &[Change]) -> Result<Vec<Lock>, Error> {
     let mut keys = Keys::default();
     let mut reviews = Vec::new();
     let mut tokens = Vec::new();
+    let mut deputyships = Vec::new();
     for change in changes {
         keys.of(change);
         match &change.operation {
             Operation::Review { review, .. } => reviews.push(review.0),
             Operation::RevokeToken { id, .. } => tokens.push(id.0),
+            Operation::RemoveDeputy(id) => deputyships.push(*id),
             _ => {}
         }
     }
@@ -30,6 +33,9 @@ pub(super) async fn take(conn: &mut Conn, changes: &[Change]) -> Result<Vec<Lock
         for row in conn.fetch(sql).await? {
             keys.credential(&row.blob(0)?, true);
         }
+    }
+    for deputy in conn.deputies_of(deputyships).await? {
+        keys.user(&deputy.user.username, true);
     }
     if !reviews.is_empty() {
         // A review never moves to another run.
@@ -84,6 +90,15 @@ impl Keys {
         *self.0.entry(i64::from_be_bytes(key)).or_default() |= alone;
     }
 
+    fn input(&mut self, input: &Input) {
+        if let Some(by) = input.by() {
+            self.user(&by.username, false);
+        }
+        if let Input::Delegate { to, .. } = input {
+            self.user(to, false);
+        }
+    }
+
     fn of(&mut self, change: &Change) {
         if let Some(actor) = &change.by {
             self.user(&actor.principal.username, false);
@@ -98,18 +113,21 @@ impl Keys {
             Operation::Launch { run, .. } => self.run(run.0),
             Operation::Run { run, input } => {
                 self.run(run.0);
-                if let Some(by) = input.by() {
-                    self.user(&by.username, false);
-                }
+                self.input(input);
             }
             Operation::Review { input, .. } => {
-                if let Some(by) = input.by() {
-                    self.user(&by.username, false);
-                }
+                self.input(input);
             }
             Operation::SaveFlow(flow) => self.add("flow", flow.flow.id.as_bytes(), true),
             Operation::CreateUser(record) => self.user(&record.user.username, true),
             Operation::UpdateUser(user) => self.user(&user.username, true),
+            // The deputy is written, and the person must stay who they are.
+            Operation::NameDeputy(span) => {
+                self.user(&span.person, false);
+                self.user(&span.deputy, true);
+            }
+            // Whose row it stands in is found before the locks are taken.
+            Operation::RemoveDeputy(_) => {}
             Operation::AddCredential(new) => {
                 self.user(&new.credential.username, false);
                 self.credential(&new.digest, true);

@@ -6,6 +6,7 @@
 //! their runs first), nothing can move under a decision, and there is no retry. A group that fails as a whole is run
 //! again one by one, so that a bad change hurts only itself.
 
+mod deputies;
 mod fate;
 mod flows;
 mod group;

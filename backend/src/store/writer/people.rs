@@ -29,7 +29,7 @@ impl Group {
         let entry = data(json!({"username": user.username, "roles": user.roles}));
         self.tell(EntryKind::UserCreated, by.map(|by| &by.username), entry, moment);
         self.out.users.insert(user.username.clone());
-        let record = UserRecord { user: user.clone(), password_hash: new.password_hash };
+        let record = UserRecord { user: user.clone(), password_hash: new.password_hash, deputyships: Vec::new() };
         self.users.insert(user.username.clone(), record);
         Ok(Answer::User { user: Box::new(user) })
     }

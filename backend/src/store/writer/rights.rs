@@ -4,7 +4,7 @@ use shared::access::{Access, Act, Principal, access};
 use shared::id::Username;
 use shared::time::Timestamp;
 
-use super::super::{Actor, CommitError};
+use super::super::{Actor, CommitError, UserRecord};
 use super::group::Group;
 
 impl Group {
@@ -12,21 +12,28 @@ impl Group {
     pub fn principal(&self, actor: &Actor, now: Timestamp) -> Result<Principal, CommitError> {
         let user = self.active(&actor.principal.username)?;
         let Some(digest) = &actor.credential else {
-            return Ok(narrowed(user.principal(None), &actor.principal));
+            return Ok(narrowed(self.whole(user, now), &actor.principal));
         };
         let credential = self
             .credentials
             .get(digest)
             .filter(|credential| credential.username == actor.principal.username && !credential.is_over(now));
-        Ok(user.principal(Some(credential.ok_or(CommitError::Unauthenticated)?)))
+        let principal = user.principal(Some(credential.ok_or(CommitError::Unauthenticated)?));
+        Ok(if principal.token { principal } else { self.whole(user, now) })
+    }
+
+    /// Somebody with all their rights of now, also those of whom they stand in for.
+    fn whole(&self, user: &UserRecord, now: Timestamp) -> Principal {
+        let stands_for = user.stands_for(now, |name| self.users.get(name));
+        Principal { stands_for, ..user.principal(None) }
     }
 
     /// The rights that somebody has now for whom the server acts.
-    pub fn principal_of(&self, claimed: &Principal) -> Result<Principal, CommitError> {
-        Ok(narrowed(self.active(&claimed.username)?.principal(None), claimed))
+    pub fn principal_of(&self, claimed: &Principal, now: Timestamp) -> Result<Principal, CommitError> {
+        Ok(narrowed(self.whole(self.active(&claimed.username)?, now), claimed))
     }
 
-    fn active(&self, name: &Username) -> Result<&super::super::UserRecord, CommitError> {
+    pub(super) fn active(&self, name: &Username) -> Result<&UserRecord, CommitError> {
         self.users.get(name).filter(|record| record.user.active).ok_or(CommitError::Unauthenticated)
     }
 }
@@ -37,7 +44,7 @@ fn narrowed(all: Principal, claimed: &Principal) -> Principal {
         return all;
     }
     let roles = claimed.roles.iter().filter(|role| all.has(role)).cloned().collect();
-    Principal { roles, token: true, ..all }
+    Principal { roles, token: true, stands_for: Vec::new(), ..all }
 }
 
 /// Asks the one authorization function. The server itself may do everything.

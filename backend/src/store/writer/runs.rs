@@ -84,11 +84,14 @@ impl Group {
                 return Err(CommitError::Forbidden("nobody acts in the name of somebody else".to_owned()));
             }
             (Some(_), Some(by)) => Some(by.clone()),
-            (Some(claimed), None) => Some(self.principal_of(claimed)?),
+            (Some(claimed), None) => Some(self.principal_of(claimed, moment.now)?),
             (None, _) => None,
         };
         if let (Some(principal), Some(fresh)) = (input.by_mut(), fresh) {
             *principal = fresh;
+        }
+        if let Input::Delegate { to, person, .. } = &mut input {
+            *person = self.active(to).ok().map(|record| record.principal(None));
         }
         let work = self.runs.get_mut(&run).ok_or(CommitError::NotFound)?;
         let snapshot = work.snapshot.as_ref().ok_or(CommitError::NotFound)?;

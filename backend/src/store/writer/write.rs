@@ -30,6 +30,8 @@ struct Rows {
     runs: Vec<Vec<Arg>>,
     reviews: Vec<Vec<Arg>>,
     audience: Vec<Vec<Arg>>,
+    /// Reviews of which subjects may be left over.
+    readdressed: Vec<Arg>,
     steps: Vec<Vec<Arg>>,
     ended_tasks: Vec<Arg>,
     abandoned_tasks: Vec<Arg>,
@@ -63,6 +65,7 @@ impl Group {
             " ON CONFLICT (id) DO UPDATE SET status = excluded.status, body = excluded.body",
         )
         .await?;
+        for_each(conn, "DELETE FROM review_audience WHERE review_id IN (", rows.readdressed).await?;
         insert(
             conn,
             "INSERT INTO review_audience (review_id, subject, pending, created_at) ",
@@ -142,10 +145,11 @@ impl Group {
         let users = out.users.iter().filter_map(|name| self.users.get(name)).map(user_row).collect();
         insert(
             conn,
-            "INSERT INTO users (username, display_name, email, roles, active, password_hash, created_at) ",
+            "INSERT INTO users (username, display_name, email, roles, active, password_hash, created_at, deputyships) ",
             users,
             " ON CONFLICT (username) DO UPDATE SET display_name = excluded.display_name, email = excluded.email, \
-             roles = excluded.roles, active = excluded.active, password_hash = excluded.password_hash",
+             roles = excluded.roles, active = excluded.active, password_hash = excluded.password_hash, \
+             deputyships = excluded.deputyships",
         )
         .await?;
         let ended =
@@ -187,6 +191,10 @@ impl Rows {
                 search_text(review).into(),
                 encode(run.0, &lean::thin(review)?, &mut self.blobs)?.into(),
             ]);
+            if !review.delegations.is_empty() {
+                // A vote that comes back to its owner takes subjects away.
+                self.readdressed.push(review.id.0.into());
+            }
             for subject in visibility::subjects_of(review) {
                 let pending = review.is_pending();
                 self.audience.push(vec![

@@ -1,0 +1,100 @@
+//! Reviews that change hands, and claims that run out.
+
+use super::*;
+
+const ASK: &str = r"
+id: d
+nodes:
+  ask:
+    human:
+      prompt: Well?
+      options: [{ id: yes, label: Fine }]
+      reviewers: { roles: [legal], not_requester: true }
+";
+
+fn lea() -> Principal {
+    person("lea", &["legal", "reviewer"])
+}
+
+fn tom() -> Principal {
+    person("tom", &["reviewer"])
+}
+
+fn hand(play: &mut Play, by: &Principal, to: &str, person: Option<Principal>) -> Result<Option<Refusal>, Refusal> {
+    let review = play.review().id;
+    play.try_apply(Input::Delegate { review, by: by.clone(), to: to.parse().unwrap(), person })
+}
+
+#[test]
+fn a_review_changes_hands_once_and_is_decided_in_the_name_of_who_had_it() {
+    let mut play = Play::start(ASK, json!({}));
+    let before = play.review();
+    play.apply(Input::Claim { review: before.id, by: lea() });
+    hand(&mut play, &lea(), "tom", Some(tom())).unwrap();
+    let review = play.review();
+    assert_eq!((review.digest.as_str(), review.claimed_by.as_ref()), (before.digest.as_str(), None));
+    assert_eq!((&*review.delegations[0].from, &*review.delegations[0].to), ("lea", "tom"));
+    assert_eq!((play.kinds(), &play.events[0].data["change"]), (vec!["review.updated"], &json!("delegated")));
+    let said = request(&review, choose("yes"));
+    let refused = play.try_decide(review.id, &lea(), said.clone()).unwrap_err();
+    assert_eq!(refused, Refusal::Forbidden("you handed this review over".to_owned()));
+    play.try_decide(review.id, &tom(), said).unwrap();
+    let decision = play.past(review.id).decisions[0].clone();
+    assert_eq!((&*decision.by, decision.on_behalf_of.as_deref()), ("tom", Some("lea")));
+    assert_eq!(play.status(), RunStatus::Completed);
+}
+
+#[test]
+fn a_delegate_who_may_not_decide_is_refused_with_the_reason() {
+    let mut play = Play::start(ASK, json!({}));
+    let why = |refused: Result<_, Refusal>| match refused {
+        Err(Refusal::Invalid(mistakes)) => (mistakes[0].path.clone(), mistakes[0].message.clone()),
+        other => panic!("{other:?}"),
+    };
+    for (to, person, expected) in [
+        ("eve", None, "nobody named `eve` may log in"),
+        ("lea", Some(lea()), "this is you already"),
+        (
+            "max",
+            Some(person("max", &["editor"])),
+            "`max` may not decide this review: they do not have the role reviewer",
+        ),
+        (
+            "dev",
+            Some(person("dev", &["reviewer"])),
+            "`dev` may not decide this review: this review is not for the one who started the run",
+        ),
+    ] {
+        assert_eq!(why(hand(&mut play, &lea(), to, person)), ("/to".to_owned(), expected.to_owned()));
+    }
+    let refused = hand(&mut play, &tom(), "lea", Some(lea()));
+    assert_eq!(refused, Err(Refusal::NotFound), "only who has a vote hands it over");
+}
+
+#[test]
+fn a_review_does_not_change_hands_for_ever() {
+    let mut play = Play::start(ASK, json!({}));
+    let pair = [lea(), tom()];
+    let mut turns = 0;
+    let refused = loop {
+        let (by, to) = (&pair[turns % 2], &pair[(turns + 1) % 2]);
+        match hand(&mut play, by, &to.username, Some(to.clone())) {
+            Ok(_) => turns += 1,
+            Err(refused) => break refused,
+        }
+    };
+    assert_eq!((turns, mistakes(refused)[0].1.as_str()), (20, "too_many"));
+}
+
+#[test]
+fn a_claim_that_has_run_out_is_gone_with_the_next_change() {
+    let mut play = Play::start(ASK, json!({}));
+    let review = play.review().id;
+    play.apply(Input::Claim { review, by: lea() });
+    play.now = play.now.after(Duration::from_mins(14));
+    play.apply(Input::Comment { review, by: lea(), text: "Hm.".to_owned() });
+    assert!(play.review().claimed_by.is_some());
+    play.now = play.now.after(Duration::from_mins(1));
+    play.apply(Input::Comment { review, by: lea(), text: "Well.".to_owned() });
+    assert_eq!(play.review().claimed_by, None);
+}

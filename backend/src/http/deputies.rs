@@ -1,0 +1,132 @@
+//! `/api/v1/deputies`: who decides for whom while they are away; `/api/v1/reviewers`: among whom one chooses.
+
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use serde::Deserialize;
+use shared::access::{ADMIN, Act, Principal, REVIEWER, may_be_handed};
+use shared::api::{Page, User};
+use shared::deputy::{Deputyship, NewDeputy};
+use shared::error::{Code, Problem};
+use shared::id::{DeputyId, ReviewId};
+
+use super::api::{Api, Operation};
+use super::body::{self, Id, Params, limit};
+use super::idempotency::Key;
+use super::problem::{Result, unexpected};
+use super::users::Paging;
+use super::{AppState, Caller};
+use crate::auth::{check_text, digest};
+use crate::clock::Moment;
+use crate::store::{self, Answer};
+
+/// How long somebody may stand in for somebody else at once.
+const LONGEST: Duration = Duration::from_hours(24 * 366);
+
+pub(super) fn mount(api: &mut Api) {
+    let list = Operation::new("One's own deputies, and for whom one stands in", "PageOfDeputies");
+    api.get("/api/v1/deputies", list.query(&["limit", "cursor"]), self::list);
+    let create = Operation::new("Say who decides for somebody who is away", "Deputyship").body("NewDeputy").status(201);
+    api.post("/api/v1/deputies", create, self::create);
+    api.delete("/api/v1/deputies/{id}", Operation::new("Take that back", "").status(204), remove);
+    let reviewers = Operation::new("Who reviews, by name; or to whom a review may be handed", "PageOfUsers");
+    api.get("/api/v1/reviewers", reviewers.query(&["review"]), self::reviewers);
+}
+
+/// Admins see all.
+async fn list(
+    State(state): State<AppState>,
+    caller: Caller,
+    Params(paging): Params<Paging>,
+) -> Result<Json<Page<Deputyship>>> {
+    let limit = limit(paging.limit)? as usize;
+    let me = &caller.principal().username;
+    let mut items = state.store.deputyships().await?;
+    items.retain(|span| caller.principal().has(ADMIN) || span.person == *me || span.deputy == *me);
+    if let Some(after) = &paging.cursor {
+        let place = items.iter().position(|span| span.id.to_string() == *after);
+        items.drain(..place.map_or(0, |place| place + 1));
+    }
+    let more = items.len() > limit;
+    items.truncate(limit);
+    let next_cursor = items.last().filter(|_| more).map(|span| span.id.to_string());
+    Ok(Json(Page { items, next_cursor }))
+}
+
+async fn create(
+    State(state): State<AppState>,
+    caller: Caller,
+    key: Key,
+    body::Json { value, digest }: body::Json<NewDeputy>,
+) -> Result<(StatusCode, Json<Deputyship>)> {
+    let moment = Moment::of(&*state.clock);
+    let person = value.person.unwrap_or_else(|| caller.principal().username.clone());
+    caller.may(Act::ManageDeputies(&person))?;
+    check_text("/note", value.note.as_deref())?;
+    let from = value.from.unwrap_or(moment.now);
+    if value.until <= from.max(moment.now) {
+        return Err(Problem::invalid("/until", "a time after `from` that is not past").into());
+    }
+    if value.until > from.after(LONGEST) {
+        return Err(Problem::invalid("/until", "at most a year after `from`").into());
+    }
+    let span = Deputyship {
+        id: DeputyId(moment.ids().uuid()),
+        person,
+        deputy: value.deputy,
+        from,
+        until: value.until,
+        note: value.note.filter(|note| !note.trim().is_empty()),
+        made_by: caller.principal().username.clone(),
+        created_at: moment.now,
+    };
+    let operation = store::Operation::NameDeputy(Box::new(span));
+    let Answer::Deputy { deputyship } = caller.commit(&state.store, key.of(&caller, digest), operation).await? else {
+        return Err(unexpected());
+    };
+    state.authenticator.invalidate();
+    Ok((StatusCode::CREATED, Json(*deputyship)))
+}
+
+async fn remove(State(state): State<AppState>, caller: Caller, Id(id): Id<DeputyId>, key: Key) -> Result<StatusCode> {
+    let remove = store::Operation::RemoveDeputy(id);
+    caller.commit(&state.store, key.of(&caller, digest("")), remove).await?;
+    state.authenticator.invalidate();
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// For whom a list of names is wanted.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct For {
+    review: Option<ReviewId>,
+}
+
+/// Names only: no addresses.
+async fn reviewers(
+    State(state): State<AppState>,
+    caller: Caller,
+    Params(For { review }): Params<For>,
+) -> Result<Json<Page<User>>> {
+    caller.may(Act::SeeReviewers)?;
+    let review = match review {
+        Some(id) => {
+            let review = state.store.review(id).await?.ok_or_else(|| Problem::new(Code::NotFound))?;
+            caller.may(Act::SeeReview(&review))?;
+            Some(review)
+        }
+        None => None,
+    };
+    let mut items = state.store.users().await?;
+    items.retain(|user| {
+        let them = Principal::new(user.username.clone(), user.roles.iter().cloned().collect());
+        let fits = review.as_ref().is_none_or(|review| may_be_handed(&them, review).is_ok());
+        user.active && user.username != caller.principal().username && them.has(REVIEWER) && fits
+    });
+    for user in &mut items {
+        user.email = None;
+    }
+    Ok(Json(Page { items, next_cursor: None }))
+}

@@ -1,0 +1,131 @@
+//! Reviews that change hands, and people who are away.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use shared::time::Timestamp;
+
+use super::{Client, Site};
+
+const FLOW: &str = r"
+id: contract
+nodes:
+  check:
+    human:
+      prompt: Sign?
+      options: [{ id: yes, label: Sign }, { id: no, kind: stop, label: Do not sign }]
+      reviewers: { roles: [legal], not_requester: true }
+";
+
+async fn launch(client: &Client<'_>) -> (Value, String) {
+    let run = client.post("/api/v1/runs", &json!({ "flow": "contract", "input": {} })).await.expect(201);
+    let reviews = client.get(&format!("/api/v1/runs/{}/reviews", run["id"].as_str().unwrap())).await.expect(200);
+    let review = reviews["items"][0].clone();
+    let path = format!("/api/v1/reviews/{}", review["id"].as_str().unwrap());
+    (review, path)
+}
+
+fn sign(review: &Value) -> Value {
+    let verdict = json!({ "type": "choose", "option": "yes" });
+    json!({ "revision": review["revision"], "digest": review["digest"], "verdict": verdict })
+}
+
+async fn assigned(client: &Client<'_>) -> usize {
+    let list = client.get("/api/v1/reviews?status=pending&assigned=me").await.expect(200);
+    list["items"].as_array().unwrap().len()
+}
+
+fn names(page: &Value) -> Vec<&str> {
+    page["items"].as_array().unwrap().iter().map(|user| user["username"].as_str().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn a_review_is_handed_to_somebody_who_decides_it_and_both_stand_in_the_record() {
+    let site = Site::new().await;
+    let dev = site.join("dev", &["developer", "reviewer"]).await;
+    dev.put_flow("/api/v1/flows/contract", FLOW).await.expect(200);
+    let lea = site.join("lea", &["reviewer", "legal"]).await;
+    let tom = site.join("tom", &["reviewer"]).await;
+    site.join("eve", &["editor"]).await;
+    let (review, path) = launch(&dev).await;
+    assert_eq!((assigned(&lea).await, assigned(&tom).await), (1, 0));
+
+    let candidates = lea.get(&format!("/api/v1/reviewers?review={}", review["id"].as_str().unwrap())).await.expect(200);
+    assert_eq!(names(&candidates), ["admin", "tom"], "who started the run may not decide it");
+    for (to, why) in [
+        ("eve", "`eve` may not decide this review: they do not have the role reviewer"),
+        ("dev", "`dev` may not decide this review: this review is not for the one who started the run"),
+        ("nobody", "nobody named `nobody` may log in"),
+    ] {
+        let refused = lea.post(&format!("{path}/delegate"), &json!({ "to": to })).await.expect(422);
+        assert_eq!((&refused["errors"][0]["path"], &refused["errors"][0]["message"]), (&json!("/to"), &json!(why)));
+    }
+    assert_eq!(tom.post(&format!("{path}/delegate"), &json!({ "to": "tom" })).await.code(404), "not_found");
+
+    let handed = lea.post(&format!("{path}/delegate"), &json!({ "to": "tom" })).await.expect(200);
+    assert_eq!((&handed["outcome"], &handed["review"]["delegations"][0]["to"]), (&json!("recorded"), &json!("tom")));
+    assert_eq!((assigned(&lea).await, assigned(&tom).await), (0, 1));
+    lea.get(&path).await.expect(200);
+    assert_eq!(lea.post(&format!("{path}/decisions"), &sign(&review)).await.code(403), "forbidden");
+    let signed = tom.post(&format!("{path}/decisions"), &sign(&review)).await.expect(200);
+    let decision = &signed["review"]["resolution"]["decision"];
+    assert_eq!((&decision["by"], &decision["on_behalf_of"]), (&json!("tom"), &json!("lea")));
+    lea.get(&path).await.expect(200);
+
+    let audit = format!("/api/v1/audit?review={}&kind=review.updated", review["id"].as_str().unwrap());
+    let audit = site.login("admin").await.get(&audit).await.expect(200);
+    let entry = &audit["items"][0];
+    assert_eq!((&entry["actor"], &entry["data"]["change"]), (&json!("lea"), &json!("delegated")));
+}
+
+#[tokio::test]
+async fn who_is_away_has_a_deputy_for_a_while() {
+    let site = Site::new().await;
+    let dev = site.join("dev", &["developer"]).await;
+    dev.put_flow("/api/v1/flows/contract", FLOW).await.expect(200);
+    let lea = site.join("lea", &["reviewer", "legal"]).await;
+    let tom = site.join("tom", &["reviewer"]).await;
+    let ana = site.join("ana", &["reviewer"]).await;
+    let (review, path) = launch(&dev).await;
+    assert_eq!(tom.get(&path).await.code(404), "not_found");
+
+    let in_hours = |hours: u64| site.clock.now().after(Duration::from_hours(hours)).to_string();
+    let away = json!({ "deputy": "tom", "until": in_hours(24), "note": "At the sea" });
+    for (wrong, place) in [
+        (json!({ "deputy": "dev", "until": in_hours(24) }), "/deputy"),
+        (json!({ "deputy": "lea", "until": in_hours(24) }), "/deputy"),
+        (json!({ "deputy": "tom", "until": in_hours(0) }), "/until"),
+        (json!({ "deputy": "tom", "until": in_hours(24 * 400) }), "/until"),
+    ] {
+        let refused = lea.post("/api/v1/deputies", &wrong).await.expect(422);
+        assert_eq!(refused["errors"][0]["path"], place, "{refused}");
+    }
+    let for_her = json!({ "person": "lea", "deputy": "ana", "until": in_hours(1) });
+    assert_eq!(ana.post("/api/v1/deputies", &for_her).await.code(403), "forbidden");
+    let span = lea.post("/api/v1/deputies", &away).await.expect(201);
+    assert_eq!((&span["person"], &span["made_by"]), (&json!("lea"), &json!("lea")));
+    // Who stands in for the deputy has nothing of it.
+    tom.post("/api/v1/deputies", &json!({ "deputy": "ana", "until": in_hours(24) })).await.expect(201);
+
+    assert_eq!(tom.get("/api/v1/me").await.expect(200)["stands_for"][0]["username"], "lea");
+    assert_eq!((assigned(&tom).await, assigned(&ana).await), (1, 0));
+    assert_eq!(ana.get(&path).await.code(404), "not_found");
+    let later = json!({ "deputy": "ana", "from": in_hours(1), "until": in_hours(2) });
+    lea.post("/api/v1/deputies", &later).await.expect(201);
+    assert_eq!(ana.get(&path).await.code(404), "not_found", "not yet");
+
+    let signed = tom.post(&format!("{path}/decisions"), &sign(&review)).await.expect(200);
+    let decision = &signed["review"]["decisions"][0];
+    assert_eq!((&decision["by"], &decision["on_behalf_of"]), (&json!("tom"), &json!("lea")));
+
+    let listed = lea.get("/api/v1/deputies").await.expect(200);
+    assert_eq!(listed["items"].as_array().unwrap().len(), 2, "hers, and not his: {listed}");
+    let id = span["id"].as_str().unwrap();
+    assert_eq!(ana.delete(&format!("/api/v1/deputies/{id}")).await.code(404), "not_found");
+    lea.delete(&format!("/api/v1/deputies/{id}")).await.expect(204);
+    let (_, next) = launch(&dev).await;
+    assert_eq!(tom.get(&next).await.code(404), "not_found");
+    let _: Timestamp = span["until"].as_str().unwrap().parse().unwrap();
+    let audit = site.login("admin").await.get("/api/v1/audit?kind=deputy.removed").await.expect(200);
+    assert_eq!(audit["items"][0]["data"]["deputyship"]["note"], "At the sea");
+}

@@ -1,0 +1,33 @@
+//! Why a session is over, and what its client is told.
+
+use axum::extract::ws::close_code;
+
+use super::session::MAX_MESSAGE;
+
+/// Why a session is over.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// The client is gone, or does not read.
+    Gone,
+    /// The server closes, with this code and reason.
+    Close(u16, String),
+}
+
+/// A message is larger than what is read.
+pub(super) fn too_large() -> End {
+    End::Close(close_code::SIZE, format!("a message has at most {MAX_MESSAGE} bytes"))
+}
+
+/// The transport speaks of a message over its limit in words only.
+pub(super) fn unreadable(error: &impl std::fmt::Display) -> End {
+    if error.to_string().contains("too long") { too_large() } else { End::Gone }
+}
+
+/// A reason for a close frame has at most 123 bytes.
+pub(super) fn clip(reason: &str) -> String {
+    let mut end = reason.len().min(123);
+    while !reason.is_char_boundary(end) {
+        end -= 1;
+    }
+    reason[..end].to_owned()
+}

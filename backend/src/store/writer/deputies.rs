@@ -1,0 +1,77 @@
+//! Who stands in for whom: it stands in the deputy's record.
+
+use serde_json::json;
+use shared::access::{Act, Principal, REVIEWER};
+use shared::deputy::Deputyship;
+use shared::error::Mistake;
+use shared::id::DeputyId;
+use shared::log::EntryKind;
+
+use super::super::{Answer, CommitError};
+use super::group::Group;
+use super::people::data;
+use super::rights::allow;
+use crate::clock::Moment;
+use crate::engine::Refusal;
+
+/// How many times one person may be somebody's deputy, now or later.
+const MAX_DEPUTYSHIPS: usize = 50;
+
+impl Group {
+    pub fn name_deputy(
+        &mut self,
+        by: Option<&Principal>,
+        span: Deputyship,
+        moment: Moment,
+    ) -> Result<Answer, CommitError> {
+        allow(by, Act::ManageDeputies(&span.person))?;
+        let refused = |path: &str, message: String| {
+            Err(CommitError::Refused(Refusal::Invalid(vec![Mistake::new(path, "not_allowed", message)])))
+        };
+        if self.active(&span.person).is_err() {
+            return refused("/person", format!("nobody named `{}` may log in", span.person));
+        }
+        let Ok(deputy) = self.active(&span.deputy) else {
+            return refused("/deputy", format!("nobody named `{}` may log in", span.deputy));
+        };
+        if span.deputy == span.person {
+            return refused("/deputy", "nobody stands in for themselves".to_owned());
+        }
+        if !deputy.principal(None).has(REVIEWER) {
+            return refused("/deputy", format!("`{}` does not have the role reviewer", span.deputy));
+        }
+        let Some(record) = self.users.get_mut(&span.deputy) else { return Err(CommitError::NotFound) };
+        record.deputyships.retain(|other| moment.now < other.until);
+        if record.deputyships.len() >= MAX_DEPUTYSHIPS {
+            let message = format!("`{}` stands in for others {MAX_DEPUTYSHIPS} times already: remove one", span.deputy);
+            return refused("/deputy", message);
+        }
+        record.deputyships.push(span.clone());
+        self.out.users.insert(span.deputy.clone());
+        let entry = data(json!({"deputy": span.deputy, "deputyship": span}));
+        self.tell(EntryKind::DeputyNamed, by.map(|by| &by.username), entry, moment);
+        Ok(Answer::Deputy { deputyship: Box::new(span) })
+    }
+
+    pub fn remove_deputy(
+        &mut self,
+        by: Option<&Principal>,
+        id: DeputyId,
+        moment: Moment,
+    ) -> Result<Answer, CommitError> {
+        let all = self.users.values().flat_map(|record| &record.deputyships);
+        let span = all.into_iter().find(|span| span.id == id).cloned().ok_or(CommitError::NotFound)?;
+        // Whoever is named may decline; to everybody else it does not exist.
+        let declines = by.is_some_and(|by| by.username == span.deputy && !by.token);
+        if !declines {
+            allow(by, Act::ManageDeputies(&span.person)).map_err(|_| CommitError::NotFound)?;
+        }
+        if let Some(record) = self.users.get_mut(&span.deputy) {
+            record.deputyships.retain(|other| other.id != id);
+        }
+        self.out.users.insert(span.deputy.clone());
+        let entry = data(json!({"deputy": span.deputy, "deputyship": span}));
+        self.tell(EntryKind::DeputyRemoved, by.map(|by| &by.username), entry, moment);
+        Ok(Answer::Done)
+    }
+}

@@ -1,0 +1,123 @@
+//! Who may decide, and in whose name.
+
+use serde_json::{Value, json};
+
+use super::{Absent, Access, Act, Principal, access, may_be_handed, voice, votes_to_hand_over};
+use crate::review::Review;
+
+fn review(more: &Value) -> Review {
+    let mut review = json!({
+        "id": uuid::Uuid::nil(), "revision": 1, "digest": "", "version": 1, "kind": "approval", "status": "pending",
+        "title": "", "prompt": "", "requested_by": "dev", "created_at": "2026-01-01T00:00:00Z",
+    });
+    for (name, value) in more.as_object().expect("an object") {
+        review[name] = value.clone();
+    }
+    serde_json::from_value(review).expect("a review")
+}
+
+fn person(name: &str, roles: &[&str]) -> Principal {
+    Principal::new(name.parse().expect("a name"), roles.iter().map(|role| (*role).to_owned()).collect())
+}
+
+fn standing_for(name: &str, roles: &[&str], absent: &[Principal]) -> Principal {
+    let stands_for = absent.iter().map(|them| Absent { username: them.username.clone(), roles: them.roles.clone() });
+    Principal { stands_for: stands_for.collect(), ..person(name, roles) }
+}
+
+fn handed(from: &str, to: &str) -> Value {
+    json!({ "from": from, "to": to, "at": "2026-01-01T00:00:00Z" })
+}
+
+fn said(by: &str, on_behalf_of: Option<&str>) -> Value {
+    json!({ "by": by, "on_behalf_of": on_behalf_of, "at": "2026-01-01T00:00:00Z", "via": "human", "revision": 1,
+        "digest": "", "verdict": { "type": "choose", "option": "yes" } })
+}
+
+/// In whose name somebody decides; `-` where they may not, `?` where they may not even know of it.
+fn name(principal: &Principal, review: &Review) -> String {
+    match (access(principal, Act::Decide(review)), voice(principal, review)) {
+        (Access::Allowed, Ok(None)) => "own".to_owned(),
+        (Access::Allowed, Ok(Some(owner))) => owner.to_string(),
+        (Access::Denied(_), Err(_)) => "-".to_owned(),
+        (Access::Hidden, Err(_)) => "?".to_owned(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_review_that_was_handed_over_is_decided_by_the_delegate_in_the_name_of_who_had_it() {
+    let review = review(&json!({ "reviewers": { "roles": ["legal"] }, "delegations": [handed("lea", "tom")] }));
+    assert_eq!(name(&person("lea", &["legal"]), &review), "-");
+    assert_eq!(name(&person("tom", &["reviewer"]), &review), "lea");
+    assert_eq!(name(&person("max", &["legal"]), &review), "own", "the others keep what they had");
+    assert_eq!(name(&person("ana", &["reviewer"]), &review), "?");
+    assert_eq!(name(&person("tom", &[]), &review), "?", "who is no reviewer any more has lost it");
+}
+
+#[test]
+fn a_vote_that_is_handed_on_or_back_has_one_holder() {
+    let on = json!([handed("lea", "tom"), { "from": "tom", "to": "ana", "on_behalf_of": "lea", "at": "2026-01-01T00:00:00Z" }]);
+    let on = review(&json!({ "reviewers": { "roles": ["legal"] }, "delegations": on }));
+    assert_eq!(name(&person("tom", &["reviewer"]), &on), "-");
+    assert_eq!(name(&person("ana", &["reviewer"]), &on), "lea");
+    let back = json!([handed("lea", "tom"), { "from": "tom", "to": "lea", "on_behalf_of": "lea", "at": "2026-01-01T00:00:00Z" }]);
+    let back = review(&json!({ "reviewers": { "roles": ["legal"] }, "delegations": back }));
+    assert_eq!(name(&person("lea", &["legal", "reviewer"]), &back), "own");
+    assert_eq!(name(&person("tom", &["reviewer"]), &back), "-");
+}
+
+#[test]
+fn who_may_not_decide_is_handed_nothing() {
+    let own = review(&json!({ "reviewers": { "not_requester": true } }));
+    assert!(may_be_handed(&person("tom", &["reviewer"]), &own).is_ok());
+    assert!(may_be_handed(&person("tom", &["editor"]), &own).is_err());
+    assert!(may_be_handed(&person("dev", &["reviewer"]), &own).is_err());
+    let all = review(&json!({ "policy": "majority" }));
+    assert!(may_be_handed(&person("tom", &["reviewer"]), &all).is_err(), "a vote is never doubled");
+}
+
+#[test]
+fn a_deputy_may_what_the_person_may_and_not_what_either_is_barred_from() {
+    let lea = person("lea", &["legal", "admin"]);
+    let tom = standing_for("tom", &["reviewer"], std::slice::from_ref(&lea));
+    let legal = review(&json!({ "reviewers": { "roles": ["legal"] } }));
+    assert_eq!(name(&tom, &legal), "lea");
+    assert_eq!(name(&tom, &review(&json!({}))), "own", "what one may oneself, one does in one's own name");
+    assert_eq!(name(&tom, &review(&json!({ "reviewers": { "roles": ["editor"] } }))), "?");
+    for requester in ["lea", "tom"] {
+        let barred = json!({ "reviewers": { "roles": ["legal"], "not_requester": true }, "requested_by": requester });
+        assert_eq!(name(&tom, &review(&barred)), "-", "{requester}");
+    }
+    assert!(!access(&tom, Act::ManagePeople).is_allowed(), "reviews only, and nothing else of what they may");
+    assert!(votes_to_hand_over(&tom, &legal).is_empty());
+}
+
+#[test]
+fn deputies_of_deputies_have_no_rights() {
+    let lea = person("lea", &["legal"]);
+    let tom = standing_for("tom", &["reviewer"], &[lea]);
+    let ana = standing_for("ana", &["reviewer"], &[tom]);
+    assert_eq!(name(&ana, &review(&json!({ "reviewers": { "roles": ["legal"] } }))), "?");
+}
+
+#[test]
+fn nobody_speaks_twice_on_one_review() {
+    let (lea, max) = (person("lea", &["legal"]), person("max", &["legal"]));
+    let tom = standing_for("tom", &["reviewer"], &[lea, max]);
+    let reviewers = json!({ "roles": ["legal"] });
+    let once =
+        review(&json!({ "reviewers": reviewers, "policy": "unanimous", "decisions": [said("tom", Some("max"))] }));
+    assert_eq!(name(&tom, &once), "max", "who has spoken for one may change that, and speaks for nobody else");
+    let herself = review(&json!({ "reviewers": reviewers, "policy": "unanimous", "decisions": [said("lea", None)] }));
+    assert_eq!(name(&tom, &herself), "max", "who is here after all speaks for herself");
+}
+
+#[test]
+fn people_name_their_own_deputies_and_admins_those_of_others() {
+    let lea = person("lea", &["legal"]);
+    let own = |principal: &Principal| access(principal, Act::ManageDeputies(&lea.username)).is_allowed();
+    assert!(own(&lea) && own(&person("boss", &["admin"])));
+    assert!(!own(&person("tom", &["developer"])));
+    assert!(!own(&Principal { token: true, ..lea.clone() }), "a program names nobody");
+}
