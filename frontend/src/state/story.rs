@@ -43,6 +43,9 @@ pub fn decided(review: &Review, decision: &Decision) -> (String, Tone) {
         Verdict::Text { .. } => (format!("asked for changes to {title}"), Tone::Again),
         Verdict::Actions { decisions, .. } => actions(review, decisions),
     };
+    if let Some(owner) = &decision.on_behalf_of {
+        text = format!("{text} on behalf of {owner}");
+    }
     if !decision.edits.is_empty() {
         let keys: Vec<&str> = decision.edits.keys().map(String::as_str).collect();
         let what = if keys.len() == 1 { "an edit" } else { "edits" };
@@ -161,6 +164,7 @@ pub fn told(entry: &Entry) -> (String, Tone) {
                 "vote" => plain(format!("voted on {title}")),
                 "claim" => plain(format!("took on {title}")),
                 "release" => plain(format!("gave back {title}")),
+                "delegated" => plain(format!("handed over {title}")),
                 "comment" => plain(format!("commented on {title}")),
                 _ => plain(format!("changed {title}")),
             }
@@ -186,6 +190,10 @@ pub fn told(entry: &Entry) -> (String, Tone) {
             roles if roles.is_empty() => plain(format!("changed {}", text("username"))),
             roles => plain(format!("changed {}, now {roles}", text("username"))),
         },
+        kind @ (EntryKind::DeputyNamed | EntryKind::DeputyRemoved) => {
+            let verb = if kind == EntryKind::DeputyNamed { "named" } else { "removed" };
+            plain(format!("{verb} {} as deputy of {}", text("deputy"), text("deputyship/person")))
+        }
         EntryKind::TokenCreated => match roles() {
             roles if roles.is_empty() => plain(format!("made the token {}, without roles", quoted(&text("name")))),
             roles => plain(format!("made the token {} as {roles}", quoted(&text("name")))),

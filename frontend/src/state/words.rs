@@ -69,6 +69,11 @@ pub fn people(names: &[Username], me: Option<&str>) -> String {
 
 /// What somebody did with a verdict: `chose “Looks good”`, `approved publish`.
 pub fn verdict(review: &Review, decision: &Decision) -> String {
+    let owner = decision.on_behalf_of.as_ref();
+    said(review, decision) + &owner.map(|owner| format!(" on behalf of {owner}")).unwrap_or_default()
+}
+
+fn said(review: &Review, decision: &Decision) -> String {
     match &decision.verdict {
         Verdict::Choose { option, .. } => {
             let label = review.options.iter().find(|known| known.id == *option).map_or(option, |known| &known.label);
