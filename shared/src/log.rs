@@ -69,10 +69,13 @@ kinds! {
     /// A tool was called with exactly these arguments; `data.step_id`, `data.node`, `data.call`, `data.tool`,
     /// `data.arguments`, `data.digest`, `data.result` or `data.error`; `data.late` as above.
     ToolExecuted = "tool.executed",
-    /// `data.review`.
+    /// `data.review`; one that a handler resolved at once is resolved here already.
     ReviewRequested = "review.requested",
-    /// Content, votes, claims or comments changed; `data.review`, `data.change` (`content`, `vote`, `claim`, `release`,
-    /// `comment`, `delegated`).
+    /// Nobody has decided, and the time is nearly up; once before each deadline, with `data.review`.
+    ReviewExpiring = "review.expiring",
+    /// Content, votes, claims or comments changed, or nobody decided in time and others are asked too; `data.review`,
+    /// `data.change` (`content`, `vote`, `claim`, `release`, `comment`, `delegated`,
+    /// `escalated`).
     ReviewUpdated = "review.updated",
     /// `data.review` (with its resolution, also when expired or withdrawn).
     ReviewResolved = "review.resolved",

@@ -180,7 +180,7 @@ mod tests {
                 "via": "human", "reason": "r"},
             "context": {"user": "u", "metadata": {"k": 1}},
             "usage": {"agent_calls": [], "total_tokens": 3, "total_cost_usd": 0.1, "elapsed_ms": 9},
-            "requested_by": "dev", "created_at": at, "expires_at": at, "on_timeout": "reject",
+            "requested_by": "dev", "created_at": at, "expires_at": at, "on_timeout": "reject", "escalated": ["lead"],
         }));
         same::<crate::run::Run>(&json!({
             "id": id, "flow": "article", "title": "An article", "version": 3, "status": "waiting_for_human",

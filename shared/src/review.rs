@@ -186,6 +186,9 @@ pub struct Review {
     /// What the timer does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_timeout: Option<OnTimeout>,
+    /// The roles to which it was escalated because nobody decided in time, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub escalated: Vec<String>,
 }
 
 read_fields!(Review {
@@ -193,7 +196,7 @@ read_fields!(Review {
     may node, may visit, may source, need title, need prompt, need items, need options, need free_text, need actions,
     need policy, may deny, or_default blind, need reviewers, may claimed_by, or_default delegations, or_default comments,
     or_default decisions, may resolution, or_default context, or_default usage, need requested_by, need created_at,
-    may expires_at, may on_timeout, rest stakes,
+    may expires_at, may on_timeout, or_default escalated, rest stakes,
 });
 
 impl Review {

@@ -333,3 +333,21 @@ async fn whoever_follows_a_run_sees_each_of_its_steps_and_reads_along() {
         assert!(kinds.contains(&kind), "{kind} in {kinds:?}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_an_escalation_asks_gets_the_review_whole_and_at_once() {
+    let server = Server::start(Options::on(Database::Sqlite)).await;
+    let late =
+        "{ roles: [editor] }\n      timeout: 300ms\n      on_timeout: { escalate: lead, extend: 1h, then: reject }";
+    server.save(&flows::question("question", late)).await;
+    let lia = server.person("lia", &["lead"]).await;
+    let mut socket = Socket::open(&server.base, &lia, &[]).await.expect("let in");
+    socket.welcome().await;
+    assert_eq!(snapshot(&mut socket).await.0, 0, "it is not hers yet");
+    load(&server.admin().await, 1, "urgent").await;
+    let entry = socket.entry().await;
+    assert_eq!((entry.event.kind, &entry.event.data["change"]), (EntryKind::ReviewUpdated, &json!("escalated")));
+    let review: Review = serde_json::from_value(entry.event.data["review"].clone()).expect("a review");
+    assert_eq!((review.items[0].value.as_str(), &review.escalated[..]), (Some("urgent"), &["lead".to_owned()][..]));
+    lia.decide(review.id, &choose(&review, "approve"), None).await.expect("she may decide");
+}

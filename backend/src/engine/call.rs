@@ -94,7 +94,9 @@ impl Builder<'_> {
         }
         let gated: Vec<_> =
             conversation.calls.iter().zip(gates).filter_map(|(call, gate)| Some((call, gate?))).collect();
-        conversation.asked = self.ask_about(&step, Some(&conversation.agent), said, &gated);
+        let (asked, decided) = self.ask_about(&step, Some(&conversation.agent), said, &gated);
+        conversation.asked = asked;
+        self.calls_decided(&step, &mut conversation, &decided);
         self.go_on_with_calls(branch, step, conversation);
     }
 
@@ -232,13 +234,7 @@ impl Builder<'_> {
             Phase::Agent { step, mut conversation } => {
                 conversation.asked.retain(|asked| asked.review != review);
                 conversation.instructed.extend(instructions);
-                let mut calls = std::mem::take(&mut conversation.calls);
-                for call in &mut calls {
-                    if let Some(decision) = decisions.get(&call.id) {
-                        self.agent_call_decided(&step, &mut conversation, call, decision);
-                    }
-                }
-                conversation.calls = calls;
+                self.calls_decided(&step, &mut conversation, decisions);
                 self.go_on_with_calls(branch, step, conversation);
             }
             Phase::Tool { step, call, correction, .. } => {
@@ -248,6 +244,21 @@ impl Builder<'_> {
             }
             Phase::Joining { .. } | Phase::Human { .. } => {}
         }
+    }
+
+    fn calls_decided(
+        &mut self,
+        step: &Step,
+        conversation: &mut Conversation,
+        decisions: &BTreeMap<String, ActionDecision>,
+    ) {
+        let mut calls = std::mem::take(&mut conversation.calls);
+        for call in &mut calls {
+            if let Some(decision) = decisions.get(&call.id) {
+                self.agent_call_decided(step, conversation, call, decision);
+            }
+        }
+        conversation.calls = calls;
     }
 
     fn agent_call_decided(

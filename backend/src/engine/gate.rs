@@ -1,6 +1,9 @@
 //! Gates: which calls are held back, and the review that asks about them.
 
-use shared::definition::{ActionKind, Cost, Gate, OnTimeout, Reviewers, Severity, Stakes};
+use std::collections::BTreeMap;
+
+use shared::decision::ActionDecision;
+use shared::definition::{ActionKind, Cost, Gate, OnTimeout, Severity, Stakes};
 use shared::review::{Action, ActionType, ReviewKind};
 use shared::run::Step;
 use shared::time::Span;
@@ -24,47 +27,76 @@ impl<'f> Builder<'f> {
     }
 
     /// Asks about gated calls of one turn: one review, or one for each set of reviewers where the gates name
-    /// different ones, so that nobody decides what another gate reserves for others.
+    /// different ones, so that nobody decides what another gate reserves for others. What `auto` handlers decide at once
+    /// is told beside what was asked.
     pub(super) fn ask_about(
         &mut self,
         step: &Step,
         agent: Option<&str>,
         said: &str,
-        gated: &[(&ToolCall, &Gate)],
-    ) -> Vec<Asked> {
-        let mut groups: Vec<(&Reviewers, Vec<(&ToolCall, &Gate)>)> = Vec::new();
+        gated: &[(&ToolCall, &'f Gate)],
+    ) -> (Vec<Asked>, BTreeMap<String, ActionDecision>) {
+        let mut groups: Vec<Vec<(&ToolCall, &'f Gate)>> = Vec::new();
         for (call, gate) in gated {
-            match groups.iter_mut().find(|(reviewers, _)| **reviewers == gate.reviewers) {
-                Some((_, group)) => group.push((call, gate)),
-                None => groups.push((&gate.reviewers, vec![(call, gate)])),
+            match groups.iter_mut().find(|group| self.are_asked_together(group[0].1, gate)) {
+                Some(group) => group.push((call, gate)),
+                None => groups.push(vec![(call, gate)]),
             }
         }
-        groups.into_iter().map(|(_, group)| self.ask_group(step, agent, said, &group)).collect()
+        let (mut asked, mut decided) = (Vec::new(), BTreeMap::new());
+        for group in groups {
+            let question = self.question_about(step, agent, said, &group);
+            match self.auto(group[0].1.handlers.as_deref()) {
+                Some(auto) => decided.extend(self.calls_auto(step, question, auto)),
+                None => asked.push(self.ask(step, question)),
+            }
+        }
+        (asked, decided)
     }
 
-    fn ask_group(&mut self, step: &Step, agent: Option<&str>, said: &str, group: &[(&ToolCall, &Gate)]) -> Asked {
+    /// Whether two gates ask the same people, now and after an escalation.
+    fn are_asked_together(&self, one: &'f Gate, other: &'f Gate) -> bool {
+        let escalation = |gate| self.gate_timeout(gate).filter(|then| then.escalations().next().is_some());
+        one.reviewers == other.reviewers
+            && self.auto(one.handlers.as_deref()) == self.auto(other.handlers.as_deref())
+            && escalation(one) == escalation(other)
+    }
+
+    /// What happens when nobody decides about a gate's calls in time. What the defaults say of branches is for nodes:
+    /// a call runs, or it does not.
+    fn gate_timeout(&self, gate: &Gate) -> Option<OnTimeout> {
+        let default = || self.flow.flow.defaults.on_timeout.as_ref().map(OnTimeout::for_calls);
+        gate.on_timeout.clone().or_else(default)
+    }
+
+    fn question_about(
+        &self,
+        step: &Step,
+        agent: Option<&str>,
+        said: &str,
+        group: &[(&ToolCall, &'f Gate)],
+    ) -> Question {
         let defaults = &self.flow.flow.defaults;
         let gates = || group.iter().map(|(_, gate)| *gate);
         let actions: Vec<_> =
             group.iter().map(|(call, gate)| self.action(call, agent, gate.allowed_decisions())).collect();
-        let on_timeout = gates().map(|gate| gate.on_timeout.as_ref().or(defaults.on_timeout.as_ref()));
+        let on_timeout = gates().map(|gate| self.gate_timeout(gate).unwrap_or(OnTimeout::Reject));
         let who = agent.map_or_else(|| format!("Step `{}`", step.node), |agent| format!("Agent `{agent}`"));
         let names: Vec<_> = actions.iter().map(|action| format!("`{}`", action.name)).collect();
-        let question = Question {
+        Question {
             kind: ReviewKind::ToolCalls,
             title: title::of_calls(&step.node, &actions),
             prompt: with_reason(format!("{who} wants to call {}.", names.join(", ")), said),
             stakes: merge_stakes(gates()),
             reviewers: gates().next().map(|gate| gate.reviewers.clone()).unwrap_or_default(),
             timeout: gates().filter_map(|gate| gate.timeout.or(defaults.timeout)).min(),
-            on_timeout: on_timeout.map(|what| what.cloned().unwrap_or(OnTimeout::Reject)).max_by_key(caution),
+            on_timeout: on_timeout.max_by_key(caution),
             items: Vec::new(),
             options: Vec::new(),
             free_text: true,
             source: None,
             actions,
-        };
-        self.ask(step, question)
+        }
     }
 
     /// Asks what became of a call that was lost. It waits for a person, however long: nothing else can know.

@@ -39,6 +39,9 @@ impl Builder<'_> {
             source,
             actions: Vec::new(),
         };
+        if let Some(auto) = self.auto(human.handlers.as_deref()) {
+            return self.human_auto(branch, step, human, question, auto);
+        }
         let asked = self.ask(&step, question);
         let node = step.node.clone();
         self.settle(branch, &node, Phase::Human { step, asked });

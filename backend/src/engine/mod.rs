@@ -5,6 +5,7 @@
 //! Imports `shared`, `crate::clock` (for [`Moment`]) and `crate::flow` only.
 
 mod agent;
+mod auto;
 mod branch;
 mod builder;
 mod call;

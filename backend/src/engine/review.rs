@@ -1,5 +1,5 @@
 //! Asking, revising, resolving and withdrawing reviews. A review leaves `pending` exactly once: only
-//! [`Builder::resolve`] and [`Builder::withdraw`] do that.
+//! [`Builder::resolve`], [`Builder::expire`] and [`Builder::withdraw`] do that.
 
 use serde_json::{Value, json};
 use shared::decision::{Decision, Via};
@@ -13,7 +13,7 @@ use shared::time::Span;
 use super::builder::Builder;
 use super::state::Asked;
 use super::transition::TaskKind;
-use super::{digest, view};
+use super::{digest, timer, view};
 
 /// What a person is asked.
 #[derive(Debug)]
@@ -35,12 +35,41 @@ pub(super) struct Question {
 }
 
 impl Builder<'_> {
-    /// Asks: a new review, and the task of its deadline where it has one.
+    /// Asks: a new review, and the task of its deadline where it has one. The task is due at the warning first.
     pub(super) fn ask(&mut self, step: &Step, question: Question) -> Asked {
-        let id = ReviewId(self.ids.uuid());
+        let review = self.review_of(step, question);
+        let (id, expires_at) = (review.id, review.expires_at);
+        self.tell_review(EntryKind::ReviewRequested, &review, None, Value::Null);
+        self.add_review(review);
+        let warn_at = expires_at.and_then(|at| timer::warning(self.now, at));
+        let due_at = warn_at.or(expires_at);
+        let deadline = due_at.map(|at| self.add_task(step, TaskKind::Deadline { review: id }, at, true));
+        Asked { review: id, deadline, warn_at }
+    }
+
+    /// A handler resolves a review in the commit that makes it: it never waits, and is on the record with its content.
+    pub(super) fn resolve_at_once(&mut self, step: &Step, question: Question, outcome: Outcome, reason: Option<&str>) {
+        let mut review = self.review_of(step, Question { timeout: None, ..question });
+        review.status = ReviewStatus::Resolved;
+        review.resolution = Some(Resolution {
+            status: ReviewStatus::Resolved,
+            outcome,
+            by: Vec::new(),
+            at: self.now,
+            via: Via::Auto,
+            decision: None,
+            reason: reason.map(str::to_owned),
+        });
+        self.tell_review(EntryKind::ReviewRequested, &review, None, Value::Null);
+        self.tell_review(EntryKind::ReviewResolved, &review, None, Value::Null);
+        self.add_review(review);
+    }
+
+    /// What is asked, as a pending review.
+    fn review_of(&mut self, step: &Step, question: Question) -> Review {
         let expires_at = question.timeout.map(|timeout| self.now.after(timeout.0));
         let mut review = Review {
-            id,
+            id: ReviewId(self.ids.uuid()),
             revision: 1,
             digest: String::new(),
             version: 1,
@@ -74,12 +103,10 @@ impl Builder<'_> {
             created_at: self.now,
             expires_at,
             on_timeout: expires_at.map(|_| question.on_timeout.unwrap_or(OnTimeout::Reject)),
+            escalated: Vec::new(),
         };
         review.digest = digest::of_review(&review);
-        self.tell_review(EntryKind::ReviewRequested, &review, None, Value::Null);
-        self.add_review(review);
-        let deadline = expires_at.map(|at| self.add_task(step, TaskKind::Deadline { review: id }, at, true));
-        Asked { review: id, deadline }
+        review
     }
 
     /// What is shown has changed: a new revision with its digest, and the votes so far are void.

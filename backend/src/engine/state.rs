@@ -182,6 +182,16 @@ impl Phase {
         }
     }
 
+    /// The same, to change them.
+    pub fn asked_mut(&mut self) -> &mut [Asked] {
+        match self {
+            Self::Joining { .. } => &mut [],
+            Self::Agent { conversation, .. } => &mut conversation.asked,
+            Self::Tool { asked, .. } => asked.as_mut_slice(),
+            Self::Human { asked, .. } => std::slice::from_mut(asked),
+        }
+    }
+
     /// The calls and sleeps that are due, running or retrying, with the number of the try.
     pub fn tasks(&self) -> Vec<(TaskId, u32)> {
         fn due(call: &ToolCall) -> Option<(TaskId, u32)> {
@@ -229,6 +239,9 @@ pub struct Asked {
     /// The task of its deadline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<TaskId>,
+    /// When people are warned that the deadline is near; none where they have been, or are not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warn_at: Option<Timestamp>,
 }
 
 /// What was said in an agent's step.

@@ -1,20 +1,32 @@
-//! Deadlines: a review whose time is up is expired before anything else is heard, whoever comes first to say so.
+//! Deadlines: a review whose time is up is expired, or escalated, before anything else is heard, whoever comes first to
+//! say so. One task a review is its timer: due at the warning, then at the deadline, then at those of an escalation.
 
+use std::time::Duration;
+
+use serde_json::{Value, json};
 use shared::JsonMap;
+use shared::access::REVIEWER;
 use shared::decision::Via;
-use shared::definition::{ChoiceKind, NodeKind, OnTimeout};
+use shared::definition::{ChoiceKind, Escalate, NodeKind, OnTimeout, Reviewers};
 use shared::error::FlowCode;
-use shared::id::TaskId;
+use shared::id::{ReviewId, TaskId};
+use shared::log::EntryKind;
+use shared::review::Review;
 use shared::run::Step;
+use shared::time::Timestamp;
 
+use super::branch::Arrival;
 use super::builder::{Builder, failure};
 use super::decide::waits_for;
 use super::remember::Remembered;
 use super::state::{Asked, Branch, Phase};
 use super::transition::{Refusal, TaskKind};
 
+/// A shorter time has no warning.
+const SHORT: Duration = Duration::from_mins(5);
+
 impl Builder<'_> {
-    /// Expires every pending review whose deadline has passed, the earliest first. Says whether there was one.
+    /// Expires or escalates every pending review whose deadline has passed, the earliest first. Says whether there was one.
     pub(super) fn expire_overdue(&mut self) -> bool {
         let mut expired = false;
         while let Some(asked) = self.overdue() {
@@ -38,27 +50,51 @@ impl Builder<'_> {
         if self.is_ended(task) {
             return Ok(());
         }
-        let has_deadline = |phase: &Phase| phase.asked().iter().any(|asked| asked.deadline == Some(task));
-        if let Some(branch) = self.state.branches.values().find(|branch| has_deadline(&branch.phase)) {
-            // The clock of whoever claimed the task is ahead of this one: it stays due at its time.
-            let asked = branch.phase.asked().iter().find(|asked| asked.deadline == Some(task)).copied();
-            let step = branch.phase.step().cloned();
-            if let (Some(asked), Some(step)) = (asked, step)
-                && let Some(at) = self.reviews.get(&asked.review).and_then(|review| review.expires_at)
-            {
-                self.move_task(task, &step, TaskKind::Deadline { review: asked.review }, at, true);
-                return Ok(());
+        let timed = |phase: &Phase| phase.asked().iter().find(|asked| asked.deadline == Some(task)).copied();
+        let found = self.state.branches.values().find_map(|branch| timed(&branch.phase));
+        match found.and_then(|asked| Some((asked, self.reviews.get(&asked.review)?.clone()))) {
+            Some((asked, review)) => {
+                self.warn(asked, &review);
+                Ok(())
             }
+            None => self.wake(task),
         }
-        self.wake(task)
+    }
+
+    /// Tells that a deadline is near, where it is, and sets the task to its next time. Where it is not, the clock of
+    /// whoever claimed the task is ahead of this one.
+    fn warn(&mut self, asked: Asked, review: &Review) {
+        let early = asked.warn_at.filter(|at| *at > self.now);
+        if asked.warn_at.is_some() && early.is_none() {
+            self.tell_review(EntryKind::ReviewExpiring, review, None, Value::Null);
+        }
+        self.set_timer(asked.review, review.expires_at, early);
+    }
+
+    /// A deadline is at another time, with its warning before.
+    fn set_timer(&mut self, id: ReviewId, expires_at: Option<Timestamp>, warn_at: Option<Timestamp>) {
+        let mut branches = self.state.branches.values_mut();
+        let Some(phase) = branches.find(|branch| waits_for(id)(&branch.phase)).map(|branch| &mut branch.phase) else {
+            return;
+        };
+        let step = phase.step().cloned();
+        let asked = phase.asked_mut().iter_mut().find(|asked| asked.review == id);
+        let (Some(step), Some(asked), Some(expires_at)) = (step, asked, expires_at) else { return };
+        asked.warn_at = warn_at;
+        if let Some(task) = asked.deadline {
+            self.move_task(task, &step, TaskKind::Deadline { review: id }, warn_at.unwrap_or(expires_at), true);
+        }
     }
 
     fn time_is_up(&mut self, asked: Asked) {
-        let Some((number, Branch { phase, .. })) = self.take_branch(waits_for(asked.review)) else { return };
         let Some(review) = self.reviews.get(&asked.review).cloned() else { return };
+        let on_timeout = review.on_timeout.clone().unwrap_or(OnTimeout::Reject);
+        if let OnTimeout::Escalate(next) = on_timeout {
+            return self.escalate(asked.review, next);
+        }
+        let Some((number, Branch { phase, .. })) = self.take_branch(waits_for(asked.review)) else { return };
         let reason = "nobody decided in time".to_owned();
         self.expire(asked, &reason);
-        let on_timeout = review.on_timeout.clone().unwrap_or(OnTimeout::Reject);
         if on_timeout == OnTimeout::Error {
             let Some(mut step) = phase.step().cloned() else { return };
             let error = failure(FlowCode::FlowHumanTimeout, &step.node, reason);
@@ -67,24 +103,52 @@ impl Builder<'_> {
             self.fail_run(error);
             return;
         }
-        let approves = on_timeout == OnTimeout::Approve;
         match phase {
-            Phase::Human { step, .. } => self.human_timed_out(number, step, approves, reason),
-            phase => self.actions_unanswered(number, phase, &review, approves, &reason),
+            Phase::Human { step, .. } => self.human_timed_out(number, step, on_timeout, reason),
+            phase => self.actions_unanswered(number, phase, &review, on_timeout == OnTimeout::Approve, &reason),
         }
     }
 
-    /// `approve` acts as the first accept option, anything else as stop.
-    fn human_timed_out(&mut self, number: u32, mut step: Step, approves: bool, reason: String) {
-        let kind = if approves { ChoiceKind::Accept } else { ChoiceKind::Stop };
+    /// Others are asked too, and have their own time from now on, however late the timer is. What is asked stays the
+    /// same, so that votes and drafts of those who were asked before still count.
+    fn escalate(&mut self, id: ReviewId, next: Escalate) {
+        let Escalate { escalate: role, extend, then } = next;
+        let expires_at = self.now.after(extend.0);
+        let escalated = self.change_review(id, |review| {
+            let Reviewers { roles, users, .. } = &mut review.reviewers;
+            if roles.is_empty() && users.is_empty() {
+                // Nobody named is every reviewer: they are named now, so that they stay.
+                roles.push(REVIEWER.to_owned());
+            }
+            if !roles.contains(&role) {
+                roles.push(role.clone());
+            }
+            review.expires_at = Some(expires_at);
+            review.on_timeout = Some(*then);
+            review.escalated.push(role.clone());
+        });
+        if let Some(review) = escalated {
+            let told = json!({ "change": "escalated", "role": role });
+            self.tell_review(EntryKind::ReviewUpdated, &review, None, told);
+        }
+        self.set_timer(id, Some(expires_at), warning(self.now, expires_at));
+    }
+
+    /// `approve` acts as the first accept option, `reject` as stop; `follow` and `goto` go on without an answer.
+    fn human_timed_out(&mut self, number: u32, mut step: Step, on_timeout: OnTimeout, reason: String) {
+        let kind = match on_timeout {
+            OnTimeout::Approve => Some(ChoiceKind::Accept),
+            OnTimeout::Follow | OnTimeout::Goto { .. } => None,
+            OnTimeout::Reject | OnTimeout::Error | OnTimeout::Escalate(_) => Some(ChoiceKind::Stop),
+        };
         let choice = self.flow.node(&step.node).and_then(|node| match &node.kind {
-            NodeKind::Human(human) => human.options.iter().find(|choice| choice.kind == kind),
+            NodeKind::Human(human) => human.options.iter().find(|choice| Some(choice.kind) == kind),
             _ => None,
         });
         let nothing = JsonMap::new();
         let remembered = Remembered {
             option: choice.map(|choice| choice.id.as_str()),
-            kind: Some(kind),
+            kind,
             text: None,
             comment: None,
             edits: &nothing,
@@ -95,10 +159,13 @@ impl Builder<'_> {
         };
         self.remember(&step.node, &remembered);
         step.note = Some(reason.clone());
-        if approves {
-            self.finish_step(number, step, &JsonMap::new());
-        } else {
-            self.stop(number, step, reason);
+        match on_timeout {
+            OnTimeout::Approve | OnTimeout::Follow => self.finish_step(number, step, &nothing),
+            OnTimeout::Goto { goto } => {
+                self.complete_step(&mut step, &nothing);
+                self.arrivals.push_back(Arrival::at(number, goto));
+            }
+            OnTimeout::Reject | OnTimeout::Error | OnTimeout::Escalate(_) => self.stop(number, step, reason),
         }
     }
 
@@ -109,4 +176,15 @@ impl Builder<'_> {
             self.withdraw(asked, Via::Run, None, "the run has failed");
         }
     }
+}
+
+/// When people are warned of a deadline: before it by a tenth of the time, but by a minute at least and an hour at
+/// most. Nobody is warned of a time so short that they have just been told.
+pub(super) fn warning(from: Timestamp, deadline: Timestamp) -> Option<Timestamp> {
+    let time = deadline.since(from);
+    if time < SHORT {
+        return None;
+    }
+    let before = (time / 10).clamp(Duration::from_mins(1), Duration::from_hours(1));
+    Some(from.after(time.saturating_sub(before)))
 }

@@ -33,8 +33,11 @@ impl Builder<'_> {
             None => self.run_tool(branch, step, call, correction),
             Some(gate) => {
                 call.state = ToolCallState::Gated;
-                let asked = self.ask_about(&step, None, "", &[(&call, gate)]).into_iter().next();
-                let node = step.node.clone();
+                let (asked, mut decided) = self.ask_about(&step, None, "", &[(&call, gate)]);
+                if let Some(decision) = decided.remove(&call.id) {
+                    return self.tool_call_decided(branch, step, call, correction, &decision);
+                }
+                let (node, asked) = (step.node.clone(), asked.into_iter().next());
                 self.settle(branch, &node, Phase::Tool { step, call, asked, correction });
             }
         }

@@ -99,7 +99,7 @@ impl Compiled {
     }
 
     /// Whether a branch that is at `from` can still come to `to`, by any way but standing still: along `next`,
-    /// `on_reject`, `on_visit_limit`, a failure's `goto`, or the way back of a correction.
+    /// `on_reject`, `on_visit_limit`, the `goto` of a timer or failure, or the way back of a correction.
     pub fn reaches(&self, from: &NodeId, to: &NodeId) -> bool {
         self.ways.reaches(from, to)
     }

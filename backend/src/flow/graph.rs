@@ -105,6 +105,7 @@ fn edges(flow: &Flow) -> Vec<GraphEdge> {
             let label = match kind {
                 WayKind::Next => continue,
                 WayKind::Reject => "rejected",
+                WayKind::Timeout => "nobody decided",
                 WayKind::VisitLimit => "no visits left",
                 // The way that the defaults name would lead out of every node.
                 WayKind::Failure if node.failure.is_none() && !node.kind.is_source() => continue,

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use shared::definition::{FailureThen, Flow, Node, NodeKind};
+use shared::definition::{FailureThen, Flow, Human, Node, NodeKind, OnTimeout};
 use shared::id::NodeId;
 
 /// What a way from one node to another is.
@@ -12,6 +12,8 @@ pub enum WayKind {
     Next,
     /// `on_reject` of a human node.
     Reject,
+    /// `on_timeout: {goto}` of a human node or the defaults, also behind escalations.
+    Timeout,
     /// `on_visit_limit`: a branch that comes here and finds no visits left.
     VisitLimit,
     /// `failure: {then: {goto}}`, of the node or the defaults.
@@ -23,6 +25,7 @@ pub fn ways<'a>(flow: &'a Flow, node: &'a Node) -> Vec<(WayKind, &'a NodeId)> {
     let mut ways: Vec<_> = node.next.nodes().map(|to| (WayKind::Next, to)).collect();
     if let NodeKind::Human(human) = &node.kind {
         ways.extend(human.on_reject.iter().map(|to| (WayKind::Reject, to)));
+        ways.extend(timed_out(flow, human).map(|to| (WayKind::Timeout, to)));
     }
     ways.extend(node.on_visit_limit.iter().map(|to| (WayKind::VisitLimit, to)));
     let failure = node.failure.as_ref().or(flow.defaults.failure.as_ref());
@@ -31,6 +34,15 @@ pub fn ways<'a>(flow: &'a Flow, node: &'a Node) -> Vec<(WayKind, &'a NodeId)> {
     }
     ways.retain(|(_, to)| flow.nodes.contains_key(*to));
     ways
+}
+
+/// Where the timer of a human node sends the branch.
+fn timed_out<'a>(flow: &'a Flow, human: &'a Human) -> Option<&'a NodeId> {
+    human.timeout.or(flow.defaults.timeout)?;
+    match human.on_timeout.as_ref().or(flow.defaults.on_timeout.as_ref())?.last() {
+        OnTimeout::Goto { goto } => Some(goto),
+        _ => None,
+    }
 }
 
 /// What follows from the graph, worked out once.

@@ -80,6 +80,7 @@ fn is_milestone(kind: EntryKind) -> bool {
         | EntryKind::ModelAnswered
         | EntryKind::ToolExecuted
         | EntryKind::ReviewRequested
+        | EntryKind::ReviewExpiring
         | EntryKind::ReviewUpdated
         | EntryKind::ReviewResolved
         | EntryKind::ReviewViewed

@@ -8,4 +8,5 @@ mod log;
 mod people;
 pub(crate) mod support;
 mod tasks;
+mod timers;
 mod visibility;

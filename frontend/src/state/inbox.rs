@@ -100,7 +100,8 @@ impl Inbox {
                 self.rows.insert(id, row);
             }
             None => {
-                let uncounted = self.shown_pending() < self.pending;
+                // One that is over in its first version never waited.
+                let uncounted = self.shown_pending() < self.pending && review.version > 1;
                 if self.loaded && uncounted {
                     self.pending -= 1;
                 }

@@ -157,6 +157,9 @@ pub fn told(entry: &Entry) -> (String, Tone) {
             None => plain(format!("called {}", text("tool"))),
         },
         EntryKind::ReviewRequested => plain(format!("asked {}", quoted(&text("review/title")))),
+        EntryKind::ReviewExpiring => {
+            (format!("warned of the deadline of {}", quoted(&text("review/title"))), Tone::Again)
+        }
         EntryKind::ReviewUpdated => {
             let title = quoted(&text("review/title"));
             match text("change").as_str() {
@@ -166,6 +169,7 @@ pub fn told(entry: &Entry) -> (String, Tone) {
                 "release" => plain(format!("gave back {title}")),
                 "delegated" => plain(format!("handed over {title}")),
                 "comment" => plain(format!("commented on {title}")),
+                "escalated" => (format!("escalated {title}"), Tone::Again),
                 _ => plain(format!("changed {title}")),
             }
         }

@@ -126,7 +126,7 @@ pub fn resolution(review: &Review, resolution: &Resolution, me: Option<&str>) ->
         (Outcome::Withdrawn, _) => format!("{} withdrew it{reason}", people(&resolution.by, me)),
         (Outcome::Expired, _) => format!("the time was up{reason}"),
         _ if resolution.via == Via::Timeout => {
-            let then = review.on_timeout.as_ref().map_or("decided by the timer", |then| on_timeout(then, true));
+            let then = review.on_timeout.as_ref().map(|then| on_timeout(then, true)).unwrap_or_default();
             format!("the time was up: {then}")
         }
         (_, Some(decision)) if !resolution.by.is_empty() => {
@@ -150,8 +150,8 @@ pub fn resolution(review: &Review, resolution: &Resolution, me: Option<&str>) ->
 }
 
 /// What happens when the time is up: `rejected`, `approved`.
-pub fn on_timeout(then: &OnTimeout, past: bool) -> &'static str {
-    match (then, past) {
+pub fn on_timeout(then: &OnTimeout, past: bool) -> String {
+    let what = match (then, past) {
         (OnTimeout::Reject, _) => "rejected",
         (OnTimeout::Approve, _) => "approved",
         (OnTimeout::Error, true) => "the run failed",
@@ -159,8 +159,9 @@ pub fn on_timeout(then: &OnTimeout, past: bool) -> &'static str {
         (OnTimeout::Follow, true) => "the run went on",
         (OnTimeout::Follow, false) => "the run goes on without an answer",
         (OnTimeout::Goto { .. }, _) => "the run takes another way",
-        (OnTimeout::Escalate(_), _) => "others are asked",
-    }
+        (OnTimeout::Escalate(next), _) => return format!("escalated to {}", next.escalate),
+    };
+    what.to_owned()
 }
 
 /// The beginning of a text, in one line.

@@ -3,7 +3,8 @@
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-use super::human::{Handler, OnTimeout, Reviewers};
+use super::human::{Handler, Reviewers};
+use super::on_timeout::OnTimeout;
 use super::{Cost, Severity, Stakes};
 use crate::time::Span;
 

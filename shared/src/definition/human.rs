@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::choice::Choice;
+use super::on_timeout::OnTimeout;
 use super::{Cost, Severity, Stakes};
 use crate::id::{NodeId, Username};
 use crate::time::Span;
@@ -291,43 +292,6 @@ pub enum Validator {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
     },
-}
-
-/// What happens when the time is up.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum OnTimeout {
-    /// Acts as stop; on actions, rejects them.
-    Reject,
-    /// Acts as the first accept option; on actions, approves them.
-    Approve,
-    /// The run fails with `FLOW_HUMAN_TIMEOUT`.
-    Error,
-    /// Goes on along `next` with a decision whose option is null.
-    Follow,
-    /// Goes to this node.
-    #[serde(untagged)]
-    Goto {
-        /// The node.
-        goto: NodeId,
-    },
-    /// Adds a role and moves the deadline.
-    #[serde(untagged)]
-    Escalate(Escalate),
-}
-
-/// Adds a role and moves the deadline.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Escalate {
-    /// The role that may decide too.
-    pub escalate: String,
-    /// How much longer it waits.
-    pub extend: Span,
-    /// What happens then.
-    pub then: Box<OnTimeout>,
 }
 
 /// Who resolves a review.

@@ -9,6 +9,7 @@ mod gate;
 mod human;
 mod next;
 mod node;
+mod on_timeout;
 mod tool;
 
 use indexmap::IndexMap;
@@ -19,14 +20,15 @@ pub use agent::{Agent, Budget, DemoCall, DemoScript, DemoTurn};
 pub use choice::{Choice, ChoiceKind};
 pub use gate::{ActionKind, Gate, GateSetting, Gates};
 pub use human::{
-    AutoHandler, ContentType, EditKey, Escalate, Handler, Human, Judge, OnTimeout, Policy, ReviewKey, Reviewers,
-    SlackHandler, Validator, WebhookHandler,
+    AutoHandler, ContentType, EditKey, Handler, Human, Judge, Policy, ReviewKey, Reviewers, SlackHandler, Validator,
+    WebhookHandler,
 };
 pub use next::{Edge, EdgeCondition, Next, Target};
 pub use node::{
     Backoff, Failure, FailureThen, FlowCall, Join, MapNode, Node, NodeKind, RouterNode, Team, TeamEmergent,
     TeamStrategy,
 };
+pub use on_timeout::{Escalate, OnTimeout};
 pub use tool::{Builtin, HttpTool, McpTool, Tool, ToolKind};
 
 use crate::id::{FlowId, NodeId};

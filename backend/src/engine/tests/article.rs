@@ -2,6 +2,50 @@
 
 use super::*;
 
+/// The flow of the product's page.
+pub(super) const ARTICLE: &str = r#"
+id: article
+title: Write, review and publish an article
+input:
+  type: object
+  required: [topic]
+  properties:
+    topic: { type: string, title: Topic }
+agents:
+  writer: { model: demo/writer, instructions: You are a careful writer. }
+tools:
+  publish:
+    description: Publish the article
+    builtin: demo_publish
+    parameters: { type: object, required: [title], properties: { title: { type: string }, text: { type: string } } }
+nodes:
+  draft:
+    agent: writer
+    prompt: "Write about {{ topic }}."
+    read_keys: [topic]
+    write_keys: [draft]
+    max_visits: 2
+    next: review
+  review:
+    human:
+      prompt: "Please review the draft about {{ topic }}."
+      review_keys: [draft]
+      edit_keys: [draft]
+      options:
+        - { id: approve, kind: accept, label: "Looks good, continue" }
+        - { id: shorten, kind: correct, label: Needs revision, message: Please make it more concise. }
+        - { id: again, kind: correct, label: Something else }
+        - { id: reject, kind: stop, label: "Reject, stop the flow" }
+      timeout: 24h
+      on_timeout: reject
+    next: publish
+  publish:
+    tool: publish
+    arguments: { title: "{{ topic }}", text: "{{ draft }}" }
+gates:
+  before_tool: { publish: { allowed_decisions: [approve, edit, reject], severity: high, reversible: false } }
+"#;
+
 #[test]
 fn an_article_is_written_corrected_edited_approved_and_published_as_approved() {
     let mut play = Play::start(ARTICLE, json!({ "topic": "the ocean" }));

@@ -2,6 +2,7 @@
 
 mod agents;
 mod article;
+mod auto;
 mod decisions;
 mod delegate;
 mod gates;
@@ -27,6 +28,7 @@ use shared::time::Timestamp;
 
 use super::*;
 use crate::flow;
+use article::ARTICLE;
 
 /// A run that is played, with everything that the store would keep. Each transition is checked against the invariants
 /// of the engine, and made twice, to see that it is the same.
@@ -104,6 +106,20 @@ fn calls<const N: usize>(calls: [(&str, Value); N]) -> ModelAnswer {
 impl Play {
     fn moment(now: Timestamp, moves: u8) -> Moment {
         Moment { now, seed: [moves; 16] }
+    }
+
+    /// The same, to be played in another way from here.
+    fn again(&self) -> Self {
+        Self {
+            flow: Compiled::new(self.flow.flow.clone(), 1).unwrap(),
+            snapshot: self.snapshot.clone(),
+            tasks: self.tasks.clone(),
+            abandoned: self.abandoned.clone(),
+            steps: self.steps.clone(),
+            events: self.events.clone(),
+            resolved: self.resolved.clone(),
+            ..*self
+        }
     }
 
     fn start(source: &str, input: Value) -> Self {
@@ -346,47 +362,3 @@ fn mistakes(refusal: Refusal) -> Vec<(String, String)> {
         other => panic!("{other:?}"),
     }
 }
-
-/// The flow of the product's page.
-const ARTICLE: &str = r#"
-id: article
-title: Write, review and publish an article
-input:
-  type: object
-  required: [topic]
-  properties:
-    topic: { type: string, title: Topic }
-agents:
-  writer: { model: demo/writer, instructions: You are a careful writer. }
-tools:
-  publish:
-    description: Publish the article
-    builtin: demo_publish
-    parameters: { type: object, required: [title], properties: { title: { type: string }, text: { type: string } } }
-nodes:
-  draft:
-    agent: writer
-    prompt: "Write about {{ topic }}."
-    read_keys: [topic]
-    write_keys: [draft]
-    max_visits: 2
-    next: review
-  review:
-    human:
-      prompt: "Please review the draft about {{ topic }}."
-      review_keys: [draft]
-      edit_keys: [draft]
-      options:
-        - { id: approve, kind: accept, label: "Looks good, continue" }
-        - { id: shorten, kind: correct, label: Needs revision, message: Please make it more concise. }
-        - { id: again, kind: correct, label: Something else }
-        - { id: reject, kind: stop, label: "Reject, stop the flow" }
-      timeout: 24h
-      on_timeout: reject
-    next: publish
-  publish:
-    tool: publish
-    arguments: { title: "{{ topic }}", text: "{{ draft }}" }
-gates:
-  before_tool: { publish: { allowed_decisions: [approve, edit, reject], severity: high, reversible: false } }
-"#;

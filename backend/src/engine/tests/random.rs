@@ -29,7 +29,21 @@ fn random_flow(shapes: &[Shape]) -> Compiled {
                     { "id": "no", "kind": "stop", "label": "No" },
                 ]) },
                 "timeout": if detail % 3 == 0 { json!("1h") } else { Value::Null },
-                "on_timeout": (["approve", "reject", "error"][usize::from(detail / 3 % 3)]),
+                "on_timeout": ([
+                    json!("approve"),
+                    json!("reject"),
+                    json!("error"),
+                    json!("follow"),
+                    json!({ "goto": name(usize::from(detail / 5) % shapes.len()) }),
+                    json!({ "escalate": "reviewer", "extend": "1h", "then": "follow" }),
+                    json!({ "escalate": "x", "extend": "1s", "then": { "escalate": "y", "extend": "2m", "then": "reject" } }),
+                ][usize::from(detail / 3 % 7)]),
+                "handlers": match detail % 11 {
+                    4 => json!([{ "auto": "approve" }]),
+                    7 => json!([{ "auto": { "reject": "no" } }]),
+                    _ => json!(["human"]),
+                },
+                "on_reject": if detail % 13 < 3 { json!(name(usize::from(detail / 2) % shapes.len())) } else { Value::Null },
             } }),
         };
         let leads = |target: usize| {
@@ -62,7 +76,10 @@ fn random_flow(shapes: &[Shape]) -> Compiled {
             "nap": { "builtin": "sleep" },
             "put": { "builtin": "set_state" },
         },
-        "gates": { "before_tool": { "nap": { "when": "visit == 2", "timeout": "2h" } } },
+        "gates": { "before_tool": {
+            "nap": { "when": "visit == 2", "timeout": "2h", "on_timeout": { "escalate": "x", "extend": "1h", "then": "approve" } },
+            "plain": { "when": "visit == 3", "handlers": [{ "auto": "approve" }] },
+        } },
         "nodes": nodes,
     }))
     .unwrap();

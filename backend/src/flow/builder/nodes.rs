@@ -4,7 +4,8 @@ use indexmap::IndexMap;
 use serde_json::Value;
 use shared::JsonMap;
 use shared::definition::{
-    self, Builtin, Choice, ChoiceKind, EditKey, NodeKind, OnTimeout, ReviewKey, RouterNode, ToolKind,
+    self, AutoHandler, Builtin, Choice, ChoiceKind, EditKey, Handler, NodeKind, OnTimeout, ReviewKey, RouterNode,
+    ToolKind,
 };
 use shared::id::Username;
 use shared::time::Span;
@@ -186,6 +187,12 @@ impl Human {
     /// How long it waits, and what happens then.
     pub fn timeout(mut self, timeout: Span, then: OnTimeout) -> Self {
         (self.0.timeout, self.0.on_timeout) = (Some(timeout), Some(then));
+        self
+    }
+
+    /// Nobody is asked: it is approved, or rejected with a reason, at once.
+    pub fn auto(mut self, says: AutoHandler) -> Self {
+        self.0.handlers = Some(vec![Handler::Auto(says)]);
         self
     }
 }

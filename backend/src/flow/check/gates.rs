@@ -1,10 +1,9 @@
 //! Gates: what is supported, and settings that contradict each other. (Gates that never fire are found with the names.)
 
-use shared::definition::{ActionKind, Gate, GateSetting, OnTimeout};
+use shared::definition::{Gate, GateSetting};
 use shared::error::pointer;
 
-use super::Checker;
-use super::parts::{handlers, on_timeout};
+use super::{Checker, handlers, timers};
 
 pub fn check(checker: &mut Checker<'_>) {
     let gates = &checker.flow.gates;
@@ -26,26 +25,10 @@ pub fn check(checker: &mut Checker<'_>) {
     }
 }
 
-fn gate(checker: &mut Checker<'_>, base: &str, gate: &Gate) {
-    let defaults = &checker.flow.defaults;
-    let timeout = gate.timeout.or(defaults.timeout);
-    if gate.timeout.is_some_and(|timeout| timeout.0.is_zero()) {
-        checker.invalid(&format!("{base}/timeout"), "a timeout must be longer than nothing");
-    }
-    if gate.on_timeout.is_some() && timeout.is_none() {
-        checker.invalid(&format!("{base}/on_timeout"), "`on_timeout` without `timeout` never happens; add a timeout");
-    }
-    let happens = gate.on_timeout.as_ref().or(defaults.on_timeout.as_ref());
-    let allowed = gate.allowed_decisions();
-    if timeout.is_some() && happens == Some(&OnTimeout::Approve) && !allowed.contains(&ActionKind::Approve) {
-        let path = if gate.on_timeout.is_some() { format!("{base}/on_timeout") } else { base.to_owned() };
-        checker.invalid(&path, "the timer approves, but `approve` is not among `allowed_decisions`");
-    }
-    if let Some(happens) = &gate.on_timeout {
-        on_timeout(checker, &format!("{base}/on_timeout"), happens);
-    }
+fn gate<'a>(checker: &mut Checker<'a>, base: &str, gate: &'a Gate) {
+    timers::of_gate(checker, base, gate);
+    handlers::of_gate(checker, base, gate);
     if gate.reviewers.not_same_as.is_some() {
         checker.unsupported(&format!("{base}/reviewers/not_same_as"), "`not_same_as`");
     }
-    handlers(checker, &format!("{base}/handlers"), gate.handlers.as_deref());
 }

@@ -1,4 +1,4 @@
-//! Human nodes: the question, the options, the source of a correction, and timers.
+//! Human nodes: the question, the options, and the source of a correction.
 
 use std::collections::BTreeSet;
 
@@ -6,9 +6,7 @@ use shared::definition::{ChoiceKind, Human, NodeKind, OnTimeout, Validator};
 use shared::error::pointer;
 use shared::id::NodeId;
 
-use super::Checker;
-use super::parts::{handlers, on_timeout};
-use super::texts;
+use super::{Checker, handlers, texts, timers};
 use crate::flow::ways::nearest_sources;
 
 pub fn check(checker: &mut Checker<'_>) {
@@ -19,7 +17,8 @@ pub fn check(checker: &mut Checker<'_>) {
             question(checker, &base, human);
             options(checker, &base, human);
             correction(checker, &base, id, human);
-            timer(checker, &base, human);
+            timers::of_human(checker, &base, human);
+            handlers::of_human(checker, &base, human);
             unsupported(checker, &base, human);
         }
     }
@@ -63,17 +62,17 @@ fn options(checker: &mut Checker<'_>, base: &str, human: &Human) {
             checker.invalid(&format!("{path}/label"), "an option needs a label: people read it");
         }
     }
-    if human.on_reject.is_some() && !human.options.is_empty() && !has(human, ChoiceKind::Stop) && timeout_stops(human) {
+    if human.on_reject.is_some() && !human.options.is_empty() && !has(human, ChoiceKind::Stop) && !timer_stops(human) {
         checker.warn(&format!("{base}/on_reject"), "nothing here rejects: there is no option of kind `stop`");
     }
 }
 
-fn has(human: &Human, kind: ChoiceKind) -> bool {
+pub(super) fn has(human: &Human, kind: ChoiceKind) -> bool {
     human.options.iter().any(|option| option.kind == kind)
 }
 
-fn timeout_stops(human: &Human) -> bool {
-    human.on_timeout != Some(OnTimeout::Reject)
+fn timer_stops(human: &Human) -> bool {
+    human.on_timeout.as_ref().map(OnTimeout::last) == Some(&OnTimeout::Reject)
 }
 
 fn correction(checker: &mut Checker<'_>, base: &str, id: &NodeId, human: &Human) {
@@ -116,23 +115,6 @@ fn correction(checker: &mut Checker<'_>, base: &str, id: &NodeId, human: &Human)
     }
 }
 
-fn timer(checker: &mut Checker<'_>, base: &str, human: &Human) {
-    let defaults = &checker.flow.defaults;
-    let timeout = human.timeout.or(defaults.timeout);
-    if human.timeout.is_some_and(|timeout| timeout.0.is_zero()) {
-        checker.invalid(&format!("{base}/timeout"), "a timeout must be longer than nothing");
-    }
-    if human.on_timeout.is_some() && timeout.is_none() {
-        checker.invalid(&format!("{base}/on_timeout"), "`on_timeout` without `timeout` never happens; add a timeout");
-    }
-    let happens = human.on_timeout.as_ref().or(defaults.on_timeout.as_ref());
-    if timeout.is_some() && happens == Some(&OnTimeout::Approve) && !has(human, ChoiceKind::Accept) {
-        let path = if human.on_timeout.is_some() { format!("{base}/on_timeout") } else { base.to_owned() };
-        let message = "a timer that approves takes the first option of kind `accept`, and there is none here";
-        checker.invalid(&path, message);
-    }
-}
-
 fn unsupported(checker: &mut Checker<'_>, base: &str, human: &Human) {
     if !human.policy.is_first() {
         checker.unsupported(&format!("{base}/policy"), "a policy other than `first`");
@@ -152,8 +134,4 @@ fn unsupported(checker: &mut Checker<'_>, base: &str, human: &Human) {
     if human.reviewers.not_same_as.is_some() {
         checker.unsupported(&format!("{base}/reviewers/not_same_as"), "`not_same_as`");
     }
-    if let Some(happens) = &human.on_timeout {
-        on_timeout(checker, &format!("{base}/on_timeout"), happens);
-    }
-    handlers(checker, &format!("{base}/handlers"), human.handlers.as_deref());
 }

@@ -3,11 +3,13 @@
 mod conflicts;
 mod gates;
 mod graph;
+mod handlers;
 mod human;
 mod keys;
 mod names;
 mod parts;
 mod texts;
+mod timers;
 
 use std::collections::BTreeSet;
 

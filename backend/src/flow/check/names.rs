@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use shared::definition::{FailureThen, GateSetting, NodeKind, Target};
+use shared::definition::{FailureThen, GateSetting, NodeKind, OnTimeout, Target};
 use shared::error::pointer;
 use shared::id::NodeId;
 
@@ -41,6 +41,9 @@ pub fn check(checker: &mut Checker<'_>) {
     if let Some(FailureThen::Goto(to)) = flow.defaults.failure.as_ref().map(|failure| &failure.then) {
         expect(checker, "/defaults/failure/then/goto", "node", to, &names.nodes);
     }
+    if let Some(on_timeout) = &flow.defaults.on_timeout {
+        goto(checker, "/defaults/on_timeout", on_timeout, &names);
+    }
     for (id, node) in &flow.nodes {
         let base = pointer(["nodes", id.as_str()]);
         match &node.kind {
@@ -56,6 +59,9 @@ pub fn check(checker: &mut Checker<'_>) {
             NodeKind::Human(human) => {
                 if let Some(to) = &human.on_reject {
                     expect(checker, &format!("{base}/human/on_reject"), "node", to, &names.nodes);
+                }
+                if let Some(on_timeout) = &human.on_timeout {
+                    goto(checker, &format!("{base}/human/on_timeout"), on_timeout, &names);
                 }
                 if let Some(source) = &human.corrects {
                     expect(checker, &format!("{base}/human/corrects"), "node", source, &names.nodes);
@@ -77,6 +83,14 @@ pub fn check(checker: &mut Checker<'_>) {
     }
     if checker.whole {
         gates(checker);
+    }
+}
+
+/// Where a timer sends a branch, behind all escalations.
+fn goto(checker: &mut Checker<'_>, path: &str, on_timeout: &OnTimeout, names: &Names) {
+    if let OnTimeout::Goto { goto } = on_timeout.last() {
+        let path = format!("{path}{}/goto", "/then".repeat(on_timeout.escalations().count()));
+        expect(checker, &path, "node", goto, &names.nodes);
     }
 }
 

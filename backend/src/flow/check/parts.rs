@@ -1,9 +1,9 @@
 //! What each part of a flow must fulfil for itself: limits, models, tool names, and what is not supported yet.
 
-use shared::definition::{Agent, Builtin, Failure, Guardrails, Handler, Node, NodeKind, OnTimeout, ToolKind};
+use shared::definition::{Agent, Builtin, Failure, Guardrails, Node, NodeKind, ToolKind};
 use shared::error::pointer;
 
-use super::Checker;
+use super::{Checker, handlers, timers};
 use crate::flow::limits::{MAX_AGENTS, MAX_NODES, MAX_TOOLS};
 
 /// The providers of models.
@@ -40,15 +40,10 @@ pub fn check(checker: &mut Checker<'_>) {
         Some(Guardrails::Named(_)) => checker.unsupported("/guardrails", "anything but `guardrails: false`"),
         Some(Guardrails::Switch(false)) | None => {}
     }
-    handlers(checker, "/defaults/handlers", flow.defaults.handlers.as_deref());
-    if let Some(on_timeout) = &flow.defaults.on_timeout {
-        self::on_timeout(checker, "/defaults/on_timeout", on_timeout);
-    }
+    handlers::check(checker, "/defaults/handlers", flow.defaults.handlers.as_deref());
+    timers::of_defaults(checker);
     if let Some(failure) = &flow.defaults.failure {
         self::failure(checker, "/defaults/failure", failure);
-    }
-    if flow.defaults.timeout.is_some_and(|timeout| timeout.0.is_zero()) {
-        checker.invalid("/defaults/timeout", "a timeout must be longer than nothing");
     }
     for (id, node) in &flow.nodes {
         self::node(checker, &pointer(["nodes", id.as_str()]), node);
@@ -134,35 +129,5 @@ fn failure(checker: &mut Checker<'_>, base: &str, failure: &Failure) {
         && initial > max
     {
         checker.invalid(&format!("{base}/initial"), "the first wait is longer than the longest (`max`)");
-    }
-}
-
-/// What may resolve a review: people, for now.
-pub(super) fn handlers(checker: &mut Checker<'_>, path: &str, handlers: Option<&[Handler]>) {
-    let Some(handlers) = handlers else { return };
-    if handlers.is_empty() {
-        checker.invalid(path, "nobody could resolve the review; leave `handlers` out for people");
-    }
-    if handlers.len() > 1 && handlers.iter().any(|handler| matches!(handler, Handler::Auto(_))) {
-        checker.invalid(path, "an `auto` handler stands alone: it would resolve the review before anybody else");
-    }
-    for (index, handler) in handlers.iter().enumerate() {
-        if !matches!(handler, Handler::Human) {
-            checker.unsupported(&format!("{path}/{index}"), "a handler other than `human`");
-        }
-    }
-    let people = handlers.iter().filter(|handler| matches!(handler, Handler::Human)).count();
-    if people > 1 {
-        checker.invalid(path, "`human` stands here twice");
-    }
-}
-
-/// What a timer may do, for now.
-pub(super) fn on_timeout(checker: &mut Checker<'_>, path: &str, on_timeout: &OnTimeout) {
-    match on_timeout {
-        OnTimeout::Reject | OnTimeout::Approve | OnTimeout::Error => {}
-        OnTimeout::Follow => checker.unsupported(path, "`on_timeout: follow`"),
-        OnTimeout::Goto { .. } => checker.unsupported(path, "`on_timeout: {goto: …}`"),
-        OnTimeout::Escalate(_) => checker.unsupported(path, "`on_timeout: {escalate: …}`"),
     }
 }

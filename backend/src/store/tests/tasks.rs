@@ -6,6 +6,7 @@ use serde_json::json;
 use shared::JsonMap;
 use shared::id::{RunId, TaskId};
 use shared::log::EntryKind;
+use shared::time::Timestamp;
 
 use super::support::{World, actor, new_run, on_both, person};
 use crate::engine::{Input, Refusal, TaskFailure, TaskKind};
@@ -31,7 +32,8 @@ async fn make_due(world: &World) {
 
 async fn a_deadline_is_claimed_when_it_is_due_and_by_one_worker(world: World) {
     let review = world.launched_review("hello").await;
-    assert_eq!(world.store.next_due(ROOM).await.expect("reads"), review.expires_at);
+    let warning = Timestamp(review.expires_at.expect("a deadline").0 - 6 * 60_000_000);
+    assert_eq!(world.store.next_due(ROOM).await.expect("reads"), Some(warning), "one row: the warning comes first");
     assert_eq!(world.store.claim("a", ROOM, LEASE).await.expect("claims"), Vec::new());
     make_due(&world).await;
     let other = world.another().await;

@@ -81,6 +81,7 @@ fn facts(review: &Review) -> Vec<(&'static str, String)> {
         (_, Some(visit)) if visit > 1 => facts.push(("tag", format!("visit {visit}"))),
         _ => {}
     }
+    facts.extend(review.escalated.iter().map(|role| ("tag warn", format!("escalated to {role}"))));
     if review.usage.total_tokens > 0 {
         let tokens = words::thousands(review.usage.total_tokens);
         facts.push((

@@ -121,7 +121,7 @@ fn Waits(review: Review) -> impl IntoView {
         review.reviewers.roles.iter().cloned().chain(users).collect::<Vec<_>>().join(", ")
     };
     let expires = review.expires_at;
-    let then = review.on_timeout.as_ref().map_or("", |then| words::on_timeout(then, false));
+    let then = review.on_timeout.as_ref().map(|then| words::on_timeout(then, false)).unwrap_or_default();
     let left = move || {
         let left = words::left(live.now.get(), expires?);
         Some(left.map_or_else(|| format!("the time is up: {then}"), |left| format!("{left} left, then {then}")))

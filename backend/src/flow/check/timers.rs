@@ -1,0 +1,115 @@
+//! Timers: how long a review waits, and what happens then.
+//!
+//! **Escalations.** A role that stands twice in one chain is a mistake, and so is one that the same node or gate asks
+//! from the start: the review would only wait longer in silence. A chain of the defaults that meets such a node is
+//! doubtful there.
+
+use std::collections::BTreeSet;
+
+use shared::access::REVIEWER;
+use shared::definition::{ActionKind, ChoiceKind, Gate, Human, OnTimeout, Reviewers};
+use shared::time::Span;
+
+use super::Checker;
+use super::human::has;
+
+/// Those of the defaults.
+pub fn of_defaults(checker: &mut Checker<'_>) {
+    let defaults = &checker.flow.defaults;
+    longer_than_nothing(checker, "/defaults/timeout", defaults.timeout);
+    if let Some(on_timeout) = &defaults.on_timeout {
+        chain(checker, "/defaults/on_timeout", on_timeout);
+    }
+}
+
+/// That of a human node.
+pub fn of_human<'a>(checker: &mut Checker<'a>, base: &str, human: &'a Human) {
+    let Some(happens) = timer(checker, base, human.timeout, human.on_timeout.as_ref(), &human.reviewers) else {
+        return;
+    };
+    if *happens.last() == OnTimeout::Approve && !has(human, ChoiceKind::Accept) {
+        let path = if human.on_timeout.is_some() { format!("{base}/on_timeout") } else { base.to_owned() };
+        let message = "a timer that approves takes the first option of kind `accept`, and there is none here";
+        checker.invalid(&path, message);
+    }
+}
+
+/// That of a gate.
+pub fn of_gate<'a>(checker: &mut Checker<'a>, base: &str, gate: &'a Gate) {
+    if let Some(own) = &gate.on_timeout
+        && let OnTimeout::Follow | OnTimeout::Goto { .. } = own.last()
+    {
+        let path = format!("{base}/on_timeout{}", "/then".repeat(own.escalations().count()));
+        let message = "`follow` and `goto` are for human nodes: a call that waits for leave runs, or it does not; expected \
+                       reject, approve or error";
+        checker.invalid(&path, message);
+    }
+    let Some(happens) = timer(checker, base, gate.timeout, gate.on_timeout.as_ref(), &gate.reviewers) else { return };
+    if *happens.last() == OnTimeout::Approve && !gate.allowed_decisions().contains(&ActionKind::Approve) {
+        let path = if gate.on_timeout.is_some() { format!("{base}/on_timeout") } else { base.to_owned() };
+        checker.invalid(&path, "the timer approves, but `approve` is not among `allowed_decisions`");
+    }
+}
+
+/// What both have; answers with what happens, where something can.
+fn timer<'a>(
+    checker: &mut Checker<'a>,
+    base: &str,
+    timeout: Option<Span>,
+    own: Option<&'a OnTimeout>,
+    reviewers: &Reviewers,
+) -> Option<&'a OnTimeout> {
+    let flow = checker.flow;
+    longer_than_nothing(checker, &format!("{base}/timeout"), timeout);
+    let path = format!("{base}/on_timeout");
+    let timeout = timeout.or(flow.defaults.timeout);
+    if let Some(own) = own {
+        chain(checker, &path, own);
+        if timeout.is_none() {
+            checker.invalid(&path, "`on_timeout` without `timeout` never happens; add a timeout");
+        }
+    }
+    let happens = own.or(flow.defaults.on_timeout.as_ref()).filter(|_| timeout.is_some())?;
+    let nobody_named = reviewers.roles.is_empty() && reviewers.users.is_empty();
+    for (depth, next) in happens.escalations().enumerate() {
+        let role = &next.escalate;
+        let asked = reviewers.roles.contains(role) || (nobody_named && role == REVIEWER);
+        if !asked {
+            continue;
+        }
+        let message = format!("`{role}` is asked from the start, so this escalates to nobody; name another role");
+        if own.is_some() {
+            checker.invalid(&format!("{path}{}/escalate", "/then".repeat(depth)), message);
+        } else {
+            checker.warn(base, format!("{message} than that of `defaults.on_timeout`"));
+        }
+    }
+    Some(happens)
+}
+
+/// A chain of escalations for itself.
+fn chain(checker: &mut Checker<'_>, path: &str, on_timeout: &OnTimeout) {
+    let mut roles = BTreeSet::new();
+    let mut path = path.to_owned();
+    for (depth, next) in on_timeout.escalations().enumerate() {
+        let role = &next.escalate;
+        if role.trim().is_empty() {
+            checker.invalid(&format!("{path}/escalate"), "expected the name of a role");
+        } else if !roles.insert(role) {
+            let message = format!("`{role}` stands in this chain already; escalating in a circle asks nobody new");
+            checker.invalid(&format!("{path}/escalate"), message);
+        }
+        longer_than_nothing(checker, &format!("{path}/extend"), Some(next.extend));
+        if depth == OnTimeout::MAX_ESCALATIONS {
+            let message = format!("a review escalates at most {} times", OnTimeout::MAX_ESCALATIONS);
+            checker.invalid(&path, message);
+        }
+        path.push_str("/then");
+    }
+}
+
+fn longer_than_nothing(checker: &mut Checker<'_>, path: &str, span: Option<Span>) {
+    if span.is_some_and(|span| span.0.is_zero()) {
+        checker.invalid(path, "a timeout must be longer than nothing");
+    }
+}

@@ -1,0 +1,74 @@
+//! `on_timeout`: what happens when nobody has decided in time.
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::NodeId;
+use crate::time::Span;
+
+/// What happens when the time is up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum OnTimeout {
+    /// Acts as stop; on actions, rejects them.
+    Reject,
+    /// Acts as the first accept option; on actions, approves them.
+    Approve,
+    /// The run fails with `FLOW_HUMAN_TIMEOUT`.
+    Error,
+    /// Goes on along `next` with a decision whose option is null.
+    Follow,
+    /// Goes to this node.
+    #[serde(untagged)]
+    Goto {
+        /// The node.
+        goto: NodeId,
+    },
+    /// Adds a role and moves the deadline.
+    #[serde(untagged)]
+    Escalate(Escalate),
+}
+
+/// Adds a role and moves the deadline.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Escalate {
+    /// The role that may decide too.
+    pub escalate: String,
+    /// How much longer it waits.
+    pub extend: Span,
+    /// What happens then.
+    pub then: Box<OnTimeout>,
+}
+
+impl OnTimeout {
+    /// The most escalations in a row.
+    pub const MAX_ESCALATIONS: usize = 10;
+
+    /// The escalations that come first, in order.
+    pub fn escalations(&self) -> impl Iterator<Item = &Escalate> {
+        std::iter::successors(self.escalation(), |before| before.then.escalation())
+    }
+
+    /// What happens when nobody is left to escalate to.
+    pub fn last(&self) -> &Self {
+        self.escalations().last().map_or(self, |last| &last.then)
+    }
+
+    /// The same for calls that wait for leave: a call runs or does not, so what sends a branch on rejects.
+    pub fn for_calls(&self) -> Self {
+        match self {
+            Self::Follow | Self::Goto { .. } => Self::Reject,
+            Self::Escalate(next) => Self::Escalate(Escalate { then: Box::new(next.then.for_calls()), ..next.clone() }),
+            other => other.clone(),
+        }
+    }
+
+    fn escalation(&self) -> Option<&Escalate> {
+        match self {
+            Self::Escalate(next) => Some(next),
+            _ => None,
+        }
+    }
+}
