@@ -18,6 +18,7 @@ use crate::id::{DeputyId, ReviewId, RunId, TokenId};
 use crate::log::Entry;
 use crate::review::Review;
 use crate::run::{Report, Run, RunSummary};
+use crate::seal::{SealCheck, SealHead};
 
 /// A request before it is sent.
 #[derive(Debug, Clone)]
@@ -278,6 +279,16 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
     /// `GET /api/v1/audit`.
     pub async fn audit(&self, query: &AuditQuery) -> Answer<Page<Entry>> {
         self.get(format!("/api/v1/audit{}", query_string(query))).await
+    }
+
+    /// `GET /api/v1/audit/seal`.
+    pub async fn seal(&self) -> Answer<SealHead> {
+        self.get("/api/v1/audit/seal".into()).await
+    }
+
+    /// `GET /api/v1/audit/verify`.
+    pub async fn verify_audit(&self) -> Answer<SealCheck> {
+        self.get("/api/v1/audit/verify".into()).await
     }
 }
 

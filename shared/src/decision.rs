@@ -169,6 +169,9 @@ pub struct Decision {
     pub revision: u32,
     /// The digest that was seen.
     pub digest: String,
+    /// `sha256:` over the canonical JSON (RFC 8785) of the [`DecisionRequest`] as it was sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sent: Option<String>,
     /// What was said.
     pub verdict: Verdict,
     /// Changed values.
@@ -183,6 +186,6 @@ pub struct Decision {
 }
 
 read_fields!(Decision {
-    need by, may on_behalf_of, need at, need via, need revision, need digest, need verdict, or_default edits, may comment,
-    or_default metadata,
+    need by, may on_behalf_of, need at, need via, need revision, need digest, may sent, need verdict,
+    or_default edits, may comment, or_default metadata,
 });

@@ -19,6 +19,7 @@ pub mod protocol;
 pub mod read;
 pub mod review;
 pub mod run;
+pub mod seal;
 pub mod time;
 
 /// A JSON object whose keys keep the order in which they were written.

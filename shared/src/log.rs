@@ -79,7 +79,7 @@ kinds! {
     ReviewUpdated = "review.updated",
     /// `data.review` (with its resolution, also when expired or withdrawn).
     ReviewResolved = "review.resolved",
-    /// Somebody opened a review; `data.revision`.
+    /// Somebody opened a review; `data.revision` and `data.digest`: what they were shown.
     ReviewViewed = "review.viewed",
     /// `data.flow`, `data.version`, `data.digest`.
     FlowSaved = "flow.saved",
@@ -140,12 +140,15 @@ impl std::str::FromStr for EntryKind {
 pub struct Entry {
     /// Its place in the log.
     pub cursor: Cursor,
+    /// The number of the seal that holds it; told by the audit only, and none as long as it waits for one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sealed: Option<u64>,
     /// What it tells, and what it tells it of.
     #[serde(flatten)]
     pub event: Event,
 }
 
-read_fields!(Entry { need cursor, rest event, });
+read_fields!(Entry { need cursor, may sealed, rest event, });
 
 /// An entry before it has its place.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -27,7 +27,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("live", &["clock", "stream", "flow", "engine", "store", "problem"]),
     ("notify", &["clock", "guard", "engine", "store"]),
     ("auth", &["clock", "engine", "store", "problem"]),
-    ("audit", &["store"]),
+    ("audit", &["clock", "store"]),
     ("http", &["clock", "flow", "engine", "store", "problem", "notify", "auth", "audit"]),
 ];
 

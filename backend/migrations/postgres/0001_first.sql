@@ -102,6 +102,20 @@ CREATE TABLE log (
 );
 CREATE INDEX log_run ON log (run_id, xid, seq) WHERE run_id IS NOT NULL;
 
+-- Proof that the log is as it was: each row holds a range of it, in order, one behind the other. See docs/audit.md.
+CREATE TABLE seals (
+    number BIGINT NOT NULL PRIMARY KEY,
+    -- The last row of the log that it holds.
+    xid BIGINT NOT NULL,
+    seq BIGINT NOT NULL,
+    -- What is signed, to the byte.
+    body TEXT NOT NULL,
+    signature BYTEA NOT NULL,
+    -- 32 bytes for each entry, in order.
+    hashes BYTEA NOT NULL
+);
+CREATE INDEX seals_place ON seals (xid, seq);
+
 CREATE TABLE users (
     username TEXT NOT NULL PRIMARY KEY,
     display_name TEXT,

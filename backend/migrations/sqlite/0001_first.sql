@@ -99,6 +99,20 @@ CREATE TABLE log (
 ) STRICT;
 CREATE INDEX log_run ON log (run_id, seq) WHERE run_id IS NOT NULL;
 
+-- Proof that the log is as it was: each row holds a range of it, in order, one behind the other. See docs/audit.md.
+CREATE TABLE seals (
+    number INTEGER NOT NULL PRIMARY KEY,
+    -- The last row of the log that it holds; `xid` is 0 in SQLite.
+    xid INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    -- What is signed, to the byte.
+    body TEXT NOT NULL,
+    signature BLOB NOT NULL,
+    -- 32 bytes for each entry, in order.
+    hashes BLOB NOT NULL
+) STRICT;
+CREATE INDEX seals_place ON seals (xid, seq);
+
 CREATE TABLE users (
     username TEXT NOT NULL PRIMARY KEY,
     display_name TEXT,

@@ -17,6 +17,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{self, Models};
+use crate::audit::{self, SealKey, Sealer, Seals};
 use crate::auth::{self, Authenticator};
 use crate::clock::{SharedClock, SystemClock};
 use crate::config::{Settings, Storage};
@@ -65,6 +66,9 @@ pub enum Error {
         /// Why.
         source: std::io::Error,
     },
+    /// The audit cannot be sealed.
+    #[error(transparent)]
+    Seal(#[from] audit::KeyError),
     /// Metrics cannot be kept.
     #[error("metrics: {0}")]
     Metrics(String),
@@ -78,6 +82,7 @@ pub struct App {
     hub: live::Handle,
     worker: worker::Handle,
     notifier: notify::Handle,
+    sealer: audit::Handle,
     stopping: CancellationToken,
     server: JoinHandle<std::io::Result<()>>,
 }
@@ -104,11 +109,14 @@ impl App {
         let address = listener.local_addr().map_err(listen)?;
         let clock = system_clock();
         let store = open_store(&settings.storage, clock.clone()).await?;
+        let (seal_key, trusted) = SealKey::open(&settings.storage.seal_key, &*clock)?;
         let links = first_people(&store, &clock, admin_password, settings.demo).await?;
         if let Some(folder) = &settings.flows {
             load_flows(&store, folder).await?;
         }
 
+        let seals = Seals::new(trusted);
+        let sealer = Sealer::new(store.clone(), seal_key, seals.clone(), clock.clone()).run();
         let streams = Streams::default();
         let authenticator = Authenticator::new(store.clone(), clock.clone());
         let mut hub = live::Options::new(store.clone(), clock.clone(), streams.clone());
@@ -124,7 +132,7 @@ impl App {
         let origins = PublicOrigins::from(settings.origins);
         let sockets = wiring::sockets(authenticator.clone(), origins.clone());
         let live = LiveState::new(hub.clone(), sockets, live::Limits::default());
-        let state = AppState::new(store.clone(), clock, authenticator, Some(metrics), origins);
+        let state = AppState::new(store.clone(), clock, authenticator, Some(metrics), origins, seals);
         let router =
             Router::new().route("/api/v1/live", get(live::upgrade)).with_state(live).merge(http::router(state));
         let service = router.into_make_service_with_connect_info::<SocketAddr>();
@@ -134,7 +142,7 @@ impl App {
                 .into_future(),
         );
         tracing::info!(%address, "ready");
-        Ok(Self { address, links, store, hub, worker, notifier, stopping, server })
+        Ok(Self { address, links, store, hub, worker, notifier, sealer, stopping, server })
     }
 
     /// Where it listens.
@@ -156,6 +164,7 @@ impl App {
         if let Ok(Err(error)) = self.server.await {
             tracing::warn!(%error, "the server did not stop cleanly");
         }
+        self.sealer.stop().await;
         self.store.close().await;
     }
 }

@@ -1,8 +1,17 @@
-//! Entries as CSV (RFC 4180) and as JSON lines.
+//! Entries as CSV (RFC 4180) and as JSON lines, which carry what is needed to verify them without the server.
+//!
+//! A JSON line is an entry. From its member `kind` on, it has the bytes that were hashed; before it stand `cursor`,
+//! `sealed`, and, with the newest entry of each seal, the seal.
 
 use std::str::FromStr;
 
-use shared::log::Entry;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde::{Deserialize, Serialize};
+use shared::log::{Cursor, Entry};
+
+use super::seal::sealed_text;
+use crate::store::{self, Store, StoredSeal};
 
 /// How entries are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +31,9 @@ pub enum WriteError {
     /// As CSV.
     #[error("an entry of the audit could not be written as CSV: {0}")]
     Csv(String),
+    /// Its seal could not be read.
+    #[error(transparent)]
+    Store(#[from] store::Error),
 }
 
 impl FromStr for Format {
@@ -59,16 +71,85 @@ impl Format {
             Self::JsonLines => "",
         }
     }
+}
 
-    /// Writes one entry.
-    pub fn write(self, entry: &Entry, out: &mut String) -> Result<(), WriteError> {
-        match self {
-            Self::Csv => out.push_str(&csv_row(entry)?),
-            Self::JsonLines => {
-                out.push_str(&serde_json::to_string(entry)?);
-                out.push('\n');
-            }
+/// What stands before an entry in its line.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Before {
+    /// Its place in the log.
+    pub cursor: Cursor,
+    /// The number of its seal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sealed: Option<u64>,
+    /// The seal, with the newest of its entries in the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seal: Option<Carried>,
+}
+
+/// A seal in a file.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Carried {
+    /// What is signed.
+    pub body: String,
+    /// Base64.
+    pub signature: String,
+    /// Base64 of 32 bytes for each entry, in the order of the log.
+    pub hashes: String,
+    /// Whether entries were left out, because somebody asked for some of them only.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub part: bool,
+}
+
+/// Where the entry begins in a line.
+pub(super) const ENTRY: &str = "\"kind\":";
+
+/// Writes entries, newest first.
+#[derive(Debug, Clone)]
+pub struct Lines {
+    format: Format,
+    part: bool,
+    /// The newest seal when the export began: what is sealed meanwhile counts as not sealed, or the file would hold a
+    /// part of that seal's entries only.
+    newest: u64,
+    /// The seal that was written last.
+    carried: Option<u64>,
+}
+
+impl Lines {
+    /// An export that begins now. `part`: of some entries only.
+    pub async fn begin(format: Format, part: bool, store: &Store) -> Result<Self, store::Error> {
+        let newest = store.last_seal().await?.map_or(0, |seal| seal.number);
+        Ok(Self { format, part, newest, carried: None })
+    }
+
+    /// Writes one entry, and its seal where the file has not got it yet.
+    pub async fn write(&mut self, entry: &Entry, store: &Store, out: &mut String) -> Result<(), WriteError> {
+        if self.format == Format::Csv {
+            out.push_str(&csv_row(entry)?);
+            return Ok(());
         }
+        let sealed = entry.sealed.filter(|number| *number <= self.newest);
+        let seal = match sealed {
+            Some(number) if self.carried != Some(number) => {
+                self.carried = Some(number);
+                let seal = store.seals(number - 1, 1).await?.pop();
+                seal.map(|StoredSeal { body, signature, hashes, .. }| Carried {
+                    body,
+                    signature: BASE64.encode(signature),
+                    hashes: BASE64.encode(hashes),
+                    part: self.part,
+                })
+            }
+            _ => None,
+        };
+        let before = serde_json::to_string(&Before { cursor: entry.cursor.clone(), sealed, seal })?;
+        // Two objects become one: the first without its end, the second without its beginning.
+        out.push_str(&before[..before.len() - 1]);
+        out.push(',');
+        out.push_str(&sealed_text(&entry.event)?[1..]);
+        out.push('\n');
         Ok(())
     }
 }
@@ -109,25 +190,12 @@ mod tests {
             "data": { "username": "=cmd|' /C calc'!A0", "note": "a \"quote\", and\na line" }
         }))
         .unwrap();
-        let mut text = String::from(Format::Csv.head());
-        Format::Csv.write(&entry, &mut text).unwrap();
+        let text = format!("{}{}", Format::Csv.head(), csv_row(&entry).unwrap());
         let mut reader = csv::Reader::from_reader(text.as_bytes());
         assert_eq!(reader.headers().unwrap().len(), 7);
         let row = reader.records().next().unwrap().unwrap();
         assert_eq!(&row[0], "'=1+1");
         assert_eq!(&row[3], "ana");
         assert!(row[6].starts_with('{'), "{row:?}");
-    }
-
-    #[test]
-    fn a_line_of_json_is_the_entry() {
-        let entry: Entry = serde_json::from_value(json!({
-            "cursor": "c", "kind": "run.started", "at": "2026-01-02T03:04:05Z", "data": {}
-        }))
-        .unwrap();
-        let mut text = String::new();
-        Format::JsonLines.write(&entry, &mut text).unwrap();
-        assert_eq!(serde_json::from_str::<Entry>(text.trim_end()).unwrap(), entry);
-        assert_eq!(text.lines().count(), 1);
     }
 }

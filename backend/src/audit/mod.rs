@@ -1,7 +1,23 @@
-//! The audit as files: the entries of the log, a row each.
+//! The audit: the entries of the log as files, and the proof that they are what they were.
 //!
-//! Imports `shared` only.
+//! The log is sealed in ranges: the hashes of a range's entries, one after the other, are signed together with the hash
+//! of the seal before, by a key that is not in the database. `docs/audit.md` says what that proves, and against whom.
+//!
+//! Imports `shared`, `crate::clock` and `crate::store` only.
 
+mod compare;
 mod export;
+mod file;
+mod key;
+mod seal;
+mod sealer;
+#[cfg(test)]
+mod tests;
+mod verify;
 
-pub use export::{Format, WriteError};
+pub use export::{Format, Lines, WriteError};
+pub use file::{FileCheck, verify_file};
+pub use key::{KeyError, PublicKey, SealKey, Trusted};
+pub use seal::Head;
+pub use sealer::{Handle, SealError, Sealer};
+pub use verify::{Seals, verify};

@@ -1,5 +1,6 @@
 //! The command line: one file a command.
 
+mod audit;
 mod flow;
 mod serve;
 mod user;
@@ -28,6 +29,9 @@ enum Command {
     /// Checks flow files, and prints the schema of their format.
     #[command(subcommand)]
     Flow(flow::FlowCommand),
+    /// Proves that the record is what it was: verifies its seals, prints their head and their key.
+    #[command(subcommand)]
+    Audit(audit::AuditCommand),
     /// Adds people, and makes links that log them in.
     #[command(subcommand)]
     User(user::UserCommand),
@@ -39,6 +43,7 @@ impl Cli {
         match self.command {
             Command::Serve(args) => serve::run(args).await,
             Command::Flow(command) => flow::run(command),
+            Command::Audit(command) => audit::run(command).await,
             Command::User(command) => user::run(command).await,
         }
     }

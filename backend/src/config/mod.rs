@@ -52,6 +52,9 @@ pub struct StorageArgs {
     /// The folder of everything that is kept in files [default: ./data]
     #[arg(long, env = "COUNTERSIGN_DATA", value_name = "FOLDER")]
     pub data: Option<PathBuf>,
+    /// The key that seals the audit [default: seal.key in the data folder, made where there is none]
+    #[arg(long, env = "COUNTERSIGN_SEAL_KEY", value_name = "FILE")]
+    pub seal_key: Option<PathBuf>,
     /// The settings file [default: countersign.toml in the data folder, where there is one]
     #[arg(long, env = "COUNTERSIGN_CONFIG", value_name = "FILE")]
     pub config: Option<PathBuf>,
@@ -65,6 +68,8 @@ pub struct File {
     pub listen: Option<SocketAddr>,
     /// As `--database`.
     pub database: Option<String>,
+    /// As `--seal-key`.
+    pub seal_key: Option<PathBuf>,
     /// As `--flows`.
     pub flows: Option<PathBuf>,
     /// As `--origin`.
@@ -121,6 +126,8 @@ pub struct Storage {
     pub database: String,
     /// The folder of files.
     pub data: PathBuf,
+    /// The key that seals the audit.
+    pub seal_key: PathBuf,
 }
 
 /// Why the settings do not hold.
@@ -158,7 +165,8 @@ impl Storage {
         std::fs::create_dir_all(&data).map_err(|source| Error::Data { path: data.display().to_string(), source })?;
         let database = args.database.clone().or_else(|| file.database.clone());
         let database = database.unwrap_or_else(|| format!("sqlite:{}", data.join("countersign.db").display()));
-        Ok((Self { database, data }, file))
+        let seal_key = args.seal_key.clone().or_else(|| file.seal_key.clone()).unwrap_or_else(|| data.join("seal.key"));
+        Ok((Self { database, data, seal_key }, file))
     }
 }
 

@@ -11,6 +11,7 @@ use shared::id::ReviewId;
 use shared::review::Review;
 
 use super::builder::Builder;
+use super::digest;
 use super::state::{Asked, Phase};
 use super::transition::Refusal;
 
@@ -44,11 +45,12 @@ impl Builder<'_> {
                 return Err(Refusal::VisitLimit(message));
             }
         }
+        let sent = Some(digest::of_request(&request));
         let DecisionRequest { revision, digest, verdict, edits, comment, metadata } = request;
         let on_behalf_of = voice(by, review).ok().flatten();
         let by = by.username.clone();
         let decision =
-            Decision { by, on_behalf_of, at: self.now, via, revision, digest, verdict, edits, comment, metadata };
+            Decision { by, on_behalf_of, at: self.now, via, revision, digest, sent, verdict, edits, comment, metadata };
         self.carry_out(id, said, &decision).ok_or(Refusal::NotFound)
     }
 

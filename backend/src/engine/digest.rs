@@ -5,6 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use shared::JsonMap;
+use shared::decision::DecisionRequest;
 use shared::review::{Action, Item, Review, ReviewKind, ReviewOption};
 
 /// What a decision is bound to: never claims, comments, votes or times.
@@ -35,6 +36,11 @@ pub(super) fn of_review(review: &Review) -> String {
 /// The digest of a call's arguments.
 pub(super) fn of_arguments(arguments: &JsonMap) -> String {
     of(arguments)
+}
+
+/// The digest of what a reviewer sent.
+pub(super) fn of_request(request: &DecisionRequest) -> String {
+    of(request)
 }
 
 fn of(value: &impl Serialize) -> String {

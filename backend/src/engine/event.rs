@@ -47,9 +47,9 @@ impl Builder<'_> {
         self.tell(kind, Some(review.id), actor, data);
     }
 
-    /// Somebody opened a review: only its revision is told.
+    /// Somebody opened a review: which revision of it, and the digest of what it showed.
     pub(super) fn tell_view(&mut self, review: &Review, actor: Username) {
-        let data = object(json!({ "revision": review.revision }));
+        let data = object(json!({ "revision": review.revision, "digest": review.digest }));
         self.tell(EntryKind::ReviewViewed, Some(review.id), Some(actor), data);
     }
 

@@ -1,5 +1,7 @@
 //! `/api/v1/audit`: the record, for admins.
 
+use std::time::Duration;
+
 use axum::Json;
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -8,15 +10,20 @@ use axum::response::{IntoResponse as _, Response};
 use futures::stream::try_unfold;
 use shared::access::Act;
 use shared::api::{AuditQuery, MAX_LIMIT, Page};
-use shared::error::Problem;
+use shared::error::{Code, Problem};
 use shared::log::Entry;
+use shared::seal::SealHead;
+use tokio::time::timeout;
 
 use super::api::{Api, Operation};
 use super::body::{Params, fit_params, limit, params};
 use super::problem::Result;
 use super::{AppState, Caller};
-use crate::audit::Format;
-use crate::store::Store;
+use crate::audit::{Format, Lines};
+use crate::store::{Form, Store};
+
+/// How long a check may take until its answer begins.
+const SOON: Duration = Duration::from_secs(10);
 
 pub(super) fn mount(api: &mut Api) {
     let list = Operation::new("The record, newest first", "PageOfEntries")
@@ -25,6 +32,10 @@ pub(super) fn mount(api: &mut Api) {
     let export = Operation::new("The record as CSV or JSON lines, newest first", "File")
         .query(&["format", "from", "to", "actor", "kind", "run", "review", "q"]);
     api.get("/api/v1/audit/export", export, self::export);
+    let seal = Operation::new("The newest seal of the record; 404 where nothing is sealed yet", "SealHead");
+    api.get("/api/v1/audit/seal", seal, self::seal);
+    let verify = Operation::new("Whether every entry is what it was when it was sealed", "SealCheck");
+    api.get("/api/v1/audit/verify", verify, self::verify);
 }
 
 async fn list(
@@ -35,7 +46,7 @@ async fn list(
     caller.may(Act::ReadAudit)?;
     query.limit = Some(limit(query.limit)?);
     check(&query)?;
-    Ok(Json(state.store.audit(&query).await?))
+    Ok(Json(state.store.audit(&query, Form::Whole).await?))
 }
 
 async fn export(State(state): State<AppState>, caller: Caller, request: Request) -> Result<Response> {
@@ -49,9 +60,11 @@ async fn export(State(state): State<AppState>, caller: Caller, request: Request)
     };
     let mut query: AuditQuery = fit_params(pairs)?;
     check(&query)?;
+    let part = query != AuditQuery::default();
     query.limit = Some(MAX_LIMIT);
+    let lines = Lines::begin(format, part, &state.store).await?;
     let disposition = format!("attachment; filename=\"countersign-audit.{}\"", format.extension());
-    let mut response = Body::from_stream(rows(state.store.clone(), query, format)).into_response();
+    let mut response = Body::from_stream(rows(state.store.clone(), query, format, lines)).into_response();
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(format.content_type()));
     if let Ok(disposition) = HeaderValue::try_from(disposition) {
@@ -66,23 +79,53 @@ fn rows(
     store: Store,
     query: AuditQuery,
     format: Format,
+    lines: Lines,
 ) -> impl futures::Stream<Item = std::result::Result<String, std::io::Error>> {
-    try_unfold(Some((query, true)), move |next| {
+    try_unfold(Some((query, lines, true)), move |next| {
         let store = store.clone();
         async move {
-            let Some((mut query, first)) = next else { return Ok(None) };
-            let page = store.audit(&query).await.map_err(std::io::Error::other)?;
+            let Some((mut query, mut lines, first)) = next else { return Ok(None) };
+            // What is verified has the bytes that were sealed; what people read is whole.
+            let form = if format == Format::JsonLines { Form::Sealed } else { Form::Whole };
+            let page = store.audit(&query, form).await.map_err(std::io::Error::other)?;
             let mut text = if first { format.head().to_owned() } else { String::new() };
             for entry in &page.items {
-                format.write(entry, &mut text).map_err(std::io::Error::other)?;
+                lines.write(entry, &store, &mut text).await.map_err(std::io::Error::other)?;
             }
             let next = page.next_cursor.map(|cursor| {
                 query.cursor = Some(cursor);
-                (query, false)
+                (query, lines, false)
             });
             Ok(Some((text, next)))
         }
     })
+}
+
+async fn seal(State(state): State<AppState>, caller: Caller) -> Result<Json<SealHead>> {
+    caller.may(Act::ReadAudit)?;
+    let head = state.seals.head(&state.store).await?;
+    Ok(Json(head.ok_or_else(|| Problem::new(Code::NotFound))?))
+}
+
+/// A check that is done soon is answered like everything else. One that takes longer than a handler may begins its
+/// answer with spaces, which JSON allows, so that nobody on the way gives up.
+async fn verify(State(state): State<AppState>, caller: Caller) -> Result<Response> {
+    caller.may(Act::ReadAudit)?;
+    let mut check = Box::pin(async move { state.seals.check(&state.store).await });
+    if let Ok(checked) = timeout(SOON, &mut check).await {
+        return Ok(Json(checked?).into_response());
+    }
+    let later = try_unfold(Some(check), |check| async move {
+        let Some(mut check) = check else { return Ok(None) };
+        match timeout(SOON, &mut check).await {
+            Ok(checked) => {
+                let checked = checked.map_err(std::io::Error::other)?;
+                serde_json::to_string(&checked).map(|text| Some((text, None))).map_err(std::io::Error::other)
+            }
+            Err(_) => Ok(Some((" ".to_owned(), Some(check)))),
+        }
+    });
+    Ok(([(header::CONTENT_TYPE, "application/json")], Body::from_stream(later)).into_response())
 }
 
 /// Ids in a query must be ids: a mistyped one would find nothing, and look like an empty record.

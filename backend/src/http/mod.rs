@@ -45,6 +45,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 pub use caller::Caller;
 pub use origin::{PublicOrigins, origin_allowed};
 
+use crate::audit::Seals;
 use crate::auth::Authenticator;
 use crate::clock::SharedClock;
 use crate::store::Store;
@@ -68,6 +69,8 @@ pub struct Parts {
     pub metrics: Option<PrometheusHandle>,
     /// Where browsers find the console, beside the `Host` that they name.
     pub public_origins: PublicOrigins,
+    /// Whose seals of the audit are trusted.
+    pub seals: Seals,
     views: Views,
 }
 
@@ -79,9 +82,10 @@ impl AppState {
         authenticator: Authenticator,
         metrics: Option<PrometheusHandle>,
         public_origins: PublicOrigins,
+        seals: Seals,
     ) -> Self {
         let views = Views::default();
-        Self(Arc::new(Parts { store, clock, authenticator, metrics, public_origins, views }))
+        Self(Arc::new(Parts { store, clock, authenticator, metrics, public_origins, seals, views }))
     }
 }
 

@@ -17,6 +17,7 @@ use shared::notification::Delivery;
 use shared::protocol::{ClientMessage, ServerMessage};
 use shared::review::Review;
 use shared::run::{Report, Run, RunSummary};
+use shared::seal::{SealCheck, SealHead};
 
 /// Collects schemas; what they have in common stands among the components once.
 pub(super) struct Schemas(SchemaGenerator);
@@ -61,6 +62,8 @@ impl Schemas {
             "Report" => self.typed::<Report>(),
             "Review" => self.typed::<Review>(),
             "Run" => self.typed::<Run>(),
+            "SealCheck" => self.typed::<SealCheck>(),
+            "SealHead" => self.typed::<SealHead>(),
             "ServerMessage" => self.typed::<ServerMessage>(),
             "Token" => self.typed::<Token>(),
             "User" => self.typed::<User>(),

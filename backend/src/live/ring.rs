@@ -181,7 +181,7 @@ mod tests {
             actor: None,
             data: serde_json::Map::new(),
         };
-        Arc::new(Published::new(Told::new(Entry { cursor: cursor(number), event }), None))
+        Arc::new(Published::new(Told::new(Entry { cursor: cursor(number), sealed: None, event }), None))
     }
 
     fn cursor(number: u64) -> Cursor {

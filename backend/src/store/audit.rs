@@ -9,6 +9,7 @@ use shared::log::{Entry, Event};
 use super::cursor::Place;
 use super::db::{Conn, Sql};
 use super::log::{columns, read_rows};
+use super::log_row::Form;
 use super::{Error, Store};
 
 /// How many rows are read at once.
@@ -17,26 +18,42 @@ const BATCH: u32 = 200;
 const SLACK_US: i64 = 60_000_000;
 
 impl Store {
-    /// Entries that fit, newest first.
-    pub async fn audit(&self, query: &AuditQuery) -> Result<Page<Entry>, Error> {
-        let limit = query.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
-        let log = &self.inner.log;
-        let mut page = Page { items: Vec::new(), next_cursor: None };
-        let Some(filter) = Filter::of(query) else { return Ok(page) };
+    /// Entries that fit, newest first, with their seals.
+    pub async fn audit(&self, query: &AuditQuery, form: Form) -> Result<Page<Entry>, Error> {
         let mut conn = self.inner.db.snapshot().await?;
+        let (mut page, places) = self.audit_page(&mut conn, query, form).await?;
+        let numbers = conn.seal_numbers(&places).await?;
+        for (entry, number) in page.items.iter_mut().zip(numbers) {
+            entry.sealed = number;
+        }
+        conn.rollback().await?;
+        Ok(page)
+    }
+
+    /// The same without their seals; with their places.
+    async fn audit_page(
+        &self,
+        conn: &mut Conn,
+        query: &AuditQuery,
+        form: Form,
+    ) -> Result<(Page<Entry>, Vec<Place>), Error> {
+        let log = &self.inner.log;
+        let limit = query.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
+        let (mut page, mut places) = (Page { items: Vec::new(), next_cursor: None }, Vec::new());
+        let Some(filter) = Filter::of(query) else { return Ok((page, places)) };
         let mut before = match &query.cursor {
             Some(cursor) => match Place::of(cursor, log) {
                 Some(place) => place,
-                None => return Ok(page),
+                None => return Ok((page, places)),
             },
             None => conn.head(log).await?,
         };
-        let Some(run) = filter.run(&mut conn).await? else { return Ok(page) };
+        let Some(run) = filter.run(conn).await? else { return Ok((page, places)) };
         loop {
             let sql = self.rows_before(query, before, run);
             let rows = conn.fetch(sql).await?;
             let ended = rows.len() < usize::try_from(BATCH).unwrap_or(usize::MAX);
-            for (place, events) in read_rows(&mut conn, &rows).await? {
+            for (place, events) in read_rows(conn, &rows, form).await? {
                 for (index, event) in events.into_iter().enumerate().rev() {
                     let place = Place { seen: u32::try_from(index + 1).unwrap_or(u32::MAX), ..place };
                     if place >= before || !filter.fits(&event) {
@@ -44,16 +61,15 @@ impl Store {
                     }
                     if page.items.len() >= usize::try_from(limit).unwrap_or(usize::MAX) {
                         page.next_cursor = page.items.last().map(|entry: &Entry| entry.cursor.0.clone());
-                        conn.rollback().await?;
-                        return Ok(page);
+                        return Ok((page, places));
                     }
-                    page.items.push(Entry { cursor: place.cursor(log), event });
+                    places.push(place);
+                    page.items.push(Entry { cursor: place.cursor(log), sealed: None, event });
                 }
                 before = before.min(place);
             }
             if ended {
-                conn.rollback().await?;
-                return Ok(page);
+                return Ok((page, places));
             }
         }
     }

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::blobs::{Blobs, Reader};
 use super::cursor::{Log, Place};
 use super::db::{Conn, Row, Sql};
-use super::log_row::Body;
+use super::log_row::{Body, Form};
 use super::{Error, LogPage, Store};
 
 /// The most entries that one page has.
@@ -79,7 +79,7 @@ impl Store {
         };
         let rows = conn.fetch(sql.push(" LIMIT ").bind(limit + 1)).await?;
         let full = rows.len() > usize::try_from(limit).unwrap_or(usize::MAX);
-        let rows = read_rows(&mut conn, &rows).await?;
+        let rows = read_rows(&mut conn, &rows, Form::Whole).await?;
 
         let mut page = LogPage { entries: Vec::new(), cursor: head.cursor(log), more: false };
         let mut last = after;
@@ -95,7 +95,7 @@ impl Store {
                     return Ok(Some(page));
                 }
                 last = place;
-                page.entries.push(Entry { cursor: place.cursor(log), event });
+                page.entries.push(Entry { cursor: place.cursor(log), sealed: None, event });
             }
             last = last.max(place);
         }
@@ -127,7 +127,7 @@ pub(super) fn columns(log: &Log) -> &'static str {
 }
 
 /// Reads the events of rows, with the places before the first of each.
-pub(super) async fn read_rows(conn: &mut Conn, rows: &[Row]) -> Result<Vec<(Place, Vec<Event>)>, Error> {
+pub(super) async fn read_rows(conn: &mut Conn, rows: &[Row], form: Form) -> Result<Vec<(Place, Vec<Event>)>, Error> {
     let mut reader = Reader::default();
     for row in rows {
         reader.add(row.uuid_opt(2)?.unwrap_or(Uuid::nil()), row.text(3)?)?;
@@ -136,7 +136,7 @@ pub(super) async fn read_rows(conn: &mut Conn, rows: &[Row]) -> Result<Vec<(Plac
     let mut read = Vec::with_capacity(rows.len());
     for (row, body) in rows.iter().zip(bodies) {
         let place = Place { xid: row.int(0)?, seq: row.int(1)?, seen: 0 };
-        read.push((place, body.unpack(Timestamp(row.int(4)?), row.uuid_opt(2)?.map(RunId))));
+        read.push((place, body.unpack(Timestamp(row.int(4)?), row.uuid_opt(2)?.map(RunId), form)));
     }
     Ok(read)
 }

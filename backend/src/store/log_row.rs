@@ -29,6 +29,16 @@ pub(super) struct Body<'a> {
     format: Option<u32>,
 }
 
+/// How much of a review an entry shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// All of it, as the API does.
+    Whole,
+    /// Without what is empty in it: this is what was stored, and what is sealed. A seal must hold for as long as the
+    /// log, and what is put back into an old review can change with a new member of reviews.
+    Sealed,
+}
+
 /// An input as it was applied: with its moment, the run can be replayed.
 #[derive(Debug, Clone)]
 pub(super) struct Recorded {
@@ -115,8 +125,8 @@ impl<'a> Body<'a> {
         self
     }
 
-    /// The events, whole.
-    pub fn unpack(self, at: Timestamp, run: Option<RunId>) -> Vec<Event> {
+    /// The events.
+    pub fn unpack(self, at: Timestamp, run: Option<RunId>, form: Form) -> Vec<Event> {
         let mut last_run: Option<Value> = None;
         let events = self.events.into_iter().map(|stored| {
             let mut data = stored.data.into_owned();
@@ -126,7 +136,7 @@ impl<'a> Body<'a> {
                     _ => last_run = Some(summary.clone()),
                 }
             }
-            if let Some(Value::Object(review)) = data.get_mut(REVIEW) {
+            if let (Form::Whole, Some(Value::Object(review))) = (form, data.get_mut(REVIEW)) {
                 lean::restore(review);
             }
             Event {

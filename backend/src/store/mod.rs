@@ -18,6 +18,7 @@ mod outbox;
 mod people;
 mod reviews;
 mod runs;
+mod seals;
 mod tasks;
 pub mod testing;
 #[cfg(test)]
@@ -44,7 +45,9 @@ pub use change::{
 };
 
 pub use deliveries::{ClaimedDelivery, Sent};
+pub use log_row::Form;
 pub use outbox::NewDelivery;
+pub use seals::{RecordPage, RecordRow, StoredSeal};
 pub use tasks::Room;
 
 use crate::clock::SharedClock;
@@ -209,6 +212,7 @@ impl Store {
             "steps",
             "tasks",
             "log",
+            "seals",
             "blobs",
             "users",
             "credentials",

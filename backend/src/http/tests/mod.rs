@@ -1,5 +1,6 @@
 //! The API as clients meet it: the whole router over an SQLite database in a temporary folder. No worker runs.
 
+mod audit;
 mod deputies;
 mod described;
 mod edge;
@@ -16,6 +17,7 @@ use tempfile::TempDir;
 use tower::ServiceExt as _;
 
 use super::{AppState, router};
+use crate::audit::{SealKey, Seals};
 use crate::auth::{Authenticator, bootstrap};
 use crate::clock::{SharedClock, SystemClock};
 use crate::store::{Options, Store};
@@ -27,7 +29,8 @@ struct Site {
     router: Router,
     store: Store,
     clock: SharedClock,
-    _folder: TempDir,
+    seals: Seals,
+    folder: TempDir,
 }
 
 /// What came back.
@@ -65,8 +68,10 @@ impl Site {
         let store = Store::open(Options { url, clock: clock.clone(), readers: 2, env: Arc::default() }).await.unwrap();
         assert_eq!(bootstrap(&store, &clock, Some(PASSWORD.to_owned())).await.unwrap(), None);
         let authenticator = Authenticator::new(store.clone(), clock.clone());
-        let state = AppState::new(store.clone(), clock.clone(), authenticator, None, Arc::from([]));
-        Self { router: router(state), store, clock, _folder: folder }
+        let (_, trusted) = SealKey::open(&folder.path().join("seal.key"), &*clock).unwrap();
+        let seals = Seals::new(trusted);
+        let state = AppState::new(store.clone(), clock.clone(), authenticator, None, Arc::from([]), seals.clone());
+        Self { router: router(state), store, clock, seals, folder }
     }
 
     async fn send(&self, request: Request<Body>) -> Answer {

@@ -8,7 +8,7 @@ use shared::id::RunId;
 use shared::log::{Cursor, Entry, EntryKind};
 
 use super::support::{World, decide, decided, launch, on_both, person};
-use crate::store::{Answer, Store};
+use crate::store::{Answer, Form, Store};
 
 on_both! {
     a_reader_misses_nothing_while_many_write,
@@ -138,7 +138,7 @@ async fn the_audit_is_the_log_backwards(world: World) {
     let mut query = AuditQuery { limit: Some(2), ..AuditQuery::default() };
     let mut found = Vec::new();
     loop {
-        let page = world.store.audit(&query).await.expect("reads");
+        let page = world.store.audit(&query, Form::Whole).await.expect("reads");
         found.extend(page.items);
         match page.next_cursor {
             Some(cursor) => query.cursor = Some(cursor),
@@ -147,10 +147,10 @@ async fn the_audit_is_the_log_backwards(world: World) {
     }
     assert_eq!(found, all);
     let by_ana = AuditQuery { actor: Some("ana".to_owned()), ..AuditQuery::default() };
-    let by_ana = world.store.audit(&by_ana).await.expect("reads").items;
+    let by_ana = world.store.audit(&by_ana, Form::Whole).await.expect("reads").items;
     assert!(by_ana.iter().any(|entry| entry.event.kind == EntryKind::ReviewResolved));
     let of_review = AuditQuery { review: Some(review.id.to_string()), ..AuditQuery::default() };
-    assert_eq!(world.store.audit(&of_review).await.expect("reads").items.len(), 2);
+    assert_eq!(world.store.audit(&of_review, Form::Whole).await.expect("reads").items.len(), 2);
 }
 
 async fn a_snapshot_and_its_place_are_of_one_moment(world: World) {

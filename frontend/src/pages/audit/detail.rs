@@ -35,11 +35,12 @@ pub fn Detail(entry: StoredValue<Entry>) -> impl IntoView {
             {fact("through", if channel(decision.via).is_empty() { "the console or the API".to_owned() } else { channel(decision.via).trim().to_owned() })}
         }
     });
+    let seal = entry.sealed.map_or_else(|| "not yet".to_owned(), |number| format!("by seal {number}"));
     let raw = serde_json::to_string_pretty(&entry).unwrap_or_default();
     let call = call_view(&entry);
     view! {
         <div class="audit-detail">
-            <dl class="facts-list">{fact("at", event.at.to_string())}{run}{seen}{digest}{decided}</dl>
+            <dl class="facts-list">{fact("at", event.at.to_string())}{run}{seen}{digest}{decided}{fact("sealed", seal)}</dl>
             {review.map(|review| view! { <Seen review decision/> })}
             {call}
             <details class="fold"><summary>"The entry as it is stored"</summary><pre class="raw">{raw}</pre></details>

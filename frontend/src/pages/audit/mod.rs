@@ -2,6 +2,7 @@
 
 mod detail;
 mod filter;
+mod seal;
 
 use crate::client::address::use_query_map;
 use leptos::prelude::*;
@@ -13,6 +14,7 @@ use shared::log::Entry;
 
 use self::detail::Detail;
 use self::filter::{Filter, Filters};
+use self::seal::Seal;
 use crate::client::{Session, use_api};
 use crate::components::glyph::Glyph;
 use crate::components::states::{Empty, Failed, Loading};
@@ -129,6 +131,7 @@ fn Audit() -> impl IntoView {
                 <h1 class="grow">"Audit"</h1>
                 <a class="b" href=export("csv") download="audit.csv"><Glyph icon=icondata::LuDownload/>"CSV"</a>
                 <a class="b" href=export("jsonl") download="audit.jsonl"><Glyph icon=icondata::LuDownload/>"JSONL"</a>
+                <Seal/>
                 <Filters filter/>
             </header>
             <div class="in">

@@ -1,0 +1,217 @@
+//! Verifies an export by itself: no server, no database, only a public key. Line after line, newest entry first, holding
+//! no more than one seal's entries.
+
+use std::io::{BufRead, Read as _};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use shared::log::{Cursor, Event};
+use shared::seal::{FirstBad, SealCheck, Tampering};
+
+use super::compare::{Difference, compare};
+use super::export::{Before, Carried, ENTRY};
+use super::key::Trusted;
+use super::seal::{Hash, Head, Opened, Seal, hash};
+use super::verify::{Found, bad, bad_seal, cut, named, replaced};
+use crate::store::StoredSeal;
+
+/// The longest line, in bytes.
+const MAX_LINE: u64 = 256 << 20;
+
+/// What an export proves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileCheck {
+    /// As of the whole record; what was not found bad holds.
+    pub check: SealCheck,
+    /// Whether it is of some entries only: that none of them is missing cannot be told then.
+    pub part: bool,
+}
+
+/// Verifies the JSON lines of an export. With the head of a seal that was kept elsewhere: also that it is in there.
+pub fn verify_file(file: impl BufRead, trusted: &Trusted, expected: Option<&Head>) -> std::io::Result<FileCheck> {
+    let mut reading = Reading { trusted, expected, ..Reading::new(trusted) };
+    let first_bad = reading.all(file)?.err();
+    let entries = reading.holding + reading.waiting;
+    let head = reading.newest.map(|head| head.to_string());
+    let check = SealCheck { valid: first_bad.is_none(), entries, sealed: reading.holding, head, first_bad };
+    Ok(FileCheck { check, part: reading.part })
+}
+
+struct Reading<'a> {
+    trusted: &'a Trusted,
+    expected: Option<&'a Head>,
+    part: bool,
+    newest: Option<Head>,
+    /// The seal that is read.
+    open: Option<Range>,
+    /// The number of the line.
+    line: u64,
+    holding: u64,
+    waiting: u64,
+}
+
+/// A seal with the entries that the file has of it so far, newest first.
+struct Range {
+    opened: Opened,
+    found: Vec<Found>,
+    lines: Vec<u64>,
+}
+
+impl<'a> Reading<'a> {
+    fn new(trusted: &'a Trusted) -> Self {
+        let (newest, open) = (None, None);
+        Self { trusted, expected: None, part: false, newest, open, line: 0, holding: 0, waiting: 0 }
+    }
+
+    /// The outer error: the file cannot be read. The inner one: what it says does not hold.
+    fn all(&mut self, mut file: impl BufRead) -> std::io::Result<Result<(), FirstBad>> {
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            let read = (&mut file).take(MAX_LINE).read_until(b'\n', &mut line)?;
+            if read == 0 {
+                return Ok(self.end());
+            }
+            self.line += 1;
+            if line.last() == Some(&b'\n') {
+                line.pop();
+            }
+            if let Err(bad) = self.entry(&line) {
+                return Ok(Err(bad));
+            }
+        }
+    }
+
+    fn entry(&mut self, line: &[u8]) -> Result<(), FirstBad> {
+        let number = self.line;
+        let no_entry = || bad(Tampering::Changed, format!("line {number} is no entry of an export in JSON lines"));
+        let text = std::str::from_utf8(line).map_err(|_| no_entry())?;
+        let (before, event) = split(text).ok_or_else(no_entry)?;
+        let found = found(before.cursor, &event);
+        let Some(sealed) = before.sealed else {
+            if self.open.is_some() {
+                let message = format!("line {number} has no seal, and stands among entries that have: it was put in");
+                return Err(FirstBad { cursor: Some(found.cursor), ..bad(Tampering::Added, message) });
+            }
+            self.waiting += 1;
+            return Ok(());
+        };
+        if let Some(carried) = before.seal {
+            let range = self.open_seal(sealed, &carried)?;
+            let newer = self.open.replace(range);
+            self.part |= carried.part;
+            if let Some(newer) = newer {
+                self.close(newer)?;
+            }
+        }
+        let part = self.part;
+        let range = self.open.as_mut().filter(|range| range.opened.seal.number == sealed);
+        let range = range.ok_or_else(|| {
+            let message =
+                format!("line {number} is of seal {sealed}, and the line before it that has this seal is gone");
+            FirstBad { seal: Some(sealed), ..bad(Tampering::Removed, message) }
+        })?;
+        if range.found.len() > range.opened.hashes.len() {
+            return Err(range.check(part).err().unwrap_or_else(no_entry));
+        }
+        range.found.push(found);
+        range.lines.push(number);
+        Ok(())
+    }
+
+    /// A seal that the file has.
+    fn open_seal(&mut self, number: u64, carried: &Carried) -> Result<Range, FirstBad> {
+        let line = self.line;
+        let unreadable = || bad_seal(number, format!("the seal in line {line} cannot be read"));
+        let seal: Seal = serde_json::from_str(&carried.body).map_err(|_| unreadable())?;
+        let stored = StoredSeal {
+            number,
+            to: seal.to,
+            body: carried.body.clone(),
+            signature: BASE64.decode(&carried.signature).map_err(|_| unreadable())?,
+            hashes: BASE64.decode(&carried.hashes).map_err(|_| unreadable())?,
+        };
+        let opened =
+            Opened::open(&stored, self.trusted).map_err(|why| bad_seal(number, format!("{why} (line {line})")))?;
+        if let Some(bad) = self.expected.and_then(|expected| replaced(&opened, expected)) {
+            return Err(bad);
+        }
+        match &self.open {
+            // In a part, whole seals may have nothing to show.
+            Some(newer) if self.part && newer.opened.seal.number > number + 1 => {}
+            Some(newer) => newer
+                .opened
+                .follows(Some(&opened))
+                .map_err(|why| bad_seal(newer.opened.seal.number, format!("{why} (line {line})")))?,
+            None => {
+                if let Some(bad) = self.expected.and_then(|expected| cut(Some(&opened), expected)) {
+                    return Err(bad);
+                }
+                self.newest = Some(opened.head());
+            }
+        }
+        Ok(Range { opened, found: Vec::new(), lines: Vec::new() })
+    }
+
+    fn close(&mut self, mut range: Range) -> Result<(), FirstBad> {
+        range.check(self.part)?;
+        self.holding += range.found.len() as u64;
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<(), FirstBad> {
+        let Some(oldest) = self.open.take() else {
+            return self.expected.and_then(|expected| cut(None, expected)).map_or(Ok(()), Err);
+        };
+        let first = oldest.opened.follows(None);
+        let number = oldest.opened.seal.number;
+        self.close(oldest)?;
+        match first {
+            Err(why) if !self.part => Err(bad_seal(number, why)),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Range {
+    /// Holds its entries against its seal.
+    fn check(&mut self, part: bool) -> Result<(), FirstBad> {
+        // The log's order is the other way round.
+        self.found.reverse();
+        self.lines.reverse();
+        let hashes: Vec<Hash> = self.found.iter().map(|found| found.hash).collect();
+        let difference =
+            if part { not_among(&self.opened.hashes, &hashes) } else { compare(&self.opened.hashes, &hashes) };
+        let Some(difference) = difference else { return Ok(()) };
+        let mut bad = named(&self.opened, &self.found, difference);
+        if part {
+            bad.entry = None;
+            bad.message = format!("an entry of seal {} is not what was sealed, or was put in", self.opened.seal.number);
+        }
+        let line = self.lines.get(difference.at).or(self.lines.last());
+        bad.message = format!("{} (line {})", bad.message, line.copied().unwrap_or_default());
+        Err(bad)
+    }
+}
+
+/// The first that was not sealed, or not in this order.
+fn not_among(sealed: &[Hash], found: &[Hash]) -> Option<Difference> {
+    let mut rest = sealed.iter();
+    let at = found.iter().position(|found| !rest.any(|sealed| sealed == found))?;
+    Some(Difference { at, what: Tampering::Changed })
+}
+
+/// What stands before an entry, and the bytes that were hashed.
+fn split(line: &str) -> Option<(Before, String)> {
+    let at = line.find(ENTRY)?;
+    let before = line[..at].strip_suffix(',')?;
+    let before = serde_json::from_str(&format!("{before}}}")).ok()?;
+    Some((before, format!("{{{}", &line[at..])))
+}
+
+fn found(cursor: Cursor, text: &str) -> Found {
+    match serde_json::from_str::<Event>(text) {
+        Ok(event) => Found::read(hash(text), cursor, &event),
+        Err(error) => Found::unreadable(cursor, error.to_string()),
+    }
+}

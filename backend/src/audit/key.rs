@@ -1,0 +1,242 @@
+//! The keys of seals: the private one in a file of its own, beside it the public ones that are trusted.
+//!
+//! `seal.key` is PKCS#8 in PEM, as `openssl genpkey -algorithm ed25519` makes it. `seal.pub` has a public key a line:
+//! the newest first, then those that it replaced, so that what they sealed still holds.
+
+use std::collections::BTreeMap;
+use std::fs::{self, OpenOptions};
+use std::io::{ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use ring::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
+use sha2::{Digest as _, Sha256};
+
+use crate::clock::Clock;
+
+/// What stands before the 32 bytes of a private key in PKCS#8 (RFC 8410).
+const PKCS8: [u8; 16] = *b"\x30\x2e\x02\x01\x00\x30\x05\x06\x03\x2b\x65\x70\x04\x22\x04\x20";
+const BEGIN: &str = "-----BEGIN PRIVATE KEY-----";
+const END: &str = "-----END PRIVATE KEY-----";
+/// What stands before a public key in base64.
+const ED25519_WORD: &str = "ed25519:";
+
+/// Why a key cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum KeyError {
+    /// The file.
+    #[error("the key that seals the audit, {path}: {source}; COUNTERSIGN_SEAL_KEY names another file")]
+    File {
+        /// Which one.
+        path: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// What is in it.
+    #[error("{path} is no key that seals the audit: it must be Ed25519, PKCS#8 in PEM (`countersign audit key --new`)")]
+    NoKey {
+        /// Which one.
+        path: String,
+    },
+    /// A public key.
+    #[error("{0:?} is no public key: it must be `ed25519:` and 32 bytes in base64, or a file with a line of that")]
+    NoPublicKey(String),
+}
+
+/// The private key.
+pub struct SealKey {
+    pair: Ed25519KeyPair,
+    public: PublicKey,
+}
+
+impl SealKey {
+    /// Reads the key; the first time it is made, for its owner only. Also answers with the public keys to trust.
+    pub fn open(path: &Path, clock: &dyn Clock) -> Result<(Self, Trusted), KeyError> {
+        let key = match fs::read_to_string(path) {
+            Ok(text) => Self::read(path, &text)?,
+            Err(error) if error.kind() == ErrorKind::NotFound => Self::make(path, clock)?,
+            Err(source) => return Err(file_error(path, source)),
+        };
+        warn_of_others(path);
+        let mut trusted = Trusted::beside(path)?;
+        if trusted.add(key.public) {
+            // Where it cannot be written (a folder of secrets), this key alone is trusted.
+            if let Err(error) = trusted.write(path, key.public) {
+                tracing::debug!(%error, "the public key of the audit was not written beside the private one");
+            }
+        }
+        Ok((key, trusted))
+    }
+
+    /// Puts a new key in the place of the one that is there. What that one sealed still holds: it stays trusted.
+    pub fn renew(path: &Path, clock: &dyn Clock) -> Result<(Self, Trusted), KeyError> {
+        let (old, _) = Self::open(path, clock)?;
+        let kept = path.with_extension(format!("key.{}", old.public.id()));
+        fs::rename(path, kept).map_err(|source| file_error(path, source))?;
+        Self::open(path, clock)
+    }
+
+    /// Its public half.
+    pub fn public(&self) -> PublicKey {
+        self.public
+    }
+
+    /// Signs.
+    pub fn sign(&self, message: &[u8]) -> Vec<u8> {
+        self.pair.sign(message).as_ref().to_vec()
+    }
+
+    fn read(path: &Path, text: &str) -> Result<Self, KeyError> {
+        let no_key = || KeyError::NoKey { path: path.display().to_string() };
+        let inside = text.trim().strip_prefix(BEGIN).and_then(|text| text.strip_suffix(END)).ok_or_else(no_key)?;
+        let inside: String = inside.split_whitespace().collect();
+        let der = BASE64.decode(inside).map_err(|_| no_key())?;
+        let pair = Ed25519KeyPair::from_pkcs8_maybe_unchecked(&der).map_err(|_| no_key())?;
+        let public = pair.public_key().as_ref().try_into().map(PublicKey).map_err(|_| no_key())?;
+        Ok(Self { pair, public })
+    }
+
+    /// Makes a key. Two servers that start at once on one folder end with the same one.
+    fn make(path: &Path, clock: &dyn Clock) -> Result<Self, KeyError> {
+        let der = [&PKCS8[..], &clock.random(), &clock.random()].concat();
+        let text = format!("{BEGIN}\n{}\n{END}\n", BASE64.encode(der));
+        let failed = |source| file_error(path, source);
+        let draft = path.with_extension(format!("{}.new", hex::encode(clock.random())));
+        write_private(&draft, &text).map_err(failed)?;
+        let linked = fs::hard_link(&draft, path);
+        fs::remove_file(&draft).map_err(failed)?;
+        match linked {
+            Ok(()) => {
+                tracing::info!(path = %path.display(), "made the key that seals the audit; keep a copy elsewhere");
+                Self::read(path, &text)
+            }
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                Self::read(path, &fs::read_to_string(path).map_err(failed)?)
+            }
+            Err(error) => Err(failed(error)),
+        }
+    }
+}
+
+fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(path)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
+}
+
+/// Says so where others than the owner can read the key.
+fn warn_of_others(path: &Path) {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt as _;
+        if fs::metadata(path).is_ok_and(|file| file.mode() & 0o077 != 0) {
+            tracing::warn!(path = %path.display(), "others can read the key that seals the audit; chmod 600");
+        }
+    }
+}
+
+fn file_error(path: &Path, source: std::io::Error) -> KeyError {
+    KeyError::File { path: path.display().to_string(), source }
+}
+
+/// The public half of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PublicKey([u8; 32]);
+
+impl PublicKey {
+    /// The name under which seals speak of it.
+    pub fn id(self) -> String {
+        hex::encode(&Sha256::digest(self.0)[..8])
+    }
+
+    fn verifies(self, message: &[u8], signature: &[u8]) -> bool {
+        UnparsedPublicKey::new(&ED25519, self.0).verify(message, signature).is_ok()
+    }
+}
+
+impl std::fmt::Display for PublicKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{ED25519_WORD}{}", BASE64.encode(self.0))
+    }
+}
+
+impl FromStr for PublicKey {
+    type Err = KeyError;
+    fn from_str(text: &str) -> Result<Self, KeyError> {
+        let bytes = text.trim().strip_prefix(ED25519_WORD).and_then(|text| BASE64.decode(text).ok());
+        let bytes = bytes.and_then(|bytes| bytes.try_into().ok());
+        bytes.map(Self).ok_or_else(|| KeyError::NoPublicKey(text.to_owned()))
+    }
+}
+
+/// The public keys whose seals count.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Trusted(BTreeMap<String, PublicKey>);
+
+impl Trusted {
+    /// Those of the file beside a private key; none where there is no such file.
+    pub fn beside(key: &Path) -> Result<Self, KeyError> {
+        let path = public_file(key);
+        match fs::read_to_string(&path) {
+            Ok(text) => Self::of_lines(&text),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Self::default()),
+            Err(source) => Err(file_error(&path, source)),
+        }
+    }
+
+    /// Keys by themselves, or files of them.
+    pub fn named(names: &[String]) -> Result<Self, KeyError> {
+        let mut trusted = Self::default();
+        for name in names {
+            if name.starts_with(ED25519_WORD) {
+                trusted.add(name.parse()?);
+                continue;
+            }
+            let text = fs::read_to_string(name).map_err(|_| KeyError::NoPublicKey(name.clone()))?;
+            trusted.0.extend(Self::of_lines(&text)?.0);
+        }
+        Ok(trusted)
+    }
+
+    fn of_lines(text: &str) -> Result<Self, KeyError> {
+        let mut trusted = Self::default();
+        for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
+            trusted.add(line.parse()?);
+        }
+        Ok(trusted)
+    }
+
+    /// Trusts one more; answers whether it is new.
+    pub fn add(&mut self, key: PublicKey) -> bool {
+        self.0.insert(key.id(), key).is_none()
+    }
+
+    /// Whether the key of that name has signed this.
+    pub(super) fn has_signed(&self, id: &str, message: &[u8], signature: &[u8]) -> Option<bool> {
+        self.0.get(id).map(|key| key.verifies(message, signature))
+    }
+
+    /// Writes the file beside a private key, that key first.
+    fn write(&self, key: &Path, newest: PublicKey) -> std::io::Result<()> {
+        let rest = self.0.values().filter(|other| **other != newest);
+        let lines: Vec<String> = std::iter::once(&newest).chain(rest).map(ToString::to_string).collect();
+        fs::write(
+            public_file(key),
+            lines.join(
+                "
+",
+            ) + "
+",
+        )
+    }
+}
+
+fn public_file(key: &Path) -> PathBuf {
+    key.with_extension("pub")
+}

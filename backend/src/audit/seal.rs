@@ -1,0 +1,191 @@
+//! One seal: what it says, how it is made and opened, and what must hold between two that follow each other.
+
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use shared::log::{Cursor, Event};
+use shared::time::Timestamp;
+
+use super::key::{SealKey, Trusted};
+use crate::store::StoredSeal;
+
+/// The SHA-256 of an entry.
+pub(super) type Hash = [u8; 32];
+
+/// What is hashed of an entry: its JSON without spaces, in the order of [`Event`]'s members. An export has the same
+/// bytes.
+pub(super) fn sealed_text(event: &Event) -> Result<String, serde_json::Error> {
+    serde_json::to_string(event)
+}
+
+/// The hash of an entry.
+pub(super) fn hash(text: &str) -> Hash {
+    Sha256::digest(text).into()
+}
+
+/// What a seal says. Its JSON is what is signed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Seal {
+    /// Of these members.
+    pub format: u32,
+    /// From 1, without gaps.
+    pub number: u64,
+    /// The place in the log behind which it begins: where the seal before it ends.
+    pub from: Cursor,
+    /// The place after its last entry.
+    pub to: Cursor,
+    /// How many entries are sealed before it.
+    pub before: u64,
+    /// How many it seals.
+    pub entries: u64,
+    /// `sha256:` of the hashes of its entries, one behind the other.
+    pub digest: String,
+    /// `sha256:` of the seal before it; none in the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous: Option<String>,
+    /// When it was made, by the server's clock.
+    pub sealed_at: Timestamp,
+    /// The name of the key that signs it.
+    pub key: String,
+}
+
+const FORMAT: u32 = 1;
+
+/// A seal that was signed by a key that is trusted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Opened {
+    /// What it says.
+    pub seal: Seal,
+    /// The hashes of its entries.
+    pub hashes: Vec<Hash>,
+    /// Its own.
+    pub hash: String,
+}
+
+impl Opened {
+    /// Makes and signs the seal that follows another, over these entries.
+    pub fn make(
+        last: Option<&Self>,
+        from: Cursor,
+        to: Cursor,
+        hashes: Vec<Hash>,
+        key: &SealKey,
+        now: Timestamp,
+    ) -> Result<(Self, StoredSeal), serde_json::Error> {
+        let seal = Seal {
+            format: FORMAT,
+            number: last.map_or(1, |last| last.seal.number + 1),
+            from,
+            to,
+            before: last.map_or(0, Self::sealed),
+            entries: hashes.len() as u64,
+            digest: digest(hashes.as_flattened()),
+            previous: last.map(|last| last.hash.clone()),
+            sealed_at: now,
+            key: key.public().id(),
+        };
+        let body = serde_json::to_string(&seal)?;
+        let stored = StoredSeal {
+            number: seal.number,
+            to: seal.to.clone(),
+            signature: key.sign(body.as_bytes()),
+            hashes: hashes.as_flattened().to_vec(),
+            body,
+        };
+        Ok((Self { seal, hashes, hash: digest(stored.body.as_bytes()) }, stored))
+    }
+
+    /// Opens what is stored. `Err` says why it cannot be trusted.
+    pub fn open(stored: &StoredSeal, trusted: &Trusted) -> Result<Self, String> {
+        let number = stored.number;
+        let seal: Seal = serde_json::from_str(&stored.body).map_err(|_| format!("seal {number} cannot be read"))?;
+        if seal.format != FORMAT {
+            return Err(format!("seal {number} has the format {} of a newer countersign", seal.format));
+        }
+        match trusted.has_signed(&seal.key, stored.body.as_bytes(), &stored.signature) {
+            Some(true) => {}
+            Some(false) => return Err(format!("seal {number} was changed, or forged: its signature does not hold")),
+            None => {
+                return Err(format!(
+                    "seal {number} is signed by the key {}, which is not trusted: it was forged, or the public key is \
+                     missing beside the private one",
+                    seal.key
+                ));
+            }
+        }
+        let (hashes, rest) = stored.hashes.as_chunks::<32>();
+        if !rest.is_empty() || hashes.len() as u64 != seal.entries || digest(&stored.hashes) != seal.digest {
+            return Err(format!("the hashes of seal {number} were changed: they are not those that were signed"));
+        }
+        if number != seal.number {
+            return Err(format!("seal {} stands in the place of seal {number}", seal.number));
+        }
+        Ok(Self { hashes: hashes.to_vec(), hash: digest(stored.body.as_bytes()), seal })
+    }
+
+    /// How many entries are sealed up to its end.
+    pub fn sealed(&self) -> u64 {
+        self.seal.before.saturating_add(self.seal.entries)
+    }
+
+    /// What can be kept elsewhere.
+    pub fn head(&self) -> Head {
+        Head { number: self.seal.number, hash: self.hash.trim_start_matches(SHA256).to_owned() }
+    }
+
+    /// Whether this one follows `before` (nothing: is the first). `Err` says what is missing.
+    pub fn follows(&self, before: Option<&Self>) -> Result<(), String> {
+        let number = self.seal.number;
+        let expected = before.map_or(1, |before| before.seal.number + 1);
+        if number != expected {
+            return Err(match number.checked_sub(expected) {
+                None => format!("seal {number} stands where seal {expected} belongs"),
+                Some(1) => format!("seal {expected} and what was sealed there: removed"),
+                Some(_) => format!("seals {expected} to {} and what was sealed there: removed", number - 1),
+            });
+        }
+        let fits = match before {
+            None => self.seal.previous.is_none() && self.seal.before == 0,
+            Some(before) => {
+                self.seal.previous.as_ref() == Some(&before.hash)
+                    && self.seal.before == before.sealed()
+                    && self.seal.from == before.seal.to
+            }
+        };
+        if fits { Ok(()) } else { Err(format!("seal {number} does not follow the seal before it: one was replaced")) }
+    }
+}
+
+/// The newest seal, as it is kept elsewhere: `<number>:<SHA-256>`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Head {
+    /// Its number.
+    pub number: u64,
+    hash: String,
+}
+
+impl std::fmt::Display for Head {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}", self.number, self.hash)
+    }
+}
+
+impl FromStr for Head {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parsed = text.trim().split_once(':').and_then(|(number, hash)| {
+            let hash = hash.to_ascii_lowercase();
+            let is_hash = hash.len() == 64 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
+            is_hash.then_some(Self { number: number.parse().ok().filter(|number| *number > 0)?, hash })
+        });
+        parsed.ok_or_else(|| "a head is `<number>:<64 hex digits>`, as `countersign audit head` prints it".to_owned())
+    }
+}
+
+const SHA256: &str = "sha256:";
+
+fn digest(bytes: &[u8]) -> String {
+    format!("{SHA256}{}", hex::encode(Sha256::digest(bytes)))
+}

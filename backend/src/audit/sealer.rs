@@ -1,0 +1,214 @@
+//! The sealer: signs what the log has become, off the write path. A commit knows nothing of it.
+//!
+//! Only what can no longer change is sealed: rows below the horizon of the log. Several servers on one database may all
+//! try; a number is taken once, and who did not get it goes on from there. Whoever sealed last goes on sealing, so that
+//! the others need not read the same entries for nothing.
+
+use std::time::Duration;
+
+use shared::time::Timestamp;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::key::SealKey;
+use super::seal::{Opened, hash, sealed_text};
+use super::verify::{ROWS, Seals};
+use crate::clock::SharedClock;
+use crate::store::{self, Store};
+
+/// How often it looks, while there are commits.
+const EVERY: Duration = Duration::from_secs(2);
+/// After so many groups of commits it looks at once.
+const MANY: u64 = 200;
+/// The most entries in one seal, but for those of its last row.
+const MOST: usize = 512;
+/// Where more waits than one seal holds, it rests so many times as long as it worked: what runs matters more.
+const REST: u32 = 19;
+/// How long it rests where something is wrong.
+const AFTER_FAILURE: Duration = Duration::from_secs(30);
+/// How long another server may be silent before this one takes over.
+const PATIENCE: Duration = Duration::from_secs(6);
+/// How often the head is told to the server's log.
+const TELL: Duration = Duration::from_hours(1);
+
+/// Why nothing is sealed.
+#[derive(Debug, thiserror::Error)]
+pub enum SealError {
+    /// The database.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// What is there cannot be built on.
+    #[error("{0}; nothing more is sealed until that is put right")]
+    Broken(String),
+}
+
+/// What one look came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sealed {
+    /// Everything is sealed.
+    All,
+    /// More waits.
+    Some,
+    /// Another server seals.
+    Elsewhere,
+}
+
+/// Seals the log.
+pub struct Sealer {
+    store: Store,
+    key: SealKey,
+    seals: Seals,
+    clock: SharedClock,
+    /// The seal that this server made last.
+    mine: Option<u64>,
+    /// Since when something waits.
+    waiting: Option<Timestamp>,
+    /// When the head was told.
+    told: Timestamp,
+}
+
+/// A sealer that runs.
+pub struct Handle {
+    stop: CancellationToken,
+    task: JoinHandle<Option<()>>,
+}
+
+impl Handle {
+    /// Ends it. What waits is sealed by whoever comes next.
+    pub async fn stop(self) {
+        self.stop.cancel();
+        let _ = self.task.await;
+    }
+}
+
+impl Sealer {
+    /// A sealer that signs with this key.
+    pub fn new(store: Store, key: SealKey, seals: Seals, clock: SharedClock) -> Self {
+        Self { store, key, seals, clock, mine: None, waiting: None, told: Timestamp::default() }
+    }
+
+    /// Seals until it is stopped.
+    pub fn run(self) -> Handle {
+        let stop = CancellationToken::new();
+        let task = tokio::spawn(stop.clone().run_until_cancelled_owned(self.keep_sealing()));
+        Handle { stop, task }
+    }
+
+    async fn keep_sealing(mut self) {
+        let mut commits = self.store.commits();
+        loop {
+            let seen = *commits.borrow_and_update();
+            let begun = Instant::now();
+            let sealed = self.seal().await;
+            self.measure(&sealed);
+            match sealed {
+                Ok(Sealed::All) => {
+                    // Nothing is read while nothing is committed.
+                    if commits.changed().await.is_err() {
+                        return;
+                    }
+                    let many = commits.wait_for(|count| count.wrapping_sub(seen) >= MANY);
+                    let _ = tokio::time::timeout(EVERY, many).await;
+                }
+                Ok(Sealed::Some) => tokio::time::sleep((begun.elapsed() * REST).min(EVERY)).await,
+                Ok(Sealed::Elsewhere) => tokio::time::sleep(PATIENCE).await,
+                Err(error) => {
+                    tracing::warn!(%error, "the audit was not sealed; what was sealed before can still be verified");
+                    tokio::time::sleep(AFTER_FAILURE).await;
+                }
+            }
+        }
+    }
+
+    /// Makes the next seal, where there is something to seal.
+    pub(super) async fn seal(&mut self) -> Result<Sealed, SealError> {
+        let last = self.last().await?;
+        let from = match &last {
+            Some(last) => last.seal.to.clone(),
+            None => self.store.origin().await?,
+        };
+        let number = last.as_ref().map(|last| last.seal.number);
+        let now = self.clock.now();
+        let fresh = last.as_ref().is_some_and(|last| now.since(last.seal.sealed_at) < PATIENCE);
+        if fresh && number != self.mine {
+            return Ok(Sealed::Elsewhere);
+        }
+        let (mut to, mut hashes, mut more) = (from.clone(), Vec::new(), true);
+        while more && hashes.len() < MOST {
+            let page = self.store.record(&to, None, ROWS).await?;
+            let page = page.ok_or_else(|| SealError::Broken("the newest seal is of another log".to_owned()))?;
+            more = page.more;
+            for row in page.rows {
+                let unreadable =
+                    |why: String| SealError::Broken(format!("the log can no longer be read at {}: {why}", row.row));
+                for (_, event) in row.entries.map_err(unreadable)? {
+                    hashes.push(hash(&sealed_text(&event).map_err(|error| unreadable(error.to_string()))?));
+                }
+                to = row.row;
+                if hashes.len() >= MOST {
+                    more = true;
+                    break;
+                }
+            }
+        }
+        if hashes.is_empty() {
+            return Ok(Sealed::All);
+        }
+        let made = Opened::make(last.as_ref(), from, to, hashes, &self.key, now);
+        let (opened, stored) = made.map_err(|error| SealError::Broken(error.to_string()))?;
+        if self.store.add_seal(&stored).await? {
+            self.mine = Some(stored.number);
+            self.seals.see(opened.head());
+            self.tell(&opened, now);
+        }
+        Ok(if more { Sealed::Some } else { Sealed::All })
+    }
+
+    /// The newest seal, which must be one that can be built on.
+    async fn last(&self) -> Result<Option<Opened>, SealError> {
+        let stored = self.store.last_seal().await?;
+        let last = stored.map(|stored| Opened::open(&stored, self.seals.trusted())).transpose();
+        let last = last.map_err(SealError::Broken)?;
+        let newest = last.as_ref().map_or(0, |last| last.seal.number);
+        match (self.seals.seen(), &last) {
+            (Some(seen), _) if seen.number > newest => {
+                return Err(SealError::Broken(format!(
+                    "the end of the audit was cut: seal {seen} is gone (where a backup was put back, start again)"
+                )));
+            }
+            (Some(seen), Some(last)) if seen.number == newest && seen != last.head() => {
+                return Err(SealError::Broken(format!("seal {seen} was replaced")));
+            }
+            _ => {}
+        }
+        if let Some(last) = &last {
+            self.seals.see(last.head());
+        }
+        Ok(last)
+    }
+
+    fn tell(&mut self, opened: &Opened, now: Timestamp) {
+        if now.since(self.told) >= TELL {
+            self.told = now;
+            tracing::info!(head = %opened.head(), entries = opened.sealed(), "the audit is sealed");
+        }
+        #[expect(clippy::cast_precision_loss, reason = "a gauge")]
+        metrics::gauge!("countersign_sealed_entries").set(opened.sealed() as f64);
+    }
+
+    /// The lag: how long something has waited, at most.
+    fn measure(&mut self, sealed: &Result<Sealed, SealError>) {
+        let now = self.clock.now();
+        match sealed {
+            Ok(Sealed::All | Sealed::Elsewhere) => self.waiting = None,
+            Ok(Sealed::Some) => self.waiting = self.waiting.or(Some(now)),
+            Err(_) => {
+                metrics::counter!("countersign_seal_failures_total").increment(1);
+                self.waiting = self.waiting.or(Some(now));
+            }
+        }
+        let lag = self.waiting.map_or(Duration::ZERO, |since| now.since(since));
+        metrics::gauge!("countersign_seal_lag_seconds").set(lag.as_secs_f64());
+    }
+}

@@ -1,0 +1,5 @@
+//! What the seals promise, on both databases: nothing in the record changes unnoticed, and what changed is named.
+
+mod proof;
+mod support;
+mod tampering;

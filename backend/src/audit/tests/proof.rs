@@ -1,0 +1,211 @@
+//! How seals come to be, and how they are verified without the server.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use shared::api::AuditQuery;
+use shared::seal::Tampering;
+
+use super::support::{World, add_user, on_both};
+use crate::audit::file::{FileCheck, verify_file};
+use crate::audit::key::{SealKey, Trusted};
+use crate::audit::sealer::{Sealed, Sealer};
+use crate::audit::{Head, Seals};
+use crate::clock::{Clock as _, SystemClock};
+use crate::store::{Form, Store};
+
+on_both! {
+    nothing_is_lost_while_many_write_and_two_seal,
+    a_killed_sealer_goes_on_where_it_stood,
+    a_server_without_the_key_seals_nothing,
+    an_old_key_stays_trusted_when_a_new_one_takes_its_place,
+    an_export_is_verified_by_itself,
+    each_changed_line_of_an_export_is_named,
+    an_entry_says_which_seal_holds_it,
+}
+
+async fn nothing_is_lost_while_many_write_and_two_seal(mut world: World) {
+    const WRITERS: usize = 8;
+    const PEOPLE: usize = 25;
+    let other = Store::open(world.database.options(world.clock.clone())).await.expect("another server");
+    let mut writing = tokio::task::JoinSet::new();
+    for writer in 0..WRITERS {
+        let store = if writer % 2 == 0 { world.store.clone() } else { other.clone() };
+        let now = world.clock.now();
+        writing.spawn(async move {
+            for n in 0..PEOPLE {
+                add_user(&store, &format!("p{writer}.{n}"), now).await;
+            }
+        });
+    }
+    let done = Arc::new(AtomicBool::new(false));
+    let mut second = world.another_sealer();
+    let (stop, clock) = (Arc::clone(&done), Arc::clone(&world.clock));
+    let sealing = tokio::spawn(async move {
+        while !stop.load(Ordering::Acquire) {
+            // As if both had been silent: each tries for every number.
+            clock.advance(Duration::from_secs(10));
+            second.seal().await.expect("seals");
+            tokio::task::yield_now().await;
+        }
+    });
+    while !writing.is_empty() {
+        world.clock.advance(Duration::from_secs(10));
+        world.sealer.seal().await.expect("seals");
+        if let Ok(Some(written)) = tokio::time::timeout(Duration::from_millis(1), writing.join_next()).await {
+            written.expect("writes");
+        }
+    }
+    done.store(true, Ordering::Release);
+    sealing.await.expect("the other sealer ends");
+    world.clock.advance(Duration::from_secs(10));
+    world.seal((WRITERS * PEOPLE) as u64).await;
+    let check = world.check(None).await;
+    assert!(check.valid, "{check:?}");
+    assert_eq!(check.sealed, (WRITERS * PEOPLE) as u64);
+    assert!(world.head().await.number > 1);
+    other.close().await;
+}
+
+async fn a_killed_sealer_goes_on_where_it_stood(mut world: World) {
+    let head = world.three_seals().await;
+    world.people(&["gus"]).await;
+    world.sealer = world.another_sealer();
+    assert_eq!(world.sealer.seal().await.expect("looks"), Sealed::Elsewhere, "the other may still be alive");
+    world.clock.advance(Duration::from_secs(10));
+    world.seal(7).await;
+    let check = world.check(Some(&head)).await;
+    assert!(check.valid, "{check:?}");
+    assert_eq!(world.head().await.number, 4);
+}
+
+async fn a_server_without_the_key_seals_nothing(mut world: World) {
+    world.three_seals().await;
+    world.people(&["gus"]).await;
+    world.clock.advance(Duration::from_secs(10));
+    let (key, trusted) = SealKey::open(&world.folder.path().join("other.key"), &SystemClock).expect("a key is made");
+    let mut stranger = Sealer::new(world.store.clone(), key, Seals::new(trusted), world.clock.clone());
+    let error = stranger.seal().await.expect_err("the keys differ").to_string();
+    assert!(error.contains("not trusted"), "{error}");
+    world.seal(7).await;
+}
+
+async fn an_old_key_stays_trusted_when_a_new_one_takes_its_place(mut world: World) {
+    world.three_seals().await;
+    let old = world.trusted.clone();
+    let (new, trusted) = SealKey::renew(&world.key_path(), &SystemClock).expect("a new key");
+    world.sealer = Sealer::new(world.store.clone(), new, Seals::new(trusted.clone()), world.clock.clone());
+    world.trusted = trusted;
+    world.people(&["gus"]).await;
+    world.clock.advance(Duration::from_secs(10));
+    world.seal(7).await;
+    assert!(world.check(None).await.valid);
+    world.trusted = old;
+    let (what, bad) = world.first_bad(None).await;
+    assert_eq!((what, bad.seal), (Tampering::Seal, Some(4)));
+}
+
+fn checked(world: &World, text: &str, expected: Option<&Head>) -> FileCheck {
+    verify_file(text.as_bytes(), &world.trusted, expected).expect("reads")
+}
+
+async fn an_export_is_verified_by_itself(mut world: World) {
+    let early = world.three_seals().await;
+    let run = world.run(&"a large text, ".repeat(500)).await;
+    world.seal(10).await;
+    let head = world.head().await;
+    world.people(&["gus"]).await;
+    let text = world.export(AuditQuery::default()).await;
+    for expected in [None, Some(&early), Some(&head)] {
+        let FileCheck { check, part } = checked(&world, &text, expected);
+        assert!(check.valid && !part, "{check:?}");
+        assert_eq!(check.sealed, world.check(None).await.sealed);
+        assert_eq!(check.head, Some(head.to_string()));
+    }
+    // Whoever has the file alone and another key is not fooled.
+    let (_, stranger) = SealKey::open(&world.folder.path().join("other.key"), &SystemClock).expect("a key is made");
+    assert!(!verify_file(text.as_bytes(), &stranger, None).expect("reads").check.valid);
+    assert!(!verify_file(text.as_bytes(), &Trusted::default(), None).expect("reads").check.valid);
+    // A part of the record holds too, and says what it is.
+    let query = AuditQuery { run: Some(run.to_string()), ..AuditQuery::default() };
+    let FileCheck { check, part } = checked(&world, &world.export(query).await, None);
+    assert!(check.valid && part && check.sealed > 1, "{check:?}");
+    // An older head is in the file; a later one is not: its end was cut.
+    let later: Head = format!("{}:{}", head.number + 1, "0".repeat(64)).parse().expect("a head");
+    assert_eq!(checked(&world, &text, Some(&later)).check.first_bad.map(|bad| bad.what), Some(Tampering::Cut));
+}
+
+async fn each_changed_line_of_an_export_is_named(mut world: World) {
+    world.three_seals().await;
+    let text = world.export(AuditQuery::default()).await;
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 6);
+    let bad = |lines: &[&str]| checked(&world, &(lines.join("\n") + "\n"), None).check.first_bad;
+    assert_eq!(bad(&lines), None);
+    let names = ["fay", "eli", "dot", "cem", "bob", "ada"];
+    for (at, name) in names.iter().enumerate() {
+        let changed = lines[at].replace(&format!("\"{name}\""), "\"mal\"");
+        let mut with = lines.clone();
+        with[at] = &changed;
+        let found = bad(&with).expect("a changed line is found");
+        assert_eq!((found.what, found.entry), (Tampering::Changed, Some(6 - at as u64)), "{found:?}");
+        assert!(found.message.contains(&format!("(line {})", at + 1)), "{}", found.message);
+
+        let mut without = lines.clone();
+        without.remove(at);
+        // Where the seal itself went with the line, the chain has a gap or the next line tells of it.
+        let found = bad(&without).expect("a missing line is found");
+        assert!(matches!(found.what, Tampering::Removed | Tampering::Seal), "{found:?}");
+
+        let mut twice = lines.clone();
+        twice.insert(at, lines[at]);
+        assert!(bad(&twice).is_some(), "a line that is there twice is found");
+
+        // A member that a reader might take for the entry's own.
+        let forged = lines[at].replacen("\"kind\"", "\"actor\":\"mal\",\"kind\"", 1);
+        with[at] = &forged;
+        assert!(bad(&with).is_some(), "what stands before an entry is the place and the seal, and nothing else");
+    }
+    let mut swapped = lines.clone();
+    swapped.swap(3, 5);
+    assert!(bad(&swapped).is_some());
+    assert_eq!(bad(&lines[..4]).map(|bad| bad.what), Some(Tampering::Seal), "the beginning is gone");
+}
+
+async fn an_entry_says_which_seal_holds_it(mut world: World) {
+    world.three_seals().await;
+    world.people(&["gus"]).await;
+    let told = async {
+        loop {
+            let page = world.store.audit(&AuditQuery::default(), Form::Whole).await.expect("reads");
+            let seals: Vec<_> = page.items.iter().map(|entry| entry.sealed).collect();
+            if seals.len() == 7 {
+                return seals;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    let seals = tokio::time::timeout(Duration::from_secs(20), told).await.expect("all are told");
+    assert_eq!(seals, [None, Some(3), Some(3), Some(2), Some(2), Some(1), Some(1)]);
+}
+
+#[test]
+fn the_key_is_for_its_owner_only_and_stays_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seal.key");
+    let (made, _) = SealKey::open(&path, &SystemClock).unwrap();
+    let (read, trusted) = SealKey::open(&path, &SystemClock).unwrap();
+    assert_eq!(made.public(), read.public());
+    let public = made.public().to_string();
+    assert_eq!(Trusted::named(&[public]).unwrap(), trusted);
+    assert_eq!(Trusted::named(&[folder.path().join("seal.pub").display().to_string()]).unwrap(), trusted);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+    std::fs::write(&path, "something else").unwrap();
+    let error = SealKey::open(&path, &SystemClock).map(drop).unwrap_err().to_string();
+    assert!(error.contains("seal.key") && error.contains("audit key --new"), "{error}");
+}

@@ -1,0 +1,204 @@
+//! A sealed log on either database, and whoever changes it behind the server's back.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use shared::access::Principal;
+use shared::api::{AuditQuery, User};
+use shared::id::RunId;
+use shared::seal::{FirstBad, SealCheck, Tampering};
+use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, SqliteConnection};
+use tempfile::TempDir;
+
+use crate::audit::key::{SealKey, Trusted};
+use crate::audit::sealer::{Sealed, Sealer};
+use crate::audit::{Format, Head, Lines, Seals, verify};
+use crate::clock::{Clock as _, Moment, SystemClock};
+use crate::store::testing::{Database, ManualClock};
+use crate::store::{Actor, Change, Form, NewFlow, NewUserRecord, Operation, Store};
+
+/// Runs a test on both databases.
+macro_rules! on_both {
+    ($($name:ident),+ $(,)?) => {$(
+        mod $name {
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn in_sqlite() {
+                super::$name($crate::audit::tests::support::World::sqlite().await).await;
+            }
+
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn in_postgres() {
+                if let Some(world) = $crate::audit::tests::support::World::postgres().await {
+                    super::$name(world).await;
+                }
+            }
+        }
+    )+};
+}
+pub(crate) use on_both;
+
+pub struct World {
+    pub store: Store,
+    pub clock: Arc<ManualClock>,
+    pub database: Database,
+    pub folder: TempDir,
+    pub trusted: Trusted,
+    pub sealer: Sealer,
+}
+
+impl World {
+    pub async fn sqlite() -> Self {
+        Self::on(Database::sqlite().expect("a temporary folder")).await
+    }
+
+    pub async fn postgres() -> Option<Self> {
+        Some(Self::on(Database::postgres().await.expect("PostgreSQL starts")?).await)
+    }
+
+    async fn on(database: Database) -> Self {
+        let clock = ManualClock::now();
+        let store = Store::open(database.options(clock.clone())).await.expect("the store opens");
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let (key, trusted) = SealKey::open(&folder.path().join("seal.key"), &SystemClock).expect("a key is made");
+        let sealer = Sealer::new(store.clone(), key, Seals::new(trusted.clone()), clock.clone());
+        Self { store, clock, database, folder, trusted, sealer }
+    }
+
+    pub fn key_path(&self) -> PathBuf {
+        self.folder.path().join("seal.key")
+    }
+
+    /// Another server's sealer, or this one's after it was killed.
+    pub fn another_sealer(&self) -> Sealer {
+        let (key, trusted) = SealKey::open(&self.key_path(), &SystemClock).expect("the key is read");
+        Sealer::new(self.store.clone(), key, Seals::new(trusted), self.clock.clone())
+    }
+
+    /// Puts an entry into the log for each of these people.
+    pub async fn people(&self, names: &[&str]) {
+        for name in names {
+            add_user(&self.store, name, self.clock.now()).await;
+        }
+    }
+
+    /// Six people in three seals, two each.
+    pub async fn three_seals(&mut self) -> Head {
+        for (count, names) in [(2, ["ada", "bob"]), (4, ["cem", "dot"]), (6, ["eli", "fay"])] {
+            self.people(&names).await;
+            self.seal(count).await;
+        }
+        self.head().await
+    }
+
+    /// Seals so many entries: in PostgreSQL an older transaction may hide some of them a while.
+    pub async fn seal(&mut self, entries: u64) {
+        let sealing = async {
+            while self.check(None).await.entries < entries {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+            loop {
+                let sealed = self.sealer.seal().await.expect("seals");
+                assert_ne!(sealed, Sealed::Elsewhere);
+                if self.check(None).await.sealed >= entries {
+                    return;
+                }
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), sealing).await.expect("everything is sealed");
+    }
+
+    pub async fn check(&self, expected: Option<&Head>) -> SealCheck {
+        verify(&self.store, &self.trusted, expected).await.expect("reads")
+    }
+
+    pub async fn head(&self) -> Head {
+        self.check(None).await.head.expect("there is a seal").parse().expect("a head")
+    }
+
+    /// The first thing that does not hold.
+    pub async fn first_bad(&self, expected: Option<&Head>) -> (Tampering, FirstBad) {
+        let check = self.check(expected).await;
+        assert!(!check.valid, "{check:?}");
+        let bad = check.first_bad.expect("it is named");
+        (bad.what, bad)
+    }
+
+    /// Does something to the database that the server knows nothing of.
+    pub async fn behind_its_back(&self, sql: &str) {
+        let url = &self.database.url;
+        for statement in sql.split(';').filter(|statement| !statement.trim().is_empty()) {
+            let statement = AssertSqlSafe(statement.to_owned());
+            let changed = if self.is_postgres() {
+                PgConnection::connect(url)
+                    .await
+                    .expect("connects")
+                    .execute(statement)
+                    .await
+                    .expect("runs")
+                    .rows_affected()
+            } else {
+                let mut conn = SqliteConnection::connect(url).await.expect("connects");
+                conn.execute(statement).await.expect("runs").rows_affected()
+            };
+            assert!(changed > 0, "{sql}");
+        }
+    }
+
+    pub fn is_postgres(&self) -> bool {
+        self.database.url.starts_with("postgres")
+    }
+
+    /// A run whose input is large enough to be stored beside the log; it ends at once.
+    pub async fn run(&self, text: &str) -> RunId {
+        self.people(&["dev"]).await;
+        let flow: shared::definition::Flow = serde_json::from_value(json!({
+            "id": "note", "input": {"type": "object", "properties": {"text": {"type": "string"}}},
+            "nodes": {"keep": {"set": {"note": "{{ text }}"}}},
+        }))
+        .expect("the flow is well-formed");
+        let new = NewFlow { source: "note".to_owned(), digest: "sha256:1".to_owned(), flow };
+        let saved = Change::by_server(Operation::SaveFlow(Box::new(new)));
+        self.store.commit(saved).await.expect("the flow is saved");
+        let run = RunId(Moment::of(&SystemClock).ids().uuid());
+        let principal: Principal =
+            serde_json::from_value(json!({"username": "dev", "roles": ["developer"], "token": false}))
+                .expect("somebody");
+        let operation = Operation::Launch {
+            run,
+            flow: "note".parse().expect("an id"),
+            version: None,
+            input: [("text".to_owned(), json!(text))].into_iter().collect(),
+            context: shared::run::Context::default(),
+        };
+        let by = Some(Actor::of(principal));
+        self.store.commit(Change { by, key: None, operation }).await.expect("the run starts");
+        run
+    }
+
+    /// The JSON lines of an export.
+    pub async fn export(&self, query: AuditQuery) -> String {
+        let part = query != AuditQuery::default();
+        let mut lines = Lines::begin(Format::JsonLines, part, &self.store).await.expect("reads");
+        let (mut text, mut query) = (String::new(), AuditQuery { limit: Some(2), ..query });
+        loop {
+            let page = self.store.audit(&query, Form::Sealed).await.expect("reads");
+            for entry in &page.items {
+                lines.write(entry, &self.store, &mut text).await.expect("writes");
+            }
+            match page.next_cursor {
+                Some(cursor) => query.cursor = Some(cursor),
+                None => return text,
+            }
+        }
+    }
+}
+
+pub async fn add_user(store: &Store, name: &str, created_at: shared::time::Timestamp) {
+    let user = json!({"username": name, "roles": ["developer"], "created_at": created_at});
+    let user: User = serde_json::from_value(user).expect("a person");
+    let record = NewUserRecord { user, password_hash: None };
+    store.commit(Change::by_server(Operation::CreateUser(Box::new(record)))).await.expect("a person is added");
+}

@@ -1,0 +1,174 @@
+//! Somebody who owns the database, but not the key: each thing that they can do to what is sealed is found and named.
+
+use shared::log::EntryKind;
+use shared::seal::Tampering;
+
+use super::support::{World, on_both};
+use crate::audit::key::SealKey;
+use crate::audit::seal::Opened;
+use crate::clock::SystemClock;
+
+on_both! {
+    an_untouched_record_holds,
+    a_changed_byte_is_found,
+    a_changed_blob_is_found,
+    an_entry_that_can_no_longer_be_read_is_found,
+    a_deleted_entry_is_found,
+    two_swapped_entries_are_found,
+    an_entry_put_between_others_is_found,
+    a_cut_end_is_found_by_who_kept_the_head,
+    a_seal_of_another_key_is_found,
+    a_removed_seal_is_found,
+}
+
+async fn an_untouched_record_holds(mut world: World) {
+    let head = world.three_seals().await;
+    world.people(&["gus"]).await;
+    let check = world.check(Some(&head)).await;
+    assert!(check.valid && check.first_bad.is_none(), "{check:?}");
+    assert_eq!((check.sealed, head.number), (6, 3));
+    assert!(check.entries <= 7);
+}
+
+async fn a_changed_byte_is_found(mut world: World) {
+    world.three_seals().await;
+    world.behind_its_back("UPDATE log SET body = replace(body, 'dot', 'tod') WHERE body LIKE '%dot%'").await;
+    let (what, bad) = world.first_bad(None).await;
+    assert_eq!((what, bad.entry, bad.seal), (Tampering::Changed, Some(4), Some(2)));
+    assert_eq!(bad.kind, Some(EntryKind::UserCreated));
+    assert!(bad.message.contains("entry 4 (user.created"), "{}", bad.message);
+}
+
+async fn a_changed_blob_is_found(mut world: World) {
+    let run = world.run(&"a large text, ".repeat(500)).await;
+    world.seal(5).await;
+    assert!(world.check(None).await.valid);
+    world.behind_its_back("UPDATE blobs SET body = replace(body, 'large', 'small')").await;
+    let (what, bad) = world.first_bad(None).await;
+    assert_eq!((what, bad.run_id), (Tampering::Changed, Some(run)));
+}
+
+async fn an_entry_that_can_no_longer_be_read_is_found(mut world: World) {
+    world.three_seals().await;
+    world.behind_its_back("UPDATE log SET body = 'nothing' WHERE body LIKE '%cem%'").await;
+    let (what, bad) = world.first_bad(None).await;
+    assert_eq!((what, bad.entry, bad.seal), (Tampering::Changed, Some(3), Some(2)));
+    assert!(bad.message.contains("can no longer be read"), "{}", bad.message);
+}
+
+async fn a_deleted_entry_is_found(mut world: World) {
+    world.three_seals().await;
+    world.behind_its_back("DELETE FROM log WHERE body LIKE '%bob%'").await;
+    let (what, bad) = world.first_bad(None).await;
+    assert_eq!((what, bad.entry, bad.seal), (Tampering::Removed, Some(2), Some(1)));
+    assert!(bad.message.contains("it stood behind user.created"), "{}", bad.message);
+}
+
+async fn two_swapped_entries_are_found(mut world: World) {
+    world.three_seals().await;
+    let swap = "UPDATE log SET body = replace(body, 'cem', '<1>') WHERE body LIKE '%cem%'; \
+                UPDATE log SET body = replace(body, 'dot', 'cem') WHERE body LIKE '%dot%'; \
+                UPDATE log SET body = replace(body, '<1>', 'dot') WHERE body LIKE '%<1>%'";
+    world.behind_its_back(swap).await;
+    let (what, bad) = world.first_bad(None).await;
+    assert_eq!((what, bad.entry, bad.seal), (Tampering::Reordered, Some(3), Some(2)));
+}
+
+async fn an_entry_put_between_others_is_found(mut world: World) {
+    world.three_seals().await;
+    let forged = "commit_id, at, run_id, replace(body, 'cem', 'mal')";
+    let sql = if world.is_postgres() {
+        format!(
+            "INSERT INTO log (xid, commit_id, at, run_id, body) SELECT xid, {forged} FROM log WHERE body LIKE '%cem%'"
+        )
+    } else {
+        // There is no room between two numbers: what follows moves up.
+        format!(
+            "UPDATE log SET seq = -seq WHERE seq > (SELECT seq FROM log WHERE body LIKE '%cem%'); \
+             UPDATE log SET seq = 1 - seq WHERE seq < 0; \
+             INSERT INTO log (seq, commit_id, at, run_id, body) \
+             SELECT seq + 1, {forged} FROM log WHERE body LIKE '%cem%'"
+        )
+    };
+    world.behind_its_back(&sql).await;
+    let (what, bad) = world.first_bad(None).await;
+    assert_eq!((bad.entry, bad.seal), (Some(4), Some(2)));
+    // Where the last entry of the range was pushed out of it, one came for another.
+    assert_eq!(what, if world.is_postgres() { Tampering::Added } else { Tampering::Changed }, "{}", bad.message);
+}
+
+async fn a_cut_end_is_found_by_who_kept_the_head(mut world: World) {
+    let head = world.three_seals().await;
+    world
+        .behind_its_back(
+            "DELETE FROM seals WHERE number = 3; DELETE FROM log WHERE body LIKE '%eli%' OR body LIKE '%fay%'",
+        )
+        .await;
+    assert!(world.check(None).await.valid, "a chain that ends earlier is a chain");
+    let (what, bad) = world.first_bad(Some(&head)).await;
+    assert_eq!((what, bad.seal), (Tampering::Cut, Some(3)));
+    // The server that sealed it remembers, and does not seal over the gap.
+    let error = world.sealer.seal().await.expect_err("the end is gone").to_string();
+    assert!(error.contains("cut"), "{error}");
+    // Made anew with the same key, by whoever could: the head that was kept is another one.
+    let mut restarted = world.another_sealer();
+    world.clock.advance(std::time::Duration::from_mins(1));
+    world.people(&["eva", "mal"]).await;
+    for _ in 0..1000 {
+        restarted.seal().await.expect("seals");
+        if world.check(None).await.sealed == 6 {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    let (what, bad) = world.first_bad(Some(&head)).await;
+    assert_eq!((what, bad.seal), (Tampering::Seal, Some(3)));
+}
+
+async fn a_seal_of_another_key_is_found(mut world: World) {
+    world.three_seals().await;
+    let stored = world.store.seals(1, 1).await.expect("reads").remove(0);
+    let first = world.store.seals(0, 1).await.expect("reads").remove(0);
+    let first = Opened::open(&first, &world.trusted).expect("opens");
+    let second = Opened::open(&stored, &world.trusted).expect("opens");
+    // Whoever changes an entry would have to make the seal anew.
+    let (other, _) = SealKey::open(&world.folder.path().join("other.key"), &SystemClock).expect("a key is made");
+    let mut hashes = second.hashes.clone();
+    hashes[0] = [7; 32];
+    let now = second.seal.sealed_at;
+    let (_, forged) =
+        Opened::make(Some(&first), first.seal.to.clone(), stored.to.clone(), hashes, &other, now).expect("made");
+    let blob = |bytes: &[u8]| {
+        let hex = hex::encode(bytes);
+        if world.is_postgres() { format!("decode('{hex}', 'hex')") } else { format!("X'{hex}'") }
+    };
+    let (signature, hashes) = (blob(&forged.signature), blob(&forged.hashes));
+    // First with the name of the true key, then with its own.
+    let named = forged.body.replace(&other.public().id(), &second.seal.key);
+    for (body, why) in [(named, "its signature does not hold"), (forged.body, "is not trusted")] {
+        let set =
+            format!("UPDATE seals SET body = '{body}', signature = {signature}, hashes = {hashes} WHERE number = 2");
+        world.behind_its_back(&set).await;
+        let (what, bad) = world.first_bad(None).await;
+        assert_eq!((what, bad.seal), (Tampering::Seal, Some(2)));
+        assert!(bad.message.contains(why), "{}", bad.message);
+    }
+    // Only the hashes, under the true signature.
+    let (body, signature) = (stored.body.as_str(), blob(&stored.signature));
+    world.behind_its_back(&format!("UPDATE seals SET body = '{body}', signature = {signature} WHERE number = 2")).await;
+    let (what, bad) = world.first_bad(None).await;
+    assert_eq!(what, Tampering::Seal);
+    assert!(bad.message.contains("hashes of seal 2 were changed"), "{}", bad.message);
+}
+
+async fn a_removed_seal_is_found(mut world: World) {
+    world.three_seals().await;
+    world
+        .behind_its_back(
+            "DELETE FROM seals WHERE number = 2; DELETE FROM log WHERE body LIKE '%cem%' OR body LIKE '%dot%'",
+        )
+        .await;
+    let (what, bad) = world.first_bad(None).await;
+    assert_eq!(what, Tampering::Seal);
+    assert!(bad.message.contains("seal 2 and what was sealed there: removed"), "{}", bad.message);
+}

@@ -1,0 +1,194 @@
+//! The seals of the log, and the log as it is sealed: whole rows, in commit order, each read for itself where one of
+//! them can no longer be read.
+//!
+//! What a seal means is `crate::audit`'s; here it is bytes with a number and a place.
+
+use shared::log::{Cursor, Event};
+
+use super::cursor::{Log, Place};
+use super::db::{Arg, Conn, Row, Sql};
+use super::log::{columns, read_rows};
+use super::log_row::Form;
+use super::{Error, Store};
+
+/// A seal as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredSeal {
+    /// From 1, without gaps.
+    pub number: u64,
+    /// The last row that it holds.
+    pub to: Cursor,
+    /// What is signed, to the byte.
+    pub body: String,
+    /// By whom is in the body.
+    pub signature: Vec<u8>,
+    /// 32 bytes for each entry, in order.
+    pub hashes: Vec<u8>,
+}
+
+/// A row of the log with its entries, as they are sealed.
+#[derive(Debug, Clone)]
+pub struct RecordRow {
+    /// Its place, as seals name it.
+    pub row: Cursor,
+    /// Its entries with their places, or why they can no longer be read.
+    pub entries: Result<Vec<(Cursor, Event)>, String>,
+}
+
+/// Rows of the log, in commit order.
+#[derive(Debug, Clone)]
+pub struct RecordPage {
+    /// The rows.
+    pub rows: Vec<RecordRow>,
+    /// Whether there are more.
+    pub more: bool,
+}
+
+impl Store {
+    /// Rows behind one row and up to another (the head, where none is given), none missing. After the origin: from the
+    /// first row that there is. `None` where a place is not of this log.
+    pub async fn record(
+        &self,
+        after: &Cursor,
+        up_to: Option<&Cursor>,
+        limit: u32,
+    ) -> Result<Option<RecordPage>, Error> {
+        let log = &self.inner.log;
+        let Some(after) = Place::of(&after.0, log) else { return Ok(None) };
+        let mut conn = self.inner.db.read().await?;
+        let head = conn.head(log).await?;
+        let up_to = match up_to.map(|place| Place::of(&place.0, log)) {
+            Some(Some(place)) => place.min(head),
+            Some(None) => return Ok(None),
+            None => head,
+        };
+        let mut rows = conn.fetch(between(log, after, up_to).push(" LIMIT ").bind(limit + 1)).await?;
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let more = rows.len() > limit;
+        rows.truncate(limit);
+        let rows = match read_rows(&mut conn, &rows, Form::Sealed).await {
+            Ok(read) => read.into_iter().map(|(place, events)| record_row(log, place, Ok(events))).collect(),
+            Err(_) => one_by_one(&mut conn, log, &rows).await?,
+        };
+        Ok(Some(RecordPage { rows, more }))
+    }
+
+    /// The newest seal.
+    pub async fn last_seal(&self) -> Result<Option<StoredSeal>, Error> {
+        let sql = Sql::new(SELECT).push(" ORDER BY number DESC LIMIT 1");
+        let row = self.inner.db.read().await?.fetch_one(sql).await?;
+        row.map(|row| stored(&self.inner.log, &row)).transpose()
+    }
+
+    /// Seals in order, from behind a number on.
+    pub async fn seals(&self, after: u64, limit: u32) -> Result<Vec<StoredSeal>, Error> {
+        let sql = Sql::new(SELECT).push(" WHERE number > ").bind(signed(after)).push(" ORDER BY number LIMIT ");
+        let rows = self.inner.db.read().await?.fetch(sql.bind(limit)).await?;
+        rows.iter().map(|row| stored(&self.inner.log, row)).collect()
+    }
+
+    /// Adds a seal, unless another server was first with its number.
+    pub async fn add_seal(&self, seal: &StoredSeal) -> Result<bool, Error> {
+        let place = Place::of(&seal.to.0, &self.inner.log)
+            .ok_or_else(|| Error::Stored(format!("seal {} is of another log", seal.number)))?;
+        let row = vec![
+            Arg::from(signed(seal.number)),
+            place.xid.into(),
+            place.seq.into(),
+            seal.body.as_str().into(),
+            Arg::Blob(Some(seal.signature.clone())),
+            Arg::Blob(Some(seal.hashes.clone())),
+        ];
+        let sql = Sql::new("INSERT INTO seals (number, xid, seq, body, signature, hashes) ")
+            .values([row])
+            .push(" ON CONFLICT (number) DO NOTHING");
+        let mut conn = self.inner.db.write().await?;
+        let added = conn.execute(sql).await?;
+        conn.commit().await?;
+        Ok(added > 0)
+    }
+}
+
+impl Conn {
+    /// The numbers of the seals that hold these places.
+    pub(super) async fn seal_numbers(&mut self, places: &[Place]) -> Result<Vec<Option<u64>>, Error> {
+        if places.is_empty() {
+            return Ok(Vec::new());
+        }
+        let rows = places.iter().enumerate().map(|(index, place)| {
+            let index = i64::try_from(index).unwrap_or(i64::MAX);
+            vec![Arg::from(index), place.xid.into(), place.seq.into()]
+        });
+        let sql = Sql::new(
+            "SELECT (SELECT s.number FROM seals s WHERE (s.xid, s.seq) >= (k.column2, k.column3) \
+             ORDER BY s.xid, s.seq LIMIT 1) FROM (",
+        )
+        .values(rows)
+        .push(") AS k ORDER BY k.column1");
+        let rows = self.fetch(sql).await?;
+        rows.iter().map(|row| Ok(row.int_opt(0)?.and_then(|number| u64::try_from(number).ok()))).collect()
+    }
+}
+
+const SELECT: &str = "SELECT number, xid, seq, body, signature, hashes FROM seals";
+
+fn stored(log: &Log, row: &Row) -> Result<StoredSeal, Error> {
+    let place = Place { xid: row.int(1)?, seq: row.int(2)?, seen: 0 };
+    Ok(StoredSeal {
+        number: u64::try_from(row.int(0)?).unwrap_or(0),
+        to: place.cursor(log),
+        body: row.text(3)?,
+        signature: row.blob(4)?,
+        hashes: row.blob(5)?,
+    })
+}
+
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// Rows behind `after` and not behind `up_to`. Nothing lies before the origin, whatever its number.
+fn between(log: &Log, after: Place, up_to: Place) -> Sql {
+    let sql = Sql::new("SELECT ").push(columns(log)).push(" FROM log WHERE ");
+    let first = after == Place::ORIGIN;
+    if !log.postgres {
+        let sql = sql.push("seq <= ").bind(up_to.seq);
+        let sql = if first { sql } else { sql.push(" AND seq > ").bind(after.seq) };
+        return sql.push(" ORDER BY seq");
+    }
+    let sql = sql.push("(xid, seq) <= (").bind(up_to.xid.to_string()).push("::text::xid8, ").bind(up_to.seq).push(")");
+    let sql = if first {
+        sql
+    } else {
+        sql.push(" AND (xid, seq) > (").bind(after.xid.to_string()).push("::text::xid8, ").bind(after.seq).push(")")
+    };
+    sql.push(" ORDER BY xid, seq")
+}
+
+fn record_row(log: &Log, place: Place, events: Result<Vec<Event>, String>) -> RecordRow {
+    let entries = events.map(|events| {
+        let mut next = place;
+        let placed = events.into_iter().map(|event| {
+            next.seen += 1;
+            (next.cursor(log), event)
+        });
+        placed.collect()
+    });
+    RecordRow { row: place.cursor(log), entries }
+}
+
+/// One row that cannot be read keeps no other from being read.
+async fn one_by_one(conn: &mut Conn, log: &Log, rows: &[Row]) -> Result<Vec<RecordRow>, Error> {
+    let mut read = Vec::with_capacity(rows.len());
+    for row in rows {
+        let place = Place { xid: row.int(0)?, seq: row.int(1)?, seen: 0 };
+        let events = match read_rows(conn, std::slice::from_ref(row), Form::Sealed).await {
+            Ok(read) => Ok(read.into_iter().flat_map(|(_, events)| events).collect()),
+            Err(Error::Stored(why)) => Err(why),
+            Err(Error::Database(sqlx::Error::ColumnDecode { source, .. })) => Err(source.to_string()),
+            Err(error) => return Err(error),
+        };
+        read.push(record_row(log, place, events));
+    }
+    Ok(read)
+}
