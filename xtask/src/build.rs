@@ -5,7 +5,7 @@ use std::fs;
 use anyhow::Result;
 
 use crate::process::{cargo, program, root, run as run_command, say};
-use crate::setup;
+use crate::{setup, styles};
 
 /// The profile of the console in a release: smallest.
 pub const RELEASE: &str = "wasm";
@@ -15,6 +15,7 @@ pub const DEVELOPMENT: &str = "wasm-dev";
 /// Builds the console into frontend/dist.
 pub fn console(profile: &str) -> Result<()> {
     setup::toolchain()?;
+    styles::write()?;
     say(&format!("Building the console ({profile})"));
     let mut trunk = program("trunk");
     // Trunk takes NO_COLOR for a boolean of its own and stops at NO_COLOR=1.

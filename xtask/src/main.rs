@@ -6,6 +6,7 @@ mod ci;
 mod postgres;
 mod process;
 mod setup;
+mod styles;
 mod test;
 mod tidy;
 
