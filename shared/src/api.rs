@@ -9,7 +9,7 @@ use crate::definition::{Flow, Severity};
 use crate::error::Mistake;
 pub use crate::graph::{Graph, GraphEdge, GraphEdgeKind, GraphNode};
 use crate::id::{FlowId, TokenId, Username};
-use crate::read::read_fields;
+use crate::read::{read_fields, words};
 use crate::review::{Review, ReviewKind, ReviewStatus};
 use crate::run::{Context, RunStatus};
 use crate::time::Timestamp;
@@ -266,7 +266,8 @@ pub struct NewComment {
 }
 
 /// What a decision did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum DecisionEffect {
@@ -275,6 +276,8 @@ pub enum DecisionEffect {
     /// The review is resolved.
     Resolved,
 }
+
+words!(DecisionEffect { Recorded = "recorded", Resolved = "resolved" });
 
 /// The answer to a decision or a claim.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -3,7 +3,6 @@
 use std::marker::PhantomData;
 
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::api::{
@@ -16,6 +15,7 @@ use crate::deputy::{Delegate, Deputyship, NewDeputy};
 use crate::error::{Code, Problem};
 use crate::id::{DeputyId, ReviewId, RunId, TokenId};
 use crate::log::Entry;
+use crate::read::FromJson;
 use crate::review::Review;
 use crate::run::{Report, Run, RunSummary};
 use crate::seal::{SealCheck, SealHead};
@@ -80,8 +80,8 @@ impl<T, D> Client<T, D> {
     }
 }
 
-impl<T: Transport, D: DeserializeOwned> Client<T, D> {
-    async fn call<A: DeserializeOwned>(&self, request: Request) -> Answer<A> {
+impl<T: Transport, D: FromJson> Client<T, D> {
+    async fn call<A: FromJson>(&self, request: Request) -> Answer<A> {
         let response = self.transport.send(request).await.map_err(|why| Problem::new(Code::Unavailable).detail(why))?;
         let unreadable = |error: serde_json::Error| {
             Problem { status: response.status, ..Problem::new(Code::Internal) }
@@ -95,11 +95,11 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
         }
     }
 
-    async fn get<A: DeserializeOwned>(&self, path: String) -> Answer<A> {
+    async fn get<A: FromJson>(&self, path: String) -> Answer<A> {
         self.call(Request { method: "GET", path, body: None, idempotency_key: None }).await
     }
 
-    async fn send<B: Serialize, A: DeserializeOwned>(
+    async fn send<B: Serialize, A: FromJson>(
         &self,
         method: &'static str,
         path: String,
@@ -294,8 +294,8 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
 
 /// Reads JSON. Always by way of a [`Value`]: the console reads some of its types from values, and would load the code
 /// that reads them twice if they were read from text too.
-pub fn read<A: DeserializeOwned>(text: &str) -> serde_json::Result<A> {
-    serde_json::from_value(serde_json::from_str::<Value>(text)?)
+pub fn read<A: FromJson>(text: &str) -> serde_json::Result<A> {
+    A::from_json(serde_json::from_str(text)?)
 }
 
 /// A query as `?a=b&c=d`, without what is not set.

@@ -7,11 +7,12 @@ use serde::{Deserialize, Serialize};
 use crate::JsonMap;
 use crate::definition::ActionKind;
 use crate::id::Username;
-use crate::read::{Fields, Read, read_fields, read_on_the_web, unknown};
+use crate::read::{Fields, Read, read_fields, read_object, unknown, words};
 use crate::time::Timestamp;
 
 /// Through what a decision came.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Via {
@@ -32,6 +33,11 @@ pub enum Via {
     /// The run itself: it ended, or went on without an answer.
     Run,
 }
+
+words!(Via {
+    Human = "human", Timeout = "timeout", Auto = "auto", Judge = "judge", Webhook = "webhook", Slack = "slack",
+    Cli = "cli", Run = "run",
+});
 
 /// What a decision says.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -75,7 +81,7 @@ impl Read for Verdict {
     }
 }
 
-read_on_the_web!(Verdict);
+read_object!(Verdict);
 
 /// An answer to one action.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -115,7 +121,7 @@ impl Read for ActionDecision {
     }
 }
 
-read_on_the_web!(ActionDecision);
+read_object!(ActionDecision);
 
 impl ActionDecision {
     /// Which of the four it is.

@@ -1,13 +1,14 @@
 //! Errors as the API and flow files speak of them.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 
-use crate::read::read_fields;
+use crate::read::{read_fields, words};
 use crate::review::{Resolution, Review};
 
 /// The code of a refusal at the API. Stable: clients match on it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Code {
@@ -52,6 +53,16 @@ pub enum Code {
     /// 503: starting, stopping, or the database is away.
     Unavailable,
 }
+
+words!(Code {
+    BadRequest = "bad_request", Unauthenticated = "unauthenticated", Forbidden = "forbidden",
+    ForeignOrigin = "foreign_origin", NotFound = "not_found", MethodNotAllowed = "method_not_allowed",
+    ReviewResolved = "review_resolved", RevisionChanged = "revision_changed", ReviewClaimed = "review_claimed",
+    RunOver = "run_over", Conflict = "conflict", TooLarge = "too_large",
+    UnsupportedMediaType = "unsupported_media_type", Invalid = "invalid", FlowInvalid = "flow_invalid",
+    VisitLimit = "visit_limit", KeyReused = "key_reused", TooManyRequests = "too_many_requests", Internal = "internal",
+    Unavailable = "unavailable",
+});
 
 impl Code {
     /// The HTTP status that goes with the code.
@@ -101,7 +112,7 @@ impl Code {
 
 /// RFC 9457 `application/problem+json`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Problem {
     /// What went wrong, for programs.
@@ -178,7 +189,7 @@ impl std::error::Error for Problem {}
 
 /// One mistake in a flow file, a form or a body.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Mistake {
     /// Where, as a JSON pointer (RFC 6901); empty for the whole.
@@ -216,7 +227,8 @@ impl std::fmt::Display for Mistake {
 }
 
 /// What ends a run, a step or the saving of a flow badly. The list is part of the flow format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum FlowCode {
@@ -248,26 +260,14 @@ pub enum FlowCode {
     BudgetExceeded,
 }
 
-impl FlowCode {
-    /// The code as it is written everywhere.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::FlowInvalid => "FLOW_INVALID",
-            Self::FlowInvalidDelegation => "FLOW_INVALID_DELEGATION",
-            Self::FlowUnsupported => "FLOW_UNSUPPORTED",
-            Self::FlowHumanRejected => "FLOW_HUMAN_REJECTED",
-            Self::FlowHumanTimeout => "FLOW_HUMAN_TIMEOUT",
-            Self::FlowVisitLimit => "FLOW_VISIT_LIMIT",
-            Self::FlowNoMatchingEdge => "FLOW_NO_MATCHING_EDGE",
-            Self::FlowCondition => "FLOW_CONDITION",
-            Self::ToolPermissionDenied => "TOOL_PERMISSION_DENIED",
-            Self::ToolFailed => "TOOL_FAILED",
-            Self::ModelFailed => "MODEL_FAILED",
-            Self::GuardrailBlocked => "GUARDRAIL_BLOCKED",
-            Self::BudgetExceeded => "BUDGET_EXCEEDED",
-        }
-    }
-}
+words!(FlowCode {
+    FlowInvalid = "FLOW_INVALID", FlowInvalidDelegation = "FLOW_INVALID_DELEGATION",
+    FlowUnsupported = "FLOW_UNSUPPORTED", FlowHumanRejected = "FLOW_HUMAN_REJECTED",
+    FlowHumanTimeout = "FLOW_HUMAN_TIMEOUT", FlowVisitLimit = "FLOW_VISIT_LIMIT",
+    FlowNoMatchingEdge = "FLOW_NO_MATCHING_EDGE", FlowCondition = "FLOW_CONDITION",
+    ToolPermissionDenied = "TOOL_PERMISSION_DENIED", ToolFailed = "TOOL_FAILED", ModelFailed = "MODEL_FAILED",
+    GuardrailBlocked = "GUARDRAIL_BLOCKED", BudgetExceeded = "BUDGET_EXCEEDED",
+});
 
 impl std::fmt::Display for FlowCode {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -277,7 +277,7 @@ impl std::fmt::Display for FlowCode {
 
 /// Why a run or a step failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[error("{code}: {message}")]
 pub struct RunError {

@@ -1,12 +1,12 @@
 //! A flow as a picture, laid out by the server so that the browser only draws.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use crate::read::read_fields;
+use crate::read::{read_fields, words};
 
 /// A flow as a picture: laid out by the server, in pixels, from the top left.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Graph {
     /// Its width.
@@ -23,7 +23,7 @@ read_fields!(Graph { need width, need height, need nodes, need edges, });
 
 /// One node of the picture; `x` and `y` are its centre.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GraphNode {
     /// The node's id, or `end`.
@@ -44,7 +44,7 @@ read_fields!(GraphNode { need id, need kind, need x, need y, need width, need he
 
 /// One edge of the picture.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GraphEdge {
     /// Where it begins.
@@ -63,7 +63,8 @@ pub struct GraphEdge {
 read_fields!(GraphEdge { need from, need to, need kind, may label, need points, });
 
 /// What an edge of the picture is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum GraphEdgeKind {
@@ -74,3 +75,5 @@ pub enum GraphEdgeKind {
     /// `on_reject`, `goto`, `on_visit_limit`.
     Detour,
 }
+
+words!(GraphEdgeKind { Next = "next", Correct = "correct", Detour = "detour" });

@@ -1,6 +1,6 @@
 //! What people do to a review beside deciding it: working on it, talking about it, handing it to somebody else.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::id::Username;
 use crate::read::read_fields;
@@ -8,7 +8,7 @@ use crate::time::Timestamp;
 
 /// Who works on a review, and until when.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Claim {
     /// Who.
@@ -21,7 +21,7 @@ read_fields!(Claim { need by, need until, });
 
 /// Somebody handed a review to somebody else, who decides it from then on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Delegation {
     /// Who.
@@ -39,7 +39,7 @@ read_fields!(Delegation { need from, need to, may on_behalf_of, need at, });
 
 /// What somebody said beside a review.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comment {
     /// Who.

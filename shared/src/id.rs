@@ -5,6 +5,8 @@ use std::{borrow::Borrow, fmt, str::FromStr};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::read::read_text;
+
 macro_rules! uuid_id {
     ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {$(
         $(#[$doc])*
@@ -40,6 +42,8 @@ macro_rules! uuid_id {
                 Uuid::parse_str(text).map(Self)
             }
         }
+
+        read_text!($name);
     )+};
 }
 
@@ -103,6 +107,8 @@ macro_rules! name {
                 Self::try_from(text.to_owned())
             }
         }
+
+        read_text!($name);
 
         impl From<$name> for String {
             fn from(name: $name) -> String {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::JsonMap;
 use crate::id::{ReviewId, RunId, Username};
-use crate::read::read_fields;
+use crate::read::{FromJson, read_fields, words};
 use crate::time::Timestamp;
 
 /// An opaque place in the log. Only the server that made it can read it.
@@ -13,6 +13,12 @@ use crate::time::Timestamp;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Cursor(pub String);
+
+impl FromJson for Cursor {
+    fn from_json(value: serde_json::Value) -> serde_json::Result<Self> {
+        String::from_json(value).map(Self)
+    }
+}
 
 impl std::fmt::Display for Cursor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -23,20 +29,18 @@ impl std::fmt::Display for Cursor {
 macro_rules! kinds {
     ($($(#[$doc:meta])* $name:ident = $word:literal),+ $(,)?) => {
         /// What an entry tells.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+        #[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         pub enum EntryKind {
             $($(#[$doc])* #[serde(rename = $word)] $name,)+
         }
 
+        words!(EntryKind { $($name = $word),+ });
+
         impl EntryKind {
             /// All of them.
             pub const ALL: &[Self] = &[$(Self::$name),+];
-
-            /// The word of the API.
-            pub fn as_str(self) -> &'static str {
-                match self { $(Self::$name => $word),+ }
-            }
         }
     };
 }

@@ -7,7 +7,7 @@ use crate::decision::DecisionRequest;
 use crate::error::Problem;
 use crate::id::{NodeId, ReviewId, RunId, Username};
 use crate::log::{Cursor, Entry};
-use crate::read::{Fields, Read, read_on_the_web, unknown};
+use crate::read::{Fields, Read, read_object, unknown};
 use crate::review::Review;
 use crate::time::Timestamp;
 
@@ -197,7 +197,7 @@ impl Read for ServerMessage {
     }
 }
 
-read_on_the_web!(ServerMessage);
+read_object!(ServerMessage);
 
 /// The answer to a message with `ref`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

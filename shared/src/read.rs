@@ -1,11 +1,27 @@
-//! How the console reads JSON objects: field by field.
+//! How the console reads JSON: from a value, objects field by field.
 //!
 //! What serde derives reads an object while it streams by, whatever the order of its fields, and is compiled for each
-//! type: it was an eighth of the console's bundle. The console takes each field out of a [`Value`] instead. Everybody
-//! else reads with what is derived; the tests hold the two against each other. Imports nothing of this crate.
+//! type and each way of reading: it was an eighth of the console's bundle. The console takes each field out of a
+//! [`Value`] instead. The server reads with what is derived; the tests hold the two against each other. Imports nothing
+//! of this crate.
 
-use serde::de::{DeserializeOwned, Error as _};
+use std::collections::{BTreeMap, BTreeSet};
+
+use indexmap::IndexMap;
+use serde::de::Error as _;
 use serde_json::{Error, Map, Result, Value};
+
+/// What can be read from a JSON value.
+pub trait FromJson: Sized {
+    /// Reads it.
+    fn from_json(value: Value) -> Result<Self>;
+}
+
+/// What is an object, and can be read from its fields.
+pub trait Read: Sized {
+    /// Reads it.
+    fn read(fields: &mut Fields) -> Result<Self>;
+}
 
 /// The fields of an object that have not been read yet.
 pub struct Fields(Map<String, Value>);
@@ -13,10 +29,7 @@ pub struct Fields(Map<String, Value>);
 impl Fields {
     /// Those of a value.
     pub fn of(value: Value) -> Result<Self> {
-        match value {
-            Value::Object(fields) => Ok(Self(fields)),
-            _ => Err(Error::custom("expected an object")),
-        }
+        Map::from_json(value).map(Self)
     }
 
     fn remove(&mut self, name: &str) -> Option<Value> {
@@ -24,72 +37,122 @@ impl Fields {
     }
 
     /// A field that must be there.
-    pub fn need<T: DeserializeOwned>(&mut self, name: &'static str) -> Result<T> {
-        let value = self.remove(name).ok_or_else(|| Error::missing_field(name))?;
-        serde_json::from_value(value)
+    pub fn need<T: FromJson>(&mut self, name: &'static str) -> Result<T> {
+        T::from_json(self.remove(name).ok_or_else(|| Error::missing_field(name))?)
     }
 
     /// A field that may be missing.
-    pub fn may<T: DeserializeOwned>(&mut self, name: &str) -> Result<Option<T>> {
-        match self.remove(name) {
-            None | Some(Value::Null) => Ok(None),
-            Some(value) => serde_json::from_value(value).map(Some),
-        }
+    pub fn may<T: FromJson>(&mut self, name: &str) -> Result<Option<T>> {
+        Option::from_json(self.remove(name).unwrap_or_default())
     }
 
     /// A field that has a default.
-    pub fn or_default<T: DeserializeOwned + Default>(&mut self, name: &str) -> Result<T> {
-        match self.remove(name) {
-            None => Ok(T::default()),
-            Some(value) => serde_json::from_value(value),
-        }
+    pub fn or_default<T: FromJson + Default>(&mut self, name: &str) -> Result<T> {
+        self.remove(name).map_or_else(|| Ok(T::default()), T::from_json)
     }
 
     /// A field that has a default of its own.
-    pub fn or<T: DeserializeOwned>(&mut self, name: &str, default: fn() -> T) -> Result<T> {
+    pub fn or<T: FromJson>(&mut self, name: &str, default: fn() -> T) -> Result<T> {
         Ok(self.may(name)?.unwrap_or_else(default))
     }
 
     /// A field whose own fields stand among these; read last.
-    pub fn rest<T: DeserializeOwned>(&mut self, _: &str) -> Result<T> {
-        serde_json::from_value(Value::Object(std::mem::take(&mut self.0)))
+    pub fn rest<T: FromJson>(&mut self, _: &str) -> Result<T> {
+        T::from_json(Value::Object(std::mem::take(&mut self.0)))
     }
 }
 
-/// What can be read field by field.
-pub trait Read: Sized {
-    /// Reads it.
-    fn read(fields: &mut Fields) -> Result<Self>;
-}
-
 /// Says how each field of a type is read, in the order in which they are.
+#[macro_export]
 macro_rules! read_fields {
     ($name:ident $(<$parameter:ident>)? { $($how:ident $(($default:ident))? $field:ident $(= $word:literal)?,)* }) => {
-        impl$(<$parameter: serde::de::DeserializeOwned>)? crate::read::Read for $name$(<$parameter>)? {
-            fn read(fields: &mut crate::read::Fields) -> serde_json::Result<Self> {
-                $(let $field = fields.$how(crate::read::word!($field $($word)?) $(, $default)?)?;)*
+        impl$(<$parameter: $crate::read::FromJson>)? $crate::read::Read for $name$(<$parameter>)? {
+            fn read(fields: &mut $crate::read::Fields) -> serde_json::Result<Self> {
+                $(let $field = fields.$how($crate::word!($field $($word)?) $(, $default)?)?;)*
                 Ok(Self { $($field),* })
             }
         }
 
-        crate::read::read_on_the_web!($name $(<$parameter>)?);
+        $crate::read_object!($name $(<$parameter>)?);
     };
 }
 
-/// Lets the console read a type that is [`Read`].
-macro_rules! read_on_the_web {
+/// Lets a type that is [`Read`] be read from a value.
+#[macro_export]
+macro_rules! read_object {
     ($name:ident $(<$parameter:ident>)?) => {
-        #[cfg(target_family = "wasm")]
-        impl<'de $(, $parameter: serde::de::DeserializeOwned)?> serde::Deserialize<'de> for $name$(<$parameter>)? {
-            fn deserialize<De: serde::Deserializer<'de>>(deserializer: De) -> Result<Self, De::Error> {
-                let value = <serde_json::Value as serde::Deserialize>::deserialize(deserializer)?;
-                let read = crate::read::Fields::of(value).and_then(|mut fields| crate::read::Read::read(&mut fields));
-                read.map_err(serde::de::Error::custom)
+        impl$(<$parameter: $crate::read::FromJson>)? $crate::read::FromJson for $name$(<$parameter>)? {
+            fn from_json(value: serde_json::Value) -> serde_json::Result<Self> {
+                $crate::read::Read::read(&mut $crate::read::Fields::of(value)?)
+            }
+        }
+
+        $crate::read_on_the_web!($name $(<$parameter>)?);
+    };
+}
+
+/// The words of a type that is one of some, and how it is read from one.
+#[macro_export]
+macro_rules! words {
+    ($name:ident { $($variant:ident = $word:literal),+ $(,)? }) => {
+        impl $name {
+            /// The word of the API.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $word),+ }
+            }
+        }
+
+        impl $crate::read::FromJson for $name {
+            fn from_json(value: serde_json::Value) -> serde_json::Result<Self> {
+                $crate::read::place_of(&value, &[$($word),+]).map(|place| [$(Self::$variant),+][place])
+            }
+        }
+
+        $crate::read_on_the_web!($name);
+    };
+}
+
+/// Says that a type is written as a text that it can be parsed from.
+#[macro_export]
+macro_rules! read_text {
+    ($name:ident) => {
+        impl $crate::read::FromJson for $name {
+            fn from_json(value: serde_json::Value) -> serde_json::Result<Self> {
+                <String as $crate::read::FromJson>::from_json(value)?.parse().map_err(serde::de::Error::custom)
             }
         }
     };
 }
 
+/// Says that a type is read as serde derives it: for what is rarely read, or not by the console.
+#[macro_export]
+macro_rules! read_derived {
+    ($name:ident) => {
+        impl $crate::read::FromJson for $name {
+            fn from_json(value: serde_json::Value) -> serde_json::Result<Self> {
+                serde_json::from_value(value)
+            }
+        }
+    };
+}
+
+/// Lets what can be read from a value be a part of what the console reads otherwise.
+#[macro_export]
+macro_rules! read_on_the_web {
+    ($name:ident $(<$parameter:ident>)?) => {
+        #[cfg(target_family = "wasm")]
+        impl<'de $(, $parameter: $crate::read::FromJson)?> serde::Deserialize<'de> for $name$(<$parameter>)? {
+            fn deserialize<De: serde::Deserializer<'de>>(deserializer: De) -> Result<Self, De::Error> {
+                let value = <serde_json::Value as serde::Deserialize>::deserialize(deserializer)?;
+                $crate::read::FromJson::from_json(value).map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+
+/// The word of a field: its name, or another.
+#[macro_export]
+#[doc(hidden)]
 macro_rules! word {
     ($field:ident) => {
         stringify!($field)
@@ -104,20 +167,137 @@ pub fn unknown(variant: &str) -> Error {
     Error::custom(format_args!("unknown variant `{variant}`"))
 }
 
-pub(crate) use {read_fields, read_on_the_web, word};
+/// Which of these words a value is.
+pub fn place_of(value: &Value, words: &[&str]) -> Result<usize> {
+    let word = value.as_str().ok_or_else(|| expected("a word"))?;
+    words.iter().position(|known| *known == word).ok_or_else(|| unknown(word))
+}
+
+fn expected(what: &str) -> Error {
+    Error::custom(format_args!("expected {what}"))
+}
+
+impl FromJson for Value {
+    fn from_json(value: Value) -> Result<Self> {
+        Ok(value)
+    }
+}
+
+impl FromJson for () {
+    fn from_json(_: Value) -> Result<Self> {
+        Ok(())
+    }
+}
+
+impl FromJson for bool {
+    fn from_json(value: Value) -> Result<Self> {
+        value.as_bool().ok_or_else(|| expected("true or false"))
+    }
+}
+
+impl FromJson for u64 {
+    fn from_json(value: Value) -> Result<Self> {
+        value.as_u64().ok_or_else(|| expected("a whole number"))
+    }
+}
+
+macro_rules! small_numbers {
+    ($($number:ty),+) => {$(
+        impl FromJson for $number {
+            fn from_json(value: Value) -> Result<Self> {
+                u64::from_json(value)?.try_into().map_err(Error::custom)
+            }
+        }
+    )+};
+}
+
+small_numbers!(u16, u32);
+
+impl FromJson for f64 {
+    fn from_json(value: Value) -> Result<Self> {
+        value.as_f64().ok_or_else(|| expected("a number"))
+    }
+}
+
+impl FromJson for String {
+    fn from_json(value: Value) -> Result<Self> {
+        match value {
+            Value::String(text) => Ok(text),
+            _ => Err(expected("a text")),
+        }
+    }
+}
+
+impl FromJson for Map<String, Value> {
+    fn from_json(value: Value) -> Result<Self> {
+        match value {
+            Value::Object(fields) => Ok(fields),
+            _ => Err(expected("an object")),
+        }
+    }
+}
+
+impl<T: FromJson> FromJson for Option<T> {
+    fn from_json(value: Value) -> Result<Self> {
+        if value.is_null() { Ok(None) } else { T::from_json(value).map(Some) }
+    }
+}
+
+impl<T: FromJson> FromJson for Box<T> {
+    fn from_json(value: Value) -> Result<Self> {
+        T::from_json(value).map(Self::new)
+    }
+}
+
+impl<T: FromJson> FromJson for Vec<T> {
+    fn from_json(value: Value) -> Result<Self> {
+        match value {
+            Value::Array(items) => items.into_iter().map(T::from_json).collect(),
+            _ => Err(expected("a list")),
+        }
+    }
+}
+
+impl FromJson for BTreeSet<String> {
+    fn from_json(value: Value) -> Result<Self> {
+        Vec::from_json(value).map(Self::from_iter)
+    }
+}
+
+impl<T: FromJson> FromJson for BTreeMap<String, T> {
+    fn from_json(value: Value) -> Result<Self> {
+        Map::from_json(value)?.into_iter().map(|(key, value)| Ok((key, T::from_json(value)?))).collect()
+    }
+}
+
+impl<T: FromJson> FromJson for IndexMap<String, T> {
+    fn from_json(value: Value) -> Result<Self> {
+        Map::from_json(value)?.into_iter().map(|(key, value)| Ok((key, T::from_json(value)?))).collect()
+    }
+}
+
+impl FromJson for (f64, f64) {
+    fn from_json(value: Value) -> Result<Self> {
+        match Vec::from_json(value)?[..] {
+            [first, second] => Ok((first, second)),
+            _ => Err(expected("two numbers")),
+        }
+    }
+}
+
+pub use {read_derived, read_fields, read_object, read_on_the_web, read_text, words};
 
 #[cfg(test)]
 mod tests {
+    use serde::de::DeserializeOwned;
     use serde_json::json;
 
     use super::*;
     use crate::protocol::ServerMessage;
 
-    fn same<T: Read + DeserializeOwned + PartialEq + std::fmt::Debug>(value: &Value) {
+    fn same<T: FromJson + DeserializeOwned + PartialEq + std::fmt::Debug>(value: &Value) {
         let derived: T = serde_json::from_value(value.clone()).expect("what is derived reads it");
-        let read =
-            Fields::of(value.clone()).and_then(|mut fields| T::read(&mut fields)).expect("it is read field by field");
-        assert_eq!(derived, read);
+        assert_eq!(derived, T::from_json(value.clone()).expect("it is read field by field"));
     }
 
     #[test]
@@ -157,6 +337,25 @@ mod tests {
             "width": 10.0, "height": 5.5, "nodes": [{"id": "a", "kind": "human", "x": 1, "y": 2, "width": 3, "height": 4}],
             "edges": [{"from": "a", "to": "end", "kind": "next", "points": [[1.0, 2.0], [3.0, 4.0]]}],
         }));
+    }
+
+    #[test]
+    fn words_and_what_has_several_shapes_are_read_alike() {
+        for policy in [json!("first"), json!("unanimous"), json!({"quorum": 2}), json!({"groups": {"b": 1, "a": 2}})] {
+            same::<crate::definition::Policy>(&policy);
+        }
+        let chain =
+            json!({"escalate": "lead", "extend": "2h", "then": {"escalate": "cto", "extend": "30m", "then": "follow"}});
+        for on_timeout in [json!("reject"), json!("error"), json!({"goto": "draft"}), chain] {
+            same::<crate::definition::OnTimeout>(&on_timeout);
+        }
+        for kind in crate::log::EntryKind::ALL {
+            same::<crate::log::EntryKind>(&json!(kind));
+        }
+        for wrong in [json!("never"), json!(1), json!({})] {
+            assert!(crate::definition::OnTimeout::from_json(wrong.clone()).is_err(), "{wrong}");
+            assert!(crate::review::Outcome::from_json(wrong).is_err());
+        }
     }
 
     #[test]

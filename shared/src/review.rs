@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::JsonMap;
@@ -10,12 +10,13 @@ use crate::decision::{Decision, Via};
 use crate::definition::{ActionKind, ChoiceKind, ContentType, OnTimeout, Policy, Reviewers, Stakes};
 pub use crate::handling::{Claim, Comment, Delegation};
 use crate::id::{FlowId, NodeId, ReviewId, RunId, Username};
-use crate::read::read_fields;
+use crate::read::{read_fields, words};
 use crate::run::{Context, Usage};
 use crate::time::Timestamp;
 
 /// What a person is asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ReviewKind {
@@ -43,27 +44,15 @@ pub enum ReviewKind {
     Handoff,
 }
 
-impl ReviewKind {
-    /// The word of the API.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Approval => "approval",
-            Self::ToolCalls => "tool_calls",
-            Self::Agent => "agent",
-            Self::Emergent => "emergent",
-            Self::Output => "output",
-            Self::StrategyOverride => "strategy_override",
-            Self::Clarification => "clarification",
-            Self::Edit => "edit",
-            Self::Escalation => "escalation",
-            Self::Checkpoint => "checkpoint",
-            Self::Handoff => "handoff",
-        }
-    }
-}
+words!(ReviewKind {
+    Approval = "approval", ToolCalls = "tool_calls", Agent = "agent", Emergent = "emergent", Output = "output",
+    StrategyOverride = "strategy_override", Clarification = "clarification", Edit = "edit", Escalation = "escalation",
+    Checkpoint = "checkpoint", Handoff = "handoff",
+});
 
 /// Where a review stands. It leaves `pending` exactly once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ReviewStatus {
@@ -77,21 +66,11 @@ pub enum ReviewStatus {
     Withdrawn,
 }
 
-impl ReviewStatus {
-    /// The word of the API.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Resolved => "resolved",
-            Self::Expired => "expired",
-            Self::Withdrawn => "withdrawn",
-        }
-    }
-}
+words!(ReviewStatus { Pending = "pending", Resolved = "resolved", Expired = "expired", Withdrawn = "withdrawn" });
 
 /// One thing that a person is asked.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Review {
     /// Its id.
@@ -223,7 +202,7 @@ impl Review {
 
 /// The step that a correction runs again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Source {
     /// Its node.
@@ -238,7 +217,7 @@ read_fields!(Source { need node, need visits, need max_visits, });
 
 /// One value that is shown.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Item {
     /// Its state key.
@@ -261,7 +240,7 @@ read_fields!(Item { need key, may label, need content_type, need value, need edi
 
 /// One thing that may be chosen.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReviewOption {
     /// What a decision names.
@@ -284,7 +263,8 @@ pub struct ReviewOption {
 read_fields!(ReviewOption { need id, need kind, need label, may message, may description, may fields, });
 
 /// What kind of thing a gate holds back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ActionType {
@@ -300,9 +280,13 @@ pub enum ActionType {
     StrategyOverride,
 }
 
+words!(ActionType {
+    Tool = "tool", Agent = "agent", Emergent = "emergent", Output = "output", StrategyOverride = "strategy_override",
+});
+
 /// One thing that a gate holds back.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Action {
     /// Made by the server; decisions name it.
@@ -333,7 +317,8 @@ read_fields!(Action {
 });
 
 /// What a resolution did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -353,9 +338,14 @@ pub enum Outcome {
     Withdrawn,
 }
 
+words!(Outcome {
+    Accepted = "accepted", Corrected = "corrected", Stopped = "stopped", Answered = "answered", Decided = "decided",
+    Expired = "expired", Withdrawn = "withdrawn",
+});
+
 /// What became of a review.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Resolution {
     /// How it left `pending`.

@@ -1,17 +1,18 @@
 //! Runs as the API shows them.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::JsonMap;
 use crate::error::RunError;
 use crate::id::{FlowId, NodeId, ReviewId, RunId, StepId, Username};
-use crate::read::read_fields;
+use crate::read::{read_fields, words};
 use crate::review::Review;
 use crate::time::Timestamp;
 
 /// Where a run stands. Always derived from its state, never set beside it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RunStatus {
@@ -27,20 +28,14 @@ pub enum RunStatus {
     Cancelled,
 }
 
+words!(RunStatus {
+    Running = "running", WaitingForHuman = "waiting_for_human", Completed = "completed", Failed = "failed",
+    Cancelled = "cancelled",
+});
+
 impl RunStatus {
     /// All of them, in the order of a run's life.
     pub const ALL: [Self; 5] = [Self::Running, Self::WaitingForHuman, Self::Completed, Self::Failed, Self::Cancelled];
-
-    /// The word of the API.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Running => "running",
-            Self::WaitingForHuman => "waiting_for_human",
-            Self::Completed => "completed",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-        }
-    }
 
     /// Whether nothing more will happen.
     pub fn is_over(self) -> bool {
@@ -50,7 +45,7 @@ impl RunStatus {
 
 /// For whom, and with what, a run goes; carried through every pause.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Context {
@@ -78,7 +73,7 @@ impl Context {
 
 /// A run without what may be large: in lists and in the log.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunSummary {
     /// Its id.
@@ -117,7 +112,7 @@ read_fields!(RunSummary {
 
 /// A run, whole.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Run {
     /// What lists show of it.
@@ -146,7 +141,7 @@ read_fields!(Run {
 
 /// Where one branch of a run stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Position {
     /// The node.
@@ -163,7 +158,8 @@ pub struct Position {
 read_fields!(Position { need node, need visit, need activity, may review, });
 
 /// What a branch does where it stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Activity {
@@ -177,8 +173,11 @@ pub enum Activity {
     Joining,
 }
 
+words!(Activity { Running = "running", Retrying = "retrying", Waiting = "waiting", Joining = "joining" });
+
 /// How one visit of a node went.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum StepStatus {
@@ -196,9 +195,14 @@ pub enum StepStatus {
     Cancelled,
 }
 
+words!(StepStatus {
+    Running = "running", Waiting = "waiting", Retrying = "retrying", Completed = "completed", Failed = "failed",
+    Cancelled = "cancelled",
+});
+
 /// One visit of a node in a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Step {
     /// Its id.
@@ -238,7 +242,7 @@ fn one() -> u32 {
 
 /// `GET /api/v1/runs/{id}/report`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Report {
     /// The run.
@@ -257,7 +261,7 @@ read_fields!(Report { need run_id, need status, need duration_ms, need steps, ne
 
 /// What an agent used, for the reviewer and the budget.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Usage {
@@ -277,7 +281,7 @@ read_fields!(Usage {
 
 /// One model call.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AgentCall {
     /// The agent's name.

@@ -4,6 +4,8 @@ use std::{fmt, str::FromStr, time::Duration, time::SystemTime};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
+use crate::read::read_text;
+
 /// A point in time: whole microseconds since 1970 in UTC. Stored as that number, since text times sort wrongly.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Timestamp(pub i64);
@@ -63,6 +65,8 @@ impl Serialize for Timestamp {
     }
 }
 
+read_text!(Timestamp);
+
 impl<'de> Deserialize<'de> for Timestamp {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
@@ -105,6 +109,8 @@ impl Serialize for Span {
         serializer.collect_str(self)
     }
 }
+
+read_text!(Span);
 
 impl<'de> Deserialize<'de> for Span {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -1,14 +1,14 @@
 //! What this browser keeps: the theme, drafts of decisions.
 
 use serde::Serialize;
-use serde::de::DeserializeOwned;
+use shared::read::FromJson;
 
 fn local() -> Option<web_sys::Storage> {
     web_sys::window()?.local_storage().ok()?
 }
 
 /// A value that was kept, if it is there and can still be read.
-pub fn read<T: DeserializeOwned>(key: &str) -> Option<T> {
+pub fn read<T: FromJson>(key: &str) -> Option<T> {
     shared::client::read(&local()?.get_item(key).ok()??).ok()
 }
 

@@ -2,11 +2,12 @@
 //! reload of the page.
 
 use super::table::Table;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 use shared::JsonMap;
 use shared::definition::ActionKind;
 use shared::id::ReviewId;
+use shared::read::{FromJson, read_fields};
 use shared::time::Timestamp;
 
 /// Under which name the browser keeps the drafts.
@@ -16,8 +17,7 @@ pub const STORAGE_KEY: &str = "countersign.drafts";
 const KEPT: usize = 100;
 
 /// What somebody has typed for one review.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Draft {
     /// The revision that was shown when it was typed last.
     pub revision: u32,
@@ -31,9 +31,10 @@ pub struct Draft {
     pub touched: Timestamp,
 }
 
+read_fields!(Draft { or_default revision, or_default text, or_default edits, or_default actions, or_default touched, });
+
 /// What was chosen for one action.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct ActionDraft {
     /// Which of the four.
     pub choice: Option<ActionKind>,
@@ -42,6 +43,8 @@ pub struct ActionDraft {
     /// Why it is rejected, or what the answer is.
     pub message: String,
 }
+
+read_fields!(ActionDraft { may choice, may arguments, or_default message, });
 
 impl Draft {
     /// Whether there is nothing to keep.
@@ -82,10 +85,16 @@ impl Draft {
 }
 
 /// The drafts of this browser.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct Drafts {
     by_review: Table<ReviewId, Draft>,
+}
+
+impl FromJson for Drafts {
+    fn from_json(value: Value) -> serde_json::Result<Self> {
+        Table::from_json(value).map(|by_review| Self { by_review })
+    }
 }
 
 impl Drafts {
@@ -130,7 +139,7 @@ mod tests {
         let mut drafts = Drafts::default();
         drafts.change(id, 1, Timestamp(1), |draft| draft.edit("draft", json!("Hi"), &json!("Hello")));
         drafts.change(id, 2, Timestamp(2), |draft| draft.text = "Shorter".into());
-        let kept: Drafts = serde_json::from_str(&serde_json::to_string(&drafts).unwrap()).unwrap();
+        let kept: Drafts = Drafts::from_json(json!(drafts)).unwrap();
         let draft = kept.get(id).unwrap();
         assert_eq!((draft.revision, draft.edits["draft"].as_str()), (2, Some("Hi")));
         assert_eq!(draft.to_text(), "Shorter\n\ndraft:\nHi");

@@ -6,6 +6,7 @@ use super::table::Table;
 use shared::id::ReviewId;
 use shared::log::Entry;
 use shared::protocol::ServerMessage;
+use shared::read::FromJson;
 use shared::review::Review;
 use shared::time::Timestamp;
 
@@ -180,7 +181,7 @@ impl Inbox {
 
 /// The review that an entry carries (`data.review`).
 pub fn review(entry: &Entry) -> Option<Review> {
-    serde_json::from_value(entry.event.data.get("review")?.clone()).ok()
+    Review::from_json(entry.event.data.get("review")?.clone()).ok()
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use super::table::Table;
 use shared::id::RunId;
 use shared::log::Entry;
 use shared::protocol::ServerMessage;
+use shared::read::FromJson;
 use shared::run::RunSummary;
 
 /// Runs by id. An older or equal revision changes nothing.
@@ -42,5 +43,5 @@ impl Runs {
 
 /// The summary that an entry carries (`data.run`).
 pub fn summary(entry: &Entry) -> Option<RunSummary> {
-    serde_json::from_value(entry.event.data.get("run")?.clone()).ok()
+    RunSummary::from_json(entry.event.data.get("run")?.clone()).ok()
 }

@@ -6,6 +6,7 @@ use serde_json::Value;
 use shared::decision::{ActionDecision, Decision, Verdict, Via};
 use shared::definition::ChoiceKind;
 use shared::log::{Entry, EntryKind};
+use shared::read::FromJson;
 use shared::review::{Outcome, Resolution, Review};
 
 use super::case;
@@ -111,7 +112,7 @@ pub fn resolved(review: &Review, resolution: &Resolution) -> (String, Tone) {
 
 /// The review that an entry carries (`data.review`).
 pub fn review_of(entry: &Entry) -> Option<Review> {
-    serde_json::from_value(entry.event.data.get("review")?.clone()).ok()
+    Review::from_json(entry.event.data.get("review")?.clone()).ok()
 }
 
 /// What an entry tells, as the end of a sentence that begins with who did it: `approved “Review the draft”`.

@@ -2,10 +2,10 @@
 //! are compiled anew for each type, and much larger in the bundle.
 
 use std::borrow::Borrow;
-use std::marker::PhantomData;
 
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
+use serde_json::{Map, Value};
+use shared::read::FromJson;
 
 /// Values by their keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -145,32 +145,17 @@ impl<K: Serialize, V: Serialize> Serialize for Table<K, V> {
     }
 }
 
-impl<'de, K: Ord + Deserialize<'de>, V: Deserialize<'de>> Deserialize<'de> for Table<K, V> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Entries<K, V>(PhantomData<(K, V)>);
-
-        impl<'de, K: Ord + Deserialize<'de>, V: Deserialize<'de>> Visitor<'de> for Entries<K, V> {
-            type Value = Table<K, V>;
-
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut table = Table::default();
-                while let Some((key, value)) = map.next_entry()? {
-                    table.insert(key, value);
-                }
-                Ok(table)
-            }
-        }
-
-        deserializer.deserialize_map(Entries(PhantomData))
+impl<K: Ord + FromJson, V: FromJson> FromJson for Table<K, V> {
+    fn from_json(value: Value) -> serde_json::Result<Self> {
+        let entries = Map::from_json(value)?.into_iter();
+        entries.map(|(key, value)| Ok((K::from_json(key.into())?, V::from_json(value)?))).collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use shared::read::FromJson;
+
     use super::Table;
 
     #[test]
@@ -181,7 +166,7 @@ mod tests {
         assert_eq!(table.get("b"), Some(&3));
         assert_eq!(table.remove("a"), Some(1));
         assert_eq!(table.iter().map(|(k, v)| (k.as_str(), *v)).collect::<Vec<_>>(), [("b", 3), ("c", 7)]);
-        let text = serde_json::to_string(&table).unwrap();
-        assert_eq!(serde_json::from_str::<Table<String, u32>>(&text).unwrap(), table);
+        let kept = serde_json::to_value(&table).unwrap();
+        assert_eq!(Table::<String, u32>::from_json(kept).unwrap(), table);
     }
 }

@@ -1,11 +1,12 @@
 //! What a person may choose.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use crate::read::read_fields;
+use crate::read::{read_fields, words};
 
 /// What choosing an option does to the run.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ChoiceKind {
@@ -18,9 +19,11 @@ pub enum ChoiceKind {
     Stop,
 }
 
+words!(ChoiceKind { Accept = "accept", Correct = "correct", Stop = "stop" });
+
 /// One option of a human node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Choice {

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::human::{Handler, Reviewers};
 use super::on_timeout::OnTimeout;
 use super::{Cost, Severity, Stakes};
+use crate::read::words;
 use crate::time::Span;
 
 /// All gates of a flow.
@@ -116,7 +117,8 @@ impl Gate {
 }
 
 /// The four answers to an action.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ActionKind {
@@ -129,6 +131,8 @@ pub enum ActionKind {
     /// Does not run; the text is the result.
     Respond,
 }
+
+words!(ActionKind { Approve = "approve", Edit = "edit", Reject = "reject", Respond = "respond" });
 
 impl ActionKind {
     /// All four, in the order in which they are shown.

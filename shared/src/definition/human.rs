@@ -8,6 +8,7 @@ use super::choice::Choice;
 use super::on_timeout::OnTimeout;
 use super::{Cost, Severity, Stakes};
 use crate::id::{NodeId, Username};
+use crate::read::{Fields, FromJson, place_of, read_fields, read_on_the_web, words};
 use crate::time::Span;
 
 /// A node at which a person is asked.
@@ -94,7 +95,8 @@ impl Human {
 }
 
 /// How a value is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ContentType {
@@ -111,6 +113,10 @@ pub enum ContentType {
     /// A picture, by address.
     Image,
 }
+
+words!(ContentType {
+    Markdown = "markdown", Text = "text", Code = "code", Json = "json", Table = "table", Image = "image",
+});
 
 /// A key to show: its name, or more.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -227,7 +233,8 @@ impl From<EditKey> for RawEditKey {
 }
 
 /// Who may decide.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Reviewers {
@@ -242,6 +249,8 @@ pub struct Reviewers {
     pub not_same_as: Option<NodeId>,
 }
 
+read_fields!(Reviewers { or_default roles, or_default users, or_default not_requester, may not_same_as, });
+
 impl Reviewers {
     /// Whether nothing is said: everyone with the system role reviewer.
     pub fn is_empty(&self) -> bool {
@@ -250,7 +259,8 @@ impl Reviewers {
 }
 
 /// How several decisions become one resolution.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Policy {
@@ -266,6 +276,22 @@ pub enum Policy {
     /// So many of each role.
     Groups(IndexMap<String, u32>),
 }
+
+impl FromJson for Policy {
+    fn from_json(value: Value) -> serde_json::Result<Self> {
+        const WORDS: [Policy; 3] = [Policy::First, Policy::Majority, Policy::Unanimous];
+        if value.is_object() {
+            let mut fields = Fields::of(value)?;
+            return match fields.may("quorum")? {
+                Some(quorum) => Ok(Self::Quorum(quorum)),
+                None => fields.need("groups").map(Self::Groups),
+            };
+        }
+        place_of(&value, &["first", "majority", "unanimous"]).map(|place| WORDS[place].clone())
+    }
+}
+
+read_on_the_web!(Policy);
 
 impl Policy {
     /// Whether the first decision resolves.

@@ -32,7 +32,7 @@ pub use on_timeout::{Escalate, OnTimeout};
 pub use tool::{Builtin, HttpTool, McpTool, Tool, ToolKind};
 
 use crate::id::{FlowId, NodeId};
-use crate::read::read_fields;
+use crate::read::{read_derived, read_fields, words};
 use crate::time::Span;
 
 /// A whole flow file.
@@ -78,6 +78,8 @@ pub struct Flow {
     /// The graph.
     pub nodes: IndexMap<NodeId, Node>,
 }
+
+read_derived!(Flow);
 
 impl Flow {
     /// The title, or the id.
@@ -129,7 +131,8 @@ impl Defaults {
 }
 
 /// How much is at stake.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
@@ -144,17 +147,7 @@ pub enum Severity {
     Critical,
 }
 
-impl Severity {
-    /// The word of the API.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Low => "low",
-            Self::Medium => "medium",
-            Self::High => "high",
-            Self::Critical => "critical",
-        }
-    }
-}
+words!(Severity { Low = "low", Medium = "medium", High = "high", Critical = "critical" });
 
 /// An estimated cost.
 #[derive(Debug, Clone, PartialEq, Serialize)]
