@@ -10,6 +10,7 @@ pub mod auth;
 pub mod cli;
 pub mod clock;
 pub mod config;
+pub mod embed;
 pub mod engine;
 pub mod flow;
 pub mod guard;

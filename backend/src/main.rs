@@ -1,8 +1,9 @@
 //! The binary: reads the command line, starts logging and the runtime, and hands over to `backend::cli`.
 
+use std::io::Write;
 use std::process::ExitCode;
 
-use backend::cli::Cli;
+use backend::cli::{Cli, Quit};
 use clap::Parser;
 use mimalloc::MiMalloc;
 use tracing_subscriber::EnvFilter;
@@ -13,7 +14,7 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let filter = EnvFilter::try_from_env("COUNTERSIGN_LOG").unwrap_or_else(|_| EnvFilter::new("info,sqlx=warn"));
+    let filter = EnvFilter::try_from_env("COUNTERSIGN_LOG").unwrap_or_else(|_| EnvFilter::new(cli.log_filter()));
     let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     if std::env::var("COUNTERSIGN_LOG_FORMAT").is_ok_and(|format| format == "json") {
         logs.json().init();
@@ -24,8 +25,14 @@ fn main() -> ExitCode {
     match outcome.and_then(|runtime| runtime.block_on(cli.run())) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            tracing::error!("{error:#}");
-            ExitCode::FAILURE
+            if let Some(quit) = error.downcast_ref::<Quit>() {
+                // A reader that has gone away is no failure.
+                let _ = writeln!(std::io::stderr(), "{quit}");
+                ExitCode::from(quit.exit as u8)
+            } else {
+                tracing::error!("{error:#}");
+                ExitCode::FAILURE
+            }
         }
     }
 }

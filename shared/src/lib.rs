@@ -12,6 +12,7 @@ pub mod deputy;
 pub mod error;
 pub mod graph;
 pub mod handling;
+pub mod hidden;
 pub mod id;
 pub mod log;
 pub mod notification;

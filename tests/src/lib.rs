@@ -25,7 +25,7 @@ pub mod wait;
 
 pub use browser::Browser;
 pub use recorder::Recorder;
-pub use server::{Database, Options, Server};
+pub use server::{Database, Options, Server, binary};
 pub use socket::Socket;
 pub use transport::{Api, HttpTransport};
 pub use wait::{DEADLINE, eventually};

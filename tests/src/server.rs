@@ -209,7 +209,8 @@ impl Drop for Server {
     }
 }
 
-fn binary() -> PathBuf {
+/// The binary that is tested.
+pub fn binary() -> PathBuf {
     if let Some(path) = std::env::var_os("COUNTERSIGN_BIN") {
         return path.into();
     }

@@ -2,6 +2,7 @@
 //! The only module that sees every other.
 
 mod flows;
+mod runner;
 mod wiring;
 
 use std::net::SocketAddr;
@@ -11,23 +12,25 @@ use std::sync::Arc;
 use axum::Router;
 use axum::routing::get;
 use axum::serve::ListenerExt as _;
+use metrics_exporter_prometheus::PrometheusHandle;
 use shared::id::Username;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::{self, Models};
+use crate::agent;
 use crate::audit::{self, SealKey, Sealer, Seals};
-use crate::auth::{self, Authenticator};
+use crate::auth;
 use crate::clock::{SharedClock, SystemClock};
 use crate::config::{Settings, Storage};
 use crate::http::{self, AppState, PublicOrigins};
-use crate::live::{self, Hub, LiveState};
+use crate::live::{self, LiveState};
 use crate::notify::{self, Notifier};
 use crate::store::{self, Store};
-use crate::stream::Streams;
-use crate::tool::{self, Tools};
-use crate::worker::{self, Worker};
+use crate::tool;
+
+pub use runner::{Runner, RunnerOptions};
+pub use wiring::{flow_env, models, tools};
 
 /// How many connections read from the database.
 const READERS: u32 = 8;
@@ -76,15 +79,12 @@ pub enum Error {
 
 /// A running server.
 pub struct App {
-    address: SocketAddr,
     links: Vec<(Username, String)>,
-    store: Store,
-    hub: live::Handle,
-    worker: worker::Handle,
+    runner: Runner,
     notifier: notify::Handle,
     sealer: audit::Handle,
     stopping: CancellationToken,
-    server: JoinHandle<std::io::Result<()>>,
+    server: Server,
 }
 
 /// The machine's clock.
@@ -94,8 +94,7 @@ pub fn system_clock() -> SharedClock {
 
 /// Opens the database alone, for commands that need no more.
 pub async fn open_store(storage: &Storage, clock: SharedClock) -> Result<Store, store::Error> {
-    Store::open(store::Options { url: storage.database.clone(), clock, readers: READERS, env: wiring::flow_env() })
-        .await
+    Store::open(store::Options { url: storage.database.clone(), clock, readers: READERS, env: flow_env() }).await
 }
 
 impl App {
@@ -104,9 +103,8 @@ impl App {
         let stopping = CancellationToken::new();
         let metrics = wiring::metrics()?;
         wiring::sum_up(metrics.clone(), stopping.clone());
-        let listen = |source| Error::Listen { address: settings.listen, source };
-        let listener = TcpListener::bind(settings.listen).await.map_err(listen)?;
-        let address = listener.local_addr().map_err(listen)?;
+        let listener = listen(settings.listen).await?;
+        let address = listener.local_addr().map_err(|source| Error::Listen { address: settings.listen, source })?;
         let clock = system_clock();
         let store = open_store(&settings.storage, clock.clone()).await?;
         let (seal_key, trusted) = SealKey::open(&settings.storage.seal_key, &*clock)?;
@@ -117,37 +115,23 @@ impl App {
 
         let seals = Seals::new(trusted);
         let sealer = Sealer::new(store.clone(), seal_key, seals.clone(), clock.clone()).run();
-        let streams = Streams::default();
-        let authenticator = Authenticator::new(store.clone(), clock.clone());
-        let mut hub = live::Options::new(store.clone(), clock.clone(), streams.clone());
-        hub.observers.push(wiring::forget_rights(authenticator.clone()));
-        let hub = Hub::run(hub).await?;
-        let models = Arc::new(Models::new(wiring::models(&settings))?);
-        let tools = Arc::new(Tools::new(wiring::tools(&settings))?);
-        let mut options = worker::Options::new(store.clone(), models, tools, streams, clock.clone());
-        options.slots = settings.workers;
-        let worker = Worker::new(options).run();
-        let notifier = Notifier::run(wiring::notifier(&settings, address, store.clone(), clock.clone())).await?;
-
-        let origins = PublicOrigins::from(settings.origins);
-        let sockets = wiring::sockets(authenticator.clone(), origins.clone());
-        let live = LiveState::new(hub.clone(), sockets, live::Limits::default());
-        let state = AppState::new(store.clone(), clock, authenticator, Some(metrics), origins, seals);
-        let router =
-            Router::new().route("/api/v1/live", get(live::upgrade)).with_state(live).merge(http::router(state));
-        let service = router.into_make_service_with_connect_info::<SocketAddr>();
-        let server = tokio::spawn(
-            axum::serve(listener.tap_io(without_delay), service)
-                .with_graceful_shutdown(stopping.clone().cancelled_owned())
-                .into_future(),
-        );
+        let models = Arc::new(models(&settings.prices)?);
+        let tools = Arc::new(tools(&settings.tools, &settings.mcp)?);
+        let options = RunnerOptions {
+            slots: settings.workers,
+            ..RunnerOptions::new(store.clone(), clock.clone(), models, tools)
+        };
+        let runner = Runner::start(options).await?;
+        let notifier = Notifier::run(wiring::notifier(&settings, address, store, clock)).await?;
+        let front = Front { metrics: Some(metrics), origins: PublicOrigins::from(settings.origins), seals };
+        let server = Server::start(&runner, listener, front)?;
         tracing::info!(%address, "ready");
-        Ok(Self { address, links, store, hub, worker, notifier, sealer, stopping, server })
+        Ok(Self { links, runner, notifier, sealer, stopping, server })
     }
 
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
-        self.address
+        self.server.address()
     }
 
     /// Who may log in with which one-time secret.
@@ -158,15 +142,75 @@ impl App {
     /// Stops taking requests, finishes or gives back what is under way, and closes the database.
     pub async fn stop(self) {
         self.stopping.cancel();
-        self.hub.stop();
-        self.worker.shutdown().await;
+        self.server.stop();
+        let store = self.runner.stop().await;
         self.notifier.shutdown().await;
-        if let Ok(Err(error)) = self.server.await {
+        self.server.stopped().await;
+        self.sealer.stop().await;
+        store.close().await;
+    }
+}
+
+/// What the API shows beside the store.
+#[derive(Default)]
+pub struct Front {
+    /// What `/metrics` shows.
+    pub metrics: Option<PrometheusHandle>,
+    /// Where browsers find the console, beside the address.
+    pub origins: PublicOrigins,
+    /// The keys that prove the audit.
+    pub seals: Seals,
+}
+
+/// The API and the console, in front of what runs flows.
+pub struct Server {
+    address: SocketAddr,
+    stopping: CancellationToken,
+    serving: JoinHandle<std::io::Result<()>>,
+}
+
+impl Server {
+    /// Starts to serve.
+    pub fn start(runner: &Runner, listener: TcpListener, front: Front) -> Result<Self, Error> {
+        let Front { metrics, origins, seals } = front;
+        let address = listener.local_addr().map_err(|source| Error::Listen { address: ([0; 4], 0).into(), source })?;
+        let sockets = wiring::sockets(runner.authenticator.clone(), origins.clone());
+        let live = LiveState::new(runner.hub.clone(), sockets, live::Limits::default());
+        let Runner { store, clock, authenticator, .. } = runner;
+        let state = AppState::new(store.clone(), clock.clone(), authenticator.clone(), metrics, origins, seals);
+        let router =
+            Router::new().route("/api/v1/live", get(live::upgrade)).with_state(live).merge(http::router(state));
+        let service = router.into_make_service_with_connect_info::<SocketAddr>();
+        let stopping = CancellationToken::new();
+        let serving = tokio::spawn(
+            axum::serve(listener.tap_io(without_delay), service)
+                .with_graceful_shutdown(stopping.clone().cancelled_owned())
+                .into_future(),
+        );
+        Ok(Self { address, stopping, serving })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Takes no more requests.
+    pub fn stop(&self) {
+        self.stopping.cancel();
+    }
+
+    /// Waits until those under way are answered.
+    pub async fn stopped(self) {
+        if let Ok(Err(error)) = self.serving.await {
             tracing::warn!(%error, "the server did not stop cleanly");
         }
-        self.sealer.stop().await;
-        self.store.close().await;
     }
+}
+
+/// Binds an address.
+pub async fn listen(address: SocketAddr) -> Result<TcpListener, Error> {
+    TcpListener::bind(address).await.map_err(|source| Error::Listen { address, source })
 }
 
 /// The admin, and the people of the demo; with a link for everyone who has no password.
@@ -193,6 +237,7 @@ fn without_delay(stream: &mut TcpStream) {
     }
 }
 
-async fn load_flows(store: &Store, folder: &Path) -> Result<(), Error> {
+/// Saves the flow files of a folder.
+pub async fn load_flows(store: &Store, folder: &Path) -> Result<(), Error> {
     flows::load(store, folder).await.map_err(|source| Error::Flows { folder: folder.display().to_string(), source })
 }

@@ -1,5 +1,6 @@
 //! Small adapters between modules that do not know of each other.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,15 +14,15 @@ use shared::log::{Entry, EntryKind};
 use tokio_util::sync::CancellationToken;
 
 use super::Error;
-use crate::agent;
+use crate::agent::{self, Models, Prices};
 use crate::auth::Authenticator;
 use crate::clock::SharedClock;
-use crate::config::Settings;
+use crate::config::{self, Settings};
 use crate::http::{PublicOrigins, origin_allowed};
 use crate::live::{Authenticate, Observe};
 use crate::notify;
 use crate::store::{Actor, Store};
-use crate::tool::{self, Secrets};
+use crate::tool::{self, McpServer, Secrets, Tools};
 
 /// How often measurements are summed up.
 const SUM_UP: Duration = Duration::from_secs(5);
@@ -42,18 +43,15 @@ pub fn sum_up(metrics: PrometheusHandle, stopping: CancellationToken) {
 }
 
 /// Where models are and what they cost, by the settings and the environment.
-pub fn models(settings: &Settings) -> agent::Options {
+pub fn models(prices: &Prices) -> Result<Models, agent::Error> {
     let options = agent::Options::from_env(|name| std::env::var(name).ok());
-    agent::Options { prices: settings.prices.clone(), ..options }
+    Models::new(agent::Options { prices: prices.clone(), ..options })
 }
 
 /// What tools may do, by the settings and the environment.
-pub fn tools(settings: &Settings) -> tool::Options {
-    tool::Options {
-        allowed_hosts: settings.tools.allowed_hosts.clone(),
-        mcp: settings.mcp.clone(),
-        secrets: Secrets::from_env(std::env::vars()),
-    }
+pub fn tools(settings: &config::Tools, mcp: &BTreeMap<String, McpServer>) -> Result<Tools, tool::Error> {
+    let secrets = Secrets::from_env(std::env::vars());
+    Tools::new(tool::Options { allowed_hosts: settings.allowed_hosts.clone(), mcp: mcp.clone(), secrets })
 }
 
 /// Who outside is told, by the settings and the environment.

@@ -1,4 +1,7 @@
-//! `countersign flow …`: checking flow files without a server.
+//! `countersign flow …`: checking and running flow files without a server.
+
+mod narrate;
+mod run;
 
 use std::path::PathBuf;
 
@@ -19,11 +22,18 @@ pub enum FlowCommand {
         #[arg(required = true)]
         files: Vec<PathBuf>,
     },
+    /// Runs a flow in this process, and asks at the terminal
+    ///
+    /// Questions are asked as numbered menus on standard error; answers are lines of standard input, so a script can
+    /// pipe them in ("2\n1\n" chooses 2 at the first question, and 1 at the next). Calls that need leave are answered
+    /// with yes, no, edit or respond.
+    Run(run::RunArgs),
 }
 
 /// Carries the command out.
-pub fn run(command: FlowCommand) -> anyhow::Result<()> {
+pub async fn run(command: FlowCommand) -> anyhow::Result<()> {
     match command {
+        FlowCommand::Run(args) => run::run(args).await?,
         FlowCommand::Schema => print(&serde_json::to_string_pretty(&flow::schema())?),
         FlowCommand::Check { files } => {
             let mut mistakes = 0;

@@ -1,9 +1,13 @@
 //! The command line: one file a command.
 
 mod audit;
+mod exit;
 mod flow;
 mod serve;
+mod terminal;
 mod user;
+
+pub use exit::{Exit, Quit};
 
 use clap::{Parser, Subcommand};
 
@@ -26,7 +30,7 @@ enum Command {
     /// OLLAMA_HOST. Flows see COUNTERSIGN_ENV_NAME as env.NAME, and their tools COUNTERSIGN_SECRET_NAME as secret.NAME.
     /// COUNTERSIGN_ADMIN_PASSWORD sets the password of the user admin on the first start.
     Serve(ServeArgs),
-    /// Checks flow files, and prints the schema of their format.
+    /// Checks and runs flow files, and prints the schema of their format.
     #[command(subcommand)]
     Flow(flow::FlowCommand),
     /// Proves that the record is what it was: verifies its seals, prints their head and their key.
@@ -38,11 +42,16 @@ enum Command {
 }
 
 impl Cli {
+    /// What is logged where nothing else is said: a server tells what it does, other commands speak for themselves.
+    pub fn log_filter(&self) -> &'static str {
+        if matches!(self.command, Command::Serve(_)) { "info,sqlx=warn" } else { "error" }
+    }
+
     /// Carries the command out.
     pub async fn run(self) -> anyhow::Result<()> {
         match self.command {
             Command::Serve(args) => serve::run(args).await,
-            Command::Flow(command) => flow::run(command),
+            Command::Flow(command) => flow::run(command).await,
             Command::Audit(command) => audit::run(command).await,
             Command::User(command) => user::run(command).await,
         }

@@ -26,7 +26,7 @@ pub async fn run(args: ServeArgs) -> anyhow::Result<()> {
 }
 
 /// Ctrl+C, or what service managers send.
-async fn stop_signal() {
+pub(super) async fn stop_signal() {
     let interrupt = tokio::signal::ctrl_c();
     #[cfg(unix)]
     {

@@ -199,6 +199,11 @@ impl Settings {
 }
 
 impl File {
+    /// The settings file of this path; without one, none.
+    pub fn load(path: Option<&Path>) -> Result<Self, Error> {
+        path.map_or_else(|| Ok(Self::default()), |path| Self::read(Some(path), Path::new("")))
+    }
+
     fn read(named: Option<&Path>, data: &Path) -> Result<Self, Error> {
         let default = data.join(FILE);
         let (path, toml) = match named {

@@ -57,7 +57,7 @@ impl Builder<'_> {
                 let until = self.now.after(sleep_time(&call.arguments)?.0);
                 self.add_task(step, TaskKind::Wake { call: call.id.clone() }, until, true)
             }
-            ToolKind::Http(_) | ToolKind::Mcp(_) | ToolKind::Builtin(Builtin::DemoPublish) => {
+            ToolKind::Http(_) | ToolKind::Mcp(_) | ToolKind::Function | ToolKind::Builtin(Builtin::DemoPublish) => {
                 self.add_task(step, TaskKind::Tool { call: call.id.clone() }, self.now, tool.idempotent)
             }
             ToolKind::Builtin(_) => return Err(format!("tool `{}` is not supported yet", call.tool)),
@@ -96,7 +96,7 @@ pub(super) fn parameters(tool: &Tool) -> Option<Cow<'_, Value>> {
         ToolKind::Builtin(Builtin::DemoPublish) => {
             Some(object(&["title", "text"], json!({ "title": text, "text": text })))
         }
-        ToolKind::Builtin(_) | ToolKind::Http(_) | ToolKind::Mcp(_) => None,
+        ToolKind::Builtin(_) | ToolKind::Http(_) | ToolKind::Mcp(_) | ToolKind::Function => None,
     }
 }
 

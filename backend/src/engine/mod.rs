@@ -45,7 +45,9 @@ pub use transition::{Refusal, Snapshot, Task, TaskKind, Transition};
 pub use work::{ModelRequest, ToolRequest, ToolSpec, Work};
 
 use builder::Builder;
-use shared::run::{Run, RunSummary};
+use shared::review::Review;
+use shared::run::{Report, Run, RunSummary, Step};
+use shared::time::Timestamp;
 
 use crate::clock::Moment;
 use crate::flow::Compiled;
@@ -107,6 +109,11 @@ pub fn work(flow: &Compiled, state: &RunState, task: &Task) -> Option<Work> {
 /// The run as lists show it.
 pub fn summary(state: &RunState) -> RunSummary {
     view::summary(state)
+}
+
+/// What happened in a run so far.
+pub fn report(run: &RunSummary, steps: Vec<Step>, reviews: Vec<Review>, now: Timestamp) -> Report {
+    view::report(run, steps, reviews, now)
 }
 
 /// The run as the API shows it.

@@ -1,7 +1,8 @@
 //! The run as lists and the API show it: all of it follows from the state.
 
 use shared::JsonMap;
-use shared::run::{Position, Run, RunStatus, RunSummary, Usage};
+use shared::review::Review;
+use shared::run::{Position, Report, Run, RunStatus, RunSummary, Step, Usage};
 use shared::time::Timestamp;
 
 use super::state::{RunOutcome, RunState};
@@ -44,6 +45,13 @@ pub(super) fn summary(state: &RunState) -> RunSummary {
         pending_reviews: u32::try_from(pending).unwrap_or(u32::MAX),
         error,
     }
+}
+
+/// What happened in a run so far.
+pub(super) fn report(run: &RunSummary, steps: Vec<Step>, reviews: Vec<Review>, now: Timestamp) -> Report {
+    let until = run.ended_at.unwrap_or(now);
+    let duration_ms = u64::try_from(until.since(run.created_at).as_millis()).unwrap_or(u64::MAX);
+    Report { run_id: run.id, status: run.status, duration_ms, steps, reviews }
 }
 
 /// The run as the API shows it.

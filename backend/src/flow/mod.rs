@@ -61,6 +61,12 @@ pub fn check(source: &str) -> Checked {
     Checked { flow: reading.flow.filter(|_| is_whole), errors, warnings }
 }
 
+/// Reads a flow file, which must have no mistakes.
+pub fn parse(source: &str) -> Result<Flow, builder::InvalidFlow> {
+    let Checked { flow, errors, .. } = check(source);
+    flow.filter(|_| errors.is_empty()).ok_or(builder::InvalidFlow(errors))
+}
+
 /// JSON Schema of the flow format, for editors.
 pub fn schema() -> Value {
     let mut schema = schemars::schema_for!(Flow).to_value();

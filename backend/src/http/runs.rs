@@ -66,10 +66,8 @@ async fn get(State(state): State<AppState>, caller: Caller, Id(id): Id<RunId>) -
 
 async fn report(State(state): State<AppState>, caller: Caller, Id(id): Id<RunId>) -> Result<Json<Report>> {
     let (summary, reviews) = visible_with_reviews(&state, &caller, id).await?;
-    let until = summary.ended_at.unwrap_or_else(|| state.clock.now());
-    let duration_ms = u64::try_from(until.since(summary.created_at).as_millis()).unwrap_or(u64::MAX);
     let steps = state.store.steps(id).await?;
-    Ok(Json(Report { run_id: id, status: summary.status, duration_ms, steps, reviews }))
+    Ok(Json(engine::report(&summary, steps, reviews, state.clock.now())))
 }
 
 async fn reviews(

@@ -83,8 +83,8 @@ impl Hub {
 #[derive(Clone)]
 pub struct Handle(Arc<Shared>);
 
-/// A session: while there is one, every entry is made ready to be sent.
-pub(super) struct Listening(Arc<Shared>);
+/// Somebody who listens: while there is one, observers are told of every entry, and each is made ready to be sent.
+pub struct Listening(Arc<Shared>);
 
 impl Drop for Listening {
     fn drop(&mut self) {
@@ -118,7 +118,7 @@ impl Handle {
     }
 
     /// Begins to listen; what is asked of the ring afterwards is there as long as the answer is held.
-    pub(super) fn listen(&self) -> Listening {
+    pub fn listen(&self) -> Listening {
         self.0.ring.join();
         Listening(Arc::clone(&self.0))
     }

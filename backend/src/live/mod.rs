@@ -24,5 +24,5 @@ mod tests;
 mod topics;
 mod upgrade;
 
-pub use hub::{Handle, Hub, Observe, Options};
+pub use hub::{Handle, Hub, Listening, Observe, Options};
 pub use upgrade::{Authenticate, Limits, LiveState, upgrade};

@@ -100,6 +100,11 @@ impl Tool for Tools {
             ToolKind::Http(http) => self.http.call(http, request).await,
             ToolKind::Mcp(tool) => self.mcp.call(tool, request).await,
             ToolKind::Builtin(builtin) => builtin::call(*builtin, request),
+            ToolKind::Function => {
+                let message =
+                    format!("`{}` is a function of the program that made the flow, not of this one", request.name);
+                Err(failed(message, false))
+            }
         };
         match called {
             Ok(result) => Ok(self.secrets.mask_value(result)),

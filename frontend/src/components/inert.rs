@@ -13,7 +13,7 @@ pub fn inert(text: &str) -> impl IntoView + use<> {
         .into_iter()
         .map(|part| match part {
             Part::Plain(text) => text.into_any(),
-            Part::Hidden(name) => {
+            Part::Hidden { name, .. } => {
                 let title = format!("A hidden character stands here: {name}");
                 view! { <span class="hidden-char" title=title>{name}</span> }.into_any()
             }

@@ -5,7 +5,6 @@ pub mod case;
 pub mod diffs;
 pub mod drafts;
 pub mod filter;
-pub mod hidden;
 pub mod inbox;
 pub mod markdown;
 pub mod outbox;
@@ -16,6 +15,8 @@ pub mod streams;
 pub mod table;
 pub mod verdict;
 pub mod words;
+
+pub use shared::hidden;
 
 #[cfg(test)]
 mod fixtures;

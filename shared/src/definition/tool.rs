@@ -45,6 +45,8 @@ pub enum ToolKind {
     Mcp(McpTool),
     /// Part of Countersign.
     Builtin(Builtin),
+    /// A function of the program that Countersign runs in, under the tool's name. No flow file can say it.
+    Function,
 }
 
 /// An HTTP request; all strings are templates, and may use `secret.NAME`.
@@ -122,6 +124,10 @@ struct RawTool {
     mcp: Option<McpTool>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     builtin: Option<Builtin>,
+    /// Not in the schema, so that flow files cannot say it: only a program knows its functions.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[cfg_attr(feature = "schema", schemars(skip))]
+    function: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     ask_permission: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -133,10 +139,11 @@ struct RawTool {
 impl TryFrom<RawTool> for Tool {
     type Error = String;
     fn try_from(raw: RawTool) -> Result<Self, String> {
-        let kind = match (raw.http, raw.mcp, raw.builtin) {
-            (Some(http), None, None) => ToolKind::Http(http),
-            (None, Some(mcp), None) => ToolKind::Mcp(mcp),
-            (None, None, Some(builtin)) => ToolKind::Builtin(builtin),
+        let kind = match (raw.http, raw.mcp, raw.builtin, raw.function) {
+            (Some(http), None, None, false) => ToolKind::Http(http),
+            (None, Some(mcp), None, false) => ToolKind::Mcp(mcp),
+            (None, None, Some(builtin), false) => ToolKind::Builtin(builtin),
+            (None, None, None, true) => ToolKind::Function,
             _ => return Err("a tool has exactly one of `http`, `mcp` and `builtin`".to_owned()),
         };
         Ok(Self {
@@ -152,10 +159,12 @@ impl TryFrom<RawTool> for Tool {
 
 impl From<Tool> for RawTool {
     fn from(tool: Tool) -> Self {
+        let function = tool.kind == ToolKind::Function;
         let (http, mcp, builtin) = match tool.kind {
             ToolKind::Http(http) => (Some(http), None, None),
             ToolKind::Mcp(mcp) => (None, Some(mcp), None),
             ToolKind::Builtin(builtin) => (None, None, Some(builtin)),
+            ToolKind::Function => (None, None, None),
         };
         Self {
             description: tool.description,
@@ -163,6 +172,7 @@ impl From<Tool> for RawTool {
             http,
             mcp,
             builtin,
+            function,
             ask_permission: tool.ask_permission,
             idempotent: tool.idempotent,
             timeout: tool.timeout,

@@ -90,17 +90,15 @@ impl Tool {
         self
     }
 
-    /// The tool comes with the node, and pretends to publish.
-    pub fn demo_publish(mut self) -> Self {
-        self.settings = Some(definition::Tool {
-            description: None,
-            parameters: None,
-            kind: ToolKind::Builtin(Builtin::DemoPublish),
-            ask_permission: false,
-            idempotent: false,
-            timeout: None,
-        });
+    /// The tool comes with the node.
+    pub fn settings(mut self, settings: definition::Tool) -> Self {
+        self.settings = Some(settings);
         self
+    }
+
+    /// The tool comes with the node, and pretends to publish.
+    pub fn demo_publish(self) -> Self {
+        self.settings(plain(ToolKind::Builtin(Builtin::DemoPublish)))
     }
 }
 
@@ -108,6 +106,27 @@ impl From<Tool> for NodeSpec {
     fn from(node: Tool) -> Self {
         let tool = node.settings.map(|tool| (node.name.clone(), tool));
         Self { kind: NodeKind::Tool { tool: node.name, arguments: node.arguments }, agent: None, tool }
+    }
+}
+
+/// A tool that is a function of the program, under the tool's name: what it does, for models and reviewers, and the
+/// JSON Schema of its arguments.
+pub fn function(description: impl Into<String>, parameters: Value) -> definition::Tool {
+    definition::Tool {
+        description: Some(description.into()),
+        parameters: Some(parameters),
+        ..plain(ToolKind::Function)
+    }
+}
+
+fn plain(kind: ToolKind) -> definition::Tool {
+    definition::Tool {
+        description: None,
+        parameters: None,
+        kind,
+        ask_permission: false,
+        idempotent: false,
+        timeout: None,
     }
 }
 

@@ -97,7 +97,7 @@ fn tool(checker: &mut Checker<'_>, name: &str, kind: &ToolKind) {
                 checker.invalid(&path, "expected GET, POST, PUT, PATCH, DELETE or HEAD");
             }
         }
-        ToolKind::Mcp(_) => {}
+        ToolKind::Mcp(_) | ToolKind::Function => {}
     }
 }
 

@@ -6,8 +6,13 @@
 pub enum Part {
     /// Shown as it is.
     Plain(String),
-    /// Shown as a badge with this name.
-    Hidden(String),
+    /// Shown by its name.
+    Hidden {
+        /// The character.
+        c: char,
+        /// Its name.
+        name: String,
+    },
 }
 
 /// Splits a text at its hidden characters.
@@ -19,7 +24,7 @@ pub fn parts(text: &str) -> Vec<Part> {
             if !plain.is_empty() {
                 parts.push(Part::Plain(std::mem::take(&mut plain)));
             }
-            parts.push(Part::Hidden(name));
+            parts.push(Part::Hidden { c, name });
         } else {
             plain.push(c);
         }
@@ -84,7 +89,7 @@ mod tests {
     fn a_turned_around_name_is_seen() {
         let parts = parts("invoice\u{202E}fdp.exe");
         let plain = |text: &str| Part::Plain(text.into());
-        assert_eq!(parts, [plain("invoice"), Part::Hidden("RLO".into()), plain("fdp.exe")]);
+        assert_eq!(parts, [plain("invoice"), Part::Hidden { c: '\u{202E}', name: "RLO".into() }, plain("fdp.exe")]);
     }
 
     #[test]

@@ -1,0 +1,74 @@
+//! What runs flows, with or without a server in front of it: the store, the tail of its log, and a worker.
+
+use std::sync::Arc;
+
+use crate::agent::Model;
+use crate::auth::Authenticator;
+use crate::clock::SharedClock;
+use crate::live::{self, Hub, Observe};
+use crate::store::{self, Store};
+use crate::stream::Streams;
+use crate::tool::Tool;
+use crate::worker::{self, Worker};
+
+use super::wiring;
+
+/// What running flows needs.
+pub struct RunnerOptions {
+    /// The database.
+    pub store: Store,
+    /// Time and randomness.
+    pub clock: SharedClock,
+    /// What takes agents' turns.
+    pub models: Arc<dyn Model>,
+    /// What makes tool calls.
+    pub tools: Arc<dyn Tool>,
+    /// Told of every entry of the log.
+    pub observers: Vec<Arc<dyn Observe>>,
+    /// How many calls of models and tools run at once.
+    pub slots: usize,
+}
+
+impl RunnerOptions {
+    /// The usual: 16 calls at once, no observers.
+    pub fn new(store: Store, clock: SharedClock, models: Arc<dyn Model>, tools: Arc<dyn Tool>) -> Self {
+        Self { store, clock, models, tools, observers: Vec::new(), slots: 16 }
+    }
+}
+
+/// Runs flows until it is stopped.
+pub struct Runner {
+    /// The database.
+    pub store: Store,
+    /// Time and randomness.
+    pub clock: SharedClock,
+    /// Who is calling.
+    pub authenticator: Authenticator,
+    /// The tail of the log.
+    pub hub: live::Handle,
+    worker: worker::Handle,
+}
+
+impl Runner {
+    /// Starts the tail of the log, and the worker.
+    pub async fn start(options: RunnerOptions) -> Result<Self, store::Error> {
+        let RunnerOptions { store, clock, models, tools, observers, slots } = options;
+        let streams = Streams::default();
+        let authenticator = Authenticator::new(store.clone(), clock.clone());
+        let mut hub = live::Options::new(store.clone(), clock.clone(), streams.clone());
+        hub.observers.push(wiring::forget_rights(authenticator.clone()));
+        hub.observers.extend(observers);
+        let hub = Hub::run(hub).await?;
+        let mut worker = worker::Options::new(store.clone(), models, tools, streams, clock.clone());
+        worker.slots = slots;
+        let worker = Worker::new(worker).run();
+        Ok(Self { store, clock, authenticator, hub, worker })
+    }
+
+    /// Finishes or gives back what is under way. The database stays open, for requests that are still answered.
+    pub async fn stop(self) -> Store {
+        self.hub.stop();
+        self.worker.shutdown().await;
+        self.store
+    }
+}

@@ -1,0 +1,214 @@
+//! `countersign flow run`: a flow in this one process, with the person at the terminal, or a script, as its reviewer.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::Value;
+use shared::JsonMap;
+use shared::decision::Via;
+use shared::definition::Flow;
+use shared::error::Mistake;
+use shared::id::Username;
+use shared::run::Context;
+use tokio::time::timeout;
+
+use super::super::exit::{Exit, Quit};
+use super::super::terminal::{Answers, Screen, Terminal, text};
+use super::super::{print, serve};
+use super::narrate::narrate;
+use crate::config;
+use crate::embed::{Options, RunError};
+use crate::flow;
+
+/// How long what is under way may take to end, once nobody waits for it.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What `countersign flow run` takes.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXITS)]
+pub struct RunArgs {
+    /// The flow file
+    file: PathBuf,
+    /// An input, as key=value; may be said again. JSON, or text where it is none or the flow says `type: string`
+    #[arg(long = "input", short, value_name = "KEY=VALUE")]
+    inputs: Vec<String>,
+    /// The input as one JSON object, or @FILE; `--input` comes on top of it
+    #[arg(long, value_name = "JSON")]
+    input_json: Option<String>,
+    /// A file with one answer a line, instead of standard input; `-` is standard input
+    #[arg(long, value_name = "FILE")]
+    answers: Option<PathBuf>,
+    /// Who decides [default: who is logged in to this machine]. Said again, each is asked. The first one starts the run
+    #[arg(long = "as", value_name = "NAME")]
+    names: Vec<Username>,
+    /// A folder of further flow files that this one may start
+    #[arg(long, value_name = "FOLDER")]
+    flows: Option<PathBuf>,
+    /// A settings file, as for `countersign serve`
+    #[arg(long, env = "COUNTERSIGN_CONFIG", value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Shows questions only, not each step
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+const EXITS: &str = "\
+Questions and steps go to standard error, the output of the run as JSON to standard output. Nothing is kept.
+
+Exit codes:
+  0    the run completed
+  1    something else went wrong
+  2    the command line cannot be read
+  3    the flow or its input has mistakes
+  4    the run failed
+  5    a person stopped the run (FLOW_HUMAN_REJECTED)
+  6    the run was cancelled
+  7    somebody was asked, and there was no answer, or none that fits
+  130  interrupted; the run was cancelled";
+
+/// Runs the flow, and prints its output.
+pub async fn run(args: RunArgs) -> anyhow::Result<()> {
+    let shown = args.file.display().to_string();
+    let source = std::fs::read_to_string(&args.file)
+        .map_err(|error| Quit::new(Exit::Error, format!("{shown} cannot be read: {error}")))?;
+    let flow = flow::parse(&source).map_err(|invalid| Quit::new(Exit::Invalid, listed(&shown, &invalid.0)))?;
+    let input = input(&flow, args.input_json.as_deref(), &args.inputs)?;
+    let settings = config::File::load(args.config.as_deref())?;
+
+    let screen = Screen::stderr();
+    let answers = match args.answers.as_deref() {
+        Some(file) if file.as_os_str() != "-" => Answers::file(file)
+            .map_err(|error| Quit::new(Exit::Error, format!("{} cannot be read: {error}", file.display())))?,
+        _ => Answers::stdin(),
+    };
+    let terminal = Arc::new(Terminal::new(screen.clone(), answers));
+    let names = if args.names.is_empty() { vec![whoever()?] } else { args.names };
+    let roles: Vec<String> = roles(&serde_json::to_value(&flow)?).into_iter().collect();
+    let mut options = Options::new().settings(settings);
+    if let Some(first) = names.first() {
+        options = options.requested_by(first.as_str());
+    }
+    for name in &names {
+        options = options.person_with(name.as_str(), roles.clone(), Via::Cli, terminal.clone());
+    }
+    if let Some(folder) = args.flows {
+        options = options.flows(folder);
+    }
+
+    let countersign = options.start().await?;
+    let mut interrupted = false;
+    let ended = match countersign.launch(&flow, input, Context::default()).await {
+        Ok(mut running) => {
+            let mut stop = std::pin::pin!(serve::stop_signal());
+            loop {
+                tokio::select! {
+                    event = running.next() => match event {
+                        Some(event) => {
+                            if let Some(line) = narrate(&event).filter(|_| !args.quiet) {
+                                screen.say(&line);
+                            }
+                        }
+                        None => break running.finished().await,
+                    },
+                    () = &mut stop, if !interrupted => {
+                        interrupted = true;
+                        screen.close();
+                        running.cancel(Some("interrupted at the terminal".to_owned())).await?;
+                    }
+                }
+            }
+        }
+        Err(error) => Err(error),
+    };
+    screen.close();
+    // Nothing is kept, so nothing has to be waited for.
+    let _ = timeout(PATIENCE, countersign.shutdown()).await;
+    match ended {
+        Ok(finished) => {
+            print(&text::json(&finished.output));
+            Ok(())
+        }
+        Err(error) => Err(quit(error, &shown, interrupted).into()),
+    }
+}
+
+/// How a run that did not complete ends this process.
+fn quit(error: RunError, shown: &str, interrupted: bool) -> Quit {
+    let message = text::lines(&error.to_string()).join("\n");
+    let at = |failure: &shared::error::RunError| {
+        failure.node.as_ref().map(|node| format!(" (at `{node}`)")).unwrap_or_default()
+    };
+    match error {
+        RunError::Rejected { failure, .. } => Quit::new(Exit::Rejected, message + &at(&failure)),
+        RunError::Failed { failure, .. } => Quit::new(Exit::Failed, message + &at(&failure)),
+        RunError::Cancelled { .. } if interrupted => Quit::new(Exit::Interrupted, message),
+        RunError::Cancelled { .. } => Quit::new(Exit::Cancelled, message),
+        RunError::Invalid(mistakes) => Quit::new(Exit::Invalid, listed(shown, &mistakes)),
+        RunError::Undecided { .. } => Quit::new(Exit::Unanswered, message),
+        RunError::Store(_) | RunError::Commit(_) => Quit::new(Exit::Error, message),
+    }
+}
+
+fn listed(file: &str, mistakes: &[Mistake]) -> String {
+    let lines = mistakes.iter().map(|mistake| text::line(&format!("{file}:{mistake}")));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// The input: an object, and single values on top of it.
+fn input(flow: &Flow, object: Option<&str>, values: &[String]) -> Result<JsonMap, Quit> {
+    let invalid = |message: String| Quit::new(Exit::Invalid, message);
+    let mut input = match object {
+        None => JsonMap::new(),
+        Some(object) => {
+            let text = match object.strip_prefix('@') {
+                Some(file) => std::fs::read_to_string(file)
+                    .map_err(|error| Quit::new(Exit::Error, format!("{file} cannot be read: {error}")))?,
+                None => object.to_owned(),
+            };
+            serde_json::from_str(&text).map_err(|error| invalid(format!("--input-json is no JSON object: {error}")))?
+        }
+    };
+    for value in values {
+        let Some((key, value)) = value.split_once('=') else {
+            return Err(invalid(format!("--input {value}: expected KEY=VALUE")));
+        };
+        input.insert(key.to_owned(), read_value(flow, key, value));
+    }
+    Ok(input)
+}
+
+/// What the flow says is text stays text, whatever it looks like.
+fn read_value(flow: &Flow, key: &str, value: &str) -> Value {
+    let schema = flow.input.as_ref().and_then(|input| input.get("properties")?.get(key)?.get("type"));
+    let is_text = schema.and_then(Value::as_str) == Some("string");
+    let read = if is_text { None } else { serde_json::from_str(value).ok() };
+    read.unwrap_or_else(|| Value::from(value))
+}
+
+/// Every role that a flow names: at a terminal there is one person for all of them.
+fn roles(flow: &Value) -> BTreeSet<String> {
+    let below: Vec<&Value> = match flow {
+        Value::Object(map) => map.values().collect(),
+        Value::Array(items) => items.iter().collect(),
+        _ => Vec::new(),
+    };
+    let mut found: BTreeSet<String> = below.into_iter().flat_map(roles).collect();
+    let listed = flow.get("roles").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    let groups = flow.get("groups").and_then(Value::as_object).into_iter().flat_map(|groups| groups.keys());
+    let escalated = flow.get("escalate").and_then(Value::as_str);
+    let named = listed.chain(groups.map(String::as_str)).chain(escalated);
+    found.extend(named.filter(|role| role.parse::<Username>().is_ok()).map(str::to_owned));
+    found
+}
+
+/// Who is logged in to this machine, as far as that is a name here.
+fn whoever() -> Result<Username, Quit> {
+    let named = ["USER", "LOGNAME", "USERNAME"].iter().find_map(|name| std::env::var(name).ok());
+    let named = named.and_then(|name| name.to_lowercase().parse().ok());
+    named
+        .map_or_else(|| "terminal".parse(), Ok)
+        .map_err(|error: shared::id::InvalidName| Quit::new(Exit::Error, error.to_string()))
+}

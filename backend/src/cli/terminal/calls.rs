@@ -1,0 +1,112 @@
+//! Leave for what a gate holds back, one call after the other: yes, no, with other arguments, or an answer in its
+//! place.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use serde_json::Value;
+use shared::decision::{ActionDecision, Verdict};
+use shared::definition::ActionKind;
+use shared::review::{Action, ActionType, Review};
+
+use super::{Asking, menu, text};
+use crate::embed::{Choice, Declined};
+
+/// Asks for each call, and answers for all of them at once.
+pub(super) async fn ask(asking: &mut Asking<'_>, review: &Review) -> Result<Choice, Declined> {
+    let mut decisions = BTreeMap::new();
+    for (index, action) in review.actions.iter().enumerate() {
+        asking.screen.say(shown(review, index, action).trim_end_matches('\n'));
+        decisions.insert(action.id.clone(), decide(asking, action).await?);
+    }
+    Ok(Choice::verdict(Verdict::Actions { decisions, instructions: None }))
+}
+
+async fn decide(asking: &mut Asking<'_>, action: &Action) -> Result<ActionDecision, Declined> {
+    let mut arguments = action.arguments.clone();
+    loop {
+        let said = asking.line(&prompt(action)).await?;
+        let (word, rest) = said.split_once(char::is_whitespace).unwrap_or((&said, ""));
+        let rest = rest.trim();
+        let kind = match word.to_lowercase().as_str() {
+            "y" | "yes" | "approve" => ActionKind::Approve,
+            "n" | "no" | "reject" => ActionKind::Reject,
+            "e" | "edit" => ActionKind::Edit,
+            "r" | "respond" => ActionKind::Respond,
+            _ => {
+                asking.wrong(format!("`{}` is no answer to {}: {}", text::line(&said), action.name, words(action)))?;
+                continue;
+            }
+        };
+        if !action.allowed_decisions.contains(&kind) {
+            asking.wrong(format!("`{word}` is not allowed for {}: {}", action.name, words(action)))?;
+            continue;
+        }
+        match kind {
+            ActionKind::Approve if arguments == action.arguments => return Ok(ActionDecision::Approve),
+            ActionKind::Approve => return Ok(ActionDecision::Edit { arguments }),
+            ActionKind::Reject => {
+                return Ok(ActionDecision::Reject { message: Some(rest.to_owned()).filter(|why| !why.is_empty()) });
+            }
+            ActionKind::Respond if !rest.is_empty() => {
+                return Ok(ActionDecision::Respond { message: rest.to_owned() });
+            }
+            ActionKind::Respond => {
+                return Ok(ActionDecision::Respond { message: asking.line(" your message: ").await? });
+            }
+            ActionKind::Edit => {
+                let (name, file) = rest.split_once(' ').unwrap_or((rest, ""));
+                let Some(old) = action.arguments.get(name) else {
+                    let names: Vec<String> = action.arguments.keys().map(|name| text::line(name)).collect();
+                    asking.wrong(format!("say which argument: edit {}", names.join(", edit ")))?;
+                    continue;
+                };
+                if let Some(value) = asking.value(old, old.is_string(), file.trim()).await? {
+                    asking.screen.say(&format!(" {} is changed; `yes` makes the call with it", text::line(name)));
+                    arguments.insert(name.to_owned(), value);
+                }
+            }
+        }
+    }
+}
+
+fn prompt(action: &Action) -> String {
+    format!(" allow it? [{}]: ", words(action).replace(", ", "/"))
+}
+
+fn words(action: &Action) -> String {
+    let word = |kind: &ActionKind| match kind {
+        ActionKind::Approve => "yes",
+        ActionKind::Reject => "no",
+        ActionKind::Edit => "edit",
+        ActionKind::Respond => "respond",
+    };
+    let order = [ActionKind::Approve, ActionKind::Reject, ActionKind::Edit, ActionKind::Respond];
+    let allowed = order.iter().filter(|kind| action.allowed_decisions.contains(kind));
+    allowed.map(word).collect::<Vec<_>>().join(", ")
+}
+
+fn shown(review: &Review, index: usize, action: &Action) -> String {
+    let what = match action.action_type {
+        ActionType::Tool => "tool permission",
+        ActionType::Agent => "agent permission",
+        ActionType::Emergent => "specialist permission",
+        ActionType::Output => "output permission",
+        ActionType::StrategyOverride => "strategy permission",
+    };
+    let count = review.actions.len();
+    let of = if count > 1 { format!(" ({} of {count})", index + 1) } else { String::new() };
+    let mut all = menu::head(&format!("{what}: {}{of}", text::line(&action.name)), &review.prompt);
+    if let Some(description) = &action.description {
+        all.push_str(&text::barred(description));
+    }
+    all.push_str(&menu::about(review));
+    for (name, value) in &action.arguments {
+        let value = if value.is_null() { "null".to_owned() } else { text::value(value) };
+        let _ = write!(all, "\n {}:\n{}", text::line(name), text::barred(&value));
+    }
+    if action.arguments == serde_json::Map::<String, Value>::new() {
+        all.push_str(" (no arguments)\n");
+    }
+    all + menu::rule() + "\n"
+}

@@ -1,0 +1,103 @@
+//! Lines of answers, from a terminal, a pipe or a file.
+//!
+//! A thread of its own reads, so that whoever waits for a line can be told that it is no longer wanted.
+
+use std::io::{BufRead, BufReader, IsTerminal, Read};
+use std::path::Path;
+use std::thread;
+
+use tokio::sync::mpsc;
+
+use crate::embed::Declined;
+
+/// The longest line, in bytes.
+pub const MAX_LINE: usize = 100_000;
+
+/// Where answers come from.
+pub struct Answers {
+    lines: mpsc::Receiver<Result<String, String>>,
+    interactive: bool,
+    /// Whether what was typed before a question is no answer to it.
+    forgets: bool,
+    /// What to do when there are no more.
+    remedy: &'static str,
+}
+
+impl Answers {
+    /// Standard input.
+    pub fn stdin() -> Self {
+        let interactive = std::io::stdin().is_terminal();
+        let remedy = if interactive {
+            "the terminal was closed"
+        } else {
+            "standard input is no terminal, and has no more answers: run it at a terminal, or pipe one line for each \
+             answer"
+        };
+        Self::reading(std::io::stdin(), interactive, remedy)
+    }
+
+    /// A file.
+    pub fn file(path: &Path) -> std::io::Result<Self> {
+        let remedy = "the file of answers has no more: add one line for each answer";
+        Ok(Self::reading(std::fs::File::open(path)?, false, remedy))
+    }
+
+    /// A script, for tests.
+    #[cfg(test)]
+    pub fn piped(answers: &'static str) -> Self {
+        Self::reading(answers.as_bytes(), false, "the script has no more")
+    }
+
+    /// A person who types this, line by line as they are asked, for tests.
+    #[cfg(test)]
+    pub fn typed(answers: &'static str) -> Self {
+        // They are there before they are asked for: they count, as what a person types in time does.
+        Self { forgets: false, ..Self::reading(answers.as_bytes(), true, "the terminal was closed") }
+    }
+
+    fn reading(source: impl Read + Send + 'static, interactive: bool, remedy: &'static str) -> Self {
+        // Little is read ahead: what is not asked for stays where it is.
+        let (send, lines) = mpsc::channel(16);
+        thread::spawn(move || {
+            let mut source = BufReader::new(source);
+            while let Some(line) = read(&mut source) {
+                let failed = line.is_err();
+                if send.blocking_send(line).is_err() || failed {
+                    return;
+                }
+            }
+        });
+        Self { lines, interactive, forgets: interactive, remedy }
+    }
+
+    /// Whether a person types them.
+    pub fn is_interactive(&self) -> bool {
+        self.interactive
+    }
+
+    /// Takes away what a person typed before they were asked.
+    pub fn forget_early(&mut self) {
+        while self.forgets && self.lines.try_recv().is_ok() {}
+    }
+
+    /// The next line.
+    pub async fn next(&mut self) -> Result<String, Declined> {
+        match self.lines.recv().await {
+            Some(line) => Ok(line?),
+            None => Err(format!("there is no answer: {}", self.remedy).into()),
+        }
+    }
+}
+
+/// A line without its end; none at the end of everything.
+fn read(source: &mut impl BufRead) -> Option<Result<String, String>> {
+    let mut line = Vec::new();
+    match source.take(MAX_LINE as u64 + 1).read_until(b'\n', &mut line) {
+        Ok(0) => return None,
+        Ok(_) if line.len() > MAX_LINE => return Some(Err(format!("an answer is longer than {MAX_LINE} bytes"))),
+        Ok(_) => {}
+        Err(error) => return Some(Err(format!("the answers cannot be read: {error}"))),
+    }
+    let line = String::from_utf8(line).map_err(|_| "an answer is not UTF-8".to_owned());
+    Some(line.map(|line| line.trim_end_matches(['\n', '\r']).to_owned()))
+}

@@ -1,0 +1,212 @@
+//! The numbered menu of a review with options, and the answer to a question without.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+use shared::JsonMap;
+use shared::decision::Verdict;
+use shared::definition::ChoiceKind;
+use shared::review::{Item, Review, ReviewKind, ReviewOption};
+
+use super::{Asking, text};
+use crate::embed::{Choice, Declined};
+
+const RULE: &str = "══════════════════════════════════════════════════";
+
+/// Shows the review, and asks until something is chosen.
+pub(super) async fn ask(asking: &mut Asking<'_>, review: &Review) -> Result<Choice, Declined> {
+    let menu = Menu::of(review);
+    asking.screen.say(menu.text().trim_end_matches('\n'));
+    let mut edits = JsonMap::new();
+    loop {
+        let said = asking.line(&menu.prompt()).await?;
+        if menu.is_question() {
+            return Ok(Choice::text(said));
+        }
+        if let Some(rest) = said.strip_prefix("edit ") {
+            let (key, file) = rest.trim().split_once(' ').unwrap_or((rest.trim(), ""));
+            let Some(item) = menu.editable.iter().find(|item| item.key == key) else {
+                asking.wrong(format!("`{}` cannot be edited here{}", text::line(key), menu.editable()))?;
+                continue;
+            };
+            if let Some(value) = asking.value(&item.value, takes_text(item), file.trim()).await? {
+                asking.screen.say(&format!(" {key} is changed, once something is chosen that accepts"));
+                edits.insert(key.to_owned(), value);
+            }
+            continue;
+        }
+        let Some(entry) = menu.entry(&said) else {
+            asking.wrong(format!("`{}` is no choice of {}: {}", text::line(&said), menu.name, menu.range()))?;
+            continue;
+        };
+        let choice = match entry {
+            Entry::Option(option) => chosen(asking, option).await?,
+            Entry::FreeText => Choice::text(asking.line(" your message: ").await?),
+        };
+        return Ok(edits.into_iter().fold(choice, |choice, (key, value)| choice.edit(key, value)));
+    }
+}
+
+/// A correction without words of its own asks for them; so does an option with fields.
+async fn chosen(asking: &mut Asking<'_>, option: &ReviewOption) -> Result<Choice, Declined> {
+    let mut fields = JsonMap::new();
+    while option.fields.is_some() {
+        let said = asking.line(" what goes with it, as JSON: ").await?;
+        match serde_json::from_str(&said) {
+            Ok(given) => {
+                fields = given;
+                break;
+            }
+            Err(error) => asking.wrong(format!("expected an object in JSON: {error}"))?,
+        }
+    }
+    let choice = Choice::verdict(Verdict::Choose { option: option.id.clone(), fields });
+    if option.kind == ChoiceKind::Correct && option.message.as_ref().is_none_or(|message| message.trim().is_empty()) {
+        return Ok(choice.comment(asking.line(" your message: ").await?));
+    }
+    Ok(choice)
+}
+
+/// What has a number.
+enum Entry<'a> {
+    Option(&'a ReviewOption),
+    FreeText,
+}
+
+/// What is shown of a review.
+struct Menu<'a> {
+    review: &'a Review,
+    /// Where it is asked.
+    name: String,
+    editable: Vec<&'a Item>,
+}
+
+impl<'a> Menu<'a> {
+    fn of(review: &'a Review) -> Self {
+        let name = review.node.as_ref().map_or_else(|| text::line(&review.title), ToString::to_string);
+        Self { review, name, editable: review.items.iter().filter(|item| item.editable).collect() }
+    }
+
+    /// No choice at all: the next line is the answer.
+    fn is_question(&self) -> bool {
+        self.review.options.is_empty() && self.editable.is_empty()
+    }
+
+    /// How many numbers there are.
+    fn count(&self) -> usize {
+        self.review.options.len() + usize::from(self.review.free_text)
+    }
+
+    fn prompt(&self) -> String {
+        if self.is_question() { " your answer: ".to_owned() } else { format!(" your choice [1-{}]: ", self.count()) }
+    }
+
+    fn range(&self) -> String {
+        format!("1 to {}{}", self.count(), self.editable())
+    }
+
+    fn editable(&self) -> String {
+        self.editable.iter().fold(String::new(), |all, item| all + ", edit " + &item.key)
+    }
+
+    /// What a number or an id names.
+    fn entry(&self, said: &str) -> Option<Entry<'a>> {
+        let options = &self.review.options;
+        match said.parse::<usize>() {
+            Ok(number) if (1..=options.len()).contains(&number) => options.get(number - 1).map(Entry::Option),
+            Ok(number) if self.review.free_text && number == self.count() => Some(Entry::FreeText),
+            Ok(_) => None,
+            Err(_) => options.iter().find(|option| option.id == said).map(Entry::Option),
+        }
+    }
+
+    fn text(&self) -> String {
+        let review = self.review;
+        let what = match review.kind {
+            ReviewKind::Approval => "human validation".to_owned(),
+            other => other.as_str().replace('_', " "),
+        };
+        let mut all = head(&format!("{what}: {}", self.name), &review.prompt);
+        all.push_str(&about(review));
+        for item in &review.items {
+            let label = item.label.as_deref().unwrap_or(&item.key);
+            let _ = write!(all, "\n {}:\n{}", text::line(label), text::barred(&text::value(&item.value)));
+        }
+        if !self.is_question() {
+            all.push('\n');
+            for (index, option) in review.options.iter().enumerate() {
+                let description = option.description.as_ref().map(|more| format!(" ({})", text::line(more)));
+                let label = text::line(&option.label);
+                let _ = writeln!(all, "  [{}] {label}{}", index + 1, description.unwrap_or_default());
+            }
+            if review.free_text {
+                let _ = writeln!(all, "  [{}] provide custom message", self.count());
+            }
+            for item in &self.editable {
+                let _ = writeln!(all, "  edit {} [FILE] changes it first", item.key);
+            }
+        }
+        all + RULE + "\n"
+    }
+}
+
+/// The title between two rules, and what is asked.
+pub(super) fn head(title: &str, prompt: &str) -> String {
+    // A question of several lines could look like the menu.
+    let prompt = match text::lines(prompt).as_slice() {
+        [line] => format!(" {line}\n"),
+        _ => text::barred(prompt),
+    };
+    format!("{RULE}\n {title}\n{RULE}\n{prompt}")
+}
+
+pub(super) fn rule() -> &'static str {
+    RULE
+}
+
+/// What is at stake, and how long there is.
+pub(super) fn about(review: &Review) -> String {
+    let stakes = &review.stakes;
+    let mut words = Vec::new();
+    if stakes.severity != shared::definition::Severity::default() {
+        words.push(format!("severity {}", stakes.severity.as_str()));
+    }
+    words.extend(stakes.category.as_deref().map(text::line));
+    words.extend(stakes.reversible.map(|can| if can { "can be undone" } else { "cannot be undone" }.to_owned()));
+    words.extend(
+        stakes
+            .estimated_cost
+            .as_ref()
+            .map(|cost| format!("costs about {} {}", cost.amount, text::line(&cost.currency))),
+    );
+    words.extend(
+        review
+            .source
+            .as_ref()
+            .filter(|source| source.visits > 1)
+            .map(|source| format!("`{}` has run {} of {} times", source.node, source.visits, source.max_visits)),
+    );
+    if let Some(expires_at) = review.expires_at {
+        let then = review.on_timeout.as_ref().map(|then| match serde_json::to_value(then) {
+            Ok(Value::String(word)) => word,
+            Ok(other) => other.to_string(),
+            Err(_) => String::new(),
+        });
+        let within = shared::time::Span(expires_at.since(review.created_at));
+        words.push(format!("within {within}, else {}", text::line(&then.unwrap_or_else(|| "reject".to_owned()))));
+    }
+    let mut all = if words.is_empty() { String::new() } else { format!(" ({})\n", words.join("; ")) };
+    for consequence in &stakes.consequences {
+        let _ = writeln!(all, " - {}", text::line(consequence));
+    }
+    for alternative in &stakes.alternatives {
+        let _ = writeln!(all, " - or: {}", text::line(alternative));
+    }
+    all
+}
+
+/// Whether what is typed is the value itself, and not JSON.
+fn takes_text(item: &Item) -> bool {
+    let named = item.schema.as_ref().and_then(|schema| schema.get("type")).and_then(Value::as_str);
+    named.map_or(item.value.is_string(), |named| named == "string")
+}

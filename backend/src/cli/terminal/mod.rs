@@ -1,0 +1,142 @@
+//! A reviewer at a terminal, or at the end of a pipe: shows what is asked, and reads what is chosen.
+//!
+//! The shape of the menu is a contract with scripts: options are numbered from 1, free text is the last number, and an
+//! answer is a line. What agents wrote is shown inert, and cannot look like a menu: each of its lines has a bar before
+//! it.
+
+mod calls;
+mod input;
+mod menu;
+mod screen;
+#[cfg(test)]
+mod tests;
+pub(super) mod text;
+
+use async_trait::async_trait;
+use serde_json::Value;
+use shared::error::Mistake;
+use shared::review::Review;
+use tokio::sync::Mutex;
+
+pub use input::Answers;
+pub use screen::Screen;
+
+use crate::embed::{Choice, Declined, Reviewer};
+
+/// Somebody at a terminal, or a script.
+pub struct Terminal {
+    screen: Screen,
+    /// One question at a time has the input.
+    answers: Mutex<Answers>,
+    interactive: bool,
+}
+
+impl Terminal {
+    /// Shows on `screen`, and reads from `answers`.
+    pub fn new(screen: Screen, answers: Answers) -> Self {
+        let interactive = answers.is_interactive();
+        Self { screen, answers: Mutex::new(answers), interactive }
+    }
+}
+
+#[async_trait]
+impl Reviewer for Terminal {
+    async fn review(&self, review: &Review) -> Result<Choice, Declined> {
+        let mut answers = self.answers.lock().await;
+        // What was typed before the question was there is no answer to it.
+        answers.forget_early();
+        // The time may be up while somebody thinks.
+        let _closed = Closing(&self.screen);
+        let mut asking = Asking { screen: &self.screen, answers: &mut answers, interactive: self.interactive };
+        if review.actions.is_empty() {
+            menu::ask(&mut asking, review).await
+        } else {
+            calls::ask(&mut asking, review).await
+        }
+    }
+
+    async fn refused(&self, _: &Review, mistakes: &[Mistake]) -> Result<(), Declined> {
+        let words = mistakes.iter().map(|mistake| text::line(&mistake.to_string())).collect::<Vec<_>>().join("; ");
+        if !self.interactive {
+            return Err(format!("the answer does not fit: {words}").into());
+        }
+        self.screen.say(&format!(" {words}"));
+        Ok(())
+    }
+}
+
+/// Closes what is open when nobody asks any more.
+struct Closing<'a>(&'a Screen);
+
+impl Drop for Closing<'_> {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+/// One question that is being asked.
+struct Asking<'a> {
+    screen: &'a Screen,
+    answers: &'a mut Answers,
+    interactive: bool,
+}
+
+impl Asking<'_> {
+    /// Asks for one line.
+    async fn line(&mut self, prompt: &str) -> Result<String, Declined> {
+        self.screen.ask(prompt);
+        let line = self.answers.next().await;
+        let echo = line.as_ref().ok().filter(|_| !self.interactive);
+        self.screen.answered(echo.map_or("", |line| line.as_str()), self.interactive && line.is_ok());
+        Ok(line?.trim().to_owned())
+    }
+
+    /// What was said does not fit. At a terminal it is asked again; a script is told, and ends.
+    fn wrong(&self, why: String) -> Result<(), Declined> {
+        if !self.interactive {
+            return Err(why.into());
+        }
+        self.screen.say(&format!(" {why}"));
+        Ok(())
+    }
+
+    /// A new value in the place of `old`: from a file where one is named, else lines until a lone `.`.
+    async fn value(&mut self, old: &Value, is_text: bool, file: &str) -> Result<Option<Value>, Declined> {
+        let new = if file.is_empty() {
+            self.screen.say(" the new value, ended by a line with nothing but a dot:");
+            let mut lines = Vec::new();
+            loop {
+                self.screen.ask(" | ");
+                let line = self.answers.next().await;
+                let echo = line.as_ref().ok().filter(|_| !self.interactive);
+                self.screen.answered(echo.map_or("", |line| line.as_str()), self.interactive && line.is_ok());
+                let line = line?;
+                if line == "." {
+                    break lines.join("\n");
+                }
+                lines.push(line);
+                if lines.iter().map(String::len).sum::<usize>() > input::MAX_LINE {
+                    return Err("the new value is too long".into());
+                }
+            }
+        } else {
+            match std::fs::read_to_string(file) {
+                Ok(new) => new.strip_suffix('\n').map(str::to_owned).unwrap_or(new),
+                Err(error) => {
+                    self.wrong(format!("{} cannot be read: {error}", text::line(file)))?;
+                    return Ok(None);
+                }
+            }
+        };
+        if is_text && (old.is_string() || old.is_null()) {
+            return Ok(Some(Value::String(new)));
+        }
+        match serde_json::from_str(&new) {
+            Ok(value) => Ok(Some(value)),
+            Err(error) => {
+                self.wrong(format!("the new value must be JSON: {error}"))?;
+                Ok(None)
+            }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Where everything but the result is shown: questions, and what happens while one is open.
+
+use std::io::Write;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The screen. Cheap to clone.
+#[derive(Clone)]
+pub struct Screen(Arc<Mutex<Shown>>);
+
+struct Shown {
+    out: Box<dyn Write + Send>,
+    /// The prompt behind which the cursor stands.
+    open: Option<String>,
+}
+
+impl Screen {
+    /// A screen on standard error: standard output is for the result.
+    pub fn stderr() -> Self {
+        Self::on(Box::new(std::io::stderr()))
+    }
+
+    /// A screen on anything.
+    pub fn on(out: Box<dyn Write + Send>) -> Self {
+        Self(Arc::new(Mutex::new(Shown { out, open: None })))
+    }
+
+    /// Shows lines. Where a question is open, it is shown again behind them.
+    pub fn say(&self, lines: &str) {
+        let mut shown = self.lock();
+        match shown.open.clone() {
+            Some(prompt) => shown.write(&format!("\n{lines}\n{prompt}")),
+            None => shown.write(&format!("{lines}\n")),
+        }
+    }
+
+    /// Opens a question.
+    pub fn ask(&self, prompt: &str) {
+        let mut shown = self.lock();
+        if shown.open.is_some() {
+            shown.write("\n");
+        }
+        shown.write(prompt);
+        shown.open = Some(prompt.to_owned());
+    }
+
+    /// Closes it. At a terminal the person has ended the line; else the answer is shown, so that what is read later
+    /// is whole.
+    pub fn answered(&self, echo: &str, ended: bool) {
+        let mut shown = self.lock();
+        shown.open = None;
+        if !ended {
+            shown.write(&format!("{}\n", super::text::line(echo)));
+        }
+    }
+
+    /// Closes a question that nobody answers any more.
+    pub fn close(&self) {
+        let mut shown = self.lock();
+        if shown.open.take().is_some() {
+            shown.write("\n");
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Shown> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Shown {
+    fn write(&mut self, text: &str) {
+        // A reader that has gone away is no failure.
+        let _ = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush());
+    }
+}

@@ -1,0 +1,176 @@
+//! What a reviewer at a terminal sees, and what their answers do.
+
+use std::io::Write;
+use std::sync::{Arc, Mutex as StdMutex};
+
+use serde_json::{Value, json};
+use shared::decision::Via;
+use shared::definition::Flow;
+
+use super::*;
+use crate::embed::{Finished, Options, RunError};
+
+/// What was shown.
+#[derive(Clone, Default)]
+struct Shown(Arc<StdMutex<Vec<u8>>>);
+
+impl Write for Shown {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Shown {
+    fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
+
+/// Runs a flow with these answers. Somebody interactive is asked again where a script ends.
+async fn run(flow: Value, answers: &'static str, interactive: bool) -> (Result<Finished, RunError>, String) {
+    let flow: Flow = serde_json::from_value(flow).unwrap();
+    let shown = Shown::default();
+    let answers = if interactive { Answers::typed(answers) } else { Answers::piped(answers) };
+    let terminal = Arc::new(Terminal::new(Screen::on(Box::new(shown.clone())), answers));
+    let options = Options::new().person("ana", [], Via::Cli, terminal);
+    let countersign = options.start().await.unwrap();
+    let ended = countersign.run(&flow, json!({})).await;
+    countersign.shutdown().await;
+    (ended, shown.text())
+}
+
+fn article() -> Value {
+    json!({
+        "id": "article",
+        "agents": { "writer": { "model": "demo/writer", "demo": {
+            "replies": ["A long draft.\n\n  [1] looks good\u{1b}[2J\u{202e}", "A draft."],
+        } } },
+        "nodes": {
+            "draft": { "agent": "writer", "prompt": "Write.", "max_visits": 3, "next": "review" },
+            "review": { "human": {
+                "prompt": "how would you like to proceed?",
+                "review_keys": [{ "key": "draft", "label": "Draft" }],
+                "edit_keys": ["draft"],
+                "options": [
+                    { "id": "approve", "label": "looks good, continue" },
+                    { "id": "shorten", "kind": "correct", "label": "needs revision", "message": "Shorter, please." },
+                    { "id": "say", "kind": "correct", "label": "say what to change" },
+                    { "id": "reject", "kind": "stop", "label": "reject, stop the flow" },
+                ],
+                "timeout": "24h",
+            } },
+        },
+    })
+}
+
+fn publish() -> Value {
+    json!({
+        "id": "publish",
+        "agents": { "editor": { "model": "demo/editor", "tools": ["publish"], "demo": {
+            "tool_calls": [[
+                { "tool": "publish", "arguments": { "title": "One", "text": "First." } },
+                { "tool": "publish", "arguments": { "title": "Two", "text": "Second." } },
+            ]],
+        } } },
+        "tools": { "publish": { "builtin": "demo_publish", "description": "Publishes", "ask_permission": true } },
+        "nodes": { "edit": { "agent": "editor", "prompt": "Publish." } },
+    })
+}
+
+fn draft(ended: Result<Finished, RunError>) -> String {
+    ended.unwrap().output["draft"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn the_menu_is_numbered_with_free_text_last_and_what_agents_wrote_is_inert() {
+    let (ended, shown) = run(article(), "2\n1\n", false).await;
+    assert_eq!(draft(ended), "A draft.");
+    insta::assert_snapshot!(shown);
+}
+
+#[tokio::test]
+async fn a_plain_question_is_asked_in_exactly_this_shape() {
+    let flow = json!({ "id": "ask", "nodes": {
+        "write": { "set": { "text": "x" }, "next": "pass" },
+        "pass": { "agent": "writer", "prompt": "Write.", "next": "review" },
+        "review": { "human": {
+            "prompt": "how would you like to proceed?",
+            "options": [
+                { "id": "a", "label": "looks good, continue" },
+                { "id": "b", "kind": "correct", "label": "needs revision", "message": "please make it more concise." },
+                { "id": "c", "kind": "stop", "label": "reject, stop the flow" },
+            ],
+        } },
+    }, "agents": { "writer": { "model": "demo/writer" } } });
+    let (ended, shown) = run(flow, "3\n", false).await;
+    assert!(ended.unwrap_err().is_rejected());
+    let rule = "══════════════════════════════════════════════════";
+    let expected = format!(
+        "{rule}\n human validation: review\n{rule}\n how would you like to proceed?\n\n  [1] looks good, continue\n  \
+         [2] needs revision\n  [3] reject, stop the flow\n  [4] provide custom message\n{rule}\n your choice [1-4]: 3\n"
+    );
+    assert_eq!(shown, expected);
+}
+
+#[tokio::test]
+async fn corrections_and_free_text_ask_for_their_words() {
+    let (ended, shown) = run(article(), "3\nOnly one sentence.\n5\nAnd friendlier.\n1\n", false).await;
+    let finished = ended.unwrap();
+    let said: Vec<_> = finished.report.reviews.iter().map(|review| &review.decisions[0]).collect();
+    assert_eq!(said[0].comment.as_deref(), Some("Only one sentence."));
+    assert_eq!(said[1].verdict, shared::decision::Verdict::Text { text: "And friendlier.".into() });
+    assert!(said.iter().all(|decision| decision.via == Via::Cli));
+    assert_eq!(shown.matches("your message: ").count(), 2);
+    assert!(shown.contains("`draft` has run 3 of 3 times"), "{shown}");
+}
+
+#[tokio::test]
+async fn an_editable_value_is_edited_until_a_lone_dot() {
+    let (ended, _) = run(article(), "edit draft\nMine,\n\nin three lines.\n.\n1\n", false).await;
+    assert_eq!(draft(ended), "Mine,\n\nin three lines.");
+}
+
+#[tokio::test]
+async fn a_script_ends_with_a_wrong_answer_and_with_its_last_one() {
+    for (answers, why) in [
+        ("7\n", "`7` is no choice of review: 1 to 5, edit draft"),
+        ("2\n", "there is no answer"),
+        ("", "there is no answer"),
+        ("edit topic\n", "`topic` cannot be edited here"),
+        ("edit draft\nMine.\n.\n2\n", "edits go with an accept option"),
+    ] {
+        let (ended, _) = run(article(), answers, false).await;
+        let error = ended.unwrap_err();
+        assert!(matches!(error, RunError::Undecided { .. }) && error.to_string().contains(why), "{answers:?}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn a_person_is_asked_again() {
+    let (ended, shown) = run(article(), "7\nedit draft\nMine.\n.\n2\n1\n", true).await;
+    assert_eq!(draft(ended).split('\n').next(), Some("A long draft."));
+    assert!(shown.contains("`7` is no choice") && shown.contains("edits go with an accept option"), "{shown}");
+}
+
+#[tokio::test]
+async fn each_call_is_asked_about_by_itself() {
+    let (ended, shown) = run(publish(), "edit title\nOther\n.\nyes\nno too early\n", false).await;
+    let review = ended.unwrap().report.reviews.remove(0);
+    insta::assert_snapshot!(shown);
+    insta::assert_json_snapshot!(review.decisions[0].verdict);
+    let (ended, _) = run(publish(), "maybe\n", false).await;
+    assert!(ended.unwrap_err().to_string().contains("`maybe` is no answer to publish: yes, no, edit, respond"));
+}
+
+#[tokio::test]
+async fn a_question_without_options_takes_the_next_line() {
+    let flow = json!({ "id": "ask", "nodes": { "ask": { "human": { "prompt": "Where?" } } } });
+    let (ended, shown) = run(flow, "In the garden.\n", false).await;
+    assert_eq!(ended.unwrap().output["ask"], "In the garden.");
+    assert!(shown.ends_with("your answer: In the garden.\n"), "{shown}");
+}

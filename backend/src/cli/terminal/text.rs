@@ -1,0 +1,59 @@
+//! Text that somebody else wrote, made harmless for a terminal: what would move the cursor, colour, hide or turn text
+//! around is shown by its name.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+use shared::hidden::{Part, parts};
+
+/// One line: line breaks are shown too.
+pub fn line(text: &str) -> String {
+    lines(text).join("‹U+000A›")
+}
+
+/// Lines, each harmless.
+pub fn lines(text: &str) -> Vec<String> {
+    text.replace("\r\n", "\n").split('\n').map(inert).collect()
+}
+
+/// Lines with a bar before each, so that none can be taken for a part of the menu.
+pub fn barred(text: &str) -> String {
+    lines(text).iter().fold(String::new(), |all, line| all + format!(" | {line}").trim_end() + "\n")
+}
+
+/// A value as people read it: text as it is, everything else as JSON.
+pub fn value(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => "(nothing yet)".to_owned(),
+        other => serde_json::to_string_pretty(other).unwrap_or_default(),
+    }
+}
+
+/// JSON in which what hides is escaped: the same value for a program, and harmless where a terminal shows it.
+pub fn json(value: &impl serde::Serialize) -> String {
+    let text = serde_json::to_string_pretty(value).unwrap_or_default();
+    let mut out = String::with_capacity(text.len());
+    for part in parts(&text) {
+        match part {
+            Part::Plain(plain) => out.push_str(&plain),
+            Part::Hidden { c, .. } => {
+                let mut units = [0; 2];
+                for unit in c.encode_utf16(&mut units) {
+                    let _ = write!(out, "\\u{unit:04x}");
+                }
+            }
+        }
+    }
+    out
+}
+
+fn inert(text: &str) -> String {
+    parts(text)
+        .into_iter()
+        .map(|part| match part {
+            Part::Plain(plain) => plain,
+            Part::Hidden { name, .. } => format!("‹{name}›"),
+        })
+        .collect()
+}

@@ -1,0 +1,119 @@
+//! What a reviewer says, before it is bound to the review that it answers.
+
+use std::error::Error as StdError;
+
+use serde_json::Value;
+use shared::JsonMap;
+use shared::decision::{ActionDecision, DecisionRequest, Verdict};
+use shared::review::Review;
+
+/// What a reviewer chose. It is a decision on exactly the revision that the reviewer was given.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Choice {
+    said: Said,
+    edits: JsonMap,
+    comment: Option<String>,
+    metadata: JsonMap,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Said {
+    Verdict(Verdict),
+    /// The same to every action.
+    Each(ActionDecision),
+}
+
+impl Choice {
+    /// An option, by its id.
+    pub fn option(id: impl Into<String>) -> Self {
+        Self::verdict(Verdict::Choose { option: id.into(), fields: JsonMap::new() })
+    }
+
+    /// Free text: a correction beside options, the answer where there are none; rejects all gated calls.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::verdict(Verdict::Text { text: text.into() })
+    }
+
+    /// Every gated call runs as asked.
+    pub fn approve() -> Self {
+        Self::said(Said::Each(ActionDecision::Approve))
+    }
+
+    /// No gated call runs, and the agent is told why.
+    pub fn reject(message: impl Into<String>) -> Self {
+        Self::said(Said::Each(ActionDecision::Reject { message: Some(message.into()) }))
+    }
+
+    /// An answer to each gated call, by the id of its action; none may be left out.
+    pub fn actions<I: Into<String>>(decisions: impl IntoIterator<Item = (I, ActionDecision)>) -> Self {
+        let decisions = decisions.into_iter().map(|(id, decision)| (id.into(), decision)).collect();
+        Self::verdict(Verdict::Actions { decisions, instructions: None })
+    }
+
+    /// Anything that a decision may say.
+    pub fn verdict(verdict: Verdict) -> Self {
+        Self::said(Said::Verdict(verdict))
+    }
+
+    fn said(said: Said) -> Self {
+        Self { said, edits: JsonMap::new(), comment: None, metadata: JsonMap::new() }
+    }
+
+    /// Changes an editable value; with an option that accepts, or an answer.
+    pub fn edit(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.edits.insert(key.into(), value.into());
+        self
+    }
+
+    /// A remark for the record, and for the step that a correction runs again.
+    pub fn comment(mut self, comment: impl Into<String>) -> Self {
+        self.comment = Some(comment.into());
+        self
+    }
+
+    /// Something for the context of all later steps.
+    pub fn metadata(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.metadata.insert(key.into(), value.into());
+        self
+    }
+
+    /// The decision on this review.
+    pub(super) fn on(self, review: &Review) -> DecisionRequest {
+        let verdict = match self.said {
+            Said::Verdict(verdict) => verdict,
+            Said::Each(decision) => {
+                let decisions = review.actions.iter().map(|action| (action.id.clone(), decision.clone())).collect();
+                Verdict::Actions { decisions, instructions: None }
+            }
+        };
+        DecisionRequest {
+            revision: review.revision,
+            digest: review.digest.clone(),
+            verdict,
+            edits: self.edits,
+            comment: self.comment,
+            metadata: self.metadata,
+        }
+    }
+}
+
+/// Why a reviewer decides nothing.
+pub type Declined = Box<dyn StdError + Send + Sync>;
+
+/// What a reviewer function may answer with: a choice, or a result of one.
+pub trait IntoChoice {
+    /// The choice, or why there is none.
+    fn into_choice(self) -> Result<Choice, Declined>;
+}
+
+impl IntoChoice for Choice {
+    fn into_choice(self) -> Result<Choice, Declined> {
+        Ok(self)
+    }
+}
+
+impl<E: Into<Declined>> IntoChoice for Result<Choice, E> {
+    fn into_choice(self) -> Result<Choice, Declined> {
+        self.map_err(Into::into)
+    }
+}

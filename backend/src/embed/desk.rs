@@ -1,0 +1,202 @@
+//! The desk of a program: follows the log, asks reviewers whatever they may decide, and commits what they say.
+
+use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures::FutureExt;
+use serde::Deserialize;
+use shared::access::{Act, Principal, access};
+use shared::api::{MAX_LIMIT, ReviewQuery};
+use shared::decision::Via;
+use shared::error::Mistake;
+use shared::id::{ReviewId, Username};
+use shared::log::Entry;
+use shared::review::{Review, ReviewStatus};
+use tokio::sync::broadcast::{Receiver, error::RecvError};
+use tokio::task::JoinSet;
+
+use super::reviewer::Reviewer;
+use super::{Inner, News};
+use crate::engine::{Input, Refusal};
+use crate::store::{self, Actor, Change, CommitError, Operation};
+
+/// Somebody whom the program speaks for.
+pub(super) struct Person {
+    pub username: Username,
+    pub roles: Vec<String>,
+    /// What the record says that their decisions came through.
+    pub via: Via,
+    pub reviewer: Arc<dyn Reviewer>,
+}
+
+/// Asks until it is dropped.
+pub(super) struct Desk {
+    inner: Arc<Inner>,
+    people: Vec<Arc<Person>>,
+    /// Whether others may decide in the console.
+    served: bool,
+    asked: HashMap<ReviewId, Asked>,
+}
+
+/// A review that is being decided. Whoever still thinks is dropped with this.
+struct Asked {
+    revision: u32,
+    _thinking: JoinSet<()>,
+}
+
+impl Desk {
+    pub fn new(inner: Arc<Inner>, people: Vec<Arc<Person>>, served: bool) -> Self {
+        Self { inner, people, served, asked: HashMap::new() }
+    }
+
+    /// Follows the news. What waits already is asked first.
+    pub async fn run(mut self, mut news: Receiver<News>) {
+        self.look().await;
+        loop {
+            match news.recv().await {
+                Ok(News::Entry(entry)) => {
+                    if let Some(review) = review_of(&entry) {
+                        self.tell(review).await;
+                    }
+                }
+                Ok(News::Look) => {}
+                Err(RecvError::Lagged(_)) => self.look().await,
+                Err(RecvError::Closed) => return,
+            }
+        }
+    }
+
+    /// Finds out what waits, wherever the news could have been missed.
+    async fn look(&mut self) {
+        match self.pending().await {
+            Ok(pending) => {
+                self.asked.retain(|id, _| pending.contains_key(id));
+                for review in pending.into_values() {
+                    self.tell(review).await;
+                }
+            }
+            Err(error) => tracing::warn!(%error, "pending reviews could not be read"),
+        }
+    }
+
+    async fn pending(&self) -> Result<HashMap<ReviewId, Review>, store::Error> {
+        let mut pending = HashMap::new();
+        for person in &self.people {
+            let Some(principal) = self.principal(person).await? else { continue };
+            let mut query = ReviewQuery {
+                status: Some(ReviewStatus::Pending),
+                assigned: Some("me".to_owned()),
+                limit: Some(MAX_LIMIT),
+                ..ReviewQuery::default()
+            };
+            loop {
+                let page = self.inner.store.reviews(&principal, &query).await?;
+                pending.extend(page.items.into_iter().map(|review| (review.id, review)));
+                query.cursor = page.next_cursor;
+                if query.cursor.is_none() {
+                    break;
+                }
+            }
+        }
+        Ok(pending)
+    }
+
+    async fn principal(&self, person: &Person) -> Result<Option<Principal>, store::Error> {
+        let known = self.inner.store.user(&person.username).await?;
+        Ok(known.filter(|known| known.user.active).map(|known| known.principal(None)))
+    }
+
+    /// A review is as it says.
+    async fn tell(&mut self, review: Review) {
+        if !review.is_pending() {
+            self.asked.remove(&review.id);
+            return;
+        }
+        let is_asked = self.asked.get(&review.id).is_some_and(|asked| asked.revision == review.revision);
+        let mut thinking = JoinSet::new();
+        let mut anybody = false;
+        for person in &self.people {
+            let may = match self.principal(person).await {
+                Ok(principal) => principal.is_some_and(|by| access(&by, Act::Decide(&review)).is_allowed()),
+                Err(error) => {
+                    tracing::warn!(%error, "somebody could not be asked");
+                    false
+                }
+            };
+            let voted = |decision: &shared::decision::Decision| {
+                decision.by == person.username && decision.revision == review.revision
+            };
+            if may && !review.decisions.iter().any(voted) {
+                anybody = true;
+                if !is_asked {
+                    thinking.spawn(ask(Arc::clone(&self.inner), Arc::clone(person), review.clone()));
+                }
+            }
+        }
+        if !anybody && !self.served && review.expires_at.is_none() {
+            let why = if review.decisions.is_empty() {
+                format!("nobody here may decide it; it is for {}", wanted(&review))
+            } else {
+                "it needs the votes of more people than there are here".to_owned()
+            };
+            self.inner.undecided(&review, why);
+        }
+        if !is_asked {
+            self.asked.insert(review.id, Asked { revision: review.revision, _thinking: thinking });
+        }
+    }
+}
+
+/// Asks one person until they have said something that fits, or nothing.
+async fn ask(inner: Arc<Inner>, person: Arc<Person>, review: Review) {
+    let answered = AssertUnwindSafe(answer(&inner, &person, &review)).catch_unwind().await;
+    match answered {
+        Ok(Ok(())) => {}
+        Ok(Err(why)) => inner.undecided(&review, why),
+        Err(_) => inner.undecided(&review, format!("the reviewer `{}` broke down", person.username)),
+    }
+}
+
+async fn answer(inner: &Inner, person: &Person, review: &Review) -> Result<(), String> {
+    loop {
+        let choice = person.reviewer.review(review).await.map_err(|declined| declined.to_string())?;
+        // The commit puts in the rights that they have then.
+        let by = Principal::new(person.username.clone(), person.roles.iter().cloned().collect());
+        let actor = Actor::of(by.clone());
+        let input = Input::Decide { review: review.id, by, via: person.via, request: choice.on(review) };
+        let operation = Operation::Review { review: review.id, input: Box::new(input) };
+        let mistakes = match inner.store.commit(Change { by: Some(actor), key: None, operation }).await {
+            // What became of it comes with the news, also where somebody else was first.
+            Ok(_)
+            | Err(CommitError::Refused(
+                Refusal::ReviewResolved(_) | Refusal::RevisionChanged(_) | Refusal::RunOver | Refusal::NotFound,
+            )) => return Ok(()),
+            Err(CommitError::Refused(Refusal::Invalid(mistakes))) => mistakes,
+            Err(CommitError::Refused(Refusal::VisitLimit(why))) => {
+                vec![Mistake::new("/verdict/option", "visit_limit", why)]
+            }
+            Err(error) => return Err(error.to_string()),
+        };
+        person.reviewer.refused(review, &mistakes).await.map_err(|declined| declined.to_string())?;
+    }
+}
+
+/// For whom a review is, in words.
+fn wanted(review: &Review) -> String {
+    let reviewers = &review.reviewers;
+    let users = reviewers.users.iter().map(ToString::to_string);
+    let roles = reviewers.roles.iter().map(|role| format!("the role {role}"));
+    let mut named: Vec<String> = users.chain(roles).collect();
+    if named.is_empty() {
+        named.push("every reviewer".to_owned());
+    }
+    let but = if reviewers.not_requester { ", but not for who started the run" } else { "" };
+    named.join(" or ") + but
+}
+
+/// The review that an entry carries, where it is one about a review as a whole.
+pub(super) fn review_of(entry: &Entry) -> Option<Review> {
+    let review = entry.event.kind.is_review().then(|| entry.event.data.get("review")).flatten()?;
+    Review::deserialize(review).ok()
+}

@@ -1,0 +1,117 @@
+//! Why Countersign does not start, and how a run ends other than by completing.
+
+use shared::error::{FlowCode, Mistake, RunError as Failure};
+use shared::review::Review;
+use shared::run::Report;
+
+use crate::store::{self, CommitError};
+use crate::{agent, app, auth, tool};
+
+/// Why it does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The temporary folder cannot be made.
+    #[error("a temporary folder cannot be made: {0}")]
+    Folder(#[from] std::io::Error),
+    /// A name of somebody is none.
+    #[error(transparent)]
+    Name(#[from] shared::id::InvalidName),
+    /// The database cannot be used.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// People cannot be added.
+    #[error(transparent)]
+    People(#[from] auth::Error),
+    /// People cannot be added.
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+    /// Models cannot be called.
+    #[error(transparent)]
+    Models(#[from] agent::Error),
+    /// Tools cannot be called.
+    #[error(transparent)]
+    Tools(#[from] tool::Error),
+    /// The console cannot be served, or flows cannot be loaded.
+    #[error(transparent)]
+    App(#[from] app::Error),
+}
+
+/// How a run ends other than by completing. What a person stopped is an error of its own: a program that goes on only
+/// with what was approved has nothing more to ask.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// A person stopped it: `FLOW_HUMAN_REJECTED`.
+    #[error("{failure}")]
+    Rejected {
+        /// The code, the node, and what the person said.
+        failure: Failure,
+        /// What happened until then.
+        report: Box<Report>,
+    },
+    /// It failed.
+    #[error("{failure}")]
+    Failed {
+        /// The code, the node, and what happened.
+        failure: Failure,
+        /// What happened until then.
+        report: Box<Report>,
+    },
+    /// It was cancelled.
+    #[error("the run was cancelled{}", .reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default())]
+    Cancelled {
+        /// Why.
+        reason: Option<String>,
+        /// What happened until then.
+        report: Box<Report>,
+    },
+    /// The flow or the input has mistakes; nothing was started.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    Invalid(Vec<Mistake>),
+    /// A review will not be decided: nobody may, or who may declined. The run still waits.
+    #[error("`{}` is not decided: {why}", .review.node.as_ref().map_or(.review.title.as_str(), |node| node.as_str()))]
+    Undecided {
+        /// What was asked.
+        review: Box<Review>,
+        /// Why there is no answer.
+        why: String,
+    },
+    /// The database failed.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// What was wanted was not written.
+    #[error(transparent)]
+    Commit(CommitError),
+}
+
+impl RunError {
+    /// The code, node and message with which the run ended, where it was rejected or failed.
+    pub fn failure(&self) -> Option<&Failure> {
+        match self {
+            Self::Rejected { failure, .. } | Self::Failed { failure, .. } => Some(failure),
+            _ => None,
+        }
+    }
+
+    /// Whether a person stopped the run.
+    pub fn is_rejected(&self) -> bool {
+        matches!(self, Self::Rejected { .. })
+    }
+
+    pub(super) fn ended(failure: Failure, report: Report) -> Self {
+        let report = Box::new(report);
+        if failure.code == FlowCode::FlowHumanRejected {
+            Self::Rejected { failure, report }
+        } else {
+            Self::Failed { failure, report }
+        }
+    }
+}
+
+impl From<CommitError> for RunError {
+    fn from(error: CommitError) -> Self {
+        match error {
+            CommitError::Refused(crate::engine::Refusal::Invalid(mistakes)) => Self::Invalid(mistakes),
+            other => Self::Commit(other),
+        }
+    }
+}

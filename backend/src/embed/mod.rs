@@ -1,0 +1,220 @@
+//! Countersign inside a program: the same engine, store and worker as on a server, with reviewers that are functions.
+//!
+//! [`Options`] say who is asked and which functions are tools; [`Options::start`] gives a [`Countersign`], which runs
+//! flows. The command `countersign flow run` is such a program: its reviewer is the terminal.
+//!
+//! Stands on `crate::app`, and may import everything.
+
+mod choice;
+mod desk;
+mod error;
+mod function;
+mod options;
+mod reviewer;
+mod running;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::Serialize;
+use serde_json::Value;
+use shared::access::{DEVELOPER, Principal};
+use shared::definition::Flow;
+use shared::error::Mistake;
+use shared::id::{RunId, Username};
+use shared::log::Entry;
+use shared::review::Review;
+use shared::run::Context;
+use tempfile::TempDir;
+use tokio::sync::broadcast;
+use tokio::task::JoinHandle;
+
+pub use choice::{Choice, Declined, IntoChoice};
+pub use error::{RunError, StartError};
+pub use options::Options;
+pub use reviewer::Reviewer;
+pub use running::{Finished, Running};
+
+use crate::app::{Runner, Server};
+use crate::clock::{Moment, SharedClock};
+use crate::flow;
+use crate::live::{Listening, Observe};
+use crate::store::{Actor, Answer, Change, CommitError, NewFlow, Operation, Store};
+use function::Functions;
+
+/// Runs flows in this program.
+pub struct Countersign {
+    inner: Arc<Inner>,
+    desk: JoinHandle<()>,
+    server: Option<Server>,
+    links: Vec<(Username, String)>,
+    /// Entries of runs are told only while somebody listens.
+    _listening: Listening,
+    runner: Option<Runner>,
+    /// Removed at the end.
+    folder: Option<TempDir>,
+}
+
+impl Countersign {
+    /// [`Options`] for it.
+    pub fn options() -> Options {
+        Options::new()
+    }
+
+    /// Runs a flow to its end, asking reviewers on the way. `input` is an object. Whatever is no completion is a
+    /// [`RunError`], and what a person stopped is [`RunError::Rejected`].
+    pub async fn run(&self, flow: &Flow, input: impl Serialize) -> Result<Finished, RunError> {
+        self.launch(flow, input, Context::default()).await?.finished().await
+    }
+
+    /// Starts a run for somebody, and goes on.
+    pub async fn launch(&self, flow: &Flow, input: impl Serialize, context: Context) -> Result<Running, RunError> {
+        let missing = self.inner.functions.missing(flow);
+        if !missing.is_empty() {
+            return Err(RunError::Invalid(missing));
+        }
+        let not_an_object = |why: String| RunError::Invalid(vec![Mistake::new("/input", "invalid", why)]);
+        let input = match serde_json::to_value(input) {
+            Ok(Value::Object(input)) => input,
+            Ok(other) => {
+                let why = format!("expected an object, but this is {}", shared::error::json_type(&other));
+                return Err(not_an_object(why));
+            }
+            Err(error) => return Err(not_an_object(error.to_string())),
+        };
+        let version = self.inner.save(flow).await?;
+        let id = RunId(Moment::of(&*self.inner.clock).ids().uuid());
+        let news = self.inner.news.subscribe();
+        self.inner.watch(id);
+        let running = Running::new(id, Arc::clone(&self.inner), news);
+        let operation = Operation::Launch { run: id, flow: flow.id.clone(), version: Some(version), input, context };
+        self.inner.commit(operation).await?;
+        Ok(running)
+    }
+
+    /// Where the console is, where it is served.
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.server.as_ref().map(Server::address)
+    }
+
+    /// Who may log in at the console with which one-time secret: open `/login#token=<secret>`.
+    pub fn links(&self) -> &[(Username, String)] {
+        &self.links
+    }
+
+    /// Finishes or gives back what is under way, and closes the database. Runs that wait go on where the database is
+    /// kept and a program or a server is started on it.
+    pub async fn shutdown(mut self) {
+        self.desk.abort();
+        let server = self.server.take();
+        server.iter().for_each(Server::stop);
+        if let Some(runner) = self.runner.take() {
+            runner.stop().await;
+        }
+        if let Some(server) = server {
+            server.stopped().await;
+        }
+        self.inner.store.close().await;
+        drop(self.folder.take());
+    }
+}
+
+impl Drop for Countersign {
+    fn drop(&mut self) {
+        self.desk.abort();
+        self.server.iter().for_each(Server::stop);
+        self.runner.iter().for_each(|runner| runner.hub.stop());
+    }
+}
+
+/// What runs and the desk share.
+struct Inner {
+    store: Store,
+    clock: SharedClock,
+    requester: Username,
+    functions: Functions,
+    news: broadcast::Sender<News>,
+    watched: Mutex<Watched>,
+}
+
+/// The runs that somebody watches; with a review that nobody will decide, and why, where there is one.
+type Watched = HashMap<RunId, Option<(Box<Review>, String)>>;
+
+/// What happens.
+#[derive(Clone)]
+enum News {
+    /// An entry of the log.
+    Entry(Arc<Entry>),
+    /// A run that is watched may not go on by itself.
+    Look,
+}
+
+impl Inner {
+    async fn commit(&self, operation: Operation) -> Result<Answer, CommitError> {
+        let by = Some(Actor::of(self.requester()));
+        self.store.commit(Change { by, key: None, operation }).await
+    }
+
+    /// Who starts and cancels runs.
+    fn requester(&self) -> Principal {
+        Principal::new(self.requester.clone(), [DEVELOPER.to_owned()].into())
+    }
+
+    /// Saves a flow where it is not the newest version; answers with the version.
+    async fn save(&self, flow: &Flow) -> Result<u32, RunError> {
+        let source = serde_json::to_string_pretty(flow)
+            .map_err(|error| RunError::Invalid(vec![Mistake::new("", "invalid", error.to_string())]))?;
+        let digest = flow::digest(&source);
+        let new = NewFlow { flow: flow.clone(), source, digest };
+        match self.commit(Operation::SaveFlow(Box::new(new))).await? {
+            Answer::Flow { flow } => Ok(flow.version),
+            _ => Err(RunError::Commit(CommitError::NotFound)),
+        }
+    }
+
+    fn watched(&self) -> std::sync::MutexGuard<'_, Watched> {
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn watch(&self, run: RunId) {
+        self.watched().insert(run, None);
+    }
+
+    fn forget(&self, run: RunId) {
+        self.watched().remove(&run);
+    }
+
+    /// Nobody will decide this review.
+    fn undecided(&self, review: &Review, why: String) {
+        tracing::warn!(review = %review.id, why, "a review is not decided");
+        if let Some(watched) = review.run_id.and_then(|run| self.watched().get_mut(&run).map(|_| run)) {
+            self.watched().insert(watched, Some((Box::new(review.clone()), why)));
+            // Nobody listening is no failure.
+            let _ = self.news.send(News::Look);
+        }
+    }
+
+    fn is_undecided(&self, run: RunId) -> bool {
+        self.watched().get(&run).is_some_and(Option::is_some)
+    }
+
+    fn take_undecided(&self, run: RunId) -> Option<(Box<Review>, String)> {
+        self.watched().get_mut(&run).and_then(Option::take)
+    }
+}
+
+/// Hands on what the tail of the log tells.
+struct Tail(broadcast::Sender<News>);
+
+impl Observe for Tail {
+    fn entry(&self, entry: &Entry) {
+        let _ = self.0.send(News::Entry(Arc::new(entry.clone())));
+    }
+
+    fn lost(&self) {
+        let _ = self.0.send(News::Look);
+    }
+}

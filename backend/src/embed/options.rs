@@ -1,0 +1,244 @@
+//! How Countersign is started inside a program: who is asked, which functions are tools, and where things are kept.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use serde_json::Value;
+use shared::JsonMap;
+use shared::access::{DEVELOPER, REVIEWER};
+use shared::api::User;
+use shared::decision::Via;
+use shared::id::Username;
+use shared::review::Review;
+use tokio::sync::broadcast;
+
+use super::choice::IntoChoice;
+use super::desk::{Desk, Person};
+use super::error::StartError;
+use super::function::{Functions, WithFunctions};
+use super::reviewer::{ByFunction, Reviewer};
+use super::{Countersign, Inner, Tail};
+use crate::app::{self, Front, Runner, RunnerOptions, Server};
+use crate::auth;
+use crate::clock::SharedClock;
+use crate::config;
+use crate::store::{self, Change, CommitError, NewUserRecord, Operation, Store};
+
+/// How many entries of the log somebody slow may be behind.
+const NEWS: usize = 4096;
+/// How many connections read from the database.
+const READERS: u32 = 4;
+
+/// How to run flows in this program.
+#[derive(Default)]
+pub struct Options {
+    url: Option<String>,
+    requester: Option<String>,
+    people: Vec<NewPerson>,
+    functions: Functions,
+    settings: config::File,
+    flows: Option<PathBuf>,
+    listen: Option<SocketAddr>,
+}
+
+struct NewPerson {
+    username: String,
+    roles: Vec<String>,
+    via: Via,
+    reviewer: Arc<dyn Reviewer>,
+}
+
+impl Options {
+    /// In a temporary folder, which ends with the program; nobody is asked, and there are no functions.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Keeps everything in this database (`sqlite:<file>` or `postgres://…`), so that runs that wait go on when the
+    /// program is started again.
+    pub fn database(mut self, url: impl Into<String>) -> Self {
+        self.url = Some(url.into());
+        self
+    }
+
+    /// Asks this function, as the user `reviewer`. It gets the review, and answers with a [`Choice`], or a result of
+    /// one.
+    pub fn reviewer<F, A, C>(self, function: F) -> Self
+    where
+        F: Fn(Review) -> A + Send + Sync + 'static,
+        A: Future<Output = C> + Send + 'static,
+        C: IntoChoice + 'static,
+    {
+        self.person(REVIEWER, [], Via::Human, Arc::new(ByFunction(function)))
+    }
+
+    /// Asks somebody under this name, who has the role `reviewer` and these; of several, each is asked what they may
+    /// decide. `via` is what the record says that their decisions came through.
+    pub fn person<const N: usize>(
+        self,
+        username: impl Into<String>,
+        roles: [&str; N],
+        via: Via,
+        reviewer: Arc<dyn Reviewer>,
+    ) -> Self {
+        self.person_with(username, roles.map(str::to_owned).to_vec(), via, reviewer)
+    }
+
+    /// The same with roles that are known only now.
+    pub fn person_with(
+        mut self,
+        username: impl Into<String>,
+        roles: Vec<String>,
+        via: Via,
+        reviewer: Arc<dyn Reviewer>,
+    ) -> Self {
+        self.people.push(NewPerson { username: username.into(), roles, via, reviewer });
+        self
+    }
+
+    /// Starts runs under this name; else `program`. It counts where a review is not for who started the run.
+    pub fn requested_by(mut self, username: impl Into<String>) -> Self {
+        self.requester = Some(username.into());
+        self
+    }
+
+    /// The function of a tool that a flow declares with [`function`](crate::flow::builder::function). It gets the arguments,
+    /// as they were approved where they had to be.
+    pub fn tool<F, A, E>(mut self, name: impl Into<String>, function: F) -> Self
+    where
+        F: Fn(JsonMap) -> A + Send + Sync + 'static,
+        A: Future<Output = Result<Value, E>> + Send + 'static,
+        E: Display,
+    {
+        self.functions.add(name.into(), function);
+        self
+    }
+
+    /// MCP servers, hosts that tools may reach, and prices, as in a server's settings file.
+    pub fn settings(mut self, settings: config::File) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// Saves the flow files of a folder first.
+    pub fn flows(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.flows = Some(folder.into());
+        self
+    }
+
+    /// Serves the console too; [`Countersign::links`] log in.
+    pub fn listen(mut self, address: SocketAddr) -> Self {
+        self.listen = Some(address);
+        self
+    }
+
+    /// Starts.
+    pub async fn start(self) -> Result<Countersign, StartError> {
+        let requester: Username = self.requester.unwrap_or_else(|| "program".to_owned()).parse()?;
+        let people = self.people.into_iter().map(NewPerson::named).collect::<Result<Vec<_>, _>>()?;
+        let (url, folder) = if let Some(url) = self.url {
+            (url, None)
+        } else {
+            let folder = tempfile::Builder::new().prefix("countersign-").tempdir()?;
+            (format!("sqlite:{}", folder.path().join("countersign.db").display()), Some(folder))
+        };
+        let listener = match self.listen {
+            Some(address) => Some(app::listen(address).await?),
+            None => None,
+        };
+        let clock = app::system_clock();
+        let env = app::flow_env();
+        let store = Store::open(store::Options { url, clock: clock.clone(), readers: READERS, env }).await?;
+        add_people(&store, &clock, &requester, &people).await?;
+        if let Some(folder) = &self.flows {
+            app::load_flows(&store, folder).await?;
+        }
+        let links = match &listener {
+            Some(_) => links(&store, &clock, &people).await?,
+            None => Vec::new(),
+        };
+
+        let functions = self.functions;
+        let others = app::tools(&self.settings.tools, &self.settings.mcp)?;
+        let tools = Arc::new(WithFunctions { functions: functions.clone(), others });
+        let models = Arc::new(app::models(&self.settings.prices)?);
+        let (news, heard) = broadcast::channel(NEWS);
+        let inner = Arc::new(Inner {
+            store: store.clone(),
+            clock: clock.clone(),
+            requester,
+            functions,
+            news: news.clone(),
+            watched: Mutex::default(),
+        });
+        let mut options = RunnerOptions::new(store, clock, models, tools);
+        options.observers.push(Arc::new(Tail(news)));
+        let runner = Runner::start(options).await?;
+        let listening = runner.hub.listen();
+        let desk = Desk::new(Arc::clone(&inner), people, listener.is_some());
+        let desk = tokio::spawn(desk.run(heard));
+        let server = match listener {
+            Some(listener) => Some(Server::start(&runner, listener, Front::default())?),
+            None => None,
+        };
+        Ok(Countersign { inner, desk, server, links, _listening: listening, runner: Some(runner), folder })
+    }
+}
+
+impl NewPerson {
+    fn named(self) -> Result<Arc<Person>, shared::id::InvalidName> {
+        let mut roles = vec![REVIEWER.to_owned()];
+        roles.extend(self.roles.into_iter().filter(|role| role != REVIEWER));
+        let username = self.username.parse()?;
+        Ok(Arc::new(Person { username, roles, via: self.via, reviewer: self.reviewer }))
+    }
+}
+
+/// Adds whoever is not there yet, with all roles that they need.
+async fn add_people(
+    store: &Store,
+    clock: &SharedClock,
+    requester: &Username,
+    people: &[Arc<Person>],
+) -> Result<(), StartError> {
+    let mut needed: BTreeMap<Username, Vec<String>> = BTreeMap::new();
+    needed.entry(requester.clone()).or_default().push(DEVELOPER.to_owned());
+    for person in people {
+        needed.entry(person.username.clone()).or_default().extend(person.roles.iter().cloned());
+    }
+    for (username, roles) in needed {
+        let roles = auth::check_roles(roles)?;
+        let user = User {
+            username,
+            display_name: None,
+            email: None,
+            roles,
+            active: true,
+            created_at: clock.now(),
+            stands_for: Vec::new(),
+        };
+        let record = Box::new(NewUserRecord { user, password_hash: None });
+        match store.commit(Change::by_server(Operation::CreateUser(record))).await {
+            // In a database that is kept, people stay as they are.
+            Ok(_) | Err(CommitError::Conflict(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+/// A link for the admin, and one for each of the people.
+async fn links(
+    store: &Store,
+    clock: &SharedClock,
+    people: &[Arc<Person>],
+) -> Result<Vec<(Username, String)>, StartError> {
+    let mut links = Vec::new();
+    for person in people {
+        links.push((person.username.clone(), auth::login_link(store, clock, person.username.clone()).await?));
+    }
+    Ok(links)
+}

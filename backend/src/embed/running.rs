@@ -1,0 +1,115 @@
+//! A run that a program has started: what happens, and how it ends.
+
+use std::sync::Arc;
+
+use shared::JsonMap;
+use shared::error::FlowCode;
+use shared::id::RunId;
+use shared::log::Event;
+use shared::run::{Report, RunStatus};
+use tokio::sync::broadcast::{Receiver, error::RecvError};
+
+use super::{Inner, News, RunError};
+use crate::engine::{self, Input, Refusal};
+use crate::store::{Actor, Change, CommitError, Operation};
+
+/// A completed run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finished {
+    /// The flow's output keys.
+    pub output: JsonMap,
+    /// What each visit of each node did, and what was asked.
+    pub report: Report,
+}
+
+/// A run that was started. It goes on where this is dropped.
+pub struct Running {
+    id: RunId,
+    inner: Arc<Inner>,
+    news: Receiver<News>,
+    over: bool,
+}
+
+impl Running {
+    pub(super) fn new(id: RunId, inner: Arc<Inner>, news: Receiver<News>) -> Self {
+        Self { id, inner, news, over: false }
+    }
+
+    /// Its id.
+    pub fn id(&self) -> RunId {
+        self.id
+    }
+
+    /// What happens next, as the log tells it; none once it is over, or will not go on by itself. Somebody who is slow
+    /// misses some, and learns the end in any case.
+    pub async fn next(&mut self) -> Option<Event> {
+        while !self.over {
+            match self.news.recv().await {
+                Ok(News::Entry(entry)) if entry.event.run_id == Some(self.id) => {
+                    let run = entry.event.data.get("run").and_then(|run| run.get("status")).and_then(|s| s.as_str());
+                    self.over = run.is_some_and(|status| {
+                        RunStatus::ALL.iter().any(|known| known.is_over() && known.as_str() == status)
+                    });
+                    return Some(entry.event.clone());
+                }
+                Ok(News::Entry(_)) => {}
+                Ok(News::Look) => self.over = self.inner.is_undecided(self.id),
+                Err(RecvError::Lagged(_)) => {
+                    let ended = self
+                        .inner
+                        .store
+                        .run(self.id)
+                        .await
+                        .is_ok_and(|state| state.is_none_or(|state| engine::summary(&state).status.is_over()));
+                    self.over = ended || self.inner.is_undecided(self.id);
+                }
+                Err(RecvError::Closed) => self.over = true,
+            }
+        }
+        None
+    }
+
+    /// Cancels it. One that is over stays as it is.
+    pub async fn cancel(&self, reason: Option<String>) -> Result<(), RunError> {
+        let by = self.inner.requester();
+        let actor = Actor::of(by.clone());
+        let operation = Operation::Run { run: self.id, input: Box::new(Input::Cancel { by, reason }) };
+        match self.inner.store.commit(Change { by: Some(actor), key: None, operation }).await {
+            Ok(_) | Err(CommitError::Refused(Refusal::RunOver)) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Waits for its end.
+    pub async fn finished(mut self) -> Result<Finished, RunError> {
+        while self.next().await.is_some() {}
+        let gone = || crate::store::Error::Stored(format!("there is no run {}", self.id));
+        let (state, reviews) = self.inner.store.run_with_reviews(self.id).await?.ok_or_else(gone)?;
+        let compiled = self.inner.store.compiled(&state.flow, state.version).await?.ok_or_else(gone)?;
+        let steps = self.inner.store.steps(self.id).await?;
+        let run = engine::view(&compiled, &state);
+        let report = engine::report(&run.summary, steps, reviews, self.inner.clock.now());
+        match run.summary.status {
+            RunStatus::Completed => Ok(Finished { output: run.output.unwrap_or_default(), report }),
+            RunStatus::Cancelled => Err(RunError::Cancelled { reason: run.cancel_reason, report: Box::new(report) }),
+            RunStatus::Failed => {
+                let failure = run.summary.error.unwrap_or_else(|| shared::error::RunError {
+                    code: FlowCode::FlowInvalid,
+                    message: "the run failed".to_owned(),
+                    node: None,
+                });
+                Err(RunError::ended(failure, report))
+            }
+            RunStatus::Running | RunStatus::WaitingForHuman => Err(match self.inner.take_undecided(self.id) {
+                Some((review, why)) => RunError::Undecided { review, why },
+                None => RunError::Commit(CommitError::Unavailable("countersign was stopped; the run waits".to_owned())),
+            }),
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.inner.forget(self.id);
+    }
+}

@@ -1,0 +1,148 @@
+//! Programs that embed Countersign: who is asked, what comes of it, and what is never touched.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use serde_json::json;
+use shared::decision::Via;
+use shared::error::FlowCode;
+use shared::id::NodeId;
+use shared::review::Outcome;
+use shared::run::RunStatus;
+use shared::time::Span;
+
+use super::reviewer::ByFunction;
+use super::*;
+use crate::flow::builder::{self, Human, Tool, accept, stop};
+
+fn ask(human: Human) -> Flow {
+    let human = human.option(accept("yes", "Yes")).option(stop("no", "No"));
+    builder::Flow::new("ask").human("ask", human).build().unwrap()
+}
+
+/// A tool node whose tool asks for permission by itself.
+fn deletes() -> Flow {
+    let parameters = json!({ "type": "object", "properties": { "path": { "type": "string" } } });
+    let tool = shared::definition::Tool { ask_permission: true, ..builder::function("Deletes a file", parameters) };
+    let node = Tool::new("delete_file").settings(tool).argument("path", "/tmp/x");
+    builder::Flow::new("deletes").node("delete", node).build().unwrap()
+}
+
+/// Options with the function `delete_file`, which counts its calls.
+fn with_deletion(deleted: &Arc<AtomicU32>) -> Options {
+    let deleted = Arc::clone(deleted);
+    Options::new().tool("delete_file", move |arguments| {
+        let deleted = Arc::clone(&deleted);
+        async move {
+            deleted.fetch_add(1, Ordering::SeqCst);
+            Ok::<_, String>(json!({ "deleted": arguments["path"] }))
+        }
+    })
+}
+
+#[tokio::test]
+async fn a_denial_never_touches_the_function() {
+    let deleted = Arc::new(AtomicU32::new(0));
+    let countersign =
+        with_deletion(&deleted).reviewer(|_| async { Choice::reject("not this one") }).start().await.unwrap();
+    let error = countersign.run(&deletes(), json!({})).await.unwrap_err();
+    let failure = error.failure().unwrap();
+    assert_eq!(failure.code, FlowCode::ToolPermissionDenied);
+    assert!(failure.message.contains("not this one"), "{failure}");
+    assert_eq!(deleted.load(Ordering::SeqCst), 0);
+    countersign.shutdown().await;
+}
+
+#[tokio::test]
+async fn an_approved_call_gets_the_arguments_that_were_shown() {
+    let deleted = Arc::new(AtomicU32::new(0));
+    let countersign = with_deletion(&deleted).reviewer(|_| async { Choice::approve() }).start().await.unwrap();
+    let finished = countersign.run(&deletes(), json!({})).await.unwrap();
+    assert_eq!(finished.output["delete"], json!({ "deleted": "/tmp/x" }));
+    assert_eq!(deleted.load(Ordering::SeqCst), 1);
+    assert_eq!(finished.report.status, RunStatus::Completed);
+}
+
+#[tokio::test]
+async fn a_function_that_is_missing_is_found_before_the_run() {
+    let countersign = Options::new().start().await.unwrap();
+    let error = countersign.run(&deletes(), json!({})).await.unwrap_err();
+    let RunError::Invalid(mistakes) = error else { panic!("{error}") };
+    assert_eq!(mistakes[0].path, "/tools/delete_file");
+    assert!(countersign.run(&ask(Human::new("?")), json!([1])).await.unwrap_err().to_string().contains("object"));
+}
+
+#[tokio::test]
+async fn a_review_that_nobody_here_may_decide_ends_the_waiting_and_says_for_whom_it_is() {
+    let countersign = Options::new().reviewer(|_| async { Choice::option("yes") }).start().await.unwrap();
+    let error = countersign.run(&ask(Human::new("?").role("legal")), json!({})).await.unwrap_err();
+    let RunError::Undecided { review, why } = error else { panic!("{error}") };
+    assert_eq!(review.node, Some("ask".parse::<NodeId>().unwrap()));
+    assert!(why.contains("the role legal"), "{why}");
+}
+
+#[tokio::test]
+async fn each_of_several_people_is_asked_what_they_may_decide() {
+    let by = |option: &'static str| Arc::new(ByFunction(move |_| async move { Choice::option(option) }));
+    let countersign = Options::new()
+        .person("ana", ["editor"], Via::Human, by("yes"))
+        .person("tom", ["legal"], Via::Slack, by("no"))
+        .start()
+        .await
+        .unwrap();
+    let finished = countersign.run(&ask(Human::new("?").role("editor")), json!({})).await.unwrap();
+    let resolution = finished.report.reviews[0].resolution.as_ref().unwrap();
+    assert_eq!((resolution.by[0].as_str(), resolution.via), ("ana", Via::Human));
+    let error = countersign.run(&ask(Human::new("?").role("legal")), json!({})).await.unwrap_err();
+    assert!(error.is_rejected());
+}
+
+#[tokio::test]
+async fn a_reviewer_who_fails_or_breaks_down_or_says_what_does_not_fit_cannot_be_overlooked() {
+    let failing = |_: Review| async { Err::<Choice, _>("the chat is away") };
+    let unknown = |_: Review| async { Ok::<_, String>(Choice::option("maybe")) };
+    let breaking = |_: Review| async { if true { panic!("a bug") } else { Choice::option("yes") } };
+    let options =
+        [Options::new().reviewer(failing), Options::new().reviewer(unknown), Options::new().reviewer(breaking)];
+    let mut said = Vec::new();
+    for options in options {
+        let countersign = options.start().await.unwrap();
+        said.push(countersign.run(&ask(Human::new("?")), json!({})).await.unwrap_err().to_string());
+    }
+    assert!(said[0].contains("the chat is away") && said[1].contains("`maybe` is no option"), "{said:?}");
+    assert!(said[2].contains("broke down"), "{said:?}");
+}
+
+#[tokio::test]
+async fn the_time_is_up_while_the_reviewer_thinks() {
+    let countersign = Options::new().reviewer(|_| std::future::pending::<Choice>()).start().await.unwrap();
+    let human = Human::new("?").timeout(Span(Duration::from_millis(200)), shared::definition::OnTimeout::Approve);
+    let finished = countersign.run(&ask(human), json!({})).await.unwrap();
+    assert_eq!(finished.report.reviews[0].resolution.as_ref().unwrap().outcome, Outcome::Expired);
+}
+
+#[tokio::test]
+async fn a_run_that_waits_goes_on_in_the_next_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("sqlite:{}", folder.path().join("kept.db").display());
+    let first = Options::new().database(&url).reviewer(|_| std::future::pending::<Choice>()).start().await.unwrap();
+    let mut running = first.launch(&ask(Human::new("?")), json!({}), Context::default()).await.unwrap();
+    let run = running.id();
+    while let Some(event) = running.next().await {
+        if event.kind == shared::log::EntryKind::WorkflowWaiting {
+            break;
+        }
+    }
+    drop(running);
+    first.shutdown().await;
+
+    let second = Options::new().database(&url).reviewer(|_| async { Choice::option("yes") }).start().await.unwrap();
+    let mut news = second.inner.news.subscribe();
+    let completed = async {
+        while second.inner.store.run(run).await.unwrap().unwrap().outcome.is_none() {
+            let _ = news.recv().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), completed).await.unwrap();
+    second.shutdown().await;
+}

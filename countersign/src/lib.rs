@@ -1,0 +1,59 @@
+//! Agent flows that stop for people, inside a Rust program.
+//!
+//! A flow is built in Rust or read from a file; whoever is asked is an async function. What a person stops is a typed
+//! error: it cannot be taken for a result.
+//!
+//! ```
+//! use countersign::flow::{Agent, Flow, Human, accept, correct, stop};
+//! use countersign::{Choice, Countersign, RunError};
+//! use serde_json::json;
+//!
+//! # #[tokio::main] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let flow = Flow::new("article")
+//!     .node("draft", Agent::new("writer").prompt("Write about the ocean."))
+//!     .delegates_to_human("review")
+//!     .human(
+//!         "review",
+//!         Human::new("How would you like to proceed?")
+//!             .reviews("draft")
+//!             .option(accept("approve", "Looks good, continue"))
+//!             .option(correct("shorten", "Needs revision", "Please make it more concise."))
+//!             .option(stop("reject", "Reject, stop the flow")),
+//!     )
+//!     .build()?;
+//!
+//! let countersign = Countersign::options()
+//!     .reviewer(|review| async move {
+//!         let draft = review.items[0].value.as_str().unwrap_or_default();
+//!         if draft.len() > 100_000 { Choice::option("shorten") } else { Choice::option("reject") }
+//!     })
+//!     .start()
+//!     .await?;
+//! match countersign.run(&flow, json!({})).await {
+//!     Ok(finished) => println!("{}", finished.output["draft"]),
+//!     Err(RunError::Rejected { failure, .. }) => assert_eq!(failure.code.as_str(), "FLOW_HUMAN_REJECTED"),
+//!     Err(error) => return Err(error.into()),
+//! }
+//! countersign.shutdown().await;
+//! # Ok(()) }
+//! ```
+//!
+//! `docs/library.md` says more: several reviewers, tools that are functions, a database that is kept, the console.
+
+pub use backend::embed::{
+    Choice, Countersign, Declined, Finished, IntoChoice, Options, Reviewer, RunError, Running, StartError,
+};
+pub use backend::flow::parse;
+pub use shared::JsonMap;
+pub use shared::decision::{ActionDecision, Via};
+pub use shared::error::{FlowCode, Mistake};
+pub use shared::review::Review;
+pub use shared::run::{Context, Report};
+
+/// Flows written in Rust.
+pub mod flow {
+    pub use backend::flow::builder::{
+        Agent, Flow, Human, InvalidFlow, NodeSpec, Router, Set, Tool, accept, correct, function, stop,
+    };
+    pub use shared::definition;
+}
