@@ -99,7 +99,9 @@ kinds! {
     TokenCreated = "token.created",
     /// `data.id`.
     TokenRevoked = "token.revoked",
-    /// `data.username`.
+    /// A link that logs somebody in once was made; `data.username`.
+    LinkCreated = "link.created",
+    /// `data.username`; `data.link` is true where a one-time link let them in.
     SessionStarted = "session.started",
     /// `data.username`.
     SessionEnded = "session.ended",

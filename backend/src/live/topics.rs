@@ -91,6 +91,7 @@ fn is_milestone(kind: EntryKind) -> bool {
         | EntryKind::DeputyRemoved
         | EntryKind::TokenCreated
         | EntryKind::TokenRevoked
+        | EntryKind::LinkCreated
         | EntryKind::SessionStarted
         | EntryKind::SessionEnded
         | EntryKind::LoginFailed => false,

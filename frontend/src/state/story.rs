@@ -204,6 +204,7 @@ pub fn told(entry: &Entry) -> (String, Tone) {
             roles => plain(format!("made the token {} as {roles}", quoted(&text("name")))),
         },
         EntryKind::TokenRevoked => plain("revoked a token".to_owned()),
+        EntryKind::LinkCreated => plain(format!("made a link that logs in {}", text("username"))),
         EntryKind::SessionStarted => plain("logged in".to_owned()),
         EntryKind::SessionEnded => plain("logged out".to_owned()),
         EntryKind::LoginFailed => (format!("refused to log in {}", text("username")), Tone::Again),

@@ -89,7 +89,7 @@ pub(super) struct Out {
     pub new_credentials: BTreeMap<[u8; 32], Credential>,
     pub keys: Vec<(IdempotencyKey, Timestamp, Option<Answer>)>,
     /// Entries that are of no run, one row each.
-    pub events: Vec<(Moment, Option<Event>)>,
+    pub events: Vec<(Moment, Event)>,
 }
 
 impl Group {
@@ -163,7 +163,7 @@ impl Group {
     pub fn tell(&mut self, kind: EntryKind, by: Option<&Username>, data: JsonMap, moment: Moment) {
         let actor = by.cloned();
         let event = Event { kind, at: moment.now, run_id: None, review_id: None, actor, data };
-        self.out.events.push((moment, Some(event)));
+        self.out.events.push((moment, event));
     }
 
     /// The credential of a token.

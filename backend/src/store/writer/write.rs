@@ -103,7 +103,7 @@ impl Group {
             }
         }
         for (moment, event) in &self.out.events {
-            let body = Body::pack(moment.now, None, event.as_slice());
+            let body = Body::pack(moment.now, None, std::slice::from_ref(event));
             let body = encode(Uuid::nil(), &body, &mut rows.blobs)?;
             rows.log.push(vec![commit.0.into(), moment.now.0.into(), None::<Uuid>.into(), body.into()]);
         }
