@@ -32,6 +32,8 @@ pub(super) struct Builder<'f> {
     pub(super) events: Vec<Event>,
     /// Branches on their way to a node.
     pub(super) arrivals: VecDeque<Arrival>,
+    /// Whether what is told came too late to have an effect.
+    pub(super) late: bool,
     /// Where the run stood before; nowhere for a new one.
     before: Option<RunStatus>,
     changed: Vec<ReviewId>,
@@ -53,6 +55,7 @@ impl<'f> Builder<'f> {
             reviews: BTreeMap::new(),
             events: Vec::new(),
             arrivals: VecDeque::new(),
+            late: false,
             before: None,
             changed: Vec::new(),
             steps: Vec::new(),

@@ -215,7 +215,7 @@ impl Builder<'_> {
         match &mut phase {
             Phase::Agent { conversation, .. } => conversation.asked.push(new),
             Phase::Tool { asked, .. } => *asked = Some(new),
-            Phase::Joining { .. } | Phase::Human { .. } => {}
+            Phase::Joining { .. } | Phase::Human { .. } | Phase::Map { .. } => {}
         }
         self.settle(branch, &step.node, phase);
         Ok(())
@@ -242,7 +242,7 @@ impl Builder<'_> {
                     self.tool_call_decided(branch, step, call, correction, decision);
                 }
             }
-            Phase::Joining { .. } | Phase::Human { .. } => {}
+            Phase::Joining { .. } | Phase::Human { .. } | Phase::Map { .. } => {}
         }
     }
 
@@ -319,7 +319,7 @@ impl Phase {
         let calls = match self {
             Self::Agent { conversation, .. } => conversation.calls.as_mut_slice(),
             Self::Tool { call, .. } => std::slice::from_mut(call),
-            Self::Joining { .. } | Self::Human { .. } => &mut [],
+            Self::Joining { .. } | Self::Human { .. } | Self::Map { .. } => &mut [],
         };
         calls.iter_mut().find(|call| is_due(call, task))
     }

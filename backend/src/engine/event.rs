@@ -30,11 +30,11 @@ impl Builder<'_> {
         self.tell(kind, None, None, data);
     }
 
-    /// Something that happened inside a step; late where the run was over by then.
+    /// Something that happened inside a step; late where the run, or the map that it belongs to, was over by then.
     pub(super) fn tell_call(&mut self, kind: EntryKind, step: &Step, more: Value) {
         let mut data = object(json!({ "step_id": step.id, "node": step.node, "visit": step.visit }));
         data.extend(object(more));
-        if self.state.outcome.is_some() {
+        if self.late {
             data.insert("late".to_owned(), true.into());
         }
         self.tell(kind, None, None, data);

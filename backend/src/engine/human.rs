@@ -10,7 +10,7 @@ use shared::run::Step;
 use super::builder::{Builder, unevaluated};
 use super::review::Question;
 use super::scope::{self, Visit};
-use super::state::{Phase, RunState};
+use super::state::Phase;
 use super::title;
 
 /// What is asked where the flow says nothing.
@@ -24,7 +24,7 @@ impl Builder<'_> {
             Err(error) => return self.fail_step(branch, step, error),
         };
         let source = self.source(&step.node);
-        let items = items(human, &self.state);
+        let items = items(human, |key| self.value(&step, key));
         let question = Question {
             kind: ReviewKind::Approval,
             title: title::of_items(&step.node, &items),
@@ -82,18 +82,18 @@ impl Builder<'_> {
             .branches
             .values()
             .filter_map(|branch| match &branch.phase {
-                Phase::Human { step, asked } => Some((step.node.clone(), asked.review)),
+                Phase::Human { step, asked } => Some((step.clone(), asked.review)),
                 _ => None,
             })
             .collect();
-        for (node, id) in shown {
-            let Some(human) = self.flow.node(&node).and_then(|node| match &node.kind {
+        for (step, id) in shown {
+            let Some(human) = self.flow.node(&step.node).and_then(|node| match &node.kind {
                 shared::definition::NodeKind::Human(human) => Some(human),
                 _ => None,
             }) else {
                 continue;
             };
-            let items = items(human, &self.state);
+            let items = items(human, |key| self.value(&step, key));
             if self.reviews.get(&id).is_some_and(|review: &Review| review.items != items) {
                 self.revise(id, items);
             }
@@ -113,8 +113,8 @@ fn option(choice: &shared::definition::Choice) -> ReviewOption {
 }
 
 /// The review keys, then the edit keys that are not among them; a key that is both is one item.
-fn items(human: &Human, state: &RunState) -> Vec<Item> {
-    let value = |key: &str| state.keys.get(key).cloned().unwrap_or(Value::Null);
+fn items<'s>(human: &Human, value: impl Fn(&str) -> Option<&'s Value>) -> Vec<Item> {
+    let value = |key: &str| value(key).cloned().unwrap_or(Value::Null);
     let edit_key = |key: &str| human.edit_keys.iter().find(|edit| edit.key == key);
     let shown = human.review_keys.iter().map(|review| (&review.key, Some(review), edit_key(&review.key)));
     let is_shown = |key: &str| human.review_keys.iter().any(|review| review.key == key);

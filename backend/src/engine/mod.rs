@@ -20,6 +20,7 @@ mod input;
 mod invoke;
 mod late;
 mod launch;
+mod map;
 mod remember;
 mod retry;
 mod review;
@@ -79,8 +80,8 @@ pub fn apply(flow: &Compiled, snapshot: Snapshot, input: Input, moment: Moment) 
 
 /// Either refuses the input, with nothing changed, or carries it out.
 fn hear(builder: &mut Builder<'_>, input: Input) -> Result<(), Refusal> {
-    if builder.state.outcome.is_some()
-        && let Some((task, Some(_))) = input.task()
+    if let Some((task, Some(_))) = input.task()
+        && (builder.state.outcome.is_some() || builder.state.unanswered.contains_key(&task))
     {
         return builder.late(task, &input);
     }

@@ -105,6 +105,9 @@ impl Builder<'_> {
             on_timeout: expires_at.map(|_| question.on_timeout.unwrap_or(OnTimeout::Reject)),
             escalated: Vec::new(),
         };
+        if let Some(part) = self.part(step) {
+            review.title = format!("{} ({} of {})", review.title, part.index + 1, part.of);
+        }
         review.digest = digest::of_review(&review);
         review
     }

@@ -9,6 +9,7 @@ use shared::JsonMap;
 use shared::definition::{Node, NodeKind};
 use shared::id::NodeId;
 
+use super::map;
 use super::state::RunState;
 use crate::flow::{Compiled, Scope};
 
@@ -30,6 +31,9 @@ pub(super) fn of(flow: &Compiled, state: &RunState, node: &NodeId, visit: Visit<
         if flow.node(node).is_none_or(|node| may_read(node, key)) {
             names.insert(key.clone(), value.clone());
         }
+    }
+    if let Some((name, item)) = map::item(flow, state, node, visit.number) {
+        names.insert(name.to_owned(), item.clone());
     }
     if let Some(correction) = visit.correction {
         names.insert("correction".to_owned(), correction.into());

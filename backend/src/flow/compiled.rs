@@ -1,11 +1,12 @@
 //! A flow made ready to run.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use jsonschema::Validator;
 use serde_json::Value;
 use shared::JsonMap;
-use shared::definition::{Flow, Gate, GateSetting, Node};
+use shared::definition::{Flow, Gate, GateSetting, MapNode, Node, NodeKind};
 use shared::error::{FlowCode, Mistake};
 use shared::id::NodeId;
 
@@ -13,7 +14,7 @@ use super::condition::Conditions;
 use super::json_schema::{check_with, compile};
 use super::template::Templates;
 use super::texts::{TextKind, visit_texts};
-use super::ways::Ways;
+use super::ways::{Ways, mapped};
 use super::{EvalError, Scope};
 
 /// A flow made ready to run: templates and conditions compiled, the graph analysed.
@@ -26,6 +27,8 @@ pub struct Compiled {
     templates: Templates,
     conditions: Conditions,
     ways: Ways,
+    /// The map of each node that one runs for each item.
+    mapped: HashMap<NodeId, NodeId>,
     input: Option<Validator>,
     /// What `true` and `ask_permission` mean.
     plain_gate: Gate,
@@ -59,7 +62,18 @@ impl Compiled {
             return Err(mistakes);
         }
         let ways = Ways::new(&flow);
-        Ok(Self { flow, version, templates, conditions, ways, input, plain_gate: Gate::default(), env: Arc::default() })
+        let mapped = mapped(&flow).into_iter().map(|(node, map)| (node.clone(), map.clone())).collect();
+        Ok(Self {
+            flow,
+            version,
+            templates,
+            conditions,
+            ways,
+            mapped,
+            input,
+            plain_gate: Gate::default(),
+            env: Arc::default(),
+        })
     }
 
     /// The same, with what templates and conditions see as `env`.
@@ -96,6 +110,15 @@ impl Compiled {
     /// something; none where there is none, or where several come together.
     pub fn source_of(&self, human: &NodeId) -> Option<&NodeId> {
         self.ways.source_of(human)
+    }
+
+    /// The map that runs this node for each item of a list.
+    pub fn map_of(&self, node: &NodeId) -> Option<(&NodeId, &MapNode)> {
+        let map = self.mapped.get(node)?;
+        match &self.flow.nodes.get(map)?.kind {
+            NodeKind::Map(settings) => Some((map, settings)),
+            _ => None,
+        }
     }
 
     /// Whether a branch that is at `from` can still come to `to`, by any way but standing still: along `next`,

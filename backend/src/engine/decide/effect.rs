@@ -80,7 +80,9 @@ impl Builder<'_> {
             Answer::Correct { message, .. } => {
                 let source = self.flow.source_of(&step.node).cloned();
                 self.complete_step(&mut step, &JsonMap::new());
-                if let Some(node) = source {
+                if let (Some(part), Some(node)) = (self.part(&step), &source) {
+                    self.leave_map(part, node.clone());
+                } else if let Some(node) = source {
                     self.arrivals.push_back(Arrival { correction: Some(message), ..Arrival::at(number, node) });
                 }
             }
@@ -99,8 +101,7 @@ impl Builder<'_> {
             _ => None,
         });
         if let Some(node) = on_reject {
-            self.complete_step(&mut step, &JsonMap::new());
-            self.arrivals.push_back(Arrival::at(number, node));
+            self.leave_for(number, step, node);
         } else {
             let error = failure(FlowCode::FlowHumanRejected, &step.node, message);
             self.failed_step(&mut step, error.clone());

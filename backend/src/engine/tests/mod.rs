@@ -8,6 +8,7 @@ mod delegate;
 mod gates;
 mod graph;
 mod late;
+mod maps;
 mod random;
 mod timers;
 mod withdraw;
@@ -232,7 +233,20 @@ impl Play {
             expected.extend(tasks.iter().map(|(task, _)| *task));
             alive.extend(branch.phase.step().map(|step| step.id));
             let waits = !tasks.is_empty() || !branch.phase.asked().is_empty();
-            assert!(waits || matches!(branch.phase, Phase::Joining { .. }), "a branch waits for nothing: {branch:?}");
+            let others = match &branch.phase {
+                Phase::Joining { .. } => true,
+                Phase::Map { items, results, .. } => results.len() < items.len(),
+                _ => false,
+            };
+            assert!(waits || others, "a branch waits for nothing: {branch:?}");
+            if let Phase::Map { first, items, results, .. } = &branch.phase {
+                let map = self.flow.flow.nodes.get(&branch.node).map(|node| &node.kind);
+                let Some(shared::definition::NodeKind::Map(map)) = map else { panic!("{map:?}") };
+                let visits = *first..*first + u32::try_from(items.len()).unwrap();
+                let part = |step: &Step| step.node == map.node && visits.contains(&step.visit);
+                let alive = state.branches.values().filter(|other| other.phase.step().is_some_and(part)).count();
+                assert_eq!(alive + results.len(), items.len(), "every item is under way or done");
+            }
         }
         assert_eq!(self.tasks.keys().copied().collect::<BTreeSet<_>>(), expected, "tasks are those of branches");
         for step in &self.steps {

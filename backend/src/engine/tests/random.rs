@@ -13,15 +13,19 @@ fn random_flow(shapes: &[Shape]) -> Compiled {
     let name = |index: usize| format!("n{index}");
     let mut nodes = JsonMap::new();
     for (index, (kind, next, join, visits, detail)) in shapes.iter().enumerate() {
-        let mut node = match kind % 6 {
+        let mut node = match kind % 7 {
             0 => json!({ "agent": "a", "prompt": "{{ visit }}", "write_keys": ["k1", "k2"] }),
             1 => json!({ "tool": "plain", "arguments": { "x": "{{ visit }}" }, "write_keys": ["k2"] }),
             2 => json!({ "tool": "gated", "arguments": {}, "write_keys": ["k3"], "failure": { "retries": 1 } }),
-            3 => json!({ "set": { "k1": "{{ visit }}", "k3": [] } }),
+            3 => json!({ "set": { "k1": "{{ visit }}", "k3": [1, { "a": 2 }] } }),
+            6 => json!({
+                "map": { "over": "k3", "as": "one", "node": name(usize::from(*detail) % shapes.len()) },
+                "write_keys": ["k4"],
+            }),
             4 => json!({ "router": if detail % 2 == 0 { json!({}) } else { json!({ "agent": "a" }) } }),
             _ => json!({ "human": {
                 "prompt": "?",
-                "review_keys": ["k1", "k2"],
+                "review_keys": ["k1", "k2", "one"],
                 "edit_keys": ["k2"],
                 "options": if detail % 2 == 0 { json!([]) } else { json!([
                     { "id": "yes", "label": "Yes" },

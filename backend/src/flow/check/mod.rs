@@ -6,6 +6,7 @@ mod graph;
 mod handlers;
 mod human;
 mod keys;
+mod maps;
 mod names;
 mod parts;
 mod texts;
@@ -53,6 +54,7 @@ pub fn check_flow(flow: &Flow, source: Option<&Source>, noted: &[Mistake]) -> (V
     names::check(&mut checker);
     human::check(&mut checker);
     gates::check(&mut checker);
+    maps::check(&mut checker);
     texts::check(&mut checker);
     keys::check(&mut checker);
     if checker.nodes_whole {
