@@ -103,6 +103,8 @@ pub enum Act<'a> {
     SeeReviewers,
     /// Say who stands in for this person, or take that back.
     ManageDeputies(&'a Username),
+    /// Take back a grant that this person gave.
+    RevokeGrant(&'a Username),
     /// See and change people.
     ManagePeople,
     /// Read the audit.
@@ -185,6 +187,9 @@ pub fn access(principal: &Principal, act: Act<'_>) -> Access {
             let own = principal.username == *person && !principal.token;
             Access::from(own || principal.has(ADMIN), "people name their own deputies; an admin may do it for them")
         }
+        // To everybody else it does not exist.
+        Act::RevokeGrant(giver) if principal.username == *giver || principal.has(ADMIN) => Access::Allowed,
+        Act::RevokeGrant(_) => Access::Hidden,
         Act::ManagePeople => Access::from(principal.has(ADMIN), "people are the admins' to change"),
         Act::ManageDeliveries => Access::from(principal.has(ADMIN), "messages that went out are the admins' to see"),
         Act::ReadAudit => Access::from(principal.has(ADMIN), "the audit is the admins' to read"),

@@ -10,6 +10,7 @@ pub mod decision;
 pub mod definition;
 pub mod deputy;
 pub mod error;
+pub mod grant;
 pub mod graph;
 pub mod handling;
 pub mod hidden;

@@ -91,6 +91,12 @@ kinds! {
     UserCreated = "user.created",
     /// `data.username` and what changed, never a password.
     UserUpdated = "user.updated",
+    /// Somebody allows later calls of a tool too; `data.grant`.
+    GrantMade = "grant.made",
+    /// A call was approved by a grant; `data.grant`, `data.call`. The review that it would have asked follows, resolved.
+    GrantUsed = "grant.used",
+    /// A grant was taken back before its time; `data.grant`.
+    GrantRevoked = "grant.revoked",
     /// Somebody stands in for somebody else for a while; `data.deputy` (the person), `data.deputyship`.
     DeputyNamed = "deputy.named",
     /// They no longer do, or will not; `data.deputy`, `data.deputyship`.

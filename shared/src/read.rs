@@ -310,7 +310,7 @@ mod tests {
         for verdict in [
             json!({"type": "text", "text": "no"}),
             json!({"type": "choose", "option": "a", "fields": {"x": 1}}),
-            json!({"type": "actions", "decisions": {"1": {"type": "reject", "message": "no"}, "2": {"type": "approve"},
+            json!({"type": "actions", "decisions": {"1": {"type": "reject", "message": "no"}, "2": {"type": "approve", "remember": {"scope": "run", "arguments": ["to"]}},
                 "3": {"type": "edit", "arguments": {}}, "4": {"type": "respond", "message": "x"}}}),
         ] {
             same::<crate::decision::Verdict>(&verdict);

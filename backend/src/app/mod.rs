@@ -94,7 +94,17 @@ pub fn system_clock() -> SharedClock {
 
 /// Opens the database alone, for commands that need no more.
 pub async fn open_store(storage: &Storage, clock: SharedClock) -> Result<Store, store::Error> {
-    Store::open(store::Options { url: storage.database.clone(), clock, readers: READERS, env: flow_env() }).await
+    Store::open(options(storage, clock)).await
+}
+
+fn options(storage: &Storage, clock: SharedClock) -> store::Options {
+    store::Options {
+        url: storage.database.clone(),
+        clock,
+        readers: READERS,
+        env: flow_env(),
+        longest_grant: store::LONGEST_GRANT,
+    }
 }
 
 impl App {
@@ -106,7 +116,11 @@ impl App {
         let listener = listen(settings.listen).await?;
         let address = listener.local_addr().map_err(|source| Error::Listen { address: settings.listen, source })?;
         let clock = system_clock();
-        let store = open_store(&settings.storage, clock.clone()).await?;
+        let store = Store::open(store::Options {
+            longest_grant: settings.longest_grant,
+            ..options(&settings.storage, clock.clone())
+        })
+        .await?;
         let (seal_key, trusted) = SealKey::open(&settings.storage.seal_key, &*clock)?;
         let links = first_people(&store, &clock, admin_password, settings.demo).await?;
         if let Some(folder) = &settings.flows {

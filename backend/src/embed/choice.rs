@@ -36,7 +36,7 @@ impl Choice {
 
     /// Every gated call runs as asked.
     pub fn approve() -> Self {
-        Self::said(Said::Each(ActionDecision::Approve))
+        Self::said(Said::Each(ActionDecision::APPROVE))
     }
 
     /// No gated call runs, and the agent is told why.

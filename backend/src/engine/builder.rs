@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use serde_json::{Value, json};
 use shared::JsonMap;
 use shared::error::{FlowCode, RunError};
+use shared::grant::Grant;
 use shared::id::{NodeId, ReviewId, StepId, TaskId};
 use shared::log::{EntryKind, Event};
 use shared::review::Review;
@@ -16,7 +17,7 @@ use shared::time::Timestamp;
 
 use super::branch::Arrival;
 use super::state::{Branch, Phase, RunState};
-use super::transition::{Refusal, Snapshot, Task, TaskKind, Transition};
+use super::transition::{Granted, Refusal, Snapshot, Task, TaskKind, Transition};
 use super::{event, view};
 use crate::clock::{Ids, Moment};
 use crate::flow::{Compiled, EvalError};
@@ -32,6 +33,10 @@ pub(super) struct Builder<'f> {
     pub(super) events: Vec<Event>,
     /// Branches on their way to a node.
     pub(super) arrivals: VecDeque<Arrival>,
+    /// The grants that may count for its calls, those that it gives too.
+    pub(super) grants: Vec<Granted>,
+    pub(super) given: Vec<Grant>,
+    pub(super) used: Vec<Granted>,
     /// Where the run stood before; nowhere for a new one.
     before: Option<RunStatus>,
     changed: Vec<ReviewId>,
@@ -53,6 +58,9 @@ impl<'f> Builder<'f> {
             reviews: BTreeMap::new(),
             events: Vec::new(),
             arrivals: VecDeque::new(),
+            grants: Vec::new(),
+            given: Vec::new(),
+            used: Vec::new(),
             before: None,
             changed: Vec::new(),
             steps: Vec::new(),
@@ -66,7 +74,12 @@ impl<'f> Builder<'f> {
     /// Goes on with a run as the store read it.
     pub(super) fn resume(flow: &'f Compiled, snapshot: Snapshot, moment: Moment) -> Self {
         let before = view::status(&snapshot.state);
-        Self { reviews: snapshot.reviews, before: Some(before), ..Self::start(flow, snapshot.state, moment) }
+        Self {
+            reviews: snapshot.reviews,
+            grants: snapshot.grants,
+            before: Some(before),
+            ..Self::start(flow, snapshot.state, moment)
+        }
     }
 
     /// The finished transition.
@@ -94,6 +107,8 @@ impl<'f> Builder<'f> {
             ended_tasks: self.ended_tasks,
             abandoned_tasks: self.abandoned_tasks,
             events: self.events,
+            given: self.given,
+            used: self.used,
             refused,
         }
     }

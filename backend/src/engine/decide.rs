@@ -15,7 +15,9 @@ use super::digest;
 use super::state::{Asked, Phase};
 use super::transition::Refusal;
 
-use verdict::{Answer, Said};
+use verdict::Answer;
+
+pub(super) use verdict::Said;
 
 /// The longest free text, comment or message, in bytes.
 const MAX_TEXT: usize = 100_000;
@@ -46,12 +48,28 @@ impl Builder<'_> {
             }
         }
         let sent = Some(digest::of_request(&request));
-        let DecisionRequest { revision, digest, verdict, edits, comment, metadata } = request;
         let on_behalf_of = voice(by, review).ok().flatten();
+        let review = review.clone();
+        let granted = self.remembered(&review, by, on_behalf_of.as_ref(), &said)?;
+        let DecisionRequest { revision, digest, verdict, edits, comment, metadata } = request;
         let by = by.username.clone();
-        let decision =
-            Decision { by, on_behalf_of, at: self.now, via, revision, digest, sent, verdict, edits, comment, metadata };
-        self.carry_out(id, said, &decision).ok_or(Refusal::NotFound)
+        let decision = Decision {
+            by,
+            on_behalf_of,
+            at: self.now,
+            via,
+            revision,
+            digest,
+            sent,
+            verdict,
+            edits,
+            comment,
+            metadata,
+            grant: None,
+        };
+        self.carry_out(id, said, &decision).ok_or(Refusal::NotFound)?;
+        self.give(granted);
+        Ok(())
     }
 
     /// A pending review with which somebody may do what they want.

@@ -5,6 +5,7 @@
 
 use serde_json::{Value, json};
 use shared::JsonMap;
+use shared::grant::Grant;
 use shared::id::{ReviewId, Username};
 use shared::log::{EntryKind, Event};
 use shared::review::Review;
@@ -51,6 +52,14 @@ impl Builder<'_> {
     pub(super) fn tell_view(&mut self, review: &Review, actor: Username) {
         let data = object(json!({ "revision": review.revision, "digest": review.digest }));
         self.tell(EntryKind::ReviewViewed, Some(review.id), Some(actor), data);
+    }
+
+    /// Something about a grant, at a review.
+    pub(super) fn tell_grant(&mut self, kind: EntryKind, grant: &Grant, review: ReviewId, more: Value) {
+        let mut data = object(json!({ "grant": grant }));
+        data.extend(object(more));
+        let actor = (kind == EntryKind::GrantMade).then(|| grant.given_by.clone());
+        self.tell(kind, Some(review), actor, data);
     }
 
     fn tell(&mut self, kind: EntryKind, review_id: Option<ReviewId>, actor: Option<Username>, data: JsonMap) {

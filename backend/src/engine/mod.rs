@@ -15,6 +15,7 @@ mod delegate;
 mod digest;
 mod event;
 mod gate;
+mod grant;
 mod human;
 mod input;
 mod invoke;
@@ -41,7 +42,7 @@ mod tests;
 pub use input::{Input, Launch, ModelAnswer, ModelToolCall, TaskFailure};
 pub use late::Unanswered;
 pub use state::{Asked, Branch, Conversation, Message, Phase, RunOutcome, RunState, ToolCall, ToolCallState};
-pub use transition::{Refusal, Snapshot, Task, TaskKind, Transition};
+pub use transition::{Granted, Refusal, Snapshot, Task, TaskKind, Transition};
 pub use work::{ModelRequest, ToolRequest, ToolSpec, Work};
 
 use builder::Builder;
@@ -53,8 +54,9 @@ use crate::clock::Moment;
 use crate::flow::Compiled;
 
 /// Starts a run, and goes as far as it can without anybody.
-pub fn launch(flow: &Compiled, launch: Launch, moment: Moment) -> Result<Transition, Refusal> {
+pub fn launch(flow: &Compiled, launch: Launch, grants: Vec<Granted>, moment: Moment) -> Result<Transition, Refusal> {
     let mut builder = launch::start(flow, launch, moment)?;
+    builder.grants = grants;
     builder.advance();
     Ok(builder.finish(None))
 }

@@ -49,16 +49,28 @@ impl Builder<'_> {
 
     /// A handler resolves a review in the commit that makes it: it never waits, and is on the record with its content.
     pub(super) fn resolve_at_once(&mut self, step: &Step, question: Question, outcome: Outcome, reason: Option<&str>) {
-        let mut review = self.review_of(step, Question { timeout: None, ..question });
+        let review = self.review_of(step, Question { timeout: None, ..question });
+        self.record(review, outcome, None, reason.map(str::to_owned));
+    }
+
+    /// Puts a review on the record that was resolved when it was made; by this decision, where it was somebody's.
+    pub(super) fn record(
+        &mut self,
+        mut review: Review,
+        outcome: Outcome,
+        decision: Option<Decision>,
+        reason: Option<String>,
+    ) {
         review.status = ReviewStatus::Resolved;
+        review.decisions.extend(decision.clone());
         review.resolution = Some(Resolution {
             status: ReviewStatus::Resolved,
             outcome,
-            by: Vec::new(),
+            by: decision.iter().map(|decision| decision.by.clone()).collect(),
             at: self.now,
             via: Via::Auto,
-            decision: None,
-            reason: reason.map(str::to_owned),
+            decision: decision.map(Box::new),
+            reason,
         });
         self.tell_review(EntryKind::ReviewRequested, &review, None, Value::Null);
         self.tell_review(EntryKind::ReviewResolved, &review, None, Value::Null);
@@ -66,7 +78,7 @@ impl Builder<'_> {
     }
 
     /// What is asked, as a pending review.
-    fn review_of(&mut self, step: &Step, question: Question) -> Review {
+    pub(super) fn review_of(&mut self, step: &Step, question: Question) -> Review {
         let expires_at = question.timeout.map(|timeout| self.now.after(timeout.0));
         let mut review = Review {
             id: ReviewId(self.ids.uuid()),

@@ -103,7 +103,7 @@ impl Builder<'_> {
         decision: &ActionDecision,
     ) {
         match decision {
-            ActionDecision::Approve => self.run_tool(branch, step, call, correction),
+            ActionDecision::Approve { .. } => self.run_tool(branch, step, call, correction),
             ActionDecision::Edit { arguments } => {
                 call.arguments.clone_from(arguments);
                 call.digest = digest::of_arguments(arguments);

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use shared::access::Principal;
 use shared::error::Mistake;
+use shared::grant::Grant;
 use shared::id::{NodeId, ReviewId, RunId, StepId, TaskId};
 use shared::log::Event;
 use shared::review::Review;
@@ -15,6 +17,8 @@ use super::state::RunState;
 /// A run as the store read it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Snapshot {
+    /// The grants that may count for its calls; none where the flow has no gates.
+    pub grants: Vec<Granted>,
     /// Its state.
     pub state: RunState,
     /// Its pending reviews, and whichever other review the input names.
@@ -27,6 +31,15 @@ impl Snapshot {
         self.state = transition.state.clone();
         self.reviews.extend(transition.reviews.iter().map(|review| (review.id, review.clone())));
     }
+}
+
+/// A grant with the rights that its giver has now: it allows no more than they could.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Granted {
+    /// The grant.
+    pub grant: Grant,
+    /// Its giver.
+    pub giver: Principal,
 }
 
 /// A step of the engine: all of it is committed, or nothing.
@@ -46,6 +59,10 @@ pub struct Transition {
     pub abandoned_tasks: Vec<TaskId>,
     /// What the log tells, in order.
     pub events: Vec<Event>,
+    /// Grants that were given.
+    pub given: Vec<Grant>,
+    /// Grants that were used: with these alone, a replay gives the same.
+    pub used: Vec<Granted>,
     /// The answer to whoever sent the input, where it came too late: a deadline that had passed was applied first.
     /// The transition is to be committed, and then the refusal answered.
     pub refused: Option<Refusal>,

@@ -115,6 +115,11 @@ impl Compiled {
         }
     }
 
+    /// Whether any tool call may be held back: only then may grants count.
+    pub fn has_gates(&self) -> bool {
+        !self.flow.gates.before_tool.is_empty() || self.flow.tools.values().any(|tool| tool.ask_permission)
+    }
+
     /// Every mistake of an input against the flow's `input`, with paths below `/input`.
     pub fn check_input(&self, input: &JsonMap) -> Vec<Mistake> {
         match &self.input {

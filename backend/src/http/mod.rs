@@ -11,6 +11,7 @@ pub mod body;
 mod caller;
 mod deputies;
 mod flows;
+mod grants;
 mod headers;
 mod health;
 mod idempotency;
@@ -116,6 +117,7 @@ fn api() -> Api {
     users::mount(&mut api);
     tokens::mount(&mut api);
     deputies::mount(&mut api);
+    grants::mount(&mut api);
     flows::mount(&mut api);
     runs::mount(&mut api);
     reviews::mount(&mut api);

@@ -12,6 +12,7 @@ use shared::decision::DecisionRequest;
 use shared::definition::Flow;
 use shared::deputy::{Delegate, Deputyship, NewDeputy};
 use shared::error::Problem;
+use shared::grant::Grant;
 use shared::log::Entry;
 use shared::notification::Delivery;
 use shared::protocol::{ClientMessage, ServerMessage};
@@ -42,6 +43,7 @@ impl Schemas {
             "Delegate" => self.typed::<Delegate>(),
             "Deputyship" => self.typed::<Deputyship>(),
             "NewDeputy" => self.typed::<NewDeputy>(),
+            "PageOfGrants" => self.typed::<Page<Grant>>(),
             "PageOfDeputies" => self.typed::<Page<Deputyship>>(),
             "Flow" => self.typed::<Flow>(),
             "FlowVersion" => self.typed::<FlowVersion>(),

@@ -87,6 +87,9 @@ fn is_milestone(kind: EntryKind) -> bool {
         | EntryKind::FlowSaved
         | EntryKind::UserCreated
         | EntryKind::UserUpdated
+        | EntryKind::GrantMade
+        | EntryKind::GrantUsed
+        | EntryKind::GrantRevoked
         | EntryKind::DeputyNamed
         | EntryKind::DeputyRemoved
         | EntryKind::TokenCreated

@@ -5,7 +5,7 @@ use shared::access::Principal;
 use shared::api::{Decided, FlowVersion, Token, User, UserPatch};
 use shared::definition::Flow;
 use shared::deputy::Deputyship;
-use shared::id::{DeputyId, FlowId, ReviewId, RunId, TokenId, Username};
+use shared::id::{DeputyId, FlowId, GrantId, ReviewId, RunId, TokenId, Username};
 use shared::run::{Context, Run};
 use shared::time::Timestamp;
 
@@ -99,6 +99,8 @@ pub enum Operation {
     NameDeputy(Box<Deputyship>),
     /// Takes that back. Answers [`Answer::Done`].
     RemoveDeputy(DeputyId),
+    /// Takes a grant back. Answers [`Answer::Done`].
+    RevokeGrant(GrantId),
     /// Adds a session, token or link. Answers [`Answer::Token`] for a token, else [`Answer::Done`].
     AddCredential(Box<NewCredential>),
     /// Redeems a one-time link: removes it and adds the session, or [`CommitError::NotFound`]. Answers [`Answer::User`].

@@ -10,6 +10,7 @@ mod cursor;
 mod db;
 mod deliveries;
 mod flows;
+mod grants;
 mod lean;
 mod log;
 mod log_row;
@@ -29,6 +30,7 @@ mod writer;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use shared::JsonMap;
 use shared::api::User;
@@ -48,6 +50,7 @@ pub use deliveries::{ClaimedDelivery, Sent};
 pub use log_row::Form;
 pub use outbox::NewDelivery;
 pub use seals::{RecordPage, RecordRow, StoredSeal};
+pub use shared::grant::LONGEST as LONGEST_GRANT;
 pub use tasks::Room;
 
 use crate::clock::SharedClock;
@@ -79,6 +82,8 @@ pub struct Options {
     pub readers: u32,
     /// What flows see as `env`.
     pub env: Arc<JsonMap>,
+    /// How long a grant may hold.
+    pub longest_grant: Duration,
 }
 
 /// The database. Cheap to clone.
@@ -91,6 +96,7 @@ struct Inner {
     db: Db,
     clock: SharedClock,
     env: Arc<JsonMap>,
+    longest_grant: Duration,
     log: cursor::Log,
     flows: flows::Cache,
     wake: wake::Wake,
@@ -154,6 +160,7 @@ impl Store {
             clock: options.clock,
             log,
             env: options.env,
+            longest_grant: options.longest_grant,
             flows: flows::Cache::default(),
             wake: wake::Wake::default(),
             queue,

@@ -139,11 +139,17 @@ impl Conn {
     ) -> Result<Vec<UserRecord>, Error> {
         let spans = records.into_iter().flat_map(|record| &record.deputyships).filter(|span| span.holds(now));
         let names: BTreeSet<&str> = spans.map(|span| span.person.as_str()).collect();
-        if names.is_empty() {
+        self.held_users(names).await
+    }
+
+    /// People by name, who do not change until the end of the transaction.
+    pub async fn held_users<'a>(&mut self, names: impl IntoIterator<Item = &'a str>) -> Result<Vec<UserRecord>, Error> {
+        let mut names = names.into_iter().peekable();
+        if names.peek().is_none() {
             return Ok(Vec::new());
         }
         let sql = Sql::new("SELECT ").push(USER).push(" FROM users u WHERE u.username IN (").list(names).push(")");
-        let sql = sql.push(if self.is_postgres() { " ORDER BY u.username FOR SHARE" } else { "" });
+        let sql = sql.push(if matches!(self, Self::PostgresTx(_)) { " ORDER BY u.username FOR SHARE" } else { "" });
         self.fetch(sql).await?.iter().map(|row| user(row, 0)).collect()
     }
 

@@ -3,6 +3,7 @@
 mod decisions;
 mod deliveries;
 mod deputies;
+mod grants;
 mod keys;
 mod log;
 mod people;

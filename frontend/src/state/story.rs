@@ -44,6 +44,9 @@ pub fn decided(review: &Review, decision: &Decision) -> (String, Tone) {
         Verdict::Text { .. } => (format!("asked for changes to {title}"), Tone::Again),
         Verdict::Actions { decisions, .. } => actions(review, decisions),
     };
+    if decision.grant.is_some() {
+        text += " beforehand";
+    }
     if let Some(owner) = &decision.on_behalf_of {
         text = format!("{text} on behalf of {owner}");
     }
@@ -61,7 +64,7 @@ fn actions(review: &Review, decisions: &BTreeMap<String, ActionDecision>) -> (St
     let mut tone = Tone::Go;
     for action in &review.actions {
         let verb = match decisions.get(&action.id) {
-            Some(ActionDecision::Approve) => ("approved", ""),
+            Some(ActionDecision::Approve { .. }) => ("approved", ""),
             Some(ActionDecision::Edit { .. }) => ("approved", " with an edit"),
             Some(ActionDecision::Reject { .. }) => {
                 tone = Tone::Stop;
@@ -195,6 +198,9 @@ pub fn told(entry: &Entry) -> (String, Tone) {
             roles if roles.is_empty() => plain(format!("changed {}", text("username"))),
             roles => plain(format!("changed {}, now {roles}", text("username"))),
         },
+        EntryKind::GrantMade => plain(format!("allowed later calls of {}", text("grant/tool"))),
+        EntryKind::GrantUsed => plain(format!("let {} run, as {} allowed", text("grant/tool"), text("grant/given_by"))),
+        EntryKind::GrantRevoked => plain(format!("no longer allows {}", text("grant/tool"))),
         kind @ (EntryKind::DeputyNamed | EntryKind::DeputyRemoved) => {
             let verb = if kind == EntryKind::DeputyNamed { "named" } else { "removed" };
             plain(format!("{verb} {} as deputy of {}", text("deputy"), text("deputyship/person")))

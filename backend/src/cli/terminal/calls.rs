@@ -43,7 +43,7 @@ async fn decide(asking: &mut Asking<'_>, action: &Action) -> Result<ActionDecisi
             continue;
         }
         match kind {
-            ActionKind::Approve if arguments == action.arguments => return Ok(ActionDecision::Approve),
+            ActionKind::Approve if arguments == action.arguments => return Ok(ActionDecision::APPROVE),
             ActionKind::Approve => return Ok(ActionDecision::Edit { arguments }),
             ActionKind::Reject => {
                 return Ok(ActionDecision::Reject { message: Some(rest.to_owned()).filter(|why| !why.is_empty()) });

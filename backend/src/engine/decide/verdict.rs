@@ -13,7 +13,7 @@ use crate::flow::check_value;
 
 /// What was said, once it fits.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Said {
+pub(in crate::engine) enum Said {
     /// At a human node.
     Node(Answer),
     /// An answer to each action, and what the agent is told beside.
@@ -22,7 +22,7 @@ pub(super) enum Said {
 
 /// What was said at a human node.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Answer {
+pub(in crate::engine) enum Answer {
     /// An accept option.
     Accept(ReviewOption),
     /// A correction: an option of that kind, or free text beside options.
@@ -161,7 +161,7 @@ fn check_action(action: &Action, decision: &ActionDecision, place: &str, mistake
         mistakes.push(Mistake::new(format!("{place}/type"), "not_allowed", message));
     }
     match decision {
-        ActionDecision::Approve => {}
+        ActionDecision::Approve { .. } => {}
         ActionDecision::Edit { arguments } => {
             if let Some(schema) = &action.schema {
                 let arguments = serde_json::Value::Object(arguments.clone());

@@ -6,6 +6,7 @@ mod auto;
 mod decisions;
 mod delegate;
 mod gates;
+mod grants;
 mod graph;
 mod late;
 mod random;
@@ -136,10 +137,10 @@ impl Play {
             context: shared::run::Context::default(),
             requested_by: "dev".parse().unwrap(),
         };
-        let transition = launch(&flow, launched.clone(), Self::moment(now, 0))?;
-        assert_eq!(launch(&flow, launched, Self::moment(now, 0)).unwrap(), transition);
+        let transition = launch(&flow, launched.clone(), Vec::new(), Self::moment(now, 0))?;
+        assert_eq!(launch(&flow, launched, Vec::new(), Self::moment(now, 0)).unwrap(), transition);
         assert_eq!(transition.state.revision, 1);
-        let snapshot = Snapshot { state: transition.state.clone(), reviews: BTreeMap::new() };
+        let snapshot = Snapshot { state: transition.state.clone(), reviews: BTreeMap::new(), grants: Vec::new() };
         let mut play = Self {
             flow,
             snapshot,
@@ -181,6 +182,10 @@ impl Play {
     /// What the store does with a transition, and what must be true of it.
     fn take(&mut self, transition: Transition) {
         self.snapshot.fold(&transition);
+        for grant in &transition.given {
+            let giver = person(&grant.given_by, &["reviewer"]);
+            self.snapshot.grants.push(Granted { grant: grant.clone(), giver });
+        }
         for step in &transition.steps {
             match self.steps.iter_mut().find(|known| known.id == step.id) {
                 Some(known) => known.clone_from(step),

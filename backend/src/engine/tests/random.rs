@@ -105,7 +105,7 @@ fn some_verdict(review: &Review, pick: u8) -> Verdict {
     }
     let answer = |(index, action): (usize, &shared::review::Action)| {
         let decision = match (usize::from(pick) + index) % 4 {
-            0 => ActionDecision::Approve,
+            0 => ActionDecision::APPROVE,
             1 => ActionDecision::Edit { arguments: object(json!({ "edited": true })) },
             2 => ActionDecision::Reject { message: None },
             _ => ActionDecision::Respond { message: "done".to_owned() },

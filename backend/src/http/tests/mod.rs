@@ -4,6 +4,7 @@ mod audit;
 mod deputies;
 mod described;
 mod edge;
+mod grants;
 mod people;
 mod story;
 
@@ -65,7 +66,15 @@ impl Site {
         let folder = tempfile::tempdir().unwrap();
         let clock: SharedClock = Arc::new(SystemClock);
         let url = format!("sqlite:{}", folder.path().join("test.db").display());
-        let store = Store::open(Options { url, clock: clock.clone(), readers: 2, env: Arc::default() }).await.unwrap();
+        let store = Store::open(Options {
+            url,
+            clock: clock.clone(),
+            readers: 2,
+            env: Arc::default(),
+            longest_grant: crate::store::LONGEST_GRANT,
+        })
+        .await
+        .unwrap();
         assert_eq!(bootstrap(&store, &clock, Some(PASSWORD.to_owned())).await.unwrap(), None);
         let authenticator = Authenticator::new(store.clone(), clock.clone());
         let (_, trusted) = SealKey::open(&folder.path().join("seal.key"), &*clock).unwrap();

@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Duration;
 
 use shared::api::FlowVersion;
-use shared::id::{FlowId, ReviewId, RunId, StepId, TaskId, TokenId, Username};
+use shared::grant::Grant;
+use shared::id::{FlowId, GrantId, ReviewId, RunId, StepId, TaskId, TokenId, Username};
 use shared::log::{EntryKind, Event};
 use shared::run::Step;
 use shared::time::Timestamp;
@@ -31,6 +33,10 @@ pub(super) struct Group {
     pub run_of: BTreeMap<ReviewId, RunId>,
     pub newest: BTreeMap<FlowId, FlowVersion>,
     pub compiled: HashMap<(FlowId, u32), Arc<Compiled>>,
+    /// Grants that may count for these runs, and those that are named.
+    pub grants: BTreeMap<GrantId, Grant>,
+    /// How long a grant may hold.
+    pub longest_grant: Duration,
     /// What flows see as `env`.
     pub env: Arc<JsonMap>,
     pub out: Out,
@@ -87,6 +93,8 @@ pub(super) struct Out {
     /// People all of whose tokens and links end too.
     pub ended_access: BTreeSet<Username>,
     pub new_credentials: BTreeMap<[u8; 32], Credential>,
+    pub new_grants: BTreeMap<GrantId, Grant>,
+    pub ended_grants: BTreeSet<GrantId>,
     pub keys: Vec<(IdempotencyKey, Timestamp, Option<Answer>)>,
     /// Entries that are of no run, one row each.
     pub events: Vec<(Moment, Option<Event>)>,
@@ -102,6 +110,7 @@ impl Group {
             && new_credentials.is_empty()
             && keys.is_empty()
             && events.is_empty()
+            && self.out.ended_grants.is_empty()
             && self.runs.values().all(|run| run.changed.is_none())
     }
 
@@ -151,6 +160,7 @@ impl Group {
             Operation::UpdateUser(change) => self.update_user(by, *change, moment),
             Operation::NameDeputy(span) => self.name_deputy(by, *span, moment),
             Operation::RemoveDeputy(id) => self.remove_deputy(by, id, moment),
+            Operation::RevokeGrant(id) => self.revoke_grant(by, id, moment),
             Operation::AddCredential(new) => self.add_credential(by, *new, moment),
             Operation::RedeemLink { link, session } => self.redeem_link(&link, *session, moment),
             Operation::EndSession { digest } => Ok(self.end_session(&digest, moment)),

@@ -128,6 +128,7 @@ impl Keys {
             }
             // Whose row it stands in is found before the locks are taken.
             Operation::RemoveDeputy(_) => {}
+            Operation::RevokeGrant(id) => self.add("grant", id.0.as_bytes(), true),
             Operation::AddCredential(new) => {
                 self.user(&new.credential.username, false);
                 self.credential(&new.digest, true);

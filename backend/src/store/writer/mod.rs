@@ -9,6 +9,7 @@
 mod deputies;
 mod fate;
 mod flows;
+mod grants;
 mod group;
 mod load;
 mod locks;

@@ -8,6 +8,7 @@ use shared::run::Context;
 
 use super::super::log_row::Recorded;
 use super::super::{Answer, CommitError};
+use super::grants;
 use super::group::{Group, RunWork};
 use super::rights::allow;
 use crate::clock::Moment;
@@ -32,16 +33,17 @@ impl Group {
             None => self.newest.get(flow).map(|newest| newest.version).ok_or(CommitError::NotFound)?,
         };
         let compiled = self.compiled.get(&(flow.clone(), version)).ok_or(CommitError::NotFound)?;
-        let work = self.runs.entry(run).or_default();
-        if work.snapshot.is_some() {
+        if self.runs.get(&run).is_some_and(|work| work.snapshot.is_some()) {
             return Err(CommitError::Conflict(format!("there is a run {run} already")));
         }
         let requested_by = by.username.clone();
         let launch = Launch { run, flow: flow.clone(), version, input, context, requested_by };
-        let transition = engine::launch(compiled, launch.clone(), moment)?;
+        let granted = if compiled.has_gates() { self.granted(flow, version, run, moment.now) } else { Vec::new() };
+        let mut transition = engine::launch(compiled, launch.clone(), granted, moment)?;
         let state = transition.state.clone();
-        let recorded = Recorded { moment, launch: Some(launch), input: None };
-        work.absorb(transition, recorded)?;
+        let grants = std::mem::take(&mut transition.used);
+        let recorded = Recorded { moment, launch: Some(launch), input: None, grants };
+        self.runs.entry(run).or_default().absorb(transition, recorded)?;
         Ok(Answer::Run { run: Box::new(engine::view(compiled, &state)) })
     }
 
@@ -93,7 +95,8 @@ impl Group {
         if let Input::Delegate { to, person, .. } = &mut input {
             *person = self.active(to).ok().map(|record| record.principal(None));
         }
-        let work = self.runs.get_mut(&run).ok_or(CommitError::NotFound)?;
+        grants::check(&input, self.longest_grant)?;
+        let work = self.runs.get(&run).ok_or(CommitError::NotFound)?;
         let snapshot = work.snapshot.as_ref().ok_or(CommitError::NotFound)?;
         let state = &snapshot.state;
         if state.format > RunState::FORMAT {
@@ -114,8 +117,18 @@ impl Group {
                 state.flow, state.version
             ))
         })?;
-        let transition = engine::apply(compiled, snapshot.clone(), input.clone(), moment)?;
-        work.absorb(transition, Recorded { moment, launch: None, input: Some(input) })
+        let mut snapshot = snapshot.clone();
+        if compiled.has_gates() {
+            snapshot.grants = self.granted(&state.flow, state.version, run, moment.now);
+        }
+        let mut transition = engine::apply(compiled, snapshot, input.clone(), moment)?;
+        let given = std::mem::take(&mut transition.given);
+        let grants = std::mem::take(&mut transition.used);
+        let over = transition.state.outcome.is_some();
+        let work = self.runs.get_mut(&run).ok_or(CommitError::NotFound)?;
+        let answer = work.absorb(transition, Recorded { moment, launch: None, input: Some(input), grants });
+        self.keep_grants(run, given, over);
+        answer
     }
 
     fn snapshot(&self, run: RunId) -> Result<&Snapshot, CommitError> {
@@ -130,7 +143,7 @@ impl RunWork {
             snapshot.fold(&transition);
         } else {
             let reviews = transition.reviews.iter().map(|review| (review.id, review.clone())).collect();
-            self.snapshot = Some(Snapshot { state: transition.state, reviews });
+            self.snapshot = Some(Snapshot { state: transition.state, reviews, grants: Vec::new() });
         }
         let changed = self.changed.get_or_insert_default();
         changed.reviews.extend(transition.reviews.iter().map(|review| review.id));

@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use super::super::blobs::{NewBlobs, encode};
 use super::super::db::{Arg, Conn, Db, Sql};
+use super::super::grants::grant_row;
 use super::super::lean;
 use super::super::log_row::Body;
 use super::super::people::{credential_row, user_row};
@@ -91,6 +92,10 @@ impl Group {
              format = excluded.format, body = excluded.body",
         )
         .await?;
+        let ended = self.out.ended_grants.iter().map(|id| Arg::from(id.0)).collect();
+        for_each(conn, "DELETE FROM grants WHERE id IN (", ended).await?;
+        let given = self.out.new_grants.values().map(grant_row).collect();
+        insert(conn, "INSERT INTO grants (id, place, given_by, expires_at, body) ", given, "").await?;
         insert(conn, "INSERT INTO idempotency (scope, key, body, run_id, answer, created_at) ", rows.keys, "").await?;
         write_log(conn, commit, rows.log).await
     }
@@ -303,5 +308,11 @@ pub(super) async fn clean_up(db: &Db, now: Timestamp) -> Result<(), sqlx::Error>
             .bind(CLEAN_AT_ONCE)
             .push(")");
     conn.execute(credentials).await?;
+    let grants = Sql::new("DELETE FROM grants WHERE id IN (SELECT id FROM grants WHERE expires_at <= ")
+        .bind(now.0)
+        .push(" LIMIT ")
+        .bind(CLEAN_AT_ONCE)
+        .push(")");
+    conn.execute(grants).await?;
     conn.commit().await
 }

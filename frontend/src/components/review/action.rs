@@ -2,8 +2,9 @@
 
 use leptos::prelude::*;
 use serde_json::Value;
-use shared::definition::{ActionKind, ContentType};
+use shared::definition::{ActionKind, ContentType, Severity};
 use shared::error::pointer;
+use shared::grant::GrantScope;
 use shared::review::{Action, ActionType};
 
 use super::item::count_unsound;
@@ -47,12 +48,15 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
         pane.desk.write(&pane.review.get_untracked(), |draft| {
             let own = draft.actions.or_default(id.get_value());
             own.choice = if own.choice == Some(kind) { None } else { Some(kind) };
+            own.remember = None;
         });
     };
     let base = pointer(["verdict", "decisions", action.id.as_str()]);
     let own = base.clone();
     let mistakes = Memo::new(move |_| {
-        let inside = |path: &str| path == own || path.strip_prefix(&own).is_some_and(|rest| rest == "/message");
+        let inside = |path: &str| {
+            path == own || path.strip_prefix(&own).is_some_and(|rest| rest == "/message" || rest == "/remember")
+        };
         pane.mistakes
             .with(|all| all.iter().filter(|one| inside(&one.path)).map(|one| one.message.clone()).collect::<Vec<_>>())
     });
@@ -98,6 +102,27 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
     };
     let buttons = [ActionKind::Approve, ActionKind::Edit, ActionKind::Reject, ActionKind::Respond].map(button);
     let buttons = StoredValue::new(Some(buttons.collect_view()));
+    let grantable = action.allowed_decisions.contains(&ActionKind::Approve)
+        && pane
+            .review
+            .with_untracked(|review| review.stakes.severity != Severity::Critical && review.policy.is_first());
+    let later = grantable.then(|| {
+        let now = pane.desk.draft_now(pane.id).actions.get(&action.id).and_then(|own| own.remember);
+        let scopes = [("Later calls: ask again", None), ("Later calls: allow for this run", Some(GrantScope::Run)), ("Later calls: allow for this flow for 8 h", Some(GrantScope::Flow))];
+        view! {
+            <select class="select later" aria-label="Later calls of this tool" on:change=move |event| {
+                let scope = event_target_value(&event).parse::<usize>().ok().and_then(|at| scopes.get(at)?.1);
+                pane.desk.write(&pane.review.get_untracked(), |draft| {
+                    let own = draft.actions.or_default(id.get_value());
+                    own.choice = Some(ActionKind::Approve);
+                    own.remember = scope;
+                });
+            }>
+                {scopes.iter().enumerate().map(|(at, (words, scope))| view! { <option value=at.to_string() selected=*scope == now>{*words}</option> }).collect_view()}
+            </select>
+        }
+    });
+    let later = StoredValue::new(later);
     let open = Memo::new(move |_| pane.is_open());
     let schema = StoredValue::new(action.schema.clone().unwrap_or_else(|| Value::Object(shared::JsonMap::new())));
     let form_base = StoredValue::new(format!("{base}/arguments"));
@@ -182,7 +207,7 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
                 </div>
             </Show>
             {move || mistakes.get().into_iter().map(|text| view! { <p class="mistake pad">{text}</p> }).collect_view()}
-            <footer hidden=move || !open.get()>{buttons.try_update_value(Option::take).flatten()}</footer>
+            <footer hidden=move || !open.get()>{buttons.try_update_value(Option::take).flatten()}{later.try_update_value(Option::take).flatten()}</footer>
         </section>
     }
 }

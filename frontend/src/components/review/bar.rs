@@ -9,6 +9,7 @@ use super::item::grow;
 use super::keys;
 use super::pane::Pane;
 use super::progress::Progress;
+use crate::client::Session;
 use crate::components::glyph::Glyph;
 use crate::state::story::sentence;
 use crate::state::verdict::{self, Intent};
@@ -212,6 +213,7 @@ fn acts(pane: Pane) -> Vec<Act> {
 /// The buttons, and what the one under the pointer does.
 #[component]
 fn Acts(pane: Pane) -> impl IntoView {
+    let session = Session::expect();
     let all = Memo::new(move |_| acts(pane));
     let about = RwSignal::new(None::<Intent>);
     let changed = Memo::new(move |_| pane.has_changed());
@@ -231,7 +233,9 @@ fn Acts(pane: Pane) -> impl IntoView {
             let act = about.get().and_then(|about| all.iter().find(|act| act.intent == about)).or_else(|| all.first());
             let does = act.map(|act| act.barred.clone().unwrap_or_else(|| act.does.clone())).unwrap_or_default();
             let lost = if loses_edit() { " Your edit does not go along." } else { "" };
-            format!("{does}{lost} You can undo for 5\u{a0}s.")
+            let whose = pane.review.with(|review| session.decides_for(review));
+            let whose = whose.map(|owner| format!("On behalf of {owner}. ")).unwrap_or_default();
+            format!("{whose}{does}{lost} You can undo for 5\u{a0}s.")
         })
     };
     view! {
