@@ -15,9 +15,7 @@ use super::digest;
 use super::state::{Asked, Phase};
 use super::transition::Refusal;
 
-use verdict::Answer;
-
-pub(super) use verdict::Said;
+use verdict::{Answer, Said};
 
 /// The longest free text, comment or message, in bytes.
 const MAX_TEXT: usize = 100_000;
@@ -49,8 +47,13 @@ impl Builder<'_> {
         }
         let sent = Some(digest::of_request(&request));
         let on_behalf_of = voice(by, review).ok().flatten();
-        let review = review.clone();
-        let granted = self.remembered(&review, by, on_behalf_of.as_ref(), &said)?;
+        let granted = match &said {
+            Said::Actions(decisions, _) => {
+                let review = review.clone();
+                self.remembered(&review, by, on_behalf_of.as_ref(), decisions)?
+            }
+            Said::Node(_) => Vec::new(),
+        };
         let DecisionRequest { revision, digest, verdict, edits, comment, metadata } = request;
         let by = by.username.clone();
         let decision = Decision {

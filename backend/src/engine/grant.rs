@@ -1,6 +1,8 @@
 //! Grants: who approves a call may allow later ones too, and those are then approved in the commit that would have asked.
 //! A grant allows no more than its giver could approve at that moment, and never what is critical.
 
+use std::collections::BTreeMap;
+
 use shared::JsonMap;
 use shared::access::{Act, Principal, access};
 use shared::decision::{ActionDecision, Decision, Verdict, Via};
@@ -13,7 +15,6 @@ use shared::review::{Action, Outcome, Review};
 use shared::run::Step;
 
 use super::builder::Builder;
-use super::decide::Said;
 use super::review::Question;
 use super::state::{ToolCall, ToolCallState};
 use super::transition::{Granted, Refusal};
@@ -30,9 +31,8 @@ impl<'f> Builder<'f> {
         review: &Review,
         by: &Principal,
         on_behalf_of: Option<&Username>,
-        said: &Said,
+        decisions: &BTreeMap<String, ActionDecision>,
     ) -> Result<Vec<Granted>, Refusal> {
-        let Said::Actions(decisions, _) = said else { return Ok(Vec::new()) };
         let mut mistakes = Vec::new();
         let mut granted = Vec::new();
         for action in &review.actions {

@@ -13,7 +13,7 @@ use crate::flow::check_value;
 
 /// What was said, once it fits.
 #[derive(Debug, Clone, PartialEq)]
-pub(in crate::engine) enum Said {
+pub(super) enum Said {
     /// At a human node.
     Node(Answer),
     /// An answer to each action, and what the agent is told beside.
@@ -22,7 +22,7 @@ pub(in crate::engine) enum Said {
 
 /// What was said at a human node.
 #[derive(Debug, Clone, PartialEq)]
-pub(in crate::engine) enum Answer {
+pub(super) enum Answer {
     /// An accept option.
     Accept(ReviewOption),
     /// A correction: an option of that kind, or free text beside options.

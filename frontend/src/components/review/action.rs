@@ -121,6 +121,7 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
                 {scopes.iter().enumerate().map(|(at, (words, scope))| view! { <option value=at.to_string() selected=*scope == now>{*words}</option> }).collect_view()}
             </select>
         }
+        .into_any()
     });
     let later = StoredValue::new(later);
     let open = Memo::new(move |_| pane.is_open());

@@ -44,7 +44,7 @@ pub fn More(pane: Pane) -> impl IntoView {
         let said = text.get_untracked().trim().to_owned();
         spawn_local(async move {
             let answer = if hands.get_untracked() {
-                let Ok(to) = said.parse() else { return };
+                let Ok(to) = said.parse() else { return problem.set(Some("Choose somebody.".to_owned())) };
                 api.delegate(pane.id, &Delegate { to }, Some(&key())).await
             } else {
                 let reason = Reason { reason: Some(said).filter(|said| !said.is_empty()) };
@@ -76,7 +76,7 @@ pub fn More(pane: Pane) -> impl IntoView {
                     {move || if hands.get() {
                         view! {
                             <p>"They decide it in your place. You still see it, and may no longer decide."</p>
-                            <select class="select" aria-label="Who decides it" required on:change=move |event| text.set(event_target_value(&event))>
+                            <select class="select" aria-label="Who decides it" on:change=move |event| text.set(event_target_value(&event))>
                                 <option value="">"Choose somebody"</option>
                                 {names.get().into_iter().map(|name| view! { <option value=name.clone()>{name.clone()}</option> }).collect_view()}
                             </select>

@@ -43,14 +43,16 @@ pub fn Place() -> impl IntoView {
         load();
     };
     let send = move || {
-        let (Ok(deputy), Some(until)) = (deputy.get_untracked().parse(), until.get_untracked()) else { return };
+        let (Ok(deputy), Some(until)) = (deputy.get_untracked().parse(), until.get_untracked()) else {
+            return problem.set(Some(Problem::invalid("", "Say who, and until when.")));
+        };
         let new = NewDeputy { person: None, deputy, from: from.get_untracked(), until, note: None };
         spawn_local(async move { done(api.name_deputy(&new).await.map(drop)) });
     };
-    let time = |label: &'static str, into: RwSignal<Option<Timestamp>>, required: bool| {
+    let time = |label: &'static str, into: RwSignal<Option<Timestamp>>| {
         view! {
             <label class="field"><span class="label">{label}</span>
-                <input class="input" type="datetime-local" required=required on:input=move |event| into.set(local(&event_target_value(&event)))/>
+                <input class="input" type="datetime-local" on:input=move |event| into.set(local(&event_target_value(&event)))/>
             </label>
         }
     };
@@ -88,13 +90,13 @@ pub fn Place() -> impl IntoView {
         <p class="soft lead">"Your deputy sees and decides what you may, and the record says on whose behalf."</p>
         <form class="place" on:submit=move |event| { event.prevent_default(); send(); }>
             <label class="field"><span class="label">"Deputy"</span>
-                <select class="select" required on:change=move |event| deputy.set(event_target_value(&event))>
+                <select class="select" on:change=move |event| deputy.set(event_target_value(&event))>
                     <option value="">"Choose somebody"</option>
                     {move || names.get().into_iter().map(|name| view! { <option value=name.clone()>{name.clone()}</option> }).collect_view()}
                 </select>
             </label>
-            {time("From (now, if empty)", from, false)}
-            {time("Until", until, true)}
+            {time("From (now, if empty)", from)}
+            {time("Until", until)}
             <button class="b primary">"Name"</button>
         </form>
         <table class="table people-table"><tbody>{of_deputies}</tbody></table>
