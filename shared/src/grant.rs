@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::JsonMap;
 use crate::id::{FlowId, GrantId, ReviewId, RunId, Username};
@@ -16,7 +16,8 @@ pub const USUAL: Duration = Duration::from_hours(8);
 pub const LONGEST: Duration = Duration::from_hours(24);
 
 /// Where a grant holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum GrantScope {
@@ -30,7 +31,7 @@ words!(GrantScope { Run = "run", Flow = "flow" });
 
 /// Beside an approval: later calls of the tool are approved too.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Remember {
@@ -55,7 +56,7 @@ impl Remember {
 
 /// A standing leave for a tool.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Grant {
     /// Its id.

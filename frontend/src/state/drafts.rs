@@ -47,7 +47,7 @@ pub struct ActionDraft {
     pub remember: Option<GrantScope>,
 }
 
-read_fields!(ActionDraft { may choice, may arguments, or_default message, });
+read_fields!(ActionDraft { may choice, may arguments, or_default message, may remember, });
 
 impl Draft {
     /// Whether there is nothing to keep.
