@@ -106,23 +106,31 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
         && pane
             .review
             .with_untracked(|review| review.stakes.severity != Severity::Critical && review.policy.is_first());
-    let later = grantable.then(|| {
-        let now = pane.desk.draft_now(pane.id).actions.get(&action.id).and_then(|own| own.remember);
-        let scopes = [("Later calls: ask again", None), ("Later calls: allow for this run", Some(GrantScope::Run)), ("Later calls: allow for this flow for 8 h", Some(GrantScope::Flow))];
-        view! {
-            <select class="select later" aria-label="Later calls of this tool" on:change=move |event| {
-                let scope = event_target_value(&event).parse::<usize>().ok().and_then(|at| scopes.get(at)?.1);
-                pane.desk.write(&pane.review.get_untracked(), |draft| {
-                    let own = draft.actions.or_default(id.get_value());
-                    own.choice = Some(ActionKind::Approve);
-                    own.remember = scope;
-                });
-            }>
-                {scopes.iter().enumerate().map(|(at, (words, scope))| view! { <option value=at.to_string() selected=*scope == now>{*words}</option> }).collect_view()}
-            </select>
-        }
-        .into_any()
+    let remembered = Memo::new(move |_| {
+        pane.desk.drafts.with(|drafts| held.with_value(|action| verdict::remembers(action, drafts.get(pane.id)?)))
     });
+    let allow = move |(scope, label): (GrantScope, &'static str)| {
+        let press = move |_| {
+            pane.desk.write(&pane.review.get_untracked(), |draft| {
+                let own = draft.actions.or_default(id.get_value());
+                own.remember = if remembered.get_untracked() == Some(scope) { None } else { Some(scope) };
+                own.choice = Some(ActionKind::Approve);
+            });
+        };
+        view! {
+            <button
+                type="button"
+                class="b sm"
+                title="Later calls of this tool are approved too, whatever their arguments"
+                aria-pressed=move || (remembered.get() == Some(scope)).to_string()
+                on:click=press
+            >
+                {label}
+            </button>
+        }
+    };
+    let scopes = [(GrantScope::Run, "Allow for this run"), (GrantScope::Flow, "Allow for this flow for 8 h")];
+    let later = grantable.then(|| scopes.map(allow).collect_view());
     let later = StoredValue::new(later);
     let open = Memo::new(move |_| pane.is_open());
     let schema = StoredValue::new(action.schema.clone().unwrap_or_else(|| Value::Object(shared::JsonMap::new())));
