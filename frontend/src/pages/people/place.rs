@@ -78,7 +78,8 @@ pub fn Place() -> impl IntoView {
             .map(|grant| {
                 let revoke = move |_| spawn_local(async move { done(api.revoke_grant(grant.id).await) });
                 let place = if grant.scope == GrantScope::Run { "in one run of" } else { "in all runs of" };
-                let with: String = grant.arguments.iter().map(|(name, value)| format!(", {name} {value}")).collect();
+                let with = grant.arguments.iter().map(|(name, value)| format!(", {name} {value}"));
+                let with = with.collect::<Vec<_>>().concat();
                 let what = format!("{}{with} {place} {}, version {}", grant.tool, grant.flow, grant.version);
                 row(what, format!("by {} until {}", grant.given_by, full(grant.expires_at)), "Revoke", revoke)
             })
