@@ -25,7 +25,7 @@ use crate::clock::{SharedClock, SystemClock};
 use crate::config::{Settings, Storage};
 use crate::http::{self, AppState, PublicOrigins};
 use crate::live::{self, LiveState};
-use crate::notify::{self, Notifier};
+use crate::notify::{self, Desk, Notifier};
 use crate::store::{self, Store};
 use crate::tool;
 
@@ -123,7 +123,8 @@ impl App {
         };
         let runner = Runner::start(options).await?;
         let notifier = Notifier::run(wiring::notifier(&settings, address, store, clock)).await?;
-        let front = Front { metrics: Some(metrics), origins: PublicOrigins::from(settings.origins), seals };
+        let origins = PublicOrigins::from(settings.origins);
+        let front = Front { metrics: Some(metrics), origins, seals, desk: Some(notifier.desk()) };
         let server = Server::start(&runner, listener, front)?;
         tracing::info!(%address, "ready");
         Ok(Self { links, runner, notifier, sealer, stopping, server })
@@ -160,6 +161,8 @@ pub struct Front {
     pub origins: PublicOrigins,
     /// The keys that prove the audit.
     pub seals: Seals,
+    /// Where people can be told outside the console; none: nowhere.
+    pub desk: Option<Desk>,
 }
 
 /// The API and the console, in front of what runs flows.
@@ -172,12 +175,12 @@ pub struct Server {
 impl Server {
     /// Starts to serve.
     pub fn start(runner: &Runner, listener: TcpListener, front: Front) -> Result<Self, Error> {
-        let Front { metrics, origins, seals } = front;
+        let Front { metrics, origins, seals, desk } = front;
         let address = listener.local_addr().map_err(|source| Error::Listen { address: ([0; 4], 0).into(), source })?;
         let sockets = wiring::sockets(runner.authenticator.clone(), origins.clone());
         let live = LiveState::new(runner.hub.clone(), sockets, live::Limits::default());
         let Runner { store, clock, authenticator, .. } = runner;
-        let state = AppState::new(store.clone(), clock.clone(), authenticator.clone(), metrics, origins, seals);
+        let state = AppState::new(store.clone(), clock.clone(), authenticator.clone(), metrics, origins, seals, desk);
         let router =
             Router::new().route("/api/v1/live", get(live::upgrade)).with_state(live).merge(http::router(state));
         let service = router.into_make_service_with_connect_info::<SocketAddr>();

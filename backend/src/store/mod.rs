@@ -13,6 +13,7 @@ mod flows;
 mod lean;
 mod log;
 mod log_row;
+mod notifications;
 mod open;
 mod outbox;
 mod people;
@@ -40,8 +41,8 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 pub use change::{
-    Actor, Answer, Change, CommitError, Credential, CredentialKind, IdempotencyKey, NewCredential, NewFlow,
-    NewUserRecord, Operation, UserChange,
+    Actor, Answer, Change, ChosenNotifications, CommitError, Credential, CredentialKind, IdempotencyKey, NewCredential,
+    NewFlow, NewUserRecord, Operation, UserChange,
 };
 
 pub use deliveries::{ClaimedDelivery, Sent};

@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::db::{Arg, Conn, Row, Sql};
 use super::{Credential, CredentialKind, Error, Store, UserRecord};
 
-const USER: &str = "u.username, u.display_name, u.email, u.roles, u.active, u.password_hash, u.created_at, \
+pub(super) const USER: &str = "u.username, u.display_name, u.email, u.roles, u.active, u.password_hash, u.created_at, \
                     u.deputyships";
 const CREDENTIAL: &str = "c.digest, c.kind, c.id, c.name, c.username, c.roles, c.created_at, c.expires_at";
 
@@ -185,7 +185,7 @@ impl Conn {
     }
 }
 
-fn user(row: &Row, at: usize) -> Result<UserRecord, Error> {
+pub(super) fn user(row: &Row, at: usize) -> Result<UserRecord, Error> {
     let name = row.text(at)?;
     let stored = |error: &dyn std::fmt::Display| Error::Stored(format!("user {name}: {error}"));
     Ok(UserRecord {

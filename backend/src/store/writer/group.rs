@@ -7,6 +7,7 @@ use std::sync::Arc;
 use shared::api::FlowVersion;
 use shared::id::{FlowId, ReviewId, RunId, StepId, TaskId, TokenId, Username};
 use shared::log::{EntryKind, Event};
+use shared::notification::Notifications;
 use shared::run::Step;
 use shared::time::Timestamp;
 
@@ -26,6 +27,8 @@ pub(super) struct Group {
     pub keys: HashMap<(String, String), UsedKey>,
     pub users: BTreeMap<Username, UserRecord>,
     pub credentials: BTreeMap<[u8; 32], Credential>,
+    /// Who has the names in Slack that are named.
+    pub slack_users: BTreeMap<String, Username>,
     pub runs: BTreeMap<RunId, RunWork>,
     /// The runs of the reviews that are named.
     pub run_of: BTreeMap<ReviewId, RunId>,
@@ -81,6 +84,7 @@ impl Changed {
 pub(super) struct Out {
     pub flows: Vec<FlowVersion>,
     pub users: BTreeSet<Username>,
+    pub notifications: BTreeMap<Username, Notifications>,
     pub ended_credentials: BTreeSet<[u8; 32]>,
     /// People all of whose sessions end.
     pub ended_sessions: BTreeSet<Username>,
@@ -151,6 +155,7 @@ impl Group {
             Operation::UpdateUser(change) => self.update_user(by, *change, moment),
             Operation::NameDeputy(span) => self.name_deputy(by, *span, moment),
             Operation::RemoveDeputy(id) => self.remove_deputy(by, id, moment),
+            Operation::ChooseNotifications(chosen) => self.choose_notifications(by, *chosen, moment),
             Operation::AddCredential(new) => self.add_credential(by, *new, moment),
             Operation::RedeemLink { link, session } => self.redeem_link(&link, *session, moment),
             Operation::EndSession { digest } => Ok(self.end_session(&digest, moment)),

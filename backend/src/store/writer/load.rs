@@ -21,6 +21,7 @@ struct Named<'a> {
     credentials: BTreeSet<&'a [u8; 32]>,
     tokens: BTreeSet<Uuid>,
     deputyships: BTreeSet<DeputyId>,
+    slack_users: BTreeSet<&'a str>,
     runs: BTreeSet<RunId>,
     reviews: BTreeSet<ReviewId>,
     tasks: BTreeSet<TaskId>,
@@ -61,6 +62,12 @@ impl Group {
         more.extend(conn.deputies_of(named.deputyships.iter().copied()).await?);
         for person in more {
             self.users.entry(person.user.username.clone()).or_insert(person);
+        }
+        if !named.slack_users.is_empty() {
+            for (id, name) in conn.slack_users(named.slack_users.iter().copied()).await? {
+                let name = name.parse().map_err(|error| Error::Stored(format!("a person in Slack: {error}")))?;
+                self.slack_users.insert(id, name);
+            }
         }
         if !named.tokens.is_empty() {
             self.credentials.extend(conn.tokens(named.tokens.iter().copied()).await?);
@@ -220,6 +227,10 @@ impl<'a> Named<'a> {
             }
             Operation::RemoveDeputy(id) => {
                 self.deputyships.insert(*id);
+            }
+            Operation::ChooseNotifications(chosen) => {
+                self.user(&chosen.username);
+                self.slack_users.extend(chosen.notifications.slack_user_id.as_deref());
             }
             Operation::AddCredential(new) => self.user(&new.credential.username),
             Operation::RedeemLink { link, session } => {

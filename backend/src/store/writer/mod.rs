@@ -12,6 +12,7 @@ mod flows;
 mod group;
 mod load;
 mod locks;
+mod notifications;
 mod people;
 mod rights;
 mod runs;

@@ -9,6 +9,7 @@ use super::super::blobs::{NewBlobs, encode};
 use super::super::db::{Arg, Conn, Db, Sql};
 use super::super::lean;
 use super::super::log_row::Body;
+use super::super::notifications::choice_row;
 use super::super::people::{credential_row, user_row};
 use super::super::reviews::search_text;
 use super::super::tasks::lane;
@@ -150,6 +151,14 @@ impl Group {
             " ON CONFLICT (username) DO UPDATE SET display_name = excluded.display_name, email = excluded.email, \
              roles = excluded.roles, active = excluded.active, password_hash = excluded.password_hash, \
              deputyships = excluded.deputyships",
+        )
+        .await?;
+        let chosen = out.notifications.iter().map(|(name, chosen)| choice_row(name, chosen));
+        insert(
+            conn,
+            "INSERT INTO notifications (username, slack_user_id, body) ",
+            chosen.collect::<Result<_, _>>()?,
+            " ON CONFLICT (username) DO UPDATE SET slack_user_id = excluded.slack_user_id, body = excluded.body",
         )
         .await?;
         let ended =
