@@ -20,7 +20,7 @@ use crate::read::read_fields;
 use crate::review::Review;
 use crate::run::RunSummary;
 
-pub use voice::{may_be_handed, voice, votes_to_hand_over};
+pub use voice::{has_vote, may_be_handed, voice, votes_to_hand_over};
 
 /// The system role of people who decide reviews.
 pub const REVIEWER: &str = "reviewer";
@@ -213,11 +213,14 @@ fn barred(username: &Username, review: &Review) -> Option<&'static str> {
     if review.reviewers.not_requester && review.requested_by == *username {
         return Some("this review is not for the one who started the run");
     }
+    if review.barred.contains(username) {
+        return Some("this review is not for those who decided the step that it checks (four eyes)");
+    }
     None
 }
 
 /// Whether a review is for somebody: by name, by role, or, where nobody is named, as a reviewer.
-fn is_named(principal: &Principal, reviewers: &Reviewers) -> bool {
+pub fn is_named(principal: &Principal, reviewers: &Reviewers) -> bool {
     if reviewers.roles.is_empty() && reviewers.users.is_empty() {
         return principal.has(REVIEWER);
     }

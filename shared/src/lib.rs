@@ -22,6 +22,7 @@ pub mod review;
 pub mod run;
 pub mod seal;
 pub mod time;
+pub mod voting;
 
 /// A JSON object whose keys keep the order in which they were written.
 pub type JsonMap = serde_json::Map<String, serde_json::Value>;

@@ -78,8 +78,9 @@ kinds! {
     /// Nobody has decided, and the time is nearly up; once before each deadline, with `data.review`.
     ReviewExpiring = "review.expiring",
     /// Content, votes, claims or comments changed, or nobody decided in time and others are asked too; `data.review`,
-    /// `data.change` (`content`, `vote`, `claim`, `release`, `comment`, `delegated`,
-    /// `escalated`).
+    /// `data.change` (`content`, `vote`, `voters`, `claim`, `release`, `comment`, `delegated`, `escalated`). With
+    /// `content`, `data.voided` names whose votes are void; with `voters`, `data.lost` and `data.added` name who may no
+    /// longer vote and who may now. Nobody is named while votes are secret.
     ReviewUpdated = "review.updated",
     /// `data.review` (with its resolution, also when expired or withdrawn).
     ReviewResolved = "review.resolved",

@@ -2,6 +2,7 @@
 //! The only module that sees every other.
 
 mod flows;
+mod recount;
 mod runner;
 mod wiring;
 

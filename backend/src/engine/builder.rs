@@ -4,9 +4,11 @@
 //! A branch that is worked on is taken out of the state and put back in its next phase, or moves on.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 use shared::JsonMap;
+use shared::access::Principal;
 use shared::error::{FlowCode, RunError};
 use shared::id::{NodeId, ReviewId, StepId, TaskId};
 use shared::log::{EntryKind, Event};
@@ -30,6 +32,10 @@ pub(super) struct Builder<'f> {
     /// The reviews that are known: the pending ones, the one that the input names, and new ones.
     pub(super) reviews: BTreeMap<ReviewId, Review>,
     pub(super) events: Vec<Event>,
+    /// The people who exist, where the flow needs to know them.
+    pub(super) people: Option<Arc<[Principal]>>,
+    /// Whether what was done rests on them.
+    pub(super) people_asked: bool,
     /// Branches on their way to a node.
     pub(super) arrivals: VecDeque<Arrival>,
     /// Where the run stood before; nowhere for a new one.
@@ -52,6 +58,8 @@ impl<'f> Builder<'f> {
             state,
             reviews: BTreeMap::new(),
             events: Vec::new(),
+            people: None,
+            people_asked: false,
             arrivals: VecDeque::new(),
             before: None,
             changed: Vec::new(),
@@ -66,7 +74,8 @@ impl<'f> Builder<'f> {
     /// Goes on with a run as the store read it.
     pub(super) fn resume(flow: &'f Compiled, snapshot: Snapshot, moment: Moment) -> Self {
         let before = view::status(&snapshot.state);
-        Self { reviews: snapshot.reviews, before: Some(before), ..Self::start(flow, snapshot.state, moment) }
+        let Snapshot { state, reviews, people } = snapshot;
+        Self { reviews, people, before: Some(before), ..Self::start(flow, state, moment) }
     }
 
     /// The finished transition.
@@ -94,6 +103,7 @@ impl<'f> Builder<'f> {
             ended_tasks: self.ended_tasks,
             abandoned_tasks: self.abandoned_tasks,
             events: self.events,
+            people_asked: self.people_asked,
             refused,
         }
     }

@@ -42,7 +42,12 @@ impl Builder<'_> {
 
     /// Something about a review.
     pub(super) fn tell_review(&mut self, kind: EntryKind, review: &Review, actor: Option<Username>, more: Value) {
-        let mut data = object(json!({ "review": review }));
+        // What everybody may read says nothing of secret votes.
+        let mut data = object(if review.is_secret() {
+            json!({ "review": review.clone().seen_by(None) })
+        } else {
+            json!({ "review": review })
+        });
         data.extend(object(more));
         self.tell(kind, Some(review.id), actor, data);
     }

@@ -9,7 +9,7 @@ use shared::run::Step;
 use shared::time::Span;
 
 use super::builder::Builder;
-use super::review::Question;
+use super::review::{Question, Rules};
 use super::scope::{self, Visit};
 use super::state::{Asked, ToolCall};
 use super::title;
@@ -19,7 +19,7 @@ impl<'f> Builder<'f> {
     pub(super) fn closed_gate(&self, step: &Step, correction: Option<&str>, call: &ToolCall) -> Option<&'f Gate> {
         let gate = self.flow.tool_gate(&call.tool)?;
         let closed = gate.when.as_ref().is_none_or(|when| {
-            let visit = Visit { number: step.visit, correction, arguments: Some(&call.arguments) };
+            let visit = Visit { number: step.visit, correction, arguments: Some(&call.arguments), ..Visit::default() };
             let scope = scope::of(self.flow, &self.state, &step.node, visit);
             self.flow.holds(when, &scope).unwrap_or(true)
         });
@@ -96,6 +96,7 @@ impl<'f> Builder<'f> {
             free_text: true,
             source: None,
             actions,
+            rules: Rules::default(),
         }
     }
 
@@ -122,6 +123,7 @@ impl<'f> Builder<'f> {
             free_text: true,
             source: None,
             actions: vec![action],
+            rules: Rules::default(),
         };
         self.ask(step, question)
     }

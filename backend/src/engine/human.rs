@@ -4,14 +4,15 @@ use serde_json::{Value, json};
 use shared::definition::{ContentType, Human};
 use shared::error::{RunError, json_type};
 use shared::id::NodeId;
-use shared::review::{Item, Review, ReviewKind, ReviewOption, Source};
+use shared::review::{Item, ReviewKind, ReviewOption, Source};
 use shared::run::Step;
 
 use super::builder::{Builder, unevaluated};
-use super::review::Question;
+use super::review::{Question, Rules};
 use super::scope::{self, Visit};
 use super::state::{Phase, RunState};
 use super::title;
+use super::vote::overlay;
 
 /// What is asked where the flow says nothing.
 const DEFAULT_PROMPT: &str = "Please review.";
@@ -38,6 +39,7 @@ impl Builder<'_> {
             free_text: human.options.is_empty() || source.is_some(),
             source,
             actions: Vec::new(),
+            rules: Rules { policy: human.policy.clone(), deny: human.deny, blind: human.blind },
         };
         if let Some(auto) = self.auto(human.handlers.as_deref()) {
             return self.human_auto(branch, step, human, question, auto);
@@ -93,9 +95,11 @@ impl Builder<'_> {
             }) else {
                 continue;
             };
-            let items = items(human, &self.state);
-            if self.reviews.get(&id).is_some_and(|review: &Review| review.items != items) {
-                self.revise(id, items);
+            let mut items = items(human, &self.state);
+            let Some(review) = self.reviews.get(&id) else { continue };
+            let edited = overlay(review, &mut items);
+            if review.items != items {
+                self.revise(id, items, edited);
             }
         }
     }

@@ -21,6 +21,8 @@ pub(super) struct Visit<'a> {
     pub correction: Option<&'a str>,
     /// In tools and gates.
     pub arguments: Option<&'a JsonMap>,
+    /// In validators.
+    pub response: Option<&'a Value>,
 }
 
 /// The names that a node's templates and conditions see. The names of the format come last: no key can hide them.
@@ -60,6 +62,9 @@ pub(super) fn of(flow: &Compiled, state: &RunState, node: &NodeId, visit: Visit<
     }
     if let Some(arguments) = visit.arguments {
         names.insert("arguments".to_owned(), Value::Object(arguments.clone()));
+    }
+    if let Some(response) = visit.response {
+        names.insert("response".to_owned(), response.clone());
     }
     Scope(names)
 }

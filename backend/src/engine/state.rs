@@ -46,6 +46,9 @@ pub struct RunState {
     /// The newest decision of each human node.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub decisions: BTreeMap<NodeId, Value>,
+    /// Who has decided at each node that others are to check (`not_same_as`).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub deciders: BTreeMap<NodeId, BTreeSet<Username>>,
     /// How often each node has been visited.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub visits: BTreeMap<NodeId, u32>,

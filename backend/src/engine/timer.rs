@@ -127,6 +127,7 @@ impl Builder<'_> {
             review.on_timeout = Some(*then);
             review.escalated.push(role.clone());
         });
+        let escalated = self.admit(id, &role).or(escalated);
         if let Some(review) = escalated {
             let told = json!({ "change": "escalated", "role": role });
             self.tell_review(EntryKind::ReviewUpdated, &review, None, told);

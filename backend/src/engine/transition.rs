@@ -1,8 +1,10 @@
 //! What the engine answers: everything that is to be committed together.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use shared::access::Principal;
 use shared::error::Mistake;
 use shared::id::{NodeId, ReviewId, RunId, StepId, TaskId};
 use shared::log::Event;
@@ -19,6 +21,9 @@ pub struct Snapshot {
     pub state: RunState,
     /// Its pending reviews, and whichever other review the input names.
     pub reviews: BTreeMap<ReviewId, Review>,
+    /// The people who exist, with their roles; none where the flow does not need them
+    /// ([`crate::flow::Compiled::needs_people`]).
+    pub people: Option<Arc<[Principal]>>,
 }
 
 impl Snapshot {
@@ -46,6 +51,8 @@ pub struct Transition {
     pub abandoned_tasks: Vec<TaskId>,
     /// What the log tells, in order.
     pub events: Vec<Event>,
+    /// Whether it rests on the people who exist: a replay needs them then.
+    pub people_asked: bool,
     /// The answer to whoever sent the input, where it came too late: a deadline that had passed was applied first.
     /// The transition is to be committed, and then the refusal answered.
     pub refused: Option<Refusal>,
@@ -75,6 +82,9 @@ pub enum Refusal {
     /// A correction of a step without visits left.
     #[error("{0}")]
     VisitLimit(String),
+    /// Nothing follows from it.
+    #[error("nothing has changed")]
+    Unchanged,
     /// The run is over.
     #[error("the run is over")]
     RunOver,

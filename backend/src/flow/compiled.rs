@@ -1,5 +1,6 @@
 //! A flow made ready to run.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use jsonschema::Validator;
@@ -11,6 +12,7 @@ use shared::id::NodeId;
 
 use super::condition::Conditions;
 use super::json_schema::{check_with, compile};
+use super::people;
 use super::template::Templates;
 use super::texts::{TextKind, visit_texts};
 use super::ways::Ways;
@@ -29,6 +31,9 @@ pub struct Compiled {
     input: Option<Validator>,
     /// What `true` and `ask_permission` mean.
     plain_gate: Gate,
+    needs_people: bool,
+    /// The nodes that a `not_same_as` names.
+    checked: BTreeSet<NodeId>,
     /// What templates see as `env`.
     env: Arc<JsonMap>,
 }
@@ -59,7 +64,20 @@ impl Compiled {
             return Err(mistakes);
         }
         let ways = Ways::new(&flow);
-        Ok(Self { flow, version, templates, conditions, ways, input, plain_gate: Gate::default(), env: Arc::default() })
+        let needs_people = people::needs(&flow);
+        let checked = people::reviewers(&flow).filter_map(|reviewers| reviewers.not_same_as.clone()).collect();
+        let (plain_gate, env) = (Gate::default(), Arc::default());
+        Ok(Self { flow, version, templates, conditions, ways, input, plain_gate, needs_people, checked, env })
+    }
+
+    /// Whether the engine must know the people who exist: where votes are counted, or where somebody may be shut out.
+    pub fn needs_people(&self) -> bool {
+        self.needs_people
+    }
+
+    /// Whether those who decide at a node may not decide at another.
+    pub fn is_checked_by_others(&self, node: &NodeId) -> bool {
+        self.checked.contains(node)
     }
 
     /// The same, with what templates and conditions see as `env`.

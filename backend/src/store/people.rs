@@ -1,6 +1,6 @@
 //! People, and what lets them in.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use shared::access::{Absent, Principal};
 use shared::api::{Token, User};
@@ -66,6 +66,11 @@ impl Store {
         let sql = Sql::new("SELECT ").push(USER).push(" FROM users u ORDER BY u.username");
         let rows = self.inner.db.read().await?.fetch(sql).await?;
         rows.iter().map(|row| Ok(user(row, 0)?.user)).collect()
+    }
+
+    /// All who may log in, with all their roles, by name.
+    pub async fn people(&self) -> Result<Vec<Principal>, Error> {
+        Ok(self.inner.db.read().await?.active().await?.into_values().collect())
     }
 
     /// A session, token or link by the SHA-256 of its secret, with its person; expired ones are none.
@@ -156,6 +161,14 @@ impl Conn {
             found.extend(self.fetch(sql).await?.iter().map(|row| user(row, 0)).collect::<Result<Vec<_>, _>>()?);
         }
         Ok(found)
+    }
+
+    /// All who may log in, with their roles.
+    pub async fn active(&mut self) -> Result<BTreeMap<Username, Principal>, Error> {
+        let sql = Sql::new("SELECT ").push(USER).push(" FROM users u WHERE u.active = 1");
+        let people = self.fetch(sql).await?;
+        let people = people.iter().map(|row| Ok(user(row, 0)?.principal(None)));
+        people.map(|person| person.map(|person| (person.username.clone(), person))).collect()
     }
 
     /// Credentials by the SHA-256 of their secrets, with their people; expired ones too.

@@ -10,3 +10,4 @@ pub(crate) mod support;
 mod tasks;
 mod timers;
 mod visibility;
+mod votes;

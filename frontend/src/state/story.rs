@@ -166,6 +166,7 @@ pub fn told(entry: &Entry) -> (String, Tone) {
             match text("change").as_str() {
                 "content" => (format!("changed what {title} shows"), Tone::Again),
                 "vote" => plain(format!("voted on {title}")),
+                "voters" => plain(format!("changed who may vote on {title}")),
                 "claim" => plain(format!("took on {title}")),
                 "release" => plain(format!("gave back {title}")),
                 "delegated" => plain(format!("handed over {title}")),

@@ -10,9 +10,13 @@ mod graph;
 mod late;
 mod random;
 mod timers;
+mod validators;
+mod votes;
+mod votes_random;
 mod withdraw;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -43,6 +47,8 @@ struct Play {
     /// The events of the last transition.
     events: Vec<shared::log::Event>,
     resolved: BTreeSet<ReviewId>,
+    /// The people who exist, where the flow asks for them.
+    people: Option<Arc<[Principal]>>,
     now: Timestamp,
     moves: u8,
 }
@@ -118,6 +124,7 @@ impl Play {
             steps: self.steps.clone(),
             events: self.events.clone(),
             resolved: self.resolved.clone(),
+            people: self.people.clone(),
             ..*self
         }
     }
@@ -127,6 +134,12 @@ impl Play {
     }
 
     fn try_start(flow: Compiled, input: Value) -> Result<Self, Refusal> {
+        Self::try_start_among(flow, input, &[ana()])
+    }
+
+    /// The same where these people exist.
+    fn try_start_among(flow: Compiled, input: Value, people: &[Principal]) -> Result<Self, Refusal> {
+        let people: Option<Arc<[Principal]>> = flow.needs_people().then(|| people.into());
         let now = Timestamp(1_800_000_000_000_000);
         let launched = Launch {
             run: "01900000-0000-7000-8000-000000000001".parse().unwrap(),
@@ -135,11 +148,12 @@ impl Play {
             input: object(input),
             context: shared::run::Context::default(),
             requested_by: "dev".parse().unwrap(),
+            people: people.clone(),
         };
         let transition = launch(&flow, launched.clone(), Self::moment(now, 0))?;
         assert_eq!(launch(&flow, launched, Self::moment(now, 0)).unwrap(), transition);
         assert_eq!(transition.state.revision, 1);
-        let snapshot = Snapshot { state: transition.state.clone(), reviews: BTreeMap::new() };
+        let snapshot = Snapshot { state: transition.state.clone(), reviews: BTreeMap::new(), people: None };
         let mut play = Self {
             flow,
             snapshot,
@@ -148,6 +162,7 @@ impl Play {
             steps: Vec::new(),
             events: Vec::new(),
             resolved: BTreeSet::new(),
+            people,
             now,
             moves: 1,
         };
@@ -160,8 +175,9 @@ impl Play {
         self.now = self.now.after(Duration::from_secs(1));
         self.moves = self.moves.wrapping_add(1);
         let moment = Self::moment(self.now, self.moves);
-        let transition = apply(&self.flow, self.snapshot.clone(), input.clone(), moment)?;
-        assert_eq!(apply(&self.flow, self.snapshot.clone(), input, moment).unwrap(), transition, "not replayable");
+        let snapshot = Snapshot { people: self.people.clone(), ..self.snapshot.clone() };
+        let transition = apply(&self.flow, snapshot.clone(), input.clone(), moment)?;
+        assert_eq!(apply(&self.flow, snapshot, input, moment).unwrap(), transition, "not replayable");
         assert_eq!(transition.state.revision, self.snapshot.state.revision + 1);
         let refused = transition.refused.clone();
         if self.snapshot.state.outcome.is_some() {

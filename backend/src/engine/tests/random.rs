@@ -28,6 +28,8 @@ fn random_flow(shapes: &[Shape]) -> Compiled {
                     { "id": "redo", "kind": "correct", "label": "Redo", "message": "again" },
                     { "id": "no", "kind": "stop", "label": "No" },
                 ]) },
+                "policy": (["first", "majority", "first", "unanimous"][usize::from(detail % 4)]),
+                "deny": if detail % 8 == 3 { json!(2) } else { Value::Null },
                 "timeout": if detail % 3 == 0 { json!("1h") } else { Value::Null },
                 "on_timeout": ([
                     json!("approve"),
@@ -153,7 +155,8 @@ fn some_input(play: &Play, (what, which, pick): (u8, u8, u8)) -> Option<Input> {
             if pick % 11 == 0 {
                 request.edits = object(json!({ "k2": review.items.get(1).map(|item| &item.value) }));
             }
-            Input::Decide { review: review.id, by: ana(), via: Via::Human, request }
+            let by = if which.is_multiple_of(2) { ana() } else { person("tom", &["reviewer"]) };
+            Input::Decide { review: review.id, by, via: Via::Human, request }
         }
     })
 }
@@ -166,7 +169,7 @@ proptest! {
         shapes in prop::collection::vec(any::<Shape>(), 2..6),
         inputs in prop::collection::vec((any::<(u8, u8, u8)>(), prop::bool::weighted(0.05)), 0..60),
     ) {
-        let mut play = Play::try_start(random_flow(&shapes), json!({})).unwrap();
+        let mut play = Play::try_start_among(random_flow(&shapes), json!({}), &[ana(), person("tom", &["reviewer"])]).unwrap();
         for (input, much_later) in inputs {
             if much_later {
                 play.now = play.now.after(Duration::from_hours(3));

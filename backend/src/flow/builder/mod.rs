@@ -246,7 +246,7 @@ impl Flow {
             defaults: definition::Defaults::default(),
             nodes,
         };
-        let (errors, _) = check_flow(&flow, None, &mistakes);
+        let (errors, _) = check_flow(&flow, None, &mistakes, None);
         for error in errors {
             // The builder's own words for an invalid delegation stand already.
             let delegation = FlowCode::FlowInvalidDelegation.as_str();

@@ -60,7 +60,7 @@ async fn get(State(state): State<AppState>, caller: Caller, Id(id): Id<ReviewId>
     let review = state.store.review(id).await?.ok_or_else(|| Problem::new(Code::NotFound))?;
     caller.may(Act::SeeReview(&review))?;
     view::record(&state, &caller, &review).await;
-    Ok(Json(review))
+    Ok(Json(review.seen_by(Some(&caller.principal().username))))
 }
 
 async fn decide(

@@ -6,6 +6,7 @@ mod described;
 mod edge;
 mod people;
 mod story;
+mod votes;
 
 use std::sync::Arc;
 

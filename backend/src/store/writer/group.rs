@@ -26,6 +26,8 @@ pub(super) struct Group {
     pub keys: HashMap<(String, String), UsedKey>,
     pub users: BTreeMap<Username, UserRecord>,
     pub credentials: BTreeMap<[u8; 32], Credential>,
+    /// All who may log in, as they were read; empty where no flow of the group needs them.
+    pub active: BTreeMap<Username, Principal>,
     pub runs: BTreeMap<RunId, RunWork>,
     /// The runs of the reviews that are named.
     pub run_of: BTreeMap<ReviewId, RunId>,

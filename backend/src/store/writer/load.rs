@@ -40,6 +40,9 @@ impl Group {
         group.load_runs(conn, &mut named).await?;
         group.load_flows(inner, conn, named.newest, named.versions).await?;
         group.load_keys(conn, &named.keys).await?;
+        if group.compiled.values().any(|flow| flow.needs_people()) {
+            group.active = conn.active().await?;
+        }
         Ok(group)
     }
 
@@ -97,7 +100,7 @@ impl Group {
         for state in states {
             named.versions.insert((state.flow.clone(), state.version));
             let work = self.runs.entry(state.id).or_default();
-            work.snapshot = Some(Snapshot { state, reviews: BTreeMap::new() });
+            work.snapshot = Some(Snapshot { state, reviews: BTreeMap::new(), people: None });
         }
         // `||` keeps SQLite from the index of the status, under which there may be very many.
         let sql = Sql::new("SELECT run_id, body FROM reviews WHERE run_id IN (")

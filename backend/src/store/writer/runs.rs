@@ -32,15 +32,17 @@ impl Group {
             None => self.newest.get(flow).map(|newest| newest.version).ok_or(CommitError::NotFound)?,
         };
         let compiled = self.compiled.get(&(flow.clone(), version)).ok_or(CommitError::NotFound)?;
+        let people = self.people(compiled);
         let work = self.runs.entry(run).or_default();
         if work.snapshot.is_some() {
             return Err(CommitError::Conflict(format!("there is a run {run} already")));
         }
         let requested_by = by.username.clone();
-        let launch = Launch { run, flow: flow.clone(), version, input, context, requested_by };
+        let launch = Launch { run, flow: flow.clone(), version, input, context, requested_by, people: people.clone() };
         let transition = engine::launch(compiled, launch.clone(), moment)?;
         let state = transition.state.clone();
-        let recorded = Recorded { moment, launch: Some(launch), input: None };
+        let people = people.filter(|_| transition.people_asked);
+        let recorded = Recorded { moment, launch: Some(launch), input: None, people };
         work.absorb(transition, recorded)?;
         Ok(Answer::Run { run: Box::new(engine::view(compiled, &state)) })
     }
@@ -66,8 +68,10 @@ impl Group {
         moment: Moment,
     ) -> Result<Answer, CommitError> {
         let run = *self.run_of.get(&review).ok_or(CommitError::NotFound)?;
+        let viewer = input.by().map(|by| by.username.clone());
         self.apply(by, run, input, moment)?;
         let review = self.snapshot(run)?.reviews.get(&review).cloned().ok_or(CommitError::NotFound)?;
+        let review = review.seen_by(viewer.as_ref());
         let outcome = if review.is_pending() { DecisionEffect::Recorded } else { DecisionEffect::Resolved };
         Ok(Answer::Decided { decided: Box::new(Decided { outcome, review }) })
     }
@@ -93,7 +97,7 @@ impl Group {
         if let Input::Delegate { to, person, .. } = &mut input {
             *person = self.active(to).ok().map(|record| record.principal(None));
         }
-        let work = self.runs.get_mut(&run).ok_or(CommitError::NotFound)?;
+        let work = self.runs.get(&run).ok_or(CommitError::NotFound)?;
         let snapshot = work.snapshot.as_ref().ok_or(CommitError::NotFound)?;
         let state = &snapshot.state;
         if state.format > RunState::FORMAT {
@@ -114,8 +118,13 @@ impl Group {
                 state.flow, state.version
             ))
         })?;
-        let transition = engine::apply(compiled, snapshot.clone(), input.clone(), moment)?;
-        work.absorb(transition, Recorded { moment, launch: None, input: Some(input) })
+        let people = self.people(compiled);
+        let work = self.runs.get_mut(&run).ok_or(CommitError::NotFound)?;
+        let snapshot = work.snapshot.clone().ok_or(CommitError::NotFound)?;
+        let snapshot = Snapshot { people: people.clone(), ..snapshot };
+        let transition = engine::apply(compiled, snapshot, input.clone(), moment)?;
+        let people = people.filter(|_| transition.people_asked);
+        work.absorb(transition, Recorded { moment, launch: None, input: Some(input), people })
     }
 
     fn snapshot(&self, run: RunId) -> Result<&Snapshot, CommitError> {
@@ -130,7 +139,7 @@ impl RunWork {
             snapshot.fold(&transition);
         } else {
             let reviews = transition.reviews.iter().map(|review| (review.id, review.clone())).collect();
-            self.snapshot = Some(Snapshot { state: transition.state, reviews });
+            self.snapshot = Some(Snapshot { state: transition.state, reviews, people: None });
         }
         let changed = self.changed.get_or_insert_default();
         changed.reviews.extend(transition.reviews.iter().map(|review| review.id));

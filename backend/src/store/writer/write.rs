@@ -191,8 +191,8 @@ impl Rows {
                 search_text(review).into(),
                 encode(run.0, &lean::thin(review)?, &mut self.blobs)?.into(),
             ]);
-            if !review.delegations.is_empty() {
-                // A vote that comes back to its owner takes subjects away.
+            if !review.delegations.is_empty() || (review.voting.is_some() && review.version > 1) {
+                // A vote that comes back to its owner takes subjects away, as does one that is void.
                 self.readdressed.push(review.id.0.into());
             }
             for subject in visibility::subjects_of(review) {

@@ -9,9 +9,12 @@ use super::item::grow;
 use super::keys;
 use super::pane::Pane;
 use super::progress::Progress;
+use crate::client::Session;
 use crate::components::glyph::Glyph;
+use crate::components::inert::inert;
 use crate::state::story::sentence;
 use crate::state::verdict::{self, Intent};
+use crate::state::votes;
 
 /// The bar at the bottom.
 #[component]
@@ -19,6 +22,7 @@ pub fn Bar(pane: Pane) -> impl IntoView {
     let open = Memo::new(move |_| pane.is_open());
     view! {
         <div class="decide">
+            <Votes pane=pane />
             <Progress pane=pane />
             <Show when=move || open.get() fallback=move || view! { <Why pane=pane /> }>
                 <Say pane=pane />
@@ -26,6 +30,17 @@ pub fn Bar(pane: Pane) -> impl IntoView {
                 <Acts pane=pane />
             </Show>
         </div>
+    }
+}
+
+/// How the votes stand, and what stands in their way.
+#[component]
+fn Votes(pane: Pane) -> impl IntoView {
+    let session = Session::expect();
+    move || {
+        let (alarm, text) = pane.review.with(|review| votes::standing(review, session.username().as_deref()))?;
+        let class = if alarm { "banner stop" } else { "banner" };
+        Some(view! { <p class=class role="status"><Glyph icon=icondata::LuUsers /><span>{inert(&text)}</span></p> })
     }
 }
 
