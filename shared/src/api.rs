@@ -353,7 +353,7 @@ pub struct LogQuery {
     /// Of this run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
-    /// After this entry.
+    /// After this entry; `end`: nothing, but where it goes on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
     /// How many rows.

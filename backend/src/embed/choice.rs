@@ -78,7 +78,7 @@ impl Choice {
     }
 
     /// The decision on this review.
-    pub(super) fn on(self, review: &Review) -> DecisionRequest {
+    pub(crate) fn on(self, review: &Review) -> DecisionRequest {
         let verdict = match self.said {
             Said::Verdict(verdict) => verdict,
             Said::Each(decision) => {

@@ -86,7 +86,7 @@ fn words(action: &Action) -> String {
     allowed.map(word).collect::<Vec<_>>().join(", ")
 }
 
-fn shown(review: &Review, index: usize, action: &Action) -> String {
+pub(super) fn shown(review: &Review, index: usize, action: &Action) -> String {
     let what = match action.action_type {
         ActionType::Tool => "tool permission",
         ActionType::Agent => "agent permission",
