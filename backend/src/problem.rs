@@ -29,7 +29,8 @@ pub fn of_commit(error: CommitError, viewer: Option<&Principal>) -> Problem {
 /// The same of a refusal of the engine.
 pub fn of_refusal(refusal: Refusal, viewer: Option<&Principal>) -> Problem {
     let seen = |review: Box<Review>| {
-        viewer.is_some_and(|viewer| access(viewer, Act::SeeReview(&review)).is_allowed()).then_some(review)
+        let viewer = viewer.filter(|viewer| access(viewer, Act::SeeReview(&review)).is_allowed())?;
+        Some(Box::new(review.seen_by(Some(&viewer.username))))
     };
     let message = refusal.to_string();
     match refusal {
@@ -59,8 +60,8 @@ pub fn of_refusal(refusal: Refusal, viewer: Option<&Principal>) -> Problem {
         Refusal::Invalid(mistakes) => Problem::new(Code::Invalid).errors(mistakes),
         Refusal::VisitLimit(why) => Problem::new(Code::VisitLimit).detail(why),
         Refusal::RunOver => Problem::new(Code::RunOver),
-        // Only workers answer tasks; a client cannot cause it.
-        Refusal::TaskOver => Problem::new(Code::Conflict).detail(message),
+        // Only workers answer tasks, and only the server looks again at people; a client cannot cause it.
+        Refusal::TaskOver | Refusal::Unchanged => Problem::new(Code::Conflict).detail(message),
     }
 }
 

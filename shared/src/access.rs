@@ -20,7 +20,7 @@ use crate::read::read_fields;
 use crate::review::Review;
 use crate::run::RunSummary;
 
-pub use voice::{may_be_handed, voice, votes_to_hand_over};
+pub use voice::{has_vote, may_be_handed, voice, votes_to_hand_over};
 
 /// The system role of people who decide reviews.
 pub const REVIEWER: &str = "reviewer";
@@ -103,6 +103,8 @@ pub enum Act<'a> {
     SeeReviewers,
     /// Say who stands in for this person, or take that back.
     ManageDeputies(&'a Username),
+    /// Take back a grant that this person gave.
+    RevokeGrant(&'a Username),
     /// See and change people.
     ManagePeople,
     /// Read the audit.
@@ -185,6 +187,9 @@ pub fn access(principal: &Principal, act: Act<'_>) -> Access {
             let own = principal.username == *person && !principal.token;
             Access::from(own || principal.has(ADMIN), "people name their own deputies; an admin may do it for them")
         }
+        // To everybody else it does not exist.
+        Act::RevokeGrant(giver) if principal.username == *giver || principal.has(ADMIN) => Access::Allowed,
+        Act::RevokeGrant(_) => Access::Hidden,
         Act::ManagePeople => Access::from(principal.has(ADMIN), "people are the admins' to change"),
         Act::ManageDeliveries => Access::from(principal.has(ADMIN), "messages that went out are the admins' to see"),
         Act::ReadAudit => Access::from(principal.has(ADMIN), "the audit is the admins' to read"),
@@ -213,11 +218,14 @@ fn barred(username: &Username, review: &Review) -> Option<&'static str> {
     if review.reviewers.not_requester && review.requested_by == *username {
         return Some("this review is not for the one who started the run");
     }
+    if review.barred.contains(username) {
+        return Some("this review is not for those who decided the step that it checks (four eyes)");
+    }
     None
 }
 
 /// Whether a review is for somebody: by name, by role, or, where nobody is named, as a reviewer.
-fn is_named(principal: &Principal, reviewers: &Reviewers) -> bool {
+pub fn is_named(principal: &Principal, reviewers: &Reviewers) -> bool {
     if reviewers.roles.is_empty() && reviewers.users.is_empty() {
         return principal.has(REVIEWER);
     }

@@ -203,11 +203,14 @@ pub struct FlowVersion<D = Flow> {
     pub saved_by: Option<Username>,
     /// When.
     pub saved_at: Timestamp,
+    /// What is allowed but doubtful; only in the answer that saved it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Mistake>,
 }
 
 read_fields!(FlowVersion<D> {
     need id, need version, need title, may description, may input, may definition, may source, need digest, may graph,
-    may saved_by, need saved_at,
+    may saved_by, need saved_at, or_default warnings,
 });
 
 /// `POST /api/v1/flows/validate`.
@@ -353,7 +356,7 @@ pub struct LogQuery {
     /// Of this run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
-    /// After this entry.
+    /// After this entry; `end`: nothing, but where it goes on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
     /// How many rows.

@@ -13,7 +13,8 @@ use crate::decision::DecisionRequest;
 use crate::definition::Flow;
 use crate::deputy::{Delegate, Deputyship, NewDeputy};
 use crate::error::{Code, Problem};
-use crate::id::{DeputyId, ReviewId, RunId, TokenId};
+use crate::grant::Grant;
+use crate::id::{DeputyId, GrantId, ReviewId, RunId, TokenId};
 use crate::log::Entry;
 use crate::read::FromJson;
 use crate::review::Review;
@@ -264,6 +265,16 @@ impl<T: Transport, D: FromJson> Client<T, D> {
     /// `DELETE /api/v1/deputies/{id}`.
     pub async fn remove_deputy(&self, id: DeputyId) -> Answer<()> {
         self.send("DELETE", format!("/api/v1/deputies/{id}"), &(), None).await
+    }
+
+    /// `GET /api/v1/grants`.
+    pub async fn grants(&self) -> Answer<Page<Grant>> {
+        self.get("/api/v1/grants?limit=200".into()).await
+    }
+
+    /// `DELETE /api/v1/grants/{id}`.
+    pub async fn revoke_grant(&self, id: GrantId) -> Answer<()> {
+        self.send("DELETE", format!("/api/v1/grants/{id}"), &(), None).await
     }
 
     /// `POST /api/v1/reviews/{id}/comments`.

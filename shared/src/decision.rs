@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::JsonMap;
 use crate::definition::ActionKind;
-use crate::id::Username;
+use crate::grant::Remember;
+use crate::id::{GrantId, Username};
 use crate::read::{Fields, Read, read_fields, read_object, unknown, words};
 use crate::time::Timestamp;
 
@@ -90,7 +91,11 @@ read_object!(Verdict);
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 pub enum ActionDecision {
     /// Runs as asked.
-    Approve,
+    Approve {
+        /// Later calls of the tool do so too.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        remember: Option<Remember>,
+    },
     /// Runs with these arguments.
     Edit {
         /// All of them, not only those that differ.
@@ -112,7 +117,7 @@ pub enum ActionDecision {
 impl Read for ActionDecision {
     fn read(fields: &mut Fields) -> serde_json::Result<Self> {
         match fields.need::<String>("type")?.as_str() {
-            "approve" => Ok(Self::Approve),
+            "approve" => Ok(Self::Approve { remember: fields.may("remember")? }),
             "edit" => Ok(Self::Edit { arguments: fields.need("arguments")? }),
             "reject" => Ok(Self::Reject { message: fields.may("message")? }),
             "respond" => Ok(Self::Respond { message: fields.need("message")? }),
@@ -124,10 +129,13 @@ impl Read for ActionDecision {
 read_object!(ActionDecision);
 
 impl ActionDecision {
+    /// Runs as asked, and nothing more.
+    pub const APPROVE: Self = Self::Approve { remember: None };
+
     /// Which of the four it is.
     pub fn kind(&self) -> ActionKind {
         match self {
-            Self::Approve => ActionKind::Approve,
+            Self::Approve { .. } => ActionKind::Approve,
             Self::Edit { .. } => ActionKind::Edit,
             Self::Reject { .. } => ActionKind::Reject,
             Self::Respond { .. } => ActionKind::Respond,
@@ -189,9 +197,12 @@ pub struct Decision {
     /// What goes into the context.
     #[serde(default)]
     pub metadata: JsonMap,
+    /// The grant by which it was made without asking; `by` gave it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grant: Option<GrantId>,
 }
 
 read_fields!(Decision {
     need by, may on_behalf_of, need at, need via, need revision, need digest, may sent, need verdict,
-    or_default edits, may comment, or_default metadata,
+    or_default edits, may comment, or_default metadata, may grant,
 });

@@ -62,6 +62,8 @@ uuid_id! {
     DeliveryId,
     /// One transaction of the store.
     CommitId,
+    /// One standing leave for a tool.
+    GrantId,
     /// One span of time in which somebody stands in for somebody else.
     DeputyId,
 }

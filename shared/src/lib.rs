@@ -10,6 +10,7 @@ pub mod decision;
 pub mod definition;
 pub mod deputy;
 pub mod error;
+pub mod grant;
 pub mod graph;
 pub mod handling;
 pub mod hidden;
@@ -22,6 +23,7 @@ pub mod review;
 pub mod run;
 pub mod seal;
 pub mod time;
+pub mod voting;
 
 /// A JSON object whose keys keep the order in which they were written.
 pub type JsonMap = serde_json::Map<String, serde_json::Value>;

@@ -78,8 +78,9 @@ kinds! {
     /// Nobody has decided, and the time is nearly up; once before each deadline, with `data.review`.
     ReviewExpiring = "review.expiring",
     /// Content, votes, claims or comments changed, or nobody decided in time and others are asked too; `data.review`,
-    /// `data.change` (`content`, `vote`, `claim`, `release`, `comment`, `delegated`,
-    /// `escalated`).
+    /// `data.change` (`content`, `vote`, `voters`, `claim`, `release`, `comment`, `delegated`, `escalated`). With
+    /// `content`, `data.voided` names whose votes are void; with `voters`, `data.lost` and `data.added` name who may no
+    /// longer vote and who may now. Nobody is named while votes are secret.
     ReviewUpdated = "review.updated",
     /// `data.review` (with its resolution, also when expired or withdrawn).
     ReviewResolved = "review.resolved",
@@ -91,6 +92,12 @@ kinds! {
     UserCreated = "user.created",
     /// `data.username` and what changed, never a password.
     UserUpdated = "user.updated",
+    /// Somebody allows later calls of a tool too; `data.grant`.
+    GrantMade = "grant.made",
+    /// A call was approved by a grant; `data.grant`, `data.call`. The review that it would have asked follows, resolved.
+    GrantUsed = "grant.used",
+    /// A grant was taken back before its time; `data.grant`.
+    GrantRevoked = "grant.revoked",
     /// Somebody stands in for somebody else for a while; `data.deputy` (the person), `data.deputyship`.
     DeputyNamed = "deputy.named",
     /// They no longer do, or will not; `data.deputy`, `data.deputyship`.
@@ -99,7 +106,9 @@ kinds! {
     TokenCreated = "token.created",
     /// `data.id`.
     TokenRevoked = "token.revoked",
-    /// `data.username`.
+    /// A link that logs somebody in once was made; `data.username`.
+    LinkCreated = "link.created",
+    /// `data.username`; `data.link` is true where a one-time link let them in.
     SessionStarted = "session.started",
     /// `data.username`.
     SessionEnded = "session.ended",

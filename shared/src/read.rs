@@ -310,7 +310,7 @@ mod tests {
         for verdict in [
             json!({"type": "text", "text": "no"}),
             json!({"type": "choose", "option": "a", "fields": {"x": 1}}),
-            json!({"type": "actions", "decisions": {"1": {"type": "reject", "message": "no"}, "2": {"type": "approve"},
+            json!({"type": "actions", "decisions": {"1": {"type": "reject", "message": "no"}, "2": {"type": "approve", "remember": {"scope": "run", "arguments": ["to"]}},
                 "3": {"type": "edit", "arguments": {}}, "4": {"type": "respond", "message": "x"}}}),
         ] {
             same::<crate::decision::Verdict>(&verdict);
@@ -361,7 +361,9 @@ mod tests {
     #[test]
     fn reviews_and_runs_are_read_alike() {
         let (id, at) = ("01a1fe15-02bf-70db-ac07-93a1800b6c6a", "2026-01-01T00:00:00Z");
-        same::<crate::review::Review>(&json!({
+        let voting = json!({"voters": ["ana"], "votes": 1, "standing": "s", "groups": [{"role": "legal", "voters": ["ana"]}],
+                "voided": ["ana"], "edited": [{"key": "draft", "replaces": "sha256:0"}]});
+        let mut review = json!({
             "id": id, "revision": 2, "digest": "sha256:0", "version": 7, "kind": "tool_calls", "status": "resolved",
             "run_id": id, "flow": "article", "flow_title": "An article", "node": "review", "visit": 2,
             "source": {"node": "draft", "visits": 2, "max_visits": 5}, "title": "Review: Draft", "prompt": "Publish?",
@@ -374,13 +376,18 @@ mod tests {
             "actions": [{"id": "1", "type": "tool", "name": "publish", "agent": "writer", "arguments": {"a": 1},
                 "allowed_decisions": ["approve", "edit"]}],
             "reviewers": {"roles": ["reviewer"], "users": ["ana"], "not_requester": true},
+
             "claimed_by": {"by": "ana", "until": at}, "comments": [{"by": "ana", "at": at, "text": "hm"}],
             "decisions": [], "resolution": {"status": "resolved", "outcome": "accepted", "by": ["ana"], "at": at,
                 "via": "human", "reason": "r"},
             "context": {"user": "u", "metadata": {"k": 1}},
             "usage": {"agent_calls": [], "total_tokens": 3, "total_cost_usd": 0.1, "elapsed_ms": 9},
             "requested_by": "dev", "created_at": at, "expires_at": at, "on_timeout": "reject", "escalated": ["lead"],
-        }));
+        });
+        review["voting"] = voting;
+        review["problem"] = json!("p");
+        review["barred"] = json!(["tom"]);
+        same::<crate::review::Review>(&review);
         same::<crate::run::Run>(&json!({
             "id": id, "flow": "article", "title": "An article", "version": 3, "status": "waiting_for_human",
             "revision": 4, "requested_by": "dev", "created_at": at, "updated_at": at, "pending_reviews": 1,

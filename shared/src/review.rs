@@ -13,6 +13,7 @@ use crate::id::{FlowId, NodeId, ReviewId, RunId, Username};
 use crate::read::{read_fields, words};
 use crate::run::{Context, Usage};
 use crate::time::Timestamp;
+use crate::voting::Voting;
 
 /// What a person is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -134,6 +135,15 @@ pub struct Review {
     /// Who may decide.
     #[serde(default)]
     pub reviewers: Reviewers,
+    /// Who may not, because they decided at the node that `not_same_as` names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub barred: Vec<Username>,
+    /// How the votes stand, where the first decision does not resolve.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub voting: Option<Voting>,
+    /// Why nobody can resolve it as things are, for those who can help.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
     /// Who works on it; advisory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claimed_by: Option<Claim>,
@@ -173,9 +183,10 @@ pub struct Review {
 read_fields!(Review {
     need id, need revision, need digest, need version, need kind, need status, may run_id, may flow, may flow_title,
     may node, may visit, may source, need title, need prompt, need items, need options, need free_text, need actions,
-    need policy, may deny, or_default blind, need reviewers, may claimed_by, or_default delegations, or_default comments,
-    or_default decisions, may resolution, or_default context, or_default usage, need requested_by, need created_at,
-    may expires_at, may on_timeout, or_default escalated, rest stakes,
+    need policy, may deny, or_default blind, need reviewers, or_default barred, may voting, may problem, may claimed_by,
+    or_default delegations, or_default comments, or_default decisions, may resolution, or_default context,
+    or_default usage, need requested_by, need created_at, may expires_at, may on_timeout, or_default escalated,
+    rest stakes,
 });
 
 impl Review {

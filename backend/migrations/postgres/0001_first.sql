@@ -143,6 +143,17 @@ CREATE INDEX credentials_user ON credentials (username, kind);
 CREATE UNIQUE INDEX credentials_id ON credentials (id) WHERE id IS NOT NULL;
 CREATE INDEX credentials_expiry ON credentials (expires_at) WHERE expires_at IS NOT NULL;
 
+-- What people allow for later calls too, by where it holds: `run:<id>`, or `flow:<version>:<id>`.
+CREATE TABLE grants (
+    id UUID NOT NULL PRIMARY KEY,
+    place TEXT NOT NULL,
+    given_by TEXT NOT NULL,
+    expires_at BIGINT NOT NULL,
+    body TEXT NOT NULL
+);
+CREATE INDEX grants_place ON grants (place, expires_at);
+CREATE INDEX grants_expiry ON grants (expires_at);
+
 CREATE TABLE idempotency (
     scope TEXT NOT NULL,
     key TEXT NOT NULL,

@@ -2,6 +2,7 @@
 //! The only module that sees every other.
 
 mod flows;
+mod recount;
 mod runner;
 mod wiring;
 
@@ -94,7 +95,17 @@ pub fn system_clock() -> SharedClock {
 
 /// Opens the database alone, for commands that need no more.
 pub async fn open_store(storage: &Storage, clock: SharedClock) -> Result<Store, store::Error> {
-    Store::open(store::Options { url: storage.database.clone(), clock, readers: READERS, env: flow_env() }).await
+    Store::open(options(storage, clock)).await
+}
+
+fn options(storage: &Storage, clock: SharedClock) -> store::Options {
+    store::Options {
+        url: storage.database.clone(),
+        clock,
+        readers: READERS,
+        env: flow_env(),
+        longest_grant: store::LONGEST_GRANT,
+    }
 }
 
 impl App {
@@ -106,7 +117,11 @@ impl App {
         let listener = listen(settings.listen).await?;
         let address = listener.local_addr().map_err(|source| Error::Listen { address: settings.listen, source })?;
         let clock = system_clock();
-        let store = open_store(&settings.storage, clock.clone()).await?;
+        let store = Store::open(store::Options {
+            longest_grant: settings.longest_grant,
+            ..options(&settings.storage, clock.clone())
+        })
+        .await?;
         let (seal_key, trusted) = SealKey::open(&settings.storage.seal_key, &*clock)?;
         let links = first_people(&store, &clock, admin_password, settings.demo).await?;
         if let Some(folder) = &settings.flows {
@@ -123,7 +138,8 @@ impl App {
         };
         let runner = Runner::start(options).await?;
         let notifier = Notifier::run(wiring::notifier(&settings, address, store, clock)).await?;
-        let front = Front { metrics: Some(metrics), origins: PublicOrigins::from(settings.origins), seals };
+        let desk = Some(notifier.desk());
+        let front = Front { metrics: Some(metrics), origins: PublicOrigins::from(settings.origins), seals, desk };
         let server = Server::start(&runner, listener, front)?;
         tracing::info!(%address, "ready");
         Ok(Self { links, runner, notifier, sealer, stopping, server })
@@ -160,6 +176,8 @@ pub struct Front {
     pub origins: PublicOrigins,
     /// The keys that prove the audit.
     pub seals: Seals,
+    /// Where people are told, and answer, outside the console.
+    pub desk: Option<notify::Desk>,
 }
 
 /// The API and the console, in front of what runs flows.
@@ -172,12 +190,12 @@ pub struct Server {
 impl Server {
     /// Starts to serve.
     pub fn start(runner: &Runner, listener: TcpListener, front: Front) -> Result<Self, Error> {
-        let Front { metrics, origins, seals } = front;
+        let Front { metrics, origins, seals, desk } = front;
         let address = listener.local_addr().map_err(|source| Error::Listen { address: ([0; 4], 0).into(), source })?;
         let sockets = wiring::sockets(runner.authenticator.clone(), origins.clone());
         let live = LiveState::new(runner.hub.clone(), sockets, live::Limits::default());
         let Runner { store, clock, authenticator, .. } = runner;
-        let state = AppState::new(store.clone(), clock.clone(), authenticator.clone(), metrics, origins, seals);
+        let state = AppState::new(store.clone(), clock.clone(), authenticator.clone(), metrics, origins, seals, desk);
         let router =
             Router::new().route("/api/v1/live", get(live::upgrade)).with_state(live).merge(http::router(state));
         let service = router.into_make_service_with_connect_info::<SocketAddr>();

@@ -1,6 +1,9 @@
-//! What runs flows, with or without a server in front of it: the store, the tail of its log, and a worker.
+//! What runs flows, with or without a server in front of it: the store, the tail of its log, a worker, and what counts
+//! votes again when people change.
 
 use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
 
 use crate::agent::Model;
 use crate::auth::Authenticator;
@@ -11,7 +14,7 @@ use crate::stream::Streams;
 use crate::tool::Tool;
 use crate::worker::{self, Worker};
 
-use super::wiring;
+use super::{recount, wiring};
 
 /// What running flows needs.
 pub struct RunnerOptions {
@@ -47,6 +50,7 @@ pub struct Runner {
     /// The tail of the log.
     pub hub: live::Handle,
     worker: worker::Handle,
+    stopping: CancellationToken,
 }
 
 impl Runner {
@@ -57,16 +61,19 @@ impl Runner {
         let authenticator = Authenticator::new(store.clone(), clock.clone());
         let mut hub = live::Options::new(store.clone(), clock.clone(), streams.clone());
         hub.observers.push(wiring::forget_rights(authenticator.clone()));
+        let stopping = CancellationToken::new();
+        hub.observers.push(recount::start(store.clone(), stopping.clone()));
         hub.observers.extend(observers);
         let hub = Hub::run(hub).await?;
         let mut worker = worker::Options::new(store.clone(), models, tools, streams, clock.clone());
         worker.slots = slots;
         let worker = Worker::new(worker).run();
-        Ok(Self { store, clock, authenticator, hub, worker })
+        Ok(Self { store, clock, authenticator, hub, worker, stopping })
     }
 
     /// Finishes or gives back what is under way. The database stays open, for requests that are still answered.
     pub async fn stop(self) -> Store {
+        self.stopping.cancel();
         self.hub.stop();
         self.worker.shutdown().await;
         self.store

@@ -56,8 +56,9 @@ pub async fn login_link(store: &Store, clock: &SharedClock, username: Username) 
 /// The two reviewers of the demo, with a link for each.
 pub async fn demo_users(store: &Store, clock: &SharedClock) -> Result<Vec<(Username, String)>, Error> {
     let mut links = Vec::new();
-    for (name, display_name) in [("ana", "Ana Novak"), ("tom", "Tom Meyer")] {
-        let user = person(name, Some(display_name), &[REVIEWER, "editor"], clock)?;
+    // Each has a role of the organisation, for the examples that ask for both.
+    for (name, display_name, own) in [("ana", "Ana Novak", "editor"), ("tom", "Tom Meyer", "legal")] {
+        let user = person(name, Some(display_name), &[REVIEWER, own], clock)?;
         let username = user.username.clone();
         match create(store, None, user, None).await {
             Ok(_) | Err(Error::Commit(CommitError::Conflict(_))) => {}

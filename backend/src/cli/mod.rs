@@ -3,13 +3,18 @@
 mod audit;
 mod exit;
 mod flow;
+mod log;
+mod remote;
+mod review;
+mod run;
 mod serve;
+mod table;
 mod terminal;
 mod user;
 
 pub use exit::{Exit, Quit};
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::config::ServeArgs;
 
@@ -36,6 +41,19 @@ enum Command {
     /// Proves that the record is what it was: verifies its seals, prints their head and their key.
     #[command(subcommand)]
     Audit(audit::AuditCommand),
+    /// Lists, shows and decides reviews of a server.
+    #[command(subcommand)]
+    Review(review::ReviewCommand),
+    /// Lists, shows and cancels runs of a server.
+    #[command(subcommand)]
+    Run(run::RunCommand),
+    /// Prints the log of a server: what was committed, in order.
+    Log(log::LogArgs),
+    /// Prints a script with which a shell completes commands, flags and their values.
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
     /// Adds people, and makes links that log them in.
     #[command(subcommand)]
     User(user::UserCommand),
@@ -53,6 +71,15 @@ impl Cli {
             Command::Serve(args) => serve::run(args).await,
             Command::Flow(command) => flow::run(command).await,
             Command::Audit(command) => audit::run(command).await,
+            Command::Review(command) => review::run(command).await,
+            Command::Run(command) => run::run(command).await,
+            Command::Log(args) => log::run(args).await,
+            Command::Completions { shell } => {
+                let mut script = Vec::new();
+                clap_complete::generate(shell, &mut Self::command(), "countersign", &mut script);
+                print(String::from_utf8_lossy(&script).trim_end());
+                Ok(())
+            }
             Command::User(command) => user::run(command).await,
         }
     }
@@ -63,4 +90,12 @@ pub(crate) fn print(line: &str) {
     use std::io::Write;
     let mut out = std::io::stdout().lock();
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+}
+
+/// Says where a list goes on.
+fn more(cursor: Option<&str>) {
+    use std::io::Write;
+    if let Some(cursor) = cursor {
+        let _ = writeln!(std::io::stderr(), "there are more: --cursor {cursor}");
+    }
 }

@@ -7,11 +7,14 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::Args;
 use figment::Figment;
 use figment::providers::{Format, Toml};
 use serde::Deserialize;
+use shared::grant::LONGEST;
+use shared::time::Span;
 
 use crate::agent::Prices;
 use crate::notify;
@@ -38,6 +41,9 @@ pub struct ServeArgs {
     /// How many model and tool calls run at once [default: 16]
     #[arg(long, env = "COUNTERSIGN_WORKERS", value_name = "NUMBER")]
     pub workers: Option<usize>,
+    /// How long "allow for this run" and "allow for this flow" may hold at most, such as 30m or 8h [default: 24h]
+    #[arg(long, env = "COUNTERSIGN_LONGEST_GRANT", value_name = "TIME")]
+    pub longest_grant: Option<Span>,
     /// Also makes two reviewers, ana and tom, and prints a link that logs in for each; on a loopback address only
     #[arg(long)]
     pub demo: bool,
@@ -76,6 +82,8 @@ pub struct File {
     pub origins: Vec<String>,
     /// As `--workers`.
     pub workers: Option<usize>,
+    /// As `--longest-grant`.
+    pub longest_grant: Option<Span>,
     /// What tools may do.
     pub tools: Tools,
     /// MCP servers by the name under which flows know them.
@@ -109,6 +117,8 @@ pub struct Settings {
     pub workers: usize,
     /// Whether the examples' people are made.
     pub demo: bool,
+    /// How long a grant may hold.
+    pub longest_grant: Duration,
     /// What tools may do.
     pub tools: Tools,
     /// MCP servers.
@@ -190,6 +200,7 @@ impl Settings {
             origins,
             workers,
             demo: args.demo,
+            longest_grant: args.longest_grant.or(file.longest_grant).map_or(LONGEST, |span| span.0),
             tools: file.tools,
             mcp: file.mcp,
             prices: file.prices,

@@ -36,7 +36,7 @@ impl Choice {
 
     /// Every gated call runs as asked.
     pub fn approve() -> Self {
-        Self::said(Said::Each(ActionDecision::Approve))
+        Self::said(Said::Each(ActionDecision::APPROVE))
     }
 
     /// No gated call runs, and the agent is told why.
@@ -78,7 +78,7 @@ impl Choice {
     }
 
     /// The decision on this review.
-    pub(super) fn on(self, review: &Review) -> DecisionRequest {
+    pub(crate) fn on(self, review: &Review) -> DecisionRequest {
         let verdict = match self.said {
             Said::Verdict(verdict) => verdict,
             Said::Each(decision) => {

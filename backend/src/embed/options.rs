@@ -151,7 +151,9 @@ impl Options {
         };
         let clock = app::system_clock();
         let env = app::flow_env();
-        let store = Store::open(store::Options { url, clock: clock.clone(), readers: READERS, env }).await?;
+        let longest_grant = self.settings.longest_grant.map_or(store::LONGEST_GRANT, |span| span.0);
+        let store =
+            Store::open(store::Options { url, clock: clock.clone(), readers: READERS, env, longest_grant }).await?;
         add_people(&store, &clock, &requester, &people).await?;
         if let Some(folder) = &self.flows {
             app::load_flows(&store, folder).await?;

@@ -11,6 +11,7 @@ use shared::run::{AgentCall, Step};
 
 use super::builder::{Builder, failure, unevaluated};
 use super::input::{ModelAnswer, TaskFailure};
+use super::map;
 use super::scope::{self, Visit};
 use super::state::{Branch, Conversation, Message, Phase, RunState};
 use super::transition::{Refusal, TaskKind};
@@ -29,7 +30,10 @@ impl Builder<'_> {
         let scope = scope::of(self.flow, &self.state, &step.node, Visit { number: step.visit, ..Visit::default() });
         let opened = match prompt {
             Some(template) => self.flow.render(template, &scope).map_err(|error| unevaluated(&step.node, &error)),
-            None => Ok(self.readable_keys(&step.node)),
+            None => Ok(match map::item(self.flow, &self.state, &step.node, step.visit) {
+                Some((_, item)) => format!("{item:#}"),
+                None => self.readable_keys(&step.node),
+            }),
         };
         let opened = opened.and_then(|prompt| {
             let mut messages = vec![Message::User { text: prompt }];

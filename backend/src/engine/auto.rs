@@ -73,7 +73,7 @@ impl<'f> Builder<'f> {
         auto: &AutoHandler,
     ) -> BTreeMap<String, ActionDecision> {
         let (decision, reason) = match auto {
-            AutoHandler::Approve => (ActionDecision::Approve, None),
+            AutoHandler::Approve => (ActionDecision::APPROVE, None),
             AutoHandler::Reject(reason) => {
                 (ActionDecision::Reject { message: Some(reason.clone()) }, Some(reason.as_str()))
             }

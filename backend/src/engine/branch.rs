@@ -93,7 +93,7 @@ impl Builder<'_> {
         }
     }
 
-    fn enter(&mut self, branch: u32, id: &NodeId, node: &Node, correction: Option<String>) {
+    pub(super) fn enter(&mut self, branch: u32, id: &NodeId, node: &Node, correction: Option<String>) {
         let step = self.start_step(id, node.kind.as_str());
         match &node.kind {
             NodeKind::Set(values) => self.enter_set(branch, step, node, values),
@@ -105,7 +105,8 @@ impl Builder<'_> {
             NodeKind::Tool { tool, arguments } => {
                 self.enter_tool(branch, step, node, tool, arguments.as_ref(), correction);
             }
-            NodeKind::Team(_) | NodeKind::Map(_) | NodeKind::Flow(_) => {
+            NodeKind::Map(map) => self.enter_map(branch, step, map, correction.as_deref()),
+            NodeKind::Team(_) | NodeKind::Flow(_) => {
                 let message = format!("nodes of kind `{}` are not supported yet", node.kind.as_str());
                 let error = failure(FlowCode::FlowUnsupported, id, message);
                 self.fail_step(branch, step, error);
@@ -205,16 +206,31 @@ impl Builder<'_> {
         Ok(taken)
     }
 
-    /// A step is done: its writes go into the state, and the branch leaves.
+    /// A step is done: its writes go into the state, and the branch leaves. That of an item is its map's result.
     pub(super) fn finish_step(&mut self, branch: u32, mut step: Step, writes: &JsonMap) {
+        if let Some(part) = self.part(&step) {
+            return self.item_done(part, step, writes);
+        }
         self.write(writes);
         self.complete_step(&mut step, writes);
         self.leave(branch, &step);
     }
 
-    /// A step failed, and no try is left: the failure policy says what happens.
+    /// A step is over, and its branch goes to a node that is not its `next`. That of an item takes its map along.
+    pub(super) fn leave_for(&mut self, branch: u32, mut step: Step, node: NodeId) {
+        self.complete_step(&mut step, &JsonMap::new());
+        match self.part(&step) {
+            Some(part) => self.leave_map(part, node),
+            None => self.arrivals.push_back(Arrival::at(branch, node)),
+        }
+    }
+
+    /// A step failed, and no try is left: the failure policy says what happens. An item that fails, fails its map.
     pub(super) fn fail_step(&mut self, branch: u32, mut step: Step, error: RunError) {
         self.failed_step(&mut step, error.clone());
+        if let Some(part) = self.part(&step) {
+            return self.item_failed(part, error);
+        }
         match self.failure_policy(&step.node).then.clone() {
             FailureThen::Fail => self.fail_run(error),
             FailureThen::Goto(node) => self.arrivals.push_back(Arrival::at(branch, node)),

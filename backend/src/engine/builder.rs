@@ -4,10 +4,13 @@
 //! A branch that is worked on is taken out of the state and put back in its next phase, or moves on.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 use shared::JsonMap;
+use shared::access::Principal;
 use shared::error::{FlowCode, RunError};
+use shared::grant::Grant;
 use shared::id::{NodeId, ReviewId, StepId, TaskId};
 use shared::log::{EntryKind, Event};
 use shared::review::Review;
@@ -16,7 +19,7 @@ use shared::time::Timestamp;
 
 use super::branch::Arrival;
 use super::state::{Branch, Phase, RunState};
-use super::transition::{Refusal, Snapshot, Task, TaskKind, Transition};
+use super::transition::{Granted, Refusal, Snapshot, Task, TaskKind, Transition};
 use super::{event, view};
 use crate::clock::{Ids, Moment};
 use crate::flow::{Compiled, EvalError};
@@ -30,8 +33,18 @@ pub(super) struct Builder<'f> {
     /// The reviews that are known: the pending ones, the one that the input names, and new ones.
     pub(super) reviews: BTreeMap<ReviewId, Review>,
     pub(super) events: Vec<Event>,
+    /// The people who exist, where the flow needs to know them.
+    pub(super) people: Option<Arc<[Principal]>>,
+    /// Whether what was done rests on them.
+    pub(super) people_asked: bool,
     /// Branches on their way to a node.
     pub(super) arrivals: VecDeque<Arrival>,
+    /// Whether what is told came too late to have an effect.
+    pub(super) late: bool,
+    /// The grants that may count for its calls, those that it gives too.
+    pub(super) grants: Vec<Granted>,
+    pub(super) given: Vec<Grant>,
+    pub(super) used: Vec<Granted>,
     /// Where the run stood before; nowhere for a new one.
     before: Option<RunStatus>,
     changed: Vec<ReviewId>,
@@ -52,7 +65,13 @@ impl<'f> Builder<'f> {
             state,
             reviews: BTreeMap::new(),
             events: Vec::new(),
+            people: None,
+            people_asked: false,
             arrivals: VecDeque::new(),
+            late: false,
+            grants: Vec::new(),
+            given: Vec::new(),
+            used: Vec::new(),
             before: None,
             changed: Vec::new(),
             steps: Vec::new(),
@@ -66,7 +85,8 @@ impl<'f> Builder<'f> {
     /// Goes on with a run as the store read it.
     pub(super) fn resume(flow: &'f Compiled, snapshot: Snapshot, moment: Moment) -> Self {
         let before = view::status(&snapshot.state);
-        Self { reviews: snapshot.reviews, before: Some(before), ..Self::start(flow, snapshot.state, moment) }
+        let Snapshot { state, reviews, grants, people } = snapshot;
+        Self { reviews, grants, people, before: Some(before), ..Self::start(flow, state, moment) }
     }
 
     /// The finished transition.
@@ -94,6 +114,9 @@ impl<'f> Builder<'f> {
             ended_tasks: self.ended_tasks,
             abandoned_tasks: self.abandoned_tasks,
             events: self.events,
+            given: self.given,
+            used: self.used,
+            people_asked: self.people_asked,
             refused,
         }
     }

@@ -215,7 +215,7 @@ impl Builder<'_> {
         match &mut phase {
             Phase::Agent { conversation, .. } => conversation.asked.push(new),
             Phase::Tool { asked, .. } => *asked = Some(new),
-            Phase::Joining { .. } | Phase::Human { .. } => {}
+            Phase::Joining { .. } | Phase::Human { .. } | Phase::Map { .. } => {}
         }
         self.settle(branch, &step.node, phase);
         Ok(())
@@ -242,7 +242,7 @@ impl Builder<'_> {
                     self.tool_call_decided(branch, step, call, correction, decision);
                 }
             }
-            Phase::Joining { .. } | Phase::Human { .. } => {}
+            Phase::Joining { .. } | Phase::Human { .. } | Phase::Map { .. } => {}
         }
     }
 
@@ -270,10 +270,10 @@ impl Builder<'_> {
     ) {
         match decision {
             // A lost call is run again at once: the others of its turn were started before.
-            ActionDecision::Approve if call.state == ToolCallState::Lost => {
+            ActionDecision::Approve { .. } if call.state == ToolCallState::Lost => {
                 self.start_agent_call(step, conversation, call);
             }
-            ActionDecision::Approve => call.state = ToolCallState::Held,
+            ActionDecision::Approve { .. } => call.state = ToolCallState::Held,
             ActionDecision::Edit { arguments } => {
                 call.arguments.clone_from(arguments);
                 call.digest = digest::of_arguments(arguments);
@@ -301,7 +301,7 @@ impl Builder<'_> {
         let answer = |action: &shared::review::Action| {
             let approve = approves && action.allowed_decisions.contains(&shared::definition::ActionKind::Approve);
             let reject = ActionDecision::Reject { message: Some(reason.to_owned()) };
-            (action.id.clone(), if approve { ActionDecision::Approve } else { reject })
+            (action.id.clone(), if approve { ActionDecision::APPROVE } else { reject })
         };
         let decisions = review.actions.iter().map(answer).collect();
         self.actions_decided(branch, phase, review.id, &decisions, None);
@@ -319,7 +319,7 @@ impl Phase {
         let calls = match self {
             Self::Agent { conversation, .. } => conversation.calls.as_mut_slice(),
             Self::Tool { call, .. } => std::slice::from_mut(call),
-            Self::Joining { .. } | Self::Human { .. } => &mut [],
+            Self::Joining { .. } | Self::Human { .. } | Self::Map { .. } => &mut [],
         };
         calls.iter_mut().find(|call| is_due(call, task))
     }

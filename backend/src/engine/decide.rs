@@ -2,6 +2,7 @@
 //! checked before anything is changed.
 
 mod effect;
+mod validate;
 mod verdict;
 
 use shared::access::{Access, Act, Principal, access, voice};
@@ -15,7 +16,7 @@ use super::digest;
 use super::state::{Asked, Phase};
 use super::transition::Refusal;
 
-use verdict::{Answer, Said};
+pub(super) use verdict::{Answer, Said, joined};
 
 /// The longest free text, comment or message, in bytes.
 const MAX_TEXT: usize = 100_000;
@@ -34,6 +35,7 @@ impl Builder<'_> {
             return Err(Refusal::RevisionChanged(Box::new(review.clone())));
         }
         let said = verdict::check(review, &request).map_err(Refusal::Invalid)?;
+        self.validate(review, &request).map_err(Refusal::Invalid)?;
         if let (Said::Node(Answer::Correct { .. }), Some(node)) = (&said, &review.node) {
             let no_source = || {
                 let message = "no step could be corrected: choose another option";
@@ -46,12 +48,39 @@ impl Builder<'_> {
             }
         }
         let sent = Some(digest::of_request(&request));
-        let DecisionRequest { revision, digest, verdict, edits, comment, metadata } = request;
         let on_behalf_of = voice(by, review).ok().flatten();
+        let votes = review.voting.is_some();
+        let granted = match &said {
+            Said::Actions(decisions, _) => {
+                let review = review.clone();
+                self.remembered(&review, by, on_behalf_of.as_ref(), decisions)?
+            }
+            Said::Node(_) => Vec::new(),
+        };
+        let DecisionRequest { revision, digest, verdict, edits, comment, metadata } = request;
         let by = by.username.clone();
-        let decision =
-            Decision { by, on_behalf_of, at: self.now, via, revision, digest, sent, verdict, edits, comment, metadata };
-        self.carry_out(id, said, &decision).ok_or(Refusal::NotFound)
+        let decision = Decision {
+            by,
+            on_behalf_of,
+            at: self.now,
+            via,
+            revision,
+            digest,
+            sent,
+            verdict,
+            edits,
+            comment,
+            metadata,
+            grant: None,
+        };
+        let done = if votes {
+            self.vote(id, decision)
+        } else {
+            self.carry_out(id, said, &decision, std::slice::from_ref(&decision.by))
+        };
+        done.ok_or(Refusal::NotFound)?;
+        self.give(granted);
+        Ok(())
     }
 
     /// A pending review with which somebody may do what they want.

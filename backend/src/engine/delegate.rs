@@ -7,6 +7,7 @@ use shared::review::Delegation;
 
 use super::builder::Builder;
 use super::transition::Refusal;
+use super::vote;
 
 /// How often votes on one review change hands.
 const MAX_DELEGATIONS: usize = 20;
@@ -55,6 +56,7 @@ impl Builder<'_> {
                 at,
             });
             review.delegations.extend(handed);
+            vote::refresh(review);
         });
         Ok(())
     }

@@ -43,6 +43,11 @@ pub(super) fn of_request(request: &DecisionRequest) -> String {
     of(request)
 }
 
+/// The digest of a value of the state.
+pub(super) fn of_value(value: &Value) -> String {
+    of(value)
+}
+
 fn of(value: &impl Serialize) -> String {
     // By way of a `Value`, whose keys are strings and whose numbers are finite: it always has a canonical form.
     let canonical = serde_json::to_value(value)

@@ -5,6 +5,7 @@
 
 use serde_json::{Value, json};
 use shared::JsonMap;
+use shared::grant::Grant;
 use shared::id::{ReviewId, Username};
 use shared::log::{EntryKind, Event};
 use shared::review::Review;
@@ -30,11 +31,11 @@ impl Builder<'_> {
         self.tell(kind, None, None, data);
     }
 
-    /// Something that happened inside a step; late where the run was over by then.
+    /// Something that happened inside a step; late where the run, or the map that it belongs to, was over by then.
     pub(super) fn tell_call(&mut self, kind: EntryKind, step: &Step, more: Value) {
         let mut data = object(json!({ "step_id": step.id, "node": step.node, "visit": step.visit }));
         data.extend(object(more));
-        if self.state.outcome.is_some() {
+        if self.late {
             data.insert("late".to_owned(), true.into());
         }
         self.tell(kind, None, None, data);
@@ -42,7 +43,12 @@ impl Builder<'_> {
 
     /// Something about a review.
     pub(super) fn tell_review(&mut self, kind: EntryKind, review: &Review, actor: Option<Username>, more: Value) {
-        let mut data = object(json!({ "review": review }));
+        // What everybody may read says nothing of secret votes.
+        let mut data = object(if review.is_secret() {
+            json!({ "review": review.clone().seen_by(None) })
+        } else {
+            json!({ "review": review })
+        });
         data.extend(object(more));
         self.tell(kind, Some(review.id), actor, data);
     }
@@ -51,6 +57,14 @@ impl Builder<'_> {
     pub(super) fn tell_view(&mut self, review: &Review, actor: Username) {
         let data = object(json!({ "revision": review.revision, "digest": review.digest }));
         self.tell(EntryKind::ReviewViewed, Some(review.id), Some(actor), data);
+    }
+
+    /// Something about a grant, at a review.
+    pub(super) fn tell_grant(&mut self, kind: EntryKind, grant: &Grant, review: ReviewId, more: Value) {
+        let mut data = object(json!({ "grant": grant }));
+        data.extend(object(more));
+        let actor = (kind == EntryKind::GrantMade).then(|| grant.given_by.clone());
+        self.tell(kind, Some(review), actor, data);
     }
 
     fn tell(&mut self, kind: EntryKind, review_id: Option<ReviewId>, actor: Option<Username>, data: JsonMap) {

@@ -9,7 +9,7 @@ use shared::run::Step;
 use shared::time::Span;
 
 use super::builder::Builder;
-use super::review::Question;
+use super::review::{Question, Rules};
 use super::scope::{self, Visit};
 use super::state::{Asked, ToolCall};
 use super::title;
@@ -19,7 +19,7 @@ impl<'f> Builder<'f> {
     pub(super) fn closed_gate(&self, step: &Step, correction: Option<&str>, call: &ToolCall) -> Option<&'f Gate> {
         let gate = self.flow.tool_gate(&call.tool)?;
         let closed = gate.when.as_ref().is_none_or(|when| {
-            let visit = Visit { number: step.visit, correction, arguments: Some(&call.arguments) };
+            let visit = Visit { number: step.visit, correction, arguments: Some(&call.arguments), ..Visit::default() };
             let scope = scope::of(self.flow, &self.state, &step.node, visit);
             self.flow.holds(when, &scope).unwrap_or(true)
         });
@@ -27,8 +27,8 @@ impl<'f> Builder<'f> {
     }
 
     /// Asks about gated calls of one turn: one review, or one for each set of reviewers where the gates name
-    /// different ones, so that nobody decides what another gate reserves for others. What `auto` handlers decide at once
-    /// is told beside what was asked.
+    /// different ones, so that nobody decides what another gate reserves for others. What grants and `auto` handlers
+    /// decide at once is told beside what was asked.
     pub(super) fn ask_about(
         &mut self,
         step: &Step,
@@ -37,13 +37,17 @@ impl<'f> Builder<'f> {
         gated: &[(&ToolCall, &'f Gate)],
     ) -> (Vec<Asked>, BTreeMap<String, ActionDecision>) {
         let mut groups: Vec<Vec<(&ToolCall, &'f Gate)>> = Vec::new();
+        let (mut asked, mut decided) = (Vec::new(), BTreeMap::new());
         for (call, gate) in gated {
+            if let Some(decision) = self.granted(step, agent, said, call, gate) {
+                decided.insert(call.id.clone(), decision);
+                continue;
+            }
             match groups.iter_mut().find(|group| self.are_asked_together(group[0].1, gate)) {
                 Some(group) => group.push((call, gate)),
                 None => groups.push(vec![(call, gate)]),
             }
         }
-        let (mut asked, mut decided) = (Vec::new(), BTreeMap::new());
         for group in groups {
             let question = self.question_about(step, agent, said, &group);
             match self.auto(group[0].1.handlers.as_deref()) {
@@ -69,7 +73,7 @@ impl<'f> Builder<'f> {
         gate.on_timeout.clone().or_else(default)
     }
 
-    fn question_about(
+    pub(super) fn question_about(
         &self,
         step: &Step,
         agent: Option<&str>,
@@ -96,6 +100,7 @@ impl<'f> Builder<'f> {
             free_text: true,
             source: None,
             actions,
+            rules: Rules::default(),
         }
     }
 
@@ -122,6 +127,7 @@ impl<'f> Builder<'f> {
             free_text: true,
             source: None,
             actions: vec![action],
+            rules: Rules::default(),
         };
         self.ask(step, question)
     }

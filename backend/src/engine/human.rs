@@ -4,14 +4,15 @@ use serde_json::{Value, json};
 use shared::definition::{ContentType, Human};
 use shared::error::{RunError, json_type};
 use shared::id::NodeId;
-use shared::review::{Item, Review, ReviewKind, ReviewOption, Source};
+use shared::review::{Item, ReviewKind, ReviewOption, Source};
 use shared::run::Step;
 
 use super::builder::{Builder, unevaluated};
-use super::review::Question;
+use super::review::{Question, Rules};
 use super::scope::{self, Visit};
-use super::state::{Phase, RunState};
+use super::state::Phase;
 use super::title;
+use super::vote::overlay;
 
 /// What is asked where the flow says nothing.
 const DEFAULT_PROMPT: &str = "Please review.";
@@ -24,7 +25,7 @@ impl Builder<'_> {
             Err(error) => return self.fail_step(branch, step, error),
         };
         let source = self.source(&step.node);
-        let items = items(human, &self.state);
+        let items = items(human, |key| self.value(&step, key));
         let question = Question {
             kind: ReviewKind::Approval,
             title: title::of_items(&step.node, &items),
@@ -38,6 +39,7 @@ impl Builder<'_> {
             free_text: human.options.is_empty() || source.is_some(),
             source,
             actions: Vec::new(),
+            rules: Rules { policy: human.policy.clone(), deny: human.deny, blind: human.blind },
         };
         if let Some(auto) = self.auto(human.handlers.as_deref()) {
             return self.human_auto(branch, step, human, question, auto);
@@ -82,20 +84,22 @@ impl Builder<'_> {
             .branches
             .values()
             .filter_map(|branch| match &branch.phase {
-                Phase::Human { step, asked } => Some((step.node.clone(), asked.review)),
+                Phase::Human { step, asked } => Some((step.clone(), asked.review)),
                 _ => None,
             })
             .collect();
-        for (node, id) in shown {
-            let Some(human) = self.flow.node(&node).and_then(|node| match &node.kind {
+        for (step, id) in shown {
+            let Some(human) = self.flow.node(&step.node).and_then(|node| match &node.kind {
                 shared::definition::NodeKind::Human(human) => Some(human),
                 _ => None,
             }) else {
                 continue;
             };
-            let items = items(human, &self.state);
-            if self.reviews.get(&id).is_some_and(|review: &Review| review.items != items) {
-                self.revise(id, items);
+            let mut items = items(human, |key| self.value(&step, key));
+            let Some(review) = self.reviews.get(&id) else { continue };
+            let edited = overlay(review, &mut items);
+            if review.items != items {
+                self.revise(id, items, edited);
             }
         }
     }
@@ -113,8 +117,8 @@ fn option(choice: &shared::definition::Choice) -> ReviewOption {
 }
 
 /// The review keys, then the edit keys that are not among them; a key that is both is one item.
-fn items(human: &Human, state: &RunState) -> Vec<Item> {
-    let value = |key: &str| state.keys.get(key).cloned().unwrap_or(Value::Null);
+fn items<'s>(human: &Human, value: impl Fn(&str) -> Option<&'s Value>) -> Vec<Item> {
+    let value = |key: &str| value(key).cloned().unwrap_or(Value::Null);
     let edit_key = |key: &str| human.edit_keys.iter().find(|edit| edit.key == key);
     let shown = human.review_keys.iter().map(|review| (&review.key, Some(review), edit_key(&review.key)));
     let is_shown = |key: &str| human.review_keys.iter().any(|review| review.key == key);

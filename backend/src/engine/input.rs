@@ -1,6 +1,8 @@
 //! What the engine is told. An input names what it answers: a result its task and attempt, a decision its review,
 //! revision and digest, a timer its task.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use shared::JsonMap;
@@ -27,6 +29,9 @@ pub struct Launch {
     pub context: Context,
     /// Who starts it.
     pub requested_by: Username,
+    /// The people who exist, where the flow needs them; recorded beside it.
+    #[serde(skip)]
+    pub people: Option<Arc<[Principal]>>,
 }
 
 /// What happened to a run. The principals in it carry the rights of the transaction in which it is applied.
@@ -83,6 +88,8 @@ pub enum Input {
         /// The timer's task.
         task: TaskId,
     },
+    /// Somebody's rights have changed: those who may vote are looked at again.
+    Recount,
     /// Somebody cancels the run.
     Cancel {
         /// Who.

@@ -70,6 +70,9 @@ impl Builder<'_> {
         let Some(key) = arguments.get("key").and_then(Value::as_str) else {
             return Err("`key` names the state key to write".to_owned());
         };
+        if self.part(step).is_some() {
+            return Err("state keys cannot be written for one item of a map; answer with the value".to_owned());
+        }
         let node = self.flow.node(&step.node);
         let allowed = node.map(|node| scope::write_keys(self.flow, &step.node, node)).unwrap_or_default();
         if !allowed.iter().any(|writable| writable == key) {

@@ -1,4 +1,4 @@
-//! Results that come after the run's end: recorded once, without any effect.
+//! Results that come after the end of the run, or of the map that they belong to: recorded once, without any effect.
 //!
 //! When a run ends, nothing can be said about the calls that are under way: a message may have been sent, a model may
 //! have been paid. So whoever has one may still say what came of it, and the record has it.
@@ -17,7 +17,7 @@ use super::invoke::is_sleep;
 use super::state::{Phase, ToolCall};
 use super::transition::Refusal;
 
-/// A call that was under way when the run ended.
+/// A call that was under way when the run, or its map, ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "call", rename_all = "snake_case")]
 pub enum Unanswered {
@@ -40,7 +40,7 @@ pub enum Unanswered {
 }
 
 impl Builder<'_> {
-    /// The run ends while a phase waits: its timers are over, and what comes of its calls is only recorded.
+    /// The run or a map ends while a phase waits: its timers are over, and what comes of its calls is only recorded.
     pub(super) fn abandon(&mut self, phase: &Phase) {
         for (task, _) in phase.tasks() {
             match self.unanswered(phase, task) {
@@ -68,9 +68,10 @@ impl Builder<'_> {
         }
     }
 
-    /// The run is over, and a worker says what came of a call.
+    /// It is over, and a worker says what came of a call.
     pub(super) fn late(&mut self, task: TaskId, input: &Input) -> Result<(), Refusal> {
         let unanswered = self.state.unanswered.get(&task).cloned().ok_or(Refusal::TaskOver)?;
+        self.late = true;
         match (unanswered, input) {
             (Unanswered::Model { step, agent, turn }, Input::ModelAnswered { answer, .. }) => {
                 let usage = self.usage(&agent, answer);

@@ -47,8 +47,10 @@ pub(super) fn start(flow: &Compiled, launch: Launch, moment: Moment) -> Result<B
         total_cost_usd: 0.0,
         outcome: None,
         unanswered: std::collections::BTreeMap::new(),
+        deciders: std::collections::BTreeMap::new(),
     };
     let mut builder = Builder::start(flow, state, moment);
+    builder.people = launch.people;
     builder.tell_run(EntryKind::RunStarted, Some(launch.requested_by), Value::Null);
     let first = builder.next_number();
     builder.arrivals.push_back(Arrival::at(first, start));

@@ -15,11 +15,13 @@ mod delegate;
 mod digest;
 mod event;
 mod gate;
+mod grant;
 mod human;
 mod input;
 mod invoke;
 mod late;
 mod launch;
+mod map;
 mod remember;
 mod retry;
 mod review;
@@ -32,6 +34,7 @@ mod title;
 mod tool;
 mod transition;
 mod view;
+mod vote;
 mod withdraw;
 mod work;
 
@@ -41,7 +44,7 @@ mod tests;
 pub use input::{Input, Launch, ModelAnswer, ModelToolCall, TaskFailure};
 pub use late::Unanswered;
 pub use state::{Asked, Branch, Conversation, Message, Phase, RunOutcome, RunState, ToolCall, ToolCallState};
-pub use transition::{Refusal, Snapshot, Task, TaskKind, Transition};
+pub use transition::{Granted, Refusal, Snapshot, Task, TaskKind, Transition};
 pub use work::{ModelRequest, ToolRequest, ToolSpec, Work};
 
 use builder::Builder;
@@ -53,34 +56,37 @@ use crate::clock::Moment;
 use crate::flow::Compiled;
 
 /// Starts a run, and goes as far as it can without anybody.
-pub fn launch(flow: &Compiled, launch: Launch, moment: Moment) -> Result<Transition, Refusal> {
+pub fn launch(flow: &Compiled, launch: Launch, grants: Vec<Granted>, moment: Moment) -> Result<Transition, Refusal> {
     let mut builder = launch::start(flow, launch, moment)?;
+    builder.grants = grants;
     builder.advance();
     Ok(builder.finish(None))
 }
 
-/// Applies an input to a run, and goes as far as it can without anybody. Deadlines that have passed come first: where
-/// one did, the transition is to be committed even if the input itself is refused ([`Transition::refused`]).
+/// Applies an input to a run, and goes as far as it can without anybody. Deadlines that have passed come first, then the
+/// votes of those who have lost their right: where there were such, the transition is to be committed even if the input
+/// itself is refused ([`Transition::refused`]).
 pub fn apply(flow: &Compiled, snapshot: Snapshot, input: Input, moment: Moment) -> Result<Transition, Refusal> {
     let mut builder = Builder::resume(flow, snapshot, moment);
     let expired = builder.expire_overdue();
-    if expired {
+    let recounted = builder.recount();
+    if expired || recounted {
         builder.advance();
     }
-    match hear(&mut builder, input) {
+    match hear(&mut builder, input, recounted) {
         Ok(()) => {
             builder.advance();
             Ok(builder.finish(None))
         }
-        Err(refusal) if expired => Ok(builder.finish(Some(refusal))),
+        Err(refusal) if expired || recounted => Ok(builder.finish(Some(refusal))),
         Err(refusal) => Err(refusal),
     }
 }
 
 /// Either refuses the input, with nothing changed, or carries it out.
-fn hear(builder: &mut Builder<'_>, input: Input) -> Result<(), Refusal> {
-    if builder.state.outcome.is_some()
-        && let Some((task, Some(_))) = input.task()
+fn hear(builder: &mut Builder<'_>, input: Input, recounted: bool) -> Result<(), Refusal> {
+    if let Some((task, Some(_))) = input.task()
+        && (builder.state.outcome.is_some() || builder.state.unanswered.contains_key(&task))
     {
         return builder.late(task, &input);
     }
@@ -91,6 +97,7 @@ fn hear(builder: &mut Builder<'_>, input: Input) -> Result<(), Refusal> {
         Input::TaskFailed { task, failure, .. } => builder.task_failed(task, &failure),
         Input::TaskLost { task, .. } => builder.tool_lost(task),
         Input::Due { task } => builder.due(task),
+        Input::Recount => Builder::people_changed(recounted),
         Input::Cancel { by, reason } => builder.cancel(&by, reason),
         Input::Claim { review, by } => builder.claim(review, &by),
         Input::Release { review, by } => builder.release(review, &by),

@@ -9,10 +9,12 @@ use shared::log::EntryKind;
 use shared::review::{Action, Item, Outcome, Resolution, Review, ReviewKind, ReviewOption, ReviewStatus, Source};
 use shared::run::Step;
 use shared::time::Span;
+use shared::voting::Edited;
 
 use super::builder::Builder;
 use super::state::Asked;
 use super::transition::TaskKind;
+use super::vote::void;
 use super::{digest, timer, view};
 
 /// What a person is asked.
@@ -32,12 +34,22 @@ pub(super) struct Question {
     pub free_text: bool,
     pub source: Option<Source>,
     pub actions: Vec<Action>,
+    pub rules: Rules,
+}
+
+/// How several decisions become one; by default the first resolves.
+#[derive(Debug, Default)]
+pub(super) struct Rules {
+    pub policy: Policy,
+    pub deny: Option<u32>,
+    pub blind: bool,
 }
 
 impl Builder<'_> {
     /// Asks: a new review, and the task of its deadline where it has one. The task is due at the warning first.
     pub(super) fn ask(&mut self, step: &Step, question: Question) -> Asked {
-        let review = self.review_of(step, question);
+        let mut review = self.review_of(step, question);
+        self.open_voting(&mut review);
         let (id, expires_at) = (review.id, review.expires_at);
         self.tell_review(EntryKind::ReviewRequested, &review, None, Value::Null);
         self.add_review(review);
@@ -49,16 +61,28 @@ impl Builder<'_> {
 
     /// A handler resolves a review in the commit that makes it: it never waits, and is on the record with its content.
     pub(super) fn resolve_at_once(&mut self, step: &Step, question: Question, outcome: Outcome, reason: Option<&str>) {
-        let mut review = self.review_of(step, Question { timeout: None, ..question });
+        let review = self.review_of(step, Question { timeout: None, ..question });
+        self.record(review, outcome, None, reason.map(str::to_owned));
+    }
+
+    /// Puts a review on the record that was resolved when it was made; by this decision, where it was somebody's.
+    pub(super) fn record(
+        &mut self,
+        mut review: Review,
+        outcome: Outcome,
+        decision: Option<Decision>,
+        reason: Option<String>,
+    ) {
         review.status = ReviewStatus::Resolved;
+        review.decisions.extend(decision.clone());
         review.resolution = Some(Resolution {
             status: ReviewStatus::Resolved,
             outcome,
-            by: Vec::new(),
+            by: decision.iter().map(|decision| decision.by.clone()).collect(),
             at: self.now,
             via: Via::Auto,
-            decision: None,
-            reason: reason.map(str::to_owned),
+            decision: decision.map(Box::new),
+            reason,
         });
         self.tell_review(EntryKind::ReviewRequested, &review, None, Value::Null);
         self.tell_review(EntryKind::ReviewResolved, &review, None, Value::Null);
@@ -66,7 +90,7 @@ impl Builder<'_> {
     }
 
     /// What is asked, as a pending review.
-    fn review_of(&mut self, step: &Step, question: Question) -> Review {
+    pub(super) fn review_of(&mut self, step: &Step, question: Question) -> Review {
         let expires_at = question.timeout.map(|timeout| self.now.after(timeout.0));
         let mut review = Review {
             id: ReviewId(self.ids.uuid()),
@@ -88,10 +112,13 @@ impl Builder<'_> {
             options: question.options,
             free_text: question.free_text,
             actions: question.actions,
-            policy: Policy::First,
-            deny: None,
-            blind: false,
+            policy: question.rules.policy,
+            deny: question.rules.deny,
+            blind: question.rules.blind,
             reviewers: question.reviewers,
+            barred: Vec::new(),
+            voting: None,
+            problem: None,
             claimed_by: None,
             delegations: Vec::new(),
             comments: Vec::new(),
@@ -105,36 +132,57 @@ impl Builder<'_> {
             on_timeout: expires_at.map(|_| question.on_timeout.unwrap_or(OnTimeout::Reject)),
             escalated: Vec::new(),
         };
+        if let Some(part) = self.part(step) {
+            review.title = format!("{} ({} of {})", review.title, part.index + 1, part.of);
+        }
         review.digest = digest::of_review(&review);
         review
     }
 
     /// What is shown has changed: a new revision with its digest, and the votes so far are void.
-    pub(super) fn revise(&mut self, id: ReviewId, items: Vec<Item>) {
+    pub(super) fn revise(&mut self, id: ReviewId, items: Vec<Item>, edited: Vec<Edited>) {
+        let mut voided = Vec::new();
         let revised = self.change_review(id, |review| {
             review.items = items;
+            if let Some(voting) = &mut review.voting {
+                voting.edited = edited;
+            }
             review.revision += 1;
             review.digest = digest::of_review(review);
-            review.decisions.clear();
+            voided = void(review);
         });
         if let Some(review) = revised {
-            self.tell_review(EntryKind::ReviewUpdated, &review, None, json!({ "change": "content" }));
+            let mut data = json!({ "change": "content" });
+            if !voided.is_empty() && !review.is_secret() {
+                data["voided"] = json!(voided);
+            }
+            self.tell_review(EntryKind::ReviewUpdated, &review, None, data);
         }
     }
 
-    /// A review is resolved by a decision.
-    pub(super) fn resolve(&mut self, asked: Asked, outcome: Outcome, decision: &Decision) {
-        let by = decision.by.clone();
+    /// A review is resolved by a decision of these people. Votes are on it already.
+    pub(super) fn resolve(&mut self, asked: Asked, outcome: Outcome, decision: &Decision, by: &[Username]) {
+        let review = self.reviews.get(&asked.review);
+        let votes: Vec<_> = review
+            .iter()
+            .flat_map(|review| &review.decisions)
+            .flat_map(|vote| [vote.by.clone(), vote.voter().clone()])
+            .collect();
+        let new = review.is_some_and(|review| review.voting.is_none());
+        if let Some(node) = review.and_then(|review| review.node.clone()) {
+            let own = [decision.by.clone(), decision.voter().clone()];
+            self.remember_deciders(&node, own.into_iter().chain(votes));
+        }
         let resolution = Resolution {
             status: ReviewStatus::Resolved,
             outcome,
-            by: vec![by.clone()],
+            by: by.to_vec(),
             at: self.now,
             via: decision.via,
             decision: Some(Box::new(decision.clone())),
             reason: None,
         };
-        self.leave_pending(asked, resolution, Some(decision.clone()), Some(by));
+        self.leave_pending(asked, resolution, new.then(|| decision.clone()), Some(decision.by.clone()));
     }
 
     /// A review's time is up.

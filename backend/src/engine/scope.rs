@@ -9,6 +9,7 @@ use shared::JsonMap;
 use shared::definition::{Node, NodeKind};
 use shared::id::NodeId;
 
+use super::map;
 use super::state::RunState;
 use crate::flow::{Compiled, Scope};
 
@@ -21,6 +22,8 @@ pub(super) struct Visit<'a> {
     pub correction: Option<&'a str>,
     /// In tools and gates.
     pub arguments: Option<&'a JsonMap>,
+    /// In validators.
+    pub response: Option<&'a Value>,
 }
 
 /// The names that a node's templates and conditions see. The names of the format come last: no key can hide them.
@@ -30,6 +33,9 @@ pub(super) fn of(flow: &Compiled, state: &RunState, node: &NodeId, visit: Visit<
         if flow.node(node).is_none_or(|node| may_read(node, key)) {
             names.insert(key.clone(), value.clone());
         }
+    }
+    if let Some((name, item)) = map::item(flow, state, node, visit.number) {
+        names.insert(name.to_owned(), item.clone());
     }
     if let Some(correction) = visit.correction {
         names.insert("correction".to_owned(), correction.into());
@@ -60,6 +66,9 @@ pub(super) fn of(flow: &Compiled, state: &RunState, node: &NodeId, visit: Visit<
     }
     if let Some(arguments) = visit.arguments {
         names.insert("arguments".to_owned(), Value::Object(arguments.clone()));
+    }
+    if let Some(response) = visit.response {
+        names.insert("response".to_owned(), response.clone());
     }
     Scope(names)
 }

@@ -46,6 +46,9 @@ pub struct RunState {
     /// The newest decision of each human node.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub decisions: BTreeMap<NodeId, Value>,
+    /// Who has decided at each node that others are to check (`not_same_as`).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub deciders: BTreeMap<NodeId, BTreeSet<Username>>,
     /// How often each node has been visited.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub visits: BTreeMap<NodeId, u32>,
@@ -69,7 +72,7 @@ pub struct RunState {
     /// How it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<RunOutcome>,
-    /// The calls that were under way at its end, until there is word of them.
+    /// The calls that were under way at its end, or at that of their map, until there is word of them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub unanswered: BTreeMap<TaskId, Unanswered>,
 }
@@ -153,6 +156,17 @@ pub enum Phase {
         /// What is asked.
         asked: Asked,
     },
+    /// A map waits for its items, each of which is a branch of its own at the mapped node.
+    Map {
+        /// The visit.
+        step: Step,
+        /// The visit of the mapped node that has the first item; the others follow in order.
+        first: u32,
+        /// The list as it was when the map began.
+        items: Vec<Value>,
+        /// What came of the items that are done, each with its place in the list, from 0.
+        results: Vec<(u32, Value)>,
+    },
 }
 
 impl Phase {
@@ -160,7 +174,9 @@ impl Phase {
     pub fn step(&self) -> Option<&Step> {
         match self {
             Self::Joining { .. } => None,
-            Self::Agent { step, .. } | Self::Tool { step, .. } | Self::Human { step, .. } => Some(step),
+            Self::Agent { step, .. } | Self::Tool { step, .. } | Self::Human { step, .. } | Self::Map { step, .. } => {
+                Some(step)
+            }
         }
     }
 
@@ -168,14 +184,16 @@ impl Phase {
     pub fn step_mut(&mut self) -> Option<&mut Step> {
         match self {
             Self::Joining { .. } => None,
-            Self::Agent { step, .. } | Self::Tool { step, .. } | Self::Human { step, .. } => Some(step),
+            Self::Agent { step, .. } | Self::Tool { step, .. } | Self::Human { step, .. } | Self::Map { step, .. } => {
+                Some(step)
+            }
         }
     }
 
     /// The pending reviews that belong to it.
     pub fn asked(&self) -> &[Asked] {
         match self {
-            Self::Joining { .. } => &[],
+            Self::Joining { .. } | Self::Map { .. } => &[],
             Self::Agent { conversation, .. } => &conversation.asked,
             Self::Tool { asked, .. } => asked.as_slice(),
             Self::Human { asked, .. } => std::slice::from_ref(asked),
@@ -185,7 +203,7 @@ impl Phase {
     /// The same, to change them.
     pub fn asked_mut(&mut self) -> &mut [Asked] {
         match self {
-            Self::Joining { .. } => &mut [],
+            Self::Joining { .. } | Self::Map { .. } => &mut [],
             Self::Agent { conversation, .. } => &mut conversation.asked,
             Self::Tool { asked, .. } => asked.as_mut_slice(),
             Self::Human { asked, .. } => std::slice::from_mut(asked),
@@ -201,7 +219,7 @@ impl Phase {
             }
         }
         match self {
-            Self::Joining { .. } | Self::Human { .. } => Vec::new(),
+            Self::Joining { .. } | Self::Human { .. } | Self::Map { .. } => Vec::new(),
             Self::Agent { conversation, .. } => {
                 let model = conversation.model_task.map(|task| (task, conversation.tries));
                 model.into_iter().chain(conversation.calls.iter().filter_map(due)).collect()
@@ -215,7 +233,7 @@ impl Phase {
         match self {
             Self::Agent { conversation, .. } => &conversation.calls,
             Self::Tool { call, .. } => std::slice::from_ref(call),
-            Self::Joining { .. } | Self::Human { .. } => &[],
+            Self::Joining { .. } | Self::Human { .. } | Self::Map { .. } => &[],
         }
     }
 
@@ -223,7 +241,7 @@ impl Phase {
     pub fn activity(&self) -> Activity {
         let tasks = self.tasks();
         match self {
-            Self::Joining { .. } => Activity::Joining,
+            Self::Joining { .. } | Self::Map { .. } => Activity::Joining,
             _ if tasks.iter().any(|(_, tries)| *tries > 1) => Activity::Retrying,
             _ if tasks.is_empty() && !self.asked().is_empty() => Activity::Waiting,
             _ => Activity::Running,

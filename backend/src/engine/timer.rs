@@ -15,7 +15,6 @@ use shared::review::Review;
 use shared::run::Step;
 use shared::time::Timestamp;
 
-use super::branch::Arrival;
 use super::builder::{Builder, failure};
 use super::decide::waits_for;
 use super::remember::Remembered;
@@ -127,6 +126,7 @@ impl Builder<'_> {
             review.on_timeout = Some(*then);
             review.escalated.push(role.clone());
         });
+        let escalated = self.admit(id, &role).or(escalated);
         if let Some(review) = escalated {
             let told = json!({ "change": "escalated", "role": role });
             self.tell_review(EntryKind::ReviewUpdated, &review, None, told);
@@ -161,10 +161,7 @@ impl Builder<'_> {
         step.note = Some(reason.clone());
         match on_timeout {
             OnTimeout::Approve | OnTimeout::Follow => self.finish_step(number, step, &nothing),
-            OnTimeout::Goto { goto } => {
-                self.complete_step(&mut step, &nothing);
-                self.arrivals.push_back(Arrival::at(number, goto));
-            }
+            OnTimeout::Goto { goto } => self.leave_for(number, step, goto),
             OnTimeout::Reject | OnTimeout::Error | OnTimeout::Escalate(_) => self.stop(number, step, reason),
         }
     }

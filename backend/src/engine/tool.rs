@@ -62,7 +62,7 @@ impl Builder<'_> {
             let schema = definition.and_then(parameters);
             let named = schema.as_ref().and_then(|schema| schema.get("properties")).and_then(Value::as_object);
             let keys = named.into_iter().flat_map(JsonMap::keys).filter(|key| scope::may_read(node, key));
-            keys.filter_map(|key| Some((key.clone(), self.state.keys.get(key)?.clone()))).collect()
+            keys.filter_map(|key| Some((key.clone(), self.value(step, key)?.clone()))).collect()
         };
         self.new_call("c1-1".to_owned(), tool, &arguments).map_err(|why| failure(FlowCode::ToolFailed, &step.node, why))
     }
@@ -103,7 +103,7 @@ impl Builder<'_> {
         decision: &ActionDecision,
     ) {
         match decision {
-            ActionDecision::Approve => self.run_tool(branch, step, call, correction),
+            ActionDecision::Approve { .. } => self.run_tool(branch, step, call, correction),
             ActionDecision::Edit { arguments } => {
                 call.arguments.clone_from(arguments);
                 call.digest = digest::of_arguments(arguments);

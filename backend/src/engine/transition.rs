@@ -1,9 +1,12 @@
 //! What the engine answers: everything that is to be committed together.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use shared::access::Principal;
 use shared::error::Mistake;
+use shared::grant::Grant;
 use shared::id::{NodeId, ReviewId, RunId, StepId, TaskId};
 use shared::log::Event;
 use shared::review::Review;
@@ -15,10 +18,15 @@ use super::state::RunState;
 /// A run as the store read it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Snapshot {
+    /// The grants that may count for its calls; none where the flow has no gates.
+    pub grants: Vec<Granted>,
     /// Its state.
     pub state: RunState,
     /// Its pending reviews, and whichever other review the input names.
     pub reviews: BTreeMap<ReviewId, Review>,
+    /// The people who exist, with their roles; none where the flow does not need them
+    /// ([`crate::flow::Compiled::needs_people`]).
+    pub people: Option<Arc<[Principal]>>,
 }
 
 impl Snapshot {
@@ -27,6 +35,15 @@ impl Snapshot {
         self.state = transition.state.clone();
         self.reviews.extend(transition.reviews.iter().map(|review| (review.id, review.clone())));
     }
+}
+
+/// A grant with the rights that its giver has now: it allows no more than they could.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Granted {
+    /// The grant.
+    pub grant: Grant,
+    /// Its giver.
+    pub giver: Principal,
 }
 
 /// A step of the engine: all of it is committed, or nothing.
@@ -46,6 +63,12 @@ pub struct Transition {
     pub abandoned_tasks: Vec<TaskId>,
     /// What the log tells, in order.
     pub events: Vec<Event>,
+    /// Grants that were given.
+    pub given: Vec<Grant>,
+    /// Grants that were used: with these alone, a replay gives the same.
+    pub used: Vec<Granted>,
+    /// Whether it rests on the people who exist: a replay needs them then.
+    pub people_asked: bool,
     /// The answer to whoever sent the input, where it came too late: a deadline that had passed was applied first.
     /// The transition is to be committed, and then the refusal answered.
     pub refused: Option<Refusal>,
@@ -75,6 +98,9 @@ pub enum Refusal {
     /// A correction of a step without visits left.
     #[error("{0}")]
     VisitLimit(String),
+    /// Nothing follows from it.
+    #[error("nothing has changed")]
+    Unchanged,
     /// The run is over.
     #[error("the run is over")]
     RunOver,

@@ -153,7 +153,7 @@ fn tool(flow: &Compiled, state: &RunState, step: &Step, call: &ToolCall, correct
     if digest::of_arguments(&call.arguments) != call.digest {
         return refuse(FlowCode::ToolFailed, format!("the arguments of `{}` are not those approved", call.tool));
     }
-    let visit = Visit { number: step.visit, correction, arguments: Some(&call.arguments) };
+    let visit = Visit { number: step.visit, correction, arguments: Some(&call.arguments), ..Visit::default() };
     Work::Tool(Box::new(ToolRequest {
         run: state.id,
         node: step.node.clone(),

@@ -1,19 +1,21 @@
 //! A flow made ready to run.
 
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use jsonschema::Validator;
 use serde_json::Value;
 use shared::JsonMap;
-use shared::definition::{Flow, Gate, GateSetting, Node};
+use shared::definition::{Flow, Gate, GateSetting, MapNode, Node, NodeKind};
 use shared::error::{FlowCode, Mistake};
 use shared::id::NodeId;
 
 use super::condition::Conditions;
 use super::json_schema::{check_with, compile};
+use super::people;
 use super::template::Templates;
 use super::texts::{TextKind, visit_texts};
-use super::ways::Ways;
+use super::ways::{Ways, mapped};
 use super::{EvalError, Scope};
 
 /// A flow made ready to run: templates and conditions compiled, the graph analysed.
@@ -26,9 +28,14 @@ pub struct Compiled {
     templates: Templates,
     conditions: Conditions,
     ways: Ways,
+    /// The map of each node that one runs for each item.
+    mapped: HashMap<NodeId, NodeId>,
     input: Option<Validator>,
     /// What `true` and `ask_permission` mean.
     plain_gate: Gate,
+    needs_people: bool,
+    /// The nodes that a `not_same_as` names.
+    checked: BTreeSet<NodeId>,
     /// What templates see as `env`.
     env: Arc<JsonMap>,
 }
@@ -59,7 +66,32 @@ impl Compiled {
             return Err(mistakes);
         }
         let ways = Ways::new(&flow);
-        Ok(Self { flow, version, templates, conditions, ways, input, plain_gate: Gate::default(), env: Arc::default() })
+        let mapped = mapped(&flow).into_iter().map(|(node, map)| (node.clone(), map.clone())).collect();
+        let needs_people = people::needs(&flow);
+        let checked = people::reviewers(&flow).filter_map(|reviewers| reviewers.not_same_as.clone()).collect();
+        Ok(Self {
+            flow,
+            version,
+            templates,
+            conditions,
+            ways,
+            mapped,
+            input,
+            plain_gate: Gate::default(),
+            needs_people,
+            checked,
+            env: Arc::default(),
+        })
+    }
+
+    /// Whether the engine must know the people who exist: where votes are counted, or where somebody may be shut out.
+    pub fn needs_people(&self) -> bool {
+        self.needs_people
+    }
+
+    /// Whether those who decide at a node may not decide at another.
+    pub fn is_checked_by_others(&self, node: &NodeId) -> bool {
+        self.checked.contains(node)
     }
 
     /// The same, with what templates and conditions see as `env`.
@@ -98,6 +130,15 @@ impl Compiled {
         self.ways.source_of(human)
     }
 
+    /// The map that runs this node for each item of a list.
+    pub fn map_of(&self, node: &NodeId) -> Option<(&NodeId, &MapNode)> {
+        let map = self.mapped.get(node)?;
+        match &self.flow.nodes.get(map)?.kind {
+            NodeKind::Map(settings) => Some((map, settings)),
+            _ => None,
+        }
+    }
+
     /// Whether a branch that is at `from` can still come to `to`, by any way but standing still: along `next`,
     /// `on_reject`, `on_visit_limit`, the `goto` of a timer or failure, or the way back of a correction.
     pub fn reaches(&self, from: &NodeId, to: &NodeId) -> bool {
@@ -113,6 +154,11 @@ impl Compiled {
             Some((_, GateSetting::Switch(true))) => Some(&self.plain_gate),
             _ => asks.then_some(&self.plain_gate),
         }
+    }
+
+    /// Whether any tool call may be held back: only then may grants count.
+    pub fn has_gates(&self) -> bool {
+        !self.flow.gates.before_tool.is_empty() || self.flow.tools.values().any(|tool| tool.ask_permission)
     }
 
     /// Every mistake of an input against the flow's `input`, with paths below `/input`.

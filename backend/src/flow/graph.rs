@@ -4,11 +4,11 @@ use dagre::graph::{Graph as Layout, GraphOptions};
 use dagre::layout::types::LabelPos;
 use dagre::{EdgeLabel, GraphLabel, LayoutOptions, NodeLabel, layout};
 use shared::api::{Graph, GraphEdge, GraphEdgeKind, GraphNode};
-use shared::definition::{EdgeCondition, Flow, Target};
+use shared::definition::{EdgeCondition, Flow, NodeKind, Target};
 use shared::id::NodeId;
 
 use super::limits::MAX_DRAWN;
-use super::ways::{WayKind, Ways, ways};
+use super::ways::{WayKind, Ways, mapped, ways};
 
 /// The id of the node that stands for the end of a branch; no node of a flow can have it.
 const END: &str = "end";
@@ -78,12 +78,18 @@ fn width(characters: usize) -> f64 {
 
 fn edges(flow: &Flow) -> Vec<GraphEdge> {
     let corrections = Ways::new(flow);
+    let mapped = mapped(flow);
     let mut edges = Vec::new();
     for (id, node) in &flow.nodes {
         let mut add = |to: &str, kind, label: Option<String>| {
             edges.push(GraphEdge { from: id.to_string(), to: to.to_owned(), kind, label, points: Vec::new() });
         };
-        if node.next.is_empty() {
+        if let NodeKind::Map(map) = &node.kind
+            && flow.nodes.contains_key(&map.node)
+        {
+            add(&map.node, GraphEdgeKind::Detour, Some("each item".to_owned()));
+        }
+        if node.next.is_empty() && !mapped.contains_key(id) {
             add(END, GraphEdgeKind::Next, None);
         }
         for edge in &node.next.0 {
@@ -104,6 +110,8 @@ fn edges(flow: &Flow) -> Vec<GraphEdge> {
         for (kind, to) in ways(flow, node) {
             let label = match kind {
                 WayKind::Next => continue,
+                // They are drawn from the node that the map runs.
+                WayKind::Reject | WayKind::Timeout if matches!(node.kind, NodeKind::Map(_)) => continue,
                 WayKind::Reject => "rejected",
                 WayKind::Timeout => "nobody decided",
                 WayKind::VisitLimit => "no visits left",
@@ -120,7 +128,7 @@ fn edges(flow: &Flow) -> Vec<GraphEdge> {
 /// The way back of a correction, where the person has options beside which they may write.
 fn correction<'a>(flow: &Flow, ways: &'a Ways, id: &NodeId) -> Option<&'a NodeId> {
     match &flow.nodes.get(id)?.kind {
-        shared::definition::NodeKind::Human(human) if !human.options.is_empty() => ways.source_of(id),
+        NodeKind::Human(human) if !human.options.is_empty() => ways.source_of(id),
         _ => None,
     }
 }

@@ -17,6 +17,15 @@ pub fn compile(schema: &Value) -> Result<Validator, Mistake> {
     })
 }
 
+/// Whether a schema may be one of an object: it says nothing of the type, or names it.
+pub fn is_of_object(schema: &Value) -> bool {
+    match schema.get("type") {
+        None => true,
+        Some(Value::Array(types)) => types.iter().any(|of| of == "object"),
+        Some(of) => of == "object",
+    }
+}
+
 /// Every mistake of a value against a JSON Schema, with paths below `base`. A schema that cannot be compiled is one.
 pub fn check_value(schema: &Value, value: &Value, base: &str) -> Vec<Mistake> {
     match compile(schema) {

@@ -51,7 +51,7 @@ fn written_by_default(id: &str, node: &Node, base: &str) -> Vec<(String, String)
     }
 }
 
-/// Every key that the state of a run can have; none where the flow lets it have any.
+/// Every name that the state keys of a run, and the items of its maps, can have; none where the flow lets it have any.
 pub fn known(flow: &Flow) -> Option<BTreeSet<String>> {
     let sets_any = |kind: &ToolKind| matches!(kind, ToolKind::Builtin(Builtin::SetState));
     if flow.tools.values().any(|tool| sets_any(&tool.kind)) {
@@ -68,6 +68,9 @@ pub fn known(flow: &Flow) -> Option<BTreeSet<String>> {
     }
     for (id, node) in &flow.nodes {
         keys.extend(writes(id, node).into_iter().map(|(_, key)| key));
+        if let NodeKind::Map(map) = &node.kind {
+            keys.insert(map.r#as.clone());
+        }
         if let NodeKind::Agent { agent, .. } = &node.kind
             && node.write_keys.is_none()
             && let Some(properties) = flow.agents.get(agent).and_then(|agent| agent.output_schema.as_ref())

@@ -11,6 +11,7 @@ mod graph;
 mod json_schema;
 mod keys;
 pub mod limits;
+mod people;
 mod read;
 mod scalar;
 mod shape;
@@ -23,12 +24,13 @@ mod ways;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use shared::JsonMap;
+use shared::access::Principal;
 use shared::definition::Flow;
 use shared::error::Mistake;
 
 pub use compiled::Compiled;
 pub use graph::graph;
-pub use json_schema::check_value;
+pub use json_schema::{check_value, is_of_object};
 pub use template::Templates;
 
 /// What checking a source found.
@@ -44,6 +46,11 @@ pub struct Checked {
 
 /// Reads and checks a flow file (YAML or JSON). The flow is there only where nothing of it had to be left out.
 pub fn check(source: &str) -> Checked {
+    check_among(source, None)
+}
+
+/// The same; where the people who exist are given, there is a warning of what they could not decide.
+pub fn check_among(source: &str, people: Option<&[Principal]>) -> Checked {
     let (source, mut errors) = source::read(source);
     let Some(source) = source else { return Checked { flow: None, errors, warnings: Vec::new() } };
     let reading = read::read_flow(&source);
@@ -51,7 +58,7 @@ pub fn check(source: &str) -> Checked {
     let is_whole = errors.is_empty();
     let mut warnings = Vec::new();
     if let Some(flow) = &reading.flow {
-        let (found, doubtful) = check::check_flow(flow, Some(&source), &errors);
+        let (found, doubtful) = check::check_flow(flow, Some(&source), &errors, people);
         errors.extend(found);
         warnings = doubtful;
     }

@@ -23,7 +23,12 @@ pub enum WayKind {
 /// The ways out of a node to other nodes, corrections left out; a target that is not in the flow is left out too.
 pub fn ways<'a>(flow: &'a Flow, node: &'a Node) -> Vec<(WayKind, &'a NodeId)> {
     let mut ways: Vec<_> = node.next.nodes().map(|to| (WayKind::Next, to)).collect();
-    if let NodeKind::Human(human) = &node.kind {
+    // What leads out of the node that a map runs, leads out of the map.
+    let asks = match &node.kind {
+        NodeKind::Map(map) => flow.nodes.get(&map.node).unwrap_or(node),
+        _ => node,
+    };
+    if let NodeKind::Human(human) = &asks.kind {
         ways.extend(human.on_reject.iter().map(|to| (WayKind::Reject, to)));
         ways.extend(timed_out(flow, human).map(|to| (WayKind::Timeout, to)));
     }
@@ -34,6 +39,15 @@ pub fn ways<'a>(flow: &'a Flow, node: &'a Node) -> Vec<(WayKind, &'a NodeId)> {
     }
     ways.retain(|(_, to)| flow.nodes.contains_key(*to));
     ways
+}
+
+/// The map of each node that one runs for each item of a list.
+pub fn mapped(flow: &Flow) -> HashMap<&NodeId, &NodeId> {
+    let maps = flow.nodes.iter().filter_map(|(id, node)| match &node.kind {
+        NodeKind::Map(map) => Some((&map.node, id)),
+        _ => None,
+    });
+    maps.collect()
 }
 
 /// Where the timer of a human node sends the branch.

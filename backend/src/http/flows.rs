@@ -64,8 +64,8 @@ async fn put(
     Source(body::Json { value: source, digest }): Source,
 ) -> Result<Json<FlowVersion>> {
     caller.may(Act::SaveFlow)?;
-    let (checked, source) = check(source).await?;
-    let mut errors = checked.errors;
+    let (checked, source) = check(&state, source).await?;
+    let (mut errors, warnings) = (checked.errors, checked.warnings);
     let flow = checked.flow.filter(|_| errors.is_empty());
     if let Some(flow) = &flow
         && flow.id != id
@@ -80,12 +80,16 @@ async fn put(
     let save = store::Operation::SaveFlow(Box::new(new));
     let answer = caller.commit(&state.store, key.of(&caller, digest), save).await?;
     let Answer::Flow { flow } = answer else { return Err(unexpected()) };
-    drawn(*flow).await.map(Json)
+    drawn(FlowVersion { warnings, ..*flow }).await.map(Json)
 }
 
-async fn validate(caller: Caller, Source(body::Json { value: source, .. }): Source) -> Result<Json<Validation>> {
+async fn validate(
+    State(state): State<AppState>,
+    caller: Caller,
+    Source(body::Json { value: source, .. }): Source,
+) -> Result<Json<Validation>> {
     caller.may(Act::SeeFlows)?;
-    let (checked, _) = check(source).await?;
+    let (checked, _) = check(&state, source).await?;
     let valid = checked.errors.is_empty() && checked.flow.is_some();
     // What has mistakes may not be drawable.
     let graph = match checked.flow {
@@ -100,8 +104,10 @@ async fn schema(caller: Caller) -> Result<Json<Value>> {
     Ok(Json(flow::schema()))
 }
 
-async fn check(source: String) -> Result<(flow::Checked, String)> {
-    off_thread(move || (flow::check(&source), source)).await
+/// Checks a file, also against the people who exist now.
+async fn check(state: &AppState, source: String) -> Result<(flow::Checked, String)> {
+    let people = state.store.people().await?;
+    off_thread(move || (flow::check_among(&source, Some(&people)), source)).await
 }
 
 /// The same version with its picture.

@@ -18,6 +18,9 @@ use super::runs::sees;
 use super::{AppState, Caller};
 use crate::engine;
 
+/// In the place of a cursor: the end of the log.
+const END: &str = "end";
+
 pub(super) fn mount(api: &mut Api) {
     let list = Operation::new("Committed entries in order", "PageOfEntries").query(&["run", "after", "limit"]);
     api.get("/api/v1/log", list, get);
@@ -41,6 +44,11 @@ async fn get(
         None => None,
     };
     let after = match query.after {
+        // Nothing yet: only where it goes on from now.
+        Some(after) if after == END => {
+            let head = state.store.head().await?;
+            return Ok(Json(Page { items: Vec::new(), next_cursor: Some(head.to_string()) }));
+        }
         Some(after) => Cursor(after),
         None => state.store.origin().await?,
     };

@@ -11,6 +11,7 @@ pub mod body;
 mod caller;
 mod deputies;
 mod flows;
+mod grants;
 mod headers;
 mod health;
 mod idempotency;
@@ -26,6 +27,7 @@ mod reviews;
 mod runs;
 mod schemas;
 mod session;
+mod slack;
 mod tokens;
 mod users;
 
@@ -48,6 +50,7 @@ pub use origin::{PublicOrigins, origin_allowed};
 use crate::audit::Seals;
 use crate::auth::Authenticator;
 use crate::clock::SharedClock;
+use crate::notify::Desk;
 use crate::store::Store;
 use api::Api;
 use problem::Failure;
@@ -71,6 +74,8 @@ pub struct Parts {
     pub public_origins: PublicOrigins,
     /// Whose seals of the audit are trusted.
     pub seals: Seals,
+    /// Where people can be told outside the console; none: nowhere.
+    pub desk: Option<Desk>,
     views: Views,
 }
 
@@ -83,9 +88,10 @@ impl AppState {
         metrics: Option<PrometheusHandle>,
         public_origins: PublicOrigins,
         seals: Seals,
+        desk: Option<Desk>,
     ) -> Self {
         let views = Views::default();
-        Self(Arc::new(Parts { store, clock, authenticator, metrics, public_origins, seals, views }))
+        Self(Arc::new(Parts { store, clock, authenticator, metrics, public_origins, seals, desk, views }))
     }
 }
 
@@ -116,12 +122,14 @@ fn api() -> Api {
     users::mount(&mut api);
     tokens::mount(&mut api);
     deputies::mount(&mut api);
+    grants::mount(&mut api);
     flows::mount(&mut api);
     runs::mount(&mut api);
     reviews::mount(&mut api);
     log::mount(&mut api);
     audit::mount(&mut api);
     notifications::mount(&mut api);
+    slack::mount(&mut api);
     health::mount(&mut api);
     api
 }

@@ -1,28 +1,153 @@
-//! `/api/v1/notifications`: who is told what, and what could not be told.
+//! `/api/v1/notifications`: what people choose to be told outside the console, and what could not be told.
+
+use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use serde::Deserialize;
 use shared::access::Act;
 use shared::api::Page;
-use shared::error::{Code, Problem};
-use shared::id::DeliveryId;
-use shared::notification::{Delivery, DeliveryQuery};
+use shared::error::{Code, Mistake, Problem, pointer};
+use shared::id::{DeliveryId, Username};
+use shared::notification::{Delivery, DeliveryQuery, MAX_RULES, Notifications, TestNotification};
 
 use super::api::{Api, Operation};
-use super::body::{Id, Params, limit};
+use super::body::{self, Id, Params, limit};
+use super::idempotency::Key;
 use super::problem::Result;
 use super::{AppState, Caller};
+use crate::auth::check_text;
+use crate::notify::{Untested, is_address};
+use crate::store::{self, ChosenNotifications};
+
+/// The longest that somebody waits before they are told.
+const MAX_AFTER: Duration = Duration::from_hours(30 * 24);
 
 pub(super) fn mount(api: &mut Api) {
+    let one = Operation::new("What one is told outside the console; admins may ask for others", "Notifications");
+    api.get("/api/v1/notifications", one.query(&["user"]), get);
+    let choose = Operation::new("Choose what one is told; admins may for others", "Notifications");
+    api.put("/api/v1/notifications", choose.query(&["user"]).body("Notifications"), put);
+    let test = Operation::new("Send oneself a message, to try a channel", "").body("TestNotification").status(204);
+    api.post("/api/v1/notifications/test", test, self::test);
     let list = Operation::new(
         "Messages to people and programs, newest first: those that were given up, or others",
         "PageOfDeliveries",
-    )
-    .query(&["status", "limit", "cursor"]);
-    api.get("/api/v1/notifications/deliveries", list, deliveries);
+    );
+    api.get("/api/v1/notifications/deliveries", list.query(&["status", "limit", "cursor"]), deliveries);
     let retry = Operation::new("Send a message again that was given up", "").status(204);
     api.post("/api/v1/notifications/deliveries/{id}/retry", retry, self::retry);
+}
+
+/// Whose choice is meant; default: the caller's.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Whose {
+    user: Option<Username>,
+}
+
+impl Whose {
+    fn name(self, caller: &Caller) -> Result<Username> {
+        let own = caller.principal().username.clone();
+        match self.user {
+            Some(other) if other != own => {
+                caller.may(Act::ManagePeople)?;
+                Ok(other)
+            }
+            _ => Ok(own),
+        }
+    }
+}
+
+async fn get(
+    State(state): State<AppState>,
+    caller: Caller,
+    Params(whose): Params<Whose>,
+) -> Result<Json<Notifications>> {
+    let name = whose.name(&caller)?;
+    if state.store.user(&name).await?.is_none() {
+        return Err(Problem::new(Code::NotFound).into());
+    }
+    let chosen = state.store.notifications(&name).await?.unwrap_or_default();
+    Ok(Json(Notifications { available: available(&state), ..chosen }))
+}
+
+async fn put(
+    State(state): State<AppState>,
+    caller: Caller,
+    Params(whose): Params<Whose>,
+    key: Key,
+    body::Json { value, digest }: body::Json<Notifications>,
+) -> Result<Json<Notifications>> {
+    let username = whose.name(&caller)?;
+    let notifications = checked(value)?;
+    let chosen = Box::new(ChosenNotifications { username, notifications: notifications.clone() });
+    caller.commit(&state.store, key.of(&caller, digest), store::Operation::ChooseNotifications(chosen)).await?;
+    Ok(Json(Notifications { available: available(&state), ..notifications }))
+}
+
+async fn test(
+    State(state): State<AppState>,
+    caller: Caller,
+    body::Json { value, .. }: body::Json<TestNotification>,
+) -> Result<StatusCode> {
+    let name = &caller.principal().username;
+    let person = state.store.user(name).await?.ok_or_else(|| Problem::new(Code::Unauthenticated))?;
+    let chosen = state.store.notifications(name).await?.unwrap_or_default();
+    let nowhere = || Untested::Failed("this server tells nobody outside the console".to_owned());
+    let desk = state.desk.as_ref().ok_or_else(nowhere);
+    let sent = match desk {
+        Ok(desk) => desk.test(value.channel, &person, &chosen).await,
+        Err(untested) => Err(untested),
+    };
+    match sent {
+        Ok(()) => Ok(StatusCode::NO_CONTENT),
+        Err(Untested::TooSoon(wait)) => {
+            let retry_after = Some(wait.as_secs() + 1);
+            Err(Problem { retry_after, ..Problem::new(Code::TooManyRequests) }.detail("tried a moment ago").into())
+        }
+        Err(Untested::Failed(why)) => Err(Problem::invalid("/channel", why).into()),
+    }
+}
+
+fn available(state: &AppState) -> Vec<shared::notification::Channel> {
+    state.desk.as_ref().map(crate::notify::Desk::channels).unwrap_or_default()
+}
+
+/// What somebody chose, where it can be done; every mistake at once.
+fn checked(chosen: Notifications) -> Result<Notifications> {
+    let blank = |text: Option<String>| text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+    let chosen = Notifications {
+        slack_user_id: blank(chosen.slack_user_id),
+        email: blank(chosen.email),
+        available: Vec::new(),
+        ..chosen
+    };
+    check_text("/email", chosen.email.as_deref())?;
+    let mut mistakes = Vec::new();
+    let mut wrong = |path: String, why: &str| mistakes.push(Mistake::new(path, "invalid", why));
+    if chosen.rules.len() > MAX_RULES {
+        wrong("/rules".to_owned(), &format!("at most {MAX_RULES} rules"));
+    }
+    for (index, rule) in chosen.rules.iter().enumerate() {
+        let path = |field: &str| pointer(["rules", &index.to_string(), field]);
+        if rule.events.is_empty() {
+            wrong(path("events"), "at least one event");
+        }
+        if rule.after.is_some_and(|after| after.0 > MAX_AFTER) {
+            wrong(path("after"), "at most 30 days");
+        }
+    }
+    let is_slack =
+        |id: &str| id.len() <= 30 && id.starts_with(['U', 'W']) && id.chars().all(|c| c.is_ascii_alphanumeric());
+    if chosen.slack_user_id.as_deref().is_some_and(|id| !is_slack(id)) {
+        wrong("/slack_user_id".to_owned(), "the member ID of the profile in Slack, such as U024BE7LH");
+    }
+    if chosen.email.as_deref().is_some_and(|address| !is_address(address)) {
+        wrong("/email".to_owned(), "an address such as ana@example.org");
+    }
+    if mistakes.is_empty() { Ok(chosen) } else { Err(Problem::new(Code::Invalid).errors(mistakes).into()) }
 }
 
 async fn deliveries(

@@ -135,5 +135,6 @@ async fn visible_with_reviews(state: &AppState, caller: &Caller, id: RunId) -> R
         return Err(not_found().into());
     }
     reviews.retain(|review| access(caller.principal(), Act::SeeReview(review)).is_allowed());
-    Ok((summary, reviews))
+    let viewer = Some(&caller.principal().username);
+    Ok((summary, reviews.into_iter().map(|review| review.seen_by(viewer)).collect()))
 }

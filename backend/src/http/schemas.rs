@@ -12,8 +12,9 @@ use shared::decision::DecisionRequest;
 use shared::definition::Flow;
 use shared::deputy::{Delegate, Deputyship, NewDeputy};
 use shared::error::Problem;
+use shared::grant::Grant;
 use shared::log::Entry;
-use shared::notification::Delivery;
+use shared::notification::{Delivery, Notifications, TestNotification};
 use shared::protocol::{ClientMessage, ServerMessage};
 use shared::review::Review;
 use shared::run::{Report, Run, RunSummary};
@@ -42,6 +43,7 @@ impl Schemas {
             "Delegate" => self.typed::<Delegate>(),
             "Deputyship" => self.typed::<Deputyship>(),
             "NewDeputy" => self.typed::<NewDeputy>(),
+            "PageOfGrants" => self.typed::<Page<Grant>>(),
             "PageOfDeputies" => self.typed::<Page<Deputyship>>(),
             "Flow" => self.typed::<Flow>(),
             "FlowVersion" => self.typed::<FlowVersion>(),
@@ -50,6 +52,7 @@ impl Schemas {
             "NewComment" => self.typed::<NewComment>(),
             "NewToken" => self.typed::<NewToken>(),
             "NewUser" => self.typed::<NewUser>(),
+            "Notifications" => self.typed::<Notifications>(),
             "PageOfDeliveries" => self.typed::<Page<Delivery>>(),
             "PageOfEntries" => self.typed::<Page<Entry>>(),
             "PageOfFlows" => self.typed::<Page<FlowVersion>>(),
@@ -65,6 +68,7 @@ impl Schemas {
             "SealCheck" => self.typed::<SealCheck>(),
             "SealHead" => self.typed::<SealHead>(),
             "ServerMessage" => self.typed::<ServerMessage>(),
+            "TestNotification" => self.typed::<TestNotification>(),
             "Token" => self.typed::<Token>(),
             "User" => self.typed::<User>(),
             "UserPatch" => self.typed::<UserPatch>(),
@@ -74,6 +78,11 @@ impl Schemas {
                 "type": "object",
                 "required": ["status"],
                 "properties": { "status": { "const": "ok" } }
+            }),
+            "SlackInteraction" => json_schema!({
+                "type": "object",
+                "required": ["payload"],
+                "properties": { "payload": { "type": "string" } }
             }),
             "File" | "Text" => json_schema!({ "type": "string" }),
             _ => return None,

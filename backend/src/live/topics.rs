@@ -87,10 +87,14 @@ fn is_milestone(kind: EntryKind) -> bool {
         | EntryKind::FlowSaved
         | EntryKind::UserCreated
         | EntryKind::UserUpdated
+        | EntryKind::GrantMade
+        | EntryKind::GrantUsed
+        | EntryKind::GrantRevoked
         | EntryKind::DeputyNamed
         | EntryKind::DeputyRemoved
         | EntryKind::TokenCreated
         | EntryKind::TokenRevoked
+        | EntryKind::LinkCreated
         | EntryKind::SessionStarted
         | EntryKind::SessionEnded
         | EntryKind::LoginFailed => false,

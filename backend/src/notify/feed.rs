@@ -5,16 +5,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Deserialize as _;
-use shared::log::Cursor;
-use shared::notification::Occasion;
+use shared::log::{Cursor, Entry, EntryKind};
+use shared::notification::{Channel, Occasion};
 use shared::review::Review;
 use tokio::sync::{Notify, watch};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::Outlets;
+use super::people::{self, Person};
 use super::plan::{self, Told};
-use crate::store::{self, LogPage, NewDelivery, Store};
+use crate::store::{self, LogPage, Store};
 
 /// How many entries are read at once.
 const PAGE: u32 = 500;
@@ -80,11 +81,20 @@ impl Feeder {
         let mut deliveries = Vec::new();
         let mut before = self.read.clone();
         self.unsaved += entries.len();
+        let people = self.people(&entries).await?;
         for entry in &entries {
-            let occasion = Occasion::of(entry.event.kind);
-            let review = entry.event.data.get("review").and_then(|review| Review::deserialize(review).ok());
-            if let (Some(occasion), Some(review)) = (occasion, review) {
-                self.tell(&Told { entry, before: &before, occasion, review: &review }, &mut deliveries);
+            if let Some((occasion, review)) = told_of(entry) {
+                let handed = changed(entry, "delegated").then(|| review.delegations.last()).flatten();
+                let only = handed.map(|handed| &handed.to);
+                let told = Told { entry, before: &before, occasion, review: &review, only };
+                if Occasion::of(entry.event.kind).is_some() {
+                    deliveries.extend(plan::to_programs(&told, &self.outlets));
+                }
+                deliveries.extend(people::plan(&told, &people, &self.outlets));
+                if occasion == Occasion::Resolved && self.outlets.slack.is_some() {
+                    let messages = self.store.messages(review.id, Channel::Slack.as_str()).await?;
+                    deliveries.extend(messages.iter().map(|message| plan::update(message, entry.event.at)));
+                }
             }
             before = entry.cursor.clone();
         }
@@ -105,8 +115,17 @@ impl Feeder {
         Ok(more)
     }
 
-    fn tell(&self, told: &Told<'_>, deliveries: &mut Vec<NewDelivery>) {
-        deliveries.extend(plan::to_programs(told, &self.outlets));
+    /// Everybody who chose to be told, where there is something to tell.
+    async fn people(&self, entries: &[Entry]) -> Result<Vec<Person>, store::Error> {
+        let something = entries.iter().any(|entry| told_of(entry).is_some());
+        if !something || self.outlets.channels().is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut people = Vec::new();
+        for (record, choice) in self.store.notified().await? {
+            people.push(Person::of(&self.store, record, choice).await?);
+        }
+        Ok(people)
     }
 
     async fn restart(&mut self) -> Result<(), store::Error> {
@@ -115,6 +134,19 @@ impl Feeder {
         self.unsaved = 0;
         Ok(())
     }
+}
+
+/// What an entry is an occasion of, with its review: one that changes hands is asked of who gets it, and one that nobody
+/// decided in time of whoever may decide it now.
+fn told_of(entry: &Entry) -> Option<(Occasion, Review)> {
+    let anew = changed(entry, "delegated") || changed(entry, "escalated");
+    let occasion = Occasion::of(entry.event.kind).or(anew.then_some(Occasion::Requested))?;
+    Some((occasion, Review::deserialize(entry.event.data.get("review")?).ok()?))
+}
+
+/// Whether a review was changed so.
+fn changed(entry: &Entry, how: &str) -> bool {
+    entry.event.kind == EntryKind::ReviewUpdated && entry.event.data.get("change").is_some_and(|change| change == how)
 }
 
 /// The stored place; where there is none, the end of the log becomes it.

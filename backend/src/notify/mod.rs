@@ -8,11 +8,16 @@
 //! Imports `shared`, `crate::clock`, `crate::guard`, `crate::engine` and `crate::store` only. No secret leaves it but to
 //! whom it belongs: not in an error, a log or a list.
 
+mod desk;
+mod email;
 mod failure;
 mod feed;
+mod message;
+mod people;
 mod plan;
 mod send;
 mod settings;
+mod slack;
 mod webhook;
 
 #[cfg(test)]
@@ -23,17 +28,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use shared::id::ReviewId;
+use shared::notification::Channel;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-pub use settings::{Secrets, Settings, WebhookSettings};
+pub use desk::{Desk, Reply, Untested};
+pub use email::is_address;
+pub use settings::{Encryption, Secrets, Settings, SlackSettings, SmtpSettings, WebhookSettings};
+pub use slack::Interaction;
 
 use crate::clock::SharedClock;
 use crate::guard::Clients;
 use crate::store::{self, Store};
+use email::Mailer;
 use feed::Feeder;
 use send::Sender;
+use slack::Slack;
 use webhook::Webhook;
 
 /// How long a receiver may take to answer.
@@ -80,6 +91,8 @@ impl Options {
 struct Outlets {
     clients: Clients,
     webhooks: BTreeMap<String, Webhook>,
+    slack: Option<Slack>,
+    mailer: Option<Mailer>,
     /// Where people find the console, without a slash at its end.
     url: String,
 }
@@ -91,12 +104,20 @@ impl Outlets {
         Ok(Self {
             clients: Clients::new(&settings.allowed_hosts)?,
             webhooks: webhooks.collect::<Result<_, Error>>()?,
+            slack: settings.slack.map(|slack| Slack::new(&slack, secrets)).transpose()?,
+            mailer: settings.smtp.map(|smtp| Mailer::new(&smtp, secrets)).transpose()?,
             url: settings.url.unwrap_or(url).trim_end_matches('/').to_owned(),
         })
     }
 
     fn is_empty(&self) -> bool {
-        self.webhooks.is_empty()
+        self.webhooks.is_empty() && self.channels().is_empty()
+    }
+
+    /// Where people can be told.
+    fn channels(&self) -> Vec<Channel> {
+        let slack = self.slack.iter().map(|_| Channel::Slack);
+        slack.chain(self.mailer.iter().map(|_| Channel::Email)).collect()
     }
 
     /// Where a review is decided.
@@ -117,25 +138,33 @@ impl Notifier {
         if outlets.is_empty() {
             // Whoever is set up later is not told of what happened before.
             store.forget_outbox().await?;
-            return Ok(Handle { stop: stop.drop_guard(), tasks: Vec::new() });
+            let desk = Desk::new(clock, outlets);
+            return Ok(Handle { desk, stop: stop.drop_guard(), tasks: Vec::new() });
         }
         let fed = Arc::new(Notify::new());
         let commits = store.commits();
         let feeder = Feeder::new(store.clone(), Arc::clone(&outlets), Arc::clone(&fed)).await?;
         let name = format!("sender-{}", hex::encode(&clock.random()[..6]));
+        let desk = Desk::new(clock.clone(), Arc::clone(&outlets));
         let sender = Arc::new(Sender { store, clock, outlets, fed, name, first_wait });
         let tasks = vec![tokio::spawn(feeder.follow(commits, stop.clone())), tokio::spawn(sender.serve(stop.clone()))];
-        Ok(Handle { stop: stop.drop_guard(), tasks })
+        Ok(Handle { desk, stop: stop.drop_guard(), tasks })
     }
 }
 
 /// A running notifier. It stops when this is dropped.
 pub struct Handle {
+    desk: Desk,
     stop: DropGuard,
     tasks: Vec<JoinHandle<()>>,
 }
 
 impl Handle {
+    /// What the API asks of it.
+    pub fn desk(&self) -> Desk {
+        self.desk.clone()
+    }
+
     /// Begins nothing more, and finishes what was begun.
     pub async fn shutdown(self) {
         drop(self.stop);

@@ -1,11 +1,13 @@
 //! Who is told of an entry of the log. Pure: the same entry gives the same deliveries, with the same ids.
 
+use shared::id::Username;
 use shared::log::{Cursor, Entry};
-use shared::notification::Occasion;
+use shared::notification::{Channel, Occasion};
 use shared::review::Review;
+use shared::time::Timestamp;
 
 use super::Outlets;
-use crate::store::NewDelivery;
+use crate::store::{ClaimedDelivery, NewDelivery};
 
 /// The channel of programs.
 pub(super) const WEBHOOK: &str = "webhook";
@@ -20,6 +22,8 @@ pub(super) struct Told<'a> {
     pub occasion: Occasion,
     /// The review that it speaks of.
     pub review: &'a Review,
+    /// The one person whom it concerns, where it was handed to them; none: whoever it concerns.
+    pub only: Option<&'a Username>,
 }
 
 impl Told<'_> {
@@ -39,6 +43,24 @@ impl Told<'_> {
             receipt: None,
             due_at: self.entry.event.at,
         }
+    }
+}
+
+/// What a delivery is that changes a message: its review is over.
+pub(super) const UPDATE: &str = "message.update";
+
+/// The change of a message whose review is over: one for each message, whoever finds out first.
+pub(super) fn update(message: &ClaimedDelivery, now: Timestamp) -> NewDelivery {
+    NewDelivery {
+        id: NewDelivery::id_of(&[UPDATE, &message.id.to_string()]),
+        channel: Channel::Slack.as_str(),
+        target: message.target.clone(),
+        event: UPDATE,
+        review: message.review,
+        run: message.run,
+        place: message.place.clone(),
+        receipt: message.receipt.clone(),
+        due_at: now,
     }
 }
 

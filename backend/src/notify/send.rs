@@ -12,7 +12,8 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use super::failure::{Failure, MAX_FAILURES, wait};
-use super::plan::WEBHOOK;
+use super::people;
+use super::plan::{UPDATE, WEBHOOK};
 use super::webhook;
 use super::{Outlets, TIMEOUT};
 use crate::clock::{Moment, SharedClock};
@@ -79,31 +80,41 @@ impl Sender {
             return Ok(POLL);
         }
         let limit = u32::try_from(free).unwrap_or(u32::MAX);
-        for held in self.store.claim_deliveries(&self.name, limit, LEASE).await? {
+        for group in people::together(self.store.claim_deliveries(&self.name, limit, LEASE).await?) {
             let sender = Arc::clone(self);
-            jobs.spawn(async move { sender.handle(held).await });
+            jobs.spawn(async move { sender.handle(group).await });
         }
         let next = self.store.next_delivery().await?;
         Ok(next.map_or(POLL, |next| next.since(self.clock.now()).clamp(BREATH, POLL)))
     }
 
-    /// One attempt, and what came of it.
-    async fn handle(&self, held: ClaimedDelivery) {
+    /// One attempt for deliveries that go together, and what came of each.
+    async fn handle(&self, group: Vec<ClaimedDelivery>) {
+        let Some(first) = group.first() else { return };
         let span = tracing::info_span!(
             "delivery",
-            id = %held.id,
-            channel = held.channel,
-            target = held.target,
-            event = held.event,
-            review = %held.review,
-            attempt = held.attempt,
+            channel = first.channel,
+            target = first.target,
+            event = first.event,
+            review = %first.review,
         );
         async {
-            let sent = match self.send(&held).await {
-                Ok(sent) => sent,
-                Err(failure) => self.failed(&held, failure),
-            };
-            self.settle(&held, &sent).await;
+            if first.channel == WEBHOOK {
+                let sent = self.to_program(first).await.unwrap_or_else(|failure| self.failed(first, failure));
+                return self.settle(first, &sent).await;
+            }
+            if first.event == UPDATE {
+                let sent = self.update(first).await.unwrap_or_else(|failure| self.failed(first, failure));
+                return self.settle(first, &sent).await;
+            }
+            let (settled, told) = self.to_person(&group).await;
+            for (held, sent) in settled {
+                self.settle(held, &sent).await;
+            }
+            for (held, sent) in told {
+                let sent = sent.unwrap_or_else(|failure| self.failed(held, failure));
+                self.settle(held, &sent).await;
+            }
         }
         .instrument(span)
         .await;
@@ -121,12 +132,20 @@ impl Sender {
         metrics::counter!("countersign_deliveries_total", "channel" => held.channel.clone(), "outcome" => outcome)
             .increment(1);
         match sent {
-            Sent::Failed { error, after } => tracing::warn!(error, again_in = ?after, "a notification failed"),
-            Sent::GivenUp { error } => tracing::error!(error, "a notification was given up"),
-            _ => tracing::info!(outcome, "a notification"),
+            Sent::Failed { error, after } => {
+                tracing::warn!(id = %held.id, error, again_in = ?after, "a notification failed");
+            }
+            Sent::GivenUp { error } => tracing::error!(id = %held.id, error, "a notification was given up"),
+            _ => tracing::info!(id = %held.id, outcome, "a notification"),
         }
         match self.store.sent(held, sent).await {
-            Ok(true) => {}
+            Ok(true) => {
+                if let Sent::Taken { receipt: Some(receipt) } = sent
+                    && let Err(error) = self.catch_up(held, receipt).await
+                {
+                    tracing::warn!(%error, "whether a message is out of date could not be seen");
+                }
+            }
             Ok(false) => tracing::info!("another sender holds this notification by now"),
             // Its lease runs out, and it is sent again under the same id.
             Err(error) => tracing::warn!(%error, "what came of a notification could not be written down"),
@@ -140,13 +159,6 @@ impl Sender {
         }
         let backoff = wait(self.first_wait, held.failures, &mut Moment::of(&*self.clock).ids());
         Sent::Failed { after: after.map_or(backoff, |after| after.max(backoff).min(Duration::from_hours(1))), error }
-    }
-
-    async fn send(&self, held: &ClaimedDelivery) -> Result<Sent, Failure> {
-        match held.channel.as_str() {
-            WEBHOOK => self.to_program(held).await,
-            other => Err(Failure::lasting(format!("this server knows no channel `{other}`"))),
-        }
     }
 
     async fn to_program(&self, held: &ClaimedDelivery) -> Result<Sent, Failure> {
@@ -170,7 +182,7 @@ impl Sender {
 }
 
 /// The database could not be asked.
-fn unread(error: &store::Error) -> Failure {
+pub(super) fn unread(error: &store::Error) -> Failure {
     tracing::warn!(%error, "a notification could not be put together");
     Failure::passing("the database did not answer")
 }

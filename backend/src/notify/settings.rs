@@ -16,6 +16,49 @@ pub struct Settings {
     pub allowed_hosts: Vec<String>,
     /// Programs that are told, by the name under which deliveries show them.
     pub webhooks: BTreeMap<String, WebhookSettings>,
+    /// The app in Slack; none: nobody is told there.
+    pub slack: Option<SlackSettings>,
+    /// The server that takes mails; none: nobody is written to.
+    pub smtp: Option<SmtpSettings>,
+}
+
+/// `[notifications.slack]`: an app in Slack, or in what speaks like it. Its bot token is `COUNTERSIGN_SLACK_TOKEN`, its
+/// signing secret `COUNTERSIGN_SLACK_SIGNING_SECRET`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SlackSettings {
+    /// Where its API is; default: `https://slack.com/api`.
+    pub api: Option<String>,
+}
+
+/// `[notifications.smtp]`: the server that takes mails. Its password is `COUNTERSIGN_SMTP_PASSWORD`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SmtpSettings {
+    /// Its name.
+    pub host: String,
+    /// Default: 587 with `starttls`, 465 with `tls`, 25 with `none`.
+    pub port: Option<u16>,
+    /// How the connection is kept private.
+    #[serde(default)]
+    pub encryption: Encryption,
+    /// As whom to log in; none: not at all.
+    pub username: Option<String>,
+    /// Who writes: `Countersign <reviews@example.org>`.
+    pub from: String,
+}
+
+/// How a connection to a mail server is kept private.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Encryption {
+    /// It begins in the open and must become private.
+    #[default]
+    Starttls,
+    /// It is private from the first byte.
+    Tls,
+    /// It is not: for a server on this machine. No password is sent.
+    None,
 }
 
 /// `[notifications.webhooks.NAME]`: a program that is told.
@@ -46,7 +89,8 @@ pub struct Secrets(BTreeMap<String, String>);
 impl Secrets {
     /// What belongs to notifications among these variables.
     pub fn from_env(variables: impl IntoIterator<Item = (String, String)>) -> Self {
-        let ours = |name: &str| name.starts_with("COUNTERSIGN_WEBHOOK_SECRET_");
+        let prefixes = ["COUNTERSIGN_WEBHOOK_SECRET_", "COUNTERSIGN_SLACK_", "COUNTERSIGN_SMTP_"];
+        let ours = |name: &str| prefixes.iter().any(|prefix| name.starts_with(prefix));
         Self(variables.into_iter().filter(|(name, value)| ours(name) && !value.trim().is_empty()).collect())
     }
 

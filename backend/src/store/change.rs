@@ -5,7 +5,8 @@ use shared::access::Principal;
 use shared::api::{Decided, FlowVersion, Token, User, UserPatch};
 use shared::definition::Flow;
 use shared::deputy::Deputyship;
-use shared::id::{DeputyId, FlowId, ReviewId, RunId, TokenId, Username};
+use shared::id::{DeputyId, FlowId, GrantId, ReviewId, RunId, TokenId, Username};
+use shared::notification::Notifications;
 use shared::run::{Context, Run};
 use shared::time::Timestamp;
 
@@ -99,6 +100,11 @@ pub enum Operation {
     NameDeputy(Box<Deputyship>),
     /// Takes that back. Answers [`Answer::Done`].
     RemoveDeputy(DeputyId),
+    /// Takes a grant back. Answers [`Answer::Done`].
+    RevokeGrant(GrantId),
+    /// Says what somebody wants to be told. Answers [`Answer::Done`]; a name in Slack that is somebody else's is
+    /// [`CommitError::Conflict`].
+    ChooseNotifications(Box<ChosenNotifications>),
     /// Adds a session, token or link. Answers [`Answer::Token`] for a token, else [`Answer::Done`].
     AddCredential(Box<NewCredential>),
     /// Redeems a one-time link: removes it and adds the session, or [`CommitError::NotFound`]. Answers [`Answer::User`].
@@ -162,6 +168,15 @@ impl std::fmt::Debug for UserChange {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("UserChange").field("username", &self.username).finish_non_exhaustive()
     }
+}
+
+/// What somebody wants to be told.
+#[derive(Debug, Clone)]
+pub struct ChosenNotifications {
+    /// Who.
+    pub username: Username,
+    /// What.
+    pub notifications: Notifications,
 }
 
 /// What lets somebody in.

@@ -51,7 +51,7 @@ pub enum Sent {
         /// That name.
         receipt: Option<String>,
     },
-    /// It was told in the same message as another.
+    /// It was part of another message, or changed one.
     Joined,
     /// There was nothing to tell any more, for this reason.
     Dropped(&'static str),
@@ -125,7 +125,7 @@ impl Store {
         let end = |status: &str| failed("failures").push(", status = '").push(status).push("', ready_at = ");
         let sql = match sent {
             Sent::Taken { receipt } => self.now(end("sent")).push(", error = NULL, receipt = ").bind(receipt.clone()),
-            Sent::Joined => self.now(end("sent")).push(", error = 'told in one message with others'"),
+            Sent::Joined => self.now(end("sent")).push(", error = 'part of another message'"),
             Sent::Dropped(why) => self.now(end("dropped")).push(", error = ").bind(*why),
             Sent::Failed { after, error } => {
                 let sql = self.now(failed("failures + 1").push(", ready_at = "));

@@ -128,5 +128,6 @@ fn flow_version(row: &Row) -> Result<FlowVersion, Error> {
         graph: None,
         saved_by: row.text_opt(5)?.map(|name| name.parse()).transpose().map_err(|error| stored(&error))?,
         saved_at: Timestamp(row.int(6)?),
+        warnings: Vec::new(),
     })
 }

@@ -4,17 +4,20 @@
 //! table.
 
 use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use shared::JsonMap;
+use shared::access::Principal;
 use shared::id::{ReviewId, RunId, Username};
 use shared::log::{EntryKind, Event};
 use shared::time::Timestamp;
 
 use super::lean;
 use crate::clock::Moment;
-use crate::engine::{Input, Launch};
+use crate::engine::{Granted, Input, Launch};
 
 /// The body of a row.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -48,6 +51,10 @@ pub(super) struct Recorded {
     pub launch: Option<Launch>,
     /// Or what happened to it.
     pub input: Option<Input>,
+    /// The grants on which it rests.
+    pub grants: Vec<Granted>,
+    /// The people who existed, where it rested on them.
+    pub people: Option<Arc<[Principal]>>,
 }
 
 /// The same without what its row says already.
@@ -60,6 +67,11 @@ struct StoredInput<'a> {
     launch: Option<&'a Launch>,
     #[serde(skip_serializing_if = "Option::is_none")]
     input: Option<&'a Input>,
+    #[serde(skip_serializing_if = "<[Granted]>::is_empty")]
+    grants: &'a [Granted],
+    /// Names with roles.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    people: Option<BTreeMap<&'a Username, &'a BTreeSet<String>>>,
 }
 
 /// An event without what its row or its data says already.
@@ -114,11 +126,13 @@ impl<'a> Body<'a> {
 
     /// The same, with what the engine was told, and the format that it wrote.
     pub fn with_inputs(mut self, at: Timestamp, inputs: &'a [Recorded], format: u32) -> Self {
-        let inputs = inputs.iter().map(|Recorded { moment, launch, input }| StoredInput {
+        let inputs = inputs.iter().map(|Recorded { moment, launch, input, grants, people }| StoredInput {
             at: Some(moment.now).filter(|own| *own != at),
             seed: hex::encode(moment.seed),
             launch: launch.as_ref(),
             input: input.as_ref(),
+            grants,
+            people: people.as_ref().map(|all| all.iter().map(|person| (&person.username, &person.roles)).collect()),
         });
         self.inputs = inputs.collect();
         self.format = Some(format);

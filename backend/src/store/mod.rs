@@ -10,9 +10,11 @@ mod cursor;
 mod db;
 mod deliveries;
 mod flows;
+mod grants;
 mod lean;
 mod log;
 mod log_row;
+mod notifications;
 mod open;
 mod outbox;
 mod people;
@@ -29,6 +31,7 @@ mod writer;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use shared::JsonMap;
 use shared::api::User;
@@ -40,14 +43,15 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 pub use change::{
-    Actor, Answer, Change, CommitError, Credential, CredentialKind, IdempotencyKey, NewCredential, NewFlow,
-    NewUserRecord, Operation, UserChange,
+    Actor, Answer, Change, ChosenNotifications, CommitError, Credential, CredentialKind, IdempotencyKey, NewCredential,
+    NewFlow, NewUserRecord, Operation, UserChange,
 };
 
 pub use deliveries::{ClaimedDelivery, Sent};
 pub use log_row::Form;
 pub use outbox::NewDelivery;
 pub use seals::{RecordPage, RecordRow, StoredSeal};
+pub use shared::grant::LONGEST as LONGEST_GRANT;
 pub use tasks::Room;
 
 use crate::clock::SharedClock;
@@ -79,6 +83,8 @@ pub struct Options {
     pub readers: u32,
     /// What flows see as `env`.
     pub env: Arc<JsonMap>,
+    /// How long a grant may hold.
+    pub longest_grant: Duration,
 }
 
 /// The database. Cheap to clone.
@@ -91,6 +97,7 @@ struct Inner {
     db: Db,
     clock: SharedClock,
     env: Arc<JsonMap>,
+    longest_grant: Duration,
     log: cursor::Log,
     flows: flows::Cache,
     wake: wake::Wake,
@@ -154,6 +161,7 @@ impl Store {
             clock: options.clock,
             log,
             env: options.env,
+            longest_grant: options.longest_grant,
             flows: flows::Cache::default(),
             wake: wake::Wake::default(),
             queue,

@@ -1,6 +1,6 @@
 //! People, and what lets them in.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use shared::access::{Absent, Principal};
 use shared::api::{Token, User};
@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::db::{Arg, Conn, Row, Sql};
 use super::{Credential, CredentialKind, Error, Store, UserRecord};
 
-const USER: &str = "u.username, u.display_name, u.email, u.roles, u.active, u.password_hash, u.created_at, \
+pub(super) const USER: &str = "u.username, u.display_name, u.email, u.roles, u.active, u.password_hash, u.created_at, \
                     u.deputyships";
 const CREDENTIAL: &str = "c.digest, c.kind, c.id, c.name, c.username, c.roles, c.created_at, c.expires_at";
 
@@ -66,6 +66,11 @@ impl Store {
         let sql = Sql::new("SELECT ").push(USER).push(" FROM users u ORDER BY u.username");
         let rows = self.inner.db.read().await?.fetch(sql).await?;
         rows.iter().map(|row| Ok(user(row, 0)?.user)).collect()
+    }
+
+    /// All who may log in, with all their roles, by name.
+    pub async fn people(&self) -> Result<Vec<Principal>, Error> {
+        Ok(self.inner.db.read().await?.active().await?.into_values().collect())
     }
 
     /// A session, token or link by the SHA-256 of its secret, with its person; expired ones are none.
@@ -139,11 +144,17 @@ impl Conn {
     ) -> Result<Vec<UserRecord>, Error> {
         let spans = records.into_iter().flat_map(|record| &record.deputyships).filter(|span| span.holds(now));
         let names: BTreeSet<&str> = spans.map(|span| span.person.as_str()).collect();
-        if names.is_empty() {
+        self.held_users(names).await
+    }
+
+    /// People by name, who do not change until the end of the transaction.
+    pub async fn held_users<'a>(&mut self, names: impl IntoIterator<Item = &'a str>) -> Result<Vec<UserRecord>, Error> {
+        let mut names = names.into_iter().peekable();
+        if names.peek().is_none() {
             return Ok(Vec::new());
         }
         let sql = Sql::new("SELECT ").push(USER).push(" FROM users u WHERE u.username IN (").list(names).push(")");
-        let sql = sql.push(if self.is_postgres() { " ORDER BY u.username FOR SHARE" } else { "" });
+        let sql = sql.push(if matches!(self, Self::PostgresTx(_)) { " ORDER BY u.username FOR SHARE" } else { "" });
         self.fetch(sql).await?.iter().map(|row| user(row, 0)).collect()
     }
 
@@ -156,6 +167,14 @@ impl Conn {
             found.extend(self.fetch(sql).await?.iter().map(|row| user(row, 0)).collect::<Result<Vec<_>, _>>()?);
         }
         Ok(found)
+    }
+
+    /// All who may log in, with their roles.
+    pub async fn active(&mut self) -> Result<BTreeMap<Username, Principal>, Error> {
+        let sql = Sql::new("SELECT ").push(USER).push(" FROM users u WHERE u.active = 1");
+        let people = self.fetch(sql).await?;
+        let people = people.iter().map(|row| Ok(user(row, 0)?.principal(None)));
+        people.map(|person| person.map(|person| (person.username.clone(), person))).collect()
     }
 
     /// Credentials by the SHA-256 of their secrets, with their people; expired ones too.
@@ -185,7 +204,7 @@ impl Conn {
     }
 }
 
-fn user(row: &Row, at: usize) -> Result<UserRecord, Error> {
+pub(super) fn user(row: &Row, at: usize) -> Result<UserRecord, Error> {
     let name = row.text(at)?;
     let stored = |error: &dyn std::fmt::Display| Error::Stored(format!("user {name}: {error}"));
     Ok(UserRecord {

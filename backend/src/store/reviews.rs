@@ -21,6 +21,19 @@ impl Store {
         Ok(self.shown(reviews).pop())
     }
 
+    /// Runs with pending reviews that depend on who there is, after a place: who may vote, or whether anybody may.
+    pub async fn watched_runs(&self, after: Option<ReviewId>, limit: u32) -> Result<Vec<(ReviewId, RunId)>, Error> {
+        let sql = Sql::new("SELECT v.id, v.run_id FROM review_audience a JOIN reviews v ON v.id = a.review_id ")
+            .push("WHERE a.pending = 1 AND a.subject = ")
+            .bind(visibility::WATCHED)
+            .push(" AND v.id > ")
+            .bind(after.map_or(uuid::Uuid::nil(), |id| id.0))
+            .push(" ORDER BY v.id LIMIT ")
+            .bind(limit);
+        let rows = self.inner.db.read().await?.fetch(sql).await?;
+        rows.iter().map(|row| Ok((ReviewId(row.uuid(0)?), RunId(row.uuid(1)?)))).collect()
+    }
+
     /// A run's reviews, in the order in which they were asked.
     pub async fn run_reviews(&self, run: RunId) -> Result<Vec<Review>, Error> {
         let sql =
@@ -90,7 +103,8 @@ async fn page(conn: &mut Conn, viewer: &Principal, query: &ReviewQuery) -> Resul
         // A token without roles has a right to nothing.
         return Ok(Page { items: Vec::new(), next_cursor: None });
     }
-    let mut items = conn.reviews(newest_of(parts, query, limit), &mut Blobs::default()).await?;
+    let items = conn.reviews(newest_of(parts, query, limit), &mut Blobs::default()).await?;
+    let mut items: Vec<_> = items.into_iter().map(|review| review.seen_by(Some(&viewer.username))).collect();
     let next_cursor = super::cut(&mut items, limit, |review: &Review| {
         ListPlace { at: review.created_at.0, id: review.id.0 }.encode()
     });
@@ -103,7 +117,7 @@ struct Part {
     bound: Vec<Arg>,
     /// Who must not have started the run where the review bars that.
     not_of: Vec<Username>,
-    /// Whose own vote must not be with somebody else.
+    /// Whose own vote must count, and not be with somebody else.
     not_given: Option<Username>,
 }
 
@@ -169,12 +183,12 @@ fn newest_of(parts: Vec<Part>, query: &ReviewQuery, limit: u32) -> Sql {
         if !not_of.is_empty() {
             sql = sql.push(" AND NOT (v.not_requester = 1 AND v.requested_by IN (");
             sql = sql.list(not_of.iter().map(Username::as_str)).push("))");
+            sql = found_under(sql.push(" AND NOT "), not_of.iter().map(visibility::barred_subject));
         }
         if let Some(name) = not_given {
-            sql = sql
-                .push(" AND NOT EXISTS (SELECT 1 FROM review_audience g WHERE g.review_id = v.id AND g.subject = ")
-                .bind(visibility::gave_subject(&name))
-                .push(")");
+            sql = found_under(sql.push(" AND NOT "), [visibility::gave_subject(&name)]);
+            sql = found_under(sql.push(" AND (NOT "), [visibility::VOTES.to_owned()]);
+            sql = found_under(sql.push(" OR "), [visibility::voter_subject(&name)]).push(")");
         }
         sql = filter(sql, query);
         if let Some(place) = ListPlace::of(query.cursor.as_deref()) {
@@ -184,6 +198,13 @@ fn newest_of(parts: Vec<Part>, query: &ReviewQuery, limit: u32) -> Sql {
         sql = sql.push(") AS p");
     }
     sql.push(") AS s JOIN reviews r ON r.id = s.id ORDER BY s.at DESC, s.id DESC LIMIT ").bind(limit + 1)
+}
+
+/// Whether `reviews v` is found under one of these subjects.
+fn found_under(sql: Sql, subjects: impl IntoIterator<Item = String>) -> Sql {
+    sql.push("EXISTS (SELECT 1 FROM review_audience g WHERE g.review_id = v.id AND g.subject IN (")
+        .list(subjects)
+        .push("))")
 }
 
 /// The conditions of a query other than its status, on `reviews v`.

@@ -3,6 +3,7 @@
 mod decisions;
 mod deliveries;
 mod deputies;
+mod grants;
 mod keys;
 mod log;
 mod people;
@@ -10,3 +11,4 @@ pub(crate) mod support;
 mod tasks;
 mod timers;
 mod visibility;
+mod votes;

@@ -9,7 +9,8 @@ use shared::id::Username;
 use shared::review::Review;
 
 /// The subjects under which a review is found: those that it is for, who asked, who has decided it or handed it over,
-/// and who has somebody else's vote. `gave:x` finds nothing for x: their own vote is with somebody else.
+/// who has somebody else's vote, who may vote, and who may not. `gave:x` finds nothing for x: their own vote is with
+/// somebody else.
 pub(super) fn subjects_of(review: &Review) -> BTreeSet<String> {
     let reviewers = &review.reviewers;
     let mut subjects: BTreeSet<String> = reviewers.roles.iter().map(|role| role_subject(role)).collect();
@@ -23,10 +24,34 @@ pub(super) fn subjects_of(review: &Review) -> BTreeSet<String> {
     subjects.extend(decided.chain(handed).flatten().map(|name| format!("decided:{name}")));
     for (owner, holder) in review.holders() {
         if owner != holder {
-            subjects.extend([gave_subject(owner), format!("handed:{holder}")]);
+            subjects.insert(gave_subject(owner));
+            subjects.extend(review.may_vote(owner).then(|| format!("handed:{holder}")));
         }
     }
+    subjects.extend(review.barred.iter().map(barred_subject));
+    if let Some(voting) = &review.voting {
+        subjects.insert(VOTES.to_owned());
+        subjects.extend(voting.voters.iter().map(voter_subject));
+    }
+    if review.voting.is_some() || review.reviewers.shuts_out() {
+        subjects.insert(WATCHED.to_owned());
+    }
     subjects
+}
+
+/// The subject of reviews that only voters may decide.
+pub(super) const VOTES: &str = "votes";
+/// The subject of reviews that depend on who there is.
+pub(super) const WATCHED: &str = "watched";
+
+/// The subject of somebody who may vote.
+pub(super) fn voter_subject(name: &Username) -> String {
+    format!("voter:{name}")
+}
+
+/// The subject of somebody who is shut out.
+pub(super) fn barred_subject(name: &Username) -> String {
+    format!("barred:{name}")
 }
 
 /// The subject of a role.

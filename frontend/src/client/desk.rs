@@ -151,7 +151,14 @@ impl Desk {
                     self.live.inbox.update(|inbox| inbox.put((**review).clone(), now));
                 }
             }
-            self.outbox.update(|outbox| outbox.answered(id, &sending.key, answer.as_ref().map_err(Clone::clone), now));
+            let votes = answer.as_ref().is_ok_and(|decided| decided.review.is_pending());
+            self.outbox.update(|outbox| {
+                outbox.answered(id, &sending.key, answer.as_ref().map_err(Clone::clone), now);
+                // A vote stands at the review from now on, and can be changed.
+                if votes {
+                    outbox.dismiss(id);
+                }
+            });
         });
     }
 }

@@ -2,8 +2,10 @@
 
 use leptos::prelude::*;
 use leptos::task::spawn_local;
-use shared::access::{Access, Act, Principal, access};
+use shared::access::{Access, Act, Principal, access, voice};
 use shared::api::User;
+use shared::id::Username;
+use shared::review::Review;
 
 use super::http::use_api;
 
@@ -65,10 +67,19 @@ impl Session {
 
     /// Whether the person may do `act`, and if not, why. Follows the session.
     pub fn access(self, act: Act<'_>) -> Access {
+        self.principal().map_or(Access::Hidden, |me| access(&me, act))
+    }
+
+    /// In whose name the person decides a review, where that is not their own. Follows the session.
+    pub fn decides_for(self, review: &Review) -> Option<Username> {
+        voice(&self.principal()?, review).ok()?
+    }
+
+    fn principal(self) -> Option<Principal> {
         self.me.with(|me| {
-            let Some(me) = me else { return Access::Hidden };
-            let roles = me.roles.iter().cloned().collect();
-            access(&Principal { stands_for: me.stands_for.clone(), ..Principal::new(me.username.clone(), roles) }, act)
+            let me = me.as_ref()?;
+            let all = Principal::new(me.username.clone(), me.roles.iter().cloned().collect());
+            Some(Principal { stands_for: me.stands_for.clone(), ..all })
         })
     }
 

@@ -22,6 +22,7 @@ const KEYS: &[(&str, &[(&str, &str)])] = &[
             ("1 … 9", "choose that option"),
             ("r", "stop, or reject all"),
             ("e", "edit"),
+            ("d", "hand it to somebody"),
             ("c", "write a note or a correction"),
             ("Ctrl Enter", "send what you wrote"),
             ("u", "undo, for five seconds"),

@@ -212,6 +212,9 @@ fn detail(row: &Row, me: Option<&str>, now: Timestamp) -> String {
         return review.status.as_str().to_owned();
     }
     let mut parts = Vec::new();
+    if review.problem.is_some() {
+        parts.push("nobody can decide this".to_owned());
+    }
     if let Some(claim) = review.claimed_by.as_ref().filter(|claim| claim.until > now) {
         parts.push(if me == Some(claim.by.as_str()) {
             "you are on it".to_owned()

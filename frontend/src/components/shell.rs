@@ -99,7 +99,7 @@ fn Rail() -> impl IntoView {
             <RailLink
                 href="/people"
                 icon=icondata::LuUsers
-                label=Signal::derive(move || if admin.get() { "People".to_owned() } else { "Tokens".to_owned() })
+                label=Signal::derive(move || if admin.get() { "People".to_owned() } else { "You".to_owned() })
             />
             <span class="space"></span>
             <Menu />

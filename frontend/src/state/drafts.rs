@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 use shared::JsonMap;
 use shared::definition::ActionKind;
+use shared::grant::GrantScope;
 use shared::id::ReviewId;
 use shared::read::{FromJson, read_fields};
 use shared::time::Timestamp;
@@ -42,9 +43,11 @@ pub struct ActionDraft {
     pub arguments: Option<JsonMap>,
     /// Why it is rejected, or what the answer is.
     pub message: String,
+    /// Beside an approval: where later calls of the tool are approved too.
+    pub remember: Option<GrantScope>,
 }
 
-read_fields!(ActionDraft { may choice, may arguments, or_default message, });
+read_fields!(ActionDraft { may choice, may arguments, or_default message, may remember, });
 
 impl Draft {
     /// Whether there is nothing to keep.

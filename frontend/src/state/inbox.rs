@@ -80,6 +80,8 @@ impl Inbox {
         match self.rows.get_mut(&id) {
             Some(row) if row.review.version >= review.version => {}
             Some(row) => {
+                let mut review = review;
+                keep_own(&row.review, &mut review);
                 let was_pending = row.review.is_pending() && !row.gone;
                 row.review = Arc::new(review);
                 if was_pending && !pending {
@@ -179,6 +181,20 @@ impl Inbox {
     }
 }
 
+/// What everybody hears says nothing of secret votes: one's own is kept, or void with what it was on.
+fn keep_own(before: &Review, now: &mut Review) {
+    if !now.is_secret() || !now.decisions.is_empty() {
+        return;
+    }
+    for own in &before.decisions {
+        if own.revision == now.revision {
+            now.decisions.push(own.clone());
+        } else if let Some(voting) = &mut now.voting {
+            voting.voided.push(own.voter().clone());
+        }
+    }
+}
+
 /// The review that an entry carries (`data.review`).
 pub fn review(entry: &Entry) -> Option<Review> {
     Review::from_json(entry.event.data.get("review")?.clone()).ok()
@@ -252,6 +268,24 @@ mod tests {
         inbox.hear(&snapshot(1, vec![review(2, 5, json!({}))]), Timestamp(9));
         let shown: Vec<_> = inbox.list().iter().map(|row| row.review.version).collect();
         assert_eq!((inbox.pending(), shown), (1, vec![5]));
+    }
+
+    #[test]
+    fn ones_own_secret_vote_stays_until_what_it_was_on_changes() {
+        let vote = json!({"by": "ana", "at": "2026-11-20T10:05:00Z", "via": "human", "revision": 1,
+            "digest": "sha256:aa", "verdict": {"type": "choose", "option": "approve"}});
+        let secret = |version: u64, revision: u32, decisions: serde_json::Value| {
+            let voting = json!({"voters": ["ana"], "votes": 1, "standing": "s"});
+            let more = json!({"blind": true, "voting": voting, "revision": revision, "decisions": decisions});
+            review(1, version, more)
+        };
+        let mut inbox = inbox(1, vec![secret(2, 1, json!([vote]))]);
+        let id = inbox.list()[0].review.id;
+        inbox.put(secret(3, 1, json!([])), Timestamp(1));
+        assert_eq!(inbox.get(id).unwrap().review.decisions.len(), 1);
+        inbox.put(secret(4, 2, json!([])), Timestamp(2));
+        let now = &inbox.get(id).unwrap().review;
+        assert_eq!((now.decisions.len(), now.voting.as_ref().unwrap().voided.len()), (0, 1));
     }
 
     #[test]

@@ -14,6 +14,7 @@ pub mod story;
 pub mod streams;
 pub mod table;
 pub mod verdict;
+pub mod votes;
 pub mod words;
 
 pub use shared::hidden;

@@ -44,6 +44,9 @@ pub fn decided(review: &Review, decision: &Decision) -> (String, Tone) {
         Verdict::Text { .. } => (format!("asked for changes to {title}"), Tone::Again),
         Verdict::Actions { decisions, .. } => actions(review, decisions),
     };
+    if decision.grant.is_some() {
+        text += " beforehand";
+    }
     if let Some(owner) = &decision.on_behalf_of {
         text = format!("{text} on behalf of {owner}");
     }
@@ -61,7 +64,7 @@ fn actions(review: &Review, decisions: &BTreeMap<String, ActionDecision>) -> (St
     let mut tone = Tone::Go;
     for action in &review.actions {
         let verb = match decisions.get(&action.id) {
-            Some(ActionDecision::Approve) => ("approved", ""),
+            Some(ActionDecision::Approve { .. }) => ("approved", ""),
             Some(ActionDecision::Edit { .. }) => ("approved", " with an edit"),
             Some(ActionDecision::Reject { .. }) => {
                 tone = Tone::Stop;
@@ -166,6 +169,7 @@ pub fn told(entry: &Entry) -> (String, Tone) {
             match text("change").as_str() {
                 "content" => (format!("changed what {title} shows"), Tone::Again),
                 "vote" => plain(format!("voted on {title}")),
+                "voters" => plain(format!("changed who may vote on {title}")),
                 "claim" => plain(format!("took on {title}")),
                 "release" => plain(format!("gave back {title}")),
                 "delegated" => plain(format!("handed over {title}")),
@@ -195,6 +199,9 @@ pub fn told(entry: &Entry) -> (String, Tone) {
             roles if roles.is_empty() => plain(format!("changed {}", text("username"))),
             roles => plain(format!("changed {}, now {roles}", text("username"))),
         },
+        EntryKind::GrantMade => plain(format!("allowed later calls of {}", text("grant/tool"))),
+        EntryKind::GrantUsed => plain(format!("let {} run, as {} allowed", text("grant/tool"), text("grant/given_by"))),
+        EntryKind::GrantRevoked => plain(format!("no longer allows {}", text("grant/tool"))),
         kind @ (EntryKind::DeputyNamed | EntryKind::DeputyRemoved) => {
             let verb = if kind == EntryKind::DeputyNamed { "named" } else { "removed" };
             plain(format!("{verb} {} as deputy of {}", text("deputy"), text("deputyship/person")))
@@ -204,6 +211,7 @@ pub fn told(entry: &Entry) -> (String, Tone) {
             roles => plain(format!("made the token {} as {roles}", quoted(&text("name")))),
         },
         EntryKind::TokenRevoked => plain("revoked a token".to_owned()),
+        EntryKind::LinkCreated => plain(format!("made a link that logs in {}", text("username"))),
         EntryKind::SessionStarted => plain("logged in".to_owned()),
         EntryKind::SessionEnded => plain("logged out".to_owned()),
         EntryKind::LoginFailed => (format!("refused to log in {}", text("username")), Tone::Again),

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use shared::decision::{ActionDecision, DecisionRequest, Verdict};
 use shared::definition::{ActionKind, ChoiceKind};
 use shared::error::{Mistake, pointer};
+use shared::grant::{GrantScope, Remember};
 use shared::review::{Action, Review, ReviewOption};
 
 use super::drafts::{ActionDraft, Draft};
@@ -49,6 +50,11 @@ pub fn no_correction(review: &Review) -> Option<String> {
 pub fn choice(action: &Action, draft: &Draft) -> Option<ActionKind> {
     let choice = draft.actions.get(&action.id)?.choice?;
     action.allowed_decisions.contains(&choice).then_some(choice)
+}
+
+/// Where later calls of an action's tool shall be approved too: only beside an approval that was chosen.
+pub fn remembers(action: &Action, draft: &Draft) -> Option<GrantScope> {
+    draft.actions.get(&action.id)?.remember.filter(|_| choice(action, draft) == Some(ActionKind::Approve))
 }
 
 /// The request that carries out `intent`, or every reason why it cannot be sent.
@@ -142,12 +148,16 @@ fn actions(
         }
         let message = Some(typed.message.trim().to_owned()).filter(|message| !message.is_empty());
         let decision = match wanted {
-            ActionKind::Approve => ActionDecision::Approve,
+            ActionKind::Approve => {
+                let remember =
+                    remembers(action, draft).map(|scope| Remember { scope, for_ms: None, arguments: Vec::new() });
+                ActionDecision::Approve { remember }
+            }
             ActionKind::Edit => match &typed.arguments {
                 Some(arguments) if *arguments != action.arguments => {
                     ActionDecision::Edit { arguments: arguments.clone() }
                 }
-                _ if action.allowed_decisions.contains(&ActionKind::Approve) => ActionDecision::Approve,
+                _ if action.allowed_decisions.contains(&ActionKind::Approve) => ActionDecision::APPROVE,
                 _ => ActionDecision::Edit { arguments: action.arguments.clone() },
             },
             ActionKind::Reject => ActionDecision::Reject { message: message.or_else(|| text.map(str::to_owned)) },
@@ -190,9 +200,11 @@ pub fn actions_say(review: &Review, draft: &Draft) -> (Intent, String) {
     if chosen.len() < all {
         return (Intent::Actions, format!("Choose for {} more", count(all - chosen.len(), "call", "calls")));
     }
+    let later =
+        if review.actions.iter().any(|action| remembers(action, draft).is_some()) { ", and later ones" } else { "" };
     if all == 1 {
         let verb = match chosen[0] {
-            ActionKind::Approve => format!("Approve {one}"),
+            ActionKind::Approve => format!("Approve {one}{later}"),
             ActionKind::Edit => format!("Approve {one} with your edit"),
             ActionKind::Reject => format!("Reject {one}"),
             ActionKind::Respond => format!("Answer instead of {one}"),
@@ -209,7 +221,7 @@ pub fn actions_say(review: &Review, draft: &Draft) -> (Intent, String) {
     .filter(|(kind, ..)| number(*kind) > 0)
     .map(|(kind, verb, how)| format!("{verb} {}{how}", number(kind)))
     .collect();
-    (Intent::Actions, sentence(&parts.join(", ")))
+    (Intent::Actions, sentence(&parts.join(", ")) + later)
 }
 
 /// What stands on the button of an intent.
@@ -312,6 +324,6 @@ mod tests {
         let Verdict::Actions { decisions, .. } = request(&review, &draft, &Intent::Actions).unwrap().verdict else {
             panic!("actions are answered one by one")
         };
-        assert!(decisions.values().all(|decision| *decision == ActionDecision::Approve));
+        assert!(decisions.values().all(|decision| *decision == ActionDecision::APPROVE));
     }
 }

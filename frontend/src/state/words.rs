@@ -70,7 +70,8 @@ pub fn people(names: &[Username], me: Option<&str>) -> String {
 /// What somebody did with a verdict: `chose “Looks good”`, `approved publish`.
 pub fn verdict(review: &Review, decision: &Decision) -> String {
     let owner = decision.on_behalf_of.as_ref();
-    said(review, decision) + &owner.map(|owner| format!(" on behalf of {owner}")).unwrap_or_default()
+    let before = if decision.grant.is_some() { " beforehand" } else { "" };
+    said(review, decision) + before + &owner.map(|owner| format!(" on behalf of {owner}")).unwrap_or_default()
 }
 
 fn said(review: &Review, decision: &Decision) -> String {
@@ -94,7 +95,7 @@ fn said(review: &Review, decision: &Decision) -> String {
             };
             if let Some((id, decision)) = decisions.first_key_value().filter(|_| decisions.len() == 1) {
                 return match decision {
-                    ActionDecision::Approve => format!("approved {}", name(id)),
+                    ActionDecision::Approve { .. } => format!("approved {}", name(id)),
                     ActionDecision::Edit { .. } => format!("approved {} with an edit", name(id)),
                     ActionDecision::Reject { message: Some(message) } => {
                         format!("rejected {}: “{}”", name(id), cut(message))
@@ -107,7 +108,7 @@ fn said(review: &Review, decision: &Decision) -> String {
             }
             let approved = decisions
                 .values()
-                .filter(|decision| matches!(decision, ActionDecision::Approve | ActionDecision::Edit { .. }))
+                .filter(|decision| matches!(decision, ActionDecision::Approve { .. } | ActionDecision::Edit { .. }))
                 .count();
             match (approved, decisions.len()) {
                 (0, all) => format!("rejected all {all} calls"),

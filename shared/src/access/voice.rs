@@ -17,7 +17,13 @@ pub fn voice(principal: &Principal, review: &Review) -> Result<Option<Username>,
     }
     let Some(first) = voices.into_iter().next() else {
         let gave = review.delegations.iter().any(|handed| handed.from == *me);
-        return Err(if gave { "you handed this review over" } else { "this review is for other reviewers" });
+        return Err(if gave {
+            "you handed this review over"
+        } else if review.voting.is_some() && is_named(principal, &review.reviewers) {
+            "who may vote here was fixed when it was asked"
+        } else {
+            "this review is for other reviewers"
+        });
     };
     barred(me, review).map_or(Ok(first), Err)
 }
@@ -27,6 +33,12 @@ pub fn voice(principal: &Principal, review: &Review) -> Result<Option<Username>,
 pub fn votes_to_hand_over(principal: &Principal, review: &Review) -> Vec<Option<Username>> {
     let alone = Principal { stands_for: Vec::new(), ..principal.clone() };
     voices(&alone, review)
+}
+
+/// Whether somebody has a vote of their own on a review, whoever casts it: where several are counted, that is fixed by
+/// those who have one when it is asked.
+pub fn has_vote(principal: &Principal, review: &Review) -> bool {
+    is_named(principal, &review.reviewers) && barred(&principal.username, review).is_none()
 }
 
 /// Whether a review may be handed to somebody; `Err` says why not.
@@ -51,7 +63,7 @@ pub(super) fn handed_to(principal: &Principal, review: &Review) -> Vec<Username>
     review
         .holders()
         .into_iter()
-        .filter(|(_, holder)| **holder == principal.username)
+        .filter(|(owner, holder)| **holder == principal.username && review.may_vote(owner))
         .map(|(owner, _)| owner.clone())
         .collect()
 }
@@ -77,7 +89,7 @@ fn alone(principal: &Principal, review: &Review) -> Vec<Option<Username>> {
     let mut voices = Vec::new();
     let kept = review.delegations.is_empty()
         || review.holders().get(&principal.username).is_none_or(|holder| **holder == principal.username);
-    if kept && is_named(principal, &review.reviewers) {
+    if kept && review.may_vote(&principal.username) && is_named(principal, &review.reviewers) {
         voices.push(None);
     }
     let handed = handed_to(principal, review).into_iter().filter(|owner| *owner != principal.username);

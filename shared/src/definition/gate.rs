@@ -3,8 +3,9 @@
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-use super::human::{Handler, Reviewers};
+use super::human::Handler;
 use super::on_timeout::OnTimeout;
+use super::policy::Reviewers;
 use super::{Cost, Severity, Stakes};
 use crate::read::words;
 use crate::time::Span;

@@ -10,6 +10,7 @@ mod human;
 mod next;
 mod node;
 mod on_timeout;
+mod policy;
 mod tool;
 
 use indexmap::IndexMap;
@@ -19,16 +20,14 @@ use serde_json::Value;
 pub use agent::{Agent, Budget, DemoCall, DemoScript, DemoTurn};
 pub use choice::{Choice, ChoiceKind};
 pub use gate::{ActionKind, Gate, GateSetting, Gates};
-pub use human::{
-    AutoHandler, ContentType, EditKey, Handler, Human, Judge, Policy, ReviewKey, Reviewers, SlackHandler, Validator,
-    WebhookHandler,
-};
+pub use human::{AutoHandler, ContentType, EditKey, Handler, Human, Judge, ReviewKey, SlackHandler, WebhookHandler};
 pub use next::{Edge, EdgeCondition, Next, Target};
 pub use node::{
     Backoff, Failure, FailureThen, FlowCall, Join, MapNode, Node, NodeKind, RouterNode, Team, TeamEmergent,
     TeamStrategy,
 };
 pub use on_timeout::{Escalate, OnTimeout};
+pub use policy::{Policy, Reviewers, Validator};
 pub use tool::{Builtin, HttpTool, McpTool, Tool, ToolKind};
 
 use crate::id::{FlowId, NodeId};

@@ -91,6 +91,11 @@ impl NodeKind {
         }
     }
 
+    /// Whether a map can run it for each item.
+    pub fn is_mappable(&self) -> bool {
+        matches!(self, Self::Agent { .. } | Self::Tool { .. } | Self::Set(_) | Self::Human(_))
+    }
+
     /// Whether it makes something that a person can ask to be made again.
     pub fn is_source(&self) -> bool {
         matches!(self, Self::Agent { .. } | Self::Tool { .. } | Self::Team(_) | Self::Map(_) | Self::Flow(_))
@@ -208,17 +213,24 @@ pub struct TeamEmergent {
     pub enabled: bool,
 }
 
-/// One branch an item.
+/// A node that runs for each item of a list, all at the same time. Its result is the list of theirs, in order: of a human
+/// node with options or `edit_keys` the decision, of others what they write (under one key: its value).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct MapNode {
-    /// The key that holds the list.
+    /// The key that holds the list, of at most 200 items.
     pub over: String,
     /// The key under which the node sees its item.
     pub r#as: String,
-    /// The node that runs for each.
+    /// The node that runs for each: an agent, tool, set or human node that nothing else leads to and that leads nowhere.
+    /// Its `on_reject` leaves the map as a whole; an item that fails, fails the map.
     pub node: NodeId,
+}
+
+impl MapNode {
+    /// The longest list.
+    pub const MAX_ITEMS: usize = 200;
 }
 
 /// Another flow, run as part of this one.

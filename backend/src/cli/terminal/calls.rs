@@ -43,7 +43,7 @@ async fn decide(asking: &mut Asking<'_>, action: &Action) -> Result<ActionDecisi
             continue;
         }
         match kind {
-            ActionKind::Approve if arguments == action.arguments => return Ok(ActionDecision::Approve),
+            ActionKind::Approve if arguments == action.arguments => return Ok(ActionDecision::APPROVE),
             ActionKind::Approve => return Ok(ActionDecision::Edit { arguments }),
             ActionKind::Reject => {
                 return Ok(ActionDecision::Reject { message: Some(rest.to_owned()).filter(|why| !why.is_empty()) });
@@ -86,7 +86,7 @@ fn words(action: &Action) -> String {
     allowed.map(word).collect::<Vec<_>>().join(", ")
 }
 
-fn shown(review: &Review, index: usize, action: &Action) -> String {
+pub(super) fn shown(review: &Review, index: usize, action: &Action) -> String {
     let what = match action.action_type {
         ActionType::Tool => "tool permission",
         ActionType::Agent => "agent permission",

@@ -47,6 +47,11 @@ pub(super) async fn ask(asking: &mut Asking<'_>, review: &Review) -> Result<Choi
     }
 }
 
+/// What is shown of a review.
+pub(super) fn shown(review: &Review) -> String {
+    Menu::of(review).text()
+}
+
 /// A correction without words of its own asks for them; so does an option with fields.
 async fn chosen(asking: &mut Asking<'_>, option: &ReviewOption) -> Result<Choice, Declined> {
     let mut fields = JsonMap::new();
@@ -206,7 +211,7 @@ pub(super) fn about(review: &Review) -> String {
 }
 
 /// Whether what is typed is the value itself, and not JSON.
-fn takes_text(item: &Item) -> bool {
+pub fn takes_text(item: &Item) -> bool {
     let named = item.schema.as_ref().and_then(|schema| schema.get("type")).and_then(Value::as_str);
     named.map_or(item.value.is_string(), |named| named == "string")
 }

@@ -19,6 +19,7 @@ use shared::review::Review;
 use tokio::sync::Mutex;
 
 pub use input::Answers;
+pub(super) use menu::takes_text;
 pub use screen::Screen;
 
 use crate::embed::{Choice, Declined, Reviewer};
@@ -63,6 +64,14 @@ impl Reviewer for Terminal {
         self.screen.say(&format!(" {words}"));
         Ok(())
     }
+}
+
+/// What a review asks, as it is shown before the question.
+pub fn shown(review: &Review) -> String {
+    if review.actions.is_empty() {
+        return menu::shown(review);
+    }
+    review.actions.iter().enumerate().map(|(index, action)| calls::shown(review, index, action)).collect()
 }
 
 /// Closes what is open when nobody asks any more.

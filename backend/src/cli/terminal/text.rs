@@ -32,9 +32,17 @@ pub fn value(value: &Value) -> String {
 
 /// JSON in which what hides is escaped: the same value for a program, and harmless where a terminal shows it.
 pub fn json(value: &impl serde::Serialize) -> String {
-    let text = serde_json::to_string_pretty(value).unwrap_or_default();
+    escaped(&serde_json::to_string_pretty(value).unwrap_or_default())
+}
+
+/// The same in one line.
+pub fn json_line(value: &impl serde::Serialize) -> String {
+    escaped(&serde_json::to_string(value).unwrap_or_default())
+}
+
+fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for part in parts(&text) {
+    for part in parts(text) {
         match part {
             Part::Plain(plain) => out.push_str(&plain),
             Part::Hidden { c, .. } => {

@@ -4,7 +4,7 @@ use shared::JsonMap;
 use shared::decision::Decision;
 use shared::definition::{ChoiceKind, NodeKind};
 use shared::error::FlowCode;
-use shared::id::{NodeId, ReviewId};
+use shared::id::{NodeId, ReviewId, Username};
 use shared::review::Outcome;
 use shared::run::Step;
 
@@ -16,18 +16,25 @@ use crate::engine::scope;
 use crate::engine::state::{Asked, Branch, Phase};
 
 impl Builder<'_> {
-    /// Resolves a review by a decision that fits it, and does what it says. None where no branch waits for it.
-    pub(super) fn carry_out(&mut self, id: ReviewId, said: Said, decision: &Decision) -> Option<()> {
+    /// Resolves a review by a decision that fits it, in the name of those who made it, and does what it says. None where
+    /// no branch waits for it.
+    pub(in crate::engine) fn carry_out(
+        &mut self,
+        id: ReviewId,
+        said: Said,
+        decision: &Decision,
+        by: &[Username],
+    ) -> Option<()> {
         let asked = self.asked(id)?;
         let (number, Branch { phase, .. }) = self.take_branch(waits_for(id))?;
         match (phase, said) {
             (Phase::Human { step, .. }, Said::Node(answer)) => {
                 self.merge_metadata(decision);
-                self.human_decided(number, step, asked, answer, decision);
+                self.human_decided(number, step, asked, answer, decision, by);
             }
             (phase @ (Phase::Agent { .. } | Phase::Tool { .. }), Said::Actions(decisions, instructions)) => {
                 self.merge_metadata(decision);
-                self.resolve(asked, Outcome::Decided, decision);
+                self.resolve(asked, Outcome::Decided, decision, by);
                 self.actions_decided(number, phase, id, &decisions, instructions);
             }
             // What was said fits the review, and the review fits its phase: nothing else comes together.
@@ -44,14 +51,22 @@ impl Builder<'_> {
         self.state.context.metadata.extend(decision.metadata.clone());
     }
 
-    fn human_decided(&mut self, number: u32, mut step: Step, asked: Asked, answer: Answer, decision: &Decision) {
+    fn human_decided(
+        &mut self,
+        number: u32,
+        mut step: Step,
+        asked: Asked,
+        answer: Answer,
+        decision: &Decision,
+        by: &[Username],
+    ) {
         let outcome = match answer {
             Answer::Accept(_) => Outcome::Accepted,
             Answer::Correct { .. } => Outcome::Corrected,
             Answer::Stop(_) => Outcome::Stopped,
             Answer::Text(_) => Outcome::Answered,
         };
-        self.resolve(asked, outcome, decision);
+        self.resolve(asked, outcome, decision, by);
         let (option, kind, text) = match &answer {
             Answer::Accept(option) | Answer::Stop(option) => (Some(option), Some(option.kind), None),
             Answer::Correct { option, text, .. } => (option.as_ref(), Some(ChoiceKind::Correct), text.as_deref()),
@@ -64,7 +79,7 @@ impl Builder<'_> {
             comment: decision.comment.as_deref(),
             edits: &decision.edits,
             metadata: &decision.metadata,
-            by: std::slice::from_ref(&decision.by),
+            by,
             at: self.now,
             via: decision.via,
         };
@@ -80,7 +95,9 @@ impl Builder<'_> {
             Answer::Correct { message, .. } => {
                 let source = self.flow.source_of(&step.node).cloned();
                 self.complete_step(&mut step, &JsonMap::new());
-                if let Some(node) = source {
+                if let (Some(part), Some(node)) = (self.part(&step), &source) {
+                    self.leave_map(part, node.clone());
+                } else if let Some(node) = source {
                     self.arrivals.push_back(Arrival { correction: Some(message), ..Arrival::at(number, node) });
                 }
             }
@@ -99,8 +116,7 @@ impl Builder<'_> {
             _ => None,
         });
         if let Some(node) = on_reject {
-            self.complete_step(&mut step, &JsonMap::new());
-            self.arrivals.push_back(Arrival::at(number, node));
+            self.leave_for(number, step, node);
         } else {
             let error = failure(FlowCode::FlowHumanRejected, &step.node, message);
             self.failed_step(&mut step, error.clone());

@@ -13,7 +13,7 @@ use crate::flow::check_value;
 
 /// What was said, once it fits.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Said {
+pub(in crate::engine) enum Said {
     /// At a human node.
     Node(Answer),
     /// An answer to each action, and what the agent is told beside.
@@ -22,7 +22,7 @@ pub(super) enum Said {
 
 /// What was said at a human node.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Answer {
+pub(in crate::engine) enum Answer {
     /// An accept option.
     Accept(ReviewOption),
     /// A correction: an option of that kind, or free text beside options.
@@ -96,7 +96,7 @@ fn chosen(option: &ReviewOption, comment: Option<&str>, mistakes: &mut Vec<Mista
         ChoiceKind::Accept => Answer::Accept(option.clone()),
         ChoiceKind::Stop => Answer::Stop(option.clone()),
         ChoiceKind::Correct => {
-            let message = joined(option.message.as_deref(), comment);
+            let message = joined([option.message.as_deref(), comment]);
             if message.is_empty() {
                 let text = "say in a comment what should be different: this option has no message of its own";
                 mistakes.push(Mistake::new("/comment", "required", text));
@@ -125,13 +125,13 @@ fn text_said(review: &Review, text: &str, comment: Option<&str>, mistakes: &mut 
     Some(Said::Node(if review.options.is_empty() {
         Answer::Text(text.to_owned())
     } else {
-        Answer::Correct { option: None, text: Some(text.to_owned()), message: joined(Some(text), comment) }
+        Answer::Correct { option: None, text: Some(text.to_owned()), message: joined([Some(text), comment]) }
     }))
 }
 
-/// The message of an option or of the text, then the comment.
-fn joined(message: Option<&str>, comment: Option<&str>) -> String {
-    let parts = [message, comment].into_iter().flatten().map(str::trim).filter(|part| !part.is_empty());
+/// What was said, one after the other: the message of an option or the text, then the comment.
+pub(in crate::engine) fn joined<'a>(parts: impl IntoIterator<Item = Option<&'a str>>) -> String {
+    let parts = parts.into_iter().flatten().map(str::trim).filter(|part| !part.is_empty());
     parts.collect::<Vec<_>>().join("\n\n")
 }
 
@@ -161,7 +161,7 @@ fn check_action(action: &Action, decision: &ActionDecision, place: &str, mistake
         mistakes.push(Mistake::new(format!("{place}/type"), "not_allowed", message));
     }
     match decision {
-        ActionDecision::Approve => {}
+        ActionDecision::Approve { .. } => {}
         ActionDecision::Edit { arguments } => {
             if let Some(schema) = &action.schema {
                 let arguments = serde_json::Value::Object(arguments.clone());

@@ -107,7 +107,7 @@ fn what_would_run_must_be_what_was_approved() {
     let mut play = Play::start(ARTICLE, json!({ "topic": "tea" }));
     play.model("draft", text("Leaves."));
     play.decide(choose("approve"));
-    play.decide(answer_actions([("c1-1", ActionDecision::Approve)]));
+    play.decide(answer_actions([("c1-1", ActionDecision::APPROVE)]));
     let task = play.task_at("publish");
     let mut state = play.snapshot.state.clone();
     for branch in state.branches.values_mut() {

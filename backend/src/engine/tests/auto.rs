@@ -72,7 +72,7 @@ gates:
     assert_eq!(play.snapshot.reviews.len(), 3);
     let send = play.review();
     assert!(play.tasks.is_empty(), "a call that is approved waits for the gated ones of its turn");
-    play.decide_on(&send, answer_actions([("c1-2", ActionDecision::Approve)]));
+    play.decide_on(&send, answer_actions([("c1-2", ActionDecision::APPROVE)]));
     for call in ["c1-1", "c1-2"] {
         let task = play.call_task(call);
         play.returned(&task, json!("ok"));

@@ -64,7 +64,7 @@ fn every_action_needs_an_answer_that_it_allows() {
             .map(|(path, code)| format!("{path} {code}"))
             .collect::<Vec<_>>()
     };
-    let unknown = answer_actions([("c9-9", ActionDecision::Approve)]);
+    let unknown = answer_actions([("c9-9", ActionDecision::APPROVE)]);
     assert_eq!(refused(&mut play, unknown), ["/verdict/decisions/c9-9 unknown", "/verdict/decisions/c1-1 required"]);
     let respond = answer_actions([("c1-1", ActionDecision::Respond { message: "no".to_owned() })]);
     assert_eq!(refused(&mut play, respond), ["/verdict/decisions/c1-1/type not_allowed"]);

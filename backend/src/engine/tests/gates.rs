@@ -56,7 +56,7 @@ fn gated_calls_of_a_turn_are_one_review_and_the_others_run_with_those_that_were_
 
     let arguments = object(json!({ "amount": 12 }));
     let Verdict::Actions { decisions, .. } = answer_actions([
-        ("c1-1", ActionDecision::Approve),
+        ("c1-1", ActionDecision::APPROVE),
         ("c1-3", ActionDecision::Edit { arguments }),
         ("c1-5", ActionDecision::Reject { message: Some("keep it".to_owned()) }),
         ("c1-6", ActionDecision::Respond { message: "gone already".to_owned() }),
@@ -125,9 +125,9 @@ fn gates_for_other_reviewers_are_other_reviews() {
     let mut pending: Vec<_> = play.snapshot.reviews.values().cloned().collect();
     pending.sort_by_key(|review| review.title.clone());
     let [delete, refund] = pending.try_into().unwrap();
-    play.decide_on(&refund, answer_actions([("c1-2", ActionDecision::Approve)]));
+    play.decide_on(&refund, answer_actions([("c1-2", ActionDecision::APPROVE)]));
     assert!(play.tasks.is_empty(), "all of the turn's gates come first");
-    let approve = request(&delete, answer_actions([("c1-1", ActionDecision::Approve)]));
+    let approve = request(&delete, answer_actions([("c1-1", ActionDecision::APPROVE)]));
     assert_eq!(play.try_decide(delete.id, &ana(), approve.clone()), Err(Refusal::NotFound));
     play.try_decide(delete.id, &person("eva", &["boss"]), approve).unwrap();
     assert_eq!(play.tasks.len(), 2);
@@ -147,7 +147,7 @@ fn a_lost_call_that_may_not_be_repeated_asks_a_person() {
     assert_eq!(play.status(), RunStatus::WaitingForHuman);
     let reviews: BTreeMap<_, _> =
         play.snapshot.reviews.values().map(|review| (review.actions[0].id.clone(), review.clone())).collect();
-    play.decide_on(&reviews["c1-1"], answer_actions([("c1-1", ActionDecision::Approve)]));
+    play.decide_on(&reviews["c1-1"], answer_actions([("c1-1", ActionDecision::APPROVE)]));
     let again = play.call_task("c1-1");
     assert_eq!(play.tool_work(&again).idempotency_key, key, "the same call keeps its key");
     let done = ActionDecision::Respond { message: "it was paid".to_owned() };

@@ -6,13 +6,19 @@ mod auto;
 mod decisions;
 mod delegate;
 mod gates;
+mod grants;
 mod graph;
 mod late;
+mod maps;
 mod random;
 mod timers;
+mod validators;
+mod votes;
+mod votes_random;
 mod withdraw;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -43,6 +49,8 @@ struct Play {
     /// The events of the last transition.
     events: Vec<shared::log::Event>,
     resolved: BTreeSet<ReviewId>,
+    /// The people who exist, where the flow asks for them.
+    people: Option<Arc<[Principal]>>,
     now: Timestamp,
     moves: u8,
 }
@@ -118,6 +126,7 @@ impl Play {
             steps: self.steps.clone(),
             events: self.events.clone(),
             resolved: self.resolved.clone(),
+            people: self.people.clone(),
             ..*self
         }
     }
@@ -127,6 +136,12 @@ impl Play {
     }
 
     fn try_start(flow: Compiled, input: Value) -> Result<Self, Refusal> {
+        Self::try_start_among(flow, input, &[ana()])
+    }
+
+    /// The same where these people exist.
+    fn try_start_among(flow: Compiled, input: Value, people: &[Principal]) -> Result<Self, Refusal> {
+        let people: Option<Arc<[Principal]>> = flow.needs_people().then(|| people.into());
         let now = Timestamp(1_800_000_000_000_000);
         let launched = Launch {
             run: "01900000-0000-7000-8000-000000000001".parse().unwrap(),
@@ -135,11 +150,13 @@ impl Play {
             input: object(input),
             context: shared::run::Context::default(),
             requested_by: "dev".parse().unwrap(),
+            people: people.clone(),
         };
-        let transition = launch(&flow, launched.clone(), Self::moment(now, 0))?;
-        assert_eq!(launch(&flow, launched, Self::moment(now, 0)).unwrap(), transition);
+        let transition = launch(&flow, launched.clone(), Vec::new(), Self::moment(now, 0))?;
+        assert_eq!(launch(&flow, launched, Vec::new(), Self::moment(now, 0)).unwrap(), transition);
         assert_eq!(transition.state.revision, 1);
-        let snapshot = Snapshot { state: transition.state.clone(), reviews: BTreeMap::new() };
+        let snapshot =
+            Snapshot { state: transition.state.clone(), reviews: BTreeMap::new(), grants: Vec::new(), people: None };
         let mut play = Self {
             flow,
             snapshot,
@@ -148,6 +165,7 @@ impl Play {
             steps: Vec::new(),
             events: Vec::new(),
             resolved: BTreeSet::new(),
+            people,
             now,
             moves: 1,
         };
@@ -160,8 +178,9 @@ impl Play {
         self.now = self.now.after(Duration::from_secs(1));
         self.moves = self.moves.wrapping_add(1);
         let moment = Self::moment(self.now, self.moves);
-        let transition = apply(&self.flow, self.snapshot.clone(), input.clone(), moment)?;
-        assert_eq!(apply(&self.flow, self.snapshot.clone(), input, moment).unwrap(), transition, "not replayable");
+        let snapshot = Snapshot { people: self.people.clone(), ..self.snapshot.clone() };
+        let transition = apply(&self.flow, snapshot.clone(), input.clone(), moment)?;
+        assert_eq!(apply(&self.flow, snapshot, input, moment).unwrap(), transition, "not replayable");
         assert_eq!(transition.state.revision, self.snapshot.state.revision + 1);
         let refused = transition.refused.clone();
         if self.snapshot.state.outcome.is_some() {
@@ -181,6 +200,10 @@ impl Play {
     /// What the store does with a transition, and what must be true of it.
     fn take(&mut self, transition: Transition) {
         self.snapshot.fold(&transition);
+        for grant in &transition.given {
+            let giver = person(&grant.given_by, &["reviewer"]);
+            self.snapshot.grants.push(Granted { grant: grant.clone(), giver });
+        }
         for step in &transition.steps {
             match self.steps.iter_mut().find(|known| known.id == step.id) {
                 Some(known) => known.clone_from(step),
@@ -232,7 +255,20 @@ impl Play {
             expected.extend(tasks.iter().map(|(task, _)| *task));
             alive.extend(branch.phase.step().map(|step| step.id));
             let waits = !tasks.is_empty() || !branch.phase.asked().is_empty();
-            assert!(waits || matches!(branch.phase, Phase::Joining { .. }), "a branch waits for nothing: {branch:?}");
+            let others = match &branch.phase {
+                Phase::Joining { .. } => true,
+                Phase::Map { items, results, .. } => results.len() < items.len(),
+                _ => false,
+            };
+            assert!(waits || others, "a branch waits for nothing: {branch:?}");
+            if let Phase::Map { first, items, results, .. } = &branch.phase {
+                let map = self.flow.flow.nodes.get(&branch.node).map(|node| &node.kind);
+                let Some(shared::definition::NodeKind::Map(map)) = map else { panic!("{map:?}") };
+                let visits = *first..*first + u32::try_from(items.len()).unwrap();
+                let part = |step: &Step| step.node == map.node && visits.contains(&step.visit);
+                let alive = state.branches.values().filter(|other| other.phase.step().is_some_and(part)).count();
+                assert_eq!(alive + results.len(), items.len(), "every item is under way or done");
+            }
         }
         assert_eq!(self.tasks.keys().copied().collect::<BTreeSet<_>>(), expected, "tasks are those of branches");
         for step in &self.steps {

@@ -13,21 +13,27 @@ fn random_flow(shapes: &[Shape]) -> Compiled {
     let name = |index: usize| format!("n{index}");
     let mut nodes = JsonMap::new();
     for (index, (kind, next, join, visits, detail)) in shapes.iter().enumerate() {
-        let mut node = match kind % 6 {
+        let mut node = match kind % 7 {
             0 => json!({ "agent": "a", "prompt": "{{ visit }}", "write_keys": ["k1", "k2"] }),
             1 => json!({ "tool": "plain", "arguments": { "x": "{{ visit }}" }, "write_keys": ["k2"] }),
             2 => json!({ "tool": "gated", "arguments": {}, "write_keys": ["k3"], "failure": { "retries": 1 } }),
-            3 => json!({ "set": { "k1": "{{ visit }}", "k3": [] } }),
+            3 => json!({ "set": { "k1": "{{ visit }}", "k3": [1, { "a": 2 }] } }),
+            6 => json!({
+                "map": { "over": "k3", "as": "one", "node": name(usize::from(*detail) % shapes.len()) },
+                "write_keys": ["k4"],
+            }),
             4 => json!({ "router": if detail % 2 == 0 { json!({}) } else { json!({ "agent": "a" }) } }),
             _ => json!({ "human": {
                 "prompt": "?",
-                "review_keys": ["k1", "k2"],
+                "review_keys": ["k1", "k2", "one"],
                 "edit_keys": ["k2"],
                 "options": if detail % 2 == 0 { json!([]) } else { json!([
                     { "id": "yes", "label": "Yes" },
                     { "id": "redo", "kind": "correct", "label": "Redo", "message": "again" },
                     { "id": "no", "kind": "stop", "label": "No" },
                 ]) },
+                "policy": (["first", "majority", "first", "unanimous"][usize::from(detail % 4)]),
+                "deny": if detail % 8 == 3 { json!(2) } else { Value::Null },
                 "timeout": if detail % 3 == 0 { json!("1h") } else { Value::Null },
                 "on_timeout": ([
                     json!("approve"),
@@ -105,7 +111,7 @@ fn some_verdict(review: &Review, pick: u8) -> Verdict {
     }
     let answer = |(index, action): (usize, &shared::review::Action)| {
         let decision = match (usize::from(pick) + index) % 4 {
-            0 => ActionDecision::Approve,
+            0 => ActionDecision::APPROVE,
             1 => ActionDecision::Edit { arguments: object(json!({ "edited": true })) },
             2 => ActionDecision::Reject { message: None },
             _ => ActionDecision::Respond { message: "done".to_owned() },
@@ -153,7 +159,8 @@ fn some_input(play: &Play, (what, which, pick): (u8, u8, u8)) -> Option<Input> {
             if pick % 11 == 0 {
                 request.edits = object(json!({ "k2": review.items.get(1).map(|item| &item.value) }));
             }
-            Input::Decide { review: review.id, by: ana(), via: Via::Human, request }
+            let by = if which.is_multiple_of(2) { ana() } else { person("tom", &["reviewer"]) };
+            Input::Decide { review: review.id, by, via: Via::Human, request }
         }
     })
 }
@@ -166,7 +173,7 @@ proptest! {
         shapes in prop::collection::vec(any::<Shape>(), 2..6),
         inputs in prop::collection::vec((any::<(u8, u8, u8)>(), prop::bool::weighted(0.05)), 0..60),
     ) {
-        let mut play = Play::try_start(random_flow(&shapes), json!({})).unwrap();
+        let mut play = Play::try_start_among(random_flow(&shapes), json!({}), &[ana(), person("tom", &["reviewer"])]).unwrap();
         for (input, much_later) in inputs {
             if much_later {
                 play.now = play.now.after(Duration::from_hours(3));

@@ -207,7 +207,7 @@ gates: { before_tool: { send: true, drop: true, wipe: { on_timeout: { escalate: 
     assert_eq!(pending.iter().sum::<usize>(), 3);
     assert_eq!(pending.len(), 2);
     let wipe = play.snapshot.reviews.values().find(|review| review.actions.len() == 1).unwrap().clone();
-    play.decide_on(&wipe, answer_actions([("c1-2", ActionDecision::Approve)]));
+    play.decide_on(&wipe, answer_actions([("c1-2", ActionDecision::APPROVE)]));
     pass(&mut play, Duration::from_hours(1));
     let review = play.review();
     // A call cannot go on without an answer: what the defaults say of branches rejects it.

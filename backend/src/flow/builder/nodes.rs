@@ -7,7 +7,7 @@ use shared::definition::{
     self, AutoHandler, Builtin, Choice, ChoiceKind, EditKey, Handler, NodeKind, OnTimeout, ReviewKey, RouterNode,
     ToolKind,
 };
-use shared::id::Username;
+use shared::id::{NodeId, Username};
 use shared::time::Span;
 
 use super::NodeSpec;
@@ -160,6 +160,23 @@ pub struct Router;
 impl From<Router> for NodeSpec {
     fn from(_: Router) -> Self {
         Self { kind: NodeKind::Router(RouterNode::default()), agent: None, tool: None }
+    }
+}
+
+/// A node that runs another one for each item of a list.
+#[derive(Debug, Clone)]
+pub struct Map(definition::MapNode);
+
+impl Map {
+    /// Runs `node`, which sees its item as `item`, for each item of the list under the key `over`.
+    pub fn new(over: impl Into<String>, item: impl Into<String>, node: NodeId) -> Self {
+        Self(definition::MapNode { over: over.into(), r#as: item.into(), node })
+    }
+}
+
+impl From<Map> for NodeSpec {
+    fn from(node: Map) -> Self {
+        Self { kind: NodeKind::Map(node.0), agent: None, tool: None }
     }
 }
 

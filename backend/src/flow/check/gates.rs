@@ -3,7 +3,7 @@
 use shared::definition::{Gate, GateSetting};
 use shared::error::pointer;
 
-use super::{Checker, handlers, timers};
+use super::{Checker, handlers, policy, timers};
 
 pub fn check(checker: &mut Checker<'_>) {
     let gates = &checker.flow.gates;
@@ -28,7 +28,5 @@ pub fn check(checker: &mut Checker<'_>) {
 fn gate<'a>(checker: &mut Checker<'a>, base: &str, gate: &'a Gate) {
     timers::of_gate(checker, base, gate);
     handlers::of_gate(checker, base, gate);
-    if gate.reviewers.not_same_as.is_some() {
-        checker.unsupported(&format!("{base}/reviewers/not_same_as"), "`not_same_as`");
-    }
+    policy::reviewers(checker, &format!("{base}/reviewers"), None, &gate.reviewers);
 }

@@ -15,6 +15,7 @@ use shared::id::NodeId;
 
 use super::Checker;
 use crate::flow::limits::MAX_EDGES;
+use crate::flow::ways::mapped;
 
 pub fn check(checker: &mut Checker<'_>) {
     let flow = checker.flow;
@@ -106,7 +107,8 @@ fn comparison(condition: &str) -> Option<(String, String)> {
 
 fn unreachable(checker: &mut Checker<'_>) {
     let Some(start) = checker.flow.start().filter(|start| checker.flow.nodes.contains_key(*start)) else { return };
-    for id in checker.flow.nodes.keys() {
+    let mapped = mapped(checker.flow);
+    for id in checker.flow.nodes.keys().filter(|id| !mapped.contains_key(id)) {
         if id != start && !checker.ways.reaches(start, id) {
             let message = format!("`{id}` is never reached from `{start}`; lead to it with `next`, or remove it");
             checker.invalid(&pointer(["nodes", id.as_str()]), message);

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use shared::definition::{ChoiceKind, Human, NodeKind, OnTimeout, Validator};
+use shared::definition::{ChoiceKind, Human, NodeKind, OnTimeout};
 use shared::error::pointer;
 use shared::id::NodeId;
 
-use super::{Checker, handlers, texts, timers};
+use super::{Checker, handlers, policy, texts, timers};
 use crate::flow::ways::nearest_sources;
 
 pub fn check(checker: &mut Checker<'_>) {
@@ -19,7 +19,7 @@ pub fn check(checker: &mut Checker<'_>) {
             correction(checker, &base, id, human);
             timers::of_human(checker, &base, human);
             handlers::of_human(checker, &base, human);
-            unsupported(checker, &base, human);
+            policy::check(checker, &base, id, human);
         }
     }
 }
@@ -112,26 +112,5 @@ fn correction(checker: &mut Checker<'_>, base: &str, id: &NodeId, human: &Human)
     }
     if !found && !sources.is_empty() {
         checker.warn(base, format!("free text will not be offered: {why}"));
-    }
-}
-
-fn unsupported(checker: &mut Checker<'_>, base: &str, human: &Human) {
-    if !human.policy.is_first() {
-        checker.unsupported(&format!("{base}/policy"), "a policy other than `first`");
-    }
-    if human.deny.is_some() {
-        checker.unsupported(&format!("{base}/deny"), "`deny`");
-    }
-    if human.blind {
-        checker.unsupported(&format!("{base}/blind"), "`blind: true`");
-    }
-    if let Some(validator) = &human.validator {
-        checker.unsupported(&format!("{base}/validator"), "`validator`");
-        if let Validator::Schema { schema } = validator {
-            texts::schema(checker, &format!("{base}/validator/schema"), schema);
-        }
-    }
-    if human.reviewers.not_same_as.is_some() {
-        checker.unsupported(&format!("{base}/reviewers/not_same_as"), "`not_same_as`");
     }
 }

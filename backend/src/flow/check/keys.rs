@@ -60,6 +60,9 @@ fn unwritten(checker: &mut Checker<'_>, known: &BTreeSet<String>) {
         for (index, key) in node.read_keys.iter().flatten().enumerate().filter(|(_, key)| *key != "*") {
             read.push((format!("{base}/read_keys/{index}"), key));
         }
+        if let NodeKind::Map(map) = &node.kind {
+            read.push((format!("{base}/map/over"), &map.over));
+        }
         if let NodeKind::Human(human) = &node.kind {
             for (index, review) in human.review_keys.iter().enumerate() {
                 read.push((format!("{base}/human/review_keys/{index}"), &review.key));

@@ -6,14 +6,17 @@ mod graph;
 mod handlers;
 mod human;
 mod keys;
+mod maps;
 mod names;
 mod parts;
+mod policy;
 mod texts;
 mod timers;
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
+use shared::access::Principal;
 use shared::definition::Flow;
 use shared::error::{FlowCode, Mistake};
 
@@ -33,19 +36,27 @@ pub struct Checker<'a> {
     whole: bool,
     /// Where everything stands; none for a flow that was built, not read.
     source: Option<&'a Source>,
+    /// The people who exist now; none where nobody knows them.
+    people: Option<&'a [Principal]>,
     errors: Vec<Mistake>,
     warnings: Vec<Mistake>,
 }
 
 /// Checks a flow that was read from a source, after `noted` was found wrong on the way, or one that was built. Gives
 /// errors and warnings.
-pub fn check_flow(flow: &Flow, source: Option<&Source>, noted: &[Mistake]) -> (Vec<Mistake>, Vec<Mistake>) {
+pub fn check_flow(
+    flow: &Flow,
+    source: Option<&Source>,
+    noted: &[Mistake],
+    people: Option<&[Principal]>,
+) -> (Vec<Mistake>, Vec<Mistake>) {
     let mut checker = Checker {
         flow,
         ways: Ways::new(flow),
         nodes_whole: !noted.iter().any(|noted| noted.path.is_empty() || noted.path.starts_with("/nodes")),
         whole: noted.is_empty(),
         source,
+        people,
         errors: Vec::new(),
         warnings: Vec::new(),
     };
@@ -53,6 +64,7 @@ pub fn check_flow(flow: &Flow, source: Option<&Source>, noted: &[Mistake]) -> (V
     names::check(&mut checker);
     human::check(&mut checker);
     gates::check(&mut checker);
+    maps::check(&mut checker);
     texts::check(&mut checker);
     keys::check(&mut checker);
     if checker.nodes_whole {

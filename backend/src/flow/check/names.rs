@@ -67,7 +67,8 @@ pub fn check(checker: &mut Checker<'_>) {
                     expect(checker, &format!("{base}/human/corrects"), "node", source, &names.nodes);
                 }
             }
-            NodeKind::Set(_) | NodeKind::Team(_) | NodeKind::Map(_) | NodeKind::Flow(_) => {}
+            NodeKind::Map(map) => expect(checker, &format!("{base}/map/node"), "node", &map.node, &names.nodes),
+            NodeKind::Set(_) | NodeKind::Team(_) | NodeKind::Flow(_) => {}
         }
         for (index, edge) in node.next.0.iter().enumerate() {
             if let Target::Node(to) = &edge.to {

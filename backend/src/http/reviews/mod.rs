@@ -4,6 +4,7 @@ mod view;
 
 use axum::Json;
 use axum::extract::State;
+use axum::http::HeaderMap;
 use shared::access::Act;
 use shared::api::{Decided, NewComment, Page, Reason, ReviewQuery};
 use shared::decision::{DecisionRequest, Via};
@@ -18,7 +19,7 @@ use super::idempotency::Key;
 use super::problem::{Result, unexpected};
 use super::{AppState, Caller};
 use crate::engine::Input;
-use crate::store::{self, Answer, IdempotencyKey};
+use crate::store::{self, Answer, CredentialKind, IdempotencyKey};
 
 pub(super) use view::Views;
 
@@ -60,7 +61,7 @@ async fn get(State(state): State<AppState>, caller: Caller, Id(id): Id<ReviewId>
     let review = state.store.review(id).await?.ok_or_else(|| Problem::new(Code::NotFound))?;
     caller.may(Act::SeeReview(&review))?;
     view::record(&state, &caller, &review).await;
-    Ok(Json(review))
+    Ok(Json(review.seen_by(Some(&caller.principal().username))))
 }
 
 async fn decide(
@@ -68,10 +69,19 @@ async fn decide(
     caller: Caller,
     Id(id): Id<ReviewId>,
     key: Key,
+    headers: HeaderMap,
     body::Json { value: request, digest }: body::Json<DecisionRequest>,
 ) -> Result<Json<Decided>> {
-    let input = Input::Decide { review: id, by: caller.principal().clone(), via: Via::Human, request };
+    let via = via(&caller, &headers);
+    let input = Input::Decide { review: id, by: caller.principal().clone(), via, request };
     commit(&state, &caller, key.of(&caller, digest), id, input).await
+}
+
+/// What the record says that a decision came through. It is a label and gives no right; only a program may choose it, so
+/// that what came from a browser is never taken for something else.
+fn via(caller: &Caller, headers: &HeaderMap) -> Via {
+    let said = headers.get("countersign-via").is_some_and(|said| said == "cli");
+    if said && caller.0.kind == CredentialKind::Token { Via::Cli } else { Via::Human }
 }
 
 async fn claim(

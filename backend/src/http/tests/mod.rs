@@ -4,8 +4,11 @@ mod audit;
 mod deputies;
 mod described;
 mod edge;
+mod grants;
 mod people;
+mod slack;
 mod story;
+mod votes;
 
 use std::sync::Arc;
 
@@ -20,6 +23,7 @@ use super::{AppState, router};
 use crate::audit::{SealKey, Seals};
 use crate::auth::{Authenticator, bootstrap};
 use crate::clock::{SharedClock, SystemClock};
+use crate::notify::Desk;
 use crate::store::{Options, Store};
 
 const PASSWORD: &str = "correct horse";
@@ -65,13 +69,30 @@ impl Site {
         let folder = tempfile::tempdir().unwrap();
         let clock: SharedClock = Arc::new(SystemClock);
         let url = format!("sqlite:{}", folder.path().join("test.db").display());
-        let store = Store::open(Options { url, clock: clock.clone(), readers: 2, env: Arc::default() }).await.unwrap();
+        let store = Store::open(Options {
+            url,
+            clock: clock.clone(),
+            readers: 2,
+            env: Arc::default(),
+            longest_grant: crate::store::LONGEST_GRANT,
+        })
+        .await
+        .unwrap();
         assert_eq!(bootstrap(&store, &clock, Some(PASSWORD.to_owned())).await.unwrap(), None);
         let authenticator = Authenticator::new(store.clone(), clock.clone());
         let (_, trusted) = SealKey::open(&folder.path().join("seal.key"), &*clock).unwrap();
         let seals = Seals::new(trusted);
-        let state = AppState::new(store.clone(), clock.clone(), authenticator, None, Arc::from([]), seals.clone());
+        let state =
+            AppState::new(store.clone(), clock.clone(), authenticator, None, Arc::from([]), seals.clone(), None);
         Self { router: router(state), store, clock, seals, folder }
+    }
+
+    /// From now on people are told outside the console.
+    fn tell(&mut self, desk: Desk) {
+        let authenticator = Authenticator::new(self.store.clone(), self.clock.clone());
+        let (store, clock) = (self.store.clone(), self.clock.clone());
+        self.router =
+            router(AppState::new(store, clock, authenticator, None, Arc::from([]), self.seals.clone(), Some(desk)));
     }
 
     async fn send(&self, request: Request<Body>) -> Answer {
@@ -139,6 +160,11 @@ impl Client<'_> {
 
     async fn patch(&self, path: &str, body: &Value) -> Answer {
         let request = self.request("PATCH", path).header(header::CONTENT_TYPE, "application/json");
+        self.site.send(request.body(Body::from(body.to_string())).unwrap()).await
+    }
+
+    async fn put(&self, path: &str, body: &Value) -> Answer {
+        let request = self.request("PUT", path).header(header::CONTENT_TYPE, "application/json");
         self.site.send(request.body(Body::from(body.to_string())).unwrap()).await
     }
 

@@ -148,3 +148,27 @@ async fn only_admins_see_what_went_out() {
     assert_eq!(ana.post(&retry, &json!({})).await.code(403), "forbidden");
     assert_eq!(admin.post(&retry, &json!({})).await.code(404), "not_found");
 }
+
+#[tokio::test]
+async fn everybody_chooses_what_they_are_told_and_nobody_takes_anothers_name_in_slack() {
+    let site = Site::new().await;
+    let (ana, tom) = (site.join("ana", &["reviewer"]).await, site.join("tom", &["reviewer"]).await);
+    let path = "/api/v1/notifications";
+    assert_eq!(ana.get(path).await.expect(200), json!({ "rules": [], "available": [] }));
+    let rules = json!([{ "channel": "email", "events": ["review.requested"], "after": "10m", "severities": ["high"] }]);
+    let chosen = json!({ "rules": rules, "slack_user_id": "U1", "email": "ana@desk.example" });
+    assert_eq!(ana.put(path, &chosen).await.expect(200)["rules"], rules);
+    assert_eq!(ana.get(path).await.expect(200)["slack_user_id"], "U1");
+    assert_eq!(tom.put(path, &chosen).await.code(409), "conflict");
+    assert_eq!(tom.get(&format!("{path}?user=ana")).await.code(403), "forbidden");
+    let admin = site.login("admin").await;
+    assert_eq!(admin.get(&format!("{path}?user=ana")).await.expect(200)["email"], "ana@desk.example");
+    admin.put(&format!("{path}?user=tom"), &json!({ "slack_user_id": "U2" })).await.expect(200);
+    assert_eq!(tom.get(path).await.expect(200)["slack_user_id"], "U2");
+    let wrong = json!({ "rules": [{ "channel": "email", "events": [] }], "slack_user_id": "ana", "email": "nowhere" });
+    let errors = ana.put(path, &wrong).await.expect(422)["errors"].clone();
+    let places: Vec<_> = errors.as_array().unwrap().iter().map(|mistake| mistake["path"].clone()).collect();
+    assert_eq!(places, ["/rules/0/events", "/slack_user_id", "/email"]);
+    let answer = ana.post(&format!("{path}/test"), &json!({ "channel": "email" })).await.expect(422);
+    assert!(answer["errors"][0]["message"].as_str().unwrap().contains("tells nobody"), "{answer}");
+}

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Answer, Client, Site};
 
-const FLOW: &str = r#"
+pub(super) const FLOW: &str = r#"
 id: gate
 title: Ask before publishing
 input:
@@ -49,7 +49,7 @@ async fn asked(site: &Site) -> (Client<'_>, Client<'_>, Value, Value) {
     (dev, ana, run, review)
 }
 
-fn decision(review: &Value, option: &str) -> Value {
+pub(super) fn decision(review: &Value, option: &str) -> Value {
     let verdict = json!({ "type": "choose", "option": option });
     json!({ "revision": review["revision"], "digest": review["digest"], "verdict": verdict })
 }

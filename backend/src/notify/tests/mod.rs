@@ -1,17 +1,19 @@
 //! What telling people promises, against servers that speak the real protocols.
 
+mod mails;
 mod webhooks;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use shared::notification::Notifications;
 use tokio::sync::Notify;
 
 use super::feed::Feeder;
 use super::{Handle, Notifier, Options, Outlets, Secrets, Settings};
 use crate::clock::SharedClock;
-use crate::store::Store;
-use crate::store::tests::support::World;
+use crate::store::tests::support::{World, actor};
+use crate::store::{Answer, Change, ChosenNotifications, CommitError, Operation, Store};
 
 /// A secret of the specification of webhooks.
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
@@ -56,4 +58,11 @@ async fn eventually<T>(world: &World, what: &str, mut look: impl AsyncFnMut() ->
         tokio::time::sleep(Duration::from_millis(25)).await;
     }
     panic!("{what}: it did not happen");
+}
+
+/// Somebody says what they want to be told.
+async fn choose(world: &World, name: &str, notifications: Notifications) -> Result<Answer, CommitError> {
+    let chosen = ChosenNotifications { username: name.parse().expect("a name"), notifications };
+    let operation = Operation::ChooseNotifications(Box::new(chosen));
+    world.store.commit(Change { by: Some(actor(name)), key: None, operation }).await
 }

@@ -111,6 +111,10 @@ async fn a_link_logs_in_once(world: World) {
     assert_eq!(user.user.username.as_str(), "ana");
     world.store.commit(Change::by_server(Operation::EndSession { digest: [digest; 32] })).await.expect("ends");
     assert!(world.store.credential(&[digest; 32]).await.expect("reads").is_none());
+    let told = world.told(EntryKind::SessionStarted).await;
+    let of = |kind: EntryKind| told.iter().filter(move |entry| entry.event.kind == kind).map(|entry| &entry.event.data);
+    assert_eq!(of(EntryKind::LinkCreated).map(|data| &data["username"]).collect::<Vec<_>>(), ["ana"]);
+    assert_eq!(of(EntryKind::SessionStarted).map(|data| &data["link"]).collect::<Vec<_>>(), [true]);
 }
 
 async fn only_admins_change_people(world: World) {

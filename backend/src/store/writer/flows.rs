@@ -38,6 +38,7 @@ impl Group {
             graph: None,
             saved_by: by.map(|by| by.username.clone()),
             saved_at: moment.now,
+            warnings: Vec::new(),
         };
         let entry = data(json!({"flow": saved.id, "version": version, "digest": saved.digest}));
         self.tell(EntryKind::FlowSaved, by.map(|by| &by.username), entry, moment);

@@ -3,10 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Duration;
 
 use shared::api::FlowVersion;
-use shared::id::{FlowId, ReviewId, RunId, StepId, TaskId, TokenId, Username};
+use shared::grant::Grant;
+use shared::id::{FlowId, GrantId, ReviewId, RunId, StepId, TaskId, TokenId, Username};
 use shared::log::{EntryKind, Event};
+use shared::notification::Notifications;
 use shared::run::Step;
 use shared::time::Timestamp;
 
@@ -26,11 +29,19 @@ pub(super) struct Group {
     pub keys: HashMap<(String, String), UsedKey>,
     pub users: BTreeMap<Username, UserRecord>,
     pub credentials: BTreeMap<[u8; 32], Credential>,
+    /// Who has the names in Slack that are named.
+    pub slack_users: BTreeMap<String, Username>,
+    /// All who may log in, as they were read; empty where no flow of the group needs them.
+    pub active: BTreeMap<Username, Principal>,
     pub runs: BTreeMap<RunId, RunWork>,
     /// The runs of the reviews that are named.
     pub run_of: BTreeMap<ReviewId, RunId>,
     pub newest: BTreeMap<FlowId, FlowVersion>,
     pub compiled: HashMap<(FlowId, u32), Arc<Compiled>>,
+    /// Grants that may count for these runs, and those that are named.
+    pub grants: BTreeMap<GrantId, Grant>,
+    /// How long a grant may hold.
+    pub longest_grant: Duration,
     /// What flows see as `env`.
     pub env: Arc<JsonMap>,
     pub out: Out,
@@ -81,15 +92,18 @@ impl Changed {
 pub(super) struct Out {
     pub flows: Vec<FlowVersion>,
     pub users: BTreeSet<Username>,
+    pub notifications: BTreeMap<Username, Notifications>,
     pub ended_credentials: BTreeSet<[u8; 32]>,
     /// People all of whose sessions end.
     pub ended_sessions: BTreeSet<Username>,
     /// People all of whose tokens and links end too.
     pub ended_access: BTreeSet<Username>,
     pub new_credentials: BTreeMap<[u8; 32], Credential>,
+    pub new_grants: BTreeMap<GrantId, Grant>,
+    pub ended_grants: BTreeSet<GrantId>,
     pub keys: Vec<(IdempotencyKey, Timestamp, Option<Answer>)>,
     /// Entries that are of no run, one row each.
-    pub events: Vec<(Moment, Option<Event>)>,
+    pub events: Vec<(Moment, Event)>,
 }
 
 impl Group {
@@ -102,6 +116,7 @@ impl Group {
             && new_credentials.is_empty()
             && keys.is_empty()
             && events.is_empty()
+            && self.out.ended_grants.is_empty()
             && self.runs.values().all(|run| run.changed.is_none())
     }
 
@@ -151,6 +166,8 @@ impl Group {
             Operation::UpdateUser(change) => self.update_user(by, *change, moment),
             Operation::NameDeputy(span) => self.name_deputy(by, *span, moment),
             Operation::RemoveDeputy(id) => self.remove_deputy(by, id, moment),
+            Operation::RevokeGrant(id) => self.revoke_grant(by, id, moment),
+            Operation::ChooseNotifications(chosen) => self.choose_notifications(by, *chosen, moment),
             Operation::AddCredential(new) => self.add_credential(by, *new, moment),
             Operation::RedeemLink { link, session } => self.redeem_link(&link, *session, moment),
             Operation::EndSession { digest } => Ok(self.end_session(&digest, moment)),
@@ -163,7 +180,7 @@ impl Group {
     pub fn tell(&mut self, kind: EntryKind, by: Option<&Username>, data: JsonMap, moment: Moment) {
         let actor = by.cloned();
         let event = Event { kind, at: moment.now, run_id: None, review_id: None, actor, data };
-        self.out.events.push((moment, Some(event)));
+        self.out.events.push((moment, event));
     }
 
     /// The credential of a token.

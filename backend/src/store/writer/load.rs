@@ -3,15 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use shared::id::{DeputyId, FlowId, ReviewId, RunId, TaskId, Username};
+use shared::id::{DeputyId, FlowId, GrantId, ReviewId, RunId, TaskId, Username};
 use shared::time::Timestamp;
 use uuid::Uuid;
 
 use super::super::blobs::{Reader, digest};
 use super::super::db::{Arg, Conn, Sql};
-use super::super::{Change, Error, Inner, Operation};
+use super::super::{Change, Error, Inner, Operation, grants};
 use super::group::{Group, UsedKey};
 use crate::engine::{Input, RunState, Snapshot};
+use crate::flow::Compiled;
 
 /// What changes name.
 #[derive(Default)]
@@ -21,6 +22,8 @@ struct Named<'a> {
     credentials: BTreeSet<&'a [u8; 32]>,
     tokens: BTreeSet<Uuid>,
     deputyships: BTreeSet<DeputyId>,
+    grants: BTreeSet<GrantId>,
+    slack_users: BTreeSet<&'a str>,
     runs: BTreeSet<RunId>,
     reviews: BTreeSet<ReviewId>,
     tasks: BTreeSet<TaskId>,
@@ -35,11 +38,15 @@ impl Group {
         for change in changes {
             named.of(change);
         }
-        let mut group = Self { env: Arc::clone(&inner.env), ..Self::default() };
+        let mut group = Self { env: Arc::clone(&inner.env), longest_grant: inner.longest_grant, ..Self::default() };
         group.load_people(conn, &named, inner.clock.now()).await?;
         group.load_runs(conn, &mut named).await?;
         group.load_flows(inner, conn, named.newest, named.versions).await?;
+        group.load_grants(conn, changes, named.grants, inner.clock.now()).await?;
         group.load_keys(conn, &named.keys).await?;
+        if group.compiled.values().any(|flow| flow.needs_people()) {
+            group.active = conn.active().await?;
+        }
         Ok(group)
     }
 
@@ -61,6 +68,12 @@ impl Group {
         more.extend(conn.deputies_of(named.deputyships.iter().copied()).await?);
         for person in more {
             self.users.entry(person.user.username.clone()).or_insert(person);
+        }
+        if !named.slack_users.is_empty() {
+            for (id, name) in conn.slack_users(named.slack_users.iter().copied()).await? {
+                let name = name.parse().map_err(|error| Error::Stored(format!("a person in Slack: {error}")))?;
+                self.slack_users.insert(id, name);
+            }
         }
         if !named.tokens.is_empty() {
             self.credentials.extend(conn.tokens(named.tokens.iter().copied()).await?);
@@ -97,7 +110,7 @@ impl Group {
         for state in states {
             named.versions.insert((state.flow.clone(), state.version));
             let work = self.runs.entry(state.id).or_default();
-            work.snapshot = Some(Snapshot { state, reviews: BTreeMap::new() });
+            work.snapshot = Some(Snapshot { state, reviews: BTreeMap::new(), grants: Vec::new(), people: None });
         }
         // `||` keeps SQLite from the index of the status, under which there may be very many.
         let sql = Sql::new("SELECT run_id, body FROM reviews WHERE run_id IN (")
@@ -148,6 +161,42 @@ impl Group {
                 self.compiled.insert((flow, version), compiled);
             }
         }
+        Ok(())
+    }
+
+    /// No statement where none of the flows has a gate.
+    async fn load_grants(
+        &mut self,
+        conn: &mut Conn,
+        changes: &[Change],
+        named: BTreeSet<GrantId>,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        let gated = |(_, compiled): &(&(FlowId, u32), &Arc<Compiled>)| compiled.has_gates();
+        let mut places: Vec<String> =
+            self.compiled.iter().filter(gated).map(|((flow, version), _)| grants::of_flow(flow, *version)).collect();
+        if !places.is_empty() {
+            let runs = self.runs.iter().filter(|(_, work)| {
+                work.snapshot.as_ref().is_some_and(|snapshot| {
+                    let version = (snapshot.state.flow.clone(), snapshot.state.version);
+                    self.compiled.get(&version).is_some_and(|compiled| compiled.has_gates())
+                })
+            });
+            places.extend(runs.map(|(run, _)| grants::of_run(*run)));
+        }
+        let steers = |change: &Change| {
+            matches!(change.operation, Operation::Launch { .. } | Operation::Run { .. } | Operation::Review { .. })
+        };
+        if changes.iter().any(steers) {
+            self.grants.extend(conn.grants_at(places, now).await?.into_iter().map(|grant| (grant.id, grant)));
+        }
+        if !named.is_empty() {
+            self.grants.extend(conn.grants(named).await?.into_iter().map(|grant| (grant.id, grant)));
+        }
+        let givers = self.grants.values().map(|grant| &grant.given_by).filter(|name| !self.users.contains_key(*name));
+        let givers: BTreeSet<Username> = givers.cloned().collect();
+        let people = conn.held_users(givers.iter().map(Username::as_str).collect::<Vec<_>>()).await?;
+        self.users.extend(people.into_iter().map(|person| (person.user.username.clone(), person)));
         Ok(())
     }
 
@@ -220,6 +269,13 @@ impl<'a> Named<'a> {
             }
             Operation::RemoveDeputy(id) => {
                 self.deputyships.insert(*id);
+            }
+            Operation::RevokeGrant(id) => {
+                self.grants.insert(*id);
+            }
+            Operation::ChooseNotifications(chosen) => {
+                self.user(&chosen.username);
+                self.slack_users.extend(chosen.notifications.slack_user_id.as_deref());
             }
             Operation::AddCredential(new) => self.user(&new.credential.username),
             Operation::RedeemLink { link, session } => {

@@ -128,6 +128,13 @@ impl Keys {
             }
             // Whose row it stands in is found before the locks are taken.
             Operation::RemoveDeputy(_) => {}
+            Operation::RevokeGrant(id) => self.add("grant", id.0.as_bytes(), true),
+            Operation::ChooseNotifications(chosen) => {
+                self.user(&chosen.username, true);
+                if let Some(id) = &chosen.notifications.slack_user_id {
+                    self.add("slack", id.as_bytes(), true);
+                }
+            }
             Operation::AddCredential(new) => {
                 self.user(&new.credential.username, false);
                 self.credential(&new.digest, true);

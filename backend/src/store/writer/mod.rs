@@ -9,9 +9,11 @@
 mod deputies;
 mod fate;
 mod flows;
+mod grants;
 mod group;
 mod load;
 mod locks;
+mod notifications;
 mod people;
 mod rights;
 mod runs;

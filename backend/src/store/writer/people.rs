@@ -131,8 +131,8 @@ impl Group {
                 if by.is_some() {
                     allow(by, Act::ManagePeople)?;
                 }
-                // Every transaction is in the log, so that its fate can be looked up; a link has nothing to tell.
-                self.out.events.push((moment, None));
+                let entry = data(json!({"username": credential.username}));
+                self.tell(EntryKind::LinkCreated, by.map(|by| &by.username), entry, moment);
                 Answer::Done
             }
         };
@@ -160,7 +160,7 @@ impl Group {
         self.out.ended_credentials.insert(*link);
         self.credentials.insert(session.digest, session.credential.clone());
         self.out.new_credentials.insert(session.digest, session.credential);
-        self.tell(EntryKind::SessionStarted, Some(&name), data(json!({"username": name})), moment);
+        self.tell(EntryKind::SessionStarted, Some(&name), data(json!({"username": name, "link": true})), moment);
         Ok(Answer::User { user: Box::new(user) })
     }
 

@@ -1,11 +1,14 @@
 //! Rights as they are in the transaction: people and credentials are read anew, whatever the request believed.
 
+use std::sync::Arc;
+
 use shared::access::{Access, Act, Principal, access};
 use shared::id::Username;
 use shared::time::Timestamp;
 
 use super::super::{Actor, CommitError, UserRecord};
 use super::group::Group;
+use crate::flow::Compiled;
 
 impl Group {
     /// The rights that an actor has now.
@@ -31,6 +34,22 @@ impl Group {
     /// The rights that somebody has now for whom the server acts.
     pub fn principal_of(&self, claimed: &Principal, now: Timestamp) -> Result<Principal, CommitError> {
         Ok(narrowed(self.whole(self.active(&claimed.username)?, now), claimed))
+    }
+
+    /// The people who exist as the engine is to know them: with what this group has changed.
+    pub fn people(&self, flow: &Compiled) -> Option<Arc<[Principal]>> {
+        if !flow.needs_people() {
+            return None;
+        }
+        let mut people = self.active.clone();
+        for (name, record) in &self.users {
+            if record.user.active {
+                people.insert(name.clone(), record.principal(None));
+            } else {
+                people.remove(name);
+            }
+        }
+        Some(people.into_values().collect())
     }
 
     pub(super) fn active(&self, name: &Username) -> Result<&UserRecord, CommitError> {

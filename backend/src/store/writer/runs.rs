@@ -8,6 +8,7 @@ use shared::run::Context;
 
 use super::super::log_row::Recorded;
 use super::super::{Answer, CommitError};
+use super::grants;
 use super::group::{Group, RunWork};
 use super::rights::allow;
 use crate::clock::Moment;
@@ -32,16 +33,19 @@ impl Group {
             None => self.newest.get(flow).map(|newest| newest.version).ok_or(CommitError::NotFound)?,
         };
         let compiled = self.compiled.get(&(flow.clone(), version)).ok_or(CommitError::NotFound)?;
-        let work = self.runs.entry(run).or_default();
-        if work.snapshot.is_some() {
+        if self.runs.get(&run).is_some_and(|work| work.snapshot.is_some()) {
             return Err(CommitError::Conflict(format!("there is a run {run} already")));
         }
+        let people = self.people(compiled);
         let requested_by = by.username.clone();
-        let launch = Launch { run, flow: flow.clone(), version, input, context, requested_by };
-        let transition = engine::launch(compiled, launch.clone(), moment)?;
+        let launch = Launch { run, flow: flow.clone(), version, input, context, requested_by, people: people.clone() };
+        let granted = if compiled.has_gates() { self.granted(flow, version, run, moment.now) } else { Vec::new() };
+        let mut transition = engine::launch(compiled, launch.clone(), granted, moment)?;
         let state = transition.state.clone();
-        let recorded = Recorded { moment, launch: Some(launch), input: None };
-        work.absorb(transition, recorded)?;
+        let grants = std::mem::take(&mut transition.used);
+        let people = people.filter(|_| transition.people_asked);
+        let recorded = Recorded { moment, launch: Some(launch), input: None, grants, people };
+        self.runs.entry(run).or_default().absorb(transition, recorded)?;
         Ok(Answer::Run { run: Box::new(engine::view(compiled, &state)) })
     }
 
@@ -66,8 +70,10 @@ impl Group {
         moment: Moment,
     ) -> Result<Answer, CommitError> {
         let run = *self.run_of.get(&review).ok_or(CommitError::NotFound)?;
+        let viewer = input.by().map(|by| by.username.clone());
         self.apply(by, run, input, moment)?;
         let review = self.snapshot(run)?.reviews.get(&review).cloned().ok_or(CommitError::NotFound)?;
+        let review = review.seen_by(viewer.as_ref());
         let outcome = if review.is_pending() { DecisionEffect::Recorded } else { DecisionEffect::Resolved };
         Ok(Answer::Decided { decided: Box::new(Decided { outcome, review }) })
     }
@@ -93,7 +99,8 @@ impl Group {
         if let Input::Delegate { to, person, .. } = &mut input {
             *person = self.active(to).ok().map(|record| record.principal(None));
         }
-        let work = self.runs.get_mut(&run).ok_or(CommitError::NotFound)?;
+        grants::check(&input, self.longest_grant)?;
+        let work = self.runs.get(&run).ok_or(CommitError::NotFound)?;
         let snapshot = work.snapshot.as_ref().ok_or(CommitError::NotFound)?;
         let state = &snapshot.state;
         if state.format > RunState::FORMAT {
@@ -114,8 +121,21 @@ impl Group {
                 state.flow, state.version
             ))
         })?;
-        let transition = engine::apply(compiled, snapshot.clone(), input.clone(), moment)?;
-        work.absorb(transition, Recorded { moment, launch: None, input: Some(input) })
+        let people = self.people(compiled);
+        let mut snapshot = snapshot.clone();
+        if compiled.has_gates() {
+            snapshot.grants = self.granted(&state.flow, state.version, run, moment.now);
+        }
+        snapshot.people.clone_from(&people);
+        let mut transition = engine::apply(compiled, snapshot, input.clone(), moment)?;
+        let given = std::mem::take(&mut transition.given);
+        let grants = std::mem::take(&mut transition.used);
+        let people = people.filter(|_| transition.people_asked);
+        let over = transition.state.outcome.is_some();
+        let work = self.runs.get_mut(&run).ok_or(CommitError::NotFound)?;
+        let answer = work.absorb(transition, Recorded { moment, launch: None, input: Some(input), grants, people });
+        self.keep_grants(run, given, over);
+        answer
     }
 
     fn snapshot(&self, run: RunId) -> Result<&Snapshot, CommitError> {
@@ -130,7 +150,7 @@ impl RunWork {
             snapshot.fold(&transition);
         } else {
             let reviews = transition.reviews.iter().map(|review| (review.id, review.clone())).collect();
-            self.snapshot = Some(Snapshot { state: transition.state, reviews });
+            self.snapshot = Some(Snapshot { state: transition.state, reviews, grants: Vec::new(), people: None });
         }
         let changed = self.changed.get_or_insert_default();
         changed.reviews.extend(transition.reviews.iter().map(|review| review.id));

@@ -7,8 +7,10 @@ use uuid::Uuid;
 
 use super::super::blobs::{NewBlobs, encode};
 use super::super::db::{Arg, Conn, Db, Sql};
+use super::super::grants::grant_row;
 use super::super::lean;
 use super::super::log_row::Body;
+use super::super::notifications::choice_row;
 use super::super::people::{credential_row, user_row};
 use super::super::reviews::search_text;
 use super::super::tasks::lane;
@@ -91,6 +93,10 @@ impl Group {
              format = excluded.format, body = excluded.body",
         )
         .await?;
+        let ended = self.out.ended_grants.iter().map(|id| Arg::from(id.0)).collect();
+        for_each(conn, "DELETE FROM grants WHERE id IN (", ended).await?;
+        let given = self.out.new_grants.values().map(grant_row).collect();
+        insert(conn, "INSERT INTO grants (id, place, given_by, expires_at, body) ", given, "").await?;
         insert(conn, "INSERT INTO idempotency (scope, key, body, run_id, answer, created_at) ", rows.keys, "").await?;
         write_log(conn, commit, rows.log).await
     }
@@ -103,7 +109,7 @@ impl Group {
             }
         }
         for (moment, event) in &self.out.events {
-            let body = Body::pack(moment.now, None, event.as_slice());
+            let body = Body::pack(moment.now, None, std::slice::from_ref(event));
             let body = encode(Uuid::nil(), &body, &mut rows.blobs)?;
             rows.log.push(vec![commit.0.into(), moment.now.0.into(), None::<Uuid>.into(), body.into()]);
         }
@@ -152,6 +158,14 @@ impl Group {
              deputyships = excluded.deputyships",
         )
         .await?;
+        let chosen = out.notifications.iter().map(|(name, chosen)| choice_row(name, chosen));
+        insert(
+            conn,
+            "INSERT INTO notifications (username, slack_user_id, body) ",
+            chosen.collect::<Result<_, _>>()?,
+            " ON CONFLICT (username) DO UPDATE SET slack_user_id = excluded.slack_user_id, body = excluded.body",
+        )
+        .await?;
         let ended =
             |names: &std::collections::BTreeSet<_>| names.iter().map(ToString::to_string).map(Arg::from).collect();
         for_each(conn, "DELETE FROM credentials WHERE kind = 'session' AND username IN (", ended(&out.ended_sessions))
@@ -191,8 +205,8 @@ impl Rows {
                 search_text(review).into(),
                 encode(run.0, &lean::thin(review)?, &mut self.blobs)?.into(),
             ]);
-            if !review.delegations.is_empty() {
-                // A vote that comes back to its owner takes subjects away.
+            if !review.delegations.is_empty() || (review.voting.is_some() && review.version > 1) {
+                // A vote that comes back to its owner takes subjects away, as does one that is void.
                 self.readdressed.push(review.id.0.into());
             }
             for subject in visibility::subjects_of(review) {
@@ -303,5 +317,11 @@ pub(super) async fn clean_up(db: &Db, now: Timestamp) -> Result<(), sqlx::Error>
             .bind(CLEAN_AT_ONCE)
             .push(")");
     conn.execute(credentials).await?;
+    let grants = Sql::new("DELETE FROM grants WHERE id IN (SELECT id FROM grants WHERE expires_at <= ")
+        .bind(now.0)
+        .push(" LIMIT ")
+        .bind(CLEAN_AT_ONCE)
+        .push(")");
+    conn.execute(grants).await?;
     conn.commit().await
 }

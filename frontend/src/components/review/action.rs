@@ -2,8 +2,9 @@
 
 use leptos::prelude::*;
 use serde_json::Value;
-use shared::definition::{ActionKind, ContentType};
+use shared::definition::{ActionKind, ContentType, Severity};
 use shared::error::pointer;
+use shared::grant::GrantScope;
 use shared::review::{Action, ActionType};
 
 use super::item::count_unsound;
@@ -47,12 +48,15 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
         pane.desk.write(&pane.review.get_untracked(), |draft| {
             let own = draft.actions.or_default(id.get_value());
             own.choice = if own.choice == Some(kind) { None } else { Some(kind) };
+            own.remember = None;
         });
     };
     let base = pointer(["verdict", "decisions", action.id.as_str()]);
     let own = base.clone();
     let mistakes = Memo::new(move |_| {
-        let inside = |path: &str| path == own || path.strip_prefix(&own).is_some_and(|rest| rest == "/message");
+        let inside = |path: &str| {
+            path == own || path.strip_prefix(&own).is_some_and(|rest| rest == "/message" || rest == "/remember")
+        };
         pane.mistakes
             .with(|all| all.iter().filter(|one| inside(&one.path)).map(|one| one.message.clone()).collect::<Vec<_>>())
     });
@@ -98,6 +102,36 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
     };
     let buttons = [ActionKind::Approve, ActionKind::Edit, ActionKind::Reject, ActionKind::Respond].map(button);
     let buttons = StoredValue::new(Some(buttons.collect_view()));
+    let grantable = action.allowed_decisions.contains(&ActionKind::Approve)
+        && pane
+            .review
+            .with_untracked(|review| review.stakes.severity != Severity::Critical && review.policy.is_first());
+    let remembered = Memo::new(move |_| {
+        pane.desk.drafts.with(|drafts| held.with_value(|action| verdict::remembers(action, drafts.get(pane.id)?)))
+    });
+    let allow = move |(scope, label): (GrantScope, &'static str)| {
+        let press = move |_| {
+            pane.desk.write(&pane.review.get_untracked(), |draft| {
+                let own = draft.actions.or_default(id.get_value());
+                own.remember = if remembered.get_untracked() == Some(scope) { None } else { Some(scope) };
+                own.choice = Some(ActionKind::Approve);
+            });
+        };
+        view! {
+            <button
+                type="button"
+                class="b sm"
+                title="Later calls of this tool are approved too, whatever their arguments"
+                aria-pressed=move || (remembered.get() == Some(scope)).to_string()
+                on:click=press
+            >
+                {label}
+            </button>
+        }
+    };
+    let scopes = [(GrantScope::Run, "Allow for this run"), (GrantScope::Flow, "Allow for this flow for 8 h")];
+    let later = grantable.then(|| scopes.map(allow).collect_view());
+    let later = StoredValue::new(later);
     let open = Memo::new(move |_| pane.is_open());
     let schema = StoredValue::new(action.schema.clone().unwrap_or_else(|| Value::Object(shared::JsonMap::new())));
     let form_base = StoredValue::new(format!("{base}/arguments"));
@@ -182,7 +216,7 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
                 </div>
             </Show>
             {move || mistakes.get().into_iter().map(|text| view! { <p class="mistake pad">{text}</p> }).collect_view()}
-            <footer hidden=move || !open.get()>{buttons.try_update_value(Option::take).flatten()}</footer>
+            <footer hidden=move || !open.get()>{buttons.try_update_value(Option::take).flatten()}{later.try_update_value(Option::take).flatten()}</footer>
         </section>
     }
 }

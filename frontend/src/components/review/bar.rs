@@ -9,9 +9,12 @@ use super::item::grow;
 use super::keys;
 use super::pane::Pane;
 use super::progress::Progress;
+use crate::client::Session;
 use crate::components::glyph::Glyph;
+use crate::components::inert::inert;
 use crate::state::story::sentence;
 use crate::state::verdict::{self, Intent};
+use crate::state::votes;
 
 /// The bar at the bottom.
 #[component]
@@ -19,6 +22,7 @@ pub fn Bar(pane: Pane) -> impl IntoView {
     let open = Memo::new(move |_| pane.is_open());
     view! {
         <div class="decide">
+            <Votes pane=pane />
             <Progress pane=pane />
             <Show when=move || open.get() fallback=move || view! { <Why pane=pane /> }>
                 <Say pane=pane />
@@ -26,6 +30,17 @@ pub fn Bar(pane: Pane) -> impl IntoView {
                 <Acts pane=pane />
             </Show>
         </div>
+    }
+}
+
+/// How the votes stand, and what stands in their way.
+#[component]
+fn Votes(pane: Pane) -> impl IntoView {
+    let session = Session::expect();
+    move || {
+        let (alarm, text) = pane.review.with(|review| votes::standing(review, session.username().as_deref()))?;
+        let class = if alarm { "banner stop" } else { "banner" };
+        Some(view! { <p class=class role="status"><Glyph icon=icondata::LuUsers /><span>{inert(&text)}</span></p> })
     }
 }
 
@@ -212,6 +227,7 @@ fn acts(pane: Pane) -> Vec<Act> {
 /// The buttons, and what the one under the pointer does.
 #[component]
 fn Acts(pane: Pane) -> impl IntoView {
+    let session = Session::expect();
     let all = Memo::new(move |_| acts(pane));
     let about = RwSignal::new(None::<Intent>);
     let changed = Memo::new(move |_| pane.has_changed());
@@ -231,7 +247,9 @@ fn Acts(pane: Pane) -> impl IntoView {
             let act = about.get().and_then(|about| all.iter().find(|act| act.intent == about)).or_else(|| all.first());
             let does = act.map(|act| act.barred.clone().unwrap_or_else(|| act.does.clone())).unwrap_or_default();
             let lost = if loses_edit() { " Your edit does not go along." } else { "" };
-            format!("{does}{lost} You can undo for 5\u{a0}s.")
+            let whose = pane.review.with(|review| session.decides_for(review));
+            let whose = whose.map(|owner| format!("On behalf of {owner}. ")).unwrap_or_default();
+            format!("{whose}{does}{lost} You can undo for 5\u{a0}s.")
         })
     };
     view! {

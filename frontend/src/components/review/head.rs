@@ -5,6 +5,7 @@ use leptos::task::spawn_local;
 use shared::definition::Severity;
 use shared::review::Review;
 
+use super::more::More;
 use super::pane::Pane;
 use crate::client::{Live, Session, use_api};
 use crate::components::glyph::Glyph;
@@ -55,6 +56,7 @@ pub fn Head(pane: Pane, back: Callback<()>) -> impl IntoView {
                         .collect_view()
                 }}
                 <Due pane=pane />
+                <More pane=pane />
             </div>
         </div>
     }

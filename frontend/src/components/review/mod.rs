@@ -6,6 +6,7 @@ mod changed;
 mod head;
 mod item;
 mod keys;
+mod more;
 mod pane;
 mod progress;
 mod side;

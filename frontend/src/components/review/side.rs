@@ -95,8 +95,11 @@ fn why(review: &Review) -> String {
     let roles = review.reviewers.roles.iter().map(|role| format!("anyone with the role {role}"));
     let named: Vec<String> = roles.chain(review.reviewers.users.iter().map(ToString::to_string)).collect();
     let who = if named.is_empty() { "Any reviewer may decide".to_owned() } else { format!("For {}", named.join(", ")) };
+    let handed = review.delegations.iter().map(|handed| format!(" {} handed it to {}.", handed.from, handed.to));
+    let handed = handed.collect::<Vec<_>>().concat();
     let not = if review.reviewers.not_requester { " Not for the one who started the run." } else { "" };
-    format!("Started by {}{whom}. {who}; the first decision counts.{not}", review.requested_by)
+    let how = if review.voting.is_some() { "several vote" } else { "the first decision counts" };
+    format!("Started by {}{whom}. {who}; {how}.{not}{handed}", review.requested_by)
 }
 
 fn marks(review: &Review, run: Option<&Run>, report: Option<&Report>) -> Marks {

@@ -1,5 +1,6 @@
 //! People and their roles, for admins; tokens for programs, for everybody.
 
+mod place;
 mod roles;
 mod token_form;
 mod tokens;
@@ -11,6 +12,7 @@ use leptos::prelude::*;
 use shared::access::Act;
 use shared::error::Problem;
 
+use self::place::Place;
 use self::tokens::Tokens;
 use self::users::Users;
 use crate::client::Session;
@@ -21,24 +23,26 @@ pub fn PeoplePage() -> impl IntoView {
     let session = Session::expect();
     let query = use_query_map();
     let manages = Memo::new(move |_| session.may(Act::ManagePeople));
-    let tokens =
-        Memo::new(move |_| !manages.get() || query.with(|query| query.get("tab").as_deref() == Some("tokens")));
+    let tab = Memo::new(move |_| query.with(|query| query.get("tab")));
+    let place = Memo::new(move |_| tab.get().as_deref() == Some("you"));
+    let tokens = Memo::new(move |_| !place.get() && (!manages.get() || tab.get().as_deref() == Some("tokens")));
     let adding = RwSignal::new(false);
     view! {
         <section class="page people">
             <header>
-                <h1>{move || if manages.get() { "People" } else { "Your tokens" }}</h1>
-                <Show when=move || manages.get() fallback=|| view! { <span class="grow"></span> }>
-                    <nav class="tabs" aria-label="What is shown">
-                        <a href="/people" aria-current=move || (!tokens.get()).then_some("page")>"People"</a>
-                        <a href="/people?tab=tokens" aria-current=move || tokens.get().then_some("page")>"Your tokens"</a>
-                    </nav>
-                    <span class="grow"></span>
-                </Show>
-                <button class="b primary" on:click=move |_| adding.set(true)>{move || if tokens.get() { "Make a token" } else { "Add a person" }}</button>
+                <h1>{move || if manages.get() { "People" } else { "You" }}</h1>
+                <nav class="tabs" aria-label="What is shown">
+                    <Show when=move || manages.get()>
+                        <a href="/people" aria-current=move || (!tokens.get() && !place.get()).then_some("page")>"People"</a>
+                    </Show>
+                    <a href="/people?tab=tokens" aria-current=move || tokens.get().then_some("page")>"Your tokens"</a>
+                    <a href="/people?tab=you" aria-current=move || place.get().then_some("page")>"Away and allowed"</a>
+                </nav>
+                <span class="grow"></span>
+                <button class="b primary" hidden=move || place.get() on:click=move |_| adding.set(true)>{move || if tokens.get() { "Make a token" } else { "Add a person" }}</button>
             </header>
             <div class="in">
-                {move || if tokens.get() { view! { <Tokens adding/> }.into_any() } else { view! { <Users adding/> }.into_any() }}
+                {move || if place.get() { view! { <Place/> }.into_any() } else if tokens.get() { view! { <Tokens adding/> }.into_any() } else { view! { <Users adding/> }.into_any() }}
             </div>
         </section>
     }

@@ -1,0 +1,103 @@
+//! `countersign log`: what happens on a server, in order, none missed.
+
+use std::io::Write as _;
+use std::time::Duration;
+
+use clap::Args;
+use shared::api::LogQuery;
+use shared::error::Code;
+use shared::id::RunId;
+use shared::log::Entry;
+
+use super::exit::Quit;
+use super::print;
+use super::remote::ServerArgs;
+use super::table::time;
+use super::terminal::text;
+
+/// How often the log is looked at while nothing happens.
+const PAUSE: Duration = Duration::from_secs(1);
+/// The longest pause while the server is away.
+const LONGEST: Duration = Duration::from_secs(15);
+
+/// What `countersign log` takes.
+#[derive(Debug, Args)]
+pub struct LogArgs {
+    /// Goes on with what happens from now on; a server that is away is waited for
+    #[arg(long, short)]
+    follow: bool,
+    /// Only what is of this run
+    #[arg(long)]
+    run: Option<RunId>,
+    /// Only what comes after this cursor, as JSON entries have one
+    #[arg(long, value_name = "CURSOR", conflicts_with = "new")]
+    after: Option<String>,
+    /// Only what happens from now on
+    #[arg(long, requires = "follow")]
+    new: bool,
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+/// Prints entries; with `--json`, each as one line of JSON.
+pub async fn run(args: LogArgs) -> anyhow::Result<()> {
+    let api = args.server.client()?;
+    let mut query = LogQuery {
+        run: args.run.map(|run| run.to_string()),
+        after: if args.new { Some("end".to_owned()) } else { args.after },
+        limit: Some(200),
+    };
+    let mut pause = PAUSE;
+    loop {
+        let page = match api.log(&query).await {
+            Ok(page) => page,
+            Err(problem) if args.follow && matches!(problem.code, Code::Unavailable | Code::TooManyRequests) => {
+                if pause == PAUSE {
+                    // A reader that has gone away is no failure.
+                    let _ = writeln!(std::io::stderr(), "{}; it is waited for", text::line(&problem.to_string()));
+                }
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(LONGEST);
+                continue;
+            }
+            Err(problem) => return Err(Quit::from(problem).into()),
+        };
+        pause = PAUSE;
+        for entry in &page.items {
+            if args.server.json {
+                print(&text::json_line(entry));
+            } else {
+                print(&line(entry));
+            }
+        }
+        let has_more = page.next_cursor.is_some();
+        // Where nothing was to be seen, the place stays where it is.
+        let place = page.next_cursor.or_else(|| page.items.last().map(|last| last.cursor.to_string()));
+        query.after = place.or(query.after);
+        if has_more {
+            continue;
+        }
+        if !args.follow {
+            return Ok(());
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+fn line(entry: &Entry) -> String {
+    let event = &entry.event;
+    let data = serde_json::Value::Object(event.data.clone());
+    let word = |path: &str| data.pointer(path).and_then(serde_json::Value::as_str).map(text::line);
+    let node = word("/step/node").or_else(|| word("/review/node")).or_else(|| word("/node"));
+    let said = word("/review/resolution/outcome")
+        .or_else(|| word("/review/title"))
+        .or_else(|| word("/step/note"))
+        .or_else(|| word("/step/error/message"))
+        .or_else(|| word("/run/error/message"))
+        .or_else(|| word("/tool"))
+        .or_else(|| word("/run/title"));
+    let of = event.review_id.map(|id| id.to_string()).or_else(|| event.run_id.map(|id| id.to_string()));
+    let actor = event.actor.as_ref().map(|actor| format!("by {actor}"));
+    let parts = [Some(time(event.at)), Some(format!("{:<18}", event.kind.as_str())), of, node, actor, said];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("  ")
+}

@@ -1,0 +1,92 @@
+//! A server, for the commands that talk to one: where it is, who is calling, and the typed client over HTTP.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use reqwest::Method;
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use shared::client::{Client, Request, Response, Transport};
+
+use super::exit::{Exit, Quit};
+
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_mins(1);
+/// Says what decisions came through; a label for the record, and nothing else.
+const VIA: HeaderName = HeaderName::from_static("countersign-via");
+
+/// Which server, and who is calling.
+#[derive(Debug, Args)]
+pub struct ServerArgs {
+    /// Where the server is
+    #[arg(long, env = "COUNTERSIGN_SERVER", value_name = "URL", default_value = "http://127.0.0.1:8080")]
+    server: String,
+    /// A file with the token that says who is calling, instead of the variable COUNTERSIGN_TOKEN
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// Prints JSON for programs, not tables for people
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The typed client.
+pub type Api = Client<Http>;
+
+impl ServerArgs {
+    /// The client. A token never stands on the command line, where others on the machine could read it.
+    pub fn client(&self) -> Result<Api, Quit> {
+        let token = match &self.token_file {
+            Some(file) => std::fs::read_to_string(file)
+                .map_err(|error| Quit::new(Exit::Error, format!("{} cannot be read: {error}", file.display())))?,
+            None => std::env::var("COUNTERSIGN_TOKEN").unwrap_or_default(),
+        };
+        let token = token.trim();
+        if token.is_empty() {
+            let message = "a token says who is calling: make one in the console (Tokens), and put it into \
+                           COUNTERSIGN_TOKEN, or into a file for --token-file";
+            return Err(Quit::new(Exit::Forbidden, message));
+        }
+        let wrong = |what: &str| Quit::new(Exit::Error, format!("the token {what}"));
+        let mut bearer = HeaderValue::from_str(&format!("Bearer {token}")).map_err(|_| wrong("is none"))?;
+        bearer.set_sensitive(true);
+        let mut headers = HeaderMap::new();
+        headers.insert(reqwest::header::AUTHORIZATION, bearer);
+        headers.insert(VIA, HeaderValue::from_static("cli"));
+        // An HTTP client cannot be made before it is known how TLS is done.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let http = reqwest::Client::builder()
+            .default_headers(headers)
+            .timeout(PATIENCE)
+            // A token goes to the server that was named, and to no other.
+            .redirect(reqwest::redirect::Policy::none())
+            .build()
+            .map_err(|error| Quit::new(Exit::Error, error.to_string()))?;
+        Ok(Client::new(Http { http, base: self.server.trim_end_matches('/').to_owned() }))
+    }
+}
+
+/// HTTP to one server.
+pub struct Http {
+    http: reqwest::Client,
+    base: String,
+}
+
+impl Transport for Http {
+    async fn send(&self, request: Request) -> Result<Response, String> {
+        let method = Method::from_bytes(request.method.as_bytes()).map_err(|error| error.to_string())?;
+        let mut builder = self.http.request(method, format!("{}{}", self.base, request.path));
+        if let Some((content_type, body)) = request.body {
+            builder = builder.header(CONTENT_TYPE, content_type).body(body);
+        }
+        if let Some(key) = request.idempotency_key {
+            builder = builder.header("idempotency-key", key);
+        }
+        let away = |error: reqwest::Error| {
+            let why = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
+            format!("{} does not answer: {why}", self.base)
+        };
+        let response = builder.send().await.map_err(away)?;
+        let status = response.status().as_u16();
+        Ok(Response { status, body: response.text().await.map_err(away)? })
+    }
+}

@@ -1,0 +1,160 @@
+//! `countersign review …`: the reviews of a server.
+
+mod decide;
+
+use std::fmt::Write as _;
+
+use clap::Subcommand;
+use shared::api::ReviewQuery;
+use shared::definition::Severity;
+use shared::id::ReviewId;
+use shared::review::{Review, ReviewKind, ReviewStatus};
+
+use super::exit::Quit;
+use super::remote::ServerArgs;
+use super::table::{parse_word, print_json, print_table, time, word};
+use super::terminal::{self, text};
+use super::{more, print};
+
+/// What can be done with reviews.
+#[derive(Debug, Subcommand)]
+pub enum ReviewCommand {
+    /// Lists reviews that one may see, newest first
+    List {
+        /// Where they stand: pending, resolved, expired, withdrawn, or all
+        #[arg(long, default_value = "pending")]
+        status: String,
+        /// Only those that one may decide oneself
+        #[arg(long)]
+        mine: bool,
+        /// Only what asks this: approval, tool_calls, …
+        #[arg(long, value_parser = parse_word::<ReviewKind>)]
+        kind: Option<ReviewKind>,
+        /// Only those for this role
+        #[arg(long)]
+        role: Option<String>,
+        /// Only those with so much at stake: low, medium, high, critical
+        #[arg(long, value_parser = parse_word::<Severity>)]
+        severity: Option<Severity>,
+        /// Only those of this flow
+        #[arg(long)]
+        flow: Option<String>,
+        /// Only those with these words in title, prompt or flow title
+        #[arg(long, short)]
+        query: Option<String>,
+        /// How many at most, up to 200
+        #[arg(long, default_value_t = 50)]
+        limit: u32,
+        /// Goes on where an earlier list ended
+        #[arg(long)]
+        cursor: Option<String>,
+        #[command(flatten)]
+        server: ServerArgs,
+    },
+    /// Shows a review: what is asked, on which content, and what became of it
+    Show {
+        /// Its id
+        id: ReviewId,
+        #[command(flatten)]
+        server: ServerArgs,
+    },
+    /// Decides a review, on exactly the content that it shows
+    ///
+    /// Without a decision on the command line it asks at the terminal, as `flow run` does. The decision names the
+    /// revision and the digest that were just shown; with --revision and --digest, of what was seen before, it is
+    /// refused where the content has changed since.
+    Decide(decide::DecideArgs),
+}
+
+/// Carries the command out.
+pub async fn run(command: ReviewCommand) -> anyhow::Result<()> {
+    match command {
+        ReviewCommand::List { status, mine, kind, role, severity, flow, query, limit, cursor, server } => {
+            let status =
+                match status.as_str() {
+                    "all" => None,
+                    word => Some(parse_word::<ReviewStatus>(word).map_err(|error| {
+                        Quit::new(super::Exit::Invalid, format!("--status {word}: {error}, or all"))
+                    })?),
+                };
+            let assigned = mine.then(|| "me".to_owned());
+            let limit = Some(limit);
+            let query = ReviewQuery { status, kind, role, severity, flow, q: query, assigned, limit, cursor };
+            let page = server.client()?.reviews(&query).await.map_err(Quit::from)?;
+            if server.json {
+                print_json(&page);
+                return Ok(());
+            }
+            let rows: Vec<_> = page.items.iter().map(row).collect();
+            print_table(["REVIEW", "STATUS", "KIND", "SEVERITY", "FLOW", "ASKED", "UNTIL", "TITLE"], &rows);
+            more(page.next_cursor.as_deref());
+        }
+        ReviewCommand::Show { id, server } => {
+            let review = server.client()?.review(id).await.map_err(Quit::from)?;
+            if server.json {
+                print_json(&review);
+            } else {
+                print(shown(&review).trim_end());
+            }
+        }
+        ReviewCommand::Decide(args) => decide::run(args).await?,
+    }
+    Ok(())
+}
+
+fn row(review: &Review) -> [String; 8] {
+    [
+        review.id.to_string(),
+        word(&review.status),
+        word(&review.kind),
+        word(&review.stakes.severity),
+        review.flow.as_ref().map(ToString::to_string).unwrap_or_default(),
+        time(review.created_at),
+        review.expires_at.map(time).unwrap_or_default(),
+        review.title.clone(),
+    ]
+}
+
+/// A review as people read it: its name and digest, what is asked, and what was said.
+fn shown(review: &Review) -> String {
+    let mut all = format!(
+        "review {}, revision {}, {}\n{} · asked for {} at {}\n{}",
+        review.id,
+        review.revision,
+        review.digest,
+        text::line(&review.title),
+        review.requested_by,
+        time(review.created_at),
+        terminal::shown(review),
+    );
+    for action in &review.actions {
+        let _ = writeln!(all, " action {}: {}", action.id, text::line(&action.name));
+    }
+    for option in &review.options {
+        let _ =
+            writeln!(all, " option {}: {} ({})", text::line(&option.id), text::line(&option.label), word(&option.kind));
+    }
+    for comment in &review.comments {
+        let _ = write!(all, " {} said at {}:\n{}", comment.by, time(comment.at), text::barred(&comment.text));
+    }
+    for decision in &review.decisions {
+        let verdict = text::line(&serde_json::to_string(&decision.verdict).unwrap_or_default());
+        let _ =
+            writeln!(all, " {} decided at {} via {}: {verdict}", decision.by, time(decision.at), word(&decision.via));
+    }
+    all + " " + &state(review) + "\n"
+}
+
+/// Where it stands, in a line.
+fn state(review: &Review) -> String {
+    match &review.resolution {
+        None => word(&review.status),
+        Some(resolution) => {
+            let by: Vec<&str> = resolution.by.iter().map(std::ops::Deref::deref).collect();
+            let by = if by.is_empty() { String::new() } else { format!(" by {}", by.join(", ")) };
+            let reason = resolution.reason.as_ref().map(|reason| format!(": {}", text::line(reason)));
+            let reason = reason.unwrap_or_default();
+            format!("{}: {}{by} at {}{reason}", word(&review.status), word(&resolution.outcome), time(resolution.at))
+        }
+    }
+}

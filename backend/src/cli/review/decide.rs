@@ -1,0 +1,205 @@
+//! `countersign review decide`: says what it decides on, and decides that and nothing else.
+
+use std::collections::BTreeMap;
+use std::io::{IsTerminal, Write as _};
+
+use clap::Args;
+use serde_json::Value;
+use shared::JsonMap;
+use shared::api::DecisionEffect;
+use shared::decision::{ActionDecision, DecisionRequest, Verdict};
+use shared::id::ReviewId;
+use shared::review::Review;
+
+use super::super::exit::{Exit, Quit};
+use super::super::print;
+use super::super::remote::ServerArgs;
+use super::super::table::print_json;
+use super::super::terminal::{self, Answers, Screen, Terminal, text};
+use super::{shown, state};
+use crate::embed::Reviewer as _;
+
+/// What `countersign review decide` takes.
+#[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("verdict").multiple(false).args(["option", "text", "approve", "reject", "actions"]))]
+pub struct DecideArgs {
+    /// The review's id
+    id: ReviewId,
+    /// Chooses this option, by its id
+    #[arg(long, value_name = "ID")]
+    option: Option<String>,
+    /// Says this, or what is in @FILE: a correction beside options, else the answer
+    #[arg(long, value_name = "TEXT")]
+    text: Option<String>,
+    /// Lets every call that is held back run as asked
+    #[arg(long)]
+    approve: bool,
+    /// Lets none of them run, for this reason
+    #[arg(long, value_name = "REASON", num_args = 0..=1, default_missing_value = "")]
+    reject: Option<String>,
+    /// The answer to one call; said again for each: ACTION=approve, ACTION=reject[:why], ACTION=respond:text or
+    /// ACTION=edit:{all arguments as JSON}
+    #[arg(long = "action", value_name = "ACTION=ANSWER")]
+    actions: Vec<String>,
+    /// Changes an editable value, with an option that accepts or an answer; said again for each: KEY=VALUE or
+    /// KEY=@FILE; text where the value is text, else JSON
+    #[arg(long = "edit", value_name = "KEY=VALUE")]
+    edits: Vec<String>,
+    /// A remark for the record, and for the step that a correction runs again
+    #[arg(long)]
+    comment: Option<String>,
+    /// Something for the context of all later steps; said again for each; JSON, or text where it is none
+    #[arg(long, value_name = "KEY=VALUE")]
+    metadata: Vec<String>,
+    /// The revision that was seen before: refused where it is another one now
+    #[arg(long)]
+    revision: Option<u32>,
+    /// The digest that was seen before: refused where the content is another one now
+    #[arg(long)]
+    digest: Option<String>,
+    /// Makes it safe to say the same again: the answer is then that of the first time
+    #[arg(long, value_name = "KEY")]
+    idempotency_key: Option<String>,
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+/// Shows the review, and decides it.
+pub async fn run(args: DecideArgs) -> anyhow::Result<()> {
+    let api = args.server.client()?;
+    let review = api.review(args.id).await.map_err(Quit::from)?;
+    pinned(&args, &review)?;
+    let request = match verdict(&args, &review)? {
+        Some(verdict) => {
+            // Standard output is for the answer. A reader that has gone away is no failure.
+            let _ = write!(std::io::stderr(), "{}", shown(&review));
+            DecisionRequest {
+                revision: review.revision,
+                digest: review.digest.clone(),
+                verdict,
+                edits: edits(&args.edits, &review)?,
+                comment: args.comment,
+                metadata: metadata(&args.metadata)?,
+            }
+        }
+        None => asked(&args, &review).await?,
+    };
+    let decided = api.decide(args.id, &request, args.idempotency_key.as_deref()).await.map_err(Quit::from)?;
+    if args.server.json {
+        print_json(&decided);
+    } else if decided.outcome == DecisionEffect::Resolved {
+        print(&state(&decided.review));
+    } else {
+        print("recorded; the review waits for others");
+    }
+    Ok(())
+}
+
+/// What was seen before is what is there now.
+fn pinned(args: &DecideArgs, review: &Review) -> Result<(), Quit> {
+    let same = args.revision.is_none_or(|seen| seen == review.revision)
+        && args.digest.as_ref().is_none_or(|seen| *seen == review.digest);
+    if same || !review.is_pending() {
+        return Ok(());
+    }
+    let message = format!(
+        "the content has changed since it was seen: this is revision {}. Nothing was decided.\n{}",
+        review.revision,
+        shown(review).trim_end()
+    );
+    Err(Quit::new(Exit::Conflict, message))
+}
+
+/// At the terminal, with the same menu as a flow that runs there.
+async fn asked(args: &DecideArgs, review: &Review) -> Result<DecisionRequest, Quit> {
+    if !args.edits.is_empty() || args.comment.is_some() || !args.metadata.is_empty() {
+        let message = "--edit, --comment and --metadata go with a decision: --option, --text, --approve, --reject or \
+                       --action";
+        return Err(Quit::new(Exit::Invalid, message));
+    }
+    if !review.is_pending() {
+        return Err(Quit::new(Exit::Conflict, state(review)));
+    }
+    if !std::io::stdin().is_terminal() {
+        let message = "standard input is no terminal: say what is decided with --option, --text, --approve, --reject \
+                       or --action";
+        return Err(Quit::new(Exit::Unanswered, message));
+    }
+    let terminal = Terminal::new(Screen::stderr(), Answers::stdin());
+    let choice = terminal.review(review).await.map_err(|why| Quit::new(Exit::Unanswered, why.to_string()))?;
+    Ok(choice.on(review))
+}
+
+fn verdict(args: &DecideArgs, review: &Review) -> Result<Option<Verdict>, Quit> {
+    let all = |decision: &ActionDecision| Verdict::Actions {
+        decisions: review.actions.iter().map(|action| (action.id.clone(), decision.clone())).collect(),
+        instructions: None,
+    };
+    Ok(Some(if let Some(option) = &args.option {
+        Verdict::Choose { option: option.clone(), fields: JsonMap::new() }
+    } else if let Some(said) = &args.text {
+        Verdict::Text { text: given(said)? }
+    } else if args.approve {
+        all(&ActionDecision::APPROVE)
+    } else if let Some(why) = &args.reject {
+        all(&ActionDecision::Reject { message: Some(why.clone()).filter(|why| !why.is_empty()) })
+    } else if args.actions.is_empty() {
+        return Ok(None);
+    } else {
+        let decisions = args.actions.iter().map(|said| action(said)).collect::<Result<BTreeMap<_, _>, Quit>>()?;
+        Verdict::Actions { decisions, instructions: None }
+    }))
+}
+
+/// `ACTION=ANSWER`.
+fn action(said: &str) -> Result<(String, ActionDecision), Quit> {
+    let wrong = |why: &str| Quit::new(Exit::Invalid, format!("--action {said}: {why}"));
+    let (id, answer) = said.split_once('=').ok_or_else(|| wrong("expected ACTION=ANSWER"))?;
+    let (word, rest) = answer.split_once(':').map_or((answer, None), |(word, rest)| (word, Some(rest)));
+    let decision = match (word, rest) {
+        ("approve", None) => ActionDecision::APPROVE,
+        ("reject", message) => ActionDecision::Reject { message: message.map(str::to_owned) },
+        ("respond", Some(message)) => ActionDecision::Respond { message: given(message)? },
+        ("edit", Some(arguments)) => {
+            let arguments = serde_json::from_str(&given(arguments)?)
+                .map_err(|error| wrong(&format!("the arguments are no JSON object: {error}")))?;
+            ActionDecision::Edit { arguments }
+        }
+        _ => return Err(wrong("expected approve, reject, reject:why, respond:text or edit:{…}")),
+    };
+    Ok((id.to_owned(), decision))
+}
+
+fn edits(said: &[String], review: &Review) -> Result<JsonMap, Quit> {
+    let mut edits = JsonMap::new();
+    for said in said {
+        let wrong = |why: String| Quit::new(Exit::Invalid, format!("--edit {said}: {why}"));
+        let (key, value) = said.split_once('=').ok_or_else(|| wrong("expected KEY=VALUE".to_owned()))?;
+        let value = given(value)?;
+        let item = review.items.iter().find(|item| item.key == key);
+        let value = if item.is_none_or(terminal::takes_text) {
+            Value::String(value)
+        } else {
+            serde_json::from_str(&value).map_err(|error| wrong(format!("the value is no JSON: {error}")))?
+        };
+        edits.insert(key.to_owned(), value);
+    }
+    Ok(edits)
+}
+
+fn metadata(said: &[String]) -> Result<JsonMap, Quit> {
+    let pairs = said.iter().map(|said| {
+        let wrong = || Quit::new(Exit::Invalid, format!("--metadata {said}: expected KEY=VALUE"));
+        let (key, value) = said.split_once('=').ok_or_else(wrong)?;
+        Ok((key.to_owned(), serde_json::from_str(value).unwrap_or_else(|_| Value::from(value))))
+    });
+    pairs.collect()
+}
+
+/// Text, or what is in `@FILE`.
+fn given(said: &str) -> Result<String, Quit> {
+    let Some(file) = said.strip_prefix('@') else { return Ok(said.to_owned()) };
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| Quit::new(Exit::Error, format!("{} cannot be read: {error}", text::line(file))))?;
+    Ok(text.strip_suffix('\n').map(str::to_owned).unwrap_or(text))
+}

@@ -1,0 +1,128 @@
+//! `countersign run …`: the runs of a server.
+
+use clap::Subcommand;
+use shared::api::{Reason, RunQuery};
+use shared::id::RunId;
+use shared::run::{Run, RunStatus};
+
+use super::exit::Quit;
+use super::remote::ServerArgs;
+use super::table::{parse_word, print_json, print_table, time, word};
+use super::terminal::text;
+use super::{more, print};
+
+/// What can be done with runs.
+#[derive(Debug, Subcommand)]
+pub enum RunCommand {
+    /// Lists runs, newest first
+    List {
+        /// Only those that stand there: running, waiting_for_human, completed, failed, cancelled
+        #[arg(long, value_parser = parse_word::<RunStatus>)]
+        status: Option<RunStatus>,
+        /// Only those of this flow
+        #[arg(long)]
+        flow: Option<String>,
+        /// How many at most, up to 200
+        #[arg(long, default_value_t = 50)]
+        limit: u32,
+        /// Goes on where an earlier list ended
+        #[arg(long)]
+        cursor: Option<String>,
+        #[command(flatten)]
+        server: ServerArgs,
+    },
+    /// Shows a run: where it stands, and what each visit of each node did
+    Show {
+        /// Its id
+        id: RunId,
+        #[command(flatten)]
+        server: ServerArgs,
+    },
+    /// Cancels a run
+    Cancel {
+        /// Its id
+        id: RunId,
+        /// Why
+        #[arg(long)]
+        reason: Option<String>,
+        #[command(flatten)]
+        server: ServerArgs,
+    },
+}
+
+/// Carries the command out.
+pub async fn run(command: RunCommand) -> anyhow::Result<()> {
+    match command {
+        RunCommand::List { status, flow, limit, cursor, server } => {
+            let query = RunQuery { status, flow, limit: Some(limit), cursor };
+            let page = server.client()?.runs(&query).await.map_err(Quit::from)?;
+            if server.json {
+                print_json(&page);
+                return Ok(());
+            }
+            let row = |run: &shared::run::RunSummary| {
+                let error = run.error.as_ref().map(|error| format!("{}: ", error.code)).unwrap_or_default();
+                [
+                    run.id.to_string(),
+                    word(&run.status),
+                    run.flow.to_string(),
+                    run.requested_by.to_string(),
+                    time(run.created_at),
+                    error + &run.title,
+                ]
+            };
+            let rows: Vec<_> = page.items.iter().map(row).collect();
+            print_table(["RUN", "STATUS", "FLOW", "BY", "STARTED", "TITLE"], &rows);
+            more(page.next_cursor.as_deref());
+        }
+        RunCommand::Show { id, server } => {
+            let api = server.client()?;
+            let run = api.run(id).await.map_err(Quit::from)?;
+            let report = api.report(id).await.map_err(Quit::from)?;
+            if server.json {
+                print_json(&serde_json::json!({ "run": run, "report": report }));
+                return Ok(());
+            }
+            head(&run);
+            let row = |step: &shared::run::Step| {
+                let took = step.duration_ms.map(|took| format!("{took} ms")).unwrap_or_default();
+                let error = step.error.as_ref().map(ToString::to_string);
+                [
+                    step.node.to_string(),
+                    step.visit.to_string(),
+                    step.kind.clone(),
+                    word(&step.status),
+                    took,
+                    error.or_else(|| step.note.clone()).unwrap_or_default(),
+                ]
+            };
+            print("");
+            let rows: Vec<_> = report.steps.iter().map(row).collect();
+            print_table(["NODE", "VISIT", "KIND", "STATUS", "TOOK", "NOTE"], &rows);
+            for review in report.reviews.iter().filter(|review| review.is_pending()) {
+                print(&format!("waits for review {} ({})", review.id, text::line(&review.title)));
+            }
+            for (key, value) in run.output.as_ref().unwrap_or(&run.state) {
+                print(&format!("\n{key}:\n{}", text::barred(&text::value(value)).trim_end()));
+            }
+        }
+        RunCommand::Cancel { id, reason, server } => {
+            let cancelled = server.client()?.cancel(id, &Reason { reason }, None).await;
+            shown(&cancelled.map_err(Quit::from)?, &server);
+        }
+    }
+    Ok(())
+}
+
+fn shown(run: &Run, server: &ServerArgs) {
+    if server.json { print_json(run) } else { head(run) }
+}
+
+fn head(run: &Run) {
+    let summary = &run.summary;
+    let why = summary.error.as_ref().map(|error| format!(": {error}"));
+    let why = why.or_else(|| run.cancel_reason.as_ref().map(|reason| format!(": {reason}"))).unwrap_or_default();
+    print(&text::line(&format!("run {} of `{}` version {}", summary.id, summary.flow, summary.version)));
+    print(&text::line(&format!("{}{why}", word(&summary.status))));
+    print(&format!("started by {} at {}", summary.requested_by, time(summary.created_at)));
+}

@@ -1,0 +1,50 @@
+//! Tables for people, and JSON for programs.
+
+use serde::Serialize;
+use shared::time::Timestamp;
+
+use super::print;
+use super::terminal::text;
+
+/// Prints rows under their heads, each column as wide as it must be; the last one is as long as it is.
+pub fn print_table<const N: usize>(heads: [&str; N], rows: &[[String; N]]) {
+    let rows: Vec<[String; N]> = rows.iter().map(|row| row.each_ref().map(|cell| text::line(cell))).collect();
+    let mut widths = heads.map(|head| head.chars().count());
+    for row in &rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    let line = |cells: &[String; N]| {
+        let cells = cells.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}"));
+        print(cells.collect::<Vec<_>>().join("  ").trim_end());
+    };
+    line(&heads.map(str::to_owned));
+    rows.iter().for_each(line);
+}
+
+/// Prints JSON.
+pub fn print_json(value: &impl Serialize) {
+    print(&text::json(value));
+}
+
+/// A time in whole seconds.
+pub fn time(at: Timestamp) -> String {
+    let mut text = at.to_string();
+    text.truncate(19);
+    text + "Z"
+}
+
+/// The word of the API for a value.
+pub fn word(value: &impl Serialize) -> String {
+    match serde_json::to_value(value) {
+        Ok(serde_json::Value::String(word)) => word,
+        Ok(serde_json::Value::Null) | Err(_) => String::new(),
+        Ok(other) => other.to_string(),
+    }
+}
+
+/// Reads a value of a query by its word.
+pub fn parse_word<T: serde::de::DeserializeOwned>(word: &str) -> Result<T, String> {
+    serde_json::from_value(serde_json::Value::from(word)).map_err(|error| error.to_string())
+}

@@ -1,0 +1,80 @@
+//! Validators: what a response to a human node must fulfil, beyond fitting what was asked.
+
+use serde_json::{Value, json};
+use shared::decision::{DecisionRequest, Verdict};
+use shared::definition::{NodeKind, Validator};
+use shared::error::{Mistake, pointer};
+use shared::review::Review;
+
+use crate::engine::builder::Builder;
+use crate::engine::scope::{self, Visit};
+use crate::flow::{check_value, is_of_object};
+
+/// What is said where the flow says nothing.
+const REFUSED: &str = "the response does not fulfil what the flow asks of it";
+
+impl Builder<'_> {
+    /// Checks a response against the validator of its node, with the place in the body of each mistake.
+    pub(super) fn validate(&self, review: &Review, request: &DecisionRequest) -> Result<(), Vec<Mistake>> {
+        let node = review.node.as_ref().and_then(|id| Some((id, self.flow.node(id)?)));
+        let Some((id, NodeKind::Human(human))) = node.map(|(id, node)| (id, &node.kind)) else { return Ok(()) };
+        let Some(validator) = &human.validator else { return Ok(()) };
+        let response = response(request);
+        let mistakes = match validator {
+            Validator::Schema { schema } if is_of_object(schema) => {
+                let mistakes = check_value(schema, &response, "");
+                mistakes.into_iter().map(|mistake| Mistake { path: place(&mistake.path), ..mistake }).collect()
+            }
+            // A schema of a text is one of the free text; an option has none.
+            Validator::Schema { schema } => match &request.verdict {
+                Verdict::Text { text } => check_value(schema, &Value::from(text.as_str()), "/verdict/text"),
+                _ => Vec::new(),
+            },
+            Validator::When { when, message } => {
+                let place = spoken_of(when, request);
+                let visit = Visit { number: review.visit.unwrap_or(1), response: Some(&response), ..Visit::default() };
+                let scope = scope::of(self.flow, &self.state, id, visit);
+                let message = message.as_deref().unwrap_or(REFUSED);
+                match self.flow.holds(when, &scope) {
+                    Ok(true) => Vec::new(),
+                    Ok(false) => vec![Mistake::new(place, "invalid", message)],
+                    Err(error) => vec![Mistake::new(place, "invalid", format!("{message} ({error})"))],
+                }
+            }
+        };
+        if mistakes.is_empty() { Ok(()) } else { Err(mistakes) }
+    }
+}
+
+/// What validators see.
+fn response(request: &DecisionRequest) -> Value {
+    let (option, text) = match &request.verdict {
+        Verdict::Choose { option, .. } => (Some(option), None),
+        Verdict::Text { text } => (None, Some(text)),
+        Verdict::Actions { .. } => (None, None),
+    };
+    json!({ "option": option, "text": text, "edits": request.edits, "metadata": request.metadata })
+}
+
+/// Where in the body a part of the response stands.
+fn place(path: &str) -> String {
+    if path == "/text" {
+        "/verdict/text".to_owned()
+    } else if path.starts_with("/edits/") || path.starts_with("/metadata/") {
+        path.to_owned()
+    } else {
+        "/verdict".to_owned()
+    }
+}
+
+/// The place of what a condition speaks of: the text, where there is one, or the one value that was edited.
+fn spoken_of(when: &str, request: &DecisionRequest) -> String {
+    if matches!(request.verdict, Verdict::Text { .. }) && when.contains("response.text") {
+        return "/verdict/text".to_owned();
+    }
+    let named = |key: &&String| {
+        let forms = [format!("edits.{key}"), format!("edits['{key}']"), format!("edits[\"{key}\"]")];
+        forms.iter().any(|form| when.contains(form))
+    };
+    request.edits.keys().find(named).map_or_else(|| "/verdict".to_owned(), |key| pointer(["edits", key]))
+}

@@ -1,0 +1,187 @@
+//! Grants: who approves a call may allow later ones too, and those are then approved in the commit that would have asked.
+//! A grant allows no more than its giver could approve at that moment, and never what is critical.
+
+use std::collections::BTreeMap;
+
+use shared::JsonMap;
+use shared::access::{Act, Principal, access};
+use shared::decision::{ActionDecision, Decision, Verdict, Via};
+use shared::definition::{ActionKind, Gate, Severity};
+use shared::error::{Mistake, pointer};
+use shared::grant::{Grant, GrantScope, Remember};
+use shared::id::{GrantId, Username};
+use shared::log::EntryKind;
+use shared::review::{Action, Outcome, Review};
+use shared::run::Step;
+
+use super::builder::Builder;
+use super::review::Question;
+use super::state::{ToolCall, ToolCallState};
+use super::transition::{Granted, Refusal};
+
+/// How many grants may hold for one run at once.
+const MAX_GRANTS: usize = 100;
+/// How many arguments a grant may name.
+const MAX_ARGUMENTS: usize = 50;
+
+impl<'f> Builder<'f> {
+    /// What a decision allows for later calls, or every reason why it may not.
+    pub(super) fn remembered(
+        &mut self,
+        review: &Review,
+        by: &Principal,
+        on_behalf_of: Option<&Username>,
+        decisions: &BTreeMap<String, ActionDecision>,
+    ) -> Result<Vec<Granted>, Refusal> {
+        let mut mistakes = Vec::new();
+        let mut granted = Vec::new();
+        for action in &review.actions {
+            let Some(ActionDecision::Approve { remember: Some(remember) }) = decisions.get(&action.id) else {
+                continue;
+            };
+            let place = pointer(["verdict", "decisions", &action.id, "remember"]);
+            if let Some(why) = self.not_to_be_remembered(review, on_behalf_of, action) {
+                mistakes.push(Mistake::new(place, "not_allowed", why));
+                continue;
+            }
+            match named(action, remember) {
+                Err((index, why)) => {
+                    mistakes.push(Mistake::new(format!("{place}/arguments/{index}"), "unknown", why));
+                }
+                Ok(_) if self.grants.len() + granted.len() >= MAX_GRANTS => {
+                    let why = format!("{MAX_GRANTS} grants hold here already: revoke some");
+                    mistakes.push(Mistake::new(place, "too_many", why));
+                }
+                Ok(arguments) => {
+                    let grant = self.new_grant(review, by, action, remember, arguments);
+                    granted.push(Granted { grant, giver: by.clone() });
+                }
+            }
+        }
+        if mistakes.is_empty() { Ok(granted) } else { Err(Refusal::Invalid(mistakes)) }
+    }
+
+    fn new_grant(
+        &mut self,
+        review: &Review,
+        by: &Principal,
+        action: &Action,
+        remember: &Remember,
+        arguments: JsonMap,
+    ) -> Grant {
+        Grant {
+            id: GrantId(self.ids.uuid()),
+            tool: action.name.clone(),
+            arguments,
+            scope: remember.scope,
+            flow: self.state.flow.clone(),
+            version: self.state.version,
+            run_id: self.state.id,
+            review_id: review.id,
+            given_by: by.username.clone(),
+            given_at: self.now,
+            expires_at: self.now.after(remember.span()),
+        }
+    }
+
+    fn not_to_be_remembered(
+        &self,
+        review: &Review,
+        on_behalf_of: Option<&Username>,
+        action: &Action,
+    ) -> Option<&'static str> {
+        let mut calls = self
+            .state
+            .branches
+            .values()
+            .filter(|branch| branch.phase.asked().iter().any(|asked| asked.review == review.id))
+            .flat_map(|branch| branch.phase.calls());
+        let gated = calls.any(|call| call.id == action.id && call.state == ToolCallState::Gated);
+        if on_behalf_of.is_some() {
+            Some("who decides for somebody else allows this call only")
+        } else if !review.policy.is_first() {
+            Some("several people decide here: none of them allows later calls alone")
+        } else if !gated {
+            Some("only calls that a gate holds back can be allowed for later")
+        } else if self.flow.tool_gate(&action.name).is_none_or(|gate| !grantable(gate)) {
+            Some("what is critical is decided one by one")
+        } else {
+            None
+        }
+    }
+
+    /// Takes over what a decision allows.
+    pub(super) fn give(&mut self, granted: Vec<Granted>) {
+        for granted in granted {
+            self.tell_grant(EntryKind::GrantMade, &granted.grant, granted.grant.review_id, serde_json::Value::Null);
+            self.given.push(granted.grant.clone());
+            self.grants.push(granted);
+        }
+    }
+
+    /// The approval of a call by a grant, where one allows what its gate would hold back. The review that would have
+    /// been asked is on the record then. Where a handler decides at once, nobody's grant is needed.
+    pub(super) fn granted(
+        &mut self,
+        step: &Step,
+        agent: Option<&str>,
+        said: &str,
+        call: &ToolCall,
+        gate: &'f Gate,
+    ) -> Option<ActionDecision> {
+        let (run, now) = (self.state.id, self.now);
+        let allows = |granted: &&Granted| granted.grant.allows(run, &call.tool, &call.arguments, now);
+        let all: Vec<Granted> = self.grants.iter().filter(allows).cloned().collect();
+        if all.is_empty() || !grantable(gate) || self.auto(gate.handlers.as_deref()).is_some() {
+            return None;
+        }
+        let question = Question { timeout: None, ..self.question_about(step, agent, said, &[(call, gate)]) };
+        let review = self.review_of(step, question);
+        let may = |granted: &Granted| access(&granted.giver, Act::Decide(&review)).is_allowed();
+        let granted = all.into_iter().find(may)?;
+        let grant = &granted.grant;
+        let decision = Decision {
+            by: grant.given_by.clone(),
+            on_behalf_of: None,
+            at: now,
+            via: Via::Auto,
+            revision: review.revision,
+            digest: review.digest.clone(),
+            sent: None,
+            verdict: Verdict::Actions {
+                decisions: [(call.id.clone(), ActionDecision::APPROVE)].into(),
+                instructions: None,
+            },
+            edits: JsonMap::new(),
+            comment: None,
+            metadata: JsonMap::new(),
+            grant: Some(grant.id),
+        };
+        let place = match grant.scope {
+            GrantScope::Run => "for this run",
+            GrantScope::Flow => "for this flow",
+        };
+        let reason = format!("{} allowed this {place} until {}", grant.given_by, grant.expires_at);
+        self.tell_grant(EntryKind::GrantUsed, grant, review.id, serde_json::json!({ "call": call.id }));
+        self.record(review, Outcome::Decided, Some(decision), Some(reason));
+        self.used.push(granted);
+        Some(ActionDecision::APPROVE)
+    }
+}
+
+/// Whether calls behind a gate may be allowed beforehand.
+fn grantable(gate: &Gate) -> bool {
+    gate.severity != Severity::Critical && gate.allowed_decisions().contains(&ActionKind::Approve)
+}
+
+/// The values that the named arguments have in the approved call; or which name it has not.
+fn named(action: &Action, remember: &Remember) -> Result<JsonMap, (usize, String)> {
+    let mut values = JsonMap::new();
+    for (index, name) in remember.arguments.iter().enumerate() {
+        let value = action.arguments.get(name).filter(|_| index < MAX_ARGUMENTS);
+        let value =
+            value.ok_or_else(|| (index, format!("`{}` was called without an argument `{name}`", action.name)))?;
+        values.insert(name.clone(), value.clone());
+    }
+    Ok(values)
+}

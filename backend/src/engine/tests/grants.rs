@@ -1,0 +1,113 @@
+//! Calls that were allowed beforehand.
+
+use shared::grant::{GrantScope, Remember};
+
+use super::*;
+
+const DEPLOY: &str = r#"
+id: deploy
+agents:
+  ops: { model: demo/ops, tools: [deploy, drop], max_turns: 9 }
+tools:
+  deploy:
+    http: { url: "https://example.com/deploy" }
+    parameters: { type: object, properties: { to: { type: string }, what: { type: string } } }
+  drop: { http: { url: "https://example.com/drop" } }
+nodes:
+  ship: { agent: ops, prompt: Ship. }
+gates:
+  before_tool:
+    deploy: { severity: high, allowed_decisions: [approve, reject], reviewers: { not_requester: true } }
+    drop: { severity: critical, reviewers: { not_requester: true } }
+"#;
+
+fn remember(scope: GrantScope, arguments: &[&str]) -> ActionDecision {
+    let arguments = arguments.iter().map(|name| (*name).to_owned()).collect();
+    ActionDecision::Approve { remember: Some(Remember { scope, for_ms: Some(3_600_000), arguments }) }
+}
+
+fn deploy(play: &mut Play, to: &str, what: &str) {
+    play.model("ship", calls([("deploy", json!({ "to": to, "what": what }))]));
+}
+
+/// The tool has returned.
+fn done(play: &mut Play, call: &str) {
+    let task = play.call_task(call);
+    play.returned(&task, json!("done"));
+}
+
+fn waits(play: &Play) -> bool {
+    play.status() == RunStatus::WaitingForHuman
+}
+
+#[test]
+fn what_was_allowed_for_the_run_is_not_asked_again_and_stands_on_the_record() {
+    let mut play = Play::start(DEPLOY, json!({}));
+    deploy(&mut play, "staging", "web");
+    play.decide(answer_actions([("c1-1", remember(GrantScope::Run, &["to"]))]));
+    assert_eq!(play.kinds().iter().filter(|kind| **kind == "grant.made").count(), 1);
+    done(&mut play, "c1-1");
+
+    deploy(&mut play, "staging", "api");
+    assert!(!waits(&play));
+    let resolved = play.events.iter().find(|event| event.kind == EntryKind::ReviewResolved).expect("on the record");
+    let review = play.past(resolved.review_id.unwrap()).clone();
+    let decision = &review.decisions[0];
+    assert_eq!((&*decision.by, decision.via, decision.grant.is_some()), ("ana", Via::Auto, true));
+    assert_eq!(review.actions[0].arguments["what"], "api");
+    assert!(play.kinds().contains(&"grant.used"));
+    let executed = play.tool_work(&play.call_task("c2-1")).arguments;
+    assert_eq!(executed, review.actions[0].arguments, "what is executed is what is on the record");
+    done(&mut play, "c2-1");
+
+    deploy(&mut play, "production", "web");
+    assert!(waits(&play), "another value of what was named");
+    play.decide(answer_actions([("c3-1", ActionDecision::APPROVE)]));
+    done(&mut play, "c3-1");
+    play.now = play.now.after(Duration::from_hours(1));
+    deploy(&mut play, "staging", "web");
+    assert!(waits(&play), "its time is over");
+}
+
+#[test]
+fn a_grant_allows_no_more_than_its_giver_may_now() {
+    let mut play = Play::start(DEPLOY, json!({}));
+    deploy(&mut play, "staging", "web");
+    play.decide(answer_actions([("c1-1", remember(GrantScope::Flow, &[]))]));
+    done(&mut play, "c1-1");
+    play.snapshot.grants[0].giver = person("ana", &["editor"]);
+    deploy(&mut play, "staging", "web");
+    assert!(waits(&play), "its giver reviews no more");
+    play.decide(answer_actions([("c2-1", ActionDecision::APPROVE)]));
+    done(&mut play, "c2-1");
+    play.snapshot.grants[0].giver = person("dev", &["reviewer"]);
+    deploy(&mut play, "staging", "web");
+    assert!(waits(&play), "nobody allows what they started");
+    play.decide(answer_actions([("c3-1", ActionDecision::APPROVE)]));
+    done(&mut play, "c3-1");
+    play.snapshot.grants[0].giver = ana();
+    play.model("ship", calls([("deploy", json!({})), ("drop", json!({}))]));
+    assert_eq!(play.review().actions.len(), 1, "what is critical is asked");
+}
+
+#[test]
+fn what_may_not_be_allowed_for_later_is_refused_with_its_place() {
+    let mut play = Play::start(DEPLOY, json!({}));
+    play.model("ship", calls([("deploy", json!({ "to": "staging" })), ("drop", json!({}))]));
+    let review = play.review();
+    let both = answer_actions([
+        ("c1-1", remember(GrantScope::Run, &["to", "region"])),
+        ("c1-2", remember(GrantScope::Run, &[])),
+    ]);
+    let refused = mistakes(play.try_decide(review.id, &ana(), request(&review, both)).unwrap_err());
+    let expected = [
+        ("/verdict/decisions/c1-1/remember/arguments/1".to_owned(), "unknown".to_owned()),
+        ("/verdict/decisions/c1-2/remember".to_owned(), "not_allowed".to_owned()),
+    ];
+    assert_eq!(refused, expected);
+    let one = answer_actions([("c1-1", remember(GrantScope::Run, &[])), ("c1-2", ActionDecision::APPROVE)]);
+    let lea = shared::access::Absent { username: "lea".parse().unwrap(), roles: ["reviewer".to_owned()].into() };
+    let deputy = Principal { stands_for: vec![lea], ..person("tom", &[]) };
+    let refused = mistakes(play.try_decide(review.id, &deputy, request(&review, one)).unwrap_err());
+    assert_eq!(refused[0].1, "not_allowed", "who decides for somebody else allows nothing more");
+}

@@ -1,0 +1,170 @@
+//! Who may vote: fixed when a review is asked, less those who have lost the right since.
+//!
+//! The engine knows nobody by itself: the people who exist come with the snapshot, for flows that need them. Where
+//! those who may vote could not accept even if all of them did, the review says so (`problem`), and waits: then, and
+//! only then, people who have the right now are taken in. A run that stopped instead would lose its work because of a
+//! role that an admin can give in a moment; timers and withdrawals work as always.
+
+use std::collections::BTreeSet;
+
+use serde_json::json;
+use shared::access::{Principal, has_vote};
+use shared::id::{NodeId, ReviewId, Username};
+use shared::review::Review;
+use shared::voting::{Voting, VotingGroup};
+
+use super::super::builder::Builder;
+use super::super::transition::Refusal;
+use super::{tally, words};
+
+/// The most people who may vote on one review.
+pub(super) const MAX_VOTERS: usize = 1000;
+
+impl Builder<'_> {
+    /// Fixes who may vote on a new review, and says where nobody could resolve it.
+    pub(in crate::engine) fn open_voting(&mut self, review: &mut Review) {
+        if let Some(node) = &review.reviewers.not_same_as {
+            review.barred = self.state.deciders.get(node).into_iter().flatten().cloned().collect();
+        }
+        if !review.policy.is_first() {
+            let policy = review.policy.clone();
+            add_group_roles(review, policy.groups().map(|(role, _)| role));
+            review.voting = Some(Voting::default());
+        }
+        if is_watched(review) {
+            let now = self.those_who_may(review);
+            if let Some(voting) = &mut review.voting {
+                take_in(voting, &now);
+            }
+            regroup(review, &now, |_| true);
+            review.problem = words::problem(review, now.len());
+            words::refresh(review);
+        }
+    }
+
+    /// Looks again at who may vote on the pending reviews; whoever has lost the right is no longer counted, nor is
+    /// their vote. Says whether anything changed.
+    pub(in crate::engine) fn recount(&mut self) -> bool {
+        if self.people.is_none() {
+            return false;
+        }
+        let asked = self.state.branches.values().flat_map(|branch| branch.phase.asked());
+        let watched = |id: &ReviewId| self.reviews.get(id).is_some_and(is_watched);
+        let watched: Vec<_> = asked.map(|asked| asked.review).filter(watched).collect();
+        let mut changed = false;
+        for id in watched {
+            changed |= self.recount_one(id);
+        }
+        changed
+    }
+
+    /// The server says that somebody's rights have changed: [`Builder::recount`] came first.
+    pub(in crate::engine) fn people_changed(recounted: bool) -> Result<(), Refusal> {
+        if recounted { Ok(()) } else { Err(Refusal::Unchanged) }
+    }
+
+    fn recount_one(&mut self, id: ReviewId) -> bool {
+        let Some(before) = self.reviews.get(&id).cloned() else { return false };
+        let now = self.those_who_may(&before);
+        let mut after = before.clone();
+        let (mut lost, mut added) = (Vec::new(), Vec::new());
+        if let Some(voting) = &mut after.voting {
+            let may = |name: &Username| now.iter().any(|person| person.username == *name);
+            lost = voting.voters.iter().filter(|name| !may(name)).cloned().collect();
+            voting.voters.retain(may);
+            voting.voided.retain(may);
+            after.decisions.retain(|vote| may(vote.voter()));
+        }
+        regroup(&mut after, &now, |_| false);
+        if let Some(voting) = &mut after.voting
+            && !tally::is_possible(&after.policy, voting)
+        {
+            added = take_in(voting, &now);
+            regroup(&mut after, &now, |_| true);
+        }
+        after.problem = words::problem(&after, now.len());
+        words::refresh(&mut after);
+        if after == before {
+            return false;
+        }
+        let review = self.change_review(id, |review| *review = after);
+        if let Some(review) = review {
+            self.tell_vote(&review, "voters", None, json!({ "lost": lost, "added": added }));
+        }
+        self.settle_votes(id);
+        true
+    }
+
+    /// A role is asked too: its people may vote with the others. The review, where that changed it.
+    pub(in crate::engine) fn admit(&mut self, id: ReviewId, role: &str) -> Option<Review> {
+        let review = self.reviews.get(&id).filter(|review| is_watched(review))?.clone();
+        let now = self.those_who_may(&review);
+        let of_role: Vec<_> = now.iter().filter(|person| person.has(role)).cloned().collect();
+        let review = self.reviews.get_mut(&id)?;
+        let new = review.voting.as_mut().map(|voting| take_in(voting, &of_role)).unwrap_or_default();
+        regroup(review, &now, |name| new.contains(name));
+        review.problem = words::problem(review, now.len());
+        words::refresh(review);
+        Some(review.clone())
+    }
+
+    /// The people who have the right to decide a review now, whoever could when it was asked.
+    fn those_who_may(&mut self, review: &Review) -> Vec<Principal> {
+        self.people_asked = true;
+        let people = self.people.iter().flat_map(|people| people.iter());
+        people.filter(|person| has_vote(person, review)).cloned().collect()
+    }
+
+    /// Remembers who decided at a node that others must not check: for `not_same_as`.
+    pub(in crate::engine) fn remember_deciders(&mut self, node: &NodeId, by: impl IntoIterator<Item = Username>) {
+        if self.flow.is_checked_by_others(node) {
+            self.state.deciders.entry(node.clone()).or_default().extend(by);
+        }
+    }
+}
+
+/// Whether a review depends on who there is.
+fn is_watched(review: &Review) -> bool {
+    review.voting.is_some() || review.reviewers.shuts_out()
+}
+
+/// The members of a policy's groups are among the reviewers, whoever else is.
+fn add_group_roles<'a>(review: &mut Review, roles: impl Iterator<Item = &'a String>) {
+    let mut roles = roles.peekable();
+    let reviewers = &mut review.reviewers;
+    if roles.peek().is_some() && reviewers.roles.is_empty() && reviewers.users.is_empty() {
+        reviewers.roles.push(shared::access::REVIEWER.to_owned());
+    }
+    for role in roles {
+        if !reviewers.roles.contains(role) {
+            reviewers.roles.push(role.clone());
+        }
+    }
+}
+
+/// Lets people vote who could not; too many are none. Answers with who is new.
+fn take_in(voting: &mut Voting, people: &[Principal]) -> Vec<Username> {
+    if people.len() > MAX_VOTERS {
+        return Vec::new();
+    }
+    let known: BTreeSet<_> = voting.voters.iter().cloned().collect();
+    let new: Vec<_> = people.iter().map(|person| &person.username).filter(|name| !known.contains(*name)).collect();
+    let new: Vec<Username> = new.into_iter().cloned().collect();
+    voting.voters.extend(new.clone());
+    new
+}
+
+/// Puts the voters into the groups whose role they have; one that was not there before only where they
+/// may come in.
+fn regroup(review: &mut Review, people: &[Principal], comes_in: impl Fn(&Username) -> bool) {
+    let Some(voting) = &mut review.voting else { return };
+    let has = |name: &Username, role: &str| people.iter().any(|person| person.username == *name && person.has(role));
+    let was = |name: &Username, role: &str| {
+        voting.groups.iter().any(|group| group.role == *role && group.voters.contains(name))
+    };
+    let groups = review.policy.groups().map(|(role, _)| {
+        let stays = |name: &&Username| has(name, role) && (comes_in(name) || was(name, role));
+        VotingGroup { role: role.clone(), voters: voting.voters.iter().filter(stays).cloned().collect() }
+    });
+    voting.groups = groups.collect();
+}

@@ -1,0 +1,145 @@
+//! Maps: the list, the name of an item, and what the node that runs for each item may not have. Its items run at the same
+//! time and end in the map, so nothing else leads to it or out of it by itself, and it writes no state keys.
+
+use serde_json::Value;
+use shared::definition::{Builtin, FailureThen, Human, Join, MapNode, Node, NodeKind, ToolKind};
+use shared::error::pointer;
+use shared::id::NodeId;
+
+use super::Checker;
+use crate::flow::keys::{refused, writes};
+use crate::flow::ways::ways;
+
+pub fn check(checker: &mut Checker<'_>) {
+    let flow = checker.flow;
+    for (id, node) in &flow.nodes {
+        if let NodeKind::Map(map) = &node.kind {
+            let base = pointer(["nodes", id.as_str(), "map"]);
+            list(checker, &base, node, map);
+            name(checker, &base, map);
+            // A node that is not there is noted with the other unknown names.
+            if let Some(mapped) = flow.nodes.get(&map.node) {
+                kind(checker, &base, id, map, mapped);
+                settings(checker, id, map, mapped);
+                entered(checker, id, map);
+            }
+        }
+    }
+}
+
+fn list(checker: &mut Checker<'_>, base: &str, node: &Node, map: &MapNode) {
+    if let Some(keys) = &node.read_keys
+        && !keys.iter().any(|key| *key == map.over || key == "*")
+    {
+        checker.invalid(&format!("{base}/over"), format!("`{}` is not among the node's `read_keys`", map.over));
+    }
+}
+
+fn name(checker: &mut Checker<'_>, base: &str, map: &MapNode) {
+    let flow = checker.flow;
+    let (path, name) = (format!("{base}/as"), &map.r#as);
+    if let Some(why) = refused(name) {
+        return checker.invalid(&path, why);
+    }
+    let given = flow.input.as_ref().and_then(|input| input.get("properties")).and_then(Value::as_object);
+    let mut others = flow.nodes.iter().filter(|(id, _)| **id != map.node);
+    let written = others.any(|(id, node)| writes(id.as_str(), node).iter().any(|(_, key)| key == name));
+    if written || given.is_some_and(|properties| properties.contains_key(name)) {
+        checker.invalid(&path, format!("`{name}` is a state key already; the item needs a name of its own"));
+    }
+}
+
+fn kind(checker: &mut Checker<'_>, base: &str, id: &NodeId, map: &MapNode, mapped: &Node) {
+    let flow = checker.flow;
+    let path = format!("{base}/node");
+    if !mapped.kind.is_mappable() {
+        let message = format!(
+            "`{}` is a {} node; agent, tool, set and human nodes can run for each item",
+            map.node,
+            mapped.kind.as_str()
+        );
+        return checker.invalid(&path, message);
+    }
+    let before = flow.nodes.iter().take_while(|(other, _)| *other != id);
+    let twice = before.map(|(other, node)| (other, &node.kind)).find_map(|(other, kind)| match kind {
+        NodeKind::Map(same) if same.node == map.node => Some(other),
+        _ => None,
+    });
+    if let Some(other) = twice {
+        checker
+            .invalid(&path, format!("the map `{other}` runs `{}` already; give each map a node of its own", map.node));
+    }
+    let sets =
+        |tool: &String| flow.tools.get(tool).is_some_and(|tool| tool.kind == ToolKind::Builtin(Builtin::SetState));
+    let setter = match &mapped.kind {
+        NodeKind::Tool { tool, .. } => Some(tool).filter(|tool| sets(tool)),
+        NodeKind::Agent { agent, .. } => {
+            flow.agents.get(agent).and_then(|agent| agent.tools.iter().find(|tool| sets(tool)))
+        }
+        _ => None,
+    };
+    if let Some(tool) = setter {
+        let message = format!(
+            "`{}` may call `{tool}`, and items that run at the same time would write over each other",
+            map.node
+        );
+        checker.invalid(&path, message);
+    }
+}
+
+/// What the mapped node has that means nothing there.
+fn settings(checker: &mut Checker<'_>, id: &NodeId, map: &MapNode, mapped: &Node) {
+    let base = pointer(["nodes", map.node.as_str()]);
+    let goto = mapped.failure.as_ref().is_some_and(|failure| matches!(failure.then, FailureThen::Goto(_)));
+    let idle = [
+        ("next", !mapped.next.is_empty()),
+        ("join", mapped.join != Join::Any),
+        ("max_visits", mapped.max_visits.is_some()),
+        ("on_visit_limit", mapped.on_visit_limit.is_some()),
+        ("failure/then", goto),
+    ];
+    for (key, _) in idle.into_iter().filter(|(_, is_written)| *is_written) {
+        let message = format!("`{}` runs for each item of the map `{id}` and ends there; say this at `{id}`", map.node);
+        checker.invalid(&format!("{base}/{key}"), message);
+    }
+    if let NodeKind::Human(human) = &mapped.kind {
+        self::human(checker, &format!("{base}/human"), map, human);
+    }
+}
+
+fn human(checker: &mut Checker<'_>, base: &str, map: &MapNode, human: &Human) {
+    for (index, edit) in human.edit_keys.iter().enumerate().filter(|(_, edit)| edit.key != map.r#as) {
+        let message = format!(
+            "`{}` is not the item: several people could change it at the same time; only `{}` may be edited here",
+            edit.key, map.r#as
+        );
+        checker.invalid(&format!("{base}/edit_keys/{index}"), message);
+    }
+    if human.corrects.is_some() {
+        let message =
+            "nothing was made for this item alone that could be made again; ask for corrections after the map";
+        checker.invalid(&format!("{base}/corrects"), message);
+    }
+}
+
+/// Nothing but its map leads to a mapped node.
+fn entered(checker: &mut Checker<'_>, id: &NodeId, map: &MapNode) {
+    let flow = checker.flow;
+    let message =
+        |what: &str| format!("`{}` runs for each item of the map `{id}`; {what} leads to it, and may not", map.node);
+    if flow.start() == Some(&map.node) {
+        let path = if flow.start.is_some() { "/start".to_owned() } else { pointer(["nodes", map.node.as_str()]) };
+        checker.invalid(&path, message("the start"));
+    }
+    for (from, node) in flow.nodes.iter().filter(|(from, _)| **from != map.node) {
+        if ways(flow, node).iter().any(|(_, to)| **to == map.node) {
+            checker.invalid(&pointer(["nodes", map.node.as_str()]), message(&format!("`{from}`")));
+        }
+        if let NodeKind::Human(human) = &node.kind
+            && human.corrects.as_ref() == Some(&map.node)
+        {
+            let path = pointer(["nodes", from.as_str(), "human", "corrects"]);
+            checker.invalid(&path, format!("`{}` runs for each item; name the map `{id}`", map.node));
+        }
+    }
+}

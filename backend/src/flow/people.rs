@@ -1,0 +1,24 @@
+//! What a flow asks of the people who exist.
+
+use shared::definition::{Flow, GateSetting, NodeKind, Reviewers};
+
+/// Whether what a flow does rests on the people who exist: where votes are counted, or where somebody may be shut out.
+pub fn needs(flow: &Flow) -> bool {
+    let votes = |kind: &NodeKind| matches!(kind, NodeKind::Human(human) if !human.policy.is_first());
+    flow.nodes.values().any(|node| votes(&node.kind)) || reviewers(flow).any(Reviewers::shuts_out)
+}
+
+/// The reviewers of all human nodes and gates.
+pub fn reviewers(flow: &Flow) -> impl Iterator<Item = &Reviewers> {
+    let nodes = flow.nodes.values().filter_map(|node| match &node.kind {
+        NodeKind::Human(human) => Some(&human.reviewers),
+        _ => None,
+    });
+    let gates = &flow.gates;
+    let single = [&gates.before_emergent, &gates.before_return, &gates.before_strategy_override];
+    let gates = gates.before_tool.values().chain(gates.before_agent.values()).chain(single.into_iter().flatten());
+    nodes.chain(gates.filter_map(|setting| match setting {
+        GateSetting::Gate(gate) => Some(&gate.reviewers),
+        GateSetting::Switch(_) => None,
+    }))
+}

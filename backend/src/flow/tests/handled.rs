@@ -1,0 +1,97 @@
+//! Timers, handlers and maps that could not do what they say.
+
+use super::*;
+
+/// Checks that a source has exactly these mistakes, each at the last place of a piece of it.
+fn expect_at(source: &str, wanted: &[(&str, &str)]) {
+    let place = |piece: &str| {
+        let before = &source[..source.rfind(piece).unwrap_or_else(|| panic!("{piece} in {source}"))];
+        format!("{}:{} ", before.lines().count(), before.len() - before.rfind('\n').map_or(0, |end| end + 1) + 1)
+    };
+    let places: Vec<_> = wanted.iter().map(|(piece, _)| place(piece)).collect();
+    let wanted: Vec<_> = places.iter().map(String::as_str).zip(wanted.iter().map(|(_, words)| *words)).collect();
+    expect(source, &wanted);
+}
+
+#[test]
+fn a_timer_that_could_not_do_what_it_says_is_found_when_the_flow_is_saved() {
+    let human = |rest: &str| format!("id: f\n\nnodes:\n  a: {{ human: {{ prompt: hi, timeout: 1h, {rest} }} }}\n");
+    expect_at(&human("on_timeout: follow"), &[]);
+    expect_at(&human("on_timeout: { goto: b }"), &[("b }", "no node `b`")]);
+    let chain = "on_timeout: { escalate: lead, extend: 1h, then: { escalate: boss, extend: 1h, then: { goto: b } } }";
+    expect_at(&human(chain), &[("b }", "no node `b`")]);
+    expect_at(&human(&chain.replace("{ goto: b }", "approve")), &[("on_timeout", "none here")]);
+    let chain = chain.replace("{ goto: b }", "error");
+    expect_at(&human(&chain.replace("boss", "lead")), &[("lead", "circle")]);
+    let asked = format!("reviewers: {{ roles: [boss] }}, {chain}");
+    expect_at(&human(&asked), &[("boss", "`boss` is asked from the start")]);
+    expect_at(&human(&chain.replace("lead", "reviewer")), &[("reviewer", "`reviewer` is asked from the start")]);
+    expect_at(&human(&chain.replace("lead, extend: 1h", "lead, extend: 0s")), &[("0s", "longer than nothing")]);
+    expect_at(&human(&chain.replace("lead", "' '")), &[("' '", "name of a role")]);
+    let defaults = format!("defaults: {{ {chain} }}\n{}", human("reviewers: { roles: [boss] }"));
+    expect(&defaults, &[("?5:8 doubtful", "`boss` is asked from the start")]);
+    let long = (0..11).fold("error".to_owned(), |then, at| format!("{{ escalate: r{at}, extend: 1h, then: {then} }}"));
+    expect_at(&human(&format!("on_timeout: {long}")), &[("then: { escalate: r0,", "at most 10 times")]);
+    let gate = |then: &str| {
+        let gate = format!("{{ before_tool: {{ t: {{ timeout: 1h, on_timeout: {then} }} }} }}");
+        format!("id: f\ntools: {{ t: {{ builtin: sleep }} }}\nnodes:\n  a: {{ tool: t }}\ngates: {gate}\n")
+    };
+    expect_at(&gate("{ escalate: boss, extend: 1h, then: approve }"), &[]);
+    expect_at(&gate("follow"), &[("follow", "for human nodes")]);
+    expect_at(&gate("{ goto: a }"), &[("on_timeout", "for human nodes")]);
+    expect_at(&gate("{ escalate: x, extend: 1h, then: follow }"), &[("follow", "for human nodes")]);
+}
+
+#[test]
+fn a_handler_that_could_not_do_what_it_says_is_found_when_the_flow_is_saved() {
+    let human = |rest: &str| format!("id: f\n\nnodes:\n  a: {{ human: {{ prompt: hi, {rest} }} }}\n");
+    let yes = "handlers: [{ auto: approve }], options: [{ id: yes, label: Yes }]";
+    expect_at(&human(yes), &[]);
+    expect_at(&human("handlers: [{ auto: { reject: not today } }]"), &[]);
+    expect_at(&human("handlers: [{ auto: approve }]"), &[("handlers", "none here")]);
+    expect_at(&human("handlers: [{ auto: { reject: ' ' } }]"), &[("' '", "say why")]);
+    let timed = human(&format!("{yes}, timeout: 1h, on_timeout: reject"));
+    expect_at(&timed, &[("1h", "never happens"), ("reject", "never happens")]);
+    let default = format!("defaults: {{ handlers: [{{ auto: approve }}] }}\n{}", human("severity: low"));
+    expect_at(&default, &[("human:", "none here")]);
+    expect_at(&default.replace("severity: low", "severity: low, handlers: [human]"), &[]);
+    let gate = "id: f\ntools: { t: { builtin: sleep } }\nnodes:\n  a: { tool: t }\n\
+                gates: { before_tool: { t: { allowed_decisions: [reject], handlers: [{ auto: approve }] } } }\n";
+    expect_at(gate, &[("handlers", "`approve` is not among")]);
+}
+
+#[test]
+fn what_a_map_cannot_run_is_found_when_the_flow_is_saved() {
+    let flow = |map: &str, rest: &str| {
+        let agents = if rest.contains("agent: w") { "agents: { w: { model: demo/w, tools: [put] } }\n" } else { "" };
+        format!(
+            "id: f\ninput: {{ type: object, properties: {{ list: {{}} }} }}\n{agents}\
+             tools: {{ put: {{ builtin: set_state }}, nap: {{ builtin: sleep }} }}\n\
+             nodes:\n  a: {{ map: {{ {map} }} }}\n  {rest}\n"
+        )
+    };
+    let map = "over: list, as: one, node: b";
+    let says = |source: &str, words: &str| {
+        let found = found(source);
+        assert!(found.iter().any(|line| line.contains(words)), "{source}\nfound {found:#?}\nwanted {words}");
+    };
+    expect(&flow(map, "b: { tool: nap, arguments: { duration: '{{ one }}' } }"), &[]);
+    expect(&flow(map, "b: { human: { prompt: '{{ one }}?', review_keys: [one], edit_keys: [one] } }"), &[]);
+    for (rest, words) in [
+        ("b: { router: {} }", "is a router node"),
+        ("b: { agent: w }", "write over each other"),
+        ("c: { tool: nap }", "no node `b`"),
+        ("b: { tool: nap, next: end }", "ends there"),
+        ("b: { tool: nap, join: all }", "ends there"),
+        ("b: { tool: nap, max_visits: 2 }", "ends there"),
+        ("b: { human: { prompt: x, edit_keys: [list] } }", "only `one` may be edited"),
+        ("b: { human: { prompt: x, options: [{ id: x, label: X, kind: correct }] } }", "no step"),
+        ("b: { tool: nap }\nstart: b", "the start leads to it"),
+    ] {
+        says(&flow(map, rest), words);
+    }
+    let entered = flow(map, "b: { tool: nap }").replace("node: b } }", "node: b }, next: b }");
+    says(&entered, "`a` leads to it, and may not");
+    says(&flow("over: list, as: list, node: b", "b: { tool: nap }"), "a state key already");
+    says(&flow("over: list, as: input, node: b", "b: { tool: nap }"), "has a meaning");
+}

@@ -1,0 +1,48 @@
+//! `/api/v1/grants`: what people have allowed for later calls too.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use shared::access::ADMIN;
+use shared::api::Page;
+use shared::grant::Grant;
+use shared::id::GrantId;
+
+use super::api::{Api, Operation};
+use super::body::{Id, Params, limit};
+use super::idempotency::Key;
+use super::problem::Result;
+use super::users::Paging;
+use super::{AppState, Caller};
+use crate::auth::digest;
+use crate::store;
+
+pub(super) fn mount(api: &mut Api) {
+    let list = Operation::new("One's own grants that hold now; for admins, all", "PageOfGrants");
+    api.get("/api/v1/grants", list.query(&["limit", "cursor"]), self::list);
+    let revoke = Operation::new("Take a grant back: later calls are asked about again", "").status(204);
+    api.delete("/api/v1/grants/{id}", revoke, self::revoke);
+}
+
+async fn list(
+    State(state): State<AppState>,
+    caller: Caller,
+    Params(paging): Params<Paging>,
+) -> Result<Json<Page<Grant>>> {
+    let limit = limit(paging.limit)? as usize;
+    let principal = caller.principal();
+    let mut items = state.store.grants((!principal.has(ADMIN)).then_some(&principal.username)).await?;
+    if let Some(after) = &paging.cursor {
+        let place = items.iter().position(|grant| grant.id.to_string() == *after);
+        items.drain(..place.map_or(0, |place| place + 1));
+    }
+    let more = items.len() > limit;
+    items.truncate(limit);
+    let next_cursor = items.last().filter(|_| more).map(|grant| grant.id.to_string());
+    Ok(Json(Page { items, next_cursor }))
+}
+
+async fn revoke(State(state): State<AppState>, caller: Caller, Id(id): Id<GrantId>, key: Key) -> Result<StatusCode> {
+    caller.commit(&state.store, key.of(&caller, digest("")), store::Operation::RevokeGrant(id)).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

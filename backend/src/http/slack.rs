@@ -1,0 +1,90 @@
+//! `/api/v1/slack/interactions`: a button that was pressed in Slack decides a review, through the same commit and with
+//! the same rights as everywhere. Slack shows who pressed it; whom that is here, the person themselves has said.
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use shared::api::DecisionEffect;
+use shared::decision::Via;
+use shared::error::{Code, Problem};
+use shared::id::ReviewId;
+
+use super::AppState;
+use super::api::{Api, Operation};
+use super::body::read;
+use super::problem::{Result, unexpected};
+use crate::engine::Input;
+use crate::notify::{Desk, Interaction, Reply};
+use crate::problem::of_commit;
+use crate::store::{self, Actor, Answer, Change};
+
+pub(super) fn mount(api: &mut Api) {
+    let body = Some(("SlackInteraction", "application/x-www-form-urlencoded"));
+    let press = Operation::new("What Slack sends where a button was pressed, signed by Slack", "").open();
+    api.post("/api/v1/slack/interactions", Operation { body, ..press }, interactions);
+}
+
+async fn interactions(State(state): State<AppState>, headers: HeaderMap, body: Body) -> Result<StatusCode> {
+    let body = read(&headers, body).await?;
+    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let signed =
+        |desk: &&Desk| desk.is_from_slack(header("x-slack-request-timestamp"), header("x-slack-signature"), &body);
+    let Some(desk) = state.desk.as_ref().filter(signed) else {
+        let detail =
+            "the signature is not that of this server's app in Slack, or the request is older than five minutes";
+        return Err(Problem::new(Code::Unauthenticated).detail(detail).into());
+    };
+    let Some(interaction) = Interaction::read(&body) else { return Ok(StatusCode::OK) };
+    let reply = decide(&state, desk, &interaction).await?;
+    desk.reply(&interaction, reply);
+    Ok(StatusCode::OK)
+}
+
+/// Decides, and says what to tell who pressed.
+async fn decide(state: &AppState, desk: &Desk, interaction: &Interaction) -> Result<Reply> {
+    let person = state.store.person_of_slack(&interaction.user).await?;
+    let Some(person) = person.filter(|person| person.user.active) else {
+        tracing::info!(slack_user = interaction.user, "somebody pressed a button who is not known here");
+        return Ok(Reply::Tell(format!(
+            "Nothing was decided: Countersign does not know who {} is. Set this member ID in its settings.",
+            interaction.user
+        )));
+    };
+    let review = interaction.press.review;
+    let Some(shown) = state.store.review(review).await? else {
+        return Ok(Reply::Tell("Nothing was decided: there is no such review.".to_owned()));
+    };
+    let mut principal = person.principal(None);
+    (principal.stands_for, _) = state.store.standing(&person).await?;
+    let request = interaction.press.clone().request(&shown);
+    let input = Input::Decide { review, by: principal.clone(), via: Via::Slack, request };
+    let operation = store::Operation::Review { review, input: Box::new(input) };
+    let change = Change { by: Some(Actor::of(principal.clone())), key: None, operation };
+    tracing::info!(%review, user = %principal.username, "a button was pressed in Slack");
+    match state.store.commit(change).await {
+        Ok(Answer::Decided { decided }) if decided.outcome == DecisionEffect::Resolved => {
+            Ok(Reply::Show { message: desk.over(&decided.review), tell: None })
+        }
+        Ok(Answer::Decided { .. }) => {
+            Ok(Reply::Tell("Your decision counts; the review still waits for others.".into()))
+        }
+        Ok(_) => Err(unexpected()),
+        Err(error) => Ok(refused(desk, review, &of_commit(error, Some(&principal)))),
+    }
+}
+
+/// What to tell where it was not decided, and what the message should show now.
+fn refused(desk: &Desk, review: ReviewId, problem: &Problem) -> Reply {
+    tracing::info!(%review, %problem, "a button in Slack decided nothing");
+    match (problem.code, &problem.review) {
+        (Code::ReviewResolved, Some(now)) => Reply::Show {
+            message: desk.over(now),
+            tell: Some(format!("Nothing was decided: the review is over. {}", desk.outcome(now))),
+        },
+        (Code::RevisionChanged, Some(now)) => Reply::Show {
+            message: desk.open(now),
+            tell: Some("Nothing was decided: what is shown has changed. Look at it again, and decide then.".to_owned()),
+        },
+        _ => Reply::Tell(format!("Nothing was decided: {problem}.")),
+    }
+}

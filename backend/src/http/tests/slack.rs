@@ -1,0 +1,165 @@
+//! A review is decided in Slack: a stand-in speaks Slack's API, and presses buttons as Slack signs them.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::{Request, header};
+use figment::providers::{Format as _, Toml};
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use serde_json::{Value, json};
+use sha2::Sha256;
+use wiremock::matchers::path;
+use wiremock::{Mock, MockServer, ResponseTemplate};
+
+use super::{Answer, Client, Site};
+use crate::notify::{Handle, Notifier, Options, Secrets};
+
+const SIGNING_SECRET: &str = "8f742231b10e8888abcd99";
+const TOPIC: &str = "<!channel> & <https://evil.example|the ocean>";
+
+/// A workspace, the notifier that speaks to it, and the people of this test.
+async fn workspace() -> (Site, MockServer, Handle) {
+    let slack = MockServer::start().await;
+    let posted = json!({ "ok": true, "channel": "D1", "ts": "1700000000.000100" });
+    for (at, answer) in [("/api/chat.postMessage", posted), ("/api/chat.update", json!({ "ok": true }))] {
+        Mock::given(path(at)).respond_with(ResponseTemplate::new(200).set_body_json(answer)).mount(&slack).await;
+    }
+    Mock::given(path("/respond")).respond_with(ResponseTemplate::new(200)).mount(&slack).await;
+    let toml = format!("allowed_hosts = [\"127.0.0.1\"]\n[slack]\napi = \"{}/api\"\n", slack.uri());
+    let settings = figment::Figment::from(Toml::string(&toml)).extract().unwrap();
+    let variables = [("COUNTERSIGN_SLACK_TOKEN", "xoxb-1"), ("COUNTERSIGN_SLACK_SIGNING_SECRET", SIGNING_SECRET)];
+    let secrets = Secrets::from_env(variables.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    let mut site = Site::new().await;
+    let url = "https://desk.example".to_owned();
+    let options = Options::new(site.store.clone(), site.clock.clone(), settings, secrets, url);
+    let notifier = Notifier::run(options).await.unwrap();
+    site.tell(notifier.desk());
+    (site, slack, notifier)
+}
+
+/// The requests to one address, once there are so many.
+async fn requests(slack: &MockServer, at: &str, count: usize) -> Vec<Value> {
+    for _ in 0..400 {
+        let all = slack.received_requests().await.unwrap();
+        let bodies = all.iter().filter(|request| request.url.path() == at);
+        let bodies: Vec<Value> = bodies.map(|request| serde_json::from_slice(&request.body).unwrap()).collect();
+        if bodies.len() >= count {
+            return bodies;
+        }
+        tokio::time::sleep(Duration::from_millis(25)).await;
+    }
+    panic!("{at}: fewer than {count} requests");
+}
+
+/// A button of a message, by its label.
+fn button(message: &Value, label: &str) -> String {
+    let blocks = message["blocks"].as_array().unwrap();
+    let buttons = blocks.iter().find(|block| block["type"] == "actions").unwrap()["elements"].as_array().unwrap();
+    let button = buttons.iter().find(|button| button["text"]["text"] == label).unwrap_or_else(|| panic!("{buttons:?}"));
+    button["value"].as_str().unwrap().to_owned()
+}
+
+/// Presses a button as somebody, so many seconds ago, signed with a secret.
+async fn press(site: &Site, slack: &MockServer, value: &str, user: &str, ago: i64, secret: &str) -> Answer {
+    let payload = json!({
+        "type": "block_actions", "user": { "id": user }, "response_url": format!("{}/respond", slack.uri()),
+        "actions": [{ "action_id": "decide-0", "value": value }],
+    });
+    let mut form = form_urlencoded::Serializer::new(String::new());
+    let body = form.append_pair("payload", &payload.to_string()).finish();
+    let at = (site.clock.now().millis() / 1000 - ago).to_string();
+    let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).unwrap();
+    mac.update(format!("v0:{at}:{body}").as_bytes());
+    let signature = format!("v0={}", hex::encode(mac.finalize().into_bytes()));
+    let request = Request::post("/api/v1/slack/interactions")
+        .header(header::HOST, "desk.example")
+        .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
+        .header("x-slack-request-timestamp", at)
+        .header("x-slack-signature", signature);
+    site.send(request.body(Body::from(body)).unwrap()).await
+}
+
+/// A developer, an editor who wants to be told in Slack, and a review that waits for her.
+async fn asked(site: &Site) -> (Client<'_>, Client<'_>, Value) {
+    let dev = site.join("dev", &["developer"]).await;
+    dev.put_flow("/api/v1/flows/gate", super::story::FLOW).await.expect(200);
+    let ana = site.join("ana", &["reviewer", "editor"]).await;
+    let tom = site.join("tom", &["reviewer"]).await;
+    let rules = json!([{ "channel": "slack", "events": ["review.requested"] }]);
+    let chosen = json!({ "rules": rules, "slack_user_id": "U1" });
+    assert_eq!(ana.put("/api/v1/notifications", &chosen).await.expect(200)["available"], json!(["slack"]));
+    // Told of what he may decide, which this is not.
+    tom.put("/api/v1/notifications", &json!({ "rules": rules, "slack_user_id": "U2" })).await.expect(200);
+    let launch = json!({ "flow": "gate", "input": { "topic": TOPIC } });
+    let run = dev.post("/api/v1/runs", &launch).await.expect(201);
+    (dev, ana, run)
+}
+
+#[tokio::test]
+async fn a_button_in_slack_decides_the_review_for_who_may_and_for_nobody_else() {
+    let (site, slack, notifier) = workspace().await;
+    let (dev, ana, run) = asked(&site).await;
+    let message = requests(&slack, "/api/chat.postMessage", 1).await.remove(0);
+    assert_eq!(message["channel"], "U1");
+    let shown = message.to_string();
+    assert!(shown.contains("&lt;!channel&gt; &amp; &lt;https://evil.example|the ocean&gt;"), "{shown}");
+    assert!(!shown.contains("<!channel>"), "{shown}");
+    let approve = button(&message, "Publish");
+    let status = async || ana.get("/api/v1/reviews").await.expect(200)["items"][0]["status"].clone();
+
+    // Not Slack, or long ago.
+    assert_eq!(press(&site, &slack, &approve, "U1", 0, "another secret").await.code(401), "unauthenticated");
+    assert_eq!(press(&site, &slack, &approve, "U1", 301, SIGNING_SECRET).await.code(401), "unauthenticated");
+    // Slack, but nobody who is known, or nobody who may.
+    press(&site, &slack, &approve, "U9", 0, SIGNING_SECRET).await.expect(200);
+    let told = requests(&slack, "/respond", 1).await.remove(0);
+    assert_eq!(told["response_type"], "ephemeral");
+    assert!(told["text"].as_str().unwrap().contains("does not know who U9 is"), "{told}");
+    press(&site, &slack, &approve, "U2", 0, SIGNING_SECRET).await.expect(200);
+    let told = requests(&slack, "/respond", 2).await.remove(1);
+    assert!(told["text"].as_str().unwrap().starts_with("Nothing was decided"), "{told}");
+    // What was shown is not what is decided.
+    let other = approve.replace("\"v\":1", "\"v\":2");
+    press(&site, &slack, &other, "U1", 0, SIGNING_SECRET).await.expect(200);
+    let shown = requests(&slack, "/respond", 4).await;
+    assert!(shown.iter().any(|one| one["text"].as_str().unwrap().contains("has changed")), "{shown:?}");
+    assert_eq!(status().await, "pending");
+
+    press(&site, &slack, &approve, "U1", 0, SIGNING_SECRET).await.expect(200);
+    assert_eq!(status().await, "resolved");
+    let review = ana.get("/api/v1/reviews").await.expect(200)["items"][0].clone();
+    assert_eq!((&review["resolution"]["via"], &review["resolution"]["by"]), (&json!("slack"), &json!(["ana"])));
+    let run = dev.get(&format!("/api/v1/runs/{}", run["id"].as_str().unwrap())).await.expect(200);
+    assert_eq!(run["status"], "completed");
+    // The message says so, and has no buttons any more.
+    let changed = requests(&slack, "/api/chat.update", 1).await.remove(0);
+    assert_eq!((&changed["channel"], &changed["ts"]), (&json!("D1"), &json!("1700000000.000100")));
+    let text = changed["blocks"].to_string();
+    assert!(text.contains("Accepted by ana: “Publish”") && !text.contains("actions"), "{text}");
+    // A second press changes nothing, and says what has happened.
+    press(&site, &slack, &button(&message, "Throw away"), "U1", 0, SIGNING_SECRET).await.expect(200);
+    let told = requests(&slack, "/respond", 7).await;
+    assert!(told.iter().any(|one| one["text"].as_str().unwrap().contains("Accepted by ana")), "{told:?}");
+    notifier.shutdown().await;
+    assert_eq!(requests(&slack, "/api/chat.postMessage", 1).await.len(), 1, "one message, to one person");
+}
+
+#[tokio::test]
+async fn what_was_decided_elsewhere_is_shown_in_slack() {
+    let (site, slack, notifier) = workspace().await;
+    let (_dev, ana, _run) = asked(&site).await;
+    requests(&slack, "/api/chat.postMessage", 1).await;
+    let review = ana.get("/api/v1/reviews?status=pending").await.expect(200)["items"][0].clone();
+    let reject = super::story::decision(&review, "reject");
+    let decisions = format!("/api/v1/reviews/{}/decisions", review["id"].as_str().unwrap());
+    ana.post(&decisions, &reject).await.expect(200);
+    let changed = requests(&slack, "/api/chat.update", 1).await.remove(0);
+    assert!(changed["blocks"].to_string().contains("Stopped by ana: “Throw away”"), "{changed}");
+    notifier.shutdown().await;
+}
+
+#[tokio::test]
+async fn without_an_app_no_press_is_believed() {
+    let (site, slack) = (Site::new().await, MockServer::start().await);
+    assert_eq!(press(&site, &slack, "{}", "U1", 0, SIGNING_SECRET).await.code(401), "unauthenticated");
+}

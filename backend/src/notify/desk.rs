@@ -1,0 +1,140 @@
+//! What the API asks of notifications: what this server can do, and a message to try it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde_json::json;
+use shared::id::{DeliveryId, Username};
+use shared::notification::{Channel, Notifications, Occasion};
+use shared::review::Review;
+use shared::time::Timestamp;
+
+use super::Outlets;
+use super::email::Mail;
+use super::message;
+use super::people::address;
+use super::slack::{self, Interaction, Message};
+use crate::clock::{Moment, SharedClock};
+use crate::store::UserRecord;
+
+/// How often somebody may try.
+const BETWEEN_TESTS: Duration = Duration::from_secs(10);
+
+/// What the API asks. Cheap to clone.
+#[derive(Clone)]
+pub struct Desk {
+    clock: SharedClock,
+    outlets: Arc<Outlets>,
+    tested: Arc<Mutex<BTreeMap<Username, Timestamp>>>,
+}
+
+/// What to say where a button was pressed.
+#[derive(Debug)]
+pub enum Reply {
+    /// Something that only who pressed it sees.
+    Tell(String),
+    /// What the message shows from now on, and what to tell beside.
+    Show {
+        /// The message.
+        message: Shown,
+        /// What only who pressed it sees.
+        tell: Option<String>,
+    },
+}
+
+/// A message that shows a review as it is now.
+#[derive(Debug)]
+pub struct Shown(Message);
+
+/// Why a message to try a channel did not go out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Untested {
+    /// It was tried a moment ago.
+    TooSoon(Duration),
+    /// It did not get through, or cannot.
+    Failed(String),
+}
+
+impl Desk {
+    pub(super) fn new(clock: SharedClock, outlets: Arc<Outlets>) -> Self {
+        Self { clock, outlets, tested: Arc::default() }
+    }
+
+    /// Where people can be told.
+    pub fn channels(&self) -> Vec<Channel> {
+        self.outlets.channels()
+    }
+
+    /// Sends somebody a message on a channel, now.
+    pub async fn test(&self, channel: Channel, person: &UserRecord, choice: &Notifications) -> Result<(), Untested> {
+        let failed = |why: &str| Untested::Failed(why.to_owned());
+        let now = self.clock.now();
+        {
+            let mut tested = self.tested.lock().unwrap_or_else(PoisonError::into_inner);
+            tested.retain(|_, at| now.since(*at) < BETWEEN_TESTS);
+            if let Some(at) = tested.get(&person.user.username) {
+                return Err(Untested::TooSoon(at.after(BETWEEN_TESTS).since(now)));
+            }
+            tested.insert(person.user.username.clone(), now);
+        }
+        let to = address(channel, person, choice).ok_or_else(|| failed("say first where the message should go"))?;
+        let text = format!("This is how Countersign at {} will tell you of reviews.", self.outlets.url);
+        let id = DeliveryId(Moment::of(&*self.clock).ids().uuid());
+        let sent = match (channel, &self.outlets.slack, &self.outlets.mailer) {
+            (Channel::Slack, Some(slack), _) => {
+                slack.post(&self.outlets.clients, &to, id, &slack::words(&text)).await.map(|_| ())
+            }
+            (Channel::Email, _, Some(mailer)) => {
+                mailer.send(&to, id, now, Mail { subject: "A test".to_owned(), text: format!("{text}\n") }).await
+            }
+            _ => return Err(failed("this server's settings have no such channel")),
+        };
+        sent.map_err(|failure| Untested::Failed(failure.message))
+    }
+
+    /// Whether a request is Slack's, by its headers and body.
+    pub fn is_from_slack(&self, timestamp: &str, signature: &str, body: &[u8]) -> bool {
+        let now = self.clock.now();
+        self.outlets.slack.as_ref().is_some_and(|slack| slack.is_signed(timestamp, signature, body, now))
+    }
+
+    /// A review that is over.
+    pub fn over(&self, review: &Review) -> Shown {
+        Shown(slack::over(review, &self.outlets.link(review.id)))
+    }
+
+    /// A review that waits.
+    pub fn open(&self, review: &Review) -> Shown {
+        Shown(slack::open(Occasion::Requested, review, &self.outlets.link(review.id), self.clock.now()))
+    }
+
+    /// What became of a review, in words.
+    pub fn outcome(&self, review: &Review) -> String {
+        message::outcome(review)
+    }
+
+    /// Answers whoever pressed a button, beside the request: Slack waits three seconds for that. Where it does not get
+    /// through, the log has what happened, and the message is changed all the same once its review is over.
+    pub fn reply(&self, interaction: &Interaction, reply: Reply) {
+        let (shown, tell) = match reply {
+            Reply::Tell(text) => (None, Some(text)),
+            Reply::Show { message, tell } => (Some(message), tell),
+        };
+        let shown = shown
+            .map(|Shown(Message { text, blocks })| json!({ "replace_original": true, "text": text, "blocks": blocks }));
+        let told = tell.map(|text| {
+            let Message { text, blocks } = slack::words(&text);
+            json!({ "response_type": "ephemeral", "replace_original": false, "text": text, "blocks": blocks })
+        });
+        let (outlets, url) = (Arc::clone(&self.outlets), interaction.response_url.clone());
+        tokio::spawn(async move {
+            for answer in shown.into_iter().chain(told) {
+                let Some(slack) = &outlets.slack else { return };
+                if let Err(failure) = slack.respond(&outlets.clients, &url, &answer).await {
+                    tracing::warn!(why = failure.message, "who pressed a button could not be answered");
+                }
+            }
+        });
+    }
+}

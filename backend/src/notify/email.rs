@@ -1,0 +1,128 @@
+//! Mails over SMTP: plain text with a link. Nothing in a mail decides; the link opens the console.
+
+use std::time::{Duration, SystemTime};
+
+use lettre::message::Mailbox;
+use lettre::message::header::ContentType;
+use lettre::transport::smtp::authentication::Credentials;
+use lettre::transport::smtp::client::{Tls, TlsParameters};
+use lettre::{AsyncSmtpTransport, AsyncTransport as _, Message, Tokio1Executor};
+use shared::id::DeliveryId;
+use shared::notification::Occasion;
+use shared::review::Review;
+use shared::time::Timestamp;
+
+use super::failure::Failure;
+use super::message;
+use super::settings::{Encryption, Secrets, SmtpSettings};
+use super::{Error, TIMEOUT};
+
+/// How much of a prompt a mail shows, in characters.
+const MAX_PROMPT: usize = 1500;
+/// How many reviews a mail about several lists.
+const MAX_LISTED: usize = 50;
+/// The variable of the password.
+const PASSWORD: &str = "COUNTERSIGN_SMTP_PASSWORD";
+
+/// Sends mails.
+pub(super) struct Mailer {
+    transport: AsyncSmtpTransport<Tokio1Executor>,
+    from: Mailbox,
+}
+
+/// What a mail tells of one review.
+pub(super) struct Item<'a> {
+    pub occasion: Option<Occasion>,
+    pub review: &'a Review,
+    pub link: String,
+}
+
+/// A mail before it is sent.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Mail {
+    pub subject: String,
+    pub text: String,
+}
+
+impl Mailer {
+    /// A mailer by the settings.
+    pub fn new(settings: &SmtpSettings, secrets: &Secrets) -> Result<Self, Error> {
+        let wrong = |why: String| Error::Settings(format!("[notifications.smtp]: {why}"));
+        let from = settings.from.parse().map_err(|error| wrong(format!("`from` is no address: {error}")))?;
+        let parameters = TlsParameters::new(settings.host.clone()).map_err(|error| wrong(format!("`host`: {error}")));
+        let (port, tls) = match settings.encryption {
+            Encryption::Tls => (465, Tls::Wrapper(parameters?)),
+            Encryption::Starttls => (587, Tls::Required(parameters?)),
+            Encryption::None => (25, Tls::None),
+        };
+        let mut builder = AsyncSmtpTransport::<Tokio1Executor>::builder_dangerous(&settings.host)
+            .port(settings.port.unwrap_or(port))
+            .tls(tls)
+            .timeout(Some(TIMEOUT));
+        if let Some(username) = &settings.username {
+            if settings.encryption == Encryption::None {
+                return Err(wrong("a password is not sent without encryption: leave out `username`".to_owned()));
+            }
+            let password = secrets.get(PASSWORD).ok_or_else(|| wrong(format!("set {PASSWORD} for `username`")))?;
+            builder = builder.credentials(Credentials::new(username.clone(), password.to_owned()));
+        }
+        Ok(Self { transport: builder.build(), from })
+    }
+
+    /// Sends a mail. The id is the same for every attempt.
+    pub async fn send(&self, to: &str, id: DeliveryId, now: Timestamp, mail: Mail) -> Result<(), Failure> {
+        let to: Mailbox =
+            to.parse().map_err(|error| Failure::lasting(format!("the address cannot be written to: {error}")))?;
+        let micros = u64::try_from(now.0).unwrap_or(0);
+        let message = Message::builder()
+            .from(self.from.clone())
+            .to(to)
+            .date(SystemTime::UNIX_EPOCH + Duration::from_micros(micros))
+            .message_id(Some(format!("<{id}@countersign>")))
+            .subject(mail.subject)
+            .header(ContentType::TEXT_PLAIN)
+            .body(mail.text)
+            .map_err(|error| Failure::lasting(format!("the mail cannot be written: {error}")))?;
+        match tokio::time::timeout(TIMEOUT, self.transport.send(message)).await {
+            Err(_) => Err(Failure::passing("the mail server did not answer in time")),
+            Ok(Err(error)) if error.is_permanent() => {
+                Err(Failure::lasting(format!("the mail server refused: {error}")))
+            }
+            Ok(Err(error)) => Err(Failure::passing(format!("the mail was not taken: {error}"))),
+            Ok(Ok(_)) => Ok(()),
+        }
+    }
+}
+
+/// Whether mail can be sent to what somebody wrote.
+pub fn is_address(text: &str) -> bool {
+    text.parse::<Mailbox>().is_ok()
+}
+
+/// A mail about one review, or about several.
+pub(super) fn mail(items: &[Item<'_>], url: &str, now: Timestamp) -> Mail {
+    let footer = format!("\n--\nYou are told of this because you chose to be, at {url}\n");
+    if let [item] = items {
+        let review = item.review;
+        let subject = format!("{}: {}", message::verb(item.occasion, review), message::title(review));
+        let mut text = format!("{subject}\n{}\n", message::origin(review));
+        if item.occasion == Some(Occasion::Resolved) {
+            text.extend([format!("\n{}\n\n{}\n", message::outcome(review), item.link)]);
+        } else {
+            text.extend(message::time_left(review, now).map(|left| format!("{left}\n")));
+            let (prompt, _) = message::excerpt(&review.prompt, MAX_PROMPT);
+            text.extend([format!("\n{prompt}\n\nLook at it, and decide: {}\n", item.link)]);
+        }
+        return Mail { subject, text: text + &footer };
+    }
+    let subject = format!("{} reviews", items.len());
+    let mut text = format!("{subject}:\n");
+    for item in items.iter().take(MAX_LISTED) {
+        let verb = message::verb(item.occasion, item.review);
+        text.extend([format!("\n{verb}: {}\n{}\n", message::title(item.review), item.link)]);
+    }
+    if items.len() > MAX_LISTED {
+        text.extend([format!("\nand {} more: {url}/inbox\n", items.len() - MAX_LISTED)]);
+    }
+    Mail { subject, text: text + &footer }
+}

@@ -1,0 +1,138 @@
+//! What a message says of a review, in plain words. What an agent wrote is hostile: it is shown as text, with hidden and
+//! bidirectional characters made visible, and never as markup.
+
+use shared::definition::OnTimeout;
+use shared::notification::Occasion;
+use shared::review::{Review, ReviewStatus};
+use shared::time::Timestamp;
+
+/// The longest title, in characters.
+const MAX_TITLE: usize = 150;
+
+/// A text in which nothing is hidden. Line breaks stay.
+pub(super) fn inert(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' | '\t' => shown.push(c),
+            '\r' => {}
+            c if is_hidden(c) => shown.extend(format!("<U+{:04X}>", u32::from(c)).chars()),
+            c => shown.push(c),
+        }
+    }
+    shown
+}
+
+/// Controls, and what is drawn as nothing or turns the direction of text around.
+fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(u32::from(c), 0xAD | 0x61C | 0x180E | 0x200B..=0x200F | 0x202A..=0x202E | 0x2060..=0x206F | 0xFEFF
+            | 0xFFF9..=0xFFFB | 0xE0000..=0xE0FFF)
+}
+
+/// The start of a text; and whether that is all of it.
+pub(super) fn excerpt(text: &str, max: usize) -> (String, bool) {
+    let text = inert(text.trim());
+    if text.chars().count() <= max {
+        return (text, true);
+    }
+    (text.chars().take(max.saturating_sub(1)).chain(['…']).collect(), false)
+}
+
+/// A review's title, in one line.
+pub(super) fn title(review: &Review) -> String {
+    let line: String = review.title.split_whitespace().collect::<Vec<_>>().join(" ");
+    excerpt(&line, MAX_TITLE).0
+}
+
+/// What happened, in front of a title.
+pub(super) fn verb(occasion: Option<Occasion>, review: &Review) -> &'static str {
+    match occasion {
+        Some(Occasion::Resolved) => match review.status {
+            ReviewStatus::Expired => "Time is up",
+            ReviewStatus::Withdrawn => "Withdrawn",
+            ReviewStatus::Pending | ReviewStatus::Resolved => "Decided",
+        },
+        Some(Occasion::Expiring) => "Nearly due",
+        _ => "To review",
+    }
+}
+
+/// From where a review comes, and how much is at stake.
+pub(super) fn origin(review: &Review) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    parts.extend(review.flow_title.as_ref().map(|title| excerpt(title, MAX_TITLE).0));
+    parts.push(format!("started by {}", review.requested_by));
+    parts.push(format!("severity {}", review.stakes.severity.as_str()));
+    if review.stakes.reversible == Some(false) {
+        parts.push("cannot be undone".to_owned());
+    }
+    parts.join(" · ")
+}
+
+/// How much time is left, and what happens then.
+pub(super) fn time_left(review: &Review, now: Timestamp) -> Option<String> {
+    let until = review.expires_at?;
+    let then = match review.on_timeout.as_ref() {
+        Some(OnTimeout::Reject) => ", then it counts as rejected",
+        Some(OnTimeout::Approve) => ", then it counts as approved",
+        Some(OnTimeout::Escalate(_)) => ", then others are asked too",
+        _ => "",
+    };
+    Some(format!("{} left{then}", span(until.since(now))))
+}
+
+/// A length of time in its two largest units.
+fn span(time: std::time::Duration) -> String {
+    let minutes = time.as_secs() / 60;
+    match (minutes / 1440, minutes / 60 % 24, minutes % 60) {
+        (0, 0, 0) => "less than a minute".to_owned(),
+        (0, 0, minutes) => format!("{minutes} min"),
+        (0, hours, minutes) => format!("{hours} h {minutes} min"),
+        (days, hours, _) => format!("{days} d {hours} h"),
+    }
+}
+
+/// What became of a review: by whom and how.
+pub(super) fn outcome(review: &Review) -> String {
+    let Some(resolution) = &review.resolution else { return "It still waits.".to_owned() };
+    let by: Vec<&str> = resolution.by.iter().map(shared::id::Username::as_str).collect();
+    let who = if by.is_empty() { String::new() } else { format!(" by {}", by.join(", ")) };
+    let chosen = resolution.decision.as_ref().and_then(|decision| match &decision.verdict {
+        shared::decision::Verdict::Choose { option, .. } => {
+            let label = review.options.iter().find(|offered| offered.id == *option).map(|offered| &offered.label);
+            Some(excerpt(label.unwrap_or(option), MAX_TITLE).0)
+        }
+        _ => None,
+    });
+    let what = match resolution.outcome {
+        shared::review::Outcome::Accepted => "Accepted",
+        shared::review::Outcome::Corrected => "Sent back",
+        shared::review::Outcome::Stopped => "Stopped",
+        shared::review::Outcome::Answered => "Answered",
+        shared::review::Outcome::Decided => "Decided",
+        shared::review::Outcome::Expired => "The time was up",
+        shared::review::Outcome::Withdrawn => "Withdrawn",
+    };
+    let chosen = chosen.map(|label| format!(": “{label}”")).unwrap_or_default();
+    let reason = resolution.reason.as_ref().map(|why| format!(" ({})", excerpt(why, 300).0)).unwrap_or_default();
+    format!("{what}{who}{chosen}{reason}.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_in_a_message_is_hidden() {
+        assert_eq!(inert("a\u{202e}b\u{200b}\u{7}c\r\nd"), "a<U+202E>b<U+200B><U+0007>c\nd");
+        assert_eq!(excerpt("abcdef", 4), ("abc…".to_owned(), false));
+        assert_eq!(excerpt(" abcd\n", 4), ("abcd".to_owned(), true));
+    }
+
+    #[test]
+    fn time_is_told_in_two_units() {
+        let told = [30, 90, 3_700, 90_000].map(|seconds| span(std::time::Duration::from_secs(seconds)));
+        assert_eq!(told, ["less than a minute", "1 min", "1 h 1 min", "1 d 1 h"]);
+    }
+}

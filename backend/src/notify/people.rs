@@ -1,0 +1,245 @@
+//! Who among the people is told what, by what each of them chose; and what is still worth telling when its time comes.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use shared::access::{Act, Principal, access};
+use shared::id::DeliveryId;
+use shared::notification::{Channel, Notifications, Occasion};
+use shared::review::Review;
+
+use super::Outlets;
+use super::email::{Item, mail};
+use super::failure::Failure;
+use super::plan::{Told, UPDATE, WEBHOOK, update};
+use super::send::{Sender, unread};
+use super::slack;
+use crate::store::{self, ClaimedDelivery, NewDelivery, Sent, Store, UserRecord};
+
+/// How many messages somebody gets on a channel in [`WINDOW`]; what comes on top waits, and is then told in one.
+const CAP: u32 = 12;
+const WINDOW: Duration = Duration::from_hours(1);
+/// So many at once are messages of their own in a chat, where each can be decided.
+const FEW: usize = 5;
+
+/// Somebody who chose to be told.
+pub(super) struct Person {
+    record: UserRecord,
+    choice: Notifications,
+    /// Them, with the rights of now.
+    principal: Principal,
+}
+
+impl Person {
+    /// Somebody with what they chose, and for whom they stand in.
+    pub async fn of(store: &Store, record: UserRecord, choice: Notifications) -> Result<Self, store::Error> {
+        let mut principal = record.principal(None);
+        if !record.deputyships.is_empty() {
+            (principal.stands_for, _) = store.standing(&record).await?;
+        }
+        Ok(Self { record, choice, principal })
+    }
+}
+
+/// The deliveries to people.
+pub(super) fn plan(told: &Told<'_>, people: &[Person], outlets: &Outlets) -> Vec<NewDelivery> {
+    let channels = outlets.channels();
+    let mut deliveries: Vec<NewDelivery> = Vec::new();
+    for Person { record, choice, principal } in people {
+        if told.only.is_some_and(|only| *only != principal.username) {
+            continue;
+        }
+        for rule in &choice.rules {
+            let wanted = rule.events.contains(&told.occasion)
+                && (rule.severities.is_empty() || rule.severities.contains(&told.review.stakes.severity))
+                && channels.contains(&rule.channel)
+                && address(rule.channel, record, choice).is_some()
+                && told.entry.event.actor.as_ref() != Some(&principal.username);
+            if !wanted || !concerns(principal, told.occasion, told.review) {
+                continue;
+            }
+            let after = rule.after.map(|span| span.0).unwrap_or_default();
+            let made = told.delivery(rule.channel.as_str(), &principal.username, &[&after.as_secs().to_string()]);
+            if deliveries.iter().all(|known| known.id != made.id) {
+                deliveries.push(NewDelivery { due_at: made.due_at.after(after), ..made });
+            }
+        }
+    }
+    deliveries
+}
+
+/// Whether somebody is told: of what they may decide and have not, and of the end of what they asked for or voted on.
+fn concerns(principal: &Principal, occasion: Occasion, review: &Review) -> bool {
+    let voted = review.decisions.iter().any(|decision| decision.by == principal.username);
+    match occasion {
+        Occasion::Requested | Occasion::Expiring => {
+            review.is_pending() && !voted && access(principal, Act::Decide(review)).is_allowed()
+        }
+        Occasion::Resolved => voted || review.requested_by == principal.username,
+    }
+}
+
+/// Where somebody is told on a channel; none: nowhere.
+pub(super) fn address(channel: Channel, record: &UserRecord, choice: &Notifications) -> Option<String> {
+    match channel {
+        Channel::Slack => choice.slack_user_id.clone(),
+        Channel::Email => choice.email.clone().or_else(|| record.user.email.clone()),
+    }
+}
+
+/// Puts together what can go in one message: mails to one person, and in a chat what would be many at once. A change of
+/// a message is always alone.
+pub(super) fn together(claimed: Vec<ClaimedDelivery>) -> Vec<Vec<ClaimedDelivery>> {
+    let mut groups: BTreeMap<String, Vec<ClaimedDelivery>> = BTreeMap::new();
+    for held in claimed {
+        let alone = held.channel == WEBHOOK || held.event == UPDATE;
+        let key = if alone { held.id.to_string() } else { format!("{} {}", held.channel, held.target) };
+        groups.entry(key).or_default().push(held);
+    }
+    let few = |group: &Vec<ClaimedDelivery>| {
+        group.len() <= FEW && group.iter().all(|held| held.channel == Channel::Slack.as_str())
+    };
+    let (few, many): (Vec<_>, Vec<_>) = groups.into_values().partition(few);
+    few.into_iter().flatten().map(|held| vec![held]).chain(many).collect()
+}
+
+/// What came of deliveries, each with its own.
+type Settled<'a, T> = Vec<(&'a ClaimedDelivery, T)>;
+
+impl Sender {
+    /// Tells one person of what is still worth telling: what is settled without a message, and what came of the message.
+    pub async fn to_person<'a>(
+        &self,
+        group: &'a [ClaimedDelivery],
+    ) -> (Settled<'a, Sent>, Settled<'a, Result<Sent, Failure>>) {
+        match self.tell_person(group).await {
+            Ok((settled, told)) => (settled, told.into_iter().map(|(held, sent)| (held, Ok(sent))).collect()),
+            Err(failure) => (Vec::new(), group.iter().map(|held| (held, Err(failure.clone()))).collect()),
+        }
+    }
+
+    async fn tell_person<'a>(
+        &self,
+        group: &'a [ClaimedDelivery],
+    ) -> Result<(Settled<'a, Sent>, Settled<'a, Sent>), Failure> {
+        let all = |sent: &Sent| group.iter().map(|held| (held, sent.clone())).collect::<Vec<_>>();
+        let Some(first) = group.first() else { return Ok((Vec::new(), Vec::new())) };
+        let Some(person) = self.person(&first.target).await? else {
+            return Ok((all(&Sent::Dropped("this person is told nothing any more")), Vec::new()));
+        };
+        let channel = if first.channel == Channel::Slack.as_str() { Channel::Slack } else { Channel::Email };
+        let Some(to) = address(channel, &person.record, &person.choice) else {
+            return Ok((all(&Sent::Dropped("this person has no address there")), Vec::new()));
+        };
+        let (mut settled, mut open) = (Vec::new(), Vec::new());
+        for held in group {
+            match self.still(&person.principal, held).await? {
+                Ok((occasion, review)) => open.push((held, occasion, review)),
+                Err(why) => settled.push((held, Sent::Dropped(why))),
+            }
+        }
+        let Some((lead, ..)) = open.first() else { return Ok((settled, Vec::new())) };
+        if let Some(after) = self.too_much(lead).await? {
+            settled.extend(open.iter().map(|(held, ..)| (*held, Sent::Later { after })));
+            return Ok((settled, Vec::new()));
+        }
+        let items: Vec<Item<'_>> = open
+            .iter()
+            .map(|(held, occasion, review)| Item {
+                occasion: Some(*occasion),
+                review,
+                link: self.outlets.link(held.review),
+            })
+            .collect();
+        let receipt = self.send(channel, &to, lead.id, &items).await?;
+        let sent = |index| if index == 0 { Sent::Taken { receipt: receipt.clone() } } else { Sent::Joined };
+        let told = open.iter().enumerate().map(|(index, (held, ..))| (*held, sent(index)));
+        Ok((settled, told.collect()))
+    }
+
+    /// Sends a message, and answers with what the receiver calls it where it can be changed later.
+    async fn send(
+        &self,
+        channel: Channel,
+        to: &str,
+        id: DeliveryId,
+        items: &[Item<'_>],
+    ) -> Result<Option<String>, Failure> {
+        let now = self.clock.now();
+        let missing = || Failure::lasting(format!("this server has no {} in its settings", channel.as_str()));
+        if channel == Channel::Email {
+            let mailer = self.outlets.mailer.as_ref().ok_or_else(missing)?;
+            mailer.send(to, id, now, mail(items, &self.outlets.url, now)).await?;
+            return Ok(None);
+        }
+        let slack = self.outlets.slack.as_ref().ok_or_else(missing)?;
+        let message = match items {
+            [Item { occasion: Some(Occasion::Resolved), review, link }] => slack::over(review, link),
+            [Item { occasion, review, link }] => {
+                slack::open(occasion.unwrap_or(Occasion::Requested), review, link, now)
+            }
+            several => slack::digest(several, &self.outlets.url),
+        };
+        let receipt = slack.post(&self.outlets.clients, to, id, &message).await?;
+        // Of several reviews there is no one message to change.
+        Ok((items.len() == 1).then(|| serde_json::to_string(&receipt).unwrap_or_default()))
+    }
+
+    /// Changes a message whose review is over.
+    pub async fn update(&self, held: &ClaimedDelivery) -> Result<Sent, Failure> {
+        let receipt = held.receipt.as_deref().and_then(|receipt| serde_json::from_str(receipt).ok());
+        let review = self.store.review(held.review).await.map_err(|error| unread(&error))?;
+        let (Some(slack), Some(receipt), Some(review)) = (&self.outlets.slack, receipt, review) else {
+            return Ok(Sent::Dropped("there is no message to change"));
+        };
+        let message = slack::over(&review, &self.outlets.link(held.review));
+        slack.update(&self.outlets.clients, &receipt, &message).await?;
+        Ok(Sent::Joined)
+    }
+
+    /// A message that was on its way while its review was decided is changed, too.
+    pub async fn catch_up(&self, held: &ClaimedDelivery, receipt: &str) -> Result<(), store::Error> {
+        let over = self.store.review(held.review).await?.is_some_and(|review| !review.is_pending());
+        if over && held.event != Occasion::Resolved.as_str() {
+            let message = ClaimedDelivery { receipt: Some(receipt.to_owned()), ..held.clone() };
+            self.store.add_deliveries(&[update(&message, self.clock.now())]).await?;
+            self.fed.notify_one();
+        }
+        Ok(())
+    }
+
+    /// Somebody who may log in and chose to be told.
+    async fn person(&self, username: &str) -> Result<Option<Person>, Failure> {
+        let record = self.store.user(username).await.map_err(|error| unread(&error))?;
+        let Some(record) = record.filter(|record| record.user.active) else { return Ok(None) };
+        let choice = self.store.notifications(username).await.map_err(|error| unread(&error))?;
+        let Some(choice) = choice else { return Ok(None) };
+        Person::of(&self.store, record, choice).await.map(Some).map_err(|error| unread(&error))
+    }
+
+    /// The review of a delivery, where it is still worth telling; else why not.
+    async fn still(
+        &self,
+        principal: &Principal,
+        held: &ClaimedDelivery,
+    ) -> Result<Result<(Occasion, Review), &'static str>, Failure> {
+        let review = self.store.review(held.review).await.map_err(|error| unread(&error))?;
+        let occasion = Occasion::ALL.into_iter().find(|occasion| occasion.as_str() == held.event);
+        let (Some(review), Some(occasion)) = (review, occasion) else { return Ok(Err("there is no such review")) };
+        if occasion != Occasion::Resolved && !review.is_pending() {
+            return Ok(Err("it was decided before"));
+        }
+        if !concerns(principal, occasion, &review) {
+            return Ok(Err("it does not concern this person any more"));
+        }
+        Ok(Ok((occasion, review)))
+    }
+
+    /// How long to wait where somebody was told too much lately.
+    async fn too_much(&self, held: &ClaimedDelivery) -> Result<Option<Duration>, Failure> {
+        let lately = self.store.sent_lately(&held.channel, &held.target, WINDOW).await;
+        let (count, first) = lately.map_err(|error| unread(&error))?;
+        let wait = || first.map_or(WINDOW, |first| first.after(WINDOW).since(self.clock.now()));
+        Ok((count >= CAP).then(|| wait().max(Duration::from_secs(1))))
+    }
+}

@@ -1,0 +1,184 @@
+//! Messages in Slack. All that others wrote stands in plain text with `&`, `<` and `>` escaped: no link, mention or
+//! markup can come of it. Buttons are there only where all that would be decided is shown.
+
+use serde_json::{Value, json};
+use shared::definition::{ActionKind, ChoiceKind, Severity};
+use shared::notification::Occasion;
+use shared::review::{Review, ReviewOption};
+use shared::time::Timestamp;
+
+use super::super::email::Item;
+use super::super::message;
+use super::press::{Chosen, Press};
+
+/// How much one part of a review may take, in characters; Slack takes 3000, and escapes count.
+const MAX_PART: usize = 1800;
+/// How many items and actions are shown.
+const MAX_PARTS: usize = 20;
+/// How many buttons a message has.
+const MAX_BUTTONS: usize = 8;
+/// How many reviews a message about several lists.
+const MAX_LISTED: usize = 20;
+
+/// A message.
+#[derive(Debug, Clone, PartialEq)]
+pub(in super::super) struct Message {
+    /// What notifications show.
+    pub text: String,
+    pub blocks: Value,
+}
+
+/// A message of these words alone; all of it is ours.
+pub(in super::super) fn words(text: &str) -> Message {
+    Message { text: escaped(text), blocks: json!([section(text)]) }
+}
+
+/// A review that waits, with what can be decided here.
+pub(in super::super) fn open(occasion: Occasion, review: &Review, link: &str, now: Timestamp) -> Message {
+    let headline = format!("{}: {}", message::verb(Some(occasion), review), message::title(review));
+    let mut about = message::origin(review);
+    about.extend(message::time_left(review, now).map(|left| format!(" · {left}")));
+    let mut blocks = vec![json!({ "type": "header", "text": plain(&headline, 150) }), context(&about)];
+    let (parts, mut whole) = parts(review);
+    blocks.extend(parts.iter().map(|part| section(part)));
+    let mut buttons = buttons(review);
+    if buttons.len() > MAX_BUTTONS {
+        whole = false;
+    }
+    if !whole {
+        buttons.clear();
+        blocks.push(context("Not all of it fits here: open it to decide."));
+    }
+    buttons.push(json!({ "type": "button", "action_id": "open", "text": plain("Open", 75), "url": link }));
+    blocks.push(json!({ "type": "actions", "block_id": "review", "elements": buttons }));
+    Message { text: escaped(&headline), blocks: blocks.into() }
+}
+
+/// A review that is over: who decided what.
+pub(in super::super) fn over(review: &Review, link: &str) -> Message {
+    let headline = format!("{}: {}", message::verb(Some(Occasion::Resolved), review), message::title(review));
+    let blocks = json!([
+        { "type": "header", "text": plain(&headline, 150) },
+        context(&message::origin(review)),
+        section(&message::outcome(review)),
+        context(link),
+    ]);
+    Message { text: escaped(&headline), blocks }
+}
+
+/// Several reviews at once, without buttons.
+pub(in super::super) fn digest(items: &[Item<'_>], url: &str) -> Message {
+    let headline = format!("{} reviews", items.len());
+    let mut blocks = vec![json!({ "type": "header", "text": plain(&headline, 150) })];
+    for item in items.iter().take(MAX_LISTED) {
+        let line = format!("{}: {}", message::verb(item.occasion, item.review), message::title(item.review));
+        blocks.push(json!({
+            "type": "section",
+            "text": plain(&line, MAX_PART),
+            "accessory": { "type": "button", "action_id": "open", "text": plain("Open", 75), "url": item.link },
+        }));
+    }
+    if items.len() > MAX_LISTED {
+        blocks.push(context(&format!("and {} more: {url}/inbox", items.len() - MAX_LISTED)));
+    }
+    Message { text: headline, blocks: blocks.into() }
+}
+
+/// All that a decision would be about; and whether it is all.
+fn parts(review: &Review) -> (Vec<String>, bool) {
+    let mut all = vec![review.prompt.clone()];
+    for item in &review.items {
+        let value = item.value.as_str().map_or_else(|| pretty(&item.value), str::to_owned);
+        all.push(format!("{}:\n{value}", item.label.as_ref().unwrap_or(&item.key)));
+    }
+    for action in &review.actions {
+        let agent = action.agent.as_ref().map(|agent| format!(" ({agent})")).unwrap_or_default();
+        let arguments = pretty(&Value::Object(action.arguments.clone()));
+        all.push(format!("{}{agent}:\n{arguments}", action.name));
+    }
+    all.extend(review.stakes.consequences.iter().map(|consequence| format!("Consequence: {consequence}")));
+    all.retain(|part| !part.trim().is_empty());
+    let mut whole = all.len() <= MAX_PARTS;
+    let shown = all.iter().take(MAX_PARTS).map(|part| {
+        let (text, all) = message::excerpt(part, MAX_PART);
+        // What grows by its escapes must still fit.
+        let (text, fits) = if escaped(&text).len() > 2900 { message::excerpt(&text, 500) } else { (text, true) };
+        whole &= all && fits;
+        text
+    });
+    (shown.collect(), whole)
+}
+
+fn pretty(value: &Value) -> String {
+    serde_json::to_string_pretty(value).unwrap_or_default()
+}
+
+/// What can be decided by one press: options that need nothing more, or all actions alike.
+fn buttons(review: &Review) -> Vec<Value> {
+    let mut buttons = Vec::new();
+    let mut add = |chosen: Chosen, label: &str, style: Option<&str>| {
+        let press = Press { review: review.id, revision: review.revision, digest: review.digest.clone(), chosen };
+        let value = serde_json::to_string(&press).unwrap_or_default();
+        let mut button = json!({
+            "type": "button", "action_id": format!("decide-{}", buttons.len()), "text": plain(label, 75),
+            "value": value,
+        });
+        if let Some(style) = style {
+            button["style"] = json!(style);
+        }
+        if review.stakes.severity >= Severity::High {
+            button["confirm"] = json!({
+                "title": plain("Are you sure?", 100), "text": plain(&format!("{label}: {}", message::title(review)), 300),
+                "confirm": plain("Yes", 30), "deny": plain("No", 30),
+            });
+        }
+        buttons.push(button);
+    };
+    for option in review.options.iter().filter(|option| needs_nothing(option)) {
+        let style = match option.kind {
+            ChoiceKind::Accept => Some("primary"),
+            ChoiceKind::Stop => Some("danger"),
+            ChoiceKind::Correct => None,
+        };
+        add(Chosen::Option(option.id.clone()), &option.label, style);
+    }
+    let allowed = |kind| review.actions.iter().all(|action| action.allowed_decisions.contains(&kind));
+    // Never several critical things at once.
+    let batch = review.actions.len() > 1;
+    let at_once = !batch || review.stakes.severity < Severity::Critical;
+    if at_once && !review.actions.is_empty() {
+        if allowed(ActionKind::Approve) {
+            add(Chosen::Approve, if batch { "Approve all" } else { "Approve" }, Some("primary"));
+        }
+        if allowed(ActionKind::Reject) {
+            add(Chosen::Reject, if batch { "Reject all" } else { "Reject" }, Some("danger"));
+        }
+    }
+    buttons
+}
+
+/// Whether an option can be chosen without saying anything more.
+fn needs_nothing(option: &ReviewOption) -> bool {
+    let required = option.fields.as_ref().is_some_and(|schema| {
+        schema.get("required").and_then(Value::as_array).is_some_and(|required| !required.is_empty())
+    });
+    let says = option.message.as_ref().is_some_and(|message| !message.trim().is_empty());
+    !required && (option.kind != ChoiceKind::Correct || says)
+}
+
+fn section(text: &str) -> Value {
+    json!({ "type": "section", "text": plain(text, MAX_PART) })
+}
+
+fn context(text: &str) -> Value {
+    json!({ "type": "context", "elements": [plain(text, MAX_PART)] })
+}
+
+/// Text that is nothing but text.
+fn plain(text: &str, max: usize) -> Value {
+    json!({ "type": "plain_text", "text": escaped(&message::excerpt(text, max).0), "emoji": false })
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}

@@ -1,0 +1,169 @@
+//! Slack, or what speaks like it: messages with buttons that decide, and who pressed them.
+
+mod blocks;
+mod press;
+
+use std::time::Duration;
+
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use reqwest::Url;
+use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use sha2::Sha256;
+use shared::id::DeliveryId;
+use shared::time::Timestamp;
+
+pub(super) use blocks::{Message, digest, open, over, words};
+pub use press::Interaction;
+
+use super::failure::Failure;
+use super::settings::{Secrets, SlackSettings};
+use super::{Error, TIMEOUT};
+use crate::guard::Clients;
+
+/// How far the clock of a request may be from ours.
+const SKEW: Duration = Duration::from_mins(5);
+/// The largest answer that is read, in bytes.
+const MAX_ANSWER: usize = 256 * 1024;
+/// What Slack says where trying again can help.
+const PASSING: [&str; 6] =
+    ["ratelimited", "rate_limited", "service_unavailable", "internal_error", "fatal_error", "request_timeout"];
+
+/// An app in a workspace.
+pub(super) struct Slack {
+    api: Url,
+    token: String,
+    signing_secret: String,
+}
+
+/// Where a message stands, to change it later.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Receipt {
+    /// The conversation.
+    pub channel: String,
+    /// The message in it.
+    pub ts: String,
+}
+
+impl Slack {
+    /// The app of the settings.
+    pub fn new(settings: &SlackSettings, secrets: &Secrets) -> Result<Self, Error> {
+        let wrong = |why: String| Error::Settings(format!("[notifications.slack]: {why}"));
+        let secret = |name: &str, what: &str| {
+            secrets.get(name).map(str::to_owned).ok_or_else(|| wrong(format!("set {name} to the app's {what}")))
+        };
+        let api = settings.api.as_deref().unwrap_or("https://slack.com/api");
+        let api: Url = format!("{}/", api.trim_end_matches('/'))
+            .parse()
+            .map_err(|error| wrong(format!("`api` is no URL: {error}")))?;
+        Ok(Self {
+            api,
+            token: secret("COUNTERSIGN_SLACK_TOKEN", "bot token (xoxb-…)")?,
+            signing_secret: secret("COUNTERSIGN_SLACK_SIGNING_SECRET", "signing secret")?,
+        })
+    }
+
+    /// Posts a message to somebody; the id is the same for every attempt.
+    pub async fn post(
+        &self,
+        clients: &Clients,
+        to: &str,
+        id: DeliveryId,
+        message: &Message,
+    ) -> Result<Receipt, Failure> {
+        let metadata = json!({ "event_type": "countersign_review", "event_payload": { "delivery": id } });
+        let body = json!({
+            "channel": to, "text": message.text, "blocks": message.blocks, "metadata": metadata,
+            "unfurl_links": false, "unfurl_media": false,
+        });
+        let answer = self.call(clients, "chat.postMessage", &body).await?;
+        serde_json::from_value(answer).map_err(|_| Failure::lasting("Slack did not say where the message stands"))
+    }
+
+    /// Changes a message.
+    pub async fn update(&self, clients: &Clients, receipt: &Receipt, message: &Message) -> Result<(), Failure> {
+        let Receipt { channel, ts } = receipt;
+        let body = json!({ "channel": channel, "ts": ts, "text": message.text, "blocks": message.blocks });
+        self.call(clients, "chat.update", &body).await.map(|_| ())
+    }
+
+    async fn call(&self, clients: &Clients, method: &str, body: &Value) -> Result<Value, Failure> {
+        let url = self.api.join(method).map_err(|error| Failure::lasting(format!("the address of Slack: {error}")))?;
+        let client = clients.of(&url).map_err(|refused| Failure::lasting(refused.to_string()))?;
+        let request = client
+            .post(url)
+            .timeout(TIMEOUT)
+            .bearer_auth(&self.token)
+            .header(CONTENT_TYPE, "application/json; charset=utf-8")
+            .body(body.to_string());
+        let mut answer = request.send().await.map_err(|error| Failure::unreached(&error))?;
+        let status = answer.status();
+        let after = answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
+        let mut said = Vec::new();
+        while let Some(chunk) = answer.chunk().await.map_err(|error| Failure::unreached(&error))? {
+            if said.len() + chunk.len() > MAX_ANSWER {
+                return Err(Failure::passing("the answer of Slack is too large"));
+            }
+            said.extend_from_slice(&chunk);
+        }
+        if !status.is_success() {
+            return Err(Failure::refused(status, after.map(Duration::from_secs), &said));
+        }
+        let value: Value = serde_json::from_slice(&said).map_err(|_| Failure::passing("Slack answered no JSON"))?;
+        if value["ok"] == true {
+            return Ok(value);
+        }
+        let error: String = value["error"].as_str().unwrap_or("no reason").chars().take(100).collect();
+        let message = format!("Slack refused {method}: {error}");
+        Err(if PASSING.contains(&error.as_str()) { Failure::passing(message) } else { Failure::lasting(message) })
+    }
+
+    /// Answers where a button was pressed.
+    pub async fn respond(&self, clients: &Clients, url: &str, body: &Value) -> Result<(), Failure> {
+        let url: Url = url.parse().map_err(|_| Failure::lasting("no address to answer to"))?;
+        let client = clients.of(&url).map_err(|refused| Failure::lasting(refused.to_string()))?;
+        let request = client.post(url).timeout(TIMEOUT).header(CONTENT_TYPE, "application/json");
+        let answer = request.body(body.to_string()).send().await.map_err(|error| Failure::unreached(&error))?;
+        if answer.status().is_success() { Ok(()) } else { Err(Failure::refused(answer.status(), None, &[])) }
+    }
+
+    /// Whether a request is Slack's: signed with our secret over its body, not long ago.
+    pub fn is_signed(&self, timestamp: &str, signature: &str, body: &[u8], now: Timestamp) -> bool {
+        let Ok(seconds) = timestamp.parse::<i64>() else { return false };
+        let skew = (now.millis() / 1000).abs_diff(seconds);
+        let Some(Ok(given)) = signature.strip_prefix("v0=").map(hex::decode) else { return false };
+        let mac = Hmac::<Sha256>::new_from_slice(self.signing_secret.as_bytes());
+        let Ok(mut mac) = mac else { return false };
+        mac.update(format!("v0:{timestamp}:").as_bytes());
+        mac.update(body);
+        // Compared in constant time.
+        skew <= SKEW.as_secs() && mac.verify_slice(&given).is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The example of Slack's documentation.
+    #[test]
+    fn a_request_is_slacks_by_its_signature_and_its_time() {
+        let name = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let secrets = Secrets::from_env([
+            name("COUNTERSIGN_SLACK_TOKEN", "xoxb-1"),
+            name("COUNTERSIGN_SLACK_SIGNING_SECRET", "8f742231b10e8888abcd99yyyzzz85a5"),
+        ]);
+        let slack = Slack::new(&SlackSettings::default(), &secrets).unwrap();
+        let body = b"token=xyzz0WbapA4vBCDEFasx0q6G&team_id=T1DC2JH3J&team_domain=testteamnow&channel_id=G8PSS9T3V&channel_name=foobar&user_id=U2CERLKJA&user_name=roadrunner&command=%2Fwebhook-collect&text=&response_url=https%3A%2F%2Fhooks.slack.com%2Fcommands%2FT1DC2JH3J%2F397700885554%2F96rGlfmibIGlgcZRskXaIFfN&trigger_id=398738663015.47445629121.803a0bc887a14d10d2c447fce8b6703c";
+        let signature = "v0=a2114d57b48eac39b9ad189dd8316235a7b4a8d21a10bd27519666489c69b503";
+        let at = |seconds: i64| Timestamp(seconds * 1_000_000);
+        assert!(slack.is_signed("1531420618", signature, body, at(1_531_420_618 + 299)));
+        assert!(!slack.is_signed("1531420618", signature, body, at(1_531_420_618 + 301)));
+        assert!(!slack.is_signed("1531420618", signature, &body[1..], at(1_531_420_618)));
+        assert!(!slack.is_signed("1531420619", signature, body, at(1_531_420_618)));
+        for wrong in ["", "v0=", "v1=00", &signature.replace('a', "b"), &signature[3..]] {
+            assert!(!slack.is_signed("1531420618", wrong, body, at(1_531_420_618)), "{wrong}");
+        }
+    }
+}

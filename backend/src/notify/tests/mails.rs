@@ -1,0 +1,155 @@
+//! Mails, taken by a small server that speaks SMTP.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use shared::notification::{Channel, DeliveryQuery, DeliveryStatus, Notifications, Occasion, Rule};
+use shared::time::Span;
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+
+use super::{eventually, settings, start};
+use crate::clock::Clock as _;
+use crate::notify::tests::choose;
+use crate::store::tests::support::{World, decide, on_both};
+
+on_both! {
+    who_may_decide_is_written_to_after_a_while_if_it_is_still_pending,
+    a_flood_of_reviews_is_one_mail,
+}
+
+/// A mail server: what it took, envelope and all.
+struct Post {
+    port: u16,
+    taken: Arc<Mutex<Vec<String>>>,
+}
+
+impl Post {
+    async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        let taken = Arc::new(Mutex::new(Vec::new()));
+        let mails = Arc::clone(&taken);
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(speak(stream, Arc::clone(&mails)));
+            }
+        });
+        Self { port, taken }
+    }
+
+    /// What it took, without the encoding of the transfer.
+    fn mails(&self) -> Vec<String> {
+        let taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        taken.iter().map(|mail| mail.replace("=\n", "").replace("=C2=B7", "·").replace("=E2=80=9C", "“")).collect()
+    }
+
+    fn toml(&self) -> String {
+        let Self { port, .. } = self;
+        format!(
+            "[smtp]\nhost = \"127.0.0.1\"\nport = {port}\nencryption = \"none\"\nfrom = \"Countersign <desk@desk.example>\""
+        )
+    }
+}
+
+/// One conversation.
+async fn speak(mut stream: TcpStream, mails: Arc<Mutex<Vec<String>>>) -> Option<()> {
+    let (read, mut write) = stream.split();
+    let mut lines = BufReader::new(read).lines();
+    write.write_all(b"220 post ESMTP\r\n").await.ok()?;
+    let (mut mail, mut data) = (String::new(), false);
+    while let Some(line) = lines.next_line().await.ok()? {
+        let answer = match line.split([' ', ':']).next().unwrap_or_default().to_ascii_uppercase().as_str() {
+            "." if data => {
+                data = false;
+                mails.lock().unwrap_or_else(PoisonError::into_inner).push(std::mem::take(&mut mail));
+                "250 taken\r\n"
+            }
+            _ if data => {
+                mail.push_str(&line);
+                mail.push('\n');
+                continue;
+            }
+            "EHLO" => "250-post\r\n250 8BITMIME\r\n",
+            "DATA" => {
+                data = true;
+                "354 go on\r\n"
+            }
+            "QUIT" => "221 bye\r\n",
+            _ => {
+                mail.push_str(&line);
+                mail.push('\n');
+                "250 ok\r\n"
+            }
+        };
+        write.write_all(answer.as_bytes()).await.ok()?;
+    }
+    Some(())
+}
+
+fn by_mail(address: &str, events: &[Occasion], after: Option<Span>) -> Notifications {
+    let rule = Rule { channel: Channel::Email, events: events.to_vec(), after, severities: Vec::new() };
+    Notifications { rules: vec![rule], email: Some(address.to_owned()), ..Notifications::default() }
+}
+
+async fn listed(world: &World, status: DeliveryStatus) -> Vec<shared::notification::Delivery> {
+    let query = DeliveryQuery { status: Some(status), ..DeliveryQuery::default() };
+    world.store.deliveries(&query).await.expect("reads").items
+}
+
+async fn who_may_decide_is_written_to_after_a_while_if_it_is_still_pending(world: World) {
+    let post = Post::start().await;
+    let all = Occasion::ALL;
+    // PostgreSQL has a clock of its own: there a second is a while.
+    let while_ = Span::secs(if world.database.url.starts_with("sqlite") { 600 } else { 1 });
+    choose(&world, "ana", by_mail("ana@desk.example", &all, Some(while_))).await.expect("chosen");
+    choose(&world, "dev", by_mail("dev@desk.example", &all, None)).await.expect("chosen");
+    let notifier = start(&world, &settings(&post.toml())).await;
+    let decided = world.launched_review("decided at once").await;
+    world.store.commit(decide(&decided, "tom", "yes")).await.expect("decided");
+    let waits = world.launched_review("waits").await;
+    let begun = world.clock.now();
+    eventually(&world, "who asked is told at once", async || post.mails().pop()).await;
+    assert!(post.mails()[0].contains("RCPT TO:<dev@desk.example>"), "{:?}", post.mails());
+    world.clock.advance(Duration::from_secs(590));
+    let mails = eventually(&world, "two mails", async || Some(post.mails()).filter(|mails| mails.len() >= 2)).await;
+    let (to_dev, to_ana): (Vec<_>, Vec<_>) = mails.iter().partition(|mail| mail.contains("RCPT TO:<dev@desk.example>"));
+    assert!(to_dev[0].contains("Decided: ") && to_dev[0].contains(&decided.id.to_string()), "{to_dev:?}");
+    assert!(to_dev[0].contains("Accepted by tom") && !to_dev[0].contains("To review"), "{to_dev:?}");
+    assert_eq!(to_ana.len(), 1, "{to_ana:?}");
+    assert!(to_ana[0].contains("RCPT TO:<ana@desk.example>") && to_ana[0].contains("May this go out?"), "{to_ana:?}");
+    assert!(to_ana[0].contains(&format!("https://desk.example/reviews/{}", waits.id)), "{to_ana:?}");
+    assert!(to_ana[0].contains("min left, then it counts as rejected"), "{to_ana:?}");
+    if world.database.url.starts_with("sqlite") {
+        assert!(world.clock.now().since(begun) >= Duration::from_secs(599), "not before its time");
+    }
+    let dropped =
+        eventually(&world, "one is dropped", async || listed(&world, DeliveryStatus::Dropped).await.pop()).await;
+    assert_eq!((dropped.review_id, dropped.error.as_deref()), (decided.id, Some("it was decided before")));
+    notifier.shutdown().await;
+    assert_eq!(post.mails().len(), 2, "nobody is told of what does not concern them");
+}
+
+async fn a_flood_of_reviews_is_one_mail(world: World) {
+    let post = Post::start().await;
+    choose(&world, "ana", by_mail("ana@desk.example", &[Occasion::Requested], None)).await.expect("chosen");
+    let settings = settings(&post.toml());
+    // What waits, waits together: no server sends while these are asked.
+    let mut feeder = super::feeder(&world, &settings).await;
+    for number in 0..20 {
+        world.launched_review(&format!("review {number}")).await;
+    }
+    eventually(&world, "all wait", async || {
+        feeder.advance().await.expect("reads");
+        (listed(&world, DeliveryStatus::Waiting).await.len() == 20).then_some(())
+    })
+    .await;
+    let notifier = start(&world, &settings).await;
+    let mail = eventually(&world, "a mail", async || post.mails().pop()).await;
+    assert!(mail.contains("Subject: 20 reviews"), "{mail}");
+    assert_eq!(mail.matches("https://desk.example/reviews/").count(), 20);
+    eventually(&world, "all are told", async || (listed(&world, DeliveryStatus::Sent).await.len() == 20).then_some(()))
+        .await;
+    notifier.shutdown().await;
+    assert_eq!(post.mails().len(), 1);
+}

@@ -1,0 +1,57 @@
+//! What people chose to be told.
+
+use shared::notification::Notifications;
+
+use super::db::{Arg, Conn, Row, Sql};
+use super::people::{USER, user};
+use super::{Error, Store, UserRecord};
+
+impl Store {
+    /// What somebody chose; none: nothing yet.
+    pub async fn notifications(&self, username: &str) -> Result<Option<Notifications>, Error> {
+        let sql = Sql::new("SELECT body FROM notifications WHERE username = ").bind(username);
+        let row = self.inner.db.read().await?.fetch_one(sql).await?;
+        row.map(|row| choice(&row, 0)).transpose()
+    }
+
+    /// Everybody who chose something and may log in, with what they chose.
+    pub async fn notified(&self) -> Result<Vec<(UserRecord, Notifications)>, Error> {
+        let sql = Sql::new("SELECT ")
+            .push(USER)
+            .push(", n.body FROM notifications n JOIN users u ON u.username = n.username WHERE u.active <> 0");
+        let rows = self.inner.db.read().await?.fetch(sql).await?;
+        rows.iter().map(|row| Ok((user(row, 0)?, choice(row, 8)?))).collect()
+    }
+
+    /// Who somebody in Slack is here; none: nobody says that it is them.
+    pub async fn person_of_slack(&self, slack_user_id: &str) -> Result<Option<UserRecord>, Error> {
+        let sql = Sql::new("SELECT ")
+            .push(USER)
+            .push(" FROM notifications n JOIN users u ON u.username = n.username WHERE n.slack_user_id = ")
+            .bind(slack_user_id);
+        let row = self.inner.db.read().await?.fetch_one(sql).await?;
+        row.map(|row| user(&row, 0)).transpose()
+    }
+}
+
+impl Conn {
+    /// Who has these names in Slack: each name with the person.
+    pub async fn slack_users<'a>(
+        &mut self,
+        ids: impl IntoIterator<Item = &'a str>,
+    ) -> Result<Vec<(String, String)>, Error> {
+        let sql = Sql::new("SELECT slack_user_id, username FROM notifications WHERE slack_user_id IN (");
+        let rows = self.fetch(sql.list(ids).push(")")).await?;
+        rows.iter().map(|row| Ok((row.text(0)?, row.text(1)?))).collect()
+    }
+}
+
+/// A row, as it is written.
+pub(super) fn choice_row(username: &str, choice: &Notifications) -> Result<Vec<Arg>, Error> {
+    let body = serde_json::to_string(choice).map_err(|error| Error::Stored(error.to_string()))?;
+    Ok(vec![username.into(), choice.slack_user_id.clone().into(), body.into()])
+}
+
+fn choice(row: &Row, at: usize) -> Result<Notifications, Error> {
+    serde_json::from_str(&row.text(at)?).map_err(|error| Error::Stored(format!("what somebody chose: {error}")))
+}

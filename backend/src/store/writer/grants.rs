@@ -1,0 +1,81 @@
+//! Grants in a transaction: which count for a run, which are given, used up by the run's end, or taken back.
+
+use std::time::Duration;
+
+use serde_json::json;
+use shared::access::{Act, Principal};
+use shared::decision::{ActionDecision, Verdict};
+use shared::error::{Mistake, pointer};
+use shared::grant::{Grant, GrantScope};
+use shared::id::{FlowId, GrantId, RunId};
+use shared::log::EntryKind;
+use shared::time::Timestamp;
+
+use super::super::{Answer, CommitError};
+use super::group::Group;
+use super::people::data;
+use super::rights::allow;
+use crate::clock::Moment;
+use crate::engine::{Granted, Input, Refusal};
+
+impl Group {
+    /// The grants that may count for the calls of a run, each with the rights that its giver has now.
+    pub fn granted(&self, flow: &FlowId, version: u32, run: RunId, now: Timestamp) -> Vec<Granted> {
+        let here = |grant: &&Grant| match grant.scope {
+            GrantScope::Run => grant.run_id == run,
+            GrantScope::Flow => grant.flow == *flow && grant.version == version,
+        };
+        let hold = self.grants.values().filter(here).filter(|grant| now < grant.expires_at);
+        let granted = hold.filter_map(|grant| {
+            let giver = self.active(&grant.given_by).ok()?.principal(None);
+            Some(Granted { grant: grant.clone(), giver })
+        });
+        granted.collect()
+    }
+
+    /// Takes over what a run gave, and what its end makes useless.
+    pub fn keep_grants(&mut self, run: RunId, given: Vec<Grant>, over: bool) {
+        for grant in given {
+            self.grants.insert(grant.id, grant.clone());
+            self.out.new_grants.insert(grant.id, grant);
+        }
+        if over {
+            let useless = |grant: &Grant| grant.scope == GrantScope::Run && grant.run_id == run;
+            let ids: Vec<GrantId> = self.grants.values().filter(|grant| useless(grant)).map(|grant| grant.id).collect();
+            for id in ids {
+                self.forget(id);
+            }
+        }
+    }
+
+    fn forget(&mut self, id: GrantId) {
+        self.grants.remove(&id);
+        if self.out.new_grants.remove(&id).is_none() {
+            self.out.ended_grants.insert(id);
+        }
+    }
+
+    pub fn revoke_grant(&mut self, by: Option<&Principal>, id: GrantId, moment: Moment) -> Result<Answer, CommitError> {
+        let grant = self.grants.get(&id).cloned().ok_or(CommitError::NotFound)?;
+        allow(by, Act::RevokeGrant(&grant.given_by))?;
+        self.forget(id);
+        self.tell(EntryKind::GrantRevoked, by.map(|by| &by.username), data(json!({"grant": grant})), moment);
+        Ok(Answer::Done)
+    }
+}
+
+/// Holds what a decision wants to allow against the settings.
+pub(super) fn check(input: &Input, longest: Duration) -> Result<(), Refusal> {
+    let Input::Decide { request, .. } = input else { return Ok(()) };
+    let Verdict::Actions { decisions, .. } = &request.verdict else { return Ok(()) };
+    let mut mistakes = Vec::new();
+    for (id, decision) in decisions {
+        let ActionDecision::Approve { remember: Some(remember) } = decision else { continue };
+        if remember.span().is_zero() || remember.span() > longest {
+            let place = pointer(["verdict", "decisions", id, "remember", "for_ms"]);
+            let message = format!("say how long: more than nothing, and at most {} ms", longest.as_millis());
+            mistakes.push(Mistake::new(place, "limit", message));
+        }
+    }
+    if mistakes.is_empty() { Ok(()) } else { Err(Refusal::Invalid(mistakes)) }
+}

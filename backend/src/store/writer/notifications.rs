@@ -1,0 +1,43 @@
+//! What people choose to be told.
+
+use serde_json::json;
+use shared::access::{Act, Principal};
+use shared::log::EntryKind;
+
+use super::super::{Answer, ChosenNotifications, CommitError};
+use super::group::Group;
+use super::people::data;
+use super::rights::allow;
+use crate::clock::Moment;
+
+impl Group {
+    pub fn choose_notifications(
+        &mut self,
+        by: Option<&Principal>,
+        chosen: ChosenNotifications,
+        moment: Moment,
+    ) -> Result<Answer, CommitError> {
+        let ChosenNotifications { username, notifications } = chosen;
+        if by.is_some_and(|by| by.username != username) {
+            allow(by, Act::ManagePeople)?;
+        }
+        if by.is_some_and(|by| by.token) {
+            // Whoever presses a button in Slack has all roles of the person; a token may have few of them.
+            return Err(CommitError::Forbidden("a token does not say who its maker is in Slack; log in".to_owned()));
+        }
+        if !self.users.contains_key(&username) {
+            return Err(CommitError::NotFound);
+        }
+        self.slack_users.retain(|_, name| *name != username);
+        if let Some(id) = &notifications.slack_user_id {
+            if let Some(name) = self.slack_users.get(id) {
+                return Err(CommitError::Conflict(format!("{name} says to be {id} in Slack already")));
+            }
+            self.slack_users.insert(id.clone(), username.clone());
+        }
+        let entry = data(json!({ "username": username, "notifications": notifications }));
+        self.tell(EntryKind::UserUpdated, by.map(|by| &by.username), entry, moment);
+        self.out.notifications.insert(username, notifications);
+        Ok(Answer::Done)
+    }
+}

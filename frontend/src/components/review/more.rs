@@ -1,0 +1,99 @@
+//! What else can be done with a review: handing it to somebody, and taking it back.
+
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+use shared::access::Act;
+use shared::api::Reason;
+use shared::deputy::Delegate;
+
+use super::pane::Pane;
+use crate::client::{Live, Session, key, use_api};
+use crate::components::dialog::Dialog;
+use crate::components::help::is_free;
+
+/// The buttons, and their dialog.
+#[component]
+pub fn More(pane: Pane) -> impl IntoView {
+    let api = use_api();
+    let live = Live::expect();
+    let session = Session::expect();
+    let open = RwSignal::new(false);
+    // Whether the dialog hands the review over; else it takes it back.
+    let hands = RwSignal::new(true);
+    let names = RwSignal::new(Vec::<String>::new());
+    let text = RwSignal::new(String::new());
+    let problem = RwSignal::new(None::<String>);
+    let pending = move || pane.review.with(|review| review.is_pending());
+    let hand = Memo::new(move |_| pending() && pane.access.get().is_allowed());
+    let withdraw = Memo::new(move |_| pending() && pane.review.with(|review| session.may(Act::Withdraw(review))));
+    let start = move |hand: bool| {
+        hands.set(hand);
+        text.set(String::new());
+        problem.set(None);
+        open.set(true);
+        if hand {
+            spawn_local(async move {
+                match api.reviewers(Some(pane.id)).await {
+                    Ok(page) => names.set(page.items.into_iter().map(|user| user.username.to_string()).collect()),
+                    Err(refused) => problem.set(Some(refused.to_string())),
+                }
+            });
+        }
+    };
+    let send = move || {
+        let said = text.get_untracked().trim().to_owned();
+        spawn_local(async move {
+            let answer = if hands.get_untracked() {
+                let Ok(to) = said.parse() else { return problem.set(Some("Choose somebody.".to_owned())) };
+                api.delegate(pane.id, &Delegate { to }, Some(&key())).await
+            } else {
+                let reason = Reason { reason: Some(said).filter(|said| !said.is_empty()) };
+                api.withdraw(pane.id, &reason, Some(&key())).await
+            };
+            match answer {
+                Ok(decided) => {
+                    open.set(false);
+                    live.inbox.update(|inbox| inbox.put(decided.review, live.server_now()));
+                }
+                Err(refused) => problem.set(Some(refused.to_string())),
+            }
+        });
+    };
+    let keys = window_event_listener(leptos::ev::keydown, move |event| {
+        if event.key() == "d" && is_free(&event) && hand.get_untracked() {
+            event.prevent_default();
+            start(true);
+        }
+    });
+    on_cleanup(move || keys.remove());
+    let title = Signal::derive(move || if hands.get() { "Hand it to somebody" } else { "Take it back?" }.to_owned());
+    view! {
+        <span class="more">
+            {move || hand.get().then(|| view! { <button class="b ghost sm" on:click=move |_| start(true)>"Hand over"</button> })}
+            {move || withdraw.get().then(|| view! { <button class="b ghost sm" on:click=move |_| start(false)>"Withdraw"</button> })}
+            <Dialog open title>
+                <form class="in" on:submit=move |event| { event.prevent_default(); send(); }>
+                    {move || if hands.get() {
+                        view! {
+                            <p>"They decide it in your place. You still see it, and may no longer decide."</p>
+                            <select class="select" aria-label="Who decides it" on:change=move |event| text.set(event_target_value(&event))>
+                                <option value="">"Choose somebody"</option>
+                                {names.get().into_iter().map(|name| view! { <option value=name.clone()>{name.clone()}</option> }).collect_view()}
+                            </select>
+                        }.into_any()
+                    } else {
+                        view! {
+                            <p>"What it asks counts as refused, and the run goes on from there. This cannot be undone."</p>
+                            <textarea class="textarea" aria-label="Reason, for the record" placeholder="Reason, for the record"
+                                on:input=move |event| text.set(event_target_value(&event))></textarea>
+                        }.into_any()
+                    }}
+                    {move || problem.get().map(|problem| view! { <p class="mistake" role="alert">{problem}</p> })}
+                    <div class="actions">
+                        <button class=move || if hands.get() { "b primary" } else { "b stop" }>{move || if hands.get() { "Hand over" } else { "Withdraw" }}</button>
+                    </div>
+                </form>
+            </Dialog>
+        </span>
+    }
+}

@@ -1,0 +1,131 @@
+//! One's own place: who decides while one is away, and what one has allowed for later calls.
+
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+use shared::deputy::{Deputyship, NewDeputy};
+use shared::error::Problem;
+use shared::grant::{Grant, GrantScope};
+use shared::time::Timestamp;
+
+use crate::client::use_api;
+use crate::components::time::full;
+
+/// Deputies and grants.
+#[component]
+pub fn Place() -> impl IntoView {
+    let api = use_api();
+    let names = RwSignal::new(Vec::<String>::new());
+    let deputies = RwSignal::new(Vec::<Deputyship>::new());
+    let grants = RwSignal::new(Vec::<Grant>::new());
+    let problem = RwSignal::new(None::<Problem>);
+    let deputy = RwSignal::new(String::new());
+    let from = RwSignal::new(None::<Timestamp>);
+    let until = RwSignal::new(None::<Timestamp>);
+    let load = move || {
+        spawn_local(async move {
+            match api.deputies().await {
+                Ok(page) => deputies.set(page.items),
+                Err(refused) => problem.set(Some(refused)),
+            }
+            if let Ok(page) = api.grants().await {
+                grants.set(page.items);
+            }
+        });
+    };
+    load();
+    spawn_local(async move {
+        if let Ok(page) = api.reviewers(None).await {
+            names.set(page.items.into_iter().map(|user| user.username.to_string()).collect());
+        }
+    });
+    let done = move |answer: Result<(), Problem>| {
+        problem.set(answer.err());
+        load();
+    };
+    let send = move || {
+        let (Ok(deputy), Some(until)) = (deputy.get_untracked().parse(), until.get_untracked()) else {
+            return problem.set(Some(Problem::invalid("", "Say who, and until when.")));
+        };
+        let new = NewDeputy { person: None, deputy, from: from.get_untracked(), until, note: None };
+        spawn_local(async move { done(api.name_deputy(&new).await.map(drop)) });
+    };
+    let time = |label: &'static str, into: RwSignal<Option<Timestamp>>| {
+        view! {
+            <label class="field"><span class="label">{label}</span>
+                <input class="input" type="datetime-local" on:input=move |event| into.set(local(&event_target_value(&event)))/>
+            </label>
+        }
+    };
+    let of_deputies = move || {
+        deputies
+            .get()
+            .into_iter()
+            .map(|span| {
+                let remove = move |_| spawn_local(async move { done(api.remove_deputy(span.id).await) });
+                row(
+                    format!("{} decides for {}", span.deputy, span.person),
+                    format!("{} – {}", full(span.from), full(span.until)),
+                    "Remove",
+                    remove,
+                )
+            })
+            .collect_view()
+    };
+    let of_grants = move || {
+        grants
+            .get()
+            .into_iter()
+            .map(|grant| {
+                let revoke = move |_| spawn_local(async move { done(api.revoke_grant(grant.id).await) });
+                let place = if grant.scope == GrantScope::Run { "in one run of" } else { "in all runs of" };
+                let with = grant.arguments.iter().map(|(name, value)| format!(", {name} {value}"));
+                let with = with.collect::<Vec<_>>().concat();
+                let what = format!("{}{with} {place} {}, version {}", grant.tool, grant.flow, grant.version);
+                row(what, format!("by {} until {}", grant.given_by, full(grant.expires_at)), "Revoke", revoke)
+            })
+            .collect_view()
+    };
+    view! {
+        {move || problem.get().map(|problem| view! { <p class="banner stop" role="alert">{problem.to_string()}</p> })}
+        <h2>"While you are away"</h2>
+        <p class="soft lead">"Your deputy sees and decides what you may, and the record says on whose behalf."</p>
+        <form class="place" on:submit=move |event| { event.prevent_default(); send(); }>
+            <label class="field"><span class="label">"Deputy"</span>
+                <select class="select" on:change=move |event| deputy.set(event_target_value(&event))>
+                    <option value="">"Choose somebody"</option>
+                    {move || names.get().into_iter().map(|name| view! { <option value=name.clone()>{name.clone()}</option> }).collect_view()}
+                </select>
+            </label>
+            {time("From (now, if empty)", from)}
+            {time("Until", until)}
+            <button class="b primary">"Name"</button>
+        </form>
+        <table class="table people-table"><tbody>{of_deputies}</tbody></table>
+        <h2>"Allowed for later calls"</h2>
+        <p class="soft lead">"What you allowed when you approved a call. Take it back, and the next call is asked about again."</p>
+        <table class="table people-table"><tbody>{of_grants}</tbody></table>
+    }
+}
+
+fn row(
+    what: String,
+    when: String,
+    verb: &'static str,
+    act: impl FnMut(web_sys::MouseEvent) + 'static,
+) -> impl IntoView {
+    let label = format!("{verb}: {what}");
+    view! {
+        <tr>
+            <td class="person-name"><b>{what}</b></td>
+            <td class="soft">{when}</td>
+            <td class="num"><button class="b sm stop" aria-label=label on:click=act>{verb}</button></td>
+        </tr>
+    }
+}
+
+/// A time as the browser's field says it, in the person's own zone.
+fn local(text: &str) -> Option<Timestamp> {
+    let millis = js_sys::Date::parse(text);
+    #[expect(clippy::cast_possible_truncation, reason = "milliseconds since 1970")]
+    millis.is_finite().then(|| Timestamp(millis as i64 * 1000))
+}

@@ -1,0 +1,110 @@
+//! Who may decide a review, how their decisions become one resolution, and what a response must fulfil.
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::id::{NodeId, Username};
+use crate::read::{Fields, FromJson, place_of, read_fields, read_on_the_web};
+
+/// Who may decide.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub struct Reviewers {
+    /// Everyone who has one of these roles.
+    pub roles: Vec<String>,
+    /// These people.
+    pub users: Vec<Username>,
+    /// Not the one who started the run.
+    pub not_requester: bool,
+    /// Nobody who decided at this node (four eyes).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_same_as: Option<NodeId>,
+}
+
+read_fields!(Reviewers { or_default roles, or_default users, or_default not_requester, may not_same_as, });
+
+impl Reviewers {
+    /// Whether nothing is said: everyone with the system role reviewer.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Whether somebody may be shut out by what they did in the run, so that nobody may be left.
+    pub fn shuts_out(&self) -> bool {
+        self.not_requester || self.not_same_as.is_some()
+    }
+}
+
+/// How several decisions become one resolution.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Policy {
+    /// The first decision resolves.
+    #[default]
+    First,
+    /// More than half of those who may vote.
+    Majority,
+    /// All of those who may vote.
+    Unanimous,
+    /// So many.
+    Quorum(u32),
+    /// So many of each role.
+    Groups(IndexMap<String, u32>),
+}
+
+impl FromJson for Policy {
+    fn from_json(value: Value) -> serde_json::Result<Self> {
+        const WORDS: [Policy; 3] = [Policy::First, Policy::Majority, Policy::Unanimous];
+        if value.is_object() {
+            let mut fields = Fields::of(value)?;
+            return match fields.may("quorum")? {
+                Some(quorum) => Ok(Self::Quorum(quorum)),
+                None => fields.need("groups").map(Self::Groups),
+            };
+        }
+        place_of(&value, &["first", "majority", "unanimous"]).map(|place| WORDS[place].clone())
+    }
+}
+
+read_on_the_web!(Policy);
+
+impl Policy {
+    /// Whether the first decision resolves.
+    pub fn is_first(&self) -> bool {
+        *self == Self::First
+    }
+
+    /// The roles of its groups with how many each needs; none for the other policies.
+    pub fn groups(&self) -> impl Iterator<Item = (&String, u32)> {
+        let groups = match self {
+            Self::Groups(groups) => Some(groups),
+            _ => None,
+        };
+        groups.into_iter().flatten().map(|(role, needed)| (role, *needed))
+    }
+}
+
+/// What a response must fulfil.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged, expecting = "expected {schema} or {when, message}")]
+pub enum Validator {
+    /// JSON Schema of the response.
+    Schema {
+        /// The schema.
+        schema: Value,
+    },
+    /// CEL on `response`.
+    When {
+        /// The condition.
+        when: String,
+        /// What is shown where it does not hold.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
+    },
+}

@@ -1,0 +1,131 @@
+//! Grants: what somebody who approves a call allows for later calls too. A grant is of one tool of one version of a flow,
+//! for one run or for all runs, limited in time and, where its giver wants that, to some arguments.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::JsonMap;
+use crate::id::{FlowId, GrantId, ReviewId, RunId, Username};
+use crate::read::{read_fields, words};
+use crate::time::Timestamp;
+
+/// How long a grant holds where nothing is said.
+pub const USUAL: Duration = Duration::from_hours(8);
+/// How long a grant holds at most where the settings say nothing.
+pub const LONGEST: Duration = Duration::from_hours(24);
+
+/// Where a grant holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum GrantScope {
+    /// In this run.
+    Run,
+    /// In every run of this version of the flow.
+    Flow,
+}
+
+words!(GrantScope { Run = "run", Flow = "flow" });
+
+/// Beside an approval: later calls of the tool are approved too.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Remember {
+    /// Where.
+    pub scope: GrantScope,
+    /// For how long, in milliseconds; the settings say how long at most. Nothing said: 8 hours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub for_ms: Option<u64>,
+    /// The arguments that must have the same values as in the approved call. None: calls with any arguments.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arguments: Vec<String>,
+}
+
+read_fields!(Remember { need scope, may for_ms, or_default arguments, });
+
+impl Remember {
+    /// For how long.
+    pub fn span(&self) -> Duration {
+        self.for_ms.map_or(USUAL, Duration::from_millis)
+    }
+}
+
+/// A standing leave for a tool.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Grant {
+    /// Its id.
+    pub id: GrantId,
+    /// The tool.
+    pub tool: String,
+    /// The values that arguments of these names must have; empty: any.
+    #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
+    pub arguments: JsonMap,
+    /// Where it holds.
+    pub scope: GrantScope,
+    /// The flow.
+    pub flow: FlowId,
+    /// The version of it: another one may do something else under the same name.
+    pub version: u32,
+    /// The run in which it was given.
+    pub run_id: RunId,
+    /// The review with which it was given.
+    pub review_id: ReviewId,
+    /// Who gave it.
+    pub given_by: Username,
+    /// When.
+    pub given_at: Timestamp,
+    /// Until when it holds.
+    pub expires_at: Timestamp,
+}
+
+read_fields!(Grant {
+    need id, need tool, or_default arguments, need scope, need flow, need version, need run_id, need review_id,
+    need given_by, need given_at, need expires_at,
+});
+
+impl Grant {
+    /// Whether it allows this call at this moment. That its giver may still decide is for `access` to say.
+    pub fn allows(&self, run: RunId, tool: &str, arguments: &JsonMap, now: Timestamp) -> bool {
+        self.tool == tool
+            && now < self.expires_at
+            && (self.scope == GrantScope::Flow || self.run_id == run)
+            && self.arguments.iter().all(|(name, value)| arguments.get(name) == Some(value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_grant_allows_what_it_names_and_nothing_else() {
+        let id = "01900000-0000-7000-8000-000000000001";
+        let mut grant: Grant = serde_json::from_value(json!({
+            "id": id, "tool": "deploy", "arguments": {"to": "staging"}, "scope": "run", "flow": "f", "version": 1,
+            "run_id": id, "review_id": id, "given_by": "ana", "given_at": "2026-01-01T00:00:00Z",
+            "expires_at": "2026-01-01T08:00:00Z",
+        }))
+        .expect("a grant");
+        let (here, there) = (RunId(uuid::Uuid::parse_str(id).expect("an id")), RunId(uuid::Uuid::nil()));
+        let call = |value: serde_json::Value| value.as_object().cloned().unwrap_or_default();
+        let staging = call(json!({"to": "staging", "what": "web"}));
+        let before = Timestamp(grant.expires_at.0 - 1);
+        assert!(grant.allows(here, "deploy", &staging, before));
+        assert!(!grant.allows(here, "deploy", &staging, grant.expires_at), "it is over");
+        assert!(!grant.allows(there, "deploy", &staging, before), "another run");
+        assert!(!grant.allows(here, "delete", &staging, before), "another tool");
+        for other in [json!({"to": "production"}), json!({"to": ["staging"]}), json!({})] {
+            assert!(!grant.allows(here, "deploy", &call(other.clone()), before), "{other}");
+        }
+        grant.scope = GrantScope::Flow;
+        assert!(grant.allows(there, "deploy", &staging, before));
+    }
+}
