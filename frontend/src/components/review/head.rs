@@ -45,6 +45,7 @@ pub fn Head(pane: Pane, back: Callback<()>) -> impl IntoView {
                     view! { <nav class="trail" aria-label="Where this comes from">{flow}{run}{node}</nav> }
                 }}
                 <Claim pane=pane />
+                <More pane=pane />
             </div>
             <h2>{move || title.get()}</h2>
             <div class="facts">
@@ -56,7 +57,6 @@ pub fn Head(pane: Pane, back: Callback<()>) -> impl IntoView {
                         .collect_view()
                 }}
                 <Due pane=pane />
-                <More pane=pane />
             </div>
         </div>
     }

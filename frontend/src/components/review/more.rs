@@ -68,7 +68,7 @@ pub fn More(pane: Pane) -> impl IntoView {
     on_cleanup(move || keys.remove());
     let title = Signal::derive(move || if hands.get() { "Hand it to somebody" } else { "Take it back?" }.to_owned());
     view! {
-        <span class="more">
+        <span class="asides">
             {move || hand.get().then(|| view! { <button class="b ghost sm" on:click=move |_| start(true)>"Hand over"</button> })}
             {move || withdraw.get().then(|| view! { <button class="b ghost sm" on:click=move |_| start(false)>"Withdraw"</button> })}
             <Dialog open title>
