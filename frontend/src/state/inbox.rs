@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use super::story::review_of;
 use super::table::Table;
 use shared::id::ReviewId;
 use shared::log::Entry;
 use shared::protocol::ServerMessage;
-use shared::read::FromJson;
 use shared::review::Review;
 use shared::time::Timestamp;
 
@@ -42,7 +42,7 @@ impl Inbox {
         match message {
             ServerMessage::Snapshot { pending, reviews, .. } => self.replace(*pending, reviews),
             ServerMessage::Entry(entry) => {
-                if let Some(review) = review(entry) {
+                if let Some(review) = review_of(entry) {
                     self.put(review, now);
                 }
             }
@@ -193,11 +193,6 @@ fn keep_own(before: &Review, now: &mut Review) {
             voting.voided.push(own.voter().clone());
         }
     }
-}
-
-/// The review that an entry carries (`data.review`).
-pub fn review(entry: &Entry) -> Option<Review> {
-    Review::from_json(entry.event.data.get("review")?.clone()).ok()
 }
 
 #[cfg(test)]

@@ -19,25 +19,7 @@ use crate::clock::{Clock as _, Moment, SystemClock};
 use crate::store::testing::{Database, ManualClock};
 use crate::store::{Actor, Change, Form, NewFlow, NewUserRecord, Operation, Store};
 
-/// Runs a test on both databases.
-macro_rules! on_both {
-    ($($name:ident),+ $(,)?) => {$(
-        mod $name {
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn in_sqlite() {
-                super::$name($crate::audit::tests::support::World::sqlite().await).await;
-            }
-
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn in_postgres() {
-                if let Some(world) = $crate::audit::tests::support::World::postgres().await {
-                    super::$name(world).await;
-                }
-            }
-        }
-    )+};
-}
-pub(crate) use on_both;
+pub(crate) use crate::store::tests::support::on_both;
 
 pub struct World {
     pub store: Store,

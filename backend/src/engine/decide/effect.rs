@@ -95,9 +95,7 @@ impl Builder<'_> {
             Answer::Correct { message, .. } => {
                 let source = self.flow.source_of(&step.node).cloned();
                 self.complete_step(&mut step, &JsonMap::new());
-                if let (Some(part), Some(node)) = (self.part(&step), &source) {
-                    self.leave_map(part, node.clone());
-                } else if let Some(node) = source {
+                if let Some(node) = source {
                     self.arrivals.push_back(Arrival { correction: Some(message), ..Arrival::at(number, node) });
                 }
             }

@@ -20,18 +20,18 @@ use crate::engine::Input;
 use crate::store::testing::{Database, ManualClock};
 use crate::store::{Actor, Answer, Change, CommitError, NewFlow, NewUserRecord, Operation, Store};
 
-/// Runs a test on both databases.
+/// Runs a test on both databases, in the `World` of its file.
 macro_rules! on_both {
     ($($name:ident),+ $(,)?) => {$(
         mod $name {
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn in_sqlite() {
-                super::$name($crate::store::tests::support::World::sqlite().await).await;
+                super::$name(super::World::sqlite().await).await;
             }
 
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn in_postgres() {
-                if let Some(world) = $crate::store::tests::support::World::postgres().await {
+                if let Some(world) = super::World::postgres().await {
                     super::$name(world).await;
                 }
             }

@@ -27,8 +27,9 @@ pub fn Place() -> impl IntoView {
                 Ok(page) => deputies.set(page.items),
                 Err(refused) => problem.set(Some(refused)),
             }
-            if let Ok(page) = api.grants().await {
-                grants.set(page.items);
+            match api.grants().await {
+                Ok(page) => grants.set(page.items),
+                Err(refused) => problem.set(Some(refused)),
             }
         });
     };
