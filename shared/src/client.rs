@@ -14,8 +14,9 @@ use crate::definition::Flow;
 use crate::deputy::{Delegate, Deputyship, NewDeputy};
 use crate::error::{Code, Problem};
 use crate::grant::Grant;
-use crate::id::{DeputyId, GrantId, ReviewId, RunId, TokenId};
+use crate::id::{DeliveryId, DeputyId, GrantId, ReviewId, RunId, TokenId};
 use crate::log::Entry;
+use crate::notification::{Channel, Delivery, Notifications, TestNotification};
 use crate::read::FromJson;
 use crate::review::Review;
 use crate::run::{Report, Run, RunSummary};
@@ -275,6 +276,31 @@ impl<T: Transport, D: FromJson> Client<T, D> {
     /// `DELETE /api/v1/grants/{id}`.
     pub async fn revoke_grant(&self, id: GrantId) -> Answer<()> {
         self.send("DELETE", format!("/api/v1/grants/{id}"), &(), None).await
+    }
+
+    /// `GET /api/v1/notifications`.
+    pub async fn notifications(&self) -> Answer<Notifications> {
+        self.get("/api/v1/notifications".into()).await
+    }
+
+    /// `PUT /api/v1/notifications`.
+    pub async fn choose_notifications(&self, chosen: &Notifications) -> Answer<Notifications> {
+        self.send("PUT", "/api/v1/notifications".into(), chosen, None).await
+    }
+
+    /// `POST /api/v1/notifications/test`.
+    pub async fn test_notification(&self, channel: Channel) -> Answer<()> {
+        self.send("POST", "/api/v1/notifications/test".into(), &TestNotification { channel }, None).await
+    }
+
+    /// `GET /api/v1/notifications/deliveries`: the newest that were given up.
+    pub async fn given_up(&self) -> Answer<Page<Delivery>> {
+        self.get("/api/v1/notifications/deliveries".into()).await
+    }
+
+    /// `POST /api/v1/notifications/deliveries/{id}/retry`.
+    pub async fn retry_delivery(&self, id: DeliveryId) -> Answer<()> {
+        self.send("POST", format!("/api/v1/notifications/deliveries/{id}/retry"), &(), None).await
     }
 
     /// `POST /api/v1/reviews/{id}/comments`.

@@ -5,13 +5,15 @@ use serde::{Deserialize, Serialize};
 use crate::definition::Severity;
 use crate::id::{DeliveryId, ReviewId, RunId};
 use crate::log::EntryKind;
+use crate::read::{read_fields, words};
 use crate::time::{Span, Timestamp};
 
 /// The most rules that one person has.
 pub const MAX_RULES: usize = 20;
 
 /// What people are told of: the kinds of entries of the log of the same names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Occasion {
     /// Somebody is asked.
@@ -25,18 +27,11 @@ pub enum Occasion {
     Resolved,
 }
 
+words!(Occasion { Requested = "review.requested", Expiring = "review.expiring", Resolved = "review.resolved" });
+
 impl Occasion {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Requested, Self::Expiring, Self::Resolved];
-
-    /// The word of the API.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Requested => "review.requested",
-            Self::Expiring => "review.expiring",
-            Self::Resolved => "review.resolved",
-        }
-    }
 
     /// What an entry is an occasion of; most are none.
     pub fn of(kind: EntryKind) -> Option<Self> {
@@ -45,7 +40,8 @@ impl Occasion {
 }
 
 /// Where people are told, beside the console and the browser.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Channel {
@@ -55,18 +51,11 @@ pub enum Channel {
     Email,
 }
 
-impl Channel {
-    /// The word of the API.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Slack => "slack",
-            Self::Email => "email",
-        }
-    }
-}
+words!(Channel { Slack = "slack", Email = "email" });
 
 /// One thing that somebody wants: to be told of this, there, after so long.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
@@ -82,8 +71,11 @@ pub struct Rule {
     pub severities: Vec<Severity>,
 }
 
+read_fields!(Rule { need channel, need events, may after, or_default severities, });
+
 /// `GET` and `PUT /api/v1/notifications`: what somebody chose. Nobody is told anything before they choose.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Notifications {
@@ -100,6 +92,8 @@ pub struct Notifications {
     pub available: Vec<Channel>,
 }
 
+read_fields!(Notifications { or_default rules, may slack_user_id, may email, or_default available, });
+
 /// `POST /api/v1/notifications/test`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -110,7 +104,8 @@ pub struct TestNotification {
 }
 
 /// Where a delivery stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum DeliveryStatus {
@@ -124,20 +119,11 @@ pub enum DeliveryStatus {
     GivenUp,
 }
 
-impl DeliveryStatus {
-    /// The word of the API.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Waiting => "waiting",
-            Self::Sent => "sent",
-            Self::Dropped => "dropped",
-            Self::GivenUp => "given_up",
-        }
-    }
-}
+words!(DeliveryStatus { Waiting = "waiting", Sent = "sent", Dropped = "dropped", GivenUp = "given_up" });
 
 /// One message to one receiver, for admins.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Delivery {
     /// The same for every attempt; a webhook's receiver sees it as `webhook-id`.
@@ -166,6 +152,11 @@ pub struct Delivery {
     pub at: Timestamp,
 }
 
+read_fields!(Delivery {
+    need id, need channel, need target, need event, need review_id, may run_id, need status, need attempts, may error,
+    need created_at, need at,
+});
+
 /// `GET /api/v1/notifications/deliveries`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -180,4 +171,23 @@ pub struct DeliveryQuery {
     /// Where the page begins.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::read::tests::same;
+
+    #[test]
+    fn field_by_field_reads_what_is_derived() {
+        let id = "01a1fe15-02bf-70db-ac07-93a1800b6c6a";
+        let rule = json!({"channel": "slack", "events": ["review.requested"], "after": "10m", "severities": ["high"]});
+        same::<Notifications>(&json!({"rules": [rule], "slack_user_id": "U024BE7LH", "available": ["slack", "email"]}));
+        same::<Delivery>(&json!({
+            "id": id, "channel": "email", "target": "ana", "event": "review.requested", "review_id": id, "attempts": 9,
+            "status": "given_up", "created_at": "2026-01-01T00:00:00Z", "at": "2026-01-01T00:00:00Z"
+        }));
+    }
 }

@@ -288,14 +288,14 @@ impl FromJson for (f64, f64) {
 pub use {read_derived, read_fields, read_object, read_on_the_web, read_text, words};
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use serde::de::DeserializeOwned;
     use serde_json::json;
 
     use super::*;
     use crate::protocol::ServerMessage;
 
-    fn same<T: FromJson + DeserializeOwned + PartialEq + std::fmt::Debug>(value: &Value) {
+    pub fn same<T: FromJson + DeserializeOwned + PartialEq + std::fmt::Debug>(value: &Value) {
         let derived: T = serde_json::from_value(value.clone()).expect("what is derived reads it");
         assert_eq!(derived, T::from_json(value.clone()).expect("it is read field by field"));
     }

@@ -134,3 +134,42 @@ async fn what_an_agent_wrote_is_shown_and_does_nothing() -> WebDriverResult<()> 
     wait_for_text(&browser.driver, "RLO").await;
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_person_chooses_what_they_are_told_and_after_how_long() -> WebDriverResult<()> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let settings = folder.path().join("countersign.toml");
+    let mail = "[notifications.smtp]\nhost = \"mail.example.org\"\nfrom = \"Countersign <desk@example.org>\"\n";
+    std::fs::write(&settings, mail).expect("written");
+    let options = Options::on(Database::Sqlite).arguments(["--config", &settings.display().to_string()]);
+    let server = Server::start(options).await;
+    let ana = server.person("ana", &["reviewer"]).await;
+
+    let browser = Browser::start(1440, 900).await;
+    let driver = &browser.driver;
+    Login(driver).log_in(&server.base, "ana").await?;
+    wait_for_text(driver, "Inbox").await;
+    driver.goto(format!("{}/people?tab=notifications", server.base)).await?;
+    button(driver, "Add a rule").await?.click().await?;
+    button(driver, "low").await?.click().await?;
+    let address = field(driver, "e-mail address").await?;
+    address.send_keys("nowhere").await?;
+    button(driver, "Save").await?.click().await?;
+    wait_for_text(driver, "an address such as ana@example.org").await;
+    address.send_keys("@example.org").await?;
+    button(driver, "Save").await?.click().await?;
+    wait_for_text(driver, "Saved.").await;
+
+    let chosen = ana.notifications().await.expect("what ana chose");
+    let rule = serde_json::json!([{
+        "channel": "email", "events": ["review.requested", "review.expiring"], "after": "10m",
+        "severities": ["medium", "high", "critical"]
+    }]);
+    assert_eq!(serde_json::to_value(chosen.rules).expect("rules"), rule);
+    assert_eq!(chosen.email.as_deref(), Some("nowhere@example.org"));
+
+    driver.refresh().await?;
+    assert_eq!(button(driver, "low").await?.attr("aria-pressed").await?.as_deref(), Some("false"));
+    assert_eq!(button(driver, "I am asked").await?.attr("aria-pressed").await?.as_deref(), Some("true"));
+    Ok(())
+}

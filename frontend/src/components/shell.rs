@@ -213,6 +213,10 @@ fn Menu() -> impl IntoView {
                             })
                             .collect_view()}
                     </div>
+                    <a role="menuitem" href="/people?tab=notifications" on:click=move |_| open.set(false)>
+                        <Glyph icon=icondata::LuBell />
+                        "Notifications"
+                    </a>
                     <button
                         role="menuitem"
                         on:click=move |_| {

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use super::story::review_of;
 use super::table::Table;
 use shared::id::ReviewId;
-use shared::log::Entry;
 use shared::protocol::ServerMessage;
 use shared::review::Review;
 use shared::time::Timestamp;

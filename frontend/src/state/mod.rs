@@ -13,6 +13,7 @@ pub mod runs;
 pub mod story;
 pub mod streams;
 pub mod table;
+pub mod told;
 pub mod verdict;
 pub mod votes;
 pub mod words;

@@ -1,9 +1,10 @@
-//! People and their roles, for admins; tokens for programs, for everybody.
+//! People and their roles, for admins; for everybody their own tokens, deputies, grants and notifications.
 
 mod place;
 mod roles;
 mod token_form;
 mod tokens;
+mod told;
 mod user_form;
 mod users;
 
@@ -14,8 +15,18 @@ use shared::error::Problem;
 
 use self::place::Place;
 use self::tokens::Tokens;
+use self::told::Told;
 use self::users::Users;
 use crate::client::Session;
+
+/// What the page shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tab {
+    Users,
+    Tokens,
+    Place,
+    Told,
+}
 
 /// The page `/people`.
 #[component]
@@ -23,29 +34,51 @@ pub fn PeoplePage() -> impl IntoView {
     let session = Session::expect();
     let query = use_query_map();
     let manages = Memo::new(move |_| session.may(Act::ManagePeople));
-    let tab = Memo::new(move |_| query.with(|query| query.get("tab")));
-    let place = Memo::new(move |_| tab.get().as_deref() == Some("you"));
-    let tokens = Memo::new(move |_| !place.get() && (!manages.get() || tab.get().as_deref() == Some("tokens")));
+    let tab = Memo::new(move |_| match query.with(|query| query.get("tab")).as_deref() {
+        Some("you") => Tab::Place,
+        Some("notifications") => Tab::Told,
+        Some("tokens") => Tab::Tokens,
+        _ if manages.get() => Tab::Users,
+        _ => Tab::Tokens,
+    });
     let adding = RwSignal::new(false);
+    let link = move |to: Tab, href: &'static str, words: &'static str| {
+        view! { <a href=href aria-current=move || (tab.get() == to).then_some("page")>{words}</a> }
+    };
     view! {
         <section class="page people">
             <header>
                 <h1>{move || if manages.get() { "People" } else { "You" }}</h1>
                 <nav class="tabs" aria-label="What is shown">
-                    <Show when=move || manages.get()>
-                        <a href="/people" aria-current=move || (!tokens.get() && !place.get()).then_some("page")>"People"</a>
-                    </Show>
-                    <a href="/people?tab=tokens" aria-current=move || tokens.get().then_some("page")>"Your tokens"</a>
-                    <a href="/people?tab=you" aria-current=move || place.get().then_some("page")>"Away and allowed"</a>
+                    {move || manages.get().then(|| link(Tab::Users, "/people", "People"))}
+                    {link(Tab::Tokens, "/people?tab=tokens", "Your tokens")}
+                    {link(Tab::Place, "/people?tab=you", "Away and allowed")}
+                    {link(Tab::Told, "/people?tab=notifications", "Notifications")}
                 </nav>
                 <span class="grow"></span>
-                <button class="b primary" hidden=move || place.get() on:click=move |_| adding.set(true)>{move || if tokens.get() { "Make a token" } else { "Add a person" }}</button>
+                <button class="b primary" hidden=move || matches!(tab.get(), Tab::Place | Tab::Told) on:click=move |_| adding.set(true)>
+                    {move || if tab.get() == Tab::Tokens { "Make a token" } else { "Add a person" }}
+                </button>
             </header>
             <div class="in">
-                {move || if place.get() { view! { <Place/> }.into_any() } else if tokens.get() { view! { <Tokens adding/> }.into_any() } else { view! { <Users adding/> }.into_any() }}
+                {move || match tab.get() {
+                    Tab::Users => view! { <Users adding/> }.into_any(),
+                    Tab::Tokens => view! { <Tokens adding/> }.into_any(),
+                    Tab::Place => view! { <Place/> }.into_any(),
+                    Tab::Told => view! { <Told/> }.into_any(),
+                }}
             </div>
         </section>
     }
+}
+
+/// What a refusal says of one place and what is below it.
+fn mistakes(problem: &Problem, path: &str) -> Option<String> {
+    let here = |one: &&shared::error::Mistake| {
+        one.path.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    let words: Vec<_> = problem.errors.iter().filter(here).map(|one| one.message.clone()).collect();
+    (!words.is_empty()).then(|| words.join(" "))
 }
 
 /// What a refusal says of one field.
@@ -53,15 +86,7 @@ fn mistake_at(
     problem: RwSignal<Option<Problem>>,
     path: &'static str,
 ) -> impl Fn() -> Option<String> + Copy + Send + Sync + 'static {
-    move || {
-        problem.with(|problem| {
-            let here = |one: &&shared::error::Mistake| {
-                one.path == path || one.path.strip_prefix(path).is_some_and(|rest| rest.starts_with('/'))
-            };
-            let words: Vec<_> = problem.as_ref()?.errors.iter().filter(here).map(|one| one.message.clone()).collect();
-            (!words.is_empty()).then(|| words.join(" "))
-        })
-    }
+    move || problem.with(|problem| mistakes(problem.as_ref()?, path))
 }
 
 /// What a refusal says beside the given fields.

@@ -66,6 +66,7 @@ pub fn Place() -> impl IntoView {
                 row(
                     format!("{} decides for {}", span.deputy, span.person),
                     format!("{} – {}", full(span.from), full(span.until)),
+                    "b sm stop",
                     "Remove",
                     remove,
                 )
@@ -82,7 +83,13 @@ pub fn Place() -> impl IntoView {
                 let with = grant.arguments.iter().map(|(name, value)| format!(", {name} {value}"));
                 let with = with.collect::<Vec<_>>().concat();
                 let what = format!("{}{with} {place} {}, version {}", grant.tool, grant.flow, grant.version);
-                row(what, format!("by {} until {}", grant.given_by, full(grant.expires_at)), "Revoke", revoke)
+                row(
+                    what,
+                    format!("by {} until {}", grant.given_by, full(grant.expires_at)),
+                    "b sm stop",
+                    "Revoke",
+                    revoke,
+                )
             })
             .collect_view()
     };
@@ -108,9 +115,11 @@ pub fn Place() -> impl IntoView {
     }
 }
 
-fn row(
+/// One row: what it is, more about it, and what can be done with it by a button of this class.
+pub fn row(
     what: String,
-    when: String,
+    more: String,
+    class: &'static str,
     verb: &'static str,
     act: impl FnMut(web_sys::MouseEvent) + 'static,
 ) -> impl IntoView {
@@ -118,8 +127,8 @@ fn row(
     view! {
         <tr>
             <td class="person-name"><b>{what}</b></td>
-            <td class="soft">{when}</td>
-            <td class="num"><button class="b sm stop" aria-label=label on:click=act>{verb}</button></td>
+            <td class="soft">{more}</td>
+            <td class="num"><button class=class aria-label=label on:click=act>{verb}</button></td>
         </tr>
     }
 }

@@ -1,0 +1,293 @@
+//! What one is told outside the console, where, and after how long; for admins, what could not be told.
+
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+use shared::access::Act;
+use shared::error::Problem;
+use shared::notification::{Channel, Delivery, MAX_RULES, Notifications, Occasion, Rule};
+
+use super::place::row;
+use super::{elsewhere, mistake_at, mistakes};
+use crate::client::{Session, use_api};
+use crate::components::glyph::Glyph;
+use crate::components::states::{Empty, Failed, Loading};
+use crate::state::told::{SEVERITIES, after, flip, is_on, next_rule, waits};
+use crate::state::words;
+
+/// Rules, addresses, and what was given up.
+#[component]
+pub fn Told() -> impl IntoView {
+    let api = use_api();
+    let session = Session::expect();
+    let known = RwSignal::new(None::<Result<Notifications, Problem>>);
+    let load = move || {
+        spawn_local(async move {
+            let answer = api.notifications().await;
+            known.set(Some(answer));
+        });
+    };
+    load();
+    view! {
+        <p class="soft lead">"What waits for you is in the inbox at once. Choose here what else tells you."</p>
+        {move || match known.get() {
+            None => view! { <Loading rows=4/> }.into_any(),
+            Some(Err(problem)) => {
+                let retry = Callback::new(move |()| load());
+                view! { <Failed title="What you chose could not be loaded" problem retry/> }.into_any()
+            }
+            Some(Ok(known)) if known.available.is_empty() && known.rules.is_empty() => view! {
+                <Empty icon=icondata::LuBell title="This server tells nobody outside the console">
+                    <p>{NOTHING}</p>
+                </Empty>
+            }
+            .into_any(),
+            Some(Ok(known)) => view! { <Choice known/> }.into_any(),
+        }}
+        <Show when=move || session.may(Act::ManageDeliveries)><GivenUp/></Show>
+    }
+}
+
+/// What an admin must do where a server can tell nobody.
+const NOTHING: &str = "An admin sets up Slack or a mail server in countersign.toml, under [notifications].";
+
+fn name(channel: Channel) -> &'static str {
+    match channel {
+        Channel::Slack => "Slack",
+        Channel::Email => "E-mail",
+    }
+}
+
+fn event_words(event: Occasion) -> &'static str {
+    match event {
+        Occasion::Requested => "I am asked",
+        Occasion::Expiring => "time is nearly up",
+        Occasion::Resolved => "it is over",
+    }
+}
+
+#[component]
+fn Choice(known: Notifications) -> impl IntoView {
+    let api = use_api();
+    let session = Session::expect();
+    let (slack, mail) = (known.available.contains(&Channel::Slack), known.available.contains(&Channel::Email));
+    let none = known.available.is_empty();
+    let chosen = RwSignal::new(known.clone());
+    let saved = RwSignal::new(known);
+    let problem = RwSignal::new(None::<Problem>);
+    let (busy, done) = (RwSignal::new(false), RwSignal::new(false));
+    let dirty = Memo::new(move |_| saved.with(|saved| chosen.with(|chosen| saved != chosen)));
+    let count = Memo::new(move |_| chosen.with(|chosen| chosen.rules.len()));
+    let save = move || {
+        busy.set(true);
+        problem.set(None);
+        spawn_local(async move {
+            match api.choose_notifications(&chosen.get_untracked()).await {
+                Ok(now) => {
+                    saved.set(now.clone());
+                    chosen.set(now);
+                    done.set(true);
+                }
+                Err(refused) => problem.set(Some(refused)),
+            }
+            busy.set(false);
+        });
+    };
+    let add = move |_| {
+        chosen.update(|chosen| {
+            let next = next_rule(chosen);
+            chosen.rules.extend(next);
+        });
+    };
+    let admins = session.me.with_untracked(|me| me.as_ref().and_then(|me| me.email.clone()));
+    let unknown = admins.is_none();
+    let lacks = move |channel: Channel| {
+        chosen.with(|chosen| {
+            let missing = match channel {
+                Channel::Slack => chosen.slack_user_id.is_none(),
+                Channel::Email => chosen.email.is_none() && unknown,
+            };
+            missing && chosen.rules.iter().any(|rule| rule.channel == channel)
+        })
+    };
+    let address = move |channel: Channel, label: &'static str, hint: String, path: &'static str| {
+        let wrong = mistake_at(problem, path);
+        let value = move || {
+            chosen.with(|chosen| match channel {
+                Channel::Slack => chosen.slack_user_id.clone(),
+                Channel::Email => chosen.email.clone(),
+            })
+        };
+        let set = move |event| {
+            let text = Some(event_target_value(&event)).filter(|text| !text.is_empty());
+            chosen.update(|chosen| match channel {
+                Channel::Slack => chosen.slack_user_id = text,
+                Channel::Email => chosen.email = text,
+            });
+        };
+        view! {
+            <div class="told-at">
+                <label class="field">
+                    <span class="label">{label}</span>
+                    <span class="hint">{hint}</span>
+                    <input class="input" autocomplete="off" autocapitalize="off" spellcheck="false" prop:value=move || value().unwrap_or_default()
+                        on:input=set aria-invalid=move || wrong().is_some().to_string()/>
+                </label>
+                <span class="mistake" aria-live="polite">
+                    {move || wrong().or_else(|| lacks(channel).then(|| "Until this is filled in, these rules reach nobody.".to_owned()))}
+                </span>
+                <Try channel dirty/>
+            </div>
+        }
+    };
+    let mail_hint = admins.map_or_else(
+        || "No admin has set one for you.".to_owned(),
+        |address| format!("Left empty, mails go to {address}."),
+    );
+    let other = elsewhere(problem, &["/rules", "/slack_user_id", "/email"]);
+    view! {
+        <form class="told" on:submit=move |event| { event.prevent_default(); save(); } novalidate>
+            {none.then(|| view! { <p class="banner warn">"Nothing of this is sent now. "{NOTHING}</p> })}
+            <div class="card">
+                {move || (0..count.get()).map(|at| rule_view(chosen, problem, at)).collect_view()}
+                <footer>
+                    <button type="button" class="b" disabled=move || { none || count.get() >= MAX_RULES } on:click=add><Glyph icon=icondata::LuPlus/>"Add a rule"</button>
+                    <span class="muted small">{move || (count.get() == 0).then_some("You are told nothing outside the console.")}</span>
+                </footer>
+            </div>
+            {slack.then(|| address(Channel::Slack, "Your member ID in Slack", "In Slack: Profile, Copy member ID. What is pressed in its messages is yours.".to_owned(), "/slack_user_id"))}
+            {mail.then(|| address(Channel::Email, "Your e-mail address", mail_hint, "/email"))}
+            {move || other().map(|why| view! { <p class="banner stop" role="alert">{why}</p> })}
+            <div class="told-save">
+                <button class="b primary" disabled=move || busy.get() || !dirty.get()>"Save"</button>
+                <span class="muted small" role="status">{move || if busy.get() { "Saving…" } else if dirty.get() { "Not saved yet." } else if done.get() { "Saved." } else { "" }}</span>
+            </div>
+        </form>
+    }
+}
+
+/// One rule. It is there while the rule is; what it shows follows `chosen`.
+fn rule_view(chosen: RwSignal<Notifications>, problem: RwSignal<Option<Problem>>, at: usize) -> impl IntoView {
+    let change = move |change: &mut dyn FnMut(&mut Rule)| {
+        chosen.update(|chosen| chosen.rules.get_mut(at).into_iter().for_each(change));
+    };
+    let Some(rule) = chosen.with_untracked(|chosen| chosen.rules.get(at).cloned()) else { return ().into_any() };
+    let mut channels = chosen.with_untracked(|chosen| chosen.available.clone());
+    if !channels.contains(&rule.channel) {
+        channels.push(rule.channel);
+    }
+    let channel = channels.iter().position(|channel| *channel == rule.channel).unwrap_or_default();
+    let channel_words = channels.iter().map(|channel| name(*channel).to_owned()).collect();
+    let (all, wait) = waits(&rule);
+    let wait_words = all.iter().map(|seconds| match seconds {
+        0 => "at once".to_owned(),
+        more => format!("after {}", words::length(i64::try_from(*more).unwrap_or(0) * 1_000_000)),
+    });
+    let wait_words = wait_words.collect();
+    let events = Occasion::ALL.map(|event| {
+        let on = move || chosen.with(|chosen| chosen.rules.get(at).is_some_and(|rule| is_on(&rule.events, &event)));
+        chip(event_words(event), on, move |_| change(&mut |rule| flip(&Occasion::ALL, &mut rule.events, event)))
+    });
+    let severities = SEVERITIES.map(|one| {
+        let on = move || chosen.with(|chosen| chosen.rules.get(at).is_some_and(|rule| is_on(&rule.severities, &one)));
+        chip(one.as_str(), on, move |_| {
+            change(&mut |rule| {
+                flip(&SEVERITIES, &mut rule.severities, one);
+                if rule.severities.len() == SEVERITIES.len() {
+                    rule.severities.clear();
+                }
+            });
+        })
+    });
+    let wrong = move || problem.with(|problem| mistakes(problem.as_ref()?, &format!("/rules/{at}")));
+    let remove = move |_| drop(chosen.try_update(|chosen| chosen.rules.remove(at)));
+    view! {
+        <fieldset class="rule">
+            <legend class="sr">{format!("Rule {}", at + 1)}</legend>
+            {menu("Where", channel_words, channel, move |new| change(&mut |rule| rule.channel = channels[new]))}
+            {menu("How soon", wait_words, wait, move |new| change(&mut |rule| rule.after = after(all[new])))}
+            <div class="field" role="group" aria-label="Tell me when"><span class="label">"Tell me when"</span><div class="chips">{events}</div></div>
+            <div class="field" role="group" aria-label="Severity"><span class="label">"Severity"</span><div class="chips">{severities}</div></div>
+            <button type="button" class="b ghost icon" aria-label="Remove this rule" title="Remove this rule" on:click=remove><Glyph icon=icondata::LuTrash2/></button>
+            <span class="mistake" aria-live="polite">{wrong}</span>
+        </fieldset>
+    }
+    .into_any()
+}
+
+fn chip(
+    words: &'static str,
+    on: impl Fn() -> bool + Send + Sync + 'static,
+    flip: impl FnMut(web_sys::MouseEvent) + 'static,
+) -> impl IntoView {
+    view! { <button type="button" class="chip" aria-pressed=move || on().to_string() on:click=flip>{words}</button> }
+}
+
+fn menu(label: &'static str, words: Vec<String>, at: usize, set: impl Fn(usize) + 'static) -> impl IntoView {
+    view! {
+        <label class="field"><span class="label">{label}</span>
+            <select class="select" on:change=move |event| set(event_target_value(&event).parse().unwrap_or(at))>
+                {words.into_iter().enumerate().map(|(index, words)| view! { <option value=index.to_string() selected=index == at>{words}</option> }).collect_view()}
+            </select>
+        </label>
+    }
+}
+
+/// Sends oneself a message, by what is saved, and says what became of it.
+#[component]
+fn Try(channel: Channel, dirty: Memo<bool>) -> impl IntoView {
+    let api = use_api();
+    let said = RwSignal::new(None::<Result<(), String>>);
+    let busy = RwSignal::new(false);
+    let send = move |_| {
+        busy.set(true);
+        said.set(None);
+        spawn_local(async move {
+            let answer = api.test_notification(channel).await;
+            said.set(Some(answer.map_err(|why| mistakes(&why, "/channel").unwrap_or_else(|| why.to_string()))));
+            busy.set(false);
+        });
+    };
+    view! {
+        <button type="button" class="b" disabled=move || busy.get() || dirty.get() title=move || dirty.get().then_some("Save first") on:click=send>"Send a test"</button>
+        <span class="small" role="status">{move || if busy.get() { view! { "Sending…" }.into_any() } else { match said.get() {
+            None => ().into_any(),
+            Some(Ok(())) => view! { <span class="go">"Sent. Look whether it came."</span> }.into_any(),
+            Some(Err(why)) => view! { <span class="stop">"Not sent: "{why}</span> }.into_any(),
+        }}}</span>
+    }
+}
+
+/// Messages that were given up; nothing where there are none.
+#[component]
+fn GivenUp() -> impl IntoView {
+    let api = use_api();
+    let all = RwSignal::new(Vec::<Delivery>::new());
+    let load = move || {
+        spawn_local(async move {
+            if let Ok(page) = api.given_up().await {
+                all.set(page.items);
+            }
+        });
+    };
+    load();
+    move || {
+        all.with(|all| !all.is_empty()).then(|| {
+            let rows = all.get().into_iter().map(|message| {
+                let what = format!("{} to {}: {}", message.channel, message.target, message.event);
+                let why = message.error.unwrap_or_default();
+                let again = move |_| {
+                    spawn_local(async move {
+                        drop(api.retry_delivery(message.id).await);
+                        load();
+                    });
+                };
+                row(what, format!("{why} · {}", words::count(message.attempts as usize, "attempt", "attempts")), "b sm", "Try again", again)
+            });
+            view! {
+                <h2>"Given up"</h2>
+                <p class="soft lead">"Messages to people and programs that could not be delivered. Only admins see this."</p>
+                <div class="card"><table class="table people-table"><tbody>{rows.collect_view()}</tbody></table></div>
+            }
+        })
+    }
+}
