@@ -86,6 +86,12 @@ impl Review {
         self.voting.as_ref().is_none_or(|voting| voting.voters.contains(name))
     }
 
+    /// Whether it depends on who there is: votes are counted, somebody may be shut out, or nobody could decide it when
+    /// this was last looked at.
+    pub fn depends_on_people(&self) -> bool {
+        self.voting.is_some() || self.reviewers.shuts_out() || self.problem.is_some()
+    }
+
     /// Whether its votes are secret now.
     pub fn is_secret(&self) -> bool {
         self.blind && self.voting.is_some() && self.is_pending()

@@ -2,18 +2,24 @@
 
 use std::path::{Path, PathBuf};
 
+use shared::access::Principal;
+
 use crate::flow;
 use crate::store::{Change, NewFlow, Operation, Store};
 
 /// Saves every flow file of a folder, in the order of names. One whose content is stored already is skipped by the
-/// store; one with mistakes is logged with line and column, and keeps no other from being loaded.
-pub async fn load(store: &Store, folder: &Path) -> std::io::Result<()> {
+/// store; one with mistakes is logged with line and column, and keeps no other from being loaded. What is doubtful
+/// is logged too; where the people are given, also what they could not decide.
+pub async fn load(store: &Store, folder: &Path, people: Option<&[Principal]>) -> std::io::Result<()> {
     for path in files(folder)? {
         let file = path.display().to_string();
         let source = std::fs::read_to_string(&path)?;
-        let checked = flow::check(&source);
+        let checked = flow::check_among(&source, people);
         for error in &checked.errors {
             tracing::error!("{file}:{error}");
+        }
+        for warning in &checked.warnings {
+            tracing::warn!("{file}:{warning}");
         }
         let Some(flow) = checked.flow.filter(|_| checked.errors.is_empty()) else { continue };
         let digest = flow::digest(&source);

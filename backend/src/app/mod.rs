@@ -14,6 +14,7 @@ use axum::Router;
 use axum::routing::get;
 use axum::serve::ListenerExt as _;
 use metrics_exporter_prometheus::PrometheusHandle;
+use shared::access::Principal;
 use shared::id::Username;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
@@ -125,7 +126,8 @@ impl App {
         let (seal_key, trusted) = SealKey::open(&settings.storage.seal_key, &*clock)?;
         let links = first_people(&store, &clock, admin_password, settings.demo).await?;
         if let Some(folder) = &settings.flows {
-            load_flows(&store, folder).await?;
+            let people = store.people().await?;
+            load_flows(&store, folder, Some(&people)).await?;
         }
 
         let seals = Seals::new(trusted);
@@ -255,7 +257,9 @@ fn without_delay(stream: &mut TcpStream) {
     }
 }
 
-/// Saves the flow files of a folder.
-pub async fn load_flows(store: &Store, folder: &Path) -> Result<(), Error> {
-    flows::load(store, folder).await.map_err(|source| Error::Flows { folder: folder.display().to_string(), source })
+/// Saves the flow files of a folder, and warns of what the people could not decide where they are given.
+pub async fn load_flows(store: &Store, folder: &Path, people: Option<&[Principal]>) -> Result<(), Error> {
+    flows::load(store, folder, people)
+        .await
+        .map_err(|source| Error::Flows { folder: folder.display().to_string(), source })
 }

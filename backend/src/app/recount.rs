@@ -1,9 +1,14 @@
 //! Pending reviews follow the people: when somebody's rights change, the reviews that depend on who there is are looked
 //! at again, so that none waits unseen for people who are gone. A vote looks again by itself; this is for the runs to
 //! which nobody comes.
+//!
+//! A review for roles or people behind whom is nobody is found here too, soon after it was asked and not in the commit
+//! that asks: what is rare is not to be paid by every run that names its reviewers.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use shared::id::{ReviewId, RunId};
 use shared::log::{Entry, EntryKind};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -14,18 +19,29 @@ use crate::store::{Change, CommitError, Error, Operation, Store};
 
 /// How many reviews are read at once.
 const PAGE: u32 = 500;
+/// How long after a look the next one comes, at the earliest, while runs move.
+const PAUSE: Duration = Duration::from_secs(5);
 
 /// Looks again at the start, since a server may have been stopped in between, and whenever the observer hears that
-/// rights have changed.
+/// rights have changed; and, while anything is committed, for what was asked of nobody.
 pub fn start(store: Store, stopping: CancellationToken) -> Arc<dyn Observe> {
     let changed = Arc::new(Notify::new());
     changed.notify_one();
     let heard = Arc::clone(&changed);
     tokio::spawn(stopping.run_until_cancelled_owned(async move {
+        let mut commits = store.commits();
         loop {
-            heard.notified().await;
-            if let Err(error) = look_again(&store).await {
-                tracing::warn!(%error, "who may vote could not be looked at again");
+            let looked = tokio::select! {
+                () = heard.notified() => look_again(&store).await,
+                Ok(()) = commits.changed() => look_for_nobody(&store).await,
+                else => return,
+            };
+            if let Err(error) = looked {
+                tracing::warn!(%error, "who may decide could not be looked at again");
+            }
+            tokio::select! {
+                () = tokio::time::sleep(PAUSE) => {}
+                () = heard.notified() => heard.notify_one(),
             }
         }
     }));
@@ -52,14 +68,97 @@ async fn look_again(store: &Store) -> Result<(), Error> {
     let mut after = None;
     loop {
         let page = store.watched_runs(after, PAGE).await?;
+        let Some((last, _)) = page.last() else { break };
+        after = Some(*last);
+        recount(store, page).await;
+    }
+    look_for_nobody(store).await
+}
+
+/// Finds the reviews that nobody may decide and that do not say so yet.
+async fn look_for_nobody(store: &Store) -> Result<(), Error> {
+    let mut after = None;
+    loop {
+        let page = store.runs_for_nobody(after, PAGE).await?;
         let Some((last, _)) = page.last() else { return Ok(()) };
         after = Some(*last);
-        for (_, run) in page {
-            let recount = Operation::Run { run, input: Box::new(Input::Recount) };
-            match store.commit(Change::by_server(recount)).await {
-                Ok(_) | Err(CommitError::Refused(Refusal::Unchanged)) => {}
-                Err(error) => tracing::warn!(%error, %run, "who may vote could not be looked at again"),
-            }
+        recount(store, page).await;
+    }
+}
+
+async fn recount(store: &Store, page: Vec<(ReviewId, RunId)>) {
+    for (_, run) in page {
+        let recount = Operation::Run { run, input: Box::new(Input::Recount) };
+        match store.commit(Change::by_server(recount)).await {
+            Ok(_) | Err(CommitError::Refused(Refusal::Unchanged)) => {}
+            Err(error) => tracing::warn!(%error, %run, "who may decide could not be looked at again"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use shared::JsonMap;
+    use shared::api::UserPatch;
+    use shared::review::Review;
+    use shared::run::Context;
+
+    use super::*;
+    use crate::store::tests::support::{World, actor, decide, decided, new_run, on_both};
+    use crate::store::{NewFlow, UserChange};
+
+    on_both! {
+        a_review_for_nobody_says_so_until_there_is_somebody,
+    }
+
+    /// A run that asks these people.
+    async fn asked(world: &World, id: &str, reviewers: serde_json::Value) -> Review {
+        let options = json!([{ "id": "yes", "label": "Yes" }]);
+        let human = json!({ "prompt": "Well?", "options": options, "reviewers": reviewers });
+        let flow = json!({ "id": id, "nodes": { "ask": { "human": human } } });
+        let new = NewFlow {
+            flow: serde_json::from_value(flow.clone()).expect("a flow"),
+            source: flow.to_string(),
+            digest: format!("sha256:{id}"),
+        };
+        world.store.commit(Change::by_server(Operation::SaveFlow(Box::new(new)))).await.expect("saved");
+        let (run, flow, input, context) = (new_run(), id.parse().expect("an id"), JsonMap::new(), Context::default());
+        let operation = Operation::Launch { run, flow, version: None, input, context };
+        world.store.commit(Change { by: Some(actor("dev")), key: None, operation }).await.expect("the run starts");
+        world.review_of(run).await
+    }
+
+    async fn roles(world: &World, name: &str, roles: &[&str]) {
+        let roles = Some(roles.iter().map(ToString::to_string).collect());
+        let patch = UserPatch { roles, ..UserPatch::default() };
+        let change = UserChange { username: name.parse().expect("a name"), patch, password_hash: None };
+        world.store.commit(Change::by_server(Operation::UpdateUser(Box::new(change)))).await.expect("changed");
+        look_again(&world.store).await.expect("looks");
+    }
+
+    async fn a_review_for_nobody_says_so_until_there_is_somebody(world: World) {
+        let legal = asked(&world, "legal", json!({ "roles": ["legal"], "users": ["gone"] })).await;
+        let tom = asked(&world, "tom", json!({ "roles": ["legal"], "users": ["tom"] })).await;
+        let anybody = asked(&world, "anybody", json!({})).await;
+        let problem = async |of: &Review| world.store.review(of.id).await.expect("reads").expect("is there").problem;
+        assert_eq!(problem(&legal).await, None, "the commit that asks looks at nobody");
+
+        look_for_nobody(&world.store).await.expect("looks");
+        let found = problem(&legal).await.expect("it says so");
+        assert!(found.starts_with("nobody may decide this, which is for legal and gone: an admin can"), "{found}");
+        assert_eq!((problem(&tom).await, problem(&anybody).await), (None, None));
+        assert_eq!(world.store.runs_for_nobody(None, 10).await.expect("reads"), [], "and is looked at once");
+
+        roles(&world, "tom", &["reviewer", "legal"]).await;
+        assert_eq!(problem(&legal).await, None);
+        roles(&world, "tom", &["reviewer"]).await;
+        assert!(problem(&legal).await.is_some() && problem(&tom).await.is_none());
+
+        // Whoever comes to it first need not wait for the next look.
+        world.add_user("lea", &["legal"]).await;
+        let review = world.store.review(legal.id).await.expect("reads").expect("is there");
+        let answer = decided(world.store.commit(decide(&review, "lea", "yes")).await).expect("decided");
+        assert_eq!((answer.review.is_pending(), answer.review.problem), (false, None));
     }
 }

@@ -156,7 +156,7 @@ impl Options {
             Store::open(store::Options { url, clock: clock.clone(), readers: READERS, env, longest_grant }).await?;
         add_people(&store, &clock, &requester, &people).await?;
         if let Some(folder) = &self.flows {
-            app::load_flows(&store, folder).await?;
+            app::load_flows(&store, folder, None).await?;
         }
         let links = match &listener {
             Some(_) => links(&store, &clock, &people).await?,

@@ -69,7 +69,7 @@ pub fn launch(flow: &Compiled, launch: Launch, grants: Vec<Granted>, moment: Mom
 pub fn apply(flow: &Compiled, snapshot: Snapshot, input: Input, moment: Moment) -> Result<Transition, Refusal> {
     let mut builder = Builder::resume(flow, snapshot, moment);
     let expired = builder.expire_overdue();
-    let recounted = builder.recount();
+    let recounted = builder.recount(matches!(input, Input::Recount));
     if expired || recounted {
         builder.advance();
     }

@@ -224,6 +224,7 @@ impl Builder<'_> {
             review.status = resolution.status;
             review.decisions.extend(decision);
             review.claimed_by = None;
+            review.problem = None;
             review.resolution = Some(resolution);
         });
         if let Some(review) = resolved {

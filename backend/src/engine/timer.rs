@@ -124,6 +124,7 @@ impl Builder<'_> {
             }
             review.expires_at = Some(expires_at);
             review.on_timeout = Some(*then);
+            review.problem = None;
             review.escalated.push(role.clone());
         });
         let escalated = self.admit(id, &role).or(escalated);

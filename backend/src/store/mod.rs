@@ -27,6 +27,7 @@ pub mod testing;
 pub(crate) mod tests;
 mod visibility;
 mod wake;
+mod watched;
 mod writer;
 
 use std::collections::BTreeMap;

@@ -21,19 +21,6 @@ impl Store {
         Ok(self.shown(reviews).pop())
     }
 
-    /// Runs with pending reviews that depend on who there is, after a place: who may vote, or whether anybody may.
-    pub async fn watched_runs(&self, after: Option<ReviewId>, limit: u32) -> Result<Vec<(ReviewId, RunId)>, Error> {
-        let sql = Sql::new("SELECT v.id, v.run_id FROM review_audience a JOIN reviews v ON v.id = a.review_id ")
-            .push("WHERE a.pending = 1 AND a.subject = ")
-            .bind(visibility::WATCHED)
-            .push(" AND v.id > ")
-            .bind(after.map_or(uuid::Uuid::nil(), |id| id.0))
-            .push(" ORDER BY v.id LIMIT ")
-            .bind(limit);
-        let rows = self.inner.db.read().await?.fetch(sql).await?;
-        rows.iter().map(|row| Ok((ReviewId(row.uuid(0)?), RunId(row.uuid(1)?)))).collect()
-    }
-
     /// A run's reviews, in the order in which they were asked.
     pub async fn run_reviews(&self, run: RunId) -> Result<Vec<Review>, Error> {
         let sql =

@@ -33,7 +33,7 @@ pub(super) fn subjects_of(review: &Review) -> BTreeSet<String> {
         subjects.insert(VOTES.to_owned());
         subjects.extend(voting.voters.iter().map(voter_subject));
     }
-    if review.voting.is_some() || review.reviewers.shuts_out() {
+    if review.depends_on_people() {
         subjects.insert(WATCHED.to_owned());
     }
     subjects

@@ -279,6 +279,32 @@ fn too_few_people_are_a_problem_that_everybody_sees_until_there_are_enough() {
 }
 
 #[test]
+fn what_is_asked_of_people_who_are_not_there_says_so_when_the_server_looks() {
+    let source = r#"
+id: named
+nodes:
+  ask:
+    human:
+      prompt: Well?
+      options: [{ id: yes, label: "Yes" }]
+      reviewers: { roles: [counsel] }
+      timeout: 1h
+      on_timeout: { escalate: legal, extend: 1h, then: reject }
+"#;
+    let mut play = Play::try_start_among(compile(source), json!({}), &people()).unwrap();
+    assert!(play.people.is_none() && play.review().problem.is_none(), "such a flow needs nobody's roles");
+    play.roles("ana", Some(&["reviewer"])).unwrap();
+    assert!(play.review().problem.unwrap().starts_with("nobody may decide this, which is for counsel: "));
+    assert_eq!(play.roles("ana", Some(&["editor"])), Err(Refusal::Unchanged));
+    // Others are asked too: whether there is one of them is looked at anew.
+    play.people = None;
+    play.now = play.now.after(Duration::from_hours(1));
+    let task = *play.tasks.keys().next().unwrap();
+    play.apply(Input::Due { task });
+    assert_eq!((play.review().escalated.len(), play.review().problem), (1, None));
+}
+
+#[test]
 fn who_decided_before_may_not_check_it() {
     let source = r#"
 id: eyes

@@ -4,11 +4,14 @@
 //! those who may vote could not accept even if all of them did, the review says so (`problem`), and waits: then, and
 //! only then, people who have the right now are taken in. A run that stopped instead would lose its work because of a
 //! role that an admin can give in a moment; timers and withdrawals work as always.
+//!
+//! Where the first decision resolves and people are only named, the people do not come with every input: the server
+//! looks for what waits for nobody beside the commits, and tells the run to look again ([`super::super::Input::Recount`]).
 
 use std::collections::BTreeSet;
 
 use serde_json::json;
-use shared::access::{Principal, has_vote};
+use shared::access::{Principal, has_vote, voice};
 use shared::id::{NodeId, ReviewId, Username};
 use shared::review::Review;
 use shared::voting::{Voting, VotingGroup};
@@ -31,7 +34,7 @@ impl Builder<'_> {
             add_group_roles(review, policy.groups().map(|(role, _)| role));
             review.voting = Some(Voting::default());
         }
-        if is_watched(review) {
+        if self.people.is_some() && (review.depends_on_people() || names_somebody(review)) {
             let now = self.those_who_may(review);
             if let Some(voting) = &mut review.voting {
                 take_in(voting, &now);
@@ -43,12 +46,13 @@ impl Builder<'_> {
     }
 
     /// Looks again at who may vote on the pending reviews; whoever has lost the right is no longer counted, nor is
-    /// their vote. Says whether anything changed.
-    pub(in crate::engine) fn recount(&mut self) -> bool {
+    /// their vote. `all`: also at reviews for people who are only named. Says whether anything changed.
+    pub(in crate::engine) fn recount(&mut self, all: bool) -> bool {
         if self.people.is_none() {
             return false;
         }
         let asked = self.state.branches.values().flat_map(|branch| branch.phase.asked());
+        let is_watched = |review: &Review| review.depends_on_people() || (all && names_somebody(review));
         let watched = |id: &ReviewId| self.reviews.get(id).is_some_and(is_watched);
         let watched: Vec<_> = asked.map(|asked| asked.review).filter(watched).collect();
         let mut changed = false;
@@ -97,7 +101,8 @@ impl Builder<'_> {
 
     /// A role is asked too: its people may vote with the others. The review, where that changed it.
     pub(in crate::engine) fn admit(&mut self, id: ReviewId, role: &str) -> Option<Review> {
-        let review = self.reviews.get(&id).filter(|review| is_watched(review))?.clone();
+        self.people.as_ref()?;
+        let review = self.reviews.get(&id).filter(|review| review.depends_on_people())?.clone();
         let now = self.those_who_may(&review);
         let of_role: Vec<_> = now.iter().filter(|person| person.has(role)).cloned().collect();
         let review = self.reviews.get_mut(&id)?;
@@ -108,11 +113,15 @@ impl Builder<'_> {
         Some(review.clone())
     }
 
-    /// The people who have the right to decide a review now, whoever could when it was asked.
+    /// The people who have the right to decide a review now, whoever could when it was asked. Where votes are counted,
+    /// those who have one of their own, whoever casts it.
     fn those_who_may(&mut self, review: &Review) -> Vec<Principal> {
         self.people_asked = true;
-        let people = self.people.iter().flat_map(|people| people.iter());
-        people.filter(|person| has_vote(person, review)).cloned().collect()
+        let may = |person: &&Principal| match review.voting {
+            Some(_) => has_vote(person, review),
+            None => voice(person, review).is_ok(),
+        };
+        self.people.iter().flat_map(|people| people.iter()).filter(may).cloned().collect()
     }
 
     /// Remembers who decided at a node that others must not check: for `not_same_as`.
@@ -123,9 +132,9 @@ impl Builder<'_> {
     }
 }
 
-/// Whether a review depends on who there is.
-fn is_watched(review: &Review) -> bool {
-    review.voting.is_some() || review.reviewers.shuts_out()
+/// Whether a review is for people by name or role, and not for every reviewer.
+fn names_somebody(review: &Review) -> bool {
+    !review.reviewers.roles.is_empty() || !review.reviewers.users.is_empty()
 }
 
 /// The members of a policy's groups are among the reviewers, whoever else is.

@@ -69,9 +69,9 @@ fn standing(review: &Review, voting: &Voting) -> String {
 
 /// Why nobody can resolve a review as things are; `may` is how many have the right to.
 pub(super) fn problem(review: &Review, may: usize) -> Option<String> {
-    const REMEDY: &str = "an admin can give more people the role, or somebody can withdraw this";
+    const REMEDY: &str = "an admin can give people the right, or somebody can withdraw this";
     let Some(voting) = &review.voting else {
-        return (may == 0).then(|| format!("nobody may decide this: {REMEDY}"));
+        return (may == 0).then(|| format!("nobody may decide this{}: {REMEDY}", whom(review)));
     };
     if tally::is_possible(&review.policy, voting) {
         return None;
@@ -95,6 +95,14 @@ pub(super) fn problem(review: &Review, may: usize) -> Option<String> {
         }
     };
     Some(format!("{why}: {REMEDY}"))
+}
+
+/// `, which is for legal and ana`.
+fn whom(review: &Review) -> String {
+    let reviewers = &review.reviewers;
+    let users = reviewers.users.iter().map(ToString::to_string);
+    let named: Vec<_> = reviewers.roles.iter().cloned().chain(users).collect();
+    if named.is_empty() { String::new() } else { format!(", which is for {}", listed(&named, NAMED)) }
 }
 
 fn people(count: u32) -> String {

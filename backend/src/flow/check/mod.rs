@@ -9,6 +9,7 @@ mod keys;
 mod maps;
 mod names;
 mod parts;
+mod people;
 mod policy;
 mod texts;
 mod timers;
@@ -67,6 +68,7 @@ pub fn check_flow(
     maps::check(&mut checker);
     texts::check(&mut checker);
     keys::check(&mut checker);
+    people::check(&mut checker);
     if checker.nodes_whole {
         graph::check(&mut checker);
         conflicts::check(&mut checker);

@@ -1,7 +1,6 @@
-//! Who may decide, how their decisions become one, and what a response must fulfil: settings that contradict each other,
-//! and, where the people who exist are known, what they could not do today.
+//! Who may decide, how their decisions become one, and what a response must fulfil: settings that contradict each other.
+//! (What the people who exist could not do is in `people.rs`.)
 
-use shared::access::{Principal, REVIEWER, is_named};
 use shared::definition::{ChoiceKind, Human, NodeKind, Policy, Reviewers, Validator};
 use shared::error::pointer;
 use shared::id::NodeId;
@@ -25,7 +24,6 @@ pub fn check(checker: &mut Checker<'_>, base: &str, id: &NodeId, human: &Human) 
     if let Some(Validator::Schema { schema }) = &human.validator {
         texts::schema(checker, &format!("{base}/validator/schema"), schema);
     }
-    people(checker, base, human);
 }
 
 /// What a policy of several votes needs.
@@ -76,57 +74,9 @@ pub fn reviewers(checker: &mut Checker<'_>, base: &str, own: Option<&NodeId>, re
     }
 }
 
-/// Warns of what the people who exist could not resolve today.
-fn people(checker: &mut Checker<'_>, base: &str, human: &Human) {
-    let Some(people) = checker.people else { return };
-    let mut reviewers = human.reviewers.clone();
-    let mut groups = human.policy.groups().map(|(role, _)| role.clone()).peekable();
-    if groups.peek().is_some() && reviewers.roles.is_empty() && reviewers.users.is_empty() {
-        reviewers.roles.push(REVIEWER.to_owned());
-    }
-    reviewers.roles.extend(groups);
-    let may: Vec<&Principal> = people.iter().filter(|person| is_named(person, &reviewers)).collect();
-    let there = |count: usize| match count {
-        0 => "nobody".to_owned(),
-        1 => "only 1 person".to_owned(),
-        many => format!("only {many} people"),
-    };
-    let least = usize::from(human.reviewers.shuts_out()) + 1;
-    match &human.policy {
-        Policy::Groups(groups) => {
-            for (role, needed) in groups {
-                let members = may.iter().filter(|person| person.has(role)).count();
-                if members < usize::try_from(*needed).unwrap_or(usize::MAX) {
-                    let message = format!("{needed} of `{role}` are needed, and {} has this role now", there(members));
-                    checker.warn(&format!("{base}/policy/groups{}", pointer([role])), message);
-                }
-            }
-        }
-        Policy::Quorum(needed) if may.len() < usize::try_from(*needed).unwrap_or(usize::MAX) => {
-            let message = format!("{needed} votes are needed, and {} may vote now", there(may.len()));
-            checker.warn(&format!("{base}/policy/quorum"), message);
-        }
-        _ if may.len() < least => {
-            let path = if human.reviewers.is_empty() { base.to_owned() } else { format!("{base}/reviewers") };
-            let more = if least > 1 { ", who may be shut out" } else { "" };
-            checker.warn(
-                &path,
-                format!("{} may decide this now{}", there(may.len()), if may.is_empty() { "" } else { more }),
-            );
-        }
-        _ => {}
-    }
-    let voters = u32::try_from(may.len()).unwrap_or(u32::MAX);
-    if !human.policy.is_first() && human.deny.is_some_and(|deny| deny > voters) && voters > 0 {
-        let message = format!("{} may vote now: so many votes against cannot come", there(may.len()));
-        checker.warn(&format!("{base}/deny"), message);
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::flow::{check, check_among};
+    use crate::flow::check;
 
     fn flow(human: &str) -> String {
         format!("id: f\nnodes:\n  a: {{ human: {{ prompt: x, {human} }} }}\n")
@@ -157,36 +107,5 @@ mod tests {
             assert!(fits && found.is_empty() == path.is_empty(), "{human}: {found:?}");
         }
         assert!(check(&flow("validator: { when: 'response.text ==' }")).errors[0].line.is_some());
-    }
-
-    #[test]
-    fn what_the_people_of_today_could_not_decide_is_a_warning() {
-        let person = |name: &str, roles: &[&str]| {
-            Principal::new(name.parse().expect("a name"), roles.iter().map(ToString::to_string).collect())
-        };
-        let people = [person("ana", &["reviewer", "editor"]), person("tom", &["reviewer"])];
-        let warned = |more: &str| -> Vec<String> {
-            let source = flow(&format!("options: [{{ id: yes, label: Y }}], {more}"));
-            let warnings = check_among(&source, Some(&people)).warnings;
-            warnings.iter().map(|warning| format!("{} {}", warning.path, warning.message)).collect()
-        };
-        for (more, words) in [
-            ("policy: { quorum: 3 }", "quorum 3 votes are needed, and only 2 people may vote now"),
-            (
-                "policy: { groups: { editor: 1, legal: 1 } }",
-                "legal 1 of `legal` are needed, and nobody has this role now",
-            ),
-            ("policy: majority, reviewers: { roles: [legal] }", "reviewers nobody may decide this now"),
-            (
-                "reviewers: { users: [ana], not_requester: true }",
-                "only 1 person may decide this now, who may be shut out",
-            ),
-            ("policy: unanimous, deny: 3", "deny only 2 people may vote now"),
-        ] {
-            let found = warned(more);
-            assert!(matches!(&found[..], [one] if one.contains(words)), "{more}: {found:?}");
-        }
-        assert_eq!(warned("policy: unanimous"), [""; 0]);
-        assert_eq!(warned("policy: { groups: { editor: 1 } }, reviewers: { not_requester: true }"), [""; 0]);
     }
 }

@@ -44,7 +44,8 @@ impl Group {
         group.load_flows(inner, conn, named.newest, named.versions).await?;
         group.load_grants(conn, changes, named.grants, inner.clock.now()).await?;
         group.load_keys(conn, &named.keys).await?;
-        if group.compiled.values().any(|flow| flow.needs_people()) {
+        let recount = |change: &Change| matches!(&change.operation, Operation::Run { input, .. } if matches!(**input, Input::Recount));
+        if group.compiled.values().any(|flow| flow.needs_people()) || changes.iter().any(recount) {
             group.active = conn.active().await?;
         }
         Ok(group)

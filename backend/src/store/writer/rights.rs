@@ -8,6 +8,7 @@ use shared::time::Timestamp;
 
 use super::super::{Actor, CommitError, UserRecord};
 use super::group::Group;
+use crate::engine::Input;
 use crate::flow::Compiled;
 
 impl Group {
@@ -36,9 +37,10 @@ impl Group {
         Ok(narrowed(self.whole(self.active(&claimed.username)?, now), claimed))
     }
 
-    /// The people who exist as the engine is to know them: with what this group has changed.
-    pub fn people(&self, flow: &Compiled) -> Option<Arc<[Principal]>> {
-        if !flow.needs_people() {
+    /// The people who exist as the engine is to know them, for flows that need them and for who asks to look again: with
+    /// what this group has changed.
+    pub fn people(&self, flow: &Compiled, input: Option<&Input>) -> Option<Arc<[Principal]>> {
+        if !flow.needs_people() && !matches!(input, Some(Input::Recount)) {
             return None;
         }
         let mut people = self.active.clone();

@@ -36,7 +36,7 @@ impl Group {
         if self.runs.get(&run).is_some_and(|work| work.snapshot.is_some()) {
             return Err(CommitError::Conflict(format!("there is a run {run} already")));
         }
-        let people = self.people(compiled);
+        let people = self.people(compiled, None);
         let requested_by = by.username.clone();
         let launch = Launch { run, flow: flow.clone(), version, input, context, requested_by, people: people.clone() };
         let granted = if compiled.has_gates() { self.granted(flow, version, run, moment.now) } else { Vec::new() };
@@ -121,7 +121,7 @@ impl Group {
                 state.flow, state.version
             ))
         })?;
-        let people = self.people(compiled);
+        let people = self.people(compiled, Some(&input));
         let mut snapshot = snapshot.clone();
         if compiled.has_gates() {
             snapshot.grants = self.granted(&state.flow, state.version, run, moment.now);

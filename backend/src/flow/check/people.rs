@@ -1,0 +1,220 @@
+//! Where the people who exist are known: what they could not decide today. All of it is doubtful, never wrong: people
+//! come and go, and a flow may be written before them.
+
+use shared::access::{Principal, REVIEWER, is_named};
+use shared::definition::{Gate, GateSetting, Human, NodeKind, OnTimeout, Policy, Reviewers};
+use shared::error::pointer;
+use shared::id::Username;
+
+use super::Checker;
+use crate::flow::suggest::did_you_mean;
+
+pub fn check(checker: &mut Checker<'_>) {
+    let Some(people) = checker.people else { return };
+    let flow = checker.flow;
+    if let Some(on_timeout) = &flow.defaults.on_timeout {
+        escalations(checker, people, "/defaults/on_timeout", on_timeout);
+    }
+    for (id, node) in &flow.nodes {
+        if let NodeKind::Human(human) = &node.kind {
+            of_human(checker, people, &format!("{}/human", pointer(["nodes", id.as_str()])), human);
+        }
+    }
+    for (name, setting) in &flow.gates.before_tool {
+        if let GateSetting::Gate(gate) = setting {
+            of_gate(checker, people, &pointer(["gates", "before_tool", name]), gate);
+        }
+    }
+}
+
+fn of_human(checker: &mut Checker<'_>, people: &[Principal], base: &str, human: &Human) {
+    let mut reviewers = human.reviewers.clone();
+    let mut groups = human.policy.groups().map(|(role, _)| role.clone()).peekable();
+    if groups.peek().is_some() && reviewers.roles.is_empty() && reviewers.users.is_empty() {
+        reviewers.roles.push(REVIEWER.to_owned());
+    }
+    reviewers.roles.extend(groups);
+    let may: Vec<&Principal> = people.iter().filter(|person| is_named(person, &reviewers)).collect();
+    match &human.policy {
+        Policy::Groups(groups) => {
+            names(checker, people, base, &human.reviewers);
+            for (role, needed) in groups {
+                let members = may.iter().filter(|person| person.has(role)).count();
+                if members < usize::try_from(*needed).unwrap_or(usize::MAX) {
+                    let message = format!("{needed} of `{role}` are needed, and {} has this role now", only(members));
+                    checker.warn(&format!("{base}/policy/groups{}", pointer([role])), message);
+                }
+            }
+        }
+        Policy::Quorum(needed) if may.len() < usize::try_from(*needed).unwrap_or(usize::MAX) => {
+            names(checker, people, base, &human.reviewers);
+            let message = format!("{needed} votes are needed, and {} may vote now", only(may.len()));
+            checker.warn(&format!("{base}/policy/quorum"), message);
+        }
+        _ => somebody(checker, people, base, &human.reviewers),
+    }
+    let voters = u32::try_from(may.len()).unwrap_or(u32::MAX);
+    if !human.policy.is_first() && human.deny.is_some_and(|deny| deny > voters) && voters > 0 {
+        let message = format!("{} may vote now: so many votes against cannot come", only(may.len()));
+        checker.warn(&format!("{base}/deny"), message);
+    }
+    if let Some(on_timeout) = &human.on_timeout {
+        escalations(checker, people, &format!("{base}/on_timeout"), on_timeout);
+    }
+}
+
+fn of_gate(checker: &mut Checker<'_>, people: &[Principal], base: &str, gate: &Gate) {
+    somebody(checker, people, base, &gate.reviewers);
+    if let Some(on_timeout) = &gate.on_timeout {
+        escalations(checker, people, &format!("{base}/on_timeout"), on_timeout);
+    }
+}
+
+/// Warns where nobody may decide, or too few where somebody may be shut out; else of each name that is nobody's.
+fn somebody(checker: &mut Checker<'_>, people: &[Principal], base: &str, reviewers: &Reviewers) {
+    let may = people.iter().filter(|person| is_named(person, reviewers)).count();
+    let path = if reviewers.is_empty() { base.to_owned() } else { format!("{base}/reviewers") };
+    if may == 0 {
+        let why: Vec<_> = nobodys(people, reviewers).into_iter().map(|(_, why)| why).collect();
+        let why = if why.is_empty() { String::new() } else { format!(": {}", why.join("; ")) };
+        return checker.warn(&path, format!("nobody may decide this now{why}"));
+    }
+    names(checker, people, base, reviewers);
+    if may == 1 && reviewers.shuts_out() {
+        checker.warn(&path, format!("{} may decide this now, who may be shut out", only(may)));
+    }
+}
+
+/// Warns of each name among reviewers that is nobody's.
+fn names(checker: &mut Checker<'_>, people: &[Principal], base: &str, reviewers: &Reviewers) {
+    for (place, why) in nobodys(people, reviewers) {
+        checker.warn(&format!("{base}/reviewers/{place}"), why);
+    }
+}
+
+/// The roles that nobody has and the users who are not there, each with its place below `reviewers`.
+fn nobodys(people: &[Principal], reviewers: &Reviewers) -> Vec<(String, String)> {
+    let roles = reviewers.roles.iter().enumerate().filter_map(|(index, role)| {
+        let why = nobody_has(people, role)?;
+        Some((format!("roles/{index}"), why))
+    });
+    let known = |name: &Username| people.iter().any(|person| person.username == *name);
+    let users = reviewers.users.iter().enumerate().filter(|(_, name)| !known(name)).map(|(index, name)| {
+        let guess = did_you_mean(name, people.iter().map(|person| person.username.as_str()));
+        (format!("users/{index}"), format!("there is nobody `{name}` now{guess}"))
+    });
+    roles.chain(users).collect()
+}
+
+/// Where nobody has a role, this in words.
+fn nobody_has(people: &[Principal], role: &str) -> Option<String> {
+    if people.iter().any(|person| person.has(role)) {
+        return None;
+    }
+    let known = people.iter().flat_map(|person| &person.roles).map(String::as_str);
+    Some(format!("nobody has the role `{role}` now{}", did_you_mean(role, known)))
+}
+
+/// Warns of each role of a chain that nobody has.
+fn escalations(checker: &mut Checker<'_>, people: &[Principal], path: &str, on_timeout: &OnTimeout) {
+    for (depth, next) in on_timeout.escalations().enumerate() {
+        if let Some(why) = nobody_has(people, &next.escalate) {
+            let path = format!("{path}{}/escalate", "/then".repeat(depth));
+            checker.warn(&path, format!("this asks nobody: {why}"));
+        }
+    }
+}
+
+fn only(count: usize) -> String {
+    match count {
+        0 => "nobody".to_owned(),
+        1 => "only 1 person".to_owned(),
+        many => format!("only {many} people"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flow::check_among;
+
+    fn person(name: &str, roles: &[&str]) -> Principal {
+        Principal::new(name.parse().expect("a name"), roles.iter().map(ToString::to_string).collect())
+    }
+
+    fn warned(source: &str) -> Vec<String> {
+        let people = [person("ana", &["reviewer", "editor"]), person("tom", &["reviewer"])];
+        let checked = check_among(source, Some(&people));
+        assert_eq!(checked.errors, []);
+        assert!(checked.warnings.iter().all(|warning| warning.line.is_some() && warning.column.is_some()));
+        checked.warnings.iter().map(|warning| format!("{} {}", warning.path, warning.message)).collect()
+    }
+
+    fn human(more: &str) -> String {
+        let human = format!("prompt: x, options: [{{ id: yes, label: Y }}], {more}");
+        format!("id: f\nnodes:\n  a: {{ human: {{ {human} }} }}\n")
+    }
+
+    #[test]
+    fn what_the_people_of_today_could_not_decide_is_a_warning_at_its_place() {
+        for (more, words) in [
+            ("policy: { quorum: 3 }", "quorum 3 votes are needed, and only 2 people may vote now"),
+            (
+                "policy: { groups: { editor: 1, legal: 1 } }",
+                "legal 1 of `legal` are needed, and nobody has this role now",
+            ),
+            ("policy: majority, reviewers: { roles: [legal] }", "reviewers nobody may decide this now"),
+            ("reviewers: { roles: [editors] }", "now: nobody has the role `editors` now; did you mean `editor`?"),
+            ("reviewers: { users: [nobody] }", "reviewers nobody may decide this now: there is nobody `nobody` now"),
+            ("reviewers: { users: [anna, tom] }", "users/0 there is nobody `anna` now; did you mean `ana`?"),
+            ("reviewers: { roles: [editor, legal] }", "reviewers/roles/1 nobody has the role `legal` now"),
+            (
+                "reviewers: { users: [ana], not_requester: true }",
+                "only 1 person may decide this now, who may be shut out",
+            ),
+            ("policy: unanimous, deny: 3", "deny only 2 people may vote now"),
+            (
+                "timeout: 1h, on_timeout: { escalate: editor, extend: 1h, then: { escalate: lead, extend: 1h, then: reject } }",
+                "on_timeout/then/escalate this asks nobody: nobody has the role `lead` now",
+            ),
+        ] {
+            let found = warned(&human(more));
+            assert!(matches!(&found[..], [one] if one.contains(words)), "{more}: {found:?}");
+        }
+        for fine in [
+            "policy: unanimous",
+            "policy: { groups: { editor: 1 } }, reviewers: { not_requester: true }",
+            "reviewers: { roles: [editor], users: [tom] }",
+        ] {
+            assert_eq!(warned(&human(fine)), [""; 0]);
+        }
+    }
+
+    #[test]
+    fn gates_and_the_defaults_are_looked_at_too() {
+        let source = |gate: &str, defaults: &str| {
+            format!(
+                "id: f\ndefaults: {{ timeout: 1h{defaults} }}\ntools: {{ t: {{ builtin: demo_publish }} }}\n\
+                 gates: {{ before_tool: {{ t: {{ {gate} }} }} }}\nnodes: {{ a: {{ tool: t }} }}\n"
+            )
+        };
+        for (gate, defaults, words) in [
+            ("reviewers: { roles: [legal] }", "", "/gates/before_tool/t/reviewers nobody may decide this now"),
+            ("reviewers: { not_requester: true, users: [tom] }", "", "who may be shut out"),
+            (
+                "on_timeout: { escalate: lead, extend: 1h, then: reject }",
+                "",
+                "/gates/before_tool/t/on_timeout/escalate",
+            ),
+            (
+                "",
+                ", on_timeout: { escalate: lead, extend: 1h, then: reject }",
+                "/defaults/on_timeout/escalate this asks",
+            ),
+        ] {
+            let found = warned(&source(gate, defaults));
+            assert!(matches!(&found[..], [one] if one.contains(words)), "{gate}{defaults}: {found:?}");
+        }
+        assert_eq!(warned(&source("severity: high", "")), [""; 0]);
+    }
+}
