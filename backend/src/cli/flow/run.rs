@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use shared::JsonMap;
 use shared::decision::Via;
@@ -38,6 +39,9 @@ pub struct RunArgs {
     /// The input as one JSON object, or @FILE; `--input` comes on top of it
     #[arg(long, value_name = "JSON")]
     input_json: Option<String>,
+    /// For whom it runs, as one JSON object or @FILE: user, tenant, session, and metadata
+    #[arg(long, value_name = "JSON")]
+    context: Option<String>,
     /// A file with one answer a line, instead of standard input; `-` is standard input
     #[arg(long, value_name = "FILE")]
     answers: Option<PathBuf>,
@@ -76,6 +80,8 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
         .map_err(|error| Quit::new(Exit::Error, format!("{shown} cannot be read: {error}")))?;
     let flow = flow::parse(&source).map_err(|invalid| Quit::new(Exit::Invalid, listed(&shown, &invalid.0)))?;
     let input = input(&flow, args.input_json.as_deref(), &args.inputs)?;
+    let context: Context =
+        args.context.as_deref().map_or_else(|| Ok(Context::default()), |json| object("--context", json))?;
     let settings = config::File::load(args.config.as_deref())?;
 
     let screen = Screen::stderr();
@@ -100,7 +106,7 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
 
     let countersign = options.start().await?;
     let mut interrupted = false;
-    let ended = match countersign.launch(&flow, input, Context::default()).await {
+    let ended = match countersign.launch(&flow, input, context).await {
         Ok(mut running) => {
             let mut stop = std::pin::pin!(serve::stop_signal());
             loop {
@@ -162,14 +168,7 @@ fn input(flow: &Flow, object: Option<&str>, values: &[String]) -> Result<JsonMap
     let invalid = |message: String| Quit::new(Exit::Invalid, message);
     let mut input = match object {
         None => JsonMap::new(),
-        Some(object) => {
-            let text = match object.strip_prefix('@') {
-                Some(file) => std::fs::read_to_string(file)
-                    .map_err(|error| Quit::new(Exit::Error, format!("{file} cannot be read: {error}")))?,
-                None => object.to_owned(),
-            };
-            serde_json::from_str(&text).map_err(|error| invalid(format!("--input-json is no JSON object: {error}")))?
-        }
+        Some(json) => self::object("--input-json", json)?,
     };
     for value in values {
         let Some((key, value)) = value.split_once('=') else {
@@ -178,6 +177,17 @@ fn input(flow: &Flow, object: Option<&str>, values: &[String]) -> Result<JsonMap
         input.insert(key.to_owned(), read_value(flow, key, value));
     }
     Ok(input)
+}
+
+/// A JSON object that stands on the command line, or in a file.
+fn object<T: DeserializeOwned>(flag: &str, json: &str) -> Result<T, Quit> {
+    let text = match json.strip_prefix('@') {
+        Some(file) => std::fs::read_to_string(file)
+            .map_err(|error| Quit::new(Exit::Error, format!("{file} cannot be read: {error}")))?,
+        None => json.to_owned(),
+    };
+    let invalid = |error| Quit::new(Exit::Invalid, format!("{flag} is no JSON object of the right form: {error}"));
+    serde_json::from_str(&text).map_err(invalid)
 }
 
 /// What the flow says is text stays text, whatever it looks like.

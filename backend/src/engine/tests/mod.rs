@@ -3,6 +3,7 @@
 mod agents;
 mod article;
 mod auto;
+mod context;
 mod decisions;
 mod delegate;
 mod gates;
@@ -29,7 +30,7 @@ use shared::error::FlowCode;
 use shared::id::{ReviewId, StepId, TaskId};
 use shared::log::EntryKind;
 use shared::review::{Review, ReviewStatus};
-use shared::run::{RunStatus, Step, StepStatus};
+use shared::run::{Context, RunStatus, Step, StepStatus};
 use shared::time::Timestamp;
 
 use super::*;
@@ -141,6 +142,11 @@ impl Play {
 
     /// The same where these people exist.
     fn try_start_among(flow: Compiled, input: Value, people: &[Principal]) -> Result<Self, Refusal> {
+        Self::try_start_for(flow, input, people, Context::default())
+    }
+
+    /// The same for somebody.
+    fn try_start_for(flow: Compiled, input: Value, people: &[Principal], context: Context) -> Result<Self, Refusal> {
         let people: Option<Arc<[Principal]>> = flow.needs_people().then(|| people.into());
         let now = Timestamp(1_800_000_000_000_000);
         let launched = Launch {
@@ -148,7 +154,7 @@ impl Play {
             flow: flow.flow.id.clone(),
             version: 1,
             input: object(input),
-            context: shared::run::Context::default(),
+            context,
             requested_by: "dev".parse().unwrap(),
             people: people.clone(),
         };
@@ -294,8 +300,6 @@ impl Play {
         }
     }
 
-    // --- what the run shows ---
-
     fn status(&self) -> RunStatus {
         summary(&self.snapshot.state).status
     }
@@ -327,8 +331,6 @@ impl Play {
     fn steps(&self) -> Vec<(String, u32, StepStatus)> {
         self.steps.iter().map(|step| (step.node.to_string(), step.visit, step.status)).collect()
     }
-
-    // --- workers ---
 
     fn task_at(&self, node: &str) -> Task {
         let at = |task: &&Task| &*task.node == node && task.kind.is_call();
@@ -371,8 +373,6 @@ impl Play {
         let failure = TaskFailure { code, message: "no luck".to_owned(), retryable };
         self.apply(Input::TaskFailed { task: task.id, attempt: 1, failure });
     }
-
-    // --- people ---
 
     fn try_decide(&mut self, review: ReviewId, by: &Principal, request: DecisionRequest) -> Result<(), Refusal> {
         match self.try_apply(Input::Decide { review, by: by.clone(), via: Via::Human, request })? {

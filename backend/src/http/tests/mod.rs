@@ -6,6 +6,7 @@ mod described;
 mod edge;
 mod grants;
 mod people;
+mod run;
 mod slack;
 mod story;
 mod votes;

@@ -1,0 +1,127 @@
+//! For whom a run goes: user, tenant, session and metadata are carried through every pause, and what a decision adds is
+//! known to every later step. And while one branch waits for a person, the others go as far as they can.
+
+use super::*;
+
+const SUPPORT: &str = r#"
+id: support
+agents:
+  clerk: { model: demo/clerk, instructions: "You answer for {{ context.tenant }}.", tools: [book], max_turns: 3 }
+tools:
+  book:
+    http:
+      url: "https://example.com/{{ context.tenant }}/{{ context.session }}"
+      headers: { ticket: "{{ context.metadata.ticket }}" }
+      body: { user: "{{ context.user }}", metadata: "{{ context.metadata }}" }
+gates: { before_tool: { book: { when: "context.metadata.plan == 'gold' && context.tenant == 'acme'" } } }
+nodes:
+  triage:
+    human: { prompt: "{{ context.user }} of {{ context.tenant }}?", options: [{ id: take, label: Take }] }
+    next: [{ to: answer, when: "context.metadata.ticket == 'T-7' && context.user == 'mara'" }, { to: lost, else: true }]
+  answer: { agent: clerk, prompt: "Ticket {{ context.metadata.ticket }} of {{ context.user }}.", next: check }
+  check:
+    human:
+      prompt_key: question
+      prompt: Nobody said how to ask.
+      options: [{ id: ok, label: Fine }, { id: redo, kind: correct, label: Again, message: Shorter. }]
+    next: close
+  close: { set: { closed: "{{ context.user }} {{ context.session }} {{ context.metadata }}" } }
+  lost: { set: { closed: lost } }
+"#;
+
+fn whom() -> Context {
+    Context {
+        user: Some("mara".to_owned()),
+        tenant: Some("acme".to_owned()),
+        session: Some("s1".to_owned()),
+        metadata: object(json!({ "plan": "gold" })),
+    }
+}
+
+impl Play {
+    /// The one pending review is decided, with this beside the decision.
+    fn decide_beside(&mut self, verdict: Verdict, metadata: Value) {
+        let review = self.review();
+        let request = DecisionRequest { metadata: object(metadata), ..request(&review, verdict) };
+        self.try_decide(review.id, &ana(), request).unwrap();
+    }
+
+    fn work_at(&self, node: &str) -> Work {
+        work(&self.flow, &self.snapshot.state, &self.task_at(node)).unwrap()
+    }
+}
+
+#[test]
+fn for_whom_a_run_goes_and_what_decisions_add_reach_every_later_step() {
+    let mut play = Play::try_start_for(compile(SUPPORT), json!({}), &[ana()], whom()).unwrap();
+    let first = play.review();
+    assert_eq!((first.prompt.as_str(), &first.context), ("mara of acme?", &whom()));
+
+    // A condition on the way out, the instructions and the prompt of the next step.
+    play.decide_beside(choose("take"), json!({ "ticket": "T-7" }));
+    let Work::Model(request) = play.work_at("answer") else { panic!("a model is called") };
+    assert_eq!(request.instructions.as_deref(), Some("You answer for acme."));
+    assert_eq!(play.heard("answer"), [Message::User { text: "Ticket T-7 of mara.".to_owned() }]);
+
+    // The gate's condition, its review, and the request that is sent after it: with what its decision added.
+    play.model("answer", calls([("book", json!({ "what": 1 }))]));
+    let gate = play.review();
+    let known = |more: Value| {
+        let mut whom = whom();
+        whom.metadata.extend(object(more));
+        whom
+    };
+    assert_eq!(gate.context, known(json!({ "ticket": "T-7" })));
+    let approved = answer_actions([("c1-1", ActionDecision::APPROVE)]);
+    play.decide_beside(approved, json!({ "plan": "silver", "question": "Is this right?" }));
+    let all = json!({ "ticket": "T-7", "plan": "silver", "question": "Is this right?" });
+    let task = play.task_at("answer");
+    let scope = Value::Object(play.tool_work(&task).scope);
+    assert_eq!(scope["context"], json!({ "user": "mara", "tenant": "acme", "session": "s1", "metadata": all }));
+
+    // A question that a decision brought; the newest value counts.
+    play.returned(&task, json!("booked"));
+    play.model("answer", text("Done."));
+    let check = play.review();
+    assert_eq!((check.prompt.as_str(), &check.context), ("Is this right?", &known(all)));
+
+    // Through a correction, and into what comes last.
+    play.decide_beside(choose("redo"), json!({ "ticket": "T-8" }));
+    play.model("answer", text("Shorter."));
+    play.decide_beside(choose("ok"), json!({}));
+    let closed = play.key("closed").as_str().unwrap();
+    let metadata = r#"{"plan":"silver","ticket":"T-8","question":"Is this right?"}"#;
+    assert_eq!(closed, format!("mara s1 {metadata}"));
+    assert_eq!(view(&play.flow, &play.snapshot.state).context.metadata["ticket"], "T-8");
+}
+
+#[test]
+fn while_one_branch_waits_for_a_person_the_others_run_as_far_as_they_can() {
+    let source = r"
+id: wide
+agents: { w: { model: demo/w } }
+nodes:
+  start: { set: { go: true }, next: [to-legal, to-price, text] }
+  to-legal: { set: { a: 1 }, next: legal }
+  to-price: { set: { b: 1 }, next: price }
+  legal: { human: { prompt: Legal?, options: [{ id: ok, label: Ok }] }, next: all }
+  price: { human: { prompt: Price?, options: [{ id: ok, label: Ok }] }, next: all }
+  text: { agent: w, prompt: Write., next: polish }
+  polish: { agent: w, prompt: Polish., next: all }
+  all: { join: all, set: { done: true } }
+";
+    let mut play = Play::start(source, json!({}));
+    let asked: Vec<_> = play.snapshot.reviews.values().map(|review| (review.id, review.prompt.clone())).collect();
+    let id = |prompt: &str| asked.iter().find(|(_, asked)| asked == prompt).unwrap().0;
+    assert_eq!((asked.len(), play.status()), (2, RunStatus::Running), "somebody works, so nothing stands still");
+    play.model("text", text("A text."));
+    play.model("polish", text("A better text."));
+    assert_eq!((play.status(), play.key("polish")), (RunStatus::WaitingForHuman, &json!("A better text.")));
+
+    // Each by its own id, in any order; the other stays as it was.
+    let (legal, price) = (play.past(id("Legal?")).clone(), play.past(id("Price?")).clone());
+    play.decide_on(&price, choose("ok"));
+    assert_eq!((play.past(legal.id), play.status()), (&legal, RunStatus::WaitingForHuman));
+    play.decide_on(&legal, choose("ok"));
+    assert_eq!((play.status(), play.key("done")), (RunStatus::Completed, &json!(true)));
+}
