@@ -155,8 +155,21 @@ async fn check_seal(
     let hashes: Vec<Hash> = found.iter().map(|found| found.hash).collect();
     Ok(match compare(&opened.hashes, &hashes) {
         None => Ok(opened),
-        Some(difference) => Err(named(&opened, &found, difference)),
+        Some(difference) => Err(named(&opened, &found, pushed_out(store, &opened, difference).await?)),
     })
+}
+
+/// An entry whose place another one has, and that stands behind the range now, was not changed: something was put in
+/// before it.
+async fn pushed_out(store: &Store, opened: &Opened, difference: Difference) -> Result<Difference, store::Error> {
+    let wanted = match opened.hashes.get(difference.at) {
+        Some(wanted) if difference.what == Tampering::Changed => wanted,
+        _ => return Ok(difference),
+    };
+    let Some(behind) = store.record(&opened.seal.to, None, ROWS).await? else { return Ok(difference) };
+    let entries = behind.rows.into_iter().filter_map(|row| row.entries.ok()).flatten();
+    let is_there = entries.map(|(cursor, event)| Found::of(cursor, &event)).any(|found| found.hash == *wanted);
+    Ok(if is_there { Difference { what: Tampering::Added, ..difference } } else { difference })
 }
 
 /// The entries of a seal's range, as they are now.
