@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Absent, Access, Act, Principal, access, may_be_handed, voice, votes_to_hand_over};
+use super::{Absent, Access, Act, Principal, access, has_vote, may_be_handed, voice, votes_to_hand_over};
 use crate::review::Review;
 
 fn review(more: &Value) -> Review {
@@ -111,6 +111,38 @@ fn nobody_speaks_twice_on_one_review() {
     assert_eq!(name(&tom, &once), "max", "who has spoken for one may change that, and speaks for nobody else");
     let herself = review(&json!({ "reviewers": reviewers, "policy": "unanimous", "decisions": [said("lea", None)] }));
     assert_eq!(name(&tom, &herself), "max", "who is here after all speaks for herself");
+}
+
+#[test]
+fn who_counts_for_a_quorum_is_who_may_decide() {
+    let roles: [&[&str]; 7] =
+        [&[], &["reviewer"], &["admin"], &["developer"], &["legal"], &["admin", "legal"], &["reviewer", "legal"]];
+    let reviewers = [
+        json!({}),
+        json!({ "roles": ["reviewer"] }),
+        json!({ "roles": ["legal"] }),
+        json!({ "roles": ["admin"] }),
+        json!({ "users": ["tom"] }),
+        json!({ "roles": ["legal"], "users": ["tom"], "not_requester": true }),
+        json!({ "not_requester": true }),
+    ];
+    for (reviewers, requester, barred) in reviewers.iter().flat_map(|reviewers| {
+        [("dev", json!([])), ("tom", json!([])), ("dev", json!(["tom"]))].map(|(by, barred)| (reviewers, by, barred))
+    }) {
+        let asked = json!({ "reviewers": reviewers, "requested_by": requester, "barred": barred });
+        let one = review(&asked);
+        for roles in roles {
+            let tom = person("tom", roles);
+            let counts = has_vote(&tom, &one);
+            assert_eq!(counts, voice(&tom, &one).is_ok(), "the first decides: {asked} {roles:?}");
+            // Where votes are counted, the voters are those who have one.
+            let voters = if counts { json!(["tom"]) } else { json!([]) };
+            let mut votes = asked.clone();
+            votes["policy"] = json!("majority");
+            votes["voting"] = json!({ "voters": voters, "votes": 0, "standing": "" });
+            assert_eq!(counts, voice(&tom, &review(&votes)).is_ok(), "votes are counted: {asked} {roles:?}");
+        }
+    }
 }
 
 #[test]
