@@ -1,8 +1,9 @@
 //! Conditions: CEL, compiled once when a flow is made ready, and found again by their own text.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, LazyLock};
 
+use cel::common::ast::{EntryExpr, Expr, IdedEntryExpr, IdedExpr, LiteralValue, operators};
 use cel::objects::Key;
 use cel::{Context, Env, ExecutionError, Program};
 use serde_json::Value;
@@ -61,10 +62,27 @@ impl Conditions {
         Ok(())
     }
 
-    /// The names that an added condition reads.
+    /// The names that an added condition reads; not those that stand for the items of a list in it.
     pub fn names(&self, condition: &str) -> Vec<String> {
         let Some(program) = self.programs.get(condition) else { return Vec::new() };
-        program.references().variables().into_iter().map(str::to_owned).collect()
+        let mut own = BTreeSet::new();
+        visit(&program.expression().expr, &mut |expr| {
+            if let Expr::Comprehension(each) = expr {
+                own.extend([Some(&each.iter_var), each.iter_var2.as_ref(), Some(&each.accu_var)].into_iter().flatten());
+            }
+        });
+        let references = program.references();
+        let read = references.variables().into_iter().map(str::to_owned);
+        read.filter(|name| !own.contains(name)).collect()
+    }
+
+    /// The fields of a name that an added condition reads; not those that it only looks for with `has`.
+    pub fn fields(&self, condition: &str, name: &str) -> BTreeSet<String> {
+        let mut found = BTreeSet::new();
+        if let Some(program) = self.programs.get(condition) {
+            visit(&program.expression().expr, &mut |expr| found.extend(field_of(expr, name).map(str::to_owned)));
+        }
+        found
     }
 
     /// Whether a condition holds. A missing name or field, or a field of null, makes it false; anything but a boolean
@@ -122,6 +140,44 @@ fn holds(program: &Program, condition: &str, scope: &Scope) -> Result<bool, Eval
         ))),
         Err(error) if is_missing(&error, |name| references.has_variable(name)) => Ok(false),
         Err(error) => Err(EvalError(format!("the condition {} cannot be answered: {error}", excerpt(condition)))),
+    }
+}
+
+/// The field that an expression reads of a name: `name.field`, or `name["field"]`.
+fn field_of<'e>(expr: &'e Expr, name: &str) -> Option<&'e str> {
+    let is_name = |of: &IdedExpr| matches!(&of.expr, Expr::Ident(ident) if ident == name);
+    match expr {
+        Expr::Select(select) if !select.test && is_name(&select.operand) => Some(&select.field),
+        Expr::Call(call) if call.func_name == operators::INDEX => match &call.args[..] {
+            [of, IdedExpr { expr: Expr::Literal(LiteralValue::String(field)), .. }] if is_name(of) => {
+                Some(field.inner())
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Calls `seen` with an expression and everything in it.
+fn visit<'e>(expr: &'e Expr, seen: &mut dyn FnMut(&'e Expr)) {
+    seen(expr);
+    let entry = |entry: &'e IdedEntryExpr| match &entry.expr {
+        EntryExpr::StructField(field) => [None, Some(&field.value)],
+        EntryExpr::MapEntry(entry) => [Some(&entry.key), Some(&entry.value)],
+    };
+    let inner: Vec<&IdedExpr> = match expr {
+        Expr::Call(call) => call.target.as_deref().into_iter().chain(&call.args).collect(),
+        Expr::Comprehension(each) => {
+            vec![&each.iter_range, &each.accu_init, &each.loop_cond, &each.loop_step, &each.result]
+        }
+        Expr::List(list) => list.elements.iter().collect(),
+        Expr::Map(map) => map.entries.iter().flat_map(entry).flatten().collect(),
+        Expr::Struct(of) => of.entries.iter().flat_map(entry).flatten().collect(),
+        Expr::Select(select) => vec![&select.operand],
+        Expr::Ident(_) | Expr::Literal(_) | Expr::Unspecified => Vec::new(),
+    };
+    for inner in inner {
+        visit(&inner.expr, seen);
     }
 }
 
