@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use shared::access::{Access, Act, Principal, access};
+use shared::decision::Via;
 use shared::error::Mistake;
 use shared::id::ReviewId;
 use shared::log::EntryKind;
@@ -21,20 +22,20 @@ const MAX_COMMENT: usize = 100_000;
 
 impl Builder<'_> {
     /// Somebody works on a review; claiming again lengthens the lease.
-    pub(super) fn claim(&mut self, id: ReviewId, by: &Principal) -> Result<(), Refusal> {
+    pub(super) fn claim(&mut self, id: ReviewId, by: &Principal, via: Via) -> Result<(), Refusal> {
         let review = self.pending_review(id, by, Act::Handle)?;
         self.refuse_if_claimed(review, by)?;
         let claim = Claim { by: by.username.clone(), until: self.now.after(LEASE) };
-        self.update(id, by, "claim", |review| review.claimed_by = Some(claim));
+        self.update(id, by, via, "claim", |review| review.claimed_by = Some(claim));
         Ok(())
     }
 
     /// Somebody no longer works on a review. Releasing what nobody has claimed changes nothing.
-    pub(super) fn release(&mut self, id: ReviewId, by: &Principal) -> Result<(), Refusal> {
+    pub(super) fn release(&mut self, id: ReviewId, by: &Principal, via: Via) -> Result<(), Refusal> {
         let review = self.pending_review(id, by, Act::Handle)?;
         self.refuse_if_claimed(review, by)?;
         if review.claimed_by.is_some() {
-            self.update(id, by, "release", |review| review.claimed_by = None);
+            self.update(id, by, via, "release", |review| review.claimed_by = None);
         }
         Ok(())
     }
@@ -48,7 +49,7 @@ impl Builder<'_> {
     }
 
     /// Somebody says something beside a review.
-    pub(super) fn comment(&mut self, id: ReviewId, by: &Principal, text: String) -> Result<(), Refusal> {
+    pub(super) fn comment(&mut self, id: ReviewId, by: &Principal, via: Via, text: String) -> Result<(), Refusal> {
         self.pending_review(id, by, Act::Handle)?;
         let mistake = if text.trim().is_empty() {
             Some(("required", "the comment is empty".to_owned()))
@@ -61,15 +62,22 @@ impl Builder<'_> {
             return Err(Refusal::Invalid(vec![Mistake::new("/text", code, message)]));
         }
         let comment = Comment { by: by.username.clone(), at: self.now, text };
-        self.update(id, by, "comment", |review| review.comments.push(comment));
+        self.update(id, by, via, "comment", |review| review.comments.push(comment));
         Ok(())
     }
 
-    /// Changes a review, and tells of it.
-    pub(super) fn update(&mut self, id: ReviewId, by: &Principal, what: &str, change: impl FnOnce(&mut Review)) {
+    /// Changes a review, and tells of it: who did what, and through what.
+    pub(super) fn update(
+        &mut self,
+        id: ReviewId,
+        by: &Principal,
+        via: Via,
+        what: &str,
+        change: impl FnOnce(&mut Review),
+    ) {
         if let Some(review) = self.change_review(id, change) {
             let actor = Some(by.username.clone());
-            self.tell_review(EntryKind::ReviewUpdated, &review, actor, json!({ "change": what }));
+            self.tell_review(EntryKind::ReviewUpdated, &review, actor, json!({ "change": what, "via": via }));
         }
     }
 

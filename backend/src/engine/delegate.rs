@@ -1,6 +1,7 @@
 //! Handing a review to somebody else: their word counts in the place of the one who hands it over.
 
 use shared::access::{Act, Principal, may_be_handed, votes_to_hand_over};
+use shared::decision::Via;
 use shared::error::Mistake;
 use shared::id::{ReviewId, Username};
 use shared::review::Delegation;
@@ -19,6 +20,7 @@ impl Builder<'_> {
         &mut self,
         id: ReviewId,
         by: &Principal,
+        via: Via,
         to: &Username,
         person: Option<&Principal>,
     ) -> Result<(), Refusal> {
@@ -44,7 +46,7 @@ impl Builder<'_> {
         }
         let at = self.now;
         let from = &by.username;
-        self.update(id, by, "delegated", |review| {
+        self.update(id, by, via, "delegated", |review| {
             review.decisions.retain(|decision| decision.by != *from);
             if review.claimed_by.as_ref().is_some_and(|claim| claim.by == *from) {
                 review.claimed_by = None;

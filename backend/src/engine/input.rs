@@ -103,6 +103,8 @@ pub enum Input {
         review: ReviewId,
         /// Who.
         by: Principal,
+        /// Through what.
+        via: Via,
     },
     /// Somebody no longer does.
     Release {
@@ -110,6 +112,8 @@ pub enum Input {
         review: ReviewId,
         /// Who.
         by: Principal,
+        /// Through what.
+        via: Via,
     },
     /// Somebody hands a review to somebody else.
     Delegate {
@@ -117,6 +121,8 @@ pub enum Input {
         review: ReviewId,
         /// Who.
         by: Principal,
+        /// Through what.
+        via: Via,
         /// To whom.
         to: Username,
         /// Them, with the rights of the transaction; none where nobody of that name may log in.
@@ -129,6 +135,8 @@ pub enum Input {
         review: ReviewId,
         /// Who.
         by: Principal,
+        /// Through what.
+        via: Via,
         /// What.
         text: String,
     },
@@ -138,6 +146,8 @@ pub enum Input {
         review: ReviewId,
         /// Who.
         by: Principal,
+        /// Through what.
+        via: Via,
         /// Why.
         reason: Option<String>,
     },

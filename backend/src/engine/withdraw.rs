@@ -15,13 +15,19 @@ use super::transition::Refusal;
 
 impl Builder<'_> {
     /// Somebody takes a review back.
-    pub(super) fn take_back(&mut self, id: ReviewId, by: &Principal, reason: Option<&str>) -> Result<(), Refusal> {
+    pub(super) fn take_back(
+        &mut self,
+        id: ReviewId,
+        by: &Principal,
+        via: Via,
+        reason: Option<&str>,
+    ) -> Result<(), Refusal> {
         let review = self.pending_review(id, by, Act::Withdraw)?.clone();
         let asked = self.asked(id).ok_or(Refusal::NotFound)?;
         let (number, Branch { phase, .. }) = self.take_branch(waits_for(id)).ok_or(Refusal::NotFound)?;
         let given = reason.map(str::trim).filter(|reason| !reason.is_empty());
         let reason = given.unwrap_or("the review was withdrawn");
-        self.withdraw(asked, Via::Human, Some(by.username.clone()), reason);
+        self.withdraw(asked, via, Some(by.username.clone()), reason);
         match phase {
             Phase::Human { mut step, .. } => {
                 let nothing = JsonMap::new();
@@ -34,7 +40,7 @@ impl Builder<'_> {
                     metadata: &nothing,
                     by: std::slice::from_ref(&by.username),
                     at: self.now,
-                    via: Via::Human,
+                    via,
                 };
                 self.remember(&step.node, &remembered);
                 step.note = Some("withdrawn".to_owned());

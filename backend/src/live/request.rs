@@ -57,7 +57,7 @@ pub(super) async fn decide(
 
 /// Claims a review.
 pub(super) async fn claim(store: &Store, actor: &Actor, r#ref: String, review: ReviewId) -> ServerMessage {
-    let input = Input::Claim { review, by: actor.principal.clone() };
+    let input = Input::Claim { review, by: actor.principal.clone(), via: Via::Human };
     commit(store, actor, r#ref, "claim", review, &[], input).await
 }
 

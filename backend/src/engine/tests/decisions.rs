@@ -132,22 +132,34 @@ fn a_claim_is_advisory_and_runs_out() {
     let mut play = asked();
     let id = play.review().id;
     let tom = person("tom", &["reviewer"]);
-    play.apply(Input::Claim { review: id, by: editor() });
+    play.apply(Input::Claim { review: id, by: editor(), via: Via::Human });
     let claimed = play.review();
     assert_eq!((claimed.version, claimed.revision), (2, 1));
     assert_eq!(claimed.claimed_by.as_ref().unwrap().until, play.now.after(Duration::from_mins(15)));
     assert_eq!(play.events[0].data["change"], "claim");
-    assert!(matches!(play.try_apply(Input::Claim { review: id, by: tom.clone() }), Err(Refusal::ReviewClaimed(_))));
-    assert!(matches!(play.try_apply(Input::Release { review: id, by: tom.clone() }), Err(Refusal::ReviewClaimed(_))));
+    assert!(matches!(
+        play.try_apply(Input::Claim { review: id, by: tom.clone(), via: Via::Human }),
+        Err(Refusal::ReviewClaimed(_))
+    ));
+    assert!(matches!(
+        play.try_apply(Input::Release { review: id, by: tom.clone(), via: Via::Human }),
+        Err(Refusal::ReviewClaimed(_))
+    ));
     play.now = play.now.after(Duration::from_mins(15));
-    play.apply(Input::Claim { review: id, by: tom.clone() });
-    play.apply(Input::Comment { review: id, by: editor(), text: "Look at the price.".to_owned() });
+    play.apply(Input::Claim { review: id, by: tom.clone(), via: Via::Human });
+    let told = |play: &Play| (play.events[0].data["change"].clone(), play.events[0].data["via"].clone());
+    assert_eq!(told(&play), (json!("claim"), json!("human")), "and through what it was said");
+    play.apply(Input::Comment { review: id, by: editor(), via: Via::Cli, text: "Look at the price.".to_owned() });
+    assert_eq!(told(&play), (json!("comment"), json!("cli")));
     play.apply(Input::View { review: id, by: editor() });
     assert_eq!((play.kinds(), &play.events[0].data["revision"]), (vec!["review.viewed"], &json!(1)));
     let review = play.review();
     assert_eq!((review.version, review.revision, review.digest == claimed.digest), (4, 1, true));
     play.try_decide(id, &editor(), request(&review, choose("yes"))).unwrap();
-    assert!(matches!(play.try_apply(Input::Claim { review: id, by: tom }), Err(Refusal::ReviewResolved(_))));
+    assert!(matches!(
+        play.try_apply(Input::Claim { review: id, by: tom, via: Via::Human }),
+        Err(Refusal::ReviewResolved(_))
+    ));
 }
 
 #[test]

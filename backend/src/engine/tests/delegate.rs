@@ -22,14 +22,14 @@ fn tom() -> Principal {
 
 fn hand(play: &mut Play, by: &Principal, to: &str, person: Option<Principal>) -> Result<Option<Refusal>, Refusal> {
     let review = play.review().id;
-    play.try_apply(Input::Delegate { review, by: by.clone(), to: to.parse().unwrap(), person })
+    play.try_apply(Input::Delegate { review, by: by.clone(), via: Via::Human, to: to.parse().unwrap(), person })
 }
 
 #[test]
 fn a_review_changes_hands_once_and_is_decided_in_the_name_of_who_had_it() {
     let mut play = Play::start(ASK, json!({}));
     let before = play.review();
-    play.apply(Input::Claim { review: before.id, by: lea() });
+    play.apply(Input::Claim { review: before.id, by: lea(), via: Via::Human });
     hand(&mut play, &lea(), "tom", Some(tom())).unwrap();
     let review = play.review();
     assert_eq!((review.digest.as_str(), review.claimed_by.as_ref()), (before.digest.as_str(), None));
@@ -90,11 +90,11 @@ fn a_review_does_not_change_hands_for_ever() {
 fn a_claim_that_has_run_out_is_gone_with_the_next_change() {
     let mut play = Play::start(ASK, json!({}));
     let review = play.review().id;
-    play.apply(Input::Claim { review, by: lea() });
+    play.apply(Input::Claim { review, by: lea(), via: Via::Human });
     play.now = play.now.after(Duration::from_mins(14));
-    play.apply(Input::Comment { review, by: lea(), text: "Hm.".to_owned() });
+    play.apply(Input::Comment { review, by: lea(), via: Via::Human, text: "Hm.".to_owned() });
     assert!(play.review().claimed_by.is_some());
     play.now = play.now.after(Duration::from_mins(1));
-    play.apply(Input::Comment { review, by: lea(), text: "Well.".to_owned() });
+    play.apply(Input::Comment { review, by: lea(), via: Via::Human, text: "Well.".to_owned() });
     assert_eq!(play.review().claimed_by, None);
 }

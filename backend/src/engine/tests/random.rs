@@ -147,11 +147,11 @@ fn some_input(play: &Play, (what, which, pick): (u8, u8, u8)) -> Option<Input> {
     }
     let review = review()?;
     Some(match (what % 16, pick) {
-        (10, 0..20) => Input::Claim { review: review.id, by: ana() },
-        (10, 20..30) => Input::Comment { review: review.id, by: ana(), text: "hm".to_owned() },
+        (10, 0..20) => Input::Claim { review: review.id, by: ana(), via: Via::Human },
+        (10, 20..30) => Input::Comment { review: review.id, by: ana(), via: Via::Human, text: "hm".to_owned() },
         (10, 31..50) => {
             let reason = pick.is_multiple_of(2).then(|| "never mind".to_owned());
-            Input::Withdraw { review: review.id, by: person("dev", &[]), reason }
+            Input::Withdraw { review: review.id, by: person("dev", &[]), via: Via::Human, reason }
         }
         (10, 30) => Input::Cancel { by: person("dev", &[]), reason: None },
         _ => {

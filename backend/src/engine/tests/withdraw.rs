@@ -4,7 +4,7 @@ use super::*;
 
 fn withdraw(play: &mut Play, by: &Principal, reason: Option<&str>) -> Result<Option<Refusal>, Refusal> {
     let review = play.review().id;
-    play.try_apply(Input::Withdraw { review, by: by.clone(), reason: reason.map(str::to_owned) })
+    play.try_apply(Input::Withdraw { review, by: by.clone(), via: Via::Human, reason: reason.map(str::to_owned) })
 }
 
 /// Who started the run.

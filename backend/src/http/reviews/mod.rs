@@ -77,7 +77,7 @@ async fn decide(
     commit(&state, &caller, key.of(&caller, digest), id, input).await
 }
 
-/// What the record says that a decision came through. It is a label and gives no right; only a program may choose it, so
+/// What the record says that it came through. It is a label and gives no right; only a program may choose it, so
 /// that what came from a browser is never taken for something else.
 fn via(caller: &Caller, headers: &HeaderMap) -> Via {
     let said = headers.get("countersign-via").is_some_and(|said| said == "cli");
@@ -89,9 +89,10 @@ async fn claim(
     caller: Caller,
     Id(id): Id<ReviewId>,
     key: Key,
+    headers: HeaderMap,
     OptionalJson(body::Json { digest, .. }): OptionalJson<Nothing>,
 ) -> Result<Json<Decided>> {
-    let input = Input::Claim { review: id, by: caller.principal().clone() };
+    let input = Input::Claim { review: id, by: caller.principal().clone(), via: via(&caller, &headers) };
     commit(&state, &caller, key.of(&caller, digest), id, input).await
 }
 
@@ -100,9 +101,10 @@ async fn release(
     caller: Caller,
     Id(id): Id<ReviewId>,
     key: Key,
+    headers: HeaderMap,
     OptionalJson(body::Json { digest, .. }): OptionalJson<Nothing>,
 ) -> Result<Json<Decided>> {
-    let input = Input::Release { review: id, by: caller.principal().clone() };
+    let input = Input::Release { review: id, by: caller.principal().clone(), via: via(&caller, &headers) };
     commit(&state, &caller, key.of(&caller, digest), id, input).await
 }
 
@@ -111,9 +113,16 @@ async fn delegate(
     caller: Caller,
     Id(id): Id<ReviewId>,
     key: Key,
+    headers: HeaderMap,
     body::Json { value, digest }: body::Json<Delegate>,
 ) -> Result<Json<Decided>> {
-    let input = Input::Delegate { review: id, by: caller.principal().clone(), to: value.to, person: None };
+    let input = Input::Delegate {
+        review: id,
+        by: caller.principal().clone(),
+        via: via(&caller, &headers),
+        to: value.to,
+        person: None,
+    };
     commit(&state, &caller, key.of(&caller, digest), id, input).await
 }
 
@@ -122,9 +131,11 @@ async fn comment(
     caller: Caller,
     Id(id): Id<ReviewId>,
     key: Key,
+    headers: HeaderMap,
     body::Json { value, digest }: body::Json<NewComment>,
 ) -> Result<Json<Decided>> {
-    let input = Input::Comment { review: id, by: caller.principal().clone(), text: value.text };
+    let input =
+        Input::Comment { review: id, by: caller.principal().clone(), via: via(&caller, &headers), text: value.text };
     commit(&state, &caller, key.of(&caller, digest), id, input).await
 }
 
@@ -133,9 +144,15 @@ async fn withdraw(
     caller: Caller,
     Id(id): Id<ReviewId>,
     key: Key,
+    headers: HeaderMap,
     OptionalJson(body::Json { value, digest }): OptionalJson<Reason>,
 ) -> Result<Json<Decided>> {
-    let input = Input::Withdraw { review: id, by: caller.principal().clone(), reason: value.reason };
+    let input = Input::Withdraw {
+        review: id,
+        by: caller.principal().clone(),
+        via: via(&caller, &headers),
+        reason: value.reason,
+    };
     commit(&state, &caller, key.of(&caller, digest), id, input).await
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use shared::api::DecisionEffect;
+use shared::decision::Via;
 use shared::review::{Outcome, ReviewStatus};
 use shared::run::RunStatus;
 
@@ -67,7 +68,7 @@ async fn of_decisions_and_withdrawals_at_once_one_wins(world: World) {
     let mut waiting = tokio::task::JoinSet::new();
     for n in 0..32 {
         let store = world.store.clone();
-        let withdraw = Input::Withdraw { review: review.id, by: person("dev"), reason: None };
+        let withdraw = Input::Withdraw { review: review.id, by: person("dev"), via: Via::Human, reason: None };
         let change = if n % 2 == 0 { decide(&review, "ana", "yes") } else { on_review(review.id, "dev", withdraw) };
         waiting.spawn(async move { decided(store.commit(change).await) });
     }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use shared::access::{Access, Act, access};
 use shared::api::{ReviewQuery, UserPatch};
+use shared::decision::Via;
 use shared::deputy::Deputyship;
 use shared::id::DeputyId;
 use shared::log::EntryKind;
@@ -97,8 +98,13 @@ async fn a_review_that_was_handed_over_is_for_the_delegate(world: World) {
     world.add_user("lea", &["reviewer"]).await;
     let review = for_lea(&world).await;
     let hand = |by: &str, to: &str| {
-        let input =
-            Input::Delegate { review: review.id, by: person(by), to: to.parse().expect("a name"), person: None };
+        let input = Input::Delegate {
+            review: review.id,
+            by: person(by),
+            via: Via::Human,
+            to: to.parse().expect("a name"),
+            person: None,
+        };
         on_review(review.id, by, input)
     };
     world.store.commit(hand("lea", "tom")).await.expect("it changes hands");
@@ -130,7 +136,7 @@ async fn a_reviewer_who_lost_the_role_can_no_longer_decide_what_they_had_open(wo
 
 async fn a_claim_that_has_run_out_is_shown_nowhere(world: World) {
     let review = world.launched_review("hello").await;
-    let claim = Input::Claim { review: review.id, by: person("ana") };
+    let claim = Input::Claim { review: review.id, by: person("ana"), via: Via::Human };
     world.store.commit(on_review(review.id, "ana", claim)).await.expect("she claims it");
     let tom = world.store.user("tom").await.expect("reads").expect("is there").principal(None);
     let claims = async || {
