@@ -1,4 +1,5 @@
-//! The API as clients meet it: the whole router over an SQLite database in a temporary folder. No worker runs.
+//! The API as clients meet it: the whole router over a database of its own: in SQLite, or in both where the
+//! store matters. No worker runs.
 
 mod audit;
 mod deputies;
@@ -25,6 +26,7 @@ use crate::audit::{SealKey, Seals};
 use crate::auth::{Authenticator, bootstrap};
 use crate::clock::{SharedClock, SystemClock};
 use crate::notify::Desk;
+use crate::store::testing::Database;
 use crate::store::{Options, Store};
 
 const PASSWORD: &str = "correct horse";
@@ -36,6 +38,7 @@ struct Site {
     clock: SharedClock,
     seals: Seals,
     folder: TempDir,
+    _database: Database,
 }
 
 /// What came back.
@@ -67,25 +70,28 @@ impl Answer {
 impl Site {
     /// A server with the user `admin`.
     async fn new() -> Self {
+        Self::sqlite().await
+    }
+
+    async fn sqlite() -> Self {
+        Self::on(Database::sqlite().unwrap()).await
+    }
+
+    async fn postgres() -> Option<Self> {
+        Some(Self::on(Database::postgres().await.unwrap()?).await)
+    }
+
+    async fn on(database: Database) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let clock: SharedClock = Arc::new(SystemClock);
-        let url = format!("sqlite:{}", folder.path().join("test.db").display());
-        let store = Store::open(Options {
-            url,
-            clock: clock.clone(),
-            readers: 2,
-            env: Arc::default(),
-            longest_grant: crate::store::LONGEST_GRANT,
-        })
-        .await
-        .unwrap();
+        let store = Store::open(Options { readers: 2, ..database.options(clock.clone()) }).await.unwrap();
         assert_eq!(bootstrap(&store, &clock, Some(PASSWORD.to_owned())).await.unwrap(), None);
         let authenticator = Authenticator::new(store.clone(), clock.clone());
         let (_, trusted) = SealKey::open(&folder.path().join("seal.key"), &*clock).unwrap();
         let seals = Seals::new(trusted);
         let state =
             AppState::new(store.clone(), clock.clone(), authenticator, None, Arc::from([]), seals.clone(), None);
-        Self { router: router(state), store, clock, seals, folder }
+        Self { router: router(state), store, clock, seals, folder, _database: database }
     }
 
     /// From now on people are told outside the console.

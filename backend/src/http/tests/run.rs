@@ -3,7 +3,13 @@
 use serde_json::{Value, json};
 
 use super::story::decision;
-use super::{Client, Site};
+use super::{Client, Site as World, Site};
+use crate::store::tests::support::on_both;
+
+on_both! {
+    several_reviews_of_a_run_wait_each_by_its_own_id_and_the_context_goes_through_all_of_them,
+    a_run_stands_where_its_status_says_however_it_ends,
+}
 
 const FLOW: &str = r#"
 id: offer
@@ -33,9 +39,7 @@ fn each<'v>(items: &'v Value, field: &str) -> Vec<&'v str> {
     items.as_array().unwrap().iter().map(|item| item[field].as_str().unwrap()).collect()
 }
 
-#[tokio::test]
-async fn several_reviews_of_a_run_wait_each_by_its_own_id_and_the_context_goes_through_all_of_them() {
-    let site = Site::new().await;
+async fn several_reviews_of_a_run_wait_each_by_its_own_id_and_the_context_goes_through_all_of_them(site: Site) {
     let dev = site.join("dev", &["developer"]).await;
     let ana = site.join("ana", &["reviewer"]).await;
     dev.put_flow("/api/v1/flows/offer", FLOW).await.expect(200);
@@ -93,9 +97,7 @@ async fn several_reviews_of_a_run_wait_each_by_its_own_id_and_the_context_goes_t
     assert_eq!(ana.get(&reviews).await.expect(200)["items"].as_array().unwrap().len(), 3);
 }
 
-#[tokio::test]
-async fn a_run_stands_where_its_status_says_however_it_ends() {
-    let site = Site::new().await;
+async fn a_run_stands_where_its_status_says_however_it_ends(site: Site) {
     let dev = site.join("dev", &["developer"]).await;
     let ana = site.join("ana", &["reviewer"]).await;
     dev.put_flow("/api/v1/flows/offer", FLOW).await.expect(200);

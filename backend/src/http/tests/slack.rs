@@ -11,14 +11,20 @@ use sha2::Sha256;
 use wiremock::matchers::path;
 use wiremock::{Mock, MockServer, ResponseTemplate};
 
-use super::{Answer, Client, Site};
+use super::{Answer, Client, Site as World, Site};
 use crate::notify::{Handle, Notifier, Options, Secrets};
+use crate::store::tests::support::on_both;
+
+on_both! {
+    a_button_in_slack_decides_the_review_for_who_may_and_for_nobody_else,
+    what_was_decided_elsewhere_is_shown_in_slack,
+}
 
 const SIGNING_SECRET: &str = "8f742231b10e8888abcd99";
 const TOPIC: &str = "<!channel> & <https://evil.example|the ocean>";
 
 /// A workspace, the notifier that speaks to it, and the people of this test.
-async fn workspace() -> (Site, MockServer, Handle) {
+async fn workspace(mut site: Site) -> (Site, MockServer, Handle) {
     let slack = MockServer::start().await;
     let posted = json!({ "ok": true, "channel": "D1", "ts": "1700000000.000100" });
     for (at, answer) in [("/api/chat.postMessage", posted), ("/api/chat.update", json!({ "ok": true }))] {
@@ -29,7 +35,6 @@ async fn workspace() -> (Site, MockServer, Handle) {
     let settings = figment::Figment::from(Toml::string(&toml)).extract().unwrap();
     let variables = [("COUNTERSIGN_SLACK_TOKEN", "xoxb-1"), ("COUNTERSIGN_SLACK_SIGNING_SECRET", SIGNING_SECRET)];
     let secrets = Secrets::from_env(variables.map(|(name, value)| (name.to_owned(), value.to_owned())));
-    let mut site = Site::new().await;
     let url = "https://desk.example".to_owned();
     let options = Options::new(site.store.clone(), site.clock.clone(), settings, secrets, url);
     let notifier = Notifier::run(options).await.unwrap();
@@ -95,9 +100,8 @@ async fn asked(site: &Site) -> (Client<'_>, Client<'_>, Value) {
     (dev, ana, run)
 }
 
-#[tokio::test]
-async fn a_button_in_slack_decides_the_review_for_who_may_and_for_nobody_else() {
-    let (site, slack, notifier) = workspace().await;
+async fn a_button_in_slack_decides_the_review_for_who_may_and_for_nobody_else(site: Site) {
+    let (site, slack, notifier) = workspace(site).await;
     let (dev, ana, run) = asked(&site).await;
     let message = requests(&slack, "/api/chat.postMessage", 1).await.remove(0);
     assert_eq!(message["channel"], "U1");
@@ -144,9 +148,8 @@ async fn a_button_in_slack_decides_the_review_for_who_may_and_for_nobody_else() 
     assert_eq!(requests(&slack, "/api/chat.postMessage", 1).await.len(), 1, "one message, to one person");
 }
 
-#[tokio::test]
-async fn what_was_decided_elsewhere_is_shown_in_slack() {
-    let (site, slack, notifier) = workspace().await;
+async fn what_was_decided_elsewhere_is_shown_in_slack(site: Site) {
+    let (site, slack, notifier) = workspace(site).await;
     let (_dev, ana, _run) = asked(&site).await;
     requests(&slack, "/api/chat.postMessage", 1).await;
     let review = ana.get("/api/v1/reviews?status=pending").await.expect(200)["items"][0].clone();

@@ -4,7 +4,12 @@ use axum::body::Body;
 use futures::future::join_all;
 use serde_json::{Value, json};
 
-use super::{Answer, Client, Site};
+use super::{Answer, Client, Site as World, Site};
+use crate::store::tests::support::on_both;
+
+on_both! {
+    of_many_decisions_at_the_same_moment_one_wins_and_the_others_learn_of_it,
+}
 
 pub(super) const FLOW: &str = r#"
 id: gate
@@ -115,9 +120,7 @@ async fn a_decision_made_on_what_was_seen_carries_the_run_on_and_is_made_once() 
     assert_eq!(dev.get("/api/v1/audit").await.code(403), "forbidden");
 }
 
-#[tokio::test]
-async fn of_many_decisions_at_the_same_moment_one_wins_and_the_others_learn_of_it() {
-    let site = Site::new().await;
+async fn of_many_decisions_at_the_same_moment_one_wins_and_the_others_learn_of_it(site: Site) {
     let (_, ana, _, review) = asked(&site).await;
     let (ana, review) = (&ana, &review);
     let answers = join_all((0..8).map(async |index| {
