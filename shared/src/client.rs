@@ -332,7 +332,7 @@ impl<T: Transport, D: FromJson> Client<T, D> {
 /// Reads JSON. Always by way of a [`Value`]: the console reads some of its types from values, and would load the code
 /// that reads them twice if they were read from text too.
 pub fn read<A: FromJson>(text: &str) -> serde_json::Result<A> {
-    A::from_json(serde_json::from_str(text)?)
+    A::from_json(crate::read::value(text)?)
 }
 
 /// A query as `?a=b&c=d`, without what is not set.
@@ -344,7 +344,7 @@ pub fn query_string<Q: Serialize>(query: &Q) -> String {
             let text = match value {
                 Value::Null => return None,
                 Value::String(text) => text.clone(),
-                other => other.to_string(),
+                other => serde_json::to_string(other).unwrap_or_default(),
             };
             Some(format!("{name}={}", escape(&text)))
         })

@@ -5,6 +5,8 @@
 //! [`Value`] instead. The server reads with what is derived; the tests hold the two against each other. Imports nothing
 //! of this crate.
 
+mod text;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use indexmap::IndexMap;
@@ -285,6 +287,7 @@ impl FromJson for (f64, f64) {
     }
 }
 
+pub use text::value;
 pub use {read_derived, read_fields, read_object, read_on_the_web, read_text, words};
 
 #[cfg(test)]
@@ -376,7 +379,6 @@ pub(crate) mod tests {
             "actions": [{"id": "1", "type": "tool", "name": "publish", "agent": "writer", "arguments": {"a": 1},
                 "allowed_decisions": ["approve", "edit"]}],
             "reviewers": {"roles": ["reviewer"], "users": ["ana"], "not_requester": true},
-
             "claimed_by": {"by": "ana", "until": at}, "comments": [{"by": "ana", "at": at, "text": "hm"}],
             "decisions": [], "resolution": {"status": "resolved", "outcome": "accepted", "by": ["ana"], "at": at,
                 "via": "human", "reason": "r"},

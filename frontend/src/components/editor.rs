@@ -7,9 +7,9 @@ use leptos::prelude::*;
 use shared::error::Mistake;
 
 /// Height of a line in pixels; the same in the style sheet.
-const LINE: f64 = 20.0;
+const LINE: u32 = 20;
 /// Lines above and below one that is jumped to.
-const ABOVE: f64 = 4.0;
+const ABOVE: u32 = 4;
 /// How far Tab indents.
 const INDENT: &str = "  ";
 
@@ -65,8 +65,7 @@ pub fn Editor(
         let at = text.with_untracked(|text| offset(text, line, column));
         let _focused = area.focus();
         let _selected = area.set_selection_range(at, at);
-        #[expect(clippy::cast_possible_truncation, reason = "pixels of a page")]
-        area.set_scroll_top(((f64::from(line.saturating_sub(1)) - ABOVE).max(0.0) * LINE) as i32);
+        area.set_scroll_top(i32::try_from(line.saturating_sub(1 + ABOVE) * LINE).unwrap_or(i32::MAX));
         jump.set(None);
     });
     // After Escape the next Tab leaves the editor, so that nobody is caught in it.
@@ -108,7 +107,7 @@ pub fn Editor(
                 .iter()
                 .map(|(line, mark)| {
                     let class = if mark.bad { "bad" } else { "doubt" };
-                    view! { <i class=class style=format!("top:{}px", f64::from(line - 1) * LINE)></i> }
+                    view! { <i class=class style=format!("top:{}px", (line - 1) * LINE)></i> }
                 })
                 .collect_view()
         })

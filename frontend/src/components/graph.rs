@@ -7,9 +7,10 @@ use shared::api::{Graph, GraphEdge, GraphEdgeKind, GraphNode};
 
 use super::schema_form::next_key;
 use crate::state::table::Table;
+use crate::state::words::number;
 
 /// Room around the picture for strokes and the badges on the nodes' corners, in its own pixels.
-const MARGIN: f64 = 12.0;
+const MARGIN: u32 = 12;
 /// Characters of a label that fit a pixel of width, about.
 const CHARS_PER_PIXEL: f64 = 0.145;
 /// Labels of edges are cut after so many characters; the layout leaves room for them.
@@ -80,7 +81,7 @@ pub fn FlowGraph(
     label: String,
 ) -> impl IntoView {
     let id = next_key();
-    let (width, height) = (graph.width + 2.0 * MARGIN, graph.height + 2.0 * MARGIN);
+    let [width, height] = [graph.width, graph.height].map(|size| number(size + 2.0 * f64::from(MARGIN)));
     let label = if label.is_empty() { "The flow as a graph".to_owned() } else { label };
     let list_id = format!("graph-{id}-list");
     let list: Vec<_> = graph.nodes.iter().map(|node| spoken(node, &graph.edges, marks)).collect();
@@ -89,7 +90,7 @@ pub fn FlowGraph(
     let nodes: Vec<_> = graph.nodes.into_iter().map(|node| node_view(node, marks)).collect();
     view! {
         <figure class="graph">
-            <svg viewBox=format!("{} {} {width} {height}", -MARGIN, -MARGIN) role="img" aria-label=label
+            <svg viewBox=format!("-{MARGIN} -{MARGIN} {width} {height}") role="img" aria-label=label
                 aria-describedby=list_id.clone() style=format!("max-width:{width}px")>
                 <defs>
                     {["next", "correct", "detour"].map(|kind| view! {
@@ -137,8 +138,8 @@ fn edge_label(edge: &GraphEdge) -> Option<impl IntoView + use<>> {
     Some(view! {
         <g class=format!("edge-label {}", kind_class(edge.kind))>
             <title>{label}</title>
-            <rect x=middle.0 - width / 2.0 y=middle.1 - 8.0 width=width height="16" rx="4"/>
-            <text x=middle.0 y=middle.1 dy="3.5" text-anchor="middle">{short}</text>
+            <rect x=number(middle.0 - width / 2.0) y=number(middle.1 - 8.0) width=number(width) height="16" rx="4"/>
+            <text x=number(middle.0) y=number(middle.1) dy="3.5" text-anchor="middle">{short}</text>
         </g>
     })
 }
@@ -154,21 +155,21 @@ fn node_view(node: GraphNode, marks: Signal<Marks>) -> impl IntoView {
     let radius = if node.kind == "end" { node.height / 2.0 } else { 7.0 };
     let (right, middle) = (left + node.width, node.y);
     let glyph = (node.kind != "end").then(|| {
-        view! { <path class="glyph" d=glyph(&node.kind) transform=format!("translate({} {})", left + 9.0, middle - 6.0)/> }
+        view! { <path class="glyph" d=glyph(&node.kind) transform=format!("translate({} {})", number(left + 9.0), number(middle - 6.0))/> }
     });
     let text_x = if node.kind == "end" { node.x } else { left + 27.0 };
     view! {
         <g class=move || format!("{} {shape}", mark.get().state.class())>
             <title>{move || format!("{} ({}), {}", node.id, node.kind, mark.get().state.word())}</title>
-            <rect x=left y=top width=node.width height=node.height rx=radius/>
+            <rect x=number(left) y=number(top) width=number(node.width) height=number(node.height) rx=number(radius)/>
             {glyph}
-            <text x=text_x y=middle dy="4" text-anchor=if shape == "end" { "middle" } else { "start" }>{text}</text>
+            <text x=number(text_x) y=number(middle) dy="4" text-anchor=if shape == "end" { "middle" } else { "start" }>{text}</text>
             {move || {
                 let visits = mark.get().visits;
                 (visits > 1).then(|| view! {
                     <g class="visits">
-                        <rect x=right - 13.0 y=top - 8.0 width="22" height="15" rx="7.5"/>
-                        <text x=right - 2.0 y=top + 3.0 text-anchor="middle">{format!("{visits}×")}</text>
+                        <rect x=number(right - 13.0) y=number(top - 8.0) width="22" height="15" rx="7.5"/>
+                        <text x=number(right - 2.0) y=number(top + 3.0) text-anchor="middle">{format!("{visits}×")}</text>
                     </g>
                 })
             }}
@@ -211,14 +212,18 @@ fn spoken(node: &GraphNode, edges: &[GraphEdge], marks: Signal<Marks>) -> impl I
 fn curve(points: &[(f64, f64)]) -> String {
     let mut path = String::new();
     let [first, between @ .., last] = points else { return path };
-    let _ = write!(path, "M{:.1} {:.1}", first.0, first.1);
+    let tenth = |at: f64| number((at * 10.0).round() / 10.0);
+    let mut add = |command: &str, (x, y): (f64, f64)| {
+        let _ = write!(path, "{command}{} {}", tenth(x), tenth(y));
+    };
+    add("M", *first);
     for (at, point) in between.iter().enumerate() {
         let next = between.get(at + 1);
-        let (x, y) = next.map_or(*last, |next| (f64::midpoint(point.0, next.0), f64::midpoint(point.1, next.1)));
-        let _ = write!(path, "Q{:.1} {:.1} {x:.1} {y:.1}", point.0, point.1);
+        add("Q", *point);
+        add(" ", next.map_or(*last, |next| (f64::midpoint(point.0, next.0), f64::midpoint(point.1, next.1))));
     }
     if between.is_empty() {
-        let _ = write!(path, "L{:.1} {:.1}", last.0, last.1);
+        add("L", *last);
     }
     path
 }
@@ -268,8 +273,8 @@ mod tests {
 
     #[test]
     fn a_line_starts_and_ends_at_its_ends() {
-        assert_eq!(curve(&[(0.0, 0.0), (10.0, 0.0)]), "M0.0 0.0L10.0 0.0");
-        assert_eq!(curve(&[(0.0, 0.0), (5.0, 5.0), (10.0, 0.0)]), "M0.0 0.0Q5.0 5.0 10.0 0.0");
+        assert_eq!(curve(&[(0.0, 0.0), (10.0, 0.0)]), "M0 0L10 0");
+        assert_eq!(curve(&[(0.0, 0.0), (5.0, 5.0), (10.0, 0.0)]), "M0 0Q5 5 10 0");
         assert_eq!(curve(&[]), "");
     }
 

@@ -9,7 +9,7 @@ use shared::log::{Entry, EntryKind};
 use shared::read::FromJson;
 use shared::review::{Outcome, Resolution, Review};
 
-use super::case;
+use super::{case, words};
 
 /// How a decision is meant for the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,10 +124,7 @@ pub fn told(entry: &Entry) -> (String, Tone) {
     let word = |path: &str| {
         let mut place = path.split('/').map(str::to_owned);
         let first = place.next().and_then(|key| data.get(&key));
-        place.try_fold(first?, |value, key| value.get(key)).map(|value| match value {
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
-        })
+        place.try_fold(first?, |value, key| value.get(key)).map(words::plain)
     };
     let text = |path: &str| word(path).unwrap_or_default();
     let run = || word("run/title").map_or_else(|| "a run".to_owned(), |title| quoted(&title));

@@ -91,7 +91,7 @@ macro_rules! numbers {
         })*
     };
 }
-numbers! { i32 u32 u64 usize f64 }
+numbers! { i32 u32 u64 usize }
 
 macro_rules! signals {
     ($($signal:ident)*) => {

@@ -96,7 +96,7 @@ fn facts(review: &Review) -> Vec<(&'static str, String)> {
         ));
     }
     if let Some(cost) = &review.stakes.estimated_cost {
-        facts.push(("tag warn", format!("about {} {}", cost.amount, cost.currency)));
+        facts.push(("tag warn", format!("about {} {}", words::number(cost.amount), cost.currency)));
     }
     facts
 }
@@ -119,9 +119,7 @@ fn Due(pane: Pane) -> impl IntoView {
                     let part = move || {
                         let all = (expires.0 - created.0).max(1);
                         let left = (expires.0 - live.now.get().0).clamp(0, all);
-                        #[expect(clippy::cast_precision_loss, reason = "a width in percent")]
-                        let part = left as f64 / all as f64 * 100.0;
-                        part
+                        left / (all / 100).max(1)
                     };
                     let soon = move || expires.0 - live.now.get().0 < SOON;
                     let then = then.map(|then| format!(", then {then}")).unwrap_or_default();
@@ -132,7 +130,7 @@ fn Due(pane: Pane) -> impl IntoView {
                     view! {
                         <span class="due" class:soon=soon title=format!("until {}", time::full(expires))>
                             <span>{text}</span>
-                            <span class="bar" aria-hidden="true"><i style:width=move || format!("{:.1}%", part())></i></span>
+                            <span class="bar" aria-hidden="true"><i style:width=move || format!("{}%", part())></i></span>
                         </span>
                     }
                 })

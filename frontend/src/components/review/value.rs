@@ -9,7 +9,7 @@ use crate::components::markdown::Markdown;
 use crate::state::diffs::text_of;
 use crate::state::hidden;
 use crate::state::markdown::Address;
-use crate::state::words::count;
+use crate::state::words::{self, count};
 
 /// A value.
 #[component]
@@ -78,8 +78,8 @@ fn plain(value: &Value) -> AnyView {
     match value {
         Value::Null => view! { <span class="muted">"–"</span> }.into_any(),
         Value::String(text) => inert(text).into_any(),
-        Value::Array(_) | Value::Object(_) => view! { <code>{inert(&value.to_string())}</code> }.into_any(),
-        other => other.to_string().into_any(),
+        Value::Array(_) | Value::Object(_) => view! { <code>{inert(&words::json(value))}</code> }.into_any(),
+        other => words::json(other).into_any(),
     }
 }
 
@@ -103,6 +103,6 @@ pub fn json(value: &Value) -> AnyView {
             view! { <div class="long" tabindex="0">{inert(text)}</div> }.into_any()
         }
         Value::String(text) => view! { <code class="v s">"\""{inert(text)}"\""</code> }.into_any(),
-        other => view! { <code class="v n">{other.to_string()}</code> }.into_any(),
+        other => view! { <code class="v n">{words::json(other)}</code> }.into_any(),
     }
 }

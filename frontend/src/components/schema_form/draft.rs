@@ -8,6 +8,7 @@ use leptos::prelude::*;
 use serde_json::{Map, Number, Value, json};
 
 use super::schema::{Kind, Shape};
+use crate::state::words;
 
 /// One field as it is being edited.
 #[derive(Debug, Clone)]
@@ -82,7 +83,7 @@ impl Draft {
         let text = |text: String| Content::Text(ArcRwSignal::new(text));
         let content = match &shape.kind {
             Kind::Line { .. } | Kind::Text { .. } => text(given.and_then(Value::as_str).unwrap_or_default().to_owned()),
-            Kind::Number { .. } => text(given.map(ToString::to_string).unwrap_or_default()),
+            Kind::Number { .. } => text(given.map(words::json).unwrap_or_default()),
             Kind::Json { .. } => {
                 text(given.map(|value| serde_json::to_string_pretty(value).unwrap_or_default()).unwrap_or_default())
             }
@@ -171,8 +172,8 @@ impl Draft {
 
     fn parse(&self, text: &str) -> Result<Value, String> {
         match &self.shape.kind {
-            Kind::Number { integer, min, max } => parse_number(text.trim(), *integer, *min, *max),
-            Kind::Json { .. } => serde_json::from_str(text).map_err(|error| format!("Not valid JSON: {error}")),
+            Kind::Number { integer, min, max } => parse_number(text.trim(), *integer, min.as_ref(), max.as_ref()),
+            Kind::Json { .. } => shared::read::value(text).map_err(|error| format!("Not valid JSON: {error}")),
             _ => Ok(Value::String(text.to_owned())),
         }
     }
@@ -205,17 +206,17 @@ impl Draft {
 }
 
 /// Reads a number without changing it: what JSON cannot hold exactly is refused.
-fn parse_number(text: &str, integer: bool, min: Option<f64>, max: Option<f64>) -> Result<Value, String> {
+fn parse_number(text: &str, integer: bool, min: Option<&Number>, max: Option<&Number>) -> Result<Value, String> {
     let expected = if integer { "A whole number, such as 12" } else { "A number, such as 12.5" };
-    let number: Number = text.parse().map_err(|_| expected.to_owned())?;
+    let Ok(Value::Number(number)) = shared::read::value(text) else { return Err(expected.to_owned()) };
     if integer && number.is_f64() {
         return Err(expected.to_owned());
     }
-    let size = number.as_f64().unwrap_or_default();
-    if let Some(min) = min.filter(|min| size < *min) {
+    let size = number.as_f64();
+    if let Some(min) = min.filter(|min| size < min.as_f64()) {
         return Err(format!("At least {min}"));
     }
-    if let Some(max) = max.filter(|max| size > *max) {
+    if let Some(max) = max.filter(|max| size > max.as_f64()) {
         return Err(format!("At most {max}"));
     }
     Ok(Value::Number(number))

@@ -1,7 +1,9 @@
 //! What a JSON Schema says of one field, as far as a form can use it. Pure; validation is the server's.
 
-use serde_json::{Value, json};
+use serde_json::{Number, Value, json};
 use shared::error::json_type;
+
+use crate::state::words::plain as label;
 
 /// How deep fields nest before a field becomes plain JSON; schemas may refer to themselves.
 const MAX_DEPTH: usize = 8;
@@ -35,7 +37,7 @@ pub enum Kind {
     /// Several lines of text.
     Text { code: bool, max: Option<u64> },
     /// A number; kept as typed.
-    Number { integer: bool, min: Option<f64>, max: Option<f64> },
+    Number { integer: bool, min: Option<Number>, max: Option<Number> },
     /// Yes or no.
     Switch,
     /// One of these values.
@@ -120,7 +122,7 @@ fn kind(schema: &Value, declared: Option<&str>, value: Option<&Value>) -> Kind {
     }
     let count = |key: &str| schema.get(key).and_then(Value::as_u64);
     let size = |key: &str| count(key).and_then(|count| usize::try_from(count).ok());
-    let number = |key: &str| schema.get(key).and_then(Value::as_f64);
+    let number = |key: &str| schema.get(key).and_then(Value::as_number).cloned();
     match declared {
         "string" => text_kind(schema, value.and_then(Value::as_str)),
         "number" | "integer" => {
@@ -239,14 +241,6 @@ fn kind_of_value(value: &Value) -> Kind {
             }
         }
         Value::Object(_) | Value::Null => Kind::Json { expected: None },
-    }
-}
-
-/// A value in words: a text as it is, anything else as JSON.
-pub fn label(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
     }
 }
 
