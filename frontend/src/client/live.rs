@@ -317,6 +317,10 @@ impl Live {
         let speaks = |message: &ServerMessage| {
             matches!(message, ServerMessage::Snapshot { .. } | ServerMessage::Entry(_) | ServerMessage::Gone { .. })
         };
+        if messages.iter().any(|message| self.inbox.with_untracked(|inbox| inbox.is_doubtful(message))) {
+            self.inner.update_value(|inner| inner.cursor = None);
+            again = true;
+        }
         if messages.iter().any(speaks) {
             self.inbox.update(|inbox| messages.iter().for_each(|message| inbox.hear(message, now)));
             self.runs.update(|runs| messages.iter().for_each(|message| runs.hear(message)));

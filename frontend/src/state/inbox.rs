@@ -50,6 +50,14 @@ impl Inbox {
         }
     }
 
+    /// Whether only the server knows if a message brings one more: a review that was escalated or handed over, and is
+    /// not in the list, may have been counted already while the list is not whole.
+    pub fn is_doubtful(&self, message: &ServerMessage) -> bool {
+        let ServerMessage::Entry(entry) = message else { return false };
+        let moved = || matches!(entry.event.data.get("change")?.as_str()?, "escalated" | "delegated").then_some(());
+        self.unseen() > 0 && moved().and_then(|()| review_of(entry)).is_some_and(|review| self.get(review.id).is_none())
+    }
+
     /// Whether the first snapshot has come.
     pub fn is_loaded(&self) -> bool {
         self.loaded
@@ -243,6 +251,21 @@ mod tests {
         assert_eq!((inbox.pending(), inbox.list().len()), (2, 2), "a claim brings it onto the list");
         inbox.put(review(7, 1, json!({})), Timestamp(3));
         assert_eq!(inbox.pending(), 3);
+    }
+
+    #[test]
+    fn only_the_server_counts_what_moved_into_sight_while_the_list_is_not_whole() {
+        let entry = |number: u8, change: &str| {
+            let review = review(number, 4, json!({}));
+            let entry = json!({"cursor": "2", "kind": "review.updated", "at": "2026-11-20T10:05:00Z",
+                "data": {"change": change, "review": review}});
+            ServerMessage::Entry(serde_json::from_value(entry).unwrap())
+        };
+        let whole = inbox(1, vec![review(1, 1, json!({}))]);
+        assert!(!whole.is_doubtful(&entry(8, "escalated")), "what is not in a whole list is new");
+        let part = inbox(3, vec![review(1, 1, json!({}))]);
+        assert!(part.is_doubtful(&entry(8, "escalated")) && part.is_doubtful(&entry(8, "delegated")));
+        assert!(!part.is_doubtful(&entry(1, "escalated")) && !part.is_doubtful(&entry(8, "claim")));
     }
 
     #[test]

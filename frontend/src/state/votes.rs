@@ -12,20 +12,32 @@ pub fn standing(review: &Review, me: Option<&str>) -> Option<(bool, String)> {
     }
     let mut parts: Vec<String> = review.problem.iter().map(|problem| sentence(problem)).collect();
     if let Some(voting) = &review.voting {
-        parts.push(sentence(&voting.standing));
+        // What is needed of those who are too few says nothing more.
+        if review.problem.is_none() {
+            parts.push(sentence(&voting.standing));
+        }
         for vote in &review.decisions {
             let who = words::person(&vote.by, me);
             parts.push(sentence(&format!("{who} {}", words::verdict(review, vote))));
         }
         if !voting.voided.is_empty() {
             let whose = words::people(&voting.voided, me);
-            parts.push(sentence(&format!("what is shown has changed: vote again, {whose}")));
+            parts.push(sentence(&format!("{whose} must vote again: what is shown has changed")));
         }
         if review.decisions.iter().any(|vote| me == Some(vote.by.as_str())) {
             parts.push("Choosing again changes your vote".to_owned());
         }
     }
     (!parts.is_empty()).then(|| (review.problem.is_some(), parts.join(". ") + "."))
+}
+
+/// What a decision does, given what follows from it: where several vote, that follows only once they have decided so.
+pub fn does(review: &Review, accepts: bool, follows: String) -> String {
+    match (&review.voting, accepts) {
+        (None, _) => follows,
+        (Some(_), true) => format!("A vote for it; once enough agree: {follows}"),
+        (Some(_), false) => format!("A vote against it; once enough are: {follows}"),
+    }
 }
 
 #[cfg(test)]
@@ -42,13 +54,22 @@ mod tests {
         let voting = json!({"voters": ["ana", "tom"], "votes": 1, "standing": "2 of 2 are needed", "voided": ["tom"]});
         let patch = json!({"policy": "majority", "decisions": [vote], "voting": voting});
         let said = standing(&review(1, 1, patch.clone()), Some("ana")).unwrap();
-        let text = "2 of 2 are needed. You chose “Looks good”. What is shown has changed: vote again, tom. \
+        let text = "2 of 2 are needed. You chose “Looks good”. Tom must vote again: what is shown has changed. \
                     Choosing again changes your vote.";
         assert_eq!(said, (false, text.to_owned()));
         let mut troubled = patch;
         troubled["problem"] = json!("nobody may decide this");
         let (alarm, text) = standing(&review(1, 1, troubled), None).unwrap();
-        assert!(alarm && text.starts_with("Nobody may decide this. 2 of 2"), "{text}");
+        assert!(alarm && text.starts_with("Nobody may decide this. Ana chose"), "{text}");
         assert_eq!(standing(&review(1, 1, json!({})), None), None);
+    }
+
+    #[test]
+    fn a_vote_is_not_said_to_move_the_run() {
+        let voting = json!({"voters": ["ana", "tom"], "votes": 1, "standing": "2 of 2 are needed"});
+        let voted = review(1, 1, json!({"policy": "unanimous", "voting": voting}));
+        assert_eq!(does(&review(1, 1, json!({})), true, "It goes on.".into()), "It goes on.");
+        assert_eq!(does(&voted, true, "It goes on.".into()), "A vote for it; once enough agree: It goes on.");
+        assert!(does(&voted, false, "It ends.".into()).starts_with("A vote against it;"));
     }
 }

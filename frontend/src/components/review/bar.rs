@@ -167,7 +167,7 @@ fn acts(pane: Pane) -> Vec<Act> {
         acts.push(Act {
             intent: Intent::Choose(option.id.clone()),
             says: verdict::option_says(&review, &draft, option),
-            does: verdict::option_does(&review, option),
+            does: votes::does(&review, option.kind == ChoiceKind::Accept, verdict::option_does(&review, option)),
             key: keys::of_option(&review, index),
             class: match option.kind {
                 ChoiceKind::Accept if first => "b go",
@@ -192,7 +192,7 @@ fn acts(pane: Pane) -> Vec<Act> {
             Some(source) => format!("{} works on it again, with what you wrote.", source.node),
             None => "The step before works on it again, with what you wrote.".to_owned(),
         };
-        acts.push(text("b", Some("Ctrl ⏎".into()), &does));
+        acts.push(text("b", Some("Ctrl ⏎".into()), &votes::does(&review, false, does)));
     }
     if !review.actions.is_empty() {
         let (intent, says) = verdict::actions_say(&review, &draft);

@@ -38,7 +38,8 @@ pub fn Side(pane: Pane) -> impl IntoView {
         (pane.review.with(|review| (review.revision, review.status)), run)
     });
     Effect::new(move |_| {
-        point.track();
+        // Read, not only tracked: a memo that nobody reads follows nothing.
+        point.with(|_| ());
         let Some(id) = run_id else { return };
         // The column is context: where it cannot be loaded, the review can be decided all the same.
         spawn_local(async move {

@@ -15,8 +15,8 @@ use crate::components::time::full;
 pub fn Place() -> impl IntoView {
     let api = use_api();
     let names = RwSignal::new(Vec::<String>::new());
-    let deputies = RwSignal::new(Vec::<Deputyship>::new());
-    let grants = RwSignal::new(Vec::<Grant>::new());
+    let deputies = RwSignal::new(None::<Vec<Deputyship>>);
+    let grants = RwSignal::new(None::<Vec<Grant>>);
     let problem = RwSignal::new(None::<Problem>);
     let deputy = RwSignal::new(String::new());
     let from = RwSignal::new(None::<Timestamp>);
@@ -24,11 +24,11 @@ pub fn Place() -> impl IntoView {
     let load = move || {
         spawn_local(async move {
             match api.deputies().await {
-                Ok(page) => deputies.set(page.items),
+                Ok(page) => deputies.set(Some(page.items)),
                 Err(refused) => problem.set(Some(refused)),
             }
             match api.grants().await {
-                Ok(page) => grants.set(page.items),
+                Ok(page) => grants.set(Some(page.items)),
                 Err(refused) => problem.set(Some(refused)),
             }
         });
@@ -58,8 +58,8 @@ pub fn Place() -> impl IntoView {
         }
     };
     let of_deputies = move || {
-        deputies
-            .get()
+        let rows = deputies
+            .get()?
             .into_iter()
             .map(|span| {
                 let remove = move |_| spawn_local(async move { done(api.remove_deputy(span.id).await) });
@@ -71,11 +71,12 @@ pub fn Place() -> impl IntoView {
                     remove,
                 )
             })
-            .collect_view()
+            .collect();
+        Some(table(rows, "Nobody stands in for you, and you for nobody."))
     };
     let of_grants = move || {
-        grants
-            .get()
+        let rows = grants
+            .get()?
             .into_iter()
             .map(|grant| {
                 let revoke = move |_| spawn_local(async move { done(api.revoke_grant(grant.id).await) });
@@ -91,7 +92,8 @@ pub fn Place() -> impl IntoView {
                     revoke,
                 )
             })
-            .collect_view()
+            .collect();
+        Some(table(rows, "Nothing is allowed beforehand: every call that needs leave asks for it."))
     };
     view! {
         {move || problem.get().map(|problem| view! { <p class="banner stop" role="alert">{problem.to_string()}</p> })}
@@ -106,12 +108,12 @@ pub fn Place() -> impl IntoView {
             </label>
             {time("From (now, if empty)", from)}
             {time("Until", until)}
-            <button class="b primary">"Name"</button>
+            <button class="b primary">"Name as deputy"</button>
         </form>
-        <table class="table people-table"><tbody>{of_deputies}</tbody></table>
+        {of_deputies}
         <h2>"Allowed for later calls"</h2>
         <p class="soft lead">"What you allowed when you approved a call. Take it back, and the next call is asked about again."</p>
-        <table class="table people-table"><tbody>{of_grants}</tbody></table>
+        {of_grants}
     }
 }
 
@@ -122,7 +124,7 @@ pub fn row(
     class: &'static str,
     verb: &'static str,
     act: impl FnMut(web_sys::MouseEvent) + 'static,
-) -> impl IntoView {
+) -> AnyView {
     let label = format!("{verb}: {what}");
     view! {
         <tr>
@@ -131,6 +133,15 @@ pub fn row(
             <td class="num"><button class=class aria-label=label on:click=act>{verb}</button></td>
         </tr>
     }
+    .into_any()
+}
+
+/// Such rows as a table, or what is said where there are none.
+pub fn table(rows: Vec<AnyView>, none: &'static str) -> AnyView {
+    if rows.is_empty() {
+        return view! { <p class="muted small">{none}</p> }.into_any();
+    }
+    view! { <div class="card"><table class="table people-table"><tbody>{rows}</tbody></table></div> }.into_any()
 }
 
 /// A time as the browser's field says it, in the person's own zone.

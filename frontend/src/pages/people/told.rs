@@ -6,7 +6,7 @@ use shared::access::Act;
 use shared::error::Problem;
 use shared::notification::{Channel, Delivery, MAX_RULES, Notifications, Occasion, Rule};
 
-use super::place::row;
+use super::place::{row, table};
 use super::{elsewhere, mistake_at, mistakes};
 use crate::client::{Session, use_api};
 use crate::components::glyph::Glyph;
@@ -286,7 +286,7 @@ fn GivenUp() -> impl IntoView {
             view! {
                 <h2>"Given up"</h2>
                 <p class="soft lead">"Messages to people and programs that could not be delivered. Only admins see this."</p>
-                <div class="card"><table class="table people-table"><tbody>{rows.collect_view()}</tbody></table></div>
+                {table(rows.collect(), "")}
             }
         })
     }
