@@ -62,10 +62,13 @@ pub struct Ids {
 }
 
 impl Ids {
-    /// The next id.
+    /// The next id, a UUIDv7. Those of one moment are in order: a counter stands before what is random (RFC 9562, 6.2,
+    /// method 1), so that what was made in one commit is listed as it was made.
     pub fn uuid(&mut self) -> Uuid {
         let mut random = [0_u8; 10];
         random.copy_from_slice(&self.mix()[..10]);
+        // Twelve bits; the upper four are where the version goes.
+        random[..2].copy_from_slice(&self.given.to_be_bytes()[2..]);
         let millis = u64::try_from(self.moment.now.millis()).unwrap_or(0);
         uuid::Builder::from_unix_timestamp_millis(millis, &random).into_uuid()
     }

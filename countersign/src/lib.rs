@@ -53,7 +53,7 @@ pub use shared::run::{Context, Report};
 /// Flows written in Rust.
 pub mod flow {
     pub use backend::flow::builder::{
-        Agent, Flow, Human, InvalidFlow, NodeSpec, Router, Set, Tool, accept, correct, function, stop,
+        Agent, Call, Flow, Human, InvalidFlow, Map, NodeSpec, Router, Set, Tool, accept, correct, function, stop,
     };
     pub use shared::definition;
 }

@@ -61,7 +61,7 @@ impl Remember {
 pub struct Grant {
     /// Its id.
     pub id: GrantId,
-    /// The tool.
+    /// The tool; that of a nested flow behind the calls that lead there: `check/publish`.
     pub tool: String,
     /// The values that arguments of these names must have; empty: any.
     #[serde(default, skip_serializing_if = "JsonMap::is_empty")]

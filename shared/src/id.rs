@@ -147,20 +147,103 @@ macro_rules! name {
 
 /// Longest name that is accepted, in bytes.
 pub const MAX_NAME: usize = 100;
+/// How deep flows may call each other.
+pub const MAX_CALLS: usize = 8;
 
 fn made_of(name: &str, first: fn(char) -> bool, rest: fn(char) -> bool) -> bool {
     let mut chars = name.chars();
     name.len() <= MAX_NAME && chars.next().is_some_and(first) && chars.all(rest)
 }
 
+fn is_node(id: &str) -> bool {
+    let (calls, own) = id.rsplit_once('/').map_or((None, id), |(calls, own)| (Some(calls), own));
+    let named = |name: &str| {
+        name != "end" && made_of(name, |c| c.is_ascii_lowercase(), |c| matches!(c, 'a'..='z' | '0'..='9' | '_' | '-'))
+    };
+    let called = |call: &str| {
+        call.split_once(':').is_some_and(|(name, visit)| named(name) && visit.parse::<u32>().is_ok_and(|n| n > 0))
+    };
+    named(own) && calls.is_none_or(|calls| calls.split('/').count() <= MAX_CALLS && calls.split('/').all(called))
+}
+
 name! {
     /// The id of a flow: `[a-z0-9-]+`.
     FlowId: "flow id", "1 to 100 of a-z, 0-9 and -",
         |name| made_of(name, |c| matches!(c, 'a'..='z' | '0'..='9' | '-'), |c| matches!(c, 'a'..='z' | '0'..='9' | '-'));
-    /// The id of a node in its flow: `[a-z][a-z0-9_-]*`, and not `end`, which ends a branch.
+    /// The id of a node. In its flow: `[a-z][a-z0-9_-]*`, and not `end`, which ends a branch. In a run also that of a node
+    /// of a nested flow, behind the calls that lead there, each with its visit: `check:2/review`.
     NodeId: "node id", "a-z first, then a-z, 0-9, _ and -, at most 100, and not `end`",
-        |name| name != "end" && made_of(name, |c| c.is_ascii_lowercase(), |c| matches!(c, 'a'..='z' | '0'..='9' | '_' | '-'));
+        is_node;
     /// How a person is named everywhere: `[a-z0-9][a-z0-9._-]*`, at most 100.
     Username: "username", "a-z or 0-9 first, then also . _ and -, at most 100",
         |name| made_of(name, |c| matches!(c, 'a'..='z' | '0'..='9'), |c| matches!(c, 'a'..='z' | '0'..='9' | '.' | '_' | '-'));
+}
+
+impl NodeId {
+    /// The calls that lead to the flow which the node is in, such as `check:2`; empty in the run's own flow. It names
+    /// that one execution of the flow in the run.
+    pub fn frame(&self) -> &str {
+        self.0.rsplit_once('/').map_or("", |(calls, _)| calls)
+    }
+
+    /// The id in its flow.
+    pub fn own(&self) -> &str {
+        self.0.rsplit_once('/').map_or(&self.0, |(_, own)| own)
+    }
+
+    /// The calls that lead there, without visits: `check/review`. Different visits of a call are the same place.
+    pub fn place(&self) -> String {
+        let names: Vec<&str> =
+            self.0.split('/').map(|call| call.split_once(':').map_or(call, |(name, _)| name)).collect();
+        names.join("/")
+    }
+
+    /// A node of the same execution of the same flow, by the id that it has there.
+    #[must_use]
+    pub fn beside(&self, own: &Self) -> Self {
+        Self::within(self.frame(), own)
+    }
+
+    /// A node of an execution of a flow.
+    pub fn within(frame: &str, own: &Self) -> Self {
+        if frame.is_empty() { own.clone() } else { Self(format!("{frame}/{own}")) }
+    }
+
+    /// The execution of a flow that this visit of the node calls.
+    pub fn call(&self, visit: u32) -> String {
+        format!("{self}:{visit}")
+    }
+
+    /// The node, with its visit, that called the flow which the node is in.
+    pub fn caller(&self) -> Option<(Self, u32)> {
+        let (node, visit) = self.frame().rsplit_once(':')?;
+        Some((Self(node.to_owned()), visit.parse().ok()?))
+    }
+
+    /// Whether the node is inside an execution of a flow, or of one that this one calls.
+    pub fn is_inside(&self, frame: &str) -> bool {
+        frame.is_empty() || self.0.strip_prefix(frame).is_some_and(|rest| rest.starts_with('/'))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_of_a_nested_flow_is_named_by_the_calls_that_lead_to_it() {
+        let node: NodeId = "check:2/legal:1/review".parse().unwrap();
+        assert_eq!((node.frame(), node.own()), ("check:2/legal:1", "review"));
+        assert_eq!(node.place(), "check/legal/review");
+        assert_eq!(&*node.beside(&"draft".parse().unwrap()), "check:2/legal:1/draft");
+        assert_eq!(node.caller(), Some(("check:2/legal".parse().unwrap(), 1)));
+        assert!(node.is_inside("check:2") && node.is_inside("") && !node.is_inside("check:20"));
+        assert!(!node.is_inside("check:2/legal:1/review"));
+        let deep = "a:1/".repeat(MAX_CALLS) + "b";
+        assert!(deep.parse::<NodeId>().is_ok());
+        for bad in ["check/review", "check:0/review", "check:x/review", "/review", "check:1/", "check:1/end", "a:1"] {
+            assert!(bad.parse::<NodeId>().is_err(), "{bad}");
+        }
+        assert!(("a:1/".to_owned() + &deep).parse::<NodeId>().is_err());
+    }
 }

@@ -122,6 +122,9 @@ pub struct Run {
     pub input: JsonMap,
     /// The blackboard.
     pub state: JsonMap,
+    /// The blackboards of nested flows that are under way, by the visit that called: `check:2`.
+    #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
+    pub calls: JsonMap,
     /// The flow's output keys, once it has completed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<JsonMap>,
@@ -136,7 +139,7 @@ pub struct Run {
 }
 
 read_fields!(Run {
-    need input, need state, may output, need context, or_default positions, may cancel_reason, rest summary,
+    need input, need state, or_default calls, may output, need context, or_default positions, may cancel_reason, rest summary,
 });
 
 /// Where one branch of a run stands.

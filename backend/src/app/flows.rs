@@ -3,35 +3,73 @@
 use std::path::{Path, PathBuf};
 
 use shared::access::Principal;
+use shared::id::FlowId;
 
-use crate::flow;
-use crate::store::{Change, NewFlow, Operation, Store};
+use super::Error;
+use crate::flow::{self, Draft, Library, calls};
+use crate::store::{self, Change, NewFlow, Operation, Store};
 
-/// Saves every flow file of a folder, in the order of names. One whose content is stored already is skipped by the
-/// store; one with mistakes is logged with line and column, and keeps no other from being loaded. What is doubtful
-/// is logged too; where the people are given, also what they could not decide.
-pub async fn load(store: &Store, folder: &Path, people: Option<&[Principal]>) -> std::io::Result<()> {
-    for path in files(folder)? {
-        let file = path.display().to_string();
-        let source = std::fs::read_to_string(&path)?;
-        let checked = flow::check_among(&source, people);
-        for error in &checked.errors {
-            tracing::error!("{file}:{error}");
-        }
-        for warning in &checked.warnings {
-            tracing::warn!("{file}:{warning}");
-        }
-        let Some(flow) = checked.flow.filter(|_| checked.errors.is_empty()) else { continue };
-        let digest = flow::digest(&source);
-        let operation = Operation::SaveFlow(Box::new(NewFlow { flow, source, digest }));
-        if let Err(error) = store.commit(Change::by_server(operation)).await {
-            tracing::error!(%error, "{file} could not be saved");
-        }
+/// A flow file that has been read.
+struct File {
+    name: String,
+    source: String,
+    draft: Draft,
+}
+
+impl File {
+    fn id(&self) -> Option<&FlowId> {
+        self.draft.flow().map(|flow| &flow.id)
+    }
+}
+
+/// Saves every flow file of a folder, in the order of names, but flows before those that call them. One whose content is
+/// stored already is skipped by the store; one with mistakes is logged with line and column, and keeps no other from
+/// being loaded. What is doubtful is logged too; where the people are given, also what they could not decide.
+pub async fn load(store: &Store, folder: &Path, people: Option<&[Principal]>) -> Result<(), Error> {
+    let unread = |source| Error::Flows { folder: folder.display().to_string(), source };
+    let mut waiting = Vec::new();
+    for path in files(folder).map_err(unread)? {
+        let source = std::fs::read_to_string(&path).map_err(unread)?;
+        waiting.push(File { name: path.display().to_string(), draft: flow::read(&source), source });
+    }
+    while !waiting.is_empty() {
+        // Where all wait for each other, the mistakes of the first say so.
+        let next = (0..waiting.len()).find(|at| is_ready(&waiting[*at], &waiting)).unwrap_or(0);
+        save(store, waiting.remove(next), people).await?;
     }
     Ok(())
 }
 
-fn files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+/// Whether a flow calls none of those that are still to be saved.
+fn is_ready(file: &File, waiting: &[File]) -> bool {
+    let Some(flow) = file.draft.flow() else { return true };
+    calls(flow).all(|(_, call)| call.id == flow.id || waiting.iter().all(|other| other.id() != Some(&call.id)))
+}
+
+async fn save(store: &Store, file: File, people: Option<&[Principal]>) -> Result<(), store::Error> {
+    let File { name, source, draft } = file;
+    let library = match draft.flow() {
+        Some(flow) => store.library(flow).await?,
+        None => Library::default(),
+    };
+    let checked = draft.check(people, Some(&library));
+    for error in &checked.errors {
+        tracing::error!("{name}:{error}");
+    }
+    for warning in &checked.warnings {
+        tracing::warn!("{name}:{warning}");
+    }
+    let Some(flow) = checked.flow.filter(|_| checked.errors.is_empty()) else { return Ok(()) };
+    let digest = flow::digest(&source);
+    let operation = Operation::SaveFlow(Box::new(NewFlow { flow, source, digest }));
+    if let Err(error) = store.commit(Change::by_server(operation)).await {
+        tracing::error!(%error, "{name} could not be saved");
+    }
+    Ok(())
+}
+
+/// The flow files of a folder, in the order of names.
+pub fn files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();

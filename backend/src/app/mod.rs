@@ -31,6 +31,7 @@ use crate::notify::{self, Notifier};
 use crate::store::{self, Store};
 use crate::tool;
 
+pub use flows::files as flow_files;
 pub use runner::{Runner, RunnerOptions};
 pub use wiring::{flow_env, models, tools};
 
@@ -259,7 +260,5 @@ fn without_delay(stream: &mut TcpStream) {
 
 /// Saves the flow files of a folder, and warns of what the people could not decide where they are given.
 pub async fn load_flows(store: &Store, folder: &Path, people: Option<&[Principal]>) -> Result<(), Error> {
-    flows::load(store, folder, people)
-        .await
-        .map_err(|source| Error::Flows { folder: folder.display().to_string(), source })
+    flows::load(store, folder, people).await
 }

@@ -1,9 +1,10 @@
 //! `countersign flow …`: checking and running flow files without a server.
 
+mod called;
 mod narrate;
 mod run;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::Subcommand;
@@ -17,6 +18,8 @@ pub enum FlowCommand {
     /// Prints the JSON Schema of the flow format, for editors that complete and check as you type
     Schema,
     /// Checks flow files, and names every mistake with its line and column
+    ///
+    /// The flows that they call are looked for in the same folder.
     Check {
         /// The files
         #[arg(required = true)]
@@ -40,7 +43,11 @@ pub async fn run(command: FlowCommand) -> anyhow::Result<()> {
             for file in files {
                 let shown = file.display();
                 let source = std::fs::read_to_string(&file).with_context(|| format!("{shown} cannot be read"))?;
-                let checked = flow::check(&source);
+                let draft = flow::read(&source);
+                let folder = file.parent().unwrap_or(Path::new("."));
+                let called = draft.flow().map(|flow| called::called(flow, folder)).transpose();
+                let called = called.with_context(|| format!("{} cannot be read", folder.display()))?;
+                let checked = draft.check(None, Some(&called::library(&called.unwrap_or_default())));
                 mistakes += checked.errors.len();
                 for error in &checked.errors {
                     print(&format!("{shown}:{error}"));

@@ -70,12 +70,14 @@ impl Countersign {
         self.launch(flow, input, Context::default()).await?.finished().await
     }
 
+    /// Saves a flow that others call, and gives its version. Those that call it are saved after it.
+    pub async fn add(&self, flow: &Flow) -> Result<u32, RunError> {
+        let missing = self.inner.functions.missing(flow);
+        if missing.is_empty() { self.inner.save(flow).await } else { Err(RunError::Invalid(missing)) }
+    }
+
     /// Starts a run for somebody, and goes on.
     pub async fn launch(&self, flow: &Flow, input: impl Serialize, context: Context) -> Result<Running, RunError> {
-        let missing = self.inner.functions.missing(flow);
-        if !missing.is_empty() {
-            return Err(RunError::Invalid(missing));
-        }
         let not_an_object = |why: String| RunError::Invalid(vec![Mistake::new("/input", "invalid", why)]);
         let input = match serde_json::to_value(input) {
             Ok(Value::Object(input)) => input,
@@ -85,7 +87,7 @@ impl Countersign {
             }
             Err(error) => return Err(not_an_object(error.to_string())),
         };
-        let version = self.inner.save(flow).await?;
+        let version = self.add(flow).await?;
         let id = RunId(Moment::of(&*self.inner.clock).ids().uuid());
         let news = self.inner.news.subscribe();
         self.inner.watch(id);

@@ -29,7 +29,9 @@ impl Builder<'_> {
     ) {
         let scope = scope::of(self.flow, &self.state, &step.node, Visit { number: step.visit, ..Visit::default() });
         let opened = match prompt {
-            Some(template) => self.flow.render(template, &scope).map_err(|error| unevaluated(&step.node, &error)),
+            Some(template) => {
+                self.flow.of(&step.node).render(template, &scope).map_err(|error| unevaluated(&step.node, &error))
+            }
             None => Ok(match map::item(self.flow, &self.state, &step.node, step.visit) {
                 Some((_, item)) => format!("{item:#}"),
                 None => self.readable_keys(&step.node),
@@ -52,11 +54,12 @@ impl Builder<'_> {
 
     /// A new conversation of an agent.
     pub(super) fn converse(&self, step: &Step, name: &str, messages: Vec<Message>) -> Result<Conversation, RunError> {
-        let Some(agent) = self.flow.flow.agents.get(name) else {
+        let flow = self.flow.of(&step.node);
+        let Some(agent) = flow.flow.agents.get(name) else {
             return Err(failure(FlowCode::FlowInvalid, &step.node, format!("the flow has no agent `{name}`")));
         };
         let scope = scope::of(self.flow, &self.state, &step.node, Visit { number: step.visit, ..Visit::default() });
-        let instructions = agent.instructions.as_ref().map(|template| self.flow.render(template, &scope)).transpose();
+        let instructions = agent.instructions.as_ref().map(|template| flow.render(template, &scope)).transpose();
         Ok(Conversation {
             agent: name.to_owned(),
             instructions: instructions.map_err(|error| unevaluated(&step.node, &error))?,
@@ -78,14 +81,14 @@ impl Builder<'_> {
     pub(super) fn readable_keys(&self, id: &NodeId) -> String {
         let node = self.flow.node(id);
         let readable = |key: &&String| node.is_none_or(|node| scope::may_read(node, key));
-        let keys = self.state.keys.iter().filter(|(key, _)| readable(key));
+        let keys = self.state.keys_of(id).iter().filter(|(key, _)| readable(key));
         let keys: JsonMap = keys.map(|(key, value)| (key.clone(), value.clone())).collect();
         format!("{:#}", Value::Object(keys))
     }
 
     /// How many model calls a step of an agent may take.
-    pub(super) fn max_turns(&self, agent: &str) -> u32 {
-        self.flow.flow.agents.get(agent).map_or(Agent::DEFAULT_MAX_TURNS, Agent::max_turns)
+    pub(super) fn max_turns(&self, node: &NodeId, agent: &str) -> u32 {
+        self.flow.of(node).flow.agents.get(agent).map_or(Agent::DEFAULT_MAX_TURNS, Agent::max_turns)
     }
 
     /// The model is called for the turn that the conversation has come to.
@@ -102,11 +105,11 @@ impl Builder<'_> {
         let (branch, step, mut conversation) = self.take_conversation(task).ok_or(Refusal::TaskOver)?;
         self.end_task(task);
         conversation.model_task = None;
-        let usage = self.usage(&conversation.agent, &answer);
+        let usage = self.usage(&step.node, &conversation.agent, &answer);
         self.tell_answered(&step, conversation.turn, &answer, &usage);
         count(&mut self.state, &mut conversation, usage);
 
-        if let Some(over) = over_budget(self.flow.flow.agents.get(&conversation.agent), &conversation) {
+        if let Some(over) = over_budget(self.flow.of(&step.node).flow.agents.get(&conversation.agent), &conversation) {
             let error = failure(FlowCode::BudgetExceeded, &step.node, over);
             self.fail_step(branch, step, error);
             return Ok(());
@@ -121,7 +124,7 @@ impl Builder<'_> {
         conversation.messages.push(Message::Assistant { text: text.clone(), calls: calls.clone() });
         if calls.is_empty() {
             self.answered(branch, step, conversation, text);
-        } else if conversation.turn >= self.max_turns(&conversation.agent) {
+        } else if conversation.turn >= self.max_turns(&step.node, &conversation.agent) {
             // Its calls are not run: nobody would hear their results.
             let message = format!("agent `{}` had no answer after {} turns", conversation.agent, conversation.turn);
             let error = failure(FlowCode::ModelFailed, &step.node, message);
@@ -133,8 +136,8 @@ impl Builder<'_> {
     }
 
     /// What an answer used.
-    pub(super) fn usage(&self, agent: &str, answer: &ModelAnswer) -> AgentCall {
-        let model = self.flow.flow.agents.get(agent).map(|agent| agent.model.clone());
+    pub(super) fn usage(&self, node: &NodeId, agent: &str, answer: &ModelAnswer) -> AgentCall {
+        let model = self.flow.of(node).flow.agents.get(agent).map(|agent| agent.model.clone());
         AgentCall {
             agent: agent.to_owned(),
             model: model.unwrap_or_default(),
@@ -184,10 +187,16 @@ impl Builder<'_> {
     /// The final answer: checked against the agent's `output_schema` where it has one; a mismatch is told to the model
     /// while turns are left.
     fn answered(&mut self, branch: u32, mut step: Step, mut conversation: Conversation, text: String) {
-        let schema = self.flow.flow.agents.get(&conversation.agent).and_then(|agent| agent.output_schema.as_ref());
+        let schema = self
+            .flow
+            .of(&step.node)
+            .flow
+            .agents
+            .get(&conversation.agent)
+            .and_then(|agent| agent.output_schema.as_ref());
         let value = match schema.map(|schema| parse(schema, &text)).transpose() {
             Ok(value) => value,
-            Err(mistakes) if conversation.turn < self.max_turns(&conversation.agent) => {
+            Err(mistakes) if conversation.turn < self.max_turns(&step.node, &conversation.agent) => {
                 let text = format!("Your answer does not fit: {mistakes}. Answer with JSON that fits the schema only.");
                 conversation.messages.push(Message::User { text });
                 conversation.turn += 1;
@@ -205,7 +214,7 @@ impl Builder<'_> {
         let mut writes: JsonMap = conversation
             .wrote
             .iter()
-            .filter_map(|key| Some((key.clone(), self.state.keys.get(key)?.clone())))
+            .filter_map(|key| Some((key.clone(), self.state.keys_of(&step.node).get(key)?.clone())))
             .collect();
         writes.extend(self.answer_keys(&step.node, text, value));
         step.note = Some(spent(&conversation));
@@ -229,10 +238,9 @@ impl Builder<'_> {
 
     /// Whether a person may correct what a node made.
     fn is_correctable(&self, id: &NodeId) -> bool {
-        let mut nodes = self.flow.flow.nodes.iter();
-        nodes.any(|(human, node)| {
-            matches!(node.kind, NodeKind::Human(_)) && self.flow.source_of(human).is_some_and(|source| source == id)
-        })
+        let flow = self.flow.of(id);
+        let mut humans = flow.flow.nodes.iter().filter(|(_, node)| matches!(node.kind, NodeKind::Human(_)));
+        humans.any(|(human, _)| flow.source_of(human).is_some_and(|source| &*source == id.own()))
     }
 }
 

@@ -16,8 +16,8 @@ use super::review::Question;
 
 impl<'f> Builder<'f> {
     /// The handler that resolves at once, where there is one: that of the node or gate, else of the defaults.
-    pub(super) fn auto(&self, own: Option<&'f [Handler]>) -> Option<&'f AutoHandler> {
-        let handlers = own.or(self.flow.flow.defaults.handlers.as_deref())?;
+    pub(super) fn auto(&self, step: &Step, own: Option<&'f [Handler]>) -> Option<&'f AutoHandler> {
+        let handlers = own.or(self.flow.of(&step.node).flow.defaults.handlers.as_deref())?;
         match handlers {
             [Handler::Auto(auto)] => Some(auto),
             _ => None,

@@ -13,7 +13,7 @@ use shared::run::{Step, StepStatus};
 
 use super::builder::{Builder, failure, unevaluated};
 use super::scope::{self, Visit};
-use super::state::{Phase, RunOutcome};
+use super::state::{Branch, Phase, RunOutcome};
 use super::view;
 
 /// A branch on its way to a node.
@@ -43,7 +43,7 @@ impl Builder<'_> {
         while self.state.outcome.is_none() {
             if let Some(arrival) = self.arrivals.pop_front() {
                 self.arrive(arrival);
-            } else if !self.join() {
+            } else if !self.return_from_call() && !self.join() {
                 break;
             }
         }
@@ -60,7 +60,7 @@ impl Builder<'_> {
         let flow = self.flow;
         let Some(node) = flow.node(&arrival.node) else {
             let message = format!("the flow has no node `{}`", arrival.node);
-            return self.fail_run(failure(FlowCode::FlowInvalid, &arrival.node, message));
+            return self.fail_flow(&arrival.node, failure(FlowCode::FlowInvalid, &arrival.node, message));
         };
         if self.visits_left(&arrival.node) == 0 {
             self.detour(arrival, node);
@@ -82,13 +82,14 @@ impl Builder<'_> {
     fn detour(&mut self, mut arrival: Arrival, node: &Node) {
         let limited = arrival.node;
         match &node.on_visit_limit {
-            Some(to) if *to != limited && !arrival.detours.contains(to) => {
+            Some(to) if to.as_str() != limited.own() && !arrival.detours.contains(&limited.beside(to)) => {
+                let node = limited.beside(to);
                 arrival.detours.push(limited);
-                self.arrivals.push_front(Arrival { node: to.clone(), correction: None, ..arrival });
+                self.arrivals.push_front(Arrival { node, correction: None, ..arrival });
             }
             _ => {
                 let message = format!("`{limited}` may be visited {} times, and has been", node.max_visits());
-                self.fail_run(failure(FlowCode::FlowVisitLimit, &limited, message));
+                self.fail_flow(&limited, failure(FlowCode::FlowVisitLimit, &limited, message));
             }
         }
     }
@@ -106,7 +107,8 @@ impl Builder<'_> {
                 self.enter_tool(branch, step, node, tool, arguments.as_ref(), correction);
             }
             NodeKind::Map(map) => self.enter_map(branch, step, map, correction.as_deref()),
-            NodeKind::Team(_) | NodeKind::Flow(_) => {
+            NodeKind::Flow(call) => self.enter_flow(branch, step, call, correction),
+            NodeKind::Team(_) => {
                 let message = format!("nodes of kind `{}` are not supported yet", node.kind.as_str());
                 let error = failure(FlowCode::FlowUnsupported, id, message);
                 self.fail_step(branch, step, error);
@@ -130,9 +132,13 @@ impl Builder<'_> {
                 self.state.branches.values().filter(|branch| !(waits_at(&branch.phase) && branch.node == *node));
             !others.any(|branch| self.flow.reaches(&branch.node, node))
         };
-        let all_wait = self.state.branches.values().all(|branch| waits_at(&branch.phase));
+        // Those that wait for a call wait for branches that are elsewhere.
+        let all_wait = |frame: &str| {
+            let mut beside = self.state.branches.values().filter(|branch| branch.node.frame() == frame);
+            beside.all(|branch| waits_at(&branch.phase))
+        };
         let free = earliest.iter().filter(|(node, _)| is_free(node)).min_by_key(|(_, arrived)| **arrived);
-        let stuck = || earliest.iter().filter(|_| all_wait).min_by_key(|(_, arrived)| **arrived);
+        let stuck = || earliest.iter().filter(|(node, _)| all_wait(node.frame())).min_by_key(|(_, arrived)| **arrived);
         let Some(node) = free.or_else(stuck).map(|(node, _)| (*node).clone()) else { return false };
 
         let mut numbers: Vec<u32> = Vec::new();
@@ -157,18 +163,18 @@ impl Builder<'_> {
     /// A branch leaves the node of a step that is done, along `next`.
     pub(super) fn leave(&mut self, branch: u32, step: &Step) {
         match self.targets(&step.node, step.visit) {
-            Ok(targets) => self.go(branch, targets),
-            Err(error) => self.fail_run(error),
+            Ok(targets) => self.go(branch, &step.node, targets),
+            Err(error) => self.fail_flow(&step.node, error),
         }
     }
 
     /// Starts a branch for each target; the first goes on with the number of the one that came.
-    pub(super) fn go(&mut self, branch: u32, targets: Vec<Target>) {
+    pub(super) fn go(&mut self, branch: u32, from: &NodeId, targets: Vec<Target>) {
         let mut own = Some(branch);
         for target in targets {
             if let Target::Node(node) = target {
                 let number = own.take().unwrap_or_else(|| self.next_number());
-                self.arrivals.push_back(Arrival::at(number, node));
+                self.arrivals.push_back(Arrival::at(number, from.beside(&node)));
             }
         }
     }
@@ -184,7 +190,9 @@ impl Builder<'_> {
         let mut held = Vec::with_capacity(edges.len());
         for edge in edges {
             held.push(match &edge.condition {
-                EdgeCondition::When(when) => self.flow.holds(when, &scope).map_err(|error| unevaluated(id, &error))?,
+                EdgeCondition::When(when) => {
+                    self.flow.of(id).holds(when, &scope).map_err(|error| unevaluated(id, &error))?
+                }
                 EdgeCondition::Always | EdgeCondition::Else => false,
             });
         }
@@ -211,17 +219,17 @@ impl Builder<'_> {
         if let Some(part) = self.part(&step) {
             return self.item_done(part, step, writes);
         }
-        self.write(writes);
+        self.write(&step, writes);
         self.complete_step(&mut step, writes);
         self.leave(branch, &step);
     }
 
     /// A step is over, and its branch goes to a node that is not its `next`. That of an item takes its map along.
-    pub(super) fn leave_for(&mut self, branch: u32, mut step: Step, node: NodeId) {
+    pub(super) fn leave_for(&mut self, branch: u32, mut step: Step, node: &NodeId) {
         self.complete_step(&mut step, &JsonMap::new());
         match self.part(&step) {
-            Some(part) => self.leave_map(part, node),
-            None => self.arrivals.push_back(Arrival::at(branch, node)),
+            Some(part) => self.leave_map(part, step.node.beside(node)),
+            None => self.arrivals.push_back(Arrival::at(branch, step.node.beside(node))),
         }
     }
 
@@ -232,14 +240,17 @@ impl Builder<'_> {
             return self.item_failed(part, error);
         }
         match self.failure_policy(&step.node).then.clone() {
-            FailureThen::Fail => self.fail_run(error),
-            FailureThen::Goto(node) => self.arrivals.push_back(Arrival::at(branch, node)),
+            FailureThen::Fail => self.fail_flow(&step.node, error),
+            FailureThen::Goto(node) => self.arrivals.push_back(Arrival::at(branch, step.node.beside(&node))),
         }
     }
 
-    /// Ends the run with an error.
-    pub(super) fn fail_run(&mut self, error: RunError) {
-        self.end_run(RunOutcome::Failed { at: self.now, error });
+    /// The flow that a node is in fails: the run, or the step that called it.
+    pub(super) fn fail_flow(&mut self, node: &NodeId, error: RunError) {
+        match self.end_frame(node.frame(), &error) {
+            Some((branch, step)) => self.fail_step(branch, step, error),
+            None => self.end_run(RunOutcome::Failed { at: self.now, error }),
+        }
     }
 
     /// Ends the run, and with it all branches: pending reviews are withdrawn, timers ended, calls abandoned, steps
@@ -254,23 +265,33 @@ impl Builder<'_> {
             }
         };
         self.arrivals.clear();
-        for branch in std::mem::take(&mut self.state.branches).into_values() {
-            self.abandon(&branch.phase);
-            for asked in branch.phase.asked().to_vec() {
-                self.withdraw(asked, Via::Run, by.clone(), &why);
-            }
-            if let Some(step) = branch.phase.step() {
-                self.end_step(&mut step.clone(), StepStatus::Cancelled);
-            }
+        while let Some(number) = self.state.branches.keys().next().copied() {
+            self.end_branch(number, by.as_ref(), &why);
         }
         self.tell_end(&outcome, by);
         self.state.outcome = Some(outcome);
     }
 
+    /// Ends a branch where it stands: its reviews are withdrawn, its timers ended, its calls abandoned, its step
+    /// cancelled; with it goes all that the flow does which it called.
+    pub(super) fn end_branch(&mut self, number: u32, by: Option<&Username>, why: &str) {
+        let Some(Branch { phase, .. }) = self.state.branches.remove(&number) else { return };
+        self.abandon(&phase);
+        for asked in phase.asked().to_vec() {
+            self.withdraw(asked, Via::Run, by.cloned(), why);
+        }
+        if let Phase::Flow { step } = &phase {
+            self.end_call(step, by, why);
+        }
+        if let Some(step) = phase.step() {
+            self.end_step(&mut step.clone(), StepStatus::Cancelled);
+        }
+    }
+
     fn tell_end(&mut self, outcome: &RunOutcome, by: Option<Username>) {
         match outcome {
             RunOutcome::Completed { .. } => {
-                let output = view::output(self.flow, &self.state);
+                let output = view::output(self.flow, &self.state.keys);
                 self.tell_run(EntryKind::RunCompleted, None, json!({ "output": output }));
             }
             RunOutcome::Failed { .. } => self.tell_run(EntryKind::RunFailed, None, Value::Null),

@@ -283,9 +283,9 @@ impl<'f> Builder<'f> {
 
     // --- state ---
 
-    /// Writes state keys.
-    pub(super) fn write(&mut self, writes: &JsonMap) {
-        self.state.keys.extend(writes.clone());
+    /// Writes state keys, where the step sees them.
+    pub(super) fn write(&mut self, step: &Step, writes: &JsonMap) {
+        self.state.keys_of_mut(&step.node).extend(writes.clone());
     }
 }
 

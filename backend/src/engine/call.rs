@@ -66,13 +66,13 @@ impl Builder<'_> {
         said: &str,
         made: Vec<ModelToolCall>,
     ) {
-        let own = self.flow.flow.agents.get(&conversation.agent).map(|agent| agent.tools.as_slice());
+        let own = self.flow.of(&step.node).flow.agents.get(&conversation.agent).map(|agent| agent.tools.as_slice());
         let own = own.unwrap_or_default();
         let mut gates: Vec<Option<&Gate>> = Vec::new();
         for (index, made) in made.into_iter().enumerate() {
             let id = format!("c{}-{}", conversation.turn, index + 1);
             let checked = if own.contains(&made.tool) {
-                self.new_call(id.clone(), &made.tool, &made.arguments)
+                self.new_call(&step.node, id.clone(), &made.tool, &made.arguments)
             } else {
                 Err(format!("there is no tool `{}`", made.tool))
             };
@@ -127,7 +127,7 @@ impl Builder<'_> {
             Ok(Started::Done { result, writes }) => {
                 self.tell_executed(step, call, Ok(&result));
                 conversation.wrote.extend(writes.keys().cloned());
-                self.write(&writes);
+                self.write(step, &writes);
                 call.state = ToolCallState::Done { result };
             }
             Err(why) => call.state = ToolCallState::Done { result: told(FlowCode::ToolFailed, &why) },
@@ -160,9 +160,10 @@ impl Builder<'_> {
 
     /// A sleep is over.
     pub(super) fn wake(&mut self, task: TaskId) -> Result<(), Refusal> {
-        let due = |phase: &Phase| phase.calls().iter().find(|call| is_due(call, task)).cloned();
-        let slept = self.state.branches.values().find_map(|branch| due(&branch.phase)).and_then(|call| {
-            is_sleep(self.flow.flow.tools.get(&call.tool)?).then(|| call.arguments.get("duration").cloned())
+        let slept = self.state.branches.values().find_map(|branch| {
+            let call = branch.phase.calls().iter().find(|call| is_due(call, task))?;
+            let tool = self.flow.of(&branch.node).flow.tools.get(&call.tool)?;
+            is_sleep(tool).then(|| call.arguments.get("duration").cloned())
         });
         let result = json!({ "slept": slept.ok_or(Refusal::TaskOver)? });
         self.tool_returned(task, result)
@@ -179,7 +180,7 @@ impl Builder<'_> {
         let node = step.node.clone();
         if let Some(due_at) = self.next_try(&node, tries, why) {
             call.state = ToolCallState::Due { task, tries: tries + 1 };
-            let repeatable = self.flow.flow.tools.get(&call.tool).is_some_and(|tool| tool.idempotent);
+            let repeatable = self.flow.of(&node).flow.tools.get(&call.tool).is_some_and(|tool| tool.idempotent);
             let kind = TaskKind::Tool { call: call.id.clone() };
             self.retry(task, &mut step, kind, repeatable, due_at, &error);
             if let Some(own) = phase.step_mut() {
@@ -215,7 +216,7 @@ impl Builder<'_> {
         match &mut phase {
             Phase::Agent { conversation, .. } => conversation.asked.push(new),
             Phase::Tool { asked, .. } => *asked = Some(new),
-            Phase::Joining { .. } | Phase::Human { .. } | Phase::Map { .. } => {}
+            Phase::Joining { .. } | Phase::Human { .. } | Phase::Map { .. } | Phase::Flow { .. } => {}
         }
         self.settle(branch, &step.node, phase);
         Ok(())
@@ -242,7 +243,7 @@ impl Builder<'_> {
                     self.tool_call_decided(branch, step, call, correction, decision);
                 }
             }
-            Phase::Joining { .. } | Phase::Human { .. } | Phase::Map { .. } => {}
+            Phase::Joining { .. } | Phase::Human { .. } | Phase::Map { .. } | Phase::Flow { .. } => {}
         }
     }
 
@@ -319,7 +320,7 @@ impl Phase {
         let calls = match self {
             Self::Agent { conversation, .. } => conversation.calls.as_mut_slice(),
             Self::Tool { call, .. } => std::slice::from_mut(call),
-            Self::Joining { .. } | Self::Human { .. } | Self::Map { .. } => &mut [],
+            Self::Joining { .. } | Self::Human { .. } | Self::Map { .. } | Self::Flow { .. } => &mut [],
         };
         calls.iter_mut().find(|call| is_due(call, task))
     }

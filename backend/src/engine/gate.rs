@@ -17,11 +17,12 @@ use super::title;
 impl<'f> Builder<'f> {
     /// The gate that holds a call back. One whose `when` cannot be evaluated is closed.
     pub(super) fn closed_gate(&self, step: &Step, correction: Option<&str>, call: &ToolCall) -> Option<&'f Gate> {
-        let gate = self.flow.tool_gate(&call.tool)?;
+        let flow = self.flow.of(&step.node);
+        let gate = flow.tool_gate(&call.tool)?;
         let closed = gate.when.as_ref().is_none_or(|when| {
             let visit = Visit { number: step.visit, correction, arguments: Some(&call.arguments), ..Visit::default() };
             let scope = scope::of(self.flow, &self.state, &step.node, visit);
-            self.flow.holds(when, &scope).unwrap_or(true)
+            flow.holds(when, &scope).unwrap_or(true)
         });
         closed.then_some(gate)
     }
@@ -43,14 +44,14 @@ impl<'f> Builder<'f> {
                 decided.insert(call.id.clone(), decision);
                 continue;
             }
-            match groups.iter_mut().find(|group| self.are_asked_together(group[0].1, gate)) {
+            match groups.iter_mut().find(|group| self.are_asked_together(step, group[0].1, gate)) {
                 Some(group) => group.push((call, gate)),
                 None => groups.push(vec![(call, gate)]),
             }
         }
         for group in groups {
             let question = self.question_about(step, agent, said, &group);
-            match self.auto(group[0].1.handlers.as_deref()) {
+            match self.auto(step, group[0].1.handlers.as_deref()) {
                 Some(auto) => decided.extend(self.calls_auto(step, question, auto)),
                 None => asked.push(self.ask(step, question)),
             }
@@ -59,17 +60,17 @@ impl<'f> Builder<'f> {
     }
 
     /// Whether two gates ask the same people, now and after an escalation.
-    fn are_asked_together(&self, one: &'f Gate, other: &'f Gate) -> bool {
-        let escalation = |gate| self.gate_timeout(gate).filter(|then| then.escalations().next().is_some());
+    fn are_asked_together(&self, step: &Step, one: &'f Gate, other: &'f Gate) -> bool {
+        let escalation = |gate| self.gate_timeout(step, gate).filter(|then| then.escalations().next().is_some());
         one.reviewers == other.reviewers
-            && self.auto(one.handlers.as_deref()) == self.auto(other.handlers.as_deref())
+            && self.auto(step, one.handlers.as_deref()) == self.auto(step, other.handlers.as_deref())
             && escalation(one) == escalation(other)
     }
 
     /// What happens when nobody decides about a gate's calls in time. What the defaults say of branches is for nodes:
     /// a call runs, or it does not.
-    fn gate_timeout(&self, gate: &Gate) -> Option<OnTimeout> {
-        let default = || self.flow.flow.defaults.on_timeout.as_ref().map(OnTimeout::for_calls);
+    fn gate_timeout(&self, step: &Step, gate: &Gate) -> Option<OnTimeout> {
+        let default = || self.flow.of(&step.node).flow.defaults.on_timeout.as_ref().map(OnTimeout::for_calls);
         gate.on_timeout.clone().or_else(default)
     }
 
@@ -80,12 +81,12 @@ impl<'f> Builder<'f> {
         said: &str,
         group: &[(&ToolCall, &'f Gate)],
     ) -> Question {
-        let defaults = &self.flow.flow.defaults;
+        let defaults = &self.flow.of(&step.node).flow.defaults;
         let gates = || group.iter().map(|(_, gate)| *gate);
         let actions: Vec<_> =
-            group.iter().map(|(call, gate)| self.action(call, agent, gate.allowed_decisions())).collect();
-        let on_timeout = gates().map(|gate| self.gate_timeout(gate).unwrap_or(OnTimeout::Reject));
-        let who = agent.map_or_else(|| format!("Step `{}`", step.node), |agent| format!("Agent `{agent}`"));
+            group.iter().map(|(call, gate)| self.action(step, call, agent, gate.allowed_decisions())).collect();
+        let on_timeout = gates().map(|gate| self.gate_timeout(step, gate).unwrap_or(OnTimeout::Reject));
+        let who = agent.map_or_else(|| format!("Step `{}`", step.node.place()), |agent| format!("Agent `{agent}`"));
         let names: Vec<_> = actions.iter().map(|action| format!("`{}`", action.name)).collect();
         Question {
             kind: ReviewKind::ToolCalls,
@@ -106,9 +107,9 @@ impl<'f> Builder<'f> {
 
     /// Asks what became of a call that was lost. It waits for a person, however long: nothing else can know.
     pub(super) fn ask_about_lost(&mut self, step: &Step, agent: Option<&str>, call: &ToolCall) -> Asked {
-        let gate = self.flow.tool_gate(&call.tool);
+        let gate = self.flow.of(&step.node).tool_gate(&call.tool);
         let allowed = vec![ActionKind::Approve, ActionKind::Reject, ActionKind::Respond];
-        let action = self.action(call, agent, allowed);
+        let action = self.action(step, call, agent, allowed);
         let mut stakes = gate.map(Gate::stakes).unwrap_or_default();
         stakes.severity = stakes.severity.max(Severity::High);
         let prompt = "This call was under way when its worker was lost; nobody knows whether it took effect. \
@@ -132,8 +133,8 @@ impl<'f> Builder<'f> {
         self.ask(step, question)
     }
 
-    fn action(&self, call: &ToolCall, agent: Option<&str>, allowed_decisions: Vec<ActionKind>) -> Action {
-        let tool = self.flow.flow.tools.get(&call.tool);
+    fn action(&self, step: &Step, call: &ToolCall, agent: Option<&str>, allowed_decisions: Vec<ActionKind>) -> Action {
+        let tool = self.flow.of(&step.node).flow.tools.get(&call.tool);
         Action {
             id: call.id.clone(),
             action_type: ActionType::Tool,

@@ -9,7 +9,7 @@ use shared::decision::{ActionDecision, Decision, Verdict, Via};
 use shared::definition::{ActionKind, Gate, Severity};
 use shared::error::{Mistake, pointer};
 use shared::grant::{Grant, GrantScope, Remember};
-use shared::id::{GrantId, Username};
+use shared::id::{GrantId, NodeId, Username};
 use shared::log::EntryKind;
 use shared::review::{Action, Outcome, Review};
 use shared::run::Step;
@@ -71,7 +71,7 @@ impl<'f> Builder<'f> {
     ) -> Grant {
         Grant {
             id: GrantId(self.ids.uuid()),
-            tool: action.name.clone(),
+            tool: tool_at(review.node.as_ref(), &action.name),
             arguments,
             scope: remember.scope,
             flow: self.state.flow.clone(),
@@ -103,11 +103,16 @@ impl<'f> Builder<'f> {
             Some("several people decide here: none of them allows later calls alone")
         } else if !gated {
             Some("only calls that a gate holds back can be allowed for later")
-        } else if self.flow.tool_gate(&action.name).is_none_or(|gate| !grantable(gate)) {
+        } else if self.gate_of(review, action).is_none_or(|gate| !grantable(gate)) {
             Some("what is critical is decided one by one")
         } else {
             None
         }
+    }
+
+    fn gate_of(&self, review: &Review, action: &Action) -> Option<&'f Gate> {
+        let flow = review.node.as_ref().map_or(self.flow, |node| self.flow.of(node));
+        flow.tool_gate(&action.name)
     }
 
     /// Takes over what a decision allows.
@@ -130,9 +135,10 @@ impl<'f> Builder<'f> {
         gate: &'f Gate,
     ) -> Option<ActionDecision> {
         let (run, now) = (self.state.id, self.now);
-        let allows = |granted: &&Granted| granted.grant.allows(run, &call.tool, &call.arguments, now);
+        let tool = tool_at(Some(&step.node), &call.tool);
+        let allows = |granted: &&Granted| granted.grant.allows(run, &tool, &call.arguments, now);
         let all: Vec<Granted> = self.grants.iter().filter(allows).cloned().collect();
-        if all.is_empty() || !grantable(gate) || self.auto(gate.handlers.as_deref()).is_some() {
+        if all.is_empty() || !grantable(gate) || self.auto(step, gate.handlers.as_deref()).is_some() {
             return None;
         }
         let question = Question { timeout: None, ..self.question_about(step, agent, said, &[(call, gate)]) };
@@ -167,6 +173,14 @@ impl<'f> Builder<'f> {
         self.used.push(granted);
         Some(ActionDecision::APPROVE)
     }
+}
+
+/// A tool as grants name it: that of a nested flow behind the calls that lead there, since flows may have tools of the
+/// same name.
+fn tool_at(node: Option<&NodeId>, tool: &str) -> String {
+    let place = node.filter(|node| !node.frame().is_empty()).map(NodeId::place);
+    let calls = place.as_deref().and_then(|place| place.rsplit_once('/')).map(|(calls, _)| calls);
+    calls.map_or_else(|| tool.to_owned(), |calls| format!("{calls}/{tool}"))
 }
 
 /// Whether calls behind a gate may be allowed beforehand.

@@ -26,14 +26,15 @@ impl Builder<'_> {
         };
         let source = self.source(&step.node);
         let items = items(human, |key| self.value(&step, key));
+        let defaults = &self.flow.of(&step.node).flow.defaults;
         let question = Question {
             kind: ReviewKind::Approval,
             title: title::of_items(&step.node, &items),
             prompt,
             stakes: human.stakes(),
             reviewers: human.reviewers.clone(),
-            timeout: human.timeout.or(self.flow.flow.defaults.timeout),
-            on_timeout: human.on_timeout.clone().or_else(|| self.flow.flow.defaults.on_timeout.clone()),
+            timeout: human.timeout.or(defaults.timeout),
+            on_timeout: human.on_timeout.clone().or_else(|| defaults.on_timeout.clone()),
             items,
             options: human.options.iter().map(option).collect(),
             free_text: human.options.is_empty() || source.is_some(),
@@ -41,7 +42,7 @@ impl Builder<'_> {
             actions: Vec::new(),
             rules: Rules { policy: human.policy.clone(), deny: human.deny, blind: human.blind },
         };
-        if let Some(auto) = self.auto(human.handlers.as_deref()) {
+        if let Some(auto) = self.auto(&step, human.handlers.as_deref()) {
             return self.human_auto(branch, step, human, question, auto);
         }
         let asked = self.ask(&step, question);
@@ -53,7 +54,7 @@ impl Builder<'_> {
     fn human_prompt(&self, step: &Step, human: &Human) -> Result<String, RunError> {
         let held = human.prompt_key.as_ref().and_then(|key| {
             let readable = self.flow.node(&step.node).is_none_or(|node| scope::may_read(node, key));
-            let from_state = self.state.keys.get(key).filter(|_| readable);
+            let from_state = self.state.keys_of(&step.node).get(key).filter(|_| readable);
             from_state.or_else(|| self.state.context.metadata.get(key)).filter(|value| !value.is_null())
         });
         match (held, &human.prompt) {
@@ -62,7 +63,7 @@ impl Builder<'_> {
             (None, Some(template)) => {
                 let visit = Visit { number: step.visit, ..Visit::default() };
                 let scope = scope::of(self.flow, &self.state, &step.node, visit);
-                self.flow.render(template, &scope).map_err(|error| unevaluated(&step.node, &error))
+                self.flow.of(&step.node).render(template, &scope).map_err(|error| unevaluated(&step.node, &error))
             }
             (None, None) => Ok(DEFAULT_PROMPT.to_owned()),
         }
@@ -71,9 +72,9 @@ impl Builder<'_> {
     /// The step that a correction at a human node runs again, with its visits as they are now.
     pub(super) fn source(&self, human: &NodeId) -> Option<Source> {
         let node = self.flow.source_of(human)?;
-        let max_visits = self.flow.node(node)?.max_visits();
-        let visits = self.state.visits.get(node).copied().unwrap_or(0);
-        Some(Source { node: node.clone(), visits, max_visits })
+        let max_visits = self.flow.node(&node)?.max_visits();
+        let visits = self.state.visits.get(&node).copied().unwrap_or(0);
+        Some(Source { node, visits, max_visits })
     }
 
     /// Pending reviews follow the state: where a shown value has changed, the review gets a new revision, and the

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use shared::JsonMap;
 use shared::definition::{Builtin, Tool, ToolKind};
 use shared::error::Mistake;
+use shared::id::NodeId;
 use shared::run::Step;
 use shared::time::Span;
 
@@ -26,8 +27,14 @@ pub(super) enum Started {
 
 impl Builder<'_> {
     /// A new call with checked arguments. What is wrong with them is for whoever made the call.
-    pub(super) fn new_call(&self, id: String, tool: &str, arguments: &Value) -> Result<ToolCall, String> {
-        let Some(definition) = self.flow.flow.tools.get(tool) else {
+    pub(super) fn new_call(
+        &self,
+        node: &NodeId,
+        id: String,
+        tool: &str,
+        arguments: &Value,
+    ) -> Result<ToolCall, String> {
+        let Some(definition) = self.flow.of(node).flow.tools.get(tool) else {
             return Err(format!("there is no tool `{tool}`"));
         };
         let arguments = match arguments {
@@ -48,7 +55,7 @@ impl Builder<'_> {
 
     /// Starts a call: makes its task, or does what the engine does itself.
     pub(super) fn start_call(&mut self, step: &Step, call: &mut ToolCall) -> Result<Started, String> {
-        let Some(tool) = self.flow.flow.tools.get(&call.tool) else {
+        let Some(tool) = self.flow.of(&step.node).flow.tools.get(&call.tool) else {
             return Err(format!("there is no tool `{}`", call.tool));
         };
         let task = match tool.kind {

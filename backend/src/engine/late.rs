@@ -62,7 +62,7 @@ impl Builder<'_> {
             }
             _ => {
                 let call = phase.calls().iter().find(|call| is_due(call, task))?;
-                let sleeps = self.flow.flow.tools.get(&call.tool).is_some_and(is_sleep);
+                let sleeps = self.flow.of(&step.node).flow.tools.get(&call.tool).is_some_and(is_sleep);
                 (!sleeps).then(|| Unanswered::Tool { step, tool_call: Box::new(call.clone()) })
             }
         }
@@ -74,7 +74,7 @@ impl Builder<'_> {
         self.late = true;
         match (unanswered, input) {
             (Unanswered::Model { step, agent, turn }, Input::ModelAnswered { answer, .. }) => {
-                let usage = self.usage(&agent, answer);
+                let usage = self.usage(&step.node, &agent, answer);
                 self.tell_answered(&step, turn, answer, &usage);
             }
             (Unanswered::Model { step, turn, .. }, Input::TaskFailed { failure: why, .. }) => {

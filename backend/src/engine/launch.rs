@@ -16,11 +16,7 @@ use crate::flow::Compiled;
 /// Begins a run. What the input leaves out and its schema has a `default` for is filled in; its properties become state
 /// keys.
 pub(super) fn start(flow: &Compiled, launch: Launch, moment: Moment) -> Result<Builder<'_>, Refusal> {
-    let input = with_defaults(flow, launch.input);
-    let mistakes = flow.check_input(&input);
-    if !mistakes.is_empty() {
-        return Err(Refusal::Invalid(mistakes));
-    }
+    let input = checked_input(flow, launch.input).map_err(Refusal::Invalid)?;
     let Some(start) = flow.flow.start().cloned() else {
         return Err(Refusal::Invalid(vec![Mistake::new("/flow", "invalid", "the flow has no nodes")]));
     };
@@ -48,6 +44,7 @@ pub(super) fn start(flow: &Compiled, launch: Launch, moment: Moment) -> Result<B
         outcome: None,
         unanswered: std::collections::BTreeMap::new(),
         deciders: std::collections::BTreeMap::new(),
+        frames: std::collections::BTreeMap::new(),
     };
     let mut builder = Builder::start(flow, state, moment);
     builder.people = launch.people;
@@ -57,15 +54,22 @@ pub(super) fn start(flow: &Compiled, launch: Launch, moment: Moment) -> Result<B
     Ok(builder)
 }
 
+/// An input that fits its flow, with its defaults; or every mistake, with paths below `/input`.
+pub(super) fn checked_input(flow: &Compiled, input: JsonMap) -> Result<JsonMap, Vec<Mistake>> {
+    let input = with_defaults(flow, input);
+    let mistakes = flow.check_input(&input);
+    if mistakes.is_empty() { Ok(input) } else { Err(mistakes) }
+}
+
 /// The properties of the input become state keys; without a schema that lists them, everything that was given. A key
 /// with a name of the format cannot hide it ([`super::scope`]).
-fn state_keys(flow: &Compiled, input: &JsonMap) -> JsonMap {
+pub(super) fn state_keys(flow: &Compiled, input: &JsonMap) -> JsonMap {
     let listed = properties(flow);
     let becomes_key = |key: &String| listed.is_none_or(|properties| properties.contains_key(key));
     input.iter().filter(|(key, _)| becomes_key(key)).map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
-fn properties(flow: &Compiled) -> Option<&JsonMap> {
+pub(super) fn properties(flow: &Compiled) -> Option<&JsonMap> {
     flow.flow.input.as_ref()?.get("properties")?.as_object()
 }
 

@@ -7,11 +7,10 @@
 
 use serde_json::Value;
 use shared::JsonMap;
-use shared::decision::Via;
 use shared::definition::{MapNode, NodeKind};
 use shared::error::{FlowCode, RunError, json_type};
 use shared::id::NodeId;
-use shared::run::{Step, StepStatus};
+use shared::run::Step;
 
 use super::branch::Arrival;
 use super::builder::{Builder, failure};
@@ -34,15 +33,16 @@ impl Builder<'_> {
     /// A branch enters a map.
     pub(super) fn enter_map(&mut self, branch: u32, mut step: Step, map: &MapNode, correction: Option<&str>) {
         let flow = self.flow;
-        let items = match self.items(map) {
+        let items = match self.items(&step, map) {
             Ok(items) => items,
             Err(why) => {
                 let error = failure(FlowCode::FlowCondition, &step.node, why);
                 return self.fail_step(branch, step, error);
             }
         };
-        let own = flow.map_of(&map.node).is_some_and(|(id, _)| *id == step.node);
-        let Some(node) = flow.node(&map.node).filter(|node| own && node.kind.is_mappable()) else {
+        let mapped = step.node.beside(&map.node);
+        let own = flow.map_of(&mapped).is_some_and(|(id, _)| id == step.node);
+        let Some(node) = flow.node(&mapped).filter(|node| own && node.kind.is_mappable()) else {
             let message = format!("`{}` cannot run for each item", map.node);
             let error = failure(FlowCode::FlowInvalid, &step.node, message);
             return self.fail_step(branch, step, error);
@@ -51,12 +51,12 @@ impl Builder<'_> {
         if items.is_empty() {
             return self.map_done(branch, step, Vec::new());
         }
-        let first = self.state.visits.get(&map.node).copied().unwrap_or(0) + 1;
+        let first = self.state.visits.get(&mapped).copied().unwrap_or(0) + 1;
         let (id, count) = (step.node.clone(), items.len());
         self.settle(branch, &id, Phase::Map { step, first, items, results: Vec::new() });
         for _ in 0..count {
             let number = self.next_number();
-            self.enter(number, &map.node, node, correction.map(str::to_owned));
+            self.enter(number, &mapped, node, correction.map(str::to_owned));
             // One that is decided at once may have ended the run, or left the map.
             if !self.state.branches.contains_key(&branch) {
                 return;
@@ -65,9 +65,9 @@ impl Builder<'_> {
     }
 
     /// The list, as it is now.
-    fn items(&self, map: &MapNode) -> Result<Vec<Value>, String> {
+    fn items(&self, step: &Step, map: &MapNode) -> Result<Vec<Value>, String> {
         let over = &map.over;
-        match self.state.keys.get(over) {
+        match self.state.keys_of(&step.node).get(over) {
             Some(Value::Array(items)) if items.len() > MapNode::MAX_ITEMS => {
                 let most = MapNode::MAX_ITEMS;
                 Err(format!("`{over}` has {} items; a map takes at most {most}: split the list", items.len()))
@@ -83,11 +83,17 @@ impl Builder<'_> {
         part(self.flow, &self.state, &step.node, step.visit).map(|(part, _)| part)
     }
 
+    /// The same; else which item the call is that led to the flow that the step is in.
+    pub(super) fn part_around(&self, step: &Step) -> Option<Part> {
+        let calls = std::iter::successors(Some((step.node.clone(), step.visit)), |(node, _)| node.caller());
+        calls.into_iter().find_map(|(node, visit)| part(self.flow, &self.state, &node, visit).map(|(part, _)| part))
+    }
+
     /// A value that a step sees under a name: its item, or a state key.
     pub(super) fn value(&self, step: &Step, key: &str) -> Option<&Value> {
         match item(self.flow, &self.state, &step.node, step.visit) {
             Some((name, item)) if name == key => Some(item),
-            _ => self.state.keys.get(key),
+            _ => self.state.keys_of(&step.node).get(key),
         }
     }
 
@@ -156,14 +162,7 @@ impl Builder<'_> {
         });
         let numbers: Vec<u32> = parts.map(|(number, _)| *number).collect();
         for number in numbers {
-            let Some(Branch { phase, .. }) = self.state.branches.remove(&number) else { continue };
-            self.abandon(&phase);
-            for asked in phase.asked().to_vec() {
-                self.withdraw(asked, Via::Run, None, why);
-            }
-            if let Some(step) = phase.step() {
-                self.end_step(&mut step.clone(), StepStatus::Cancelled);
-            }
+            self.end_branch(number, None, why);
         }
         match self.state.branches.remove(&part.map)?.phase {
             Phase::Map { step, .. } => Some(step),
@@ -186,7 +185,7 @@ pub(super) fn item<'s>(
 fn part<'s>(flow: &Compiled, state: &'s RunState, node: &NodeId, visit: u32) -> Option<(Part, &'s Value)> {
     let (map, _) = flow.map_of(node)?;
     state.branches.iter().find_map(|(number, branch)| match &branch.phase {
-        Phase::Map { first, items, .. } if branch.node == *map => {
+        Phase::Map { first, items, .. } if branch.node == map => {
             let index = visit.checked_sub(*first)?;
             let item = items.get(usize::try_from(index).ok()?)?;
             let of = u32::try_from(items.len()).unwrap_or(u32::MAX);

@@ -22,6 +22,7 @@ mod invoke;
 mod late;
 mod launch;
 mod map;
+mod nested;
 mod remember;
 mod retry;
 mod review;
@@ -43,7 +44,7 @@ mod tests;
 
 pub use input::{Input, Launch, ModelAnswer, ModelToolCall, TaskFailure};
 pub use late::Unanswered;
-pub use state::{Asked, Branch, Conversation, Message, Phase, RunOutcome, RunState, ToolCall, ToolCallState};
+pub use state::{Asked, Branch, Conversation, Frame, Message, Phase, RunOutcome, RunState, ToolCall, ToolCallState};
 pub use transition::{Granted, Refusal, Snapshot, Task, TaskKind, Transition};
 pub use work::{ModelRequest, ToolRequest, ToolSpec, Work};
 

@@ -16,7 +16,7 @@ impl Builder<'_> {
     /// The failure policy of a node, or of the flow.
     pub(super) fn failure_policy(&self, node: &NodeId) -> Failure {
         let own = self.flow.node(node).and_then(|node| node.failure.clone());
-        own.or_else(|| self.flow.flow.defaults.failure.clone()).unwrap_or_default()
+        own.or_else(|| self.flow.of(node).flow.defaults.failure.clone()).unwrap_or_default()
     }
 
     /// When a call that has been tried `tries` times is tried again; none where it is not.

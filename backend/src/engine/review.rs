@@ -132,7 +132,7 @@ impl Builder<'_> {
             on_timeout: expires_at.map(|_| question.on_timeout.unwrap_or(OnTimeout::Reject)),
             escalated: Vec::new(),
         };
-        if let Some(part) = self.part(step) {
+        if let Some(part) = self.part_around(step) {
             review.title = format!("{} ({} of {})", review.title, part.index + 1, part.of);
         }
         review.digest = digest::of_review(&review);

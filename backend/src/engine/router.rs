@@ -23,7 +23,7 @@ impl Builder<'_> {
         let mut choices: Vec<Target> = Vec::new();
         for target in &targets {
             let open = match target {
-                Target::Node(node) => self.visits_left(node) > 0,
+                Target::Node(node) => self.visits_left(&step.node.beside(node)) > 0,
                 Target::End => true,
             };
             if open && !choices.contains(target) {
@@ -34,7 +34,7 @@ impl Builder<'_> {
         let only = if choices.is_empty() { targets.first() } else { choices.first().filter(|_| choices.len() == 1) };
         if let Some(only) = only.cloned() {
             self.complete_step(&mut step, &JsonMap::new());
-            return self.go(branch, vec![only]);
+            return self.go(branch, &step.node, vec![only]);
         }
         let opened = self.router_prompt(&step, router).and_then(|prompt| {
             let text = format!("{prompt}\n\n{}", request(&choices));
@@ -52,7 +52,9 @@ impl Builder<'_> {
     fn router_prompt(&self, step: &Step, router: &RouterNode) -> Result<String, RunError> {
         let scope = scope::of(self.flow, &self.state, &step.node, Visit { number: step.visit, ..Visit::default() });
         match &router.prompt {
-            Some(template) => self.flow.render(template, &scope).map_err(|error| unevaluated(&step.node, &error)),
+            Some(template) => {
+                self.flow.of(&step.node).render(template, &scope).map_err(|error| unevaluated(&step.node, &error))
+            }
             None => Ok(format!("Choose where to go next.\n\n{}", self.readable_keys(&step.node))),
         }
     }
@@ -69,8 +71,8 @@ impl Builder<'_> {
         if let Some(chosen) = chosen(choices, text) {
             step.note = Some(name(chosen));
             self.complete_step(&mut step, &JsonMap::new());
-            self.go(branch, vec![chosen.clone()]);
-        } else if conversation.turn < self.max_turns(&conversation.agent) {
+            self.go(branch, &step.node, vec![chosen.clone()]);
+        } else if conversation.turn < self.max_turns(&step.node, &conversation.agent) {
             conversation.messages.push(Message::User { text: request(choices) });
             conversation.turn += 1;
             self.start_turn(branch, step, conversation);

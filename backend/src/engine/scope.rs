@@ -29,7 +29,7 @@ pub(super) struct Visit<'a> {
 /// The names that a node's templates and conditions see. The names of the format come last: no key can hide them.
 pub(super) fn of(flow: &Compiled, state: &RunState, node: &NodeId, visit: Visit<'_>) -> Scope {
     let mut names = JsonMap::new();
-    for (key, value) in &state.keys {
+    for (key, value) in state.keys_of(node) {
         if flow.node(node).is_none_or(|node| may_read(node, key)) {
             names.insert(key.clone(), value.clone());
         }
@@ -37,13 +37,15 @@ pub(super) fn of(flow: &Compiled, state: &RunState, node: &NodeId, visit: Visit<
     if let Some((name, item)) = map::item(flow, state, node, visit.number) {
         names.insert(name.to_owned(), item.clone());
     }
-    if let Some(correction) = visit.correction {
+    let frame = state.frames.get(node.frame());
+    if let Some(correction) = visit.correction.or_else(|| frame?.correction.as_deref()) {
         names.insert("correction".to_owned(), correction.into());
     }
     let context = &state.context;
-    let decisions: JsonMap = state.decisions.iter().map(|(node, value)| (node.to_string(), value.clone())).collect();
+    let beside = state.decisions.iter().filter(|(other, _)| other.frame() == node.frame());
+    let decisions: JsonMap = beside.map(|(node, value)| (node.own().to_owned(), value.clone())).collect();
     let fixed = json!({
-        "input": state.input,
+        "input": frame.map_or(&state.input, |frame| &frame.input),
         "context": {
             "user": context.user,
             "tenant": context.tenant,
@@ -53,7 +55,7 @@ pub(super) fn of(flow: &Compiled, state: &RunState, node: &NodeId, visit: Visit<
         "decision": state.decisions.get(node),
         "decisions": decisions,
         "visit": visit.number,
-        "env": flow.env(),
+        "env": flow.of(node).env(),
         "run": {
             "id": state.id,
             "flow": state.flow,
@@ -88,7 +90,7 @@ pub(super) fn write_keys(flow: &Compiled, id: &NodeId, node: &Node) -> Vec<Strin
         NodeKind::Set(values) => values.keys().cloned().collect(),
         NodeKind::Router(_) => Vec::new(),
         NodeKind::Agent { agent, .. } => {
-            let schema = flow.flow.agents.get(agent).and_then(|agent| agent.output_schema.as_ref());
+            let schema = flow.of(id).flow.agents.get(agent).and_then(|agent| agent.output_schema.as_ref());
             match schema.and_then(|schema| schema.get("properties")).and_then(Value::as_object) {
                 Some(properties) if !properties.is_empty() => properties.keys().cloned().collect(),
                 _ => own(),
@@ -106,5 +108,5 @@ pub(super) fn result_key(flow: &Compiled, id: &NodeId, node: &Node) -> Option<St
 }
 
 fn own_key(id: &NodeId) -> String {
-    id.replace('-', "_")
+    id.own().replace('-', "_")
 }

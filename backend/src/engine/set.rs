@@ -22,7 +22,7 @@ impl Builder<'_> {
                 let error = failure(FlowCode::FlowInvalid, &step.node, message);
                 return self.fail_step(branch, step, error);
             }
-            match self.flow.render_value(template, &scope) {
+            match self.flow.of(&step.node).render_value(template, &scope) {
                 Ok(value) => writes.insert(key.clone(), value),
                 Err(error) => {
                     let error = unevaluated(&step.node, &error);

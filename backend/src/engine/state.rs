@@ -43,6 +43,10 @@ pub struct RunState {
     /// The blackboard.
     #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
     pub keys: JsonMap,
+    /// The executions of nested flows that are under way, by the calls that lead there ([`NodeId::frame`]). What belongs
+    /// to one node (visits, decisions, …) stands with that of all nodes, under its whole id.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub frames: BTreeMap<String, Frame>,
     /// The newest decision of each human node.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub decisions: BTreeMap<NodeId, Value>,
@@ -82,6 +86,43 @@ impl RunState {
     pub const FORMAT: u32 = 1;
     /// How many model calls are kept for the reviewer.
     pub const MAX_CALLS: usize = 50;
+
+    /// The blackboard that a node sees: that of its own execution of its flow.
+    pub fn keys_of(&self, node: &NodeId) -> &JsonMap {
+        self.frames.get(node.frame()).map_or(&self.keys, |frame| &frame.keys)
+    }
+
+    /// The same, to change it.
+    pub fn keys_of_mut(&mut self, node: &NodeId) -> &mut JsonMap {
+        match self.frames.get_mut(node.frame()) {
+            Some(frame) => &mut frame.keys,
+            None => &mut self.keys,
+        }
+    }
+
+    /// Forgets an execution of a nested flow, and what its nodes left.
+    pub fn end_frame(&mut self, frame: &str) {
+        self.frames.remove(frame);
+        let stays = |node: &NodeId| !node.is_inside(frame);
+        self.decisions.retain(|node, _| stays(node));
+        self.deciders.retain(|node, _| stays(node));
+        self.visits.retain(|node, _| stays(node));
+        self.answers.retain(|node, _| stays(node));
+    }
+}
+
+/// One execution of a nested flow.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Frame {
+    /// What it was called with.
+    #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
+    pub input: JsonMap,
+    /// Its blackboard.
+    #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
+    pub keys: JsonMap,
+    /// What a person wants done differently this time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub correction: Option<String>,
 }
 
 /// How a run ended.
@@ -167,6 +208,11 @@ pub enum Phase {
         /// What came of the items that are done, each with its place in the list, from 0.
         results: Vec<(u32, Value)>,
     },
+    /// A call waits for the end of the flow that it called, whose branches are beside it.
+    Flow {
+        /// The visit.
+        step: Step,
+    },
 }
 
 impl Phase {
@@ -174,9 +220,11 @@ impl Phase {
     pub fn step(&self) -> Option<&Step> {
         match self {
             Self::Joining { .. } => None,
-            Self::Agent { step, .. } | Self::Tool { step, .. } | Self::Human { step, .. } | Self::Map { step, .. } => {
-                Some(step)
-            }
+            Self::Agent { step, .. }
+            | Self::Tool { step, .. }
+            | Self::Human { step, .. }
+            | Self::Map { step, .. }
+            | Self::Flow { step } => Some(step),
         }
     }
 
@@ -184,16 +232,18 @@ impl Phase {
     pub fn step_mut(&mut self) -> Option<&mut Step> {
         match self {
             Self::Joining { .. } => None,
-            Self::Agent { step, .. } | Self::Tool { step, .. } | Self::Human { step, .. } | Self::Map { step, .. } => {
-                Some(step)
-            }
+            Self::Agent { step, .. }
+            | Self::Tool { step, .. }
+            | Self::Human { step, .. }
+            | Self::Map { step, .. }
+            | Self::Flow { step } => Some(step),
         }
     }
 
     /// The pending reviews that belong to it.
     pub fn asked(&self) -> &[Asked] {
         match self {
-            Self::Joining { .. } | Self::Map { .. } => &[],
+            Self::Joining { .. } | Self::Map { .. } | Self::Flow { .. } => &[],
             Self::Agent { conversation, .. } => &conversation.asked,
             Self::Tool { asked, .. } => asked.as_slice(),
             Self::Human { asked, .. } => std::slice::from_ref(asked),
@@ -203,7 +253,7 @@ impl Phase {
     /// The same, to change them.
     pub fn asked_mut(&mut self) -> &mut [Asked] {
         match self {
-            Self::Joining { .. } | Self::Map { .. } => &mut [],
+            Self::Joining { .. } | Self::Map { .. } | Self::Flow { .. } => &mut [],
             Self::Agent { conversation, .. } => &mut conversation.asked,
             Self::Tool { asked, .. } => asked.as_mut_slice(),
             Self::Human { asked, .. } => std::slice::from_mut(asked),
@@ -219,7 +269,7 @@ impl Phase {
             }
         }
         match self {
-            Self::Joining { .. } | Self::Human { .. } | Self::Map { .. } => Vec::new(),
+            Self::Joining { .. } | Self::Human { .. } | Self::Map { .. } | Self::Flow { .. } => Vec::new(),
             Self::Agent { conversation, .. } => {
                 let model = conversation.model_task.map(|task| (task, conversation.tries));
                 model.into_iter().chain(conversation.calls.iter().filter_map(due)).collect()
@@ -233,7 +283,7 @@ impl Phase {
         match self {
             Self::Agent { conversation, .. } => &conversation.calls,
             Self::Tool { call, .. } => std::slice::from_ref(call),
-            Self::Joining { .. } | Self::Human { .. } | Self::Map { .. } => &[],
+            Self::Joining { .. } | Self::Human { .. } | Self::Map { .. } | Self::Flow { .. } => &[],
         }
     }
 
@@ -241,7 +291,7 @@ impl Phase {
     pub fn activity(&self) -> Activity {
         let tasks = self.tasks();
         match self {
-            Self::Joining { .. } | Self::Map { .. } => Activity::Joining,
+            Self::Joining { .. } | Self::Map { .. } | Self::Flow { .. } => Activity::Joining,
             _ if tasks.iter().any(|(_, tries)| *tries > 1) => Activity::Retrying,
             _ if tasks.is_empty() && !self.asked().is_empty() => Activity::Waiting,
             _ => Activity::Running,

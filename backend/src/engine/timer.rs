@@ -99,7 +99,7 @@ impl Builder<'_> {
             let error = failure(FlowCode::FlowHumanTimeout, &step.node, reason);
             self.failed_step(&mut step, error.clone());
             self.end_phase(&phase, asked);
-            self.fail_run(error);
+            self.fail_flow(&step.node, error);
             return;
         }
         match phase {
@@ -162,7 +162,7 @@ impl Builder<'_> {
         step.note = Some(reason.clone());
         match on_timeout {
             OnTimeout::Approve | OnTimeout::Follow => self.finish_step(number, step, &nothing),
-            OnTimeout::Goto { goto } => self.leave_for(number, step, goto),
+            OnTimeout::Goto { goto } => self.leave_for(number, step, &goto),
             OnTimeout::Reject | OnTimeout::Error | OnTimeout::Escalate(_) => self.stop(number, step, reason),
         }
     }

@@ -9,7 +9,7 @@ const NAMED: usize = 2;
 
 /// What a human node asks about: `Review: Draft, Sources and 2 more`.
 pub(super) fn of_items(node: &NodeId, items: &[Item]) -> String {
-    let node = readable(node);
+    let node = readable(node.own());
     let names = items.iter().map(|item| item.label.clone().unwrap_or_else(|| readable(&item.key)));
     // What the node's name says already is not said again.
     let names: Vec<_> = names.filter(|name| !share_a_word(&node, name)).collect();
@@ -25,7 +25,7 @@ pub(super) fn of_calls(node: &NodeId, actions: &[Action]) -> String {
             None => tools.push((&action.name, 1)),
         }
     }
-    let node = readable(node);
+    let node = readable(node.own());
     let says_it = tools.iter().any(|(name, _)| share_a_word(&node, name));
     let tools =
         tools.into_iter().map(|(name, times)| if times > 1 { format!("{name} ×{times}") } else { name.to_owned() });

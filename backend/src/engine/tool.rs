@@ -56,15 +56,19 @@ impl Builder<'_> {
             let visit = Visit { number: step.visit, correction, ..Visit::default() };
             let scope = scope::of(self.flow, &self.state, &step.node, visit);
             let templates = Value::Object(templates.clone());
-            self.flow.render_value(&templates, &scope).map_err(|error| unevaluated(&step.node, &error))?
+            self.flow
+                .of(&step.node)
+                .render_value(&templates, &scope)
+                .map_err(|error| unevaluated(&step.node, &error))?
         } else {
-            let definition = self.flow.flow.tools.get(tool);
+            let definition = self.flow.of(&step.node).flow.tools.get(tool);
             let schema = definition.and_then(parameters);
             let named = schema.as_ref().and_then(|schema| schema.get("properties")).and_then(Value::as_object);
             let keys = named.into_iter().flat_map(JsonMap::keys).filter(|key| scope::may_read(node, key));
             keys.filter_map(|key| Some((key.clone(), self.value(step, key)?.clone()))).collect()
         };
-        self.new_call("c1-1".to_owned(), tool, &arguments).map_err(|why| failure(FlowCode::ToolFailed, &step.node, why))
+        self.new_call(&step.node, "c1-1".to_owned(), tool, &arguments)
+            .map_err(|why| failure(FlowCode::ToolFailed, &step.node, why))
     }
 
     /// Nothing holds the call back any more.

@@ -71,18 +71,19 @@ pub(super) fn run(flow: &Compiled, state: &RunState) -> Run {
         summary: summary(state),
         input: state.input.clone(),
         state: state.keys.clone(),
-        output: completed.then(|| output(flow, state)),
+        calls: state.frames.iter().map(|(call, frame)| (call.clone(), frame.keys.clone().into())).collect(),
+        output: completed.then(|| output(flow, &state.keys)),
         context: state.context.clone(),
         positions: positions.collect(),
         cancel_reason,
     }
 }
 
-/// The flow's output keys, as far as the state has them; all keys where the flow names none.
-pub(super) fn output(flow: &Compiled, state: &RunState) -> JsonMap {
+/// The flow's output keys, as far as its blackboard has them; all keys where the flow names none.
+pub(super) fn output(flow: &Compiled, keys: &JsonMap) -> JsonMap {
     match &flow.flow.output {
-        None => state.keys.clone(),
-        Some(keys) => keys.iter().filter_map(|key| state.keys.get_key_value(key)).map(clone_entry).collect(),
+        None => keys.clone(),
+        Some(named) => named.iter().filter_map(|key| keys.get_key_value(key)).map(clone_entry).collect(),
     }
 }
 

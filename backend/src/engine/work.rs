@@ -118,6 +118,7 @@ fn is_due(call: &ToolCall, task: &Task) -> bool {
 }
 
 fn model(flow: &Compiled, state: &RunState, step: &Step, conversation: &Conversation) -> Work {
+    let flow = flow.of(&step.node);
     let Some(agent) = flow.flow.agents.get(&conversation.agent) else {
         return refuse(FlowCode::ModelFailed, format!("the flow has no agent `{}`", conversation.agent));
     };
@@ -146,7 +147,7 @@ fn model(flow: &Compiled, state: &RunState, step: &Step, conversation: &Conversa
 }
 
 fn tool(flow: &Compiled, state: &RunState, step: &Step, call: &ToolCall, correction: Option<&str>) -> Work {
-    let Some(tool) = flow.flow.tools.get(&call.tool) else {
+    let Some(tool) = flow.of(&step.node).flow.tools.get(&call.tool) else {
         return refuse(FlowCode::ToolFailed, format!("the flow has no tool `{}`", call.tool));
     };
     // What runs is what was approved, whatever happened to the record in between.

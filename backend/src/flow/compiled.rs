@@ -8,8 +8,9 @@ use serde_json::Value;
 use shared::JsonMap;
 use shared::definition::{Flow, Gate, GateSetting, MapNode, Node, NodeKind};
 use shared::error::{FlowCode, Mistake};
-use shared::id::NodeId;
+use shared::id::{FlowId, NodeId};
 
+use super::calls::{self, Library};
 use super::condition::Conditions;
 use super::json_schema::{check_with, compile};
 use super::people;
@@ -21,7 +22,7 @@ use super::{EvalError, Scope};
 /// A flow made ready to run: templates and conditions compiled, the graph analysed.
 #[derive(Debug)]
 pub struct Compiled {
-    /// The flow.
+    /// The flow, each call with the version that it calls.
     pub flow: Flow,
     /// Its version.
     pub version: u32,
@@ -36,16 +37,32 @@ pub struct Compiled {
     needs_people: bool,
     /// The nodes that a `not_same_as` names.
     checked: BTreeSet<NodeId>,
+    /// The flow that each flow node calls.
+    called: HashMap<NodeId, Arc<Compiled>>,
+    /// The ids of all flows that it calls, directly or not.
+    calls: BTreeSet<FlowId>,
+    /// How deep its calls are nested; 0 without any.
+    depth: usize,
     /// What templates see as `env`.
     env: Arc<JsonMap>,
 }
 
 impl Compiled {
-    /// Makes a checked flow ready. The mistakes are those that [`super::check`] finds too.
+    /// Makes a checked flow ready that calls no other. The mistakes are those that [`super::check`] finds too.
     pub fn new(flow: Flow, version: u32) -> Result<Self, Vec<Mistake>> {
+        Self::calling(flow, version, &Library::default())
+    }
+
+    /// The same for a flow that may call those of a library. A call that names no version gets the newest one, and keeps
+    /// it: see [`Self::flow`].
+    pub fn calling(mut flow: Flow, version: u32, library: &Library) -> Result<Self, Vec<Mistake>> {
         let mut templates = Templates::default();
         let mut conditions = Conditions::default();
         let mut mistakes = Vec::new();
+        let called = calls::fix(&mut flow, library).unwrap_or_else(|found| {
+            mistakes.extend(found);
+            HashMap::new()
+        });
         visit_texts(&flow, &mut |path, kind, text| {
             let added = match kind {
                 TextKind::Template => templates.add(text),
@@ -67,7 +84,11 @@ impl Compiled {
         }
         let ways = Ways::new(&flow);
         let mapped = mapped(&flow).into_iter().map(|(node, map)| (node.clone(), map.clone())).collect();
-        let needs_people = people::needs(&flow);
+        let below = || called.values();
+        let needs_people = people::needs(&flow) || below().any(|flow| flow.needs_people);
+        let depth = below().map(|flow| flow.depth + 1).max().unwrap_or(0);
+        let own = below().map(|flow| flow.flow.id.clone());
+        let calls = own.chain(below().flat_map(|flow| flow.calls.clone())).collect();
         let checked = people::reviewers(&flow).filter_map(|reviewers| reviewers.not_same_as.clone()).collect();
         Ok(Self {
             flow,
@@ -80,8 +101,37 @@ impl Compiled {
             plain_gate: Gate::default(),
             needs_people,
             checked,
+            called,
+            calls,
+            depth,
             env: Arc::default(),
         })
+    }
+
+    /// The flow that a node is in: this one, or one that it calls.
+    pub fn of(&self, node: &NodeId) -> &Self {
+        let mut flow = self;
+        for call in node.frame().split('/') {
+            let name = call.split_once(':').map_or(call, |(name, _)| name);
+            let Some(called) = flow.called.get(name) else { break };
+            flow = called;
+        }
+        flow
+    }
+
+    /// The flow that a flow node calls.
+    pub fn called(&self, node: &NodeId) -> Option<&Self> {
+        self.of(node).called.get(node.own()).map(Arc::as_ref)
+    }
+
+    /// Whether it calls a flow, directly or not.
+    pub(super) fn calls(&self, id: &FlowId) -> bool {
+        self.calls.contains(id)
+    }
+
+    /// How deep its calls are nested; 0 without any.
+    pub(super) fn depth(&self) -> usize {
+        self.depth
     }
 
     /// Whether the engine must know the people who exist: where votes are counted, or where somebody may be shut out.
@@ -91,7 +141,7 @@ impl Compiled {
 
     /// Whether those who decide at a node may not decide at another.
     pub fn is_checked_by_others(&self, node: &NodeId) -> bool {
-        self.checked.contains(node)
+        self.of(node).checked.contains(node.own())
     }
 
     /// The same, with what templates and conditions see as `env`.
@@ -104,9 +154,9 @@ impl Compiled {
         &self.env
     }
 
-    /// A node by id.
+    /// A node by id, also of a flow that this one calls.
     pub fn node(&self, id: &NodeId) -> Option<&Node> {
-        self.flow.nodes.get(id)
+        self.of(id).flow.nodes.get(id.own())
     }
 
     /// Renders a template (minijinja, strict). A name that the scope does not have is an error.
@@ -126,23 +176,25 @@ impl Compiled {
 
     /// The node that a correction at this human node runs again: `corrects`, else the nearest step before it that made
     /// something; none where there is none, or where several come together.
-    pub fn source_of(&self, human: &NodeId) -> Option<&NodeId> {
-        self.ways.source_of(human)
+    pub fn source_of(&self, human: &NodeId) -> Option<NodeId> {
+        self.of(human).ways.source_of(human.own()).map(|source| human.beside(source))
     }
 
     /// The map that runs this node for each item of a list.
-    pub fn map_of(&self, node: &NodeId) -> Option<(&NodeId, &MapNode)> {
-        let map = self.mapped.get(node)?;
-        match &self.flow.nodes.get(map)?.kind {
-            NodeKind::Map(settings) => Some((map, settings)),
+    pub fn map_of(&self, node: &NodeId) -> Option<(NodeId, &MapNode)> {
+        let flow = self.of(node);
+        let map = flow.mapped.get(node.own())?;
+        match &flow.flow.nodes.get(map)?.kind {
+            NodeKind::Map(settings) => Some((node.beside(map), settings)),
             _ => None,
         }
     }
 
     /// Whether a branch that is at `from` can still come to `to`, by any way but standing still: along `next`,
-    /// `on_reject`, `on_visit_limit`, the `goto` of a timer or failure, or the way back of a correction.
+    /// `on_reject`, `on_visit_limit`, the `goto` of a timer or failure, or the way back of a correction. What is inside a
+    /// call goes nowhere outside: the branch that calls does.
     pub fn reaches(&self, from: &NodeId, to: &NodeId) -> bool {
-        self.ways.reaches(from, to)
+        from.frame() == to.frame() && self.of(from).ways.reaches(from.own(), to.own())
     }
 
     /// The gate of a tool by its name, whatever its `when` says. The exact name wins over a pattern, the longest
@@ -156,9 +208,11 @@ impl Compiled {
         }
     }
 
-    /// Whether any tool call may be held back: only then may grants count.
+    /// Whether any tool call may be held back, also in a flow that it calls: only then may grants count.
     pub fn has_gates(&self) -> bool {
-        !self.flow.gates.before_tool.is_empty() || self.flow.tools.values().any(|tool| tool.ask_permission)
+        !self.flow.gates.before_tool.is_empty()
+            || self.flow.tools.values().any(|tool| tool.ask_permission)
+            || self.called.values().any(|flow| flow.has_gates())
     }
 
     /// Every mistake of an input against the flow's `input`, with paths below `/input`.

@@ -1,4 +1,5 @@
-//! The picture of a flow: laid out from top to bottom, with the bends of its edges.
+//! The picture of a flow: laid out from top to bottom, with the bends of its edges. Flows that it calls are drawn beside
+//! the node that calls them.
 
 use dagre::graph::{Graph as Layout, GraphOptions};
 use dagre::layout::types::LabelPos;
@@ -7,6 +8,8 @@ use shared::api::{Graph, GraphEdge, GraphEdgeKind, GraphNode};
 use shared::definition::{EdgeCondition, Flow, NodeKind, Target};
 use shared::id::NodeId;
 
+use super::Compiled;
+use super::calls::calls;
 use super::limits::MAX_DRAWN;
 use super::ways::{WayKind, Ways, mapped, ways};
 
@@ -22,15 +25,71 @@ const MARGIN: f64 = 12.0;
 
 /// Lays a flow out. Edges to nodes that are not there are left out; a flow that is too large to draw gives no nodes.
 pub fn graph(flow: &Flow) -> Graph {
-    let mut edges = edges(flow);
-    let mut nodes: Vec<GraphNode> =
-        flow.nodes.iter().map(|(id, node)| node_of(id.as_str(), node.kind.as_str())).collect();
-    if edges.iter().any(|edge| edge.to == END) {
-        nodes.push(node_of(END, END));
+    drawn(Parts::of(flow))
+}
+
+/// The same, with the flows that it calls, whose nodes have the ids of [`NodeId::place`]; without them where that would be
+/// too large.
+pub fn graph_of(flow: &Compiled) -> Graph {
+    let mut parts = Parts::of(&flow.flow);
+    parts.add_called(flow, "");
+    if parts.is_too_large() { graph(&flow.flow) } else { drawn(parts) }
+}
+
+/// What is to be drawn.
+struct Parts {
+    nodes: Vec<GraphNode>,
+    edges: Vec<GraphEdge>,
+}
+
+impl Parts {
+    fn of(flow: &Flow) -> Self {
+        let edges = edges(flow);
+        let mut nodes: Vec<GraphNode> =
+            flow.nodes.iter().map(|(id, node)| node_of(id.as_str(), node.kind.as_str())).collect();
+        if edges.iter().any(|edge| edge.to == END) {
+            nodes.push(node_of(END, END));
+        }
+        Self { nodes, edges }
     }
-    if nodes.is_empty() || nodes.len() + edges.len() > MAX_DRAWN {
+
+    /// Adds the flows that a flow calls, which stands under `prefix`.
+    fn add_called(&mut self, flow: &Compiled, prefix: &str) {
+        for (id, _) in calls(&flow.flow) {
+            let (Some(called), false) = (flow.called(id), self.is_too_large()) else { continue };
+            let caller = format!("{prefix}{id}");
+            let inside = format!("{caller}/");
+            let of_called = Self::of(&called.flow);
+            // Its ends are not those of the run: the branch that called goes on.
+            let nodes = of_called.nodes.into_iter().filter(|node| node.id != END);
+            self.nodes.extend(nodes.map(|node| node_of(&format!("{inside}{}", node.id), &node.kind)));
+            let edges = of_called.edges.into_iter().filter(|edge| edge.to != END);
+            self.edges.extend(edges.map(|edge| GraphEdge {
+                from: format!("{inside}{}", edge.from),
+                to: format!("{inside}{}", edge.to),
+                ..edge
+            }));
+            self.edges.extend(called.flow.start().map(|start| GraphEdge {
+                from: caller.clone(),
+                to: format!("{inside}{start}"),
+                kind: GraphEdgeKind::Detour,
+                label: Some("calls".to_owned()),
+                points: Vec::new(),
+            }));
+            self.add_called(called, &inside);
+        }
+    }
+
+    fn is_too_large(&self) -> bool {
+        self.nodes.len() + self.edges.len() > MAX_DRAWN
+    }
+}
+
+fn drawn(parts: Parts) -> Graph {
+    if parts.nodes.is_empty() || parts.is_too_large() {
         return Graph::default();
     }
+    let Parts { mut nodes, mut edges } = parts;
     let mut drawn = Layout::with_options(GraphOptions { directed: true, multigraph: true, compound: false });
     for node in &nodes {
         let label = NodeLabel { width: node.width, height: node.height, ..NodeLabel::default() };
@@ -143,9 +202,30 @@ fn shortened(label: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use serde_json::json;
 
     use super::*;
+    use crate::flow::Library;
+
+    #[test]
+    fn a_called_flow_is_drawn_beside_the_node_that_calls_it() {
+        let compiled = |flow: serde_json::Value, library: &Library| {
+            Arc::new(Compiled::calling(serde_json::from_value(flow).unwrap(), 1, library).unwrap())
+        };
+        let mut library = Library::default();
+        let inner =
+            json!({ "id": "inner", "nodes": { "a": { "set": { "x": 1 }, "next": "b" }, "b": { "set": { "y": 1 } } } });
+        library.add(compiled(inner, &library));
+        let outer = compiled(json!({ "id": "outer", "nodes": { "call": { "flow": { "id": "inner" } } } }), &library);
+        let graph = graph_of(&outer);
+        let edges: Vec<_> = graph.edges.iter().map(|edge| format!("{} {}", edge.from, edge.to)).collect();
+        assert_eq!(edges, ["call end", "call/a call/b", "call call/a"]);
+        let nodes: Vec<_> = graph.nodes.iter().map(|node| (node.id.as_str(), node.kind.as_str())).collect();
+        assert_eq!(nodes, [("call", "flow"), ("end", "end"), ("call/a", "set"), ("call/b", "set")]);
+        assert!(graph.nodes.iter().all(|node| node.x > 0.0 && node.y > 0.0));
+    }
 
     #[test]
     fn a_flow_is_drawn_from_top_to_bottom_with_its_ways_back() {

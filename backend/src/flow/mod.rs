@@ -4,6 +4,7 @@
 //! Imports `shared` only.
 
 pub mod builder;
+mod calls;
 mod check;
 mod compiled;
 mod condition;
@@ -28,8 +29,9 @@ use shared::access::Principal;
 use shared::definition::Flow;
 use shared::error::Mistake;
 
+pub use calls::{Library, calls};
 pub use compiled::Compiled;
-pub use graph::graph;
+pub use graph::{graph, graph_of};
 pub use json_schema::{check_value, is_of_object};
 pub use template::Templates;
 
@@ -46,26 +48,49 @@ pub struct Checked {
 
 /// Reads and checks a flow file (YAML or JSON). The flow is there only where nothing of it had to be left out.
 pub fn check(source: &str) -> Checked {
-    check_among(source, None)
+    read(source).check(None, None)
 }
 
-/// The same; where the people who exist are given, there is a warning of what they could not decide.
-pub fn check_among(source: &str, people: Option<&[Principal]>) -> Checked {
+/// A flow file that has been read, and is still to be checked.
+#[derive(Debug)]
+pub struct Draft {
+    source: Option<source::Source>,
+    flow: Option<Flow>,
+    errors: Vec<Mistake>,
+}
+
+/// Reads a flow file (YAML or JSON).
+pub fn read(source: &str) -> Draft {
     let (source, mut errors) = source::read(source);
-    let Some(source) = source else { return Checked { flow: None, errors, warnings: Vec::new() } };
-    let reading = read::read_flow(&source);
-    errors.extend(reading.mistakes);
-    let is_whole = errors.is_empty();
-    let mut warnings = Vec::new();
-    if let Some(flow) = &reading.flow {
-        let (found, doubtful) = check::check_flow(flow, Some(&source), &errors, people);
-        errors.extend(found);
-        warnings = doubtful;
+    let reading = source.as_ref().map(read::read_flow);
+    let flow = reading.and_then(|reading| {
+        errors.extend(reading.mistakes);
+        reading.flow
+    });
+    Draft { source, flow, errors }
+}
+
+impl Draft {
+    /// What could be read.
+    pub fn flow(&self) -> Option<&Flow> {
+        self.flow.as_ref()
     }
-    let place = |mistake: &Mistake| (mistake.line, mistake.column);
-    errors.sort_by_key(place);
-    warnings.sort_by_key(place);
-    Checked { flow: reading.flow.filter(|_| is_whole), errors, warnings }
+
+    /// Finds every mistake; also what does not fit the people and the flows that exist, where they are given.
+    pub fn check(self, people: Option<&[Principal]>, library: Option<&Library>) -> Checked {
+        let Self { source, flow, mut errors } = self;
+        let is_whole = errors.is_empty();
+        let mut warnings = Vec::new();
+        if let Some(flow) = &flow {
+            let (found, doubtful) = check::check_flow(flow, source.as_ref(), &errors, people, library);
+            errors.extend(found);
+            warnings = doubtful;
+        }
+        let place = |mistake: &Mistake| (mistake.line, mistake.column);
+        errors.sort_by_key(place);
+        warnings.sort_by_key(place);
+        Checked { flow: flow.filter(|_| is_whole), errors, warnings }
+    }
 }
 
 /// Reads a flow file, which must have no mistakes.

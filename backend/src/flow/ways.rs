@@ -94,7 +94,7 @@ impl Ways {
     }
 
     /// Whether a branch at `from` can still come to `to`, by any way but standing still.
-    pub fn reaches(&self, from: &NodeId, to: &NodeId) -> bool {
+    pub fn reaches(&self, from: &str, to: &str) -> bool {
         match (self.index.get(from), self.index.get(to)) {
             (Some(&from), Some(&to)) => self.reached[from][to / 64] & (1 << (to % 64)) != 0,
             _ => false,
@@ -102,7 +102,7 @@ impl Ways {
     }
 
     /// The node that a correction at a human node runs again.
-    pub fn source_of(&self, human: &NodeId) -> Option<&NodeId> {
+    pub fn source_of(&self, human: &str) -> Option<&NodeId> {
         self.sources.get(human)
     }
 }

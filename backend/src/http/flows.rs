@@ -5,7 +5,8 @@ use axum::extract::State;
 use serde::Deserialize;
 use serde_json::Value;
 use shared::access::Act;
-use shared::api::{FlowVersion, Page, Validation};
+use shared::api::{FlowVersion, Graph, Page, Validation};
+use shared::definition::Flow;
 use shared::error::{Code, Mistake, Problem};
 use shared::id::FlowId;
 use tokio::task::spawn_blocking;
@@ -16,7 +17,7 @@ use super::idempotency::Key;
 use super::problem::{Failure, Result, unexpected};
 use super::users::Paging;
 use super::{AppState, Caller};
-use crate::flow;
+use crate::flow::{self, Compiled, Library};
 use crate::store::{self, Answer, NewFlow};
 
 pub(super) fn mount(api: &mut Api) {
@@ -53,7 +54,7 @@ async fn get(
 ) -> Result<Json<FlowVersion>> {
     caller.may(Act::SeeFlows)?;
     let version = state.store.flow(&id, query.version).await?.ok_or_else(|| Problem::new(Code::NotFound))?;
-    drawn(version).await.map(Json)
+    drawn(&state, version).await.map(Json)
 }
 
 async fn put(
@@ -64,7 +65,7 @@ async fn put(
     Source(body::Json { value: source, digest }): Source,
 ) -> Result<Json<FlowVersion>> {
     caller.may(Act::SaveFlow)?;
-    let (checked, source) = check(&state, source).await?;
+    let (checked, source, _) = check(&state, source).await?;
     let (mut errors, warnings) = (checked.errors, checked.warnings);
     let flow = checked.flow.filter(|_| errors.is_empty());
     if let Some(flow) = &flow
@@ -80,7 +81,7 @@ async fn put(
     let save = store::Operation::SaveFlow(Box::new(new));
     let answer = caller.commit(&state.store, key.of(&caller, digest), save).await?;
     let Answer::Flow { flow } = answer else { return Err(unexpected()) };
-    drawn(FlowVersion { warnings, ..*flow }).await.map(Json)
+    drawn(&state, FlowVersion { warnings, ..*flow }).await.map(Json)
 }
 
 async fn validate(
@@ -89,11 +90,11 @@ async fn validate(
     Source(body::Json { value: source, .. }): Source,
 ) -> Result<Json<Validation>> {
     caller.may(Act::SeeFlows)?;
-    let (checked, _) = check(&state, source).await?;
+    let (checked, _, library) = check(&state, source).await?;
     let valid = checked.errors.is_empty() && checked.flow.is_some();
     // What has mistakes may not be drawable.
     let graph = match checked.flow {
-        Some(flow) => off_thread(move || flow::graph(&flow)).await.ok(),
+        Some(flow) => off_thread(move || picture(&flow, &library)).await.ok(),
         None => None,
     };
     Ok(Json(Validation { valid, errors: checked.errors, warnings: checked.warnings, graph }))
@@ -104,19 +105,33 @@ async fn schema(caller: Caller) -> Result<Json<Value>> {
     Ok(Json(flow::schema()))
 }
 
-/// Checks a file, also against the people who exist now.
-async fn check(state: &AppState, source: String) -> Result<(flow::Checked, String)> {
+/// Checks a file, also against the people and the flows that exist now.
+async fn check(state: &AppState, source: String) -> Result<(flow::Checked, String, Library)> {
+    let (draft, source) = off_thread(move || (flow::read(&source), source)).await?;
+    let library = match draft.flow() {
+        Some(flow) => state.store.library(flow).await?,
+        None => Library::default(),
+    };
     let people = state.store.people().await?;
-    off_thread(move || (flow::check_among(&source, Some(&people)), source)).await
+    off_thread(move || (draft.check(Some(&people), Some(&library)), source, library)).await
+}
+
+/// The picture of a flow that is not saved yet.
+fn picture(flow: &Flow, library: &Library) -> Graph {
+    match Compiled::calling(flow.clone(), 1, library) {
+        Ok(compiled) => flow::graph_of(&compiled),
+        Err(_) => flow::graph(flow),
+    }
 }
 
 /// The same version with its picture.
-async fn drawn(mut version: FlowVersion) -> Result<FlowVersion> {
-    off_thread(move || {
-        version.graph = version.definition.as_deref().map(flow::graph);
-        version
-    })
-    .await
+async fn drawn(state: &AppState, mut version: FlowVersion) -> Result<FlowVersion> {
+    let compiled = state.store.compiled(&version.id, version.version).await?;
+    version.graph = match compiled {
+        Some(compiled) => Some(off_thread(move || flow::graph_of(&compiled)).await?),
+        None => None,
+    };
+    Ok(version)
 }
 
 /// Reading and drawing a large flow takes long enough to keep other requests waiting.

@@ -10,7 +10,7 @@ use shared::time::Timestamp;
 
 use super::db::{Arg, Conn, Row, Sql};
 use super::{Error, Store};
-use crate::flow::Compiled;
+use crate::flow::{Compiled, Library, calls};
 
 /// How many versions are kept ready.
 const KEPT: usize = 256;
@@ -76,6 +76,23 @@ impl Store {
     }
 }
 
+impl Store {
+    /// The flows that a flow calls, as they would be called now.
+    pub async fn library(&self, flow: &Flow) -> Result<Library, Error> {
+        let mut library = Library::default();
+        let mut conn = self.inner.db.read().await?;
+        for (_, call) in calls(flow) {
+            let newest = conn.flow(&call.id, None).await?.map(|newest| newest.version);
+            for version in call.version.into_iter().chain(newest) {
+                if let Some(called) = self.inner.compiled_in(&mut conn, &call.id, version).await? {
+                    library.add(called);
+                }
+            }
+        }
+        Ok(library)
+    }
+}
+
 impl super::Inner {
     /// The same, over a connection that may be in a transaction.
     pub async fn compiled_in(&self, conn: &mut Conn, id: &str, version: u32) -> Result<Option<Arc<Compiled>>, Error> {
@@ -84,7 +101,14 @@ impl super::Inner {
         }
         let Some(saved) = conn.flow(id, Some(version)).await? else { return Ok(None) };
         let Some(definition) = saved.definition else { return Ok(None) };
-        let compiled = Compiled::new(*definition, version).map_err(|mistakes| {
+        let mut library = Library::default();
+        for (called, version) in calls(&definition).filter_map(|(_, call)| Some((&call.id, call.version?))) {
+            // They call others, but never this one: that is refused when a flow is saved.
+            if let Some(called) = Box::pin(self.compiled_in(conn, called, version)).await? {
+                library.add(called);
+            }
+        }
+        let compiled = Compiled::calling(*definition, version, &library).map_err(|mistakes| {
             let first = mistakes.first().map(ToString::to_string).unwrap_or_default();
             Error::Stored(format!("flow {id} version {version} is not valid for this server: {first}"))
         })?;

@@ -1,5 +1,6 @@
 //! What the store promises, on both databases.
 
+mod calls;
 mod decisions;
 mod deliveries;
 mod deputies;

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use leptos::prelude::*;
 use shared::api::{Graph, GraphEdge, GraphEdgeKind, GraphNode};
+use shared::run::{Activity, Report, Run, RunStatus, StepStatus};
 
 use super::schema_form::next_key;
 use crate::state::table::Table;
@@ -67,6 +68,35 @@ pub struct Mark {
 
 /// By node id.
 pub type Marks = Table<String, Mark>;
+
+/// Where a run stands and has been, by the places of the picture.
+pub fn marks(run: Option<&Run>, report: Option<&Report>) -> Marks {
+    let mut marks = Marks::default();
+    for step in report.iter().flat_map(|report| &report.steps) {
+        let mark = marks.or_default(step.node.place());
+        mark.visits = mark.visits.max(step.visit);
+        mark.state = match step.status {
+            StepStatus::Completed => NodeState::Done,
+            StepStatus::Failed => NodeState::Failed,
+            StepStatus::Running | StepStatus::Retrying => NodeState::Now,
+            StepStatus::Waiting => NodeState::Waiting,
+            StepStatus::Cancelled => NodeState::Untouched,
+        };
+    }
+    let Some(run) = run else { return marks };
+    for position in &run.positions {
+        let mark = marks.or_default(position.node.place());
+        mark.visits = mark.visits.max(position.visit);
+        mark.state = match position.activity {
+            Activity::Running | Activity::Retrying => NodeState::Now,
+            Activity::Waiting | Activity::Joining => NodeState::Waiting,
+        };
+    }
+    if run.summary.status == RunStatus::Completed {
+        marks.or_default("end".to_owned()).state = NodeState::Done;
+    }
+    marks
+}
 
 /// The picture. It takes the width of its box, and no more than its own.
 #[component]

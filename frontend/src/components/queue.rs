@@ -226,7 +226,7 @@ fn detail(row: &Row, me: Option<&str>, now: Timestamp) -> String {
         parts.push("cannot be undone".to_owned());
     }
     if let Some(source) = review.source.as_ref().filter(|source| source.visits > 1) {
-        parts.push(format!("{}, visit {} of {}", source.node, source.visits, source.max_visits));
+        parts.push(format!("{}, visit {} of {}", source.node.place(), source.visits, source.max_visits));
     } else if let Some(visit) = review.visit.filter(|visit| *visit > 1) {
         parts.push(format!("visit {visit}"));
     }

@@ -196,7 +196,7 @@ fn step_view(at: Timestamp, step: Step, streams: Signal<Streams>) -> AnyView {
             <span class="mark" aria-hidden="true"><svg viewBox="-1 -1 14 14"><path d=glyph(&step.kind)/></svg></span>
             <div>
                 <p>
-                    <b>{step.node.to_string()}</b>" "<span class="muted">{step.kind.clone()}</span>
+                    <b>{step.node.place()}</b>" "<span class="muted">{step.kind.clone()}</span>
                     {(step.visit > 1).then(|| view! { <span class="tag">"visit "{step.visit}</span> })}
                     {(step.tries > 1).then(|| view! { <span class="tag warn">{step.tries}" tries"</span> })}
                     {status.map(|status| view! { <span class=format!("tag {}", if class == "now" { "accent" } else { class })>{status}</span> })}

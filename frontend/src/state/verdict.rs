@@ -42,7 +42,12 @@ pub fn first_stop(review: &Review) -> Option<&ReviewOption> {
 pub fn no_correction(review: &Review) -> Option<String> {
     let source = review.source.as_ref()?;
     (source.visits >= source.max_visits).then(|| {
-        format!("`{}` has run {} of {} times: no correction is left", source.node, source.visits, source.max_visits)
+        format!(
+            "`{}` has run {} of {} times: no correction is left",
+            source.node.place(),
+            source.visits,
+            source.max_visits
+        )
     })
 }
 
@@ -252,8 +257,8 @@ pub fn option_does(review: &Review, option: &ReviewOption) -> String {
             None => "The run goes on from here.".into(),
         },
         ChoiceKind::Correct => match (&review.source, &option.message) {
-            (Some(source), Some(message)) => format!("{} works on it again: “{message}”", source.node),
-            (Some(source), None) => format!("{} works on it again, with what you write.", source.node),
+            (Some(source), Some(message)) => format!("{} works on it again: “{message}”", source.node.place()),
+            (Some(source), None) => format!("{} works on it again, with what you write.", source.node.place()),
             (None, _) => "The step before works on it again.".into(),
         },
         ChoiceKind::Stop => "The run does not go on from here.".into(),

@@ -93,7 +93,7 @@ impl NodeKind {
 
     /// Whether a map can run it for each item.
     pub fn is_mappable(&self) -> bool {
-        matches!(self, Self::Agent { .. } | Self::Tool { .. } | Self::Set(_) | Self::Human(_))
+        matches!(self, Self::Agent { .. } | Self::Tool { .. } | Self::Set(_) | Self::Human(_) | Self::Flow(_))
     }
 
     /// Whether it makes something that a person can ask to be made again.
@@ -223,7 +223,7 @@ pub struct MapNode {
     pub over: String,
     /// The key under which the node sees its item.
     pub r#as: String,
-    /// The node that runs for each: an agent, tool, set or human node that nothing else leads to and that leads nowhere.
+    /// The node that runs for each: an agent, tool, set, human or flow node that nothing else leads to and that leads nowhere.
     /// Its `on_reject` leaves the map as a whole; an item that fails, fails the map.
     pub node: NodeId,
 }
@@ -233,14 +233,18 @@ impl MapNode {
     pub const MAX_ITEMS: usize = 200;
 }
 
-/// Another flow, run as part of this one.
+/// Another flow, run as part of this one, with keys of its own. Its output is the result: as an object under the one
+/// write key, or those of its keys that `write_keys` names. Where it fails or is stopped, the node fails.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FlowCall {
     /// Its id.
     pub id: FlowId,
-    /// Templates of its input.
+    /// Its version; default: the newest when the calling flow is saved, which stays with that version of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u32>,
+    /// Templates of its input; none: the readable keys that its `input` names.
     #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
     pub input: JsonMap,
 }

@@ -1,7 +1,7 @@
 //! `countersign flow run`: a flow in this one process, with the person at the terminal, or a script, as its reviewer.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +19,7 @@ use tokio::time::timeout;
 use super::super::exit::{Exit, Quit};
 use super::super::terminal::{Answers, Screen, Terminal, text};
 use super::super::{print, serve};
+use super::called::{called, library};
 use super::narrate::narrate;
 use crate::config;
 use crate::embed::{Options, RunError};
@@ -48,7 +49,7 @@ pub struct RunArgs {
     /// Who decides [default: who is logged in to this machine]. Said again, each is asked. The first one starts the run
     #[arg(long = "as", value_name = "NAME")]
     names: Vec<Username>,
-    /// A folder of further flow files that this one may start
+    /// A folder of flow files that this one may call [default: its own folder, where it calls any]
     #[arg(long, value_name = "FOLDER")]
     flows: Option<PathBuf>,
     /// A settings file, as for `countersign serve`
@@ -78,7 +79,16 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
     let shown = args.file.display().to_string();
     let source = std::fs::read_to_string(&args.file)
         .map_err(|error| Quit::new(Exit::Error, format!("{shown} cannot be read: {error}")))?;
-    let flow = flow::parse(&source).map_err(|invalid| Quit::new(Exit::Invalid, listed(&shown, &invalid.0)))?;
+    let draft = flow::read(&source);
+    let folder = args.flows.as_deref().or_else(|| args.file.parent()).unwrap_or(Path::new("."));
+    let called = draft.flow().map(|flow| called(flow, folder)).transpose();
+    let called =
+        called.map_err(|error| Quit::new(Exit::Error, format!("{} cannot be read: {error}", folder.display())))?;
+    let called = called.unwrap_or_default();
+    let checked = draft.check(None, Some(&library(&called)));
+    let (Some(flow), true) = (checked.flow, checked.errors.is_empty()) else {
+        return Err(Quit::new(Exit::Invalid, listed(&shown, &checked.errors)).into());
+    };
     let input = input(&flow, args.input_json.as_deref(), &args.inputs)?;
     let context: Context =
         args.context.as_deref().map_or_else(|| Ok(Context::default()), |json| object("--context", json))?;
@@ -92,7 +102,11 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
     };
     let terminal = Arc::new(Terminal::new(screen.clone(), answers));
     let names = if args.names.is_empty() { vec![whoever()?] } else { args.names };
-    let roles: Vec<String> = roles(&serde_json::to_value(&flow)?).into_iter().collect();
+    let mut asked = roles(&serde_json::to_value(&flow)?);
+    for flow in &called {
+        asked.extend(roles(&serde_json::to_value(flow)?));
+    }
+    let roles: Vec<String> = asked.into_iter().collect();
     let mut options = Options::new().settings(settings);
     if let Some(first) = names.first() {
         options = options.requested_by(first.as_str());
@@ -100,11 +114,11 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
     for name in &names {
         options = options.person_with(name.as_str(), roles.clone(), Via::Cli, terminal.clone());
     }
-    if let Some(folder) = args.flows {
-        options = options.flows(folder);
-    }
 
     let countersign = options.start().await?;
+    for flow in &called {
+        countersign.add(flow).await.map_err(|error| Quit::new(Exit::Invalid, format!("{}: {error}", flow.id)))?;
+    }
     let mut interrupted = false;
     let ended = match countersign.launch(&flow, input, context).await {
         Ok(mut running) => {

@@ -93,7 +93,7 @@ impl Builder<'_> {
                 self.finish_step(number, step, &writes);
             }
             Answer::Correct { message, .. } => {
-                let source = self.flow.source_of(&step.node).cloned();
+                let source = self.flow.source_of(&step.node);
                 self.complete_step(&mut step, &JsonMap::new());
                 if let Some(node) = source {
                     self.arrivals.push_back(Arrival { correction: Some(message), ..Arrival::at(number, node) });
@@ -107,18 +107,18 @@ impl Builder<'_> {
         }
     }
 
-    /// A person, or a timer that acts as one, stops the run, or sends the branch to `on_reject`.
+    /// A person, or a timer that acts as one, stops the flow, or sends the branch to `on_reject`.
     pub(in crate::engine) fn stop(&mut self, number: u32, mut step: Step, message: String) {
         let on_reject = self.flow.node(&step.node).and_then(|node| match &node.kind {
             NodeKind::Human(human) => human.on_reject.clone(),
             _ => None,
         });
         if let Some(node) = on_reject {
-            self.leave_for(number, step, node);
+            self.leave_for(number, step, &node);
         } else {
             let error = failure(FlowCode::FlowHumanRejected, &step.node, message);
             self.failed_step(&mut step, error.clone());
-            self.fail_run(error);
+            self.fail_flow(&step.node, error);
         }
     }
 

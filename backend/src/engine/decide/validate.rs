@@ -35,7 +35,7 @@ impl Builder<'_> {
                 let visit = Visit { number: review.visit.unwrap_or(1), response: Some(&response), ..Visit::default() };
                 let scope = scope::of(self.flow, &self.state, id, visit);
                 let message = message.as_deref().unwrap_or(REFUSED);
-                match self.flow.holds(when, &scope) {
+                match self.flow.of(id).holds(when, &scope) {
                     Ok(true) => Vec::new(),
                     Ok(false) => vec![Mistake::new(place, "invalid", message)],
                     Err(error) => vec![Mistake::new(place, "invalid", format!("{message} ({error})"))],

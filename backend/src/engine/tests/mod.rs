@@ -11,6 +11,7 @@ mod grants;
 mod graph;
 mod late;
 mod maps;
+mod nested;
 mod random;
 mod timers;
 mod validators;
@@ -41,7 +42,7 @@ use article::ARTICLE;
 /// of the engine, and made twice, to see that it is the same.
 #[derive(Debug)]
 struct Play {
-    flow: Compiled,
+    flow: Arc<Compiled>,
     snapshot: Snapshot,
     tasks: BTreeMap<TaskId, Task>,
     /// The calls whose run ended while they may have been under way.
@@ -120,7 +121,7 @@ impl Play {
     /// The same, to be played in another way from here.
     fn again(&self) -> Self {
         Self {
-            flow: Compiled::new(self.flow.flow.clone(), 1).unwrap(),
+            flow: Arc::clone(&self.flow),
             snapshot: self.snapshot.clone(),
             tasks: self.tasks.clone(),
             abandoned: self.abandoned.clone(),
@@ -164,7 +165,7 @@ impl Play {
         let snapshot =
             Snapshot { state: transition.state.clone(), reviews: BTreeMap::new(), grants: Vec::new(), people: None };
         let mut play = Self {
-            flow,
+            flow: Arc::new(flow),
             snapshot,
             tasks: BTreeMap::new(),
             abandoned: BTreeMap::new(),
@@ -264,17 +265,30 @@ impl Play {
             let others = match &branch.phase {
                 Phase::Joining { .. } => true,
                 Phase::Map { items, results, .. } => results.len() < items.len(),
+                Phase::Flow { step } => {
+                    let frame = step.node.call(step.visit);
+                    let inside = state.branches.values().any(|branch| branch.node.frame() == frame);
+                    inside && state.frames.contains_key(&frame)
+                }
                 _ => false,
             };
             assert!(waits || others, "a branch waits for nothing: {branch:?}");
             if let Phase::Map { first, items, results, .. } = &branch.phase {
-                let map = self.flow.flow.nodes.get(&branch.node).map(|node| &node.kind);
+                let map = self.flow.node(&branch.node).map(|node| &node.kind);
                 let Some(shared::definition::NodeKind::Map(map)) = map else { panic!("{map:?}") };
                 let visits = *first..*first + u32::try_from(items.len()).unwrap();
-                let part = |step: &Step| step.node == map.node && visits.contains(&step.visit);
+                let mapped = branch.node.beside(&map.node);
+                let part = |step: &Step| step.node == mapped && visits.contains(&step.visit);
                 let alive = state.branches.values().filter(|other| other.phase.step().is_some_and(part)).count();
                 assert_eq!(alive + results.len(), items.len(), "every item is under way or done");
             }
+        }
+        let calling = state.branches.values().filter(|branch| matches!(branch.phase, Phase::Flow { .. })).count();
+        assert_eq!(state.frames.len(), calling, "each call has its frame");
+        let frames: BTreeSet<&str> = state.frames.keys().map(String::as_str).chain([""]).collect();
+        assert!(state.branches.values().all(|branch| frames.contains(branch.node.frame())), "a branch is nowhere");
+        for node in state.visits.keys().chain(state.decisions.keys()).chain(state.answers.keys()) {
+            assert!(frames.contains(node.frame()), "{node} is left of a call that is over");
         }
         assert_eq!(self.tasks.keys().copied().collect::<BTreeSet<_>>(), expected, "tasks are those of branches");
         for step in &self.steps {

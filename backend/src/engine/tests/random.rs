@@ -4,16 +4,24 @@ use proptest::prelude::*;
 use shared::definition::Flow;
 
 use super::*;
+use crate::flow::Library;
 
 /// One node: its kind, the nodes that it leads to, whether it waits for all, how often it may be visited, and a detail.
 type Shape = (u8, u8, bool, u8, u8);
 
-/// Any graph over a few nodes, also such as `flow::check` would not let pass: the engine must bear them all.
-fn random_flow(shapes: &[Shape]) -> Compiled {
+/// Any graph over a few nodes that call another one, also such as `flow::check` would not let pass: the engine must bear
+/// them all.
+fn random_flow(shapes: &[Shape], called: &[Shape]) -> Compiled {
+    let mut library = Library::default();
+    library.add(Arc::new(Compiled::new(some_flow("called", called, 7), 1).unwrap()));
+    Compiled::calling(some_flow("random", shapes, 8), 1, &library).unwrap()
+}
+
+fn some_flow(id: &str, shapes: &[Shape], kinds: u8) -> Flow {
     let name = |index: usize| format!("n{index}");
     let mut nodes = JsonMap::new();
     for (index, (kind, next, join, visits, detail)) in shapes.iter().enumerate() {
-        let mut node = match kind % 7 {
+        let mut node = match kind % kinds {
             0 => json!({ "agent": "a", "prompt": "{{ visit }}", "write_keys": ["k1", "k2"] }),
             1 => json!({ "tool": "plain", "arguments": { "x": "{{ visit }}" }, "write_keys": ["k2"] }),
             2 => json!({ "tool": "gated", "arguments": {}, "write_keys": ["k3"], "failure": { "retries": 1 } }),
@@ -22,6 +30,8 @@ fn random_flow(shapes: &[Shape]) -> Compiled {
                 "map": { "over": "k3", "as": "one", "node": name(usize::from(*detail) % shapes.len()) },
                 "write_keys": ["k4"],
             }),
+            7 if detail % 2 == 0 => json!({ "flow": { "id": "called" }, "write_keys": ["k1", "k3"] }),
+            7 => json!({ "flow": { "id": "called", "input": { "k1": "{{ visit }}" } }, "write_keys": ["k2"] }),
             4 => json!({ "router": if detail % 2 == 0 { json!({}) } else { json!({ "agent": "a" }) } }),
             _ => json!({ "human": {
                 "prompt": "?",
@@ -73,8 +83,8 @@ fn random_flow(shapes: &[Shape]) -> Compiled {
         }
         nodes.insert(name(index), node);
     }
-    let flow: Flow = serde_json::from_value(json!({
-        "id": "random",
+    serde_json::from_value(json!({
+        "id": id,
         "agents": { "a": { "model": "demo/a", "tools": ["plain", "gated", "nap", "put"], "max_turns": 3 } },
         "tools": {
             "plain": { "http": { "url": "https://x" }, "idempotent": true },
@@ -88,8 +98,7 @@ fn random_flow(shapes: &[Shape]) -> Compiled {
         } },
         "nodes": nodes,
     }))
-    .unwrap();
-    Compiled::new(flow, 1).unwrap()
+    .unwrap()
 }
 
 fn some_answer(pick: u8) -> ModelAnswer {
@@ -171,9 +180,10 @@ proptest! {
     #[test]
     fn the_invariants_hold_for_any_flow_under_any_inputs(
         shapes in prop::collection::vec(any::<Shape>(), 2..6),
+        called in prop::collection::vec(any::<Shape>(), 1..4),
         inputs in prop::collection::vec((any::<(u8, u8, u8)>(), prop::bool::weighted(0.05)), 0..60),
     ) {
-        let mut play = Play::try_start_among(random_flow(&shapes), json!({}), &[ana(), person("tom", &["reviewer"])]).unwrap();
+        let mut play = Play::try_start_among(random_flow(&shapes, &called), json!({}), &[ana(), person("tom", &["reviewer"])]).unwrap();
         for (input, much_later) in inputs {
             if much_later {
                 play.now = play.now.after(Duration::from_hours(3));

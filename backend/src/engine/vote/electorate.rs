@@ -26,8 +26,8 @@ pub(super) const MAX_VOTERS: usize = 1000;
 impl Builder<'_> {
     /// Fixes who may vote on a new review, and says where nobody could resolve it.
     pub(in crate::engine) fn open_voting(&mut self, review: &mut Review) {
-        if let Some(node) = &review.reviewers.not_same_as {
-            review.barred = self.state.deciders.get(node).into_iter().flatten().cloned().collect();
+        if let (Some(own), Some(checked)) = (&review.node, &review.reviewers.not_same_as) {
+            review.barred = self.state.deciders.get(&own.beside(checked)).into_iter().flatten().cloned().collect();
         }
         if !review.policy.is_first() {
             let policy = review.policy.clone();

@@ -32,7 +32,7 @@ use shared::definition::{self, Edge, EdgeCondition, GateSetting, Join, Next, Nod
 use shared::error::{FlowCode, Mistake, pointer};
 use shared::id::{FlowId, NodeId};
 
-pub use nodes::{Agent, Human, Map, Router, Set, Tool, accept, correct, function, stop};
+pub use nodes::{Agent, Call, Human, Map, Router, Set, Tool, accept, correct, function, stop};
 
 use super::check::check_flow;
 
@@ -246,7 +246,7 @@ impl Flow {
             defaults: definition::Defaults::default(),
             nodes,
         };
-        let (errors, _) = check_flow(&flow, None, &mistakes, None);
+        let (errors, _) = check_flow(&flow, None, &mistakes, None, None);
         for error in errors {
             // The builder's own words for an invalid delegation stand already.
             let delegation = FlowCode::FlowInvalidDelegation.as_str();

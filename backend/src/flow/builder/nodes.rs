@@ -7,7 +7,7 @@ use shared::definition::{
     self, AutoHandler, Builtin, Choice, ChoiceKind, EditKey, Handler, NodeKind, OnTimeout, ReviewKey, RouterNode,
     ToolKind,
 };
-use shared::id::{NodeId, Username};
+use shared::id::{FlowId, NodeId, Username};
 use shared::time::Span;
 
 use super::NodeSpec;
@@ -177,6 +177,35 @@ impl Map {
 impl From<Map> for NodeSpec {
     fn from(node: Map) -> Self {
         Self { kind: NodeKind::Map(node.0), agent: None, tool: None }
+    }
+}
+
+/// A node that calls another flow, which is saved before this one.
+#[derive(Debug, Clone)]
+pub struct Call(definition::FlowCall);
+
+impl Call {
+    /// Calls the newest version of the flow, with the state keys that have the names of its inputs.
+    pub fn new(flow: FlowId) -> Self {
+        Self(definition::FlowCall { id: flow, version: None, input: JsonMap::new() })
+    }
+
+    /// Calls this version of it.
+    pub fn version(mut self, version: u32) -> Self {
+        self.0.version = Some(version);
+        self
+    }
+
+    /// Calls it with this input, a template; what is not named is not given then.
+    pub fn input(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.0.input.insert(name.into(), value.into());
+        self
+    }
+}
+
+impl From<Call> for NodeSpec {
+    fn from(node: Call) -> Self {
+        Self { kind: NodeKind::Flow(node.0), agent: None, tool: None }
     }
 }
 

@@ -54,7 +54,7 @@ fn kind(checker: &mut Checker<'_>, base: &str, id: &NodeId, map: &MapNode, mappe
     let path = format!("{base}/node");
     if !mapped.kind.is_mappable() {
         let message = format!(
-            "`{}` is a {} node; agent, tool, set and human nodes can run for each item",
+            "`{}` is a {} node; agent, tool, set, human and flow nodes can run for each item",
             map.node,
             mapped.kind.as_str()
         );

@@ -1,5 +1,6 @@
 //! Every check that needs more than one place of a flow. One file a subject; each notes its mistakes at their places.
 
+mod calls;
 mod conflicts;
 mod gates;
 mod graph;
@@ -21,6 +22,7 @@ use shared::access::Principal;
 use shared::definition::Flow;
 use shared::error::{FlowCode, Mistake};
 
+use super::Library;
 use super::source::{Source, mistake_at};
 use super::ways::Ways;
 
@@ -39,6 +41,8 @@ pub struct Checker<'a> {
     source: Option<&'a Source>,
     /// The people who exist now; none where nobody knows them.
     people: Option<&'a [Principal]>,
+    /// The flows that can be called; none where nobody knows them.
+    library: Option<&'a Library>,
     errors: Vec<Mistake>,
     warnings: Vec<Mistake>,
 }
@@ -50,6 +54,7 @@ pub fn check_flow(
     source: Option<&Source>,
     noted: &[Mistake],
     people: Option<&[Principal]>,
+    library: Option<&Library>,
 ) -> (Vec<Mistake>, Vec<Mistake>) {
     let mut checker = Checker {
         flow,
@@ -58,6 +63,7 @@ pub fn check_flow(
         whole: noted.is_empty(),
         source,
         people,
+        library,
         errors: Vec::new(),
         warnings: Vec::new(),
     };
@@ -66,6 +72,7 @@ pub fn check_flow(
     human::check(&mut checker);
     gates::check(&mut checker);
     maps::check(&mut checker);
+    calls::check(&mut checker);
     texts::check(&mut checker);
     keys::check(&mut checker);
     people::check(&mut checker);

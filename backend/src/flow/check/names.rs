@@ -46,6 +46,10 @@ pub fn check(checker: &mut Checker<'_>) {
     }
     for (id, node) in &flow.nodes {
         let base = pointer(["nodes", id.as_str()]);
+        if !id.frame().is_empty() {
+            checker
+                .invalid_key(&base, format!("`{id}` names a node of a flow that is called; a node id has no : and /"));
+        }
         match &node.kind {
             NodeKind::Agent { agent, .. } => {
                 expect(checker, &format!("{base}/agent"), "agent", agent, &names.agents);

@@ -104,12 +104,12 @@ fn tool(checker: &mut Checker<'_>, name: &str, kind: &ToolKind) {
 fn node(checker: &mut Checker<'_>, base: &str, node: &Node) {
     match &node.kind {
         NodeKind::Team(_) => checker.unsupported(&format!("{base}/team"), "a `team` node"),
-        NodeKind::Flow(_) => checker.unsupported(&format!("{base}/flow"), "a `flow` node"),
         NodeKind::Agent { .. }
         | NodeKind::Tool { .. }
         | NodeKind::Set(_)
         | NodeKind::Router(_)
         | NodeKind::Map(_)
+        | NodeKind::Flow(_)
         | NodeKind::Human(_) => {}
     }
     let visits = node.max_visits();

@@ -136,7 +136,7 @@ fn only(count: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::flow::check_among;
+    use crate::flow::read;
 
     fn person(name: &str, roles: &[&str]) -> Principal {
         Principal::new(name.parse().expect("a name"), roles.iter().map(ToString::to_string).collect())
@@ -144,7 +144,7 @@ mod tests {
 
     fn warned(source: &str) -> Vec<String> {
         let people = [person("ana", &["reviewer", "editor"]), person("tom", &["reviewer"])];
-        let checked = check_among(source, Some(&people));
+        let checked = read(source).check(Some(&people), None);
         assert_eq!(checked.errors, []);
         assert!(checked.warnings.iter().all(|warning| warning.line.is_some() && warning.column.is_some()));
         checked.warnings.iter().map(|warning| format!("{} {}", warning.path, warning.message)).collect()

@@ -152,11 +152,11 @@ fn a_correction_finds_its_source_through_what_makes_nothing() {
         "named": { "human": { "prompt": "?", "corrects": "left" } },
         "alone": { "human": human }
     } }));
-    let source = |human: &str| flow.source_of(&id(human)).map(NodeId::as_str);
-    assert_eq!(source("first"), Some("draft"));
-    assert_eq!(source("second"), Some("draft"));
+    let source = |human: &str| flow.source_of(&id(human)).map(|source| source.to_string());
+    assert_eq!(source("first").as_deref(), Some("draft"));
+    assert_eq!(source("second").as_deref(), Some("draft"));
     assert_eq!(source("both"), None);
-    assert_eq!(source("named"), Some("left"));
+    assert_eq!(source("named").as_deref(), Some("left"));
     assert_eq!(source("alone"), None);
 }
 

@@ -6,6 +6,7 @@ mod deputies;
 mod described;
 mod edge;
 mod grants;
+mod nested;
 mod people;
 mod run;
 mod slack;

@@ -13,7 +13,7 @@ use super::people::data;
 use super::rights::allow;
 use crate::clock::Moment;
 use crate::engine::Refusal;
-use crate::flow::Compiled;
+use crate::flow::{Compiled, Library};
 
 impl Group {
     /// Saves a new version, or answers with the newest one where it has the same source.
@@ -21,11 +21,14 @@ impl Group {
         allow(by, Act::SaveFlow)?;
         let NewFlow { flow, source, digest } = new;
         let newest = self.newest.get(&flow.id);
-        if let Some(same) = newest.filter(|newest| newest.digest == digest) {
+        let version = newest.map_or(1, |newest| newest.version + 1);
+        let compiled = Compiled::calling(flow, version, &self.library()).map_err(Refusal::Invalid)?;
+        let flow = compiled.flow.clone();
+        // The same file calls other versions where they have been saved since.
+        let is_same = |newest: &&FlowVersion| newest.digest == digest && newest.definition.as_deref() == Some(&flow);
+        if let Some(same) = newest.filter(is_same) {
             return Ok(Answer::Flow { flow: Box::new(same.clone()) });
         }
-        let version = newest.map_or(1, |newest| newest.version + 1);
-        let compiled = Compiled::new(flow.clone(), version).map_err(Refusal::Invalid)?;
         let saved = FlowVersion {
             id: flow.id.clone(),
             version,
@@ -46,5 +49,12 @@ impl Group {
         self.newest.insert(saved.id.clone(), saved.clone());
         self.out.flows.push(saved.clone());
         Ok(Answer::Flow { flow: Box::new(saved) })
+    }
+
+    /// The flows that can be called, as far as changes of this group name them.
+    fn library(&self) -> Library {
+        let mut library = Library::default();
+        self.compiled.values().for_each(|flow| library.add(Arc::clone(flow)));
+        library
     }
 }

@@ -12,7 +12,7 @@ use super::super::db::{Arg, Conn, Sql};
 use super::super::{Change, Error, Inner, Operation, grants};
 use super::group::{Group, UsedKey};
 use crate::engine::{Input, RunState, Snapshot};
-use crate::flow::Compiled;
+use crate::flow::{Compiled, calls};
 
 /// What changes name.
 #[derive(Default)]
@@ -261,6 +261,10 @@ impl<'a> Named<'a> {
             }
             Operation::SaveFlow(flow) => {
                 self.newest.insert(&flow.flow.id);
+                for (_, call) in calls(&flow.flow) {
+                    self.newest.insert(&call.id);
+                    self.versions.extend(call.version.map(|version| (call.id.clone(), version)));
+                }
             }
             Operation::CreateUser(record) => self.user(&record.user.username),
             Operation::UpdateUser(change) => self.user(&change.username),

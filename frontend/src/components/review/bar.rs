@@ -189,7 +189,7 @@ fn acts(pane: Pane) -> Vec<Act> {
         acts.push(text("b go", Some("Ctrl ⏎".into()), "The run goes on with your answer."));
     } else if !review.options.is_empty() && written && review.free_text && no_correction.is_none() {
         let does = match &review.source {
-            Some(source) => format!("{} works on it again, with what you wrote.", source.node),
+            Some(source) => format!("{} works on it again, with what you wrote.", source.node.place()),
             None => "The step before works on it again, with what you wrote.".to_owned(),
         };
         acts.push(text("b", Some("Ctrl ⏎".into()), &votes::does(&review, false, does)));

@@ -3,6 +3,7 @@
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use shared::definition::Severity;
+use shared::id::NodeId;
 use shared::review::Review;
 
 use super::more::More;
@@ -21,7 +22,7 @@ pub fn Head(pane: Pane, back: Callback<()>) -> impl IntoView {
     let crumbs = Memo::new(move |_| {
         pane.review.with(|review| {
             let flow = review.flow.as_ref().map(ToString::to_string);
-            (flow, review.flow_title.clone(), review.run_id, review.node.as_ref().map(ToString::to_string))
+            (flow, review.flow_title.clone(), review.run_id, review.node.as_ref().map(NodeId::place))
         })
     });
     let title = Memo::new(move |_| pane.review.with(|review| review.title.clone()));
@@ -78,7 +79,7 @@ fn facts(review: &Review) -> Vec<(&'static str, String)> {
     }
     match (&review.source, review.visit) {
         (Some(source), _) if source.visits > 1 => {
-            facts.push(("tag", format!("{}, visit {} of {}", source.node, source.visits, source.max_visits)));
+            facts.push(("tag", format!("{}, visit {} of {}", source.node.place(), source.visits, source.max_visits)));
         }
         (_, Some(visit)) if visit > 1 => facts.push(("tag", format!("visit {visit}"))),
         _ => {}

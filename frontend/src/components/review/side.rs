@@ -5,17 +5,16 @@ use leptos::prelude::*;
 use leptos::task::spawn_local;
 use shared::api::{Graph, NewComment};
 use shared::review::Review;
-use shared::run::{Activity, Report, Run, StepStatus};
+use shared::run::{Report, Run, StepStatus};
 use shared::time::Timestamp;
 
 use super::pane::Pane;
 use crate::client::{Live, Session, use_api};
-use crate::components::graph::{FlowGraph, Mark, Marks, NodeState};
+use crate::components::graph::{self, FlowGraph, Marks, NodeState};
 use crate::components::inert::inert;
 use crate::components::notice::Notifier;
 use crate::components::time::Ago;
 use crate::state::story::sentence;
-use crate::state::table::Table;
 use crate::state::words;
 
 /// Steps that say nothing to a reviewer: reviews are listed by their resolution, the others only move values.
@@ -104,27 +103,9 @@ fn why(review: &Review) -> String {
 }
 
 fn marks(review: &Review, run: Option<&Run>, report: Option<&Report>) -> Marks {
-    let mut marks: Table<String, Mark> = Table::default();
-    for step in report.iter().flat_map(|report| &report.steps) {
-        let mark = marks.or_default(step.node.to_string());
-        mark.visits = mark.visits.max(step.visit);
-        mark.state = match step.status {
-            StepStatus::Completed => NodeState::Done,
-            StepStatus::Failed => NodeState::Failed,
-            StepStatus::Waiting => NodeState::Waiting,
-            StepStatus::Running | StepStatus::Retrying => NodeState::Now,
-            StepStatus::Cancelled => NodeState::Untouched,
-        };
-    }
-    for position in run.iter().flat_map(|run| &run.positions) {
-        let mark = marks.or_default(position.node.to_string());
-        mark.state = match position.activity {
-            Activity::Running | Activity::Retrying => NodeState::Now,
-            Activity::Waiting | Activity::Joining => NodeState::Waiting,
-        };
-    }
+    let mut marks = graph::marks(run, report);
     if let (Some(node), true) = (&review.node, review.is_pending()) {
-        marks.or_default(node.to_string()).state = NodeState::Waiting;
+        marks.or_default(node.place()).state = NodeState::Waiting;
     }
     marks
 }
@@ -158,7 +139,7 @@ fn past(review: &Review, report: &Report, me: Option<&str>) -> Vec<Past> {
         let note = step.note.as_ref().map(|note| format!(": {note}")).unwrap_or_default();
         let again = if step.visit > 1 { format!(", visit {}", step.visit) } else { String::new() };
         let what = format!("done{took}{again}{note}");
-        all.push(Past { at: step.started_at, who: step.node.to_string(), what, person: false });
+        all.push(Past { at: step.started_at, who: step.node.place(), what, person: false });
     }
     all.sort_by_key(|past| std::cmp::Reverse(past.at));
     all

@@ -10,10 +10,10 @@ use shared::api::Graph;
 use shared::error::Problem;
 use shared::id::RunId;
 use shared::protocol::ServerMessage;
-use shared::run::{Activity, Report, Run, RunStatus, StepStatus};
+use shared::run::{Report, Run};
 
 use crate::client::{Api, Connection, Live, use_api};
-use crate::components::graph::{Marks, NodeState};
+use crate::components::graph::{Marks, marks};
 use crate::state::streams::Streams;
 
 /// Entries that come within so many milliseconds are answered by one loading.
@@ -127,33 +127,4 @@ impl RunData {
         self.report.set(Some(report));
         self.run.set(Some(run));
     }
-}
-
-/// Where the run stands and has been, by node.
-fn marks(run: Option<&Run>, report: Option<&Report>) -> Marks {
-    let mut marks = Marks::default();
-    for step in report.iter().flat_map(|report| &report.steps) {
-        let mark = marks.or_default(step.node.to_string());
-        mark.visits = mark.visits.max(step.visit);
-        mark.state = match step.status {
-            StepStatus::Completed => NodeState::Done,
-            StepStatus::Failed => NodeState::Failed,
-            StepStatus::Running | StepStatus::Retrying => NodeState::Now,
-            StepStatus::Waiting => NodeState::Waiting,
-            StepStatus::Cancelled => NodeState::Untouched,
-        };
-    }
-    let Some(run) = run else { return marks };
-    for position in &run.positions {
-        let mark = marks.or_default(position.node.to_string());
-        mark.visits = mark.visits.max(position.visit);
-        mark.state = match position.activity {
-            Activity::Running | Activity::Retrying => NodeState::Now,
-            Activity::Waiting | Activity::Joining => NodeState::Waiting,
-        };
-    }
-    if run.summary.status == RunStatus::Completed {
-        marks.or_default("end".to_owned()).state = NodeState::Done;
-    }
-    marks
 }

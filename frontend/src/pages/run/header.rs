@@ -74,7 +74,7 @@ pub fn Outcome(data: RunData) -> impl IntoView {
             match run.summary.status {
                 RunStatus::Failed => {
                     let error = run.summary.error.clone()?;
-                    let node = error.node.map(|node| format!(" at {node}")).unwrap_or_default();
+                    let node = error.node.map(|node| format!(" at {}", node.place())).unwrap_or_default();
                     Some(view! {
                         <div class="banner stop" role="status">
                             <Glyph icon=icondata::LuOctagonX/>

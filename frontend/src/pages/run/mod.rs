@@ -8,8 +8,9 @@ mod values;
 
 use crate::client::address::use_id;
 use leptos::prelude::*;
+use shared::JsonMap;
 use shared::id::RunId;
-use shared::run::Run;
+use shared::run::{Activity, Position, Run};
 
 use self::data::RunData;
 use self::header::{Outcome, RunHeader};
@@ -54,7 +55,7 @@ fn Whole(data: RunData) -> impl IntoView {
     let run = Signal::derive(move || data.run.get());
     let report = Signal::derive(move || data.report.get());
     let streams = Signal::derive(move || data.streams.get());
-    let state = Memo::new(move |_| data.run.with(|run| run.as_ref().map(|run| run.state.clone()).unwrap_or_default()));
+    let state = Memo::new(move |_| data.run.with(|run| run.as_ref().map(all_keys).unwrap_or_default()));
     let output = Memo::new(move |_| data.run.with(|run| run.as_ref().and_then(|run| run.output.clone())));
     let nothing_changed = Signal::stored(std::collections::BTreeSet::new());
     let picture = move || {
@@ -90,23 +91,39 @@ fn Whole(data: RunData) -> impl IntoView {
     }
 }
 
+/// The run's keys, and those of the flows that are called now.
+fn all_keys(run: &Run) -> JsonMap {
+    let mut keys = run.state.clone();
+    for (call, inside) in &run.calls {
+        let inside = inside.as_object().into_iter().flatten();
+        keys.extend(inside.map(|(key, value)| (format!("{call}/{key}"), value.clone())));
+    }
+    keys
+}
+
 /// Where the branches stand, in words.
 fn place(run: Option<&Run>) -> String {
     let Some(run) = run else { return String::new() };
     if run.summary.status.is_over() {
         return "The run is over".to_owned();
     }
+    // Who called a flow stands where that flow stands.
+    let calls = |position: &Position| {
+        let call = position.node.call(position.visit);
+        run.positions.iter().any(|inside| inside.node.frame() == call)
+    };
     let mut places: Vec<String> = run
         .positions
         .iter()
+        .filter(|position| !calls(position))
         .map(|position| {
-            let node = position.node.as_str();
+            let node = position.node.place();
             let visit = if position.visit > 1 { format!(", visit {}", position.visit) } else { String::new() };
             match position.activity {
-                shared::run::Activity::Running => format!("{node} runs{visit}"),
-                shared::run::Activity::Retrying => format!("{node} is tried again{visit}"),
-                shared::run::Activity::Waiting => format!("{node} waits for a person{visit}"),
-                shared::run::Activity::Joining => format!("{node} waits for other branches"),
+                Activity::Running => format!("{node} runs{visit}"),
+                Activity::Retrying => format!("{node} is tried again{visit}"),
+                Activity::Waiting => format!("{node} waits for a person{visit}"),
+                Activity::Joining => format!("{node} waits for other branches"),
             }
         })
         .collect();

@@ -1,0 +1,96 @@
+//! Flows that call flows. Which version is called is fixed when the caller is saved, so that a version of a flow always
+//! does the same; and since only saved flows can be called, no run can come back to where it is.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use shared::definition::{Flow, FlowCall, NodeKind};
+use shared::error::{FlowCode, Mistake, pointer};
+use shared::id::{FlowId, MAX_CALLS, NodeId};
+
+use super::Compiled;
+use super::suggest::did_you_mean;
+
+/// Flows that can be called, ready to run.
+#[derive(Debug, Clone, Default)]
+pub struct Library {
+    newest: HashMap<FlowId, Arc<Compiled>>,
+    versions: HashMap<(FlowId, u32), Arc<Compiled>>,
+}
+
+impl Library {
+    /// Adds one; of several versions of a flow that name none, the highest is called.
+    pub fn add(&mut self, flow: Arc<Compiled>) {
+        let id = flow.flow.id.clone();
+        self.versions.insert((id.clone(), flow.version), Arc::clone(&flow));
+        let newest = self.newest.entry(id).or_insert_with(|| Arc::clone(&flow));
+        if newest.version < flow.version {
+            *newest = flow;
+        }
+    }
+
+    /// The flow of a call.
+    fn get(&self, call: &FlowCall) -> Option<&Arc<Compiled>> {
+        match call.version {
+            Some(version) => self.versions.get(&(call.id.clone(), version)),
+            None => self.newest.get(&call.id),
+        }
+    }
+}
+
+/// The calls of a flow.
+pub fn calls(flow: &Flow) -> impl Iterator<Item = (&NodeId, &FlowCall)> {
+    flow.nodes.iter().filter_map(|(id, node)| match &node.kind {
+        NodeKind::Flow(call) => Some((id, call)),
+        _ => None,
+    })
+}
+
+/// Finds the flow of a call; or says why it cannot be called, with the key of the call that is to blame.
+pub(super) fn find<'l>(
+    flow: &Flow,
+    call: &FlowCall,
+    library: &'l Library,
+) -> Result<&'l Arc<Compiled>, (&'static str, String)> {
+    let id = &call.id;
+    if *id == flow.id {
+        return Err(("id", format!("`{id}` calls itself; use `next` to go back in the same flow")));
+    }
+    let Some(called) = library.get(call) else {
+        if let Some(newest) = library.newest.get(id) {
+            return Err(("version", format!("the newest version of `{id}` is {}", newest.version)));
+        }
+        let guess = did_you_mean(id, library.newest.keys().map(FlowId::as_str));
+        return Err(("id", format!("there is no flow `{id}`{guess}; save it before the flow that calls it")));
+    };
+    if called.calls(&flow.id) {
+        return Err(("id", format!("`{id}` calls `{}`, directly or not: flows cannot call each other", flow.id)));
+    }
+    if called.depth() + 1 > MAX_CALLS {
+        return Err(("id", format!("flows can call each other {MAX_CALLS} deep, and `{id}` is that deep already")));
+    }
+    Ok(called)
+}
+
+/// Fixes the version of each call, and gives the flows that are called; or every mistake.
+pub(super) fn fix(flow: &mut Flow, library: &Library) -> Result<HashMap<NodeId, Arc<Compiled>>, Vec<Mistake>> {
+    let mut called = HashMap::new();
+    let mut mistakes = Vec::new();
+    for (node, call) in calls(flow) {
+        match find(flow, call, library) {
+            Ok(found) => {
+                called.insert(node.clone(), Arc::clone(found));
+            }
+            Err((key, why)) => {
+                let path = pointer(["nodes", node.as_str(), "flow", key]);
+                mistakes.push(Mistake::new(path, FlowCode::FlowInvalid.as_str(), why));
+            }
+        }
+    }
+    for (id, found) in &called {
+        if let Some(NodeKind::Flow(call)) = flow.nodes.get_mut(id).map(|node| &mut node.kind) {
+            call.version = Some(found.version);
+        }
+    }
+    if mistakes.is_empty() { Ok(called) } else { Err(mistakes) }
+}
