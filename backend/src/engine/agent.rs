@@ -10,10 +10,11 @@ use shared::log::EntryKind;
 use shared::run::{AgentCall, Step};
 
 use super::builder::{Builder, failure, unevaluated};
+use super::conversation::{Conversation, Message};
 use super::input::{ModelAnswer, TaskFailure};
 use super::map;
 use super::scope::{self, Visit};
-use super::state::{Branch, Conversation, Message, Phase, RunState};
+use super::state::{Branch, Phase, RunState};
 use super::transition::{Refusal, TaskKind};
 use crate::flow::check_value;
 

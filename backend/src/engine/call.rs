@@ -15,10 +15,11 @@ use shared::run::{Step, StepStatus};
 use shared::time::Timestamp;
 
 use super::builder::{Builder, failure};
+use super::conversation::{Conversation, Message, ToolCall, ToolCallState};
 use super::digest;
 use super::input::{ModelToolCall, TaskFailure};
 use super::invoke::{Started, is_sleep};
-use super::state::{Branch, Conversation, Message, Phase, ToolCall, ToolCallState};
+use super::state::{Branch, Phase};
 use super::transition::{Refusal, TaskKind};
 
 impl Builder<'_> {

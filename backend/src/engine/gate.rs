@@ -9,9 +9,10 @@ use shared::run::Step;
 use shared::time::Span;
 
 use super::builder::Builder;
+use super::conversation::ToolCall;
 use super::review::{Question, Rules};
 use super::scope::{self, Visit};
-use super::state::{Asked, ToolCall};
+use super::state::Asked;
 use super::title;
 
 impl<'f> Builder<'f> {

@@ -15,8 +15,8 @@ use shared::review::{Action, Outcome, Review};
 use shared::run::Step;
 
 use super::builder::Builder;
+use super::conversation::{ToolCall, ToolCallState};
 use super::review::Question;
-use super::state::{ToolCall, ToolCallState};
 use super::transition::{Granted, Refusal};
 
 /// How many grants may hold for one run at once.

@@ -11,9 +11,9 @@ use shared::run::Step;
 use shared::time::Span;
 
 use super::builder::Builder;
+use super::conversation::{ToolCall, ToolCallState};
 use super::digest;
 use super::scope;
-use super::state::{ToolCall, ToolCallState};
 use super::transition::TaskKind;
 use crate::flow::check_value;
 

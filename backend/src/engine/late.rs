@@ -12,9 +12,10 @@ use shared::run::Step;
 
 use super::builder::{Builder, failure};
 use super::call::is_due;
+use super::conversation::ToolCall;
 use super::input::Input;
 use super::invoke::is_sleep;
-use super::state::{Phase, ToolCall};
+use super::state::Phase;
 use super::transition::Refusal;
 
 /// A call that was under way when the run, or its map, ended.

@@ -10,6 +10,7 @@ mod branch;
 mod builder;
 mod call;
 mod claim;
+mod conversation;
 mod decide;
 mod delegate;
 mod digest;
@@ -42,9 +43,10 @@ mod work;
 #[cfg(test)]
 mod tests;
 
+pub use conversation::{Conversation, Message, ToolCall, ToolCallState};
 pub use input::{Input, Launch, ModelAnswer, ModelToolCall, TaskFailure};
 pub use late::Unanswered;
-pub use state::{Asked, Branch, Conversation, Frame, Message, Phase, RunOutcome, RunState, ToolCall, ToolCallState};
+pub use state::{Asked, Branch, Frame, Phase, RunOutcome, RunState};
 pub use transition::{Granted, Refusal, Snapshot, Task, TaskKind, Transition};
 pub use work::{ModelRequest, ToolRequest, ToolSpec, Work};
 

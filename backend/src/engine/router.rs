@@ -7,8 +7,8 @@ use shared::error::{FlowCode, RunError};
 use shared::run::Step;
 
 use super::builder::{Builder, failure, unevaluated};
+use super::conversation::{Conversation, Message};
 use super::scope::{self, Visit};
-use super::state::{Conversation, Message};
 
 impl Builder<'_> {
     /// A branch enters a router.

@@ -9,10 +9,11 @@ use shared::run::Step;
 
 use super::builder::{Builder, failure, unevaluated};
 use super::call::denial;
+use super::conversation::{ToolCall, ToolCallState};
 use super::digest;
 use super::invoke::{Started, parameters};
 use super::scope::{self, Visit};
-use super::state::{Phase, ToolCall, ToolCallState};
+use super::state::Phase;
 
 impl Builder<'_> {
     /// A branch enters a tool node.

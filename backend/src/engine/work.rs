@@ -9,11 +9,12 @@ use shared::error::FlowCode;
 use shared::id::{NodeId, RunId};
 use shared::run::Step;
 
+use super::conversation::{Conversation, Message, ToolCall, ToolCallState};
 use super::digest;
 use super::input::TaskFailure;
 use super::invoke::parameters;
 use super::scope::{self, Visit};
-use super::state::{Branch, Conversation, Message, Phase, RunState, ToolCall, ToolCallState};
+use super::state::{Branch, Phase, RunState};
 use super::transition::{Task, TaskKind};
 use crate::flow::Compiled;
 

@@ -9,6 +9,7 @@ mod delegate;
 mod gates;
 mod grants;
 mod graph;
+mod invariants;
 mod late;
 mod maps;
 mod nested;
@@ -235,83 +236,6 @@ impl Play {
         }
         self.events = transition.events;
         self.check();
-    }
-
-    fn check(&self) {
-        let state = &self.snapshot.state;
-        // Stored and read again, it is the same.
-        let stored = serde_json::to_string(state).unwrap();
-        assert_eq!(&serde_json::from_str::<RunState>(&stored).unwrap(), state);
-
-        let asked: Vec<_> = state.branches.values().flat_map(|branch| branch.phase.asked().to_vec()).collect();
-        let of_branches: BTreeSet<_> = asked.iter().map(|asked| asked.review).collect();
-        assert_eq!(asked.len(), of_branches.len(), "a review belongs to two branches");
-        let pending: BTreeSet<_> =
-            self.snapshot.reviews.values().filter(|review| review.is_pending()).map(|review| review.id).collect();
-        assert_eq!(pending, of_branches, "pending reviews are those that branches wait for");
-        for review in self.snapshot.reviews.values() {
-            assert_eq!(review.is_pending(), review.resolution.is_none());
-            assert_eq!(review.is_pending(), !self.resolved.contains(&review.id));
-            assert_eq!(review.digest, digest::of_review(review));
-        }
-
-        let mut expected: BTreeSet<TaskId> = asked.iter().filter_map(|asked| asked.deadline).collect();
-        let mut alive: BTreeSet<StepId> = BTreeSet::new();
-        for branch in state.branches.values() {
-            let tasks = branch.phase.tasks();
-            expected.extend(tasks.iter().map(|(task, _)| *task));
-            alive.extend(branch.phase.step().map(|step| step.id));
-            let waits = !tasks.is_empty() || !branch.phase.asked().is_empty();
-            let others = match &branch.phase {
-                Phase::Joining { .. } => true,
-                Phase::Map { items, results, .. } => results.len() < items.len(),
-                Phase::Flow { step } => {
-                    let frame = step.node.call(step.visit);
-                    let inside = state.branches.values().any(|branch| branch.node.frame() == frame);
-                    inside && state.frames.contains_key(&frame)
-                }
-                _ => false,
-            };
-            assert!(waits || others, "a branch waits for nothing: {branch:?}");
-            if let Phase::Map { first, items, results, .. } = &branch.phase {
-                let map = self.flow.node(&branch.node).map(|node| &node.kind);
-                let Some(shared::definition::NodeKind::Map(map)) = map else { panic!("{map:?}") };
-                let visits = *first..*first + u32::try_from(items.len()).unwrap();
-                let mapped = branch.node.beside(&map.node);
-                let part = |step: &Step| step.node == mapped && visits.contains(&step.visit);
-                let alive = state.branches.values().filter(|other| other.phase.step().is_some_and(part)).count();
-                assert_eq!(alive + results.len(), items.len(), "every item is under way or done");
-            }
-        }
-        let calling = state.branches.values().filter(|branch| matches!(branch.phase, Phase::Flow { .. })).count();
-        assert_eq!(state.frames.len(), calling, "each call has its frame");
-        let frames: BTreeSet<&str> = state.frames.keys().map(String::as_str).chain([""]).collect();
-        assert!(state.branches.values().all(|branch| frames.contains(branch.node.frame())), "a branch is nowhere");
-        for node in state.visits.keys().chain(state.decisions.keys()).chain(state.answers.keys()) {
-            assert!(frames.contains(node.frame()), "{node} is left of a call that is over");
-        }
-        assert_eq!(self.tasks.keys().copied().collect::<BTreeSet<_>>(), expected, "tasks are those of branches");
-        for step in &self.steps {
-            let ended = matches!(step.status, StepStatus::Completed | StepStatus::Failed | StepStatus::Cancelled);
-            assert_eq!(ended, !alive.contains(&step.id), "{step:?}");
-            assert_eq!(ended, step.duration_ms.is_some());
-        }
-        assert!(state.unanswered.keys().eq(self.abandoned.keys()), "the calls that nobody has heard of");
-        let over = state.outcome.is_some();
-        assert_eq!(over, state.branches.is_empty());
-        assert_eq!(over, summary(state).status.is_over());
-        let all_join = state.branches.values().all(|branch| matches!(branch.phase, Phase::Joining { .. }));
-        assert!(over || !all_join, "all branches wait for each other");
-        for event in &self.events {
-            if let Some(run) = event.data.get("run") {
-                assert_eq!(run, &json!(summary(state)));
-            }
-        }
-        if !over {
-            let working = state.branches.values().any(|branch| !branch.phase.tasks().is_empty());
-            let waiting = summary(state).status == RunStatus::WaitingForHuman;
-            assert_eq!(waiting, !working);
-        }
     }
 
     fn status(&self) -> RunStatus {

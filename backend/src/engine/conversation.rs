@@ -1,0 +1,122 @@
+//! What was said and called in a step of an agent, or by a tool node.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use shared::JsonMap;
+use shared::definition::Target;
+use shared::id::TaskId;
+
+use super::state::Asked;
+
+/// What was said in an agent's step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Conversation {
+    /// The agent.
+    pub agent: String,
+    /// Its rendered instructions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<String>,
+    /// Everything after the instructions, in order.
+    pub messages: Vec<Message>,
+    /// The turn that is under way, from 1.
+    pub turn: u32,
+    /// The model call that is due or running; none while tool calls are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model_task: Option<TaskId>,
+    /// The try of that call, from 1.
+    #[serde(default)]
+    pub tries: u32,
+    /// The calls of the turn, in the model's order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<ToolCall>,
+    /// The reviews about calls of the turn that are pending: of its gated calls, and of calls that were lost.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub asked: Vec<Asked>,
+    /// What reviewers want the agent to be told, after the results of the turn's calls.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub instructed: Vec<String>,
+    /// The state keys that `set_state` wrote in this step.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub wrote: BTreeSet<String>,
+    /// Tokens of this step, for its budget.
+    #[serde(default)]
+    pub tokens: u64,
+    /// Cost of this step, for its budget.
+    #[serde(default)]
+    pub cost_usd: f64,
+    /// The targets among which a router's agent chooses; none for an agent node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub choose: Option<Vec<Target>>,
+}
+
+/// One message of a conversation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "role", rename_all = "snake_case")]
+pub enum Message {
+    /// The prompt, or a correction.
+    User {
+        /// What it says.
+        text: String,
+    },
+    /// What the model said.
+    Assistant {
+        /// Its text.
+        text: String,
+        /// The calls that it made.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        calls: Vec<super::ModelToolCall>,
+    },
+    /// What a tool returned.
+    Tool {
+        /// The provider's id of the call.
+        provider_id: String,
+        /// The tool.
+        tool: String,
+        /// Its result, or why there is none.
+        content: Value,
+    },
+}
+
+/// One tool call of a step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolCall {
+    /// Made by the engine, the same however often the step is tried: `c<turn>-<index>`. Names the call in reviews.
+    pub id: String,
+    /// The provider's id, for the answer to it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub provider_id: String,
+    /// The tool.
+    pub tool: String,
+    /// The arguments: rendered once, shown, and executed as they are.
+    pub arguments: JsonMap,
+    /// `sha256:` of their canonical JSON at the time of approval; checked again before execution.
+    pub digest: String,
+    /// How far it is.
+    pub state: ToolCallState,
+}
+
+/// How far a tool call is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum ToolCallState {
+    /// A gate holds it back.
+    Gated,
+    /// Not gated, but waits for the gated calls of its turn.
+    Held,
+    /// Due, running or retrying.
+    Due {
+        /// Its task.
+        task: TaskId,
+        /// The try, from 1.
+        tries: u32,
+    },
+    /// It was under way when its worker was lost, and may not be repeated: a person says what became of it.
+    Lost,
+    /// It has a result (of the tool, of a person, or a refusal that the agent is told).
+    Done {
+        /// What the agent sees.
+        result: Value,
+    },
+}
