@@ -16,6 +16,11 @@ use super::scope::{self, Visit};
 use super::state::{Branch, Phase, RunOutcome};
 use super::view;
 
+/// The most branches that a run has at once: its state is written with every step.
+const MAX_BRANCHES: usize = 2_000;
+/// The most steps that are made without waiting for anything: nobody else is served meanwhile.
+const MAX_STEPS_AT_ONCE: usize = 10_000;
+
 /// A branch on its way to a node.
 #[derive(Debug, Clone)]
 pub(super) struct Arrival {
@@ -38,10 +43,14 @@ impl Arrival {
 }
 
 impl Builder<'_> {
-    /// Goes on until every branch waits for a task, a person or a join; `max_visits` bounds it.
+    /// Goes on until every branch waits for a task, a person or a join. `max_visits` bounds it; since flows that call each
+    /// other multiply theirs, so does what one transition can bear.
     pub(super) fn advance(&mut self) {
         while self.state.outcome.is_none() {
-            if let Some(arrival) = self.arrivals.pop_front() {
+            if let Some(message) = self.too_much() {
+                let error = RunError { code: FlowCode::FlowVisitLimit, message, node: None };
+                self.end_run(RunOutcome::Failed { at: self.now, error });
+            } else if let Some(arrival) = self.arrivals.pop_front() {
                 self.arrive(arrival);
             } else if !self.return_from_call() && !self.join() {
                 break;
@@ -53,6 +62,16 @@ impl Builder<'_> {
             } else {
                 self.refresh_reviews();
             }
+        }
+    }
+
+    fn too_much(&self) -> Option<String> {
+        if self.state.branches.len() + self.arrivals.len() > MAX_BRANCHES {
+            Some(format!("the run has more than {MAX_BRANCHES} branches at once: let maps run over shorter lists"))
+        } else if self.steps_made() > MAX_STEPS_AT_ONCE {
+            Some(format!("the run made more than {MAX_STEPS_AT_ONCE} steps without waiting for anything"))
+        } else {
+            None
         }
     }
 

@@ -194,6 +194,11 @@ impl<'f> Builder<'f> {
         }
     }
 
+    /// How many steps this transition has made or changed so far.
+    pub(super) fn steps_made(&self) -> usize {
+        self.steps.len()
+    }
+
     /// Whether a step runs, waits or is tried again follows from its phase.
     fn derive_step_statuses(&mut self) {
         let mut changed = Vec::new();

@@ -4,6 +4,8 @@
 //!
 //! A flow that fails, or that a person stops, fails the step that called it, whose failure policy says what happens.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 use shared::JsonMap;
 use shared::definition::FlowCall;
@@ -66,8 +68,12 @@ impl Builder<'_> {
 
     /// Goes on after a call whose flow has no branch left. Says whether there was one.
     pub(super) fn return_from_call(&mut self) -> bool {
-        let branches = || self.state.branches.values();
-        let done = self.state.frames.keys().find(|frame| !branches().any(|branch| branch.node.is_inside(frame)));
+        if self.state.frames.is_empty() {
+            return false;
+        }
+        // Where something goes on deeper inside, the branch that called it is here.
+        let occupied: BTreeSet<&str> = self.state.branches.values().map(|branch| branch.node.frame()).collect();
+        let done = self.state.frames.keys().find(|frame| !occupied.contains(frame.as_str()));
         let Some(frame) = done.cloned() else { return false };
         let caller = self.take_branch(|phase| calls(phase, &frame));
         let Some((branch, Branch { phase: Phase::Flow { step }, .. })) = caller else {

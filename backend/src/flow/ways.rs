@@ -73,9 +73,10 @@ impl Ways {
     pub fn new(flow: &Flow) -> Self {
         let index: HashMap<_, _> = flow.nodes.keys().enumerate().map(|(at, id)| (id.clone(), at)).collect();
         let ways_in = ways_in(flow);
-        let sources: HashMap<_, _> = flow
-            .nodes
-            .iter()
+        // What came before a map was not made for one item alone.
+        let mapped = mapped(flow);
+        let alone = flow.nodes.iter().filter(|(id, _)| !mapped.contains_key(id));
+        let sources: HashMap<_, _> = alone
             .filter_map(|(id, node)| match &node.kind {
                 NodeKind::Human(_) => Some((id.clone(), source(flow, &ways_in, id)?)),
                 _ => None,

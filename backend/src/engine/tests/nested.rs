@@ -225,6 +225,22 @@ fn what_does_not_fit_the_called_flow_is_found_when_it_is_saved_or_fails_at_the_c
     );
 }
 
+#[test]
+fn loops_that_call_loops_end_however_many_visits_they_allow() {
+    let inner = "id: inner\nnodes:\n  a: { set: { x: 1 }, max_visits: 10000, on_visit_limit: b, next: a }\n  b: { set: { y: 1 } }\n";
+    let outer = "id: outer\nnodes:\n  call: { flow: { id: inner }, max_visits: 10000, next: call }\n";
+    let play = Play::try_start(compile_all(&[inner, outer]), json!({})).unwrap();
+    let (code, message) = play.error();
+    assert_eq!(code, FlowCode::FlowVisitLimit);
+    assert!(message.contains("steps without waiting"), "{message}");
+
+    let inner = "id: inner\nnodes:\n  begin: { set: { items: '{{ range(100) | list }}' }, next: each }\n  each: { map: { over: items, as: i, node: ask } }\n  ask: { human: { prompt: '?' } }\n";
+    let outer = "id: outer\nnodes:\n  begin: { set: { items: '{{ range(100) | list }}' }, next: each }\n  each: { map: { over: items, as: i, node: call } }\n  call: { flow: { id: inner } }\n";
+    let play = Play::try_start(compile_all(&[inner, outer]), json!({})).unwrap();
+    assert!(play.error().1.contains("branches at once"), "{:?}", play.error());
+    assert!(play.tasks.is_empty() && play.snapshot.reviews.values().all(|review| !review.is_pending()));
+}
+
 fn parsed(source: &str) -> shared::definition::Flow {
     flow::check(source).flow.unwrap()
 }
