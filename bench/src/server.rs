@@ -109,10 +109,10 @@ impl Server {
         Connection::open(&self.address, &self.credential).await
     }
 
-    /// Resident memory, in bytes.
+    /// Resident memory of its own, in bytes; pages of files that the system could drop are not counted.
     pub fn memory(&self) -> Result<u64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
-        let kilobytes = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
+        let kilobytes = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).context("no RssAnon")?;
         let kilobytes: u64 = kilobytes.trim().trim_end_matches(" kB").trim().parse()?;
         Ok(kilobytes * 1024)
     }
