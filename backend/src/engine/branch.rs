@@ -123,7 +123,7 @@ impl Builder<'_> {
                 self.enter_agent(branch, step, agent, prompt.as_deref(), correction);
             }
             NodeKind::Tool { tool, arguments } => {
-                self.enter_tool(branch, step, node, tool, arguments.as_ref(), correction);
+                self.enter_tool(branch, step, tool, arguments.as_ref(), correction);
             }
             NodeKind::Map(map) => self.enter_map(branch, step, map, correction.as_deref()),
             NodeKind::Flow(call) => self.enter_flow(branch, step, call, correction),

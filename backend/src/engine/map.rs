@@ -97,6 +97,14 @@ impl Builder<'_> {
         }
     }
 
+    /// What a step may see of these properties of a schema, where nobody says what it gives to what it calls.
+    pub(super) fn readable_of(&self, step: &Step, properties: Option<&JsonMap>) -> JsonMap {
+        let node = self.flow.node(&step.node);
+        let names = properties.into_iter().flat_map(JsonMap::keys);
+        let readable = names.filter(|name| node.is_none_or(|node| scope::may_read(node, name)));
+        readable.filter_map(|name| Some((name.clone(), self.value(step, name)?.clone()))).collect()
+    }
+
     /// The step of an item is done; with the last one, the map is.
     pub(super) fn item_done(&mut self, part: Part, mut step: Step, writes: &JsonMap) {
         let result = self.result(&step, writes);

@@ -47,9 +47,7 @@ impl Builder<'_> {
     fn call_input(&self, step: &Step, call: &FlowCall, correction: Option<&str>) -> Result<JsonMap, RunError> {
         let (flow, called) = (self.flow.of(&step.node), self.flow.called(&step.node));
         let rendered = if call.input.is_empty() {
-            let named = called.and_then(properties).into_iter().flat_map(JsonMap::keys);
-            let readable = named.filter(|key| self.flow.node(&step.node).is_none_or(|node| scope::may_read(node, key)));
-            readable.filter_map(|key| Some((key.clone(), self.value(step, key)?.clone()))).collect()
+            self.readable_of(step, called.and_then(properties))
         } else {
             let visit = Visit { number: step.visit, correction, ..Visit::default() };
             let scope = scope::of(self.flow, &self.state, &step.node, visit);

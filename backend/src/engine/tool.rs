@@ -3,7 +3,6 @@
 use serde_json::Value;
 use shared::JsonMap;
 use shared::decision::ActionDecision;
-use shared::definition::Node;
 use shared::error::{FlowCode, RunError};
 use shared::run::Step;
 
@@ -21,12 +20,11 @@ impl Builder<'_> {
         &mut self,
         branch: u32,
         step: Step,
-        node: &Node,
         tool: &str,
         templates: Option<&JsonMap>,
         correction: Option<String>,
     ) {
-        let mut call = match self.tool_call(&step, node, tool, templates, correction.as_deref()) {
+        let mut call = match self.tool_call(&step, tool, templates, correction.as_deref()) {
             Ok(call) => call,
             Err(error) => return self.fail_step(branch, step, error),
         };
@@ -48,7 +46,6 @@ impl Builder<'_> {
     fn tool_call(
         &self,
         step: &Step,
-        node: &Node,
         tool: &str,
         templates: Option<&JsonMap>,
         correction: Option<&str>,
@@ -65,8 +62,7 @@ impl Builder<'_> {
             let definition = self.flow.of(&step.node).flow.tools.get(tool);
             let schema = definition.and_then(parameters);
             let named = schema.as_ref().and_then(|schema| schema.get("properties")).and_then(Value::as_object);
-            let keys = named.into_iter().flat_map(JsonMap::keys).filter(|key| scope::may_read(node, key));
-            keys.filter_map(|key| Some((key.clone(), self.value(step, key)?.clone()))).collect()
+            Value::Object(self.readable_of(step, named))
         };
         self.new_call(&step.node, "c1-1".to_owned(), tool, &arguments)
             .map_err(|why| failure(FlowCode::ToolFailed, &step.node, why))

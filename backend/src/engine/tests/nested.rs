@@ -39,25 +39,18 @@ nodes:
 
 /// The last flow, which may call those before it.
 fn compile_all(sources: &[&str]) -> Compiled {
+    let (last, before) = sources.split_last().unwrap();
     let mut library = Library::default();
-    let mut last = None;
-    for source in sources {
-        let checked = flow::read(source).check(None, Some(&library));
-        assert!(checked.errors.is_empty(), "{:#?}", checked.errors);
-        let compiled = Compiled::calling(checked.flow.unwrap(), 1, &library).unwrap();
-        last = Some(compiled.flow.clone());
-        library.add(Arc::new(compiled));
+    for source in before {
+        library.add(Arc::new(compile_among(source, &library)));
     }
-    Compiled::calling(last.unwrap(), 1, &library_without_last(sources)).unwrap()
+    compile_among(last, &library)
 }
 
-fn library_without_last(sources: &[&str]) -> Library {
-    let mut library = Library::default();
-    for source in &sources[..sources.len() - 1] {
-        let flow = flow::read(source).check(None, Some(&library)).flow.unwrap();
-        library.add(Arc::new(Compiled::calling(flow, 1, &library).unwrap()));
-    }
-    library
+fn compile_among(source: &str, library: &Library) -> Compiled {
+    let checked = flow::read(source).check(None, Some(library));
+    assert!(checked.errors.is_empty(), "{:#?}", checked.errors);
+    Compiled::calling(checked.flow.unwrap(), 1, library).unwrap()
 }
 
 fn letter() -> Play {
