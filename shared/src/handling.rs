@@ -1,7 +1,11 @@
-//! What people do to a review beside deciding it: working on it, talking about it, handing it to somebody else.
+//! What is done to a review beside deciding it: working on it, talking about it, handing it to somebody else; and what
+//! was said of it before people were asked.
+
+use std::fmt;
 
 use serde::Serialize;
 
+use crate::decision::Via;
 use crate::id::Username;
 use crate::read::read_fields;
 use crate::time::Timestamp;
@@ -51,3 +55,75 @@ pub struct Comment {
 }
 
 read_fields!(Comment { need by, need at, need text, });
+
+/// What a handler said that left the decision to those after it, or that decided.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Advice {
+    /// Who: of a judge its `provider/model`.
+    pub by: String,
+    /// What kind of handler.
+    pub via: Via,
+    /// When.
+    pub at: Timestamp,
+    /// What it would decide; none where it could not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Judgement>,
+    /// Why, in its words; or why it could not say. A model wrote it: hostile like every text of one.
+    pub reason: String,
+}
+
+read_fields!(Advice { need by, need via, need at, may verdict, need reason, });
+
+/// As people read it: `demo/judge would approve, but is 55% sure and decides from 70%: It is long.`
+impl fmt::Display for Advice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { by, verdict, reason, .. } = self;
+        let Some(Judgement { approved, confidence, threshold }) = *verdict else {
+            return write!(f, "{by} could not judge: {reason}");
+        };
+        let (sure, from) = ((confidence * 100.0).round(), (threshold * 100.0).round());
+        if confidence < threshold {
+            let would = if approved { "approve" } else { "reject" };
+            return write!(f, "{by} would {would}, but is {sure}% sure and decides from {from}%: {reason}");
+        }
+        let did = if approved { "approved" } else { "rejected" };
+        write!(f, "{by} {did}, {sure}% sure: {reason}")
+    }
+}
+
+/// What a judge would decide, and how sure it is.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Judgement {
+    /// Whether it accepts.
+    pub approved: bool,
+    /// How sure it is, from 0 to 1.
+    pub confidence: f64,
+    /// From which confidence on it decides.
+    pub threshold: f64,
+}
+
+read_fields!(Judgement { need approved, need confidence, need threshold, });
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn people_read_what_a_judge_said_in_a_sentence() {
+        let said = |verdict| {
+            let advice = json!({ "by": "m/j", "via": "judge", "at": "2026-01-01T00:00:00Z", "verdict": verdict, "reason": "Hm." });
+            serde_json::from_value::<Advice>(advice).expect("an advice").to_string()
+        };
+        let verdict =
+            |approved, confidence| json!({ "approved": approved, "confidence": confidence, "threshold": 0.7 });
+        assert_eq!(said(verdict(true, 0.7)), "m/j approved, 70% sure: Hm.");
+        assert_eq!(said(verdict(false, 0.55)), "m/j would reject, but is 55% sure and decides from 70%: Hm.");
+        assert_eq!(said(json!(null)), "m/j could not judge: Hm.");
+    }
+}

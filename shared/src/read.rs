@@ -364,8 +364,10 @@ pub(crate) mod tests {
     #[test]
     fn reviews_and_runs_are_read_alike() {
         let (id, at) = ("01a1fe15-02bf-70db-ac07-93a1800b6c6a", "2026-01-01T00:00:00Z");
-        let voting = json!({"voters": ["ana"], "votes": 1, "standing": "s", "groups": [{"role": "legal", "voters": ["ana"]}],
-                "voided": ["ana"], "edited": [{"key": "draft", "replaces": "sha256:0"}]});
+        let more = json!({"voting": {"voters": ["ana"], "votes": 1, "standing": "s", "groups": [{"role": "legal", "voters": ["ana"]}],
+                "voided": ["ana"], "edited": [{"key": "draft", "replaces": "sha256:0"}]}, "problem": "p", "barred": ["tom"],
+            "advice": [{"by": "m/j", "via": "judge", "at": at, "reason": "r",
+                "verdict": {"approved": true, "confidence": 0.5, "threshold": 0.7}}]});
         let mut review = json!({
             "id": id, "revision": 2, "digest": "sha256:0", "version": 7, "kind": "tool_calls", "status": "resolved",
             "run_id": id, "flow": "article", "flow_title": "An article", "node": "review", "visit": 2,
@@ -386,9 +388,7 @@ pub(crate) mod tests {
             "usage": {"agent_calls": [], "total_tokens": 3, "total_cost_usd": 0.1, "elapsed_ms": 9},
             "requested_by": "dev", "created_at": at, "expires_at": at, "on_timeout": "reject", "escalated": ["lead"],
         });
-        review["voting"] = voting;
-        review["problem"] = json!("p");
-        review["barred"] = json!(["tom"]);
+        review.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         same::<crate::review::Review>(&review);
         same::<crate::run::Run>(&json!({
             "id": id, "flow": "article", "title": "An article", "version": 3, "status": "waiting_for_human",

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::JsonMap;
 use crate::decision::{Decision, Via};
 use crate::definition::{ActionKind, ChoiceKind, ContentType, OnTimeout, Policy, Reviewers, Stakes};
-pub use crate::handling::{Claim, Comment, Delegation};
+pub use crate::handling::{Advice, Claim, Comment, Delegation, Judgement};
 use crate::id::{FlowId, NodeId, ReviewId, RunId, Username};
 use crate::read::{read_fields, words};
 use crate::run::{Context, Usage};
@@ -150,6 +150,9 @@ pub struct Review {
     /// Who handed it to whom, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub delegations: Vec<Delegation>,
+    /// What was said of it before people were asked, in order. No decision is bound to it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub advice: Vec<Advice>,
     /// What people said beside it.
     #[serde(default)]
     pub comments: Vec<Comment>,
@@ -184,7 +187,7 @@ read_fields!(Review {
     need id, need revision, need digest, need version, need kind, need status, may run_id, may flow, may flow_title,
     may node, may visit, may source, need title, need prompt, need items, need options, need free_text, need actions,
     need policy, may deny, or_default blind, need reviewers, or_default barred, may voting, may problem, may claimed_by,
-    or_default delegations, or_default comments, or_default decisions, may resolution, or_default context,
+    or_default delegations, or_default advice, or_default comments, or_default decisions, may resolution, or_default context,
     or_default usage, need requested_by, need created_at, may expires_at, may on_timeout, or_default escalated,
     rest stakes,
 });
@@ -363,7 +366,7 @@ pub struct Resolution {
     pub status: ReviewStatus,
     /// What that did.
     pub outcome: Outcome,
-    /// Who; empty for a timer.
+    /// Who; empty for a timer and for handlers.
     pub by: Vec<Username>,
     /// When.
     pub at: Timestamp,
@@ -372,7 +375,7 @@ pub struct Resolution {
     /// What was decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<Box<Decision>>,
-    /// Why, in words: of a timer, a cancel or a withdrawal.
+    /// Why, in words: of a timer, a handler, a cancel or a withdrawal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }

@@ -126,6 +126,20 @@ fn without_a_terminal_and_without_answers_it_says_so_at_once() {
 }
 
 #[test]
+fn a_judge_decides_what_is_plain_and_a_person_the_rest() {
+    let judged =
+        |reply: &str, answers: &str| run(&example("judge.yaml"), &["--input", &format!("reply={reply}")], answers);
+    let sent = judged("Your part is on its way.", "");
+    assert!(sent.code == 0 && sent.stderr.contains("check: done: Send it (by a judge)\n"), "{}", sent.stderr);
+    let dropped = judged("You get a full refund.", "");
+    let reason = "FLOW_HUMAN_REJECTED: It says \"refund\", which the criteria rule out. (at `check`)\n";
+    assert!(dropped.code == 5 && dropped.stderr.ends_with(reason), "{}", dropped.stderr);
+    let asked = judged(&"We are looking into it. ".repeat(20), "2\n");
+    let said = " - demo/judge would approve, but is 65% sure and decides from 70%: Nothing that the criteria rule out";
+    assert!(asked.code == 5 && asked.stderr.contains(said), "{}", asked.stderr);
+}
+
+#[test]
 fn a_denial_never_touches_the_tool() {
     let ended = run(&example("permission.yaml"), &[], "no too early\n");
     assert_eq!(ended.code, 0, "the agent is told, and goes on: {}", ended.stderr);

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 use shared::definition::DemoCall;
 
-use super::{Model, OnText, prose, revise};
+use super::{Model, OnText, prose, revise, verdict};
 use crate::engine::{Message, ModelAnswer, ModelRequest, ModelToolCall, TaskFailure};
 
 /// All pauses of one answer together.
@@ -68,6 +68,9 @@ fn scripted_calls(request: &ModelRequest) -> Vec<ModelToolCall> {
 fn answer(request: &ModelRequest) -> String {
     if let Some(reply) = scripted_reply(request) {
         return reply;
+    }
+    if let Some(verdict) = verdict::verdict(request) {
+        return verdict.to_string();
     }
     let Some(Message::User { text: last }) = request.messages.last() else {
         return report(request);

@@ -7,6 +7,7 @@ mod genai;
 mod price;
 mod prose;
 mod revise;
+mod verdict;
 
 #[cfg(test)]
 mod tests;

@@ -10,7 +10,7 @@ use shared::log::EntryKind;
 use shared::run::{AgentCall, Step};
 
 use super::builder::{Builder, failure, unevaluated};
-use super::conversation::{Conversation, Message};
+use super::conversation::{Conversation, Message, Purpose};
 use super::input::{ModelAnswer, TaskFailure};
 use super::map;
 use super::scope::{self, Visit};
@@ -61,21 +61,8 @@ impl Builder<'_> {
         };
         let scope = scope::of(self.flow, &self.state, &step.node, Visit { number: step.visit, ..Visit::default() });
         let instructions = agent.instructions.as_ref().map(|template| flow.render(template, &scope)).transpose();
-        Ok(Conversation {
-            agent: name.to_owned(),
-            instructions: instructions.map_err(|error| unevaluated(&step.node, &error))?,
-            messages,
-            turn: 1,
-            model_task: None,
-            tries: 0,
-            calls: Vec::new(),
-            asked: Vec::new(),
-            instructed: Vec::new(),
-            wrote: std::collections::BTreeSet::new(),
-            tokens: 0,
-            cost_usd: 0.0,
-            choose: None,
-        })
+        let instructions = instructions.map_err(|error| unevaluated(&step.node, &error))?;
+        Ok(Conversation::new(name, instructions, messages))
     }
 
     /// What a node may see, as JSON: for an agent that has no prompt.
@@ -106,25 +93,28 @@ impl Builder<'_> {
         let (branch, step, mut conversation) = self.take_conversation(task).ok_or(Refusal::TaskOver)?;
         self.end_task(task);
         conversation.model_task = None;
-        let usage = self.usage(&step.node, &conversation.agent, &answer);
+        let model = conversation.model_in(self.flow, &step.node).unwrap_or_default();
+        let usage = usage(&conversation.agent, model, &answer);
         self.tell_answered(&step, conversation.turn, &answer, &usage);
         count(&mut self.state, &mut conversation, usage);
 
-        if let Some(over) = over_budget(self.flow.of(&step.node).flow.agents.get(&conversation.agent), &conversation) {
+        if let Some(over) = over_budget(conversation.agent_in(self.flow, &step.node), &conversation) {
             let error = failure(FlowCode::BudgetExceeded, &step.node, over);
             self.fail_step(branch, step, error);
             return Ok(());
         }
-        if let Some(choices) = conversation.choose.clone() {
-            // A router's agent is offered no tools; calls that it makes up are left out.
-            conversation.messages.push(Message::Assistant { text: answer.text.clone(), calls: Vec::new() });
-            self.chose(branch, step, conversation, &choices, &answer.text);
-            return Ok(());
+        let ModelAnswer { text, mut calls, .. } = answer;
+        if conversation.purpose != Purpose::Answer {
+            // Who chooses or judges is offered no tools; calls that it makes up are left out.
+            calls.clear();
         }
-        let ModelAnswer { text, calls, .. } = answer;
         conversation.messages.push(Message::Assistant { text: text.clone(), calls: calls.clone() });
         if calls.is_empty() {
-            self.answered(branch, step, conversation, text);
+            match conversation.purpose.clone() {
+                Purpose::Answer => self.answered(branch, step, conversation, text),
+                Purpose::Choice(choices) => self.chose(branch, step, conversation, &choices, &text),
+                Purpose::Verdict(judging) => self.judged(branch, step, conversation, judging, &text),
+            }
         } else if conversation.turn >= self.max_turns(&step.node, &conversation.agent) {
             // Its calls are not run: nobody would hear their results.
             let message = format!("agent `{}` had no answer after {} turns", conversation.agent, conversation.turn);
@@ -134,19 +124,6 @@ impl Builder<'_> {
             self.calls_made(branch, step, conversation, &text, calls);
         }
         Ok(())
-    }
-
-    /// What an answer used.
-    pub(super) fn usage(&self, node: &NodeId, agent: &str, answer: &ModelAnswer) -> AgentCall {
-        let model = self.flow.of(node).flow.agents.get(agent).map(|agent| agent.model.clone());
-        AgentCall {
-            agent: agent.to_owned(),
-            model: model.unwrap_or_default(),
-            tokens: answer.tokens,
-            // JSON has no NaN: a cost that is no number would make the state unreadable.
-            cost_usd: if answer.cost_usd.is_finite() { answer.cost_usd.max(0.0) } else { 0.0 },
-            duration_ms: answer.duration_ms,
-        }
     }
 
     /// Tells the log that a model answered.
@@ -171,9 +148,20 @@ impl Builder<'_> {
             self.settle(branch, &node, Phase::Agent { step, conversation });
         } else {
             self.end_task(task);
-            self.fail_step(branch, step, error);
+            match conversation.purpose {
+                Purpose::Verdict(judging) => self.not_judged(branch, step, judging, &error.message),
+                Purpose::Answer | Purpose::Choice(_) => self.fail_step(branch, step, error),
+            }
         }
         Ok(())
+    }
+
+    /// The model is told what is wrong with its answer, and answers once more.
+    pub(super) fn say_again(&mut self, branch: u32, step: Step, mut conversation: Conversation, mistakes: &str) {
+        let text = format!("Your answer does not fit: {mistakes}. Answer with JSON that fits the schema only.");
+        conversation.messages.push(Message::User { text });
+        conversation.turn += 1;
+        self.start_turn(branch, step, conversation);
     }
 
     fn take_conversation(&mut self, task: TaskId) -> Option<(u32, Step, Conversation)> {
@@ -187,21 +175,13 @@ impl Builder<'_> {
 
     /// The final answer: checked against the agent's `output_schema` where it has one; a mismatch is told to the model
     /// while turns are left.
-    fn answered(&mut self, branch: u32, mut step: Step, mut conversation: Conversation, text: String) {
-        let schema = self
-            .flow
-            .of(&step.node)
-            .flow
-            .agents
-            .get(&conversation.agent)
-            .and_then(|agent| agent.output_schema.as_ref());
+    fn answered(&mut self, branch: u32, mut step: Step, conversation: Conversation, text: String) {
+        let agent = conversation.agent_in(self.flow, &step.node);
+        let schema = agent.and_then(|agent| agent.output_schema.as_ref());
         let value = match schema.map(|schema| parse(schema, &text)).transpose() {
             Ok(value) => value,
             Err(mistakes) if conversation.turn < self.max_turns(&step.node, &conversation.agent) => {
-                let text = format!("Your answer does not fit: {mistakes}. Answer with JSON that fits the schema only.");
-                conversation.messages.push(Message::User { text });
-                conversation.turn += 1;
-                return self.start_turn(branch, step, conversation);
+                return self.say_again(branch, step, conversation, &mistakes);
             }
             Err(mistakes) => {
                 let message = format!("the answer of agent `{}` does not fit: {mistakes}", conversation.agent);
@@ -245,6 +225,18 @@ impl Builder<'_> {
     }
 }
 
+/// What an answer used.
+pub(super) fn usage(agent: &str, model: &str, answer: &ModelAnswer) -> AgentCall {
+    AgentCall {
+        agent: agent.to_owned(),
+        model: model.to_owned(),
+        tokens: answer.tokens,
+        // JSON has no NaN: a cost that is no number would make the state unreadable.
+        cost_usd: if answer.cost_usd.is_finite() { answer.cost_usd.max(0.0) } else { 0.0 },
+        duration_ms: answer.duration_ms,
+    }
+}
+
 fn count(state: &mut RunState, conversation: &mut Conversation, usage: AgentCall) {
     conversation.tokens = conversation.tokens.saturating_add(usage.tokens);
     conversation.cost_usd += usage.cost_usd;
@@ -278,7 +270,7 @@ fn rounded(cost_usd: f64) -> f64 {
 }
 
 /// Reads an answer as JSON and checks it.
-fn parse(schema: &Value, text: &str) -> Result<Value, String> {
+pub(super) fn parse(schema: &Value, text: &str) -> Result<Value, String> {
     let value: Value =
         serde_json::from_str(without_fence(text)).map_err(|error| format!("it is not JSON ({error})"))?;
     let mistakes = check_value(schema, &value, "");

@@ -11,40 +11,59 @@ use shared::review::Outcome;
 use shared::run::Step;
 
 use super::builder::{Builder, failure};
+use super::judge;
 use super::remember::Remembered;
 use super::review::Question;
+
+/// What a handler says in place of people.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Handled<'a> {
+    /// Whether it accepts.
+    pub approves: bool,
+    /// Why; of a rejection it is what ends the run.
+    pub reason: Option<&'a str>,
+    /// What kind of handler.
+    pub via: Via,
+}
+
+impl<'a> From<&'a AutoHandler> for Handled<'a> {
+    fn from(auto: &'a AutoHandler) -> Self {
+        let reason = match auto {
+            AutoHandler::Approve => None,
+            AutoHandler::Reject(reason) => Some(reason.as_str()),
+        };
+        Self { approves: reason.is_none(), reason, via: Via::Auto }
+    }
+}
 
 impl<'f> Builder<'f> {
     /// The handler that resolves at once, where there is one: that of the node or gate, else of the defaults.
     pub(super) fn auto(&self, step: &Step, own: Option<&'f [Handler]>) -> Option<&'f AutoHandler> {
-        let handlers = own.or(self.flow.of(&step.node).flow.defaults.handlers.as_deref())?;
-        match handlers {
+        match judge::handlers(self.flow, &step.node, own) {
             [Handler::Auto(auto)] => Some(auto),
             _ => None,
         }
     }
 
-    /// A human node is not asked: the first accept option is taken, or it stops with the reason.
-    pub(super) fn human_auto(
+    /// A handler decides in place of people: the first accept option is taken, or it stops with the reason.
+    pub(super) fn handled(
         &mut self,
         branch: u32,
         mut step: Step,
         human: &Human,
         question: Question,
-        auto: &AutoHandler,
+        handled: &Handled<'_>,
     ) {
-        let (kind, reason) = match auto {
-            AutoHandler::Approve => (ChoiceKind::Accept, None),
-            AutoHandler::Reject(reason) => (ChoiceKind::Stop, Some(reason.as_str())),
-        };
+        let Handled { approves, reason, via } = *handled;
+        let (kind, outcome) =
+            if approves { (ChoiceKind::Accept, Outcome::Accepted) } else { (ChoiceKind::Stop, Outcome::Stopped) };
         let choice = human.options.iter().find(|choice| choice.kind == kind);
-        if reason.is_none() && choice.is_none() {
+        if approves && choice.is_none() {
             let message = "nothing here can be approved: there is no option of kind `accept`";
             let error = failure(FlowCode::FlowInvalid, &step.node, message);
             return self.fail_step(branch, step, error);
         }
-        let outcome = if reason.is_none() { Outcome::Accepted } else { Outcome::Stopped };
-        self.resolve_at_once(&step, question, outcome, reason);
+        self.resolve_at_once(&step, question, outcome, reason, via);
         let nothing = JsonMap::new();
         let remembered = Remembered {
             option: choice.map(|choice| choice.id.as_str()),
@@ -55,13 +74,17 @@ impl<'f> Builder<'f> {
             metadata: &nothing,
             by: &[],
             at: self.now,
-            via: Via::Auto,
+            via,
         };
         self.remember(&step.node, &remembered);
-        step.note = reason.or(choice.map(|choice| choice.label.as_str())).map(|what| format!("{what} (automatically)"));
-        match reason {
-            None => self.finish_step(branch, step, &nothing),
-            Some(reason) => self.stop(branch, step, reason.to_owned()),
+        let label = choice.map(|choice| choice.label.as_str());
+        let what = if approves { label.or(reason) } else { reason.or(label) };
+        let by = if via == Via::Judge { "by a judge" } else { "automatically" };
+        step.note = what.map(|what| format!("{what} ({by})"));
+        if approves {
+            self.finish_step(branch, step, &nothing);
+        } else {
+            self.stop(branch, step, reason.unwrap_or_default().to_owned());
         }
     }
 
@@ -79,7 +102,7 @@ impl<'f> Builder<'f> {
             }
         };
         let decisions = question.actions.iter().map(|action| (action.id.clone(), decision.clone())).collect();
-        self.resolve_at_once(step, question, Outcome::Decided, reason);
+        self.resolve_at_once(step, question, Outcome::Decided, reason, Via::Auto);
         decisions
     }
 }

@@ -5,10 +5,13 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use shared::JsonMap;
-use shared::definition::Target;
-use shared::id::TaskId;
+use shared::definition::{Agent, Target};
+use shared::id::{NodeId, TaskId};
+use shared::review::Advice;
 
+use super::judge;
 use super::state::Asked;
+use crate::flow::Compiled;
 
 /// What was said in an agent's step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -46,9 +49,75 @@ pub struct Conversation {
     /// Cost of this step, for its budget.
     #[serde(default)]
     pub cost_usd: f64,
-    /// The targets among which a router's agent chooses; none for an agent node.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub choose: Option<Vec<Target>>,
+    /// What the answer is for.
+    #[serde(default, skip_serializing_if = "Purpose::is_answer")]
+    pub purpose: Purpose,
+}
+
+impl Conversation {
+    /// One that has just begun.
+    pub fn new(agent: &str, instructions: Option<String>, messages: Vec<Message>) -> Self {
+        Self {
+            agent: agent.to_owned(),
+            instructions,
+            messages,
+            turn: 1,
+            model_task: None,
+            tries: 0,
+            calls: Vec::new(),
+            asked: Vec::new(),
+            instructed: Vec::new(),
+            wrote: BTreeSet::new(),
+            tokens: 0,
+            cost_usd: 0.0,
+            purpose: Purpose::Answer,
+        }
+    }
+
+    /// The flow's agent that speaks; none where a judge does.
+    pub fn agent_in<'f>(&self, flow: &'f Compiled, node: &NodeId) -> Option<&'f Agent> {
+        match self.purpose {
+            Purpose::Verdict(_) => None,
+            Purpose::Answer | Purpose::Choice(_) => flow.of(node).flow.agents.get(&self.agent),
+        }
+    }
+
+    /// The model that is called, as `provider/model`.
+    pub fn model_in<'f>(&self, flow: &'f Compiled, node: &NodeId) -> Option<&'f str> {
+        match &self.purpose {
+            Purpose::Verdict(judging) => judge::at(flow, node, judging.handler).map(|judge| judge.model.as_str()),
+            Purpose::Answer | Purpose::Choice(_) => self.agent_in(flow, node).map(|agent| agent.model.as_str()),
+        }
+    }
+}
+
+/// What the last answer of a conversation is for.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// It is what the agent node makes.
+    #[default]
+    Answer,
+    /// A router's agent chooses among these targets.
+    Choice(Vec<Target>),
+    /// A judge decides what a human node asks.
+    Verdict(Judging),
+}
+
+impl Purpose {
+    fn is_answer(&self) -> bool {
+        *self == Self::Answer
+    }
+}
+
+/// A judge at work: one of a human node's handlers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Judging {
+    /// Its place among the handlers.
+    pub handler: usize,
+    /// What the handlers before it said.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub advice: Vec<Advice>,
 }
 
 /// One message of a conversation.

@@ -103,6 +103,7 @@ impl<'f> Builder<'f> {
             source: None,
             actions,
             rules: Rules::default(),
+            advice: Vec::new(),
         }
     }
 
@@ -130,6 +131,7 @@ impl<'f> Builder<'f> {
             source: None,
             actions: vec![action],
             rules: Rules::default(),
+            advice: Vec::new(),
         };
         self.ask(step, question)
     }

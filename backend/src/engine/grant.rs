@@ -169,7 +169,7 @@ impl<'f> Builder<'f> {
         };
         let reason = format!("{} allowed this {place} until {}", grant.given_by, grant.expires_at);
         self.tell_grant(EntryKind::GrantUsed, grant, review.id, serde_json::json!({ "call": call.id }));
-        self.record(review, Outcome::Decided, Some(decision), Some(reason));
+        self.record(review, Outcome::Decided, Some(decision), Some(reason), Via::Auto);
         self.used.push(granted);
         Some(ActionDecision::APPROVE)
     }

@@ -18,16 +18,24 @@ use super::vote::overlay;
 const DEFAULT_PROMPT: &str = "Please review.";
 
 impl Builder<'_> {
-    /// A branch enters a human node: a review is asked.
+    /// A branch enters a human node: its handlers are asked in their order.
     pub(super) fn enter_human(&mut self, branch: u32, step: Step, human: &Human) {
-        let prompt = match self.human_prompt(&step, human) {
-            Ok(prompt) => prompt,
-            Err(error) => return self.fail_step(branch, step, error),
-        };
+        match self.question(&step, human) {
+            Ok(question) => match self.auto(&step, human.handlers.as_deref()) {
+                Some(auto) => self.handled(branch, step, human, question, &auto.into()),
+                None => self.ask_from(branch, step, question, 0),
+            },
+            Err(error) => self.fail_step(branch, step, error),
+        }
+    }
+
+    /// What a human node asks as things are.
+    pub(super) fn question(&self, step: &Step, human: &Human) -> Result<Question, RunError> {
+        let prompt = self.human_prompt(step, human)?;
         let source = self.source(&step.node);
-        let items = items(human, |key| self.value(&step, key));
+        let items = items(human, |key| self.value(step, key));
         let defaults = &self.flow.of(&step.node).flow.defaults;
-        let question = Question {
+        Ok(Question {
             kind: ReviewKind::Approval,
             title: title::of_items(&step.node, &items),
             prompt,
@@ -41,13 +49,8 @@ impl Builder<'_> {
             source,
             actions: Vec::new(),
             rules: Rules { policy: human.policy.clone(), deny: human.deny, blind: human.blind },
-        };
-        if let Some(auto) = self.auto(&step, human.handlers.as_deref()) {
-            return self.human_auto(branch, step, human, question, auto);
-        }
-        let asked = self.ask(&step, question);
-        let node = step.node.clone();
-        self.settle(branch, &node, Phase::Human { step, asked });
+            advice: Vec::new(),
+        })
     }
 
     /// `prompt_key` names a state key, then a key of `context.metadata`; else the template.

@@ -10,6 +10,7 @@ use shared::id::TaskId;
 use shared::log::EntryKind;
 use shared::run::Step;
 
+use super::agent;
 use super::builder::{Builder, failure};
 use super::call::is_due;
 use super::conversation::ToolCall;
@@ -28,6 +29,8 @@ pub enum Unanswered {
         step: Step,
         /// The agent.
         agent: String,
+        /// `provider/model`.
+        model: String,
         /// The turn, from 1.
         turn: u32,
     },
@@ -59,7 +62,8 @@ impl Builder<'_> {
         let step = phase.step()?.clone();
         match phase {
             Phase::Agent { conversation, .. } if conversation.model_task == Some(task) => {
-                Some(Unanswered::Model { step, agent: conversation.agent.clone(), turn: conversation.turn })
+                let model = conversation.model_in(self.flow, &step.node).unwrap_or_default().to_owned();
+                Some(Unanswered::Model { step, agent: conversation.agent.clone(), model, turn: conversation.turn })
             }
             _ => {
                 let call = phase.calls().iter().find(|call| is_due(call, task))?;
@@ -74,8 +78,8 @@ impl Builder<'_> {
         let unanswered = self.state.unanswered.get(&task).cloned().ok_or(Refusal::TaskOver)?;
         self.late = true;
         match (unanswered, input) {
-            (Unanswered::Model { step, agent, turn }, Input::ModelAnswered { answer, .. }) => {
-                let usage = self.usage(&step.node, &agent, answer);
+            (Unanswered::Model { step, agent, model, turn }, Input::ModelAnswered { answer, .. }) => {
+                let usage = agent::usage(&agent, &model, answer);
                 self.tell_answered(&step, turn, answer, &usage);
             }
             (Unanswered::Model { step, turn, .. }, Input::TaskFailed { failure: why, .. }) => {

@@ -20,6 +20,7 @@ mod grant;
 mod human;
 mod input;
 mod invoke;
+mod judge;
 mod late;
 mod launch;
 mod map;

@@ -6,7 +6,9 @@ use shared::decision::{Decision, Via};
 use shared::definition::{OnTimeout, Policy, Reviewers, Stakes};
 use shared::id::{ReviewId, Username};
 use shared::log::EntryKind;
-use shared::review::{Action, Item, Outcome, Resolution, Review, ReviewKind, ReviewOption, ReviewStatus, Source};
+use shared::review::{
+    Action, Advice, Item, Outcome, Resolution, Review, ReviewKind, ReviewOption, ReviewStatus, Source,
+};
 use shared::run::Step;
 use shared::time::Span;
 use shared::voting::Edited;
@@ -35,6 +37,8 @@ pub(super) struct Question {
     pub source: Option<Source>,
     pub actions: Vec<Action>,
     pub rules: Rules,
+    /// What handlers said of it before.
+    pub advice: Vec<Advice>,
 }
 
 /// How several decisions become one; by default the first resolves.
@@ -60,9 +64,16 @@ impl Builder<'_> {
     }
 
     /// A handler resolves a review in the commit that makes it: it never waits, and is on the record with its content.
-    pub(super) fn resolve_at_once(&mut self, step: &Step, question: Question, outcome: Outcome, reason: Option<&str>) {
+    pub(super) fn resolve_at_once(
+        &mut self,
+        step: &Step,
+        question: Question,
+        outcome: Outcome,
+        reason: Option<&str>,
+        via: Via,
+    ) {
         let review = self.review_of(step, Question { timeout: None, ..question });
-        self.record(review, outcome, None, reason.map(str::to_owned));
+        self.record(review, outcome, None, reason.map(str::to_owned), via);
     }
 
     /// Puts a review on the record that was resolved when it was made; by this decision, where it was somebody's.
@@ -72,6 +83,7 @@ impl Builder<'_> {
         outcome: Outcome,
         decision: Option<Decision>,
         reason: Option<String>,
+        via: Via,
     ) {
         review.status = ReviewStatus::Resolved;
         review.decisions.extend(decision.clone());
@@ -80,7 +92,7 @@ impl Builder<'_> {
             outcome,
             by: decision.iter().map(|decision| decision.by.clone()).collect(),
             at: self.now,
-            via: Via::Auto,
+            via,
             decision: decision.map(Box::new),
             reason,
         });
@@ -119,6 +131,7 @@ impl Builder<'_> {
             barred: Vec::new(),
             voting: None,
             problem: None,
+            advice: question.advice,
             claimed_by: None,
             delegations: Vec::new(),
             comments: Vec::new(),

@@ -7,7 +7,7 @@ use shared::error::{FlowCode, RunError};
 use shared::run::Step;
 
 use super::builder::{Builder, failure, unevaluated};
-use super::conversation::{Conversation, Message};
+use super::conversation::{Conversation, Message, Purpose};
 use super::scope::{self, Visit};
 
 impl Builder<'_> {
@@ -42,7 +42,7 @@ impl Builder<'_> {
         });
         match opened {
             Ok(conversation) => {
-                let conversation = Conversation { choose: Some(choices), ..conversation };
+                let conversation = Conversation { purpose: Purpose::Choice(choices), ..conversation };
                 self.start_turn(branch, step, conversation);
             }
             Err(error) => self.fail_step(branch, step, error),

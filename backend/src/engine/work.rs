@@ -4,15 +4,16 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use shared::JsonMap;
-use shared::definition::{Budget, DemoScript, Tool};
+use shared::definition::{Agent, Budget, DemoScript, Tool};
 use shared::error::FlowCode;
 use shared::id::{NodeId, RunId};
 use shared::run::Step;
 
-use super::conversation::{Conversation, Message, ToolCall, ToolCallState};
+use super::conversation::{Conversation, Message, Purpose, ToolCall, ToolCallState};
 use super::digest;
 use super::input::TaskFailure;
 use super::invoke::parameters;
+use super::judge;
 use super::scope::{self, Visit};
 use super::state::{Branch, Phase, RunState};
 use super::transition::{Task, TaskKind};
@@ -119,32 +120,50 @@ fn is_due(call: &ToolCall, task: &Task) -> bool {
 }
 
 fn model(flow: &Compiled, state: &RunState, step: &Step, conversation: &Conversation) -> Work {
-    let flow = flow.of(&step.node);
-    let Some(agent) = flow.flow.agents.get(&conversation.agent) else {
+    let Some(model) = conversation.model_in(flow, &step.node) else {
         return refuse(FlowCode::ModelFailed, format!("the flow has no agent `{}`", conversation.agent));
     };
-    let chooses = conversation.choose.is_some();
-    let tools = agent.tools.iter().filter(|_| !chooses).filter_map(|name| {
-        let tool = flow.flow.tools.get(name)?;
-        let parameters = parameters(tool).map(std::borrow::Cow::into_owned);
-        Some(ToolSpec { name: name.clone(), description: tool.description.clone(), parameters })
-    });
-    Work::Model(Box::new(ModelRequest {
+    let mut request = ModelRequest {
         run: state.id,
         node: step.node.clone(),
         visit: step.visit,
         turn: conversation.turn,
         agent: conversation.agent.clone(),
-        model: agent.model.clone(),
+        model: model.to_owned(),
         instructions: conversation.instructions.clone(),
         messages: conversation.messages.clone(),
-        tools: tools.collect(),
-        temperature: agent.temperature,
-        max_tokens: agent.max_tokens,
-        budget: agent.budget.clone(),
-        output_schema: agent.output_schema.clone().filter(|_| !chooses),
-        demo: agent.demo.clone(),
-    }))
+        tools: Vec::new(),
+        temperature: None,
+        max_tokens: None,
+        budget: None,
+        output_schema: None,
+        demo: None,
+    };
+    match (&conversation.purpose, conversation.agent_in(flow, &step.node)) {
+        (Purpose::Verdict(_), _) => request.output_schema = Some(judge::ANSWER.clone()),
+        (_, None) => {}
+        (purpose, Some(agent)) => {
+            request.temperature = agent.temperature;
+            request.max_tokens = agent.max_tokens;
+            request.budget.clone_from(&agent.budget);
+            request.demo.clone_from(&agent.demo);
+            // Who chooses where to go answers with a name, and calls nothing.
+            if *purpose == Purpose::Answer {
+                request.output_schema.clone_from(&agent.output_schema);
+                request.tools = tools(flow.of(&step.node), agent);
+            }
+        }
+    }
+    Work::Model(Box::new(request))
+}
+
+fn tools(flow: &Compiled, agent: &Agent) -> Vec<ToolSpec> {
+    let tools = agent.tools.iter().filter_map(|name| {
+        let tool = flow.flow.tools.get(name)?;
+        let parameters = parameters(tool).map(std::borrow::Cow::into_owned);
+        Some(ToolSpec { name: name.clone(), description: tool.description.clone(), parameters })
+    });
+    tools.collect()
 }
 
 fn tool(flow: &Compiled, state: &RunState, step: &Step, call: &ToolCall, correction: Option<&str>) -> Work {

@@ -172,7 +172,7 @@ nodes:
       prompt: ok?
       timeout: 1h
       on_timeout: { escalate: boss, extend: 2h, then: reject }
-      handlers: [{ judge: { model: demo/j, criteria: x } }, human]
+      handlers: [{ slack: { channel: x } }, human]
     next: team
   team: { team: { agents: [w] }, next: map }
   map: { map: { over: draft, as: y, node: draw }, next: draft }

@@ -221,7 +221,7 @@ pub fn channel(via: Via) -> &'static str {
         Via::Human | Via::Run => "",
         Via::Timeout => " by the timer",
         Via::Auto => " automatically",
-        Via::Judge => " by a model",
+        Via::Judge => " by a judge",
         Via::Webhook => " through a webhook",
         Via::Slack => " in Slack",
         Via::Cli => " at the terminal",

@@ -142,7 +142,9 @@ pub fn resolution(review: &Review, resolution: &Resolution, me: Option<&str>) ->
                 Outcome::Answered => "answered",
                 _ => "decided",
             };
-            if resolution.by.is_empty() {
+            if resolution.via == Via::Judge {
+                format!("{what} by a judge{reason}")
+            } else if resolution.by.is_empty() {
                 format!("{what}{reason}")
             } else {
                 format!("{what} by {}", people(&resolution.by, me))

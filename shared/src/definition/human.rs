@@ -276,6 +276,13 @@ pub struct Judge {
     pub threshold: Option<f64>,
 }
 
+impl Judge {
+    /// From which confidence on it decides.
+    pub fn threshold(&self) -> f64 {
+        self.threshold.unwrap_or(0.7)
+    }
+}
+
 /// Another program that decides.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -1,6 +1,7 @@
 //! What happens in a run, in a line for people.
 
 use serde_json::Value;
+use shared::decision::Via;
 use shared::log::{EntryKind, Event};
 
 use super::super::terminal::text;
@@ -40,7 +41,8 @@ pub fn narrate(event: &Event) -> Option<String> {
             let at = word("/review/node").unwrap_or_default();
             let outcome = word("/review/resolution/outcome").unwrap_or_default();
             let by = data.pointer("/review/resolution/by/0").and_then(Value::as_str).map(text::line);
-            let by = by.map(|by| format!(" by {by}")).unwrap_or_default();
+            let judge = data.pointer("/review/resolution/via").is_some_and(|via| via == Via::Judge.as_str());
+            let by = by.or(judge.then(|| "a judge".to_owned())).map(|by| format!(" by {by}")).unwrap_or_default();
             let reason = word("/review/resolution/reason").map(|reason| format!(": {reason}")).unwrap_or_default();
             format!("{at}: {outcome}{by}{reason}")
         }

@@ -204,6 +204,9 @@ pub(super) fn about(review: &Review) -> String {
     for consequence in &stakes.consequences {
         let _ = writeln!(all, " - {}", text::line(consequence));
     }
+    for advice in &review.advice {
+        let _ = writeln!(all, " - {}", text::line(&advice.to_string()));
+    }
     for alternative in &stakes.alternatives {
         let _ = writeln!(all, " - or: {}", text::line(alternative));
     }

@@ -10,6 +10,7 @@ mod gates;
 mod grants;
 mod graph;
 mod invariants;
+mod judges;
 mod late;
 mod maps;
 mod nested;

@@ -1,10 +1,10 @@
 //! Handlers: which are supported, and modes that cannot be. An `auto` handler resolves a review at once, so nothing else
-//! may want to resolve it too.
+//! may want to resolve it too. A judge passes on what it is not sure of, so others may come after it.
 
-use shared::definition::{ActionKind, AutoHandler, ChoiceKind, Gate, Handler, Human};
+use shared::definition::{ActionKind, AutoHandler, ChoiceKind, Gate, Handler, Human, Judge};
 
-use super::Checker;
 use super::human::has;
+use super::{Checker, parts};
 
 /// A list of handlers for itself.
 pub fn check(checker: &mut Checker<'_>, path: &str, handlers: Option<&[Handler]>) {
@@ -23,27 +23,56 @@ pub fn check(checker: &mut Checker<'_>, path: &str, handlers: Option<&[Handler]>
                     .invalid(&format!("{path}/auto/reject"), "say why it is rejected: the run ends with this reason");
             }
             Handler::Human | Handler::Auto(_) => {}
-            _ => checker.unsupported(&path, "a handler other than `human` and `auto`"),
+            Handler::Judge(judge) => self::judge(checker, &format!("{path}/judge"), judge),
+            Handler::Cli | Handler::Webhook(_) | Handler::Slack(_) => {
+                checker.unsupported(&path, "a handler other than `human`, `auto` and `judge`");
+            }
         }
     }
     let people = handlers.iter().filter(|handler| matches!(handler, Handler::Human)).count();
     if people > 1 {
         checker.invalid(path, "`human` stands here twice");
     }
+    let first = handlers.iter().position(|handler| matches!(handler, Handler::Human));
+    if people == 1 && first.is_some_and(|first| first + 1 < handlers.len()) {
+        let message = "nothing is asked after `human`: people pass a review on to nobody; put `human` last";
+        checker.invalid(&format!("{path}/{}", first.unwrap_or_default() + 1), message);
+    }
+}
+
+fn judge(checker: &mut Checker<'_>, path: &str, judge: &Judge) {
+    parts::model(checker, &format!("{path}/model"), &judge.model);
+    if judge.criteria.trim().is_empty() {
+        checker.invalid(&format!("{path}/criteria"), "say what the judge is to judge by");
+    }
+    if !(0.0..=1.0).contains(&judge.threshold()) {
+        checker.invalid(&format!("{path}/threshold"), "expected a confidence from 0 to 1, such as 0.7");
+    }
 }
 
 /// Those of a human node.
 pub fn of_human<'a>(checker: &mut Checker<'a>, base: &str, human: &'a Human) {
     check(checker, &format!("{base}/handlers"), human.handlers.as_deref());
-    let Some(auto) = auto(checker, human.handlers.as_deref()) else { return };
-    if *auto == AutoHandler::Approve && !has(human, ChoiceKind::Accept) {
+    let accepts = named(checker, human.handlers.as_deref()).iter().find_map(|handler| match handler {
+        Handler::Auto(AutoHandler::Approve) => Some("`auto: approve`"),
+        Handler::Judge(_) => Some("a judge that approves"),
+        _ => None,
+    });
+    if let Some(who) = accepts.filter(|_| !has(human, ChoiceKind::Accept)) {
         let path = place(base, human.handlers.is_some());
         checker.invalid(
             &path,
-            "`auto: approve` takes the first option of kind `accept`, and there is none here; add one, or let a person \
-             answer with `handlers: [human]`",
+            format!(
+                "{who} takes the first option of kind `accept`, and there is none here; add one, or let a person \
+                 answer with `handlers: [human]`"
+            ),
         );
     }
+    if named(checker, human.handlers.as_deref()).iter().any(is_judge) && !human.policy.is_first() {
+        let message = "a judge that is sure decides alone; several people decide only what it passes on";
+        checker.warn(&format!("{base}/policy"), message);
+    }
+    let Some(_) = auto(checker, human.handlers.as_deref()) else { return };
     if !human.policy.is_first() {
         checker.invalid(&format!("{base}/policy"), "nobody votes where an `auto` handler decides; keep one of them");
     }
@@ -53,6 +82,13 @@ pub fn of_human<'a>(checker: &mut Checker<'a>, base: &str, human: &'a Human) {
 /// Those of a gate.
 pub fn of_gate<'a>(checker: &mut Checker<'a>, base: &str, gate: &'a Gate) {
     check(checker, &format!("{base}/handlers"), gate.handlers.as_deref());
+    if let Some(judge) = named(checker, gate.handlers.as_deref()).iter().position(is_judge) {
+        let (path, what) = match gate.handlers {
+            Some(_) => (format!("{base}/handlers/{judge}"), "a judge at a gate"),
+            None => (base.to_owned(), "a judge at a gate (the one of the defaults; write `handlers: [human]` here)"),
+        };
+        checker.unsupported(&path, what);
+    }
     let Some(auto) = auto(checker, gate.handlers.as_deref()) else { return };
     if *auto == AutoHandler::Approve && !gate.allowed_decisions().contains(&ActionKind::Approve) {
         let path = place(base, gate.handlers.is_some());
@@ -62,11 +98,19 @@ pub fn of_gate<'a>(checker: &mut Checker<'a>, base: &str, gate: &'a Gate) {
 }
 
 fn auto<'a>(checker: &Checker<'a>, own: Option<&'a [Handler]>) -> Option<&'a AutoHandler> {
-    let flow = checker.flow;
-    own.or(flow.defaults.handlers.as_deref())?.iter().find_map(|handler| match handler {
+    named(checker, own).iter().find_map(|handler| match handler {
         Handler::Auto(auto) => Some(auto),
         _ => None,
     })
+}
+
+/// The handlers that count: a node's or gate's own, else those of the defaults.
+fn named<'a>(checker: &Checker<'a>, own: Option<&'a [Handler]>) -> &'a [Handler] {
+    own.or(checker.flow.defaults.handlers.as_deref()).unwrap_or_default()
+}
+
+fn is_judge(handler: &Handler) -> bool {
+    matches!(handler, Handler::Judge(_))
 }
 
 /// Where the handler is written; what the defaults say is noted at what they cannot fit.

@@ -52,12 +52,7 @@ pub fn check(checker: &mut Checker<'_>) {
 
 fn agent(checker: &mut Checker<'_>, name: &str, agent: &Agent) {
     let base = pointer(["agents", name]);
-    let (provider, model) = agent.model.split_once('/').unwrap_or((&agent.model, ""));
-    if !PROVIDERS.contains(&provider) || model.is_empty() {
-        let guess = crate::flow::suggest::did_you_mean(provider, PROVIDERS);
-        let message = format!("a model is `provider/model` with one of the providers {}{guess}", PROVIDERS.join(", "));
-        checker.invalid(&format!("{base}/model"), message);
-    }
+    model(checker, &format!("{base}/model"), &agent.model);
     let turns = agent.max_turns();
     if turns == 0 || turns > Agent::MAX_TURNS {
         checker.invalid(&format!("{base}/max_turns"), format!("expected 1 to {} turns", Agent::MAX_TURNS));
@@ -68,6 +63,16 @@ fn agent(checker: &mut Checker<'_>, name: &str, agent: &Agent) {
     let budget = agent.budget.as_ref();
     if budget.is_some_and(|budget| budget.tokens == Some(0) || budget.cost_usd.is_some_and(|cost| cost <= 0.0)) {
         checker.invalid(&format!("{base}/budget"), "a budget must be more than nothing");
+    }
+}
+
+/// The name of a model.
+pub fn model(checker: &mut Checker<'_>, path: &str, named: &str) {
+    let (provider, model) = named.split_once('/').unwrap_or((named, ""));
+    if !PROVIDERS.contains(&provider) || model.is_empty() {
+        let guess = crate::flow::suggest::did_you_mean(provider, PROVIDERS);
+        let message = format!("a model is `provider/model` with one of the providers {}{guess}", PROVIDERS.join(", "));
+        checker.invalid(path, message);
     }
 }
 

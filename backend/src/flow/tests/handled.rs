@@ -61,6 +61,30 @@ fn a_handler_that_could_not_do_what_it_says_is_found_when_the_flow_is_saved() {
 }
 
 #[test]
+fn a_judge_that_could_not_do_what_it_says_is_found_when_the_flow_is_saved() {
+    let human = |handlers: &str| {
+        let yes = "options: [{ id: yes, label: Yes }]";
+        format!("id: f\n\nnodes:\n  a: {{ human: {{ prompt: hi, {yes}, handlers: [{handlers}] }} }}\n")
+    };
+    let judge = "{ judge: { model: demo/j, criteria: Be kind } }";
+    expect_at(&human(judge), &[]);
+    expect_at(&human(&format!("{judge}, {judge}, human")), &[]);
+    expect_at(&human(&judge.replace("demo/j", "gemo/j")), &[("gemo/j", "did you mean `demo`")]);
+    expect_at(&human(&judge.replace("Be kind", "' '")), &[("' '", "judge by")]);
+    expect_at(&human(&judge.replace("Be kind", "x, threshold: 70")), &[("70", "from 0 to 1")]);
+    expect_at(&human(&judge.replace("Be kind", "x, limit: 1")), &[("limit", "unknown")]);
+    expect_at(&human(&format!("human, {judge}")), &[("{ judge", "put `human` last")]);
+    expect_at(&human(&format!("{judge}, {{ auto: approve }}")), &[("handlers", "stands alone")]);
+    let text = human(judge).replace("options: [{ id: yes, label: Yes }], ", "");
+    expect_at(&text, &[("handlers", "none here")]);
+    let voted = human(judge).replace("prompt: hi", "prompt: hi, policy: unanimous");
+    expect(&voted, &[("?4:37 doubtful", "decides alone")]);
+    let gate = "id: f\ntools: { t: { builtin: sleep } }\nnodes:\n  a: { tool: t }\n\
+                gates: { before_tool: { t: { handlers: [JUDGE, human] } } }\n";
+    expect_at(&gate.replace("JUDGE", judge), &[("{ judge", "not supported yet")]);
+}
+
+#[test]
 fn what_a_map_cannot_run_is_found_when_the_flow_is_saved() {
     let flow = |map: &str, rest: &str| {
         let agents = if rest.contains("agent: w") { "agents: { w: { model: demo/w, tools: [put] } }\n" } else { "" };

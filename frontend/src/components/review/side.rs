@@ -63,6 +63,10 @@ pub fn Side(pane: Pane) -> impl IntoView {
             <section>
                 <h4>"Why you are asked"</h4>
                 <p>{move || pane.review.with(|review| why(review))}</p>
+                {move || {
+                    let said = pane.review.with(|review| review.advice.clone());
+                    said.iter().map(|advice| view! { <p class="advice">{inert(&advice.to_string())}</p> }).collect_view()
+                }}
             </section>
             {move || {
                 graph

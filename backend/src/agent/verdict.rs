@@ -1,0 +1,39 @@
+//! What the demo model says as a judge: it rejects what contains a text that the criteria have in quotation marks, and is
+//! the less sure the more there is to read.
+
+use serde_json::{Value, json};
+
+use crate::engine::{Message, ModelRequest};
+
+/// So many words are judged with full confidence.
+const PLAIN: usize = 40;
+/// So much confidence is lost with each word above that.
+const DOUBT: f64 = 0.005;
+/// The least confidence.
+const LEAST: f64 = 0.3;
+
+/// The answer of a judge, as JSON; none where nobody asks for one.
+pub(super) fn verdict(request: &ModelRequest) -> Option<Value> {
+    request.output_schema.as_ref()?.pointer("/properties/confidence")?;
+    let Some(Message::User { text: shown }) = request.messages.first() else { return None };
+    let criteria = request.instructions.as_deref()?.split("What you are shown").next()?;
+    let material = serde_json::from_str::<Value>(shown).ok().map_or_else(|| shown.clone(), |shown| said(&shown));
+    let words = material.split_whitespace().count();
+    let low = material.to_lowercase();
+    if let Some(found) = criteria.split('"').skip(1).step_by(2).find(|text| low.contains(&text.to_lowercase())) {
+        let reasoning = format!("It says \"{found}\", which the criteria rule out.");
+        return Some(json!({ "approved": false, "confidence": 0.95, "reasoning": reasoning }));
+    }
+    let surplus = u32::try_from(words.saturating_sub(PLAIN)).unwrap_or(u32::MAX);
+    let confidence = (0.95 - DOUBT * f64::from(surplus)).max(LEAST);
+    let confidence = (confidence * 100.0).round() / 100.0;
+    let reasoning = format!("Nothing that the criteria rule out is in these {words} words.");
+    Some(json!({ "approved": true, "confidence": confidence, "reasoning": reasoning }))
+}
+
+/// The values that a judge is shown, as text.
+fn said(shown: &Value) -> String {
+    let materials = shown.get("material").and_then(Value::as_array).into_iter().flatten();
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    materials.filter_map(|item| item.get("value")).map(text).collect::<Vec<_>>().join("\n")
+}
