@@ -11,7 +11,7 @@ use crate::definition::{ActionKind, ChoiceKind, ContentType, OnTimeout, Policy, 
 pub use crate::handling::{Advice, Claim, Comment, Delegation, Judgement};
 use crate::id::{FlowId, NodeId, ReviewId, RunId, Username};
 use crate::read::{read_fields, words};
-use crate::run::{Context, Usage};
+use crate::run::{Context, Part, Usage};
 use crate::time::Timestamp;
 use crate::voting::Voting;
 
@@ -101,6 +101,9 @@ pub struct Review {
     /// The visit of it, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub visit: Option<u32>,
+    /// Which item of a map it is about, where it is about one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<Part>,
     /// How often the step that a correction runs again has been visited, and may be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Source>,
@@ -185,7 +188,7 @@ pub struct Review {
 
 read_fields!(Review {
     need id, need revision, need digest, need version, need kind, need status, may run_id, may flow, may flow_title,
-    may node, may visit, may source, need title, need prompt, need items, need options, need free_text, need actions,
+    may node, may visit, may part, may source, need title, need prompt, need items, need options, need free_text, need actions,
     need policy, may deny, or_default blind, need reviewers, or_default barred, may voting, may problem, may claimed_by,
     or_default delegations, or_default advice, or_default comments, or_default decisions, may resolution, or_default context,
     or_default usage, need requested_by, need created_at, may expires_at, may on_timeout, or_default escalated,

@@ -151,6 +151,9 @@ pub struct Position {
     pub node: NodeId,
     /// The visit, from 1; 0 where the branch waits to be joined.
     pub visit: u32,
+    /// Which item of a map it is, where it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<Part>,
     /// What it does there.
     pub activity: Activity,
     /// The review that it waits for.
@@ -158,7 +161,31 @@ pub struct Position {
     pub review: Option<ReviewId>,
 }
 
-read_fields!(Position { need node, need visit, need activity, may review, });
+read_fields!(Position { need node, need visit, may part, need activity, may review, });
+
+/// Which item of a map's list is worked on: `2 of 5`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Part {
+    /// Its place in the list, from 1.
+    pub number: u32,
+    /// How many there are.
+    pub of: u32,
+    /// Whether the item is that of the call which led here: then the visits of the node are those inside that call, and
+    /// not one for each item.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub inside: bool,
+}
+
+read_fields!(Part { need number, need of, or_default inside, });
+
+impl Part {
+    /// Which time it is that a node is visited, where that says something: the visits of a mapped node are its items.
+    pub fn again(part: Option<Self>, visit: u32) -> Option<u32> {
+        (visit > 1 && part.is_none_or(|part| part.inside)).then_some(visit)
+    }
+}
 
 /// What a branch does where it stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -214,6 +241,9 @@ pub struct Step {
     pub node: NodeId,
     /// The visit, from 1.
     pub visit: u32,
+    /// Which item of a map it is, where it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<Part>,
     /// The node's kind.
     pub kind: String,
     /// How it went.
@@ -235,7 +265,7 @@ pub struct Step {
 }
 
 read_fields!(Step {
-    need id, need node, need visit, need kind, need status, need started_at, may duration_ms, or(one) tries,
+    need id, need node, need visit, may part, need kind, need status, need started_at, may duration_ms, or(one) tries,
     may error, may note,
 });
 

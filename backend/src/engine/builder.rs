@@ -147,10 +147,12 @@ impl<'f> Builder<'f> {
     pub(super) fn start_step(&mut self, node: &NodeId, kind: &str) -> Step {
         let visits = self.state.visits.entry(node.clone()).or_default();
         *visits += 1;
+        let visit = *visits;
         let step = Step {
             id: StepId(self.ids.uuid()),
             node: node.clone(),
-            visit: *visits,
+            visit,
+            part: self.part_around(node, visit),
             kind: kind.to_owned(),
             status: StepStatus::Running,
             started_at: self.now,

@@ -55,7 +55,7 @@ impl Builder<'_> {
 
     /// Somebody opened a review: which revision of it, and the digest of what it showed.
     pub(super) fn tell_view(&mut self, review: &Review, actor: Username) {
-        let data = object(json!({ "revision": review.revision, "digest": review.digest }));
+        let data = object(json!({ "title": review.title, "revision": review.revision, "digest": review.digest }));
         self.tell(EntryKind::ReviewViewed, Some(review.id), Some(actor), data);
     }
 

@@ -83,10 +83,13 @@ impl Builder<'_> {
         part(self.flow, &self.state, &step.node, step.visit).map(|(part, _)| part)
     }
 
-    /// The same; else which item the call is that led to the flow that the step is in.
-    pub(super) fn part_around(&self, step: &Step) -> Option<Part> {
-        let calls = std::iter::successors(Some((step.node.clone(), step.visit)), |(node, _)| node.caller());
-        calls.into_iter().find_map(|(node, visit)| part(self.flow, &self.state, &node, visit).map(|(part, _)| part))
+    /// The same as people are told; else which item the call is that led to the flow that the step is in.
+    pub(super) fn part_around(&self, node: &NodeId, visit: u32) -> Option<shared::run::Part> {
+        let mut calls = std::iter::successors(Some((node.clone(), visit)), |(node, _)| node.caller());
+        calls.find_map(|(at, visit)| {
+            let (part, _) = part(self.flow, &self.state, &at, visit)?;
+            Some(shared::run::Part { number: part.index + 1, of: part.of, inside: at != *node })
+        })
     }
 
     /// A value that a step sees under a name: its item, or a state key.

@@ -116,6 +116,7 @@ impl Builder<'_> {
             flow_title: Some(self.state.title.clone()),
             node: Some(step.node.clone()),
             visit: Some(step.visit),
+            part: step.part,
             source: question.source,
             title: question.title,
             prompt: question.prompt,
@@ -145,8 +146,8 @@ impl Builder<'_> {
             on_timeout: expires_at.map(|_| question.on_timeout.unwrap_or(OnTimeout::Reject)),
             escalated: Vec::new(),
         };
-        if let Some(part) = self.part_around(step) {
-            review.title = format!("{} ({} of {})", review.title, part.index + 1, part.of);
+        if let Some(part) = step.part {
+            review.title = format!("{} ({} of {})", review.title, part.number, part.of);
         }
         review.digest = digest::of_review(&review);
         review

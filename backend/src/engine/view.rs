@@ -64,6 +64,7 @@ pub(super) fn run(flow: &Compiled, state: &RunState) -> Run {
     let positions = state.branches.values().map(|branch| Position {
         node: branch.node.clone(),
         visit: branch.phase.step().map_or(0, |step| step.visit),
+        part: branch.phase.step().and_then(|step| step.part),
         activity: branch.phase.activity(),
         review: branch.phase.asked().first().map(|asked| asked.review),
     });

@@ -154,7 +154,7 @@ fn edges(flow: &Flow) -> Vec<GraphEdge> {
         for edge in &node.next.0 {
             let label = match &edge.condition {
                 EdgeCondition::Always => None,
-                EdgeCondition::When(when) => Some(shortened(when)),
+                EdgeCondition::When(when) => Some(shortened(&spoken(when))),
                 EdgeCondition::Else => Some("else".to_owned()),
             };
             match &edge.to {
@@ -192,6 +192,15 @@ fn correction<'a>(flow: &Flow, ways: &'a Ways, id: &NodeId) -> Option<&'a NodeId
     }
 }
 
+/// What a person chose is said without the name of where that stands: a picture of many such edges would be too wide.
+fn spoken(when: &str) -> String {
+    match when.trim().strip_prefix("decision.option == ") {
+        Some("null") => "no decision".to_owned(),
+        Some(option) if !option.contains(' ') => option.replace(['"', '\''], ""),
+        _ => when.to_owned(),
+    }
+}
+
 fn shortened(label: &str) -> String {
     let label = label.split_whitespace().collect::<Vec<_>>().join(" ");
     if label.chars().count() <= LONGEST_LABEL {
@@ -225,6 +234,14 @@ mod tests {
         let nodes: Vec<_> = graph.nodes.iter().map(|node| (node.id.as_str(), node.kind.as_str())).collect();
         assert_eq!(nodes, [("call", "flow"), ("end", "end"), ("call/a", "set"), ("call/b", "set")]);
         assert!(graph.nodes.iter().all(|node| node.x > 0.0 && node.y > 0.0));
+    }
+
+    #[test]
+    fn what_a_person_chose_is_said_in_a_word() {
+        assert_eq!(spoken(r#"decision.option == "grant""#), "grant");
+        assert_eq!(spoken("decision.option == null"), "no decision");
+        let more = "decision.option == 'a' || visit > 2";
+        assert_eq!((spoken(more).as_str(), spoken("visit > 2").as_str()), (more, "visit > 2"));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use leptos::html;
 use leptos::prelude::*;
 
 use super::glyph::Glyph;
+use super::states::focus_on;
 
 /// A modal dialog, open while `open` is true. Its children are made anew at each opening.
 #[component]
@@ -21,7 +22,10 @@ pub fn Dialog(
         let Some(dialog) = node.get() else { return };
         match (open.get(), dialog.open()) {
             // Showing fails only for a dialog that has left the page.
-            (true, false) => drop(dialog.show_modal()),
+            (true, false) => {
+                drop(dialog.show_modal());
+                focus_on("dialog[open] .in :is(input, select, textarea, button)");
+            }
             (false, true) => dialog.close(),
             _ => {}
         }

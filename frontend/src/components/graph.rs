@@ -19,6 +19,9 @@ const LONGEST_LABEL: usize = 32;
 /// Width of a character of an edge's label, about.
 const LABEL_CHARACTER: f64 = 6.7;
 
+/// A picture wider than so many pixels is not squeezed into a column: it gets a row of its own, or is moved sideways.
+const WIDE: f64 = 300.0;
+
 /// What a run has to do with a node.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum NodeState {
@@ -74,7 +77,8 @@ pub fn marks(run: Option<&Run>, report: Option<&Report>) -> Marks {
     let mut marks = Marks::default();
     for step in report.iter().flat_map(|report| &report.steps) {
         let mark = marks.or_default(step.node.place());
-        mark.visits = mark.visits.max(step.visit);
+        // Each call of a flow counts its own visits.
+        mark.visits += 1;
         mark.state = match step.status {
             StepStatus::Completed => NodeState::Done,
             StepStatus::Failed => NodeState::Failed,
@@ -111,6 +115,8 @@ pub fn FlowGraph(
     label: String,
 ) -> impl IntoView {
     let id = next_key();
+    // Only where it tells of a run: elsewhere it is a thumbnail, or has the room.
+    let wide = graph.width > WIDE && !label.is_empty();
     let [width, height] = [graph.width, graph.height].map(|size| number(size + 2.0 * f64::from(MARGIN)));
     let label = if label.is_empty() { "The flow as a graph".to_owned() } else { label };
     let list_id = format!("graph-{id}-list");
@@ -119,9 +125,9 @@ pub fn FlowGraph(
     let edge_labels: Vec<_> = graph.edges.iter().filter_map(edge_label).collect();
     let nodes: Vec<_> = graph.nodes.into_iter().map(|node| node_view(node, marks)).collect();
     view! {
-        <figure class="graph">
+        <figure class=if wide { "graph wide" } else { "graph" } tabindex=wide.then_some("0")>
             <svg viewBox=format!("-{MARGIN} -{MARGIN} {width} {height}") role="img" aria-label=label
-                aria-describedby=list_id.clone() style=format!("max-width:{width}px")>
+                aria-describedby=list_id.clone() style=format!("max-width:{width}px;--w:{width}px")>
                 <defs>
                     {["next", "correct", "detour"].map(|kind| view! {
                         <marker id=format!("graph-{id}-{kind}") class=format!("arrow {kind}") viewBox="0 0 8 8" refX="7" refY="4"
@@ -179,9 +185,9 @@ fn node_view(node: GraphNode, marks: Signal<Marks>) -> impl IntoView {
     let mark = Memo::new(move |_| marks.with(|marks| marks.get(&id).copied().unwrap_or_default()));
     let (left, top) = (node.x - node.width / 2.0, node.y - node.height / 2.0);
     let shape = if node.kind == "end" { "end" } else { "" };
-    let room = ((node.width - 30.0) * CHARS_PER_PIXEL).max(4.0);
+    let fits = ((node.width - 30.0) * CHARS_PER_PIXEL).max(4.0);
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few characters")]
-    let text = shorten(&node.id, room as usize);
+    let text = shorten(&node.id, fits as usize);
     let radius = if node.kind == "end" { node.height / 2.0 } else { 7.0 };
     let (right, middle) = (left + node.width, node.y);
     let glyph = (node.kind != "end").then(|| {
@@ -198,13 +204,18 @@ fn node_view(node: GraphNode, marks: Signal<Marks>) -> impl IntoView {
                 let visits = mark.get().visits;
                 (visits > 1).then(|| view! {
                     <g class="visits">
-                        <rect x=number(right - 13.0) y=number(top - 8.0) width="22" height="15" rx="7.5"/>
+                        <rect x=number(right - 13.0 - room(visits)) y=number(top - 8.0) width=number(22.0 + 2.0 * room(visits)) height="15" rx="7.5"/>
                         <text x=number(right - 2.0) y=number(top + 3.0) text-anchor="middle">{format!("{visits}×")}</text>
                     </g>
                 })
             }}
         </g>
     }
+}
+
+/// What a count takes at each side beside that of one digit.
+fn room(visits: u32) -> f64 {
+    if visits > 9 { 4.0 } else { 0.0 }
 }
 
 /// One node in words: kind, where it stands, and where it leads.
@@ -293,6 +304,8 @@ pub fn glyph(kind: &str) -> &'static str {
         "human" => "M6 6a2.6 2.6 0 1 0 0-5.2A2.6 2.6 0 0 0 6 6zM1 11.5c.4-2.4 2.4-3.7 5-3.7s4.6 1.3 5 3.7",
         "router" => "M1 6h3.5L8 2.5h3M4.5 6 8 9.5h3M9.5 1l1.5 1.5L9.5 4M9.5 8l1.5 1.5L9.5 11",
         "set" => "M1 3h10M1 9h10M4 1.5v3M8 7.5v3",
+        "map" => "M1 1h6v4H1zM3 7.5h6v-4M5 10.5h6v-4",
+        "flow" => "M1 1h10v10H1zM4 4h4v4H4z",
         _ => "M2 2h8v8H2z",
     }
 }

@@ -222,14 +222,15 @@ fn detail(row: &Row, me: Option<&str>, now: Timestamp) -> String {
             format!("{} is on it", claim.by)
         });
     }
+    if review.decisions.iter().any(|vote| me == Some(vote.by.as_str())) {
+        parts.push("you have voted".to_owned());
+    }
     if review.stakes.reversible == Some(false) {
         parts.push("cannot be undone".to_owned());
     }
-    if let Some(source) = review.source.as_ref().filter(|source| source.visits > 1) {
-        parts.push(format!("{}, visit {} of {}", source.node.place(), source.visits, source.max_visits));
-    } else if let Some(visit) = review.visit.filter(|visit| *visit > 1) {
-        parts.push(format!("visit {visit}"));
-    }
+    // The title says it too, where there is room for all of it.
+    parts.extend(words::item(review.part));
+    parts.extend(words::round(review));
     if !review.reviewers.roles.is_empty() {
         parts.push(format!("for {}", review.reviewers.roles.join(", ")));
     }

@@ -1,8 +1,11 @@
 //! What stands in for content: nothing there, not loaded yet, could not be loaded.
 
+use gloo_timers::future::TimeoutFuture;
 use icondata::Icon as IconData;
 use leptos::prelude::*;
+use leptos::task::spawn_local;
 use shared::error::Problem;
+use wasm_bindgen::JsCast;
 
 use super::glyph::Glyph;
 
@@ -47,6 +50,20 @@ pub fn Failed(
             {retry.map(|retry| view! { <button class="b" on:click=move |_| retry.run(())>"Try again"</button> })}
         </div>
     }
+}
+
+/// Where to look for the first field that is marked as wrong: it may be out of sight.
+pub const MISTAKE: &str = "[aria-invalid=true]";
+
+/// Gives the focus to the first place that a selector finds, once the page is drawn.
+pub fn focus_on(selector: &'static str) {
+    spawn_local(async move {
+        TimeoutFuture::new(0).await;
+        let place = document().query_selector(selector).ok().flatten();
+        if let Some(place) = place.and_then(|place| place.dyn_into::<web_sys::HtmlElement>().ok()) {
+            drop(place.focus());
+        }
+    });
 }
 
 /// Not loaded yet: bars where the content will be.

@@ -180,6 +180,7 @@ fn step_view(at: Timestamp, step: Step, streams: Signal<Streams>) -> AnyView {
     let open = matches!(step.status, StepStatus::Running | StepStatus::Waiting | StepStatus::Retrying);
     let fixed = step.duration_ms;
     let took = move || match fixed {
+        Some(0) => String::new(),
         Some(ms) => words::duration_ms(ms),
         None if open => {
             words::duration_ms(u64::try_from(live.now.get().since(at).as_millis()).unwrap_or(u64::MAX) / 1000 * 1000)
@@ -189,6 +190,10 @@ fn step_view(at: Timestamp, step: Step, streams: Signal<Streams>) -> AnyView {
     // What became of a person's answer stands in the line of the decision.
     let note = step.note.filter(|_| step.kind != "human" || step.status != StepStatus::Completed);
     let (node, visit) = (step.node.to_string(), step.visit);
+    let mut tags = words::visit(step.part, visit);
+    // Calls of one flow look alike, but for the visits of who called.
+    let call = step.node.caller().filter(|(_, call)| step.part.is_none() && *call > 1);
+    tags.extend(call.map(|(_, call)| format!("call {call}")));
     let stream = Memo::new(move |_| open.then(|| streams.with(|streams| streams.get(&node, visit).cloned())).flatten());
     view! {
         <li class=format!("line step {class}")>
@@ -197,7 +202,7 @@ fn step_view(at: Timestamp, step: Step, streams: Signal<Streams>) -> AnyView {
             <div>
                 <p>
                     <b>{step.node.place()}</b>" "<span class="muted">{step.kind.clone()}</span>
-                    {(step.visit > 1).then(|| view! { <span class="tag">"visit "{step.visit}</span> })}
+                    {tags.into_iter().map(|text| view! { <span class="tag">{text}</span> }).collect_view()}
                     {(step.tries > 1).then(|| view! { <span class="tag warn">{step.tries}" tries"</span> })}
                     {status.map(|status| view! { <span class=format!("tag {}", if class == "now" { "accent" } else { class })>{status}</span> })}
                     <span class="took muted">{took}</span>

@@ -1,8 +1,10 @@
 //! The inbox: the list, and the review that is read.
 
 use crate::client::address::{NavigateOptions, use_location, use_navigate};
+use gloo_timers::future::TimeoutFuture;
 use leptos::html;
 use leptos::prelude::*;
+use leptos::task::spawn_local;
 use shared::access::Act;
 use shared::id::ReviewId;
 use wasm_bindgen::JsCast;
@@ -13,7 +15,7 @@ use crate::components::help::is_free;
 use crate::components::notice::Notifier;
 use crate::components::queue::Queue;
 use crate::components::review::ReviewPane;
-use crate::components::states::{Empty, Loading};
+use crate::components::states::{Empty, Loading, focus_on};
 use crate::state::filter::{Chip, finds};
 use crate::state::inbox::{Inbox, Row};
 use crate::state::words::count;
@@ -91,6 +93,8 @@ pub fn InboxPage() -> impl IntoView {
                 let number = usize::try_from(pending - known).unwrap_or(usize::MAX);
                 format!("{} arrived, {pending} pending", count(number, "review", "reviews"))
             }
+            // What was said stays until there is something else to say: what is taken away at once is never read out.
+            Some((known, text)) if pending == *known => text.clone(),
             _ => String::new(),
         };
         (pending, text)
@@ -105,6 +109,18 @@ pub fn InboxPage() -> impl IntoView {
             at.set(Some(id));
         }
     });
+    // Where one stands is in sight, also after a link.
+    Effect::new(move |_| {
+        let (true, Some(id)) = (loaded.get(), at.get()) else { return };
+        spawn_local(async move {
+            TimeoutFuture::new(0).await;
+            if let Some(row) = document().get_element_by_id(&format!("row-{id}")) {
+                let options = web_sys::ScrollIntoViewOptions::new();
+                options.set_block(web_sys::ScrollLogicalPosition::Nearest);
+                row.scroll_into_view_with_scroll_into_view_options(&options);
+            }
+        });
+    });
     let reader = read;
     let step = move |by: isize| {
         let ids: Vec<_> = rows.with_untracked(|rows| rows.iter().map(|row| row.review.id).collect());
@@ -115,11 +131,6 @@ pub fn InboxPage() -> impl IntoView {
         };
         let Some(id) = ids.get(next).copied() else { return };
         at.set(Some(id));
-        if let Some(row) = document().get_element_by_id(&format!("row-{id}")) {
-            let options = web_sys::ScrollIntoViewOptions::new();
-            options.set_block(web_sys::ScrollLogicalPosition::Nearest);
-            row.scroll_into_view_with_scroll_into_view_options(&options);
-        }
         // Beside the list there is room to read at once; on a phone the list stays.
         if open.get_untracked().is_some() || wide() {
             reader(id);
@@ -145,7 +156,7 @@ pub fn InboxPage() -> impl IntoView {
             "k" | "ArrowUp" if !in_pane(&event) || event.key() == "k" => step(-1),
             "Enter" if on_body(&event) => match at.get_untracked() {
                 Some(id) if open.get_untracked() != Some(id) => opener(id),
-                _ => focus_pane(),
+                _ => focus_on(".read"),
             },
             "/" => drop(field.get_untracked().map(|field| field.focus())),
             "u" => match desk.undo(open.get_untracked().filter(|id| is_held(desk, *id))) {
@@ -304,11 +315,4 @@ fn in_pane(event: &web_sys::KeyboardEvent) -> bool {
 /// Whether nothing has the focus that Enter would press.
 fn on_body(event: &web_sys::KeyboardEvent) -> bool {
     target(event).is_none_or(|target| target.closest("a, button, summary").ok().flatten().is_none())
-}
-
-fn focus_pane() {
-    let pane = document().query_selector(".read").ok().flatten();
-    if let Some(pane) = pane.and_then(|pane| pane.dyn_into::<web_sys::HtmlElement>().ok()) {
-        drop(pane.focus());
-    }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use shared::decision::{ActionDecision, Decision, Verdict, Via};
-use shared::definition::ChoiceKind;
+use shared::definition::{ChoiceKind, OnTimeout};
 use shared::log::{Entry, EntryKind};
 use shared::read::FromJson;
 use shared::review::{Outcome, Resolution, Review};
@@ -90,13 +90,13 @@ pub fn resolved(review: &Review, resolution: &Resolution) -> (String, Tone) {
     let reason = resolution.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
     match (resolution.outcome, resolution.via) {
         (Outcome::Withdrawn, _) => (format!("{title} was withdrawn{reason}"), Tone::Plain),
-        (outcome, Via::Timeout) => {
-            let (then, tone) = match outcome {
-                Outcome::Accepted => ("it was approved", Tone::Go),
-                Outcome::Stopped => ("it was rejected", Tone::Stop),
-                _ => ("it expired", Tone::Stop),
+        (_, Via::Timeout) => {
+            let tone = match &review.on_timeout {
+                Some(OnTimeout::Approve) => Tone::Go,
+                Some(OnTimeout::Follow | OnTimeout::Goto { .. }) => Tone::Again,
+                _ => Tone::Stop,
             };
-            (format!("the time for {title} was up, {then}{reason}"), tone)
+            (format!("the time for {title} was up: {}", words::timed_out(review)), tone)
         }
         (outcome, _) => {
             let (verb, tone) = match outcome {
@@ -186,7 +186,10 @@ pub fn told(entry: &Entry) -> (String, Tone) {
             },
             None => plain("resolved a review".to_owned()),
         },
-        EntryKind::ReviewViewed => plain(format!("looked at a review, revision {}", text("revision"))),
+        EntryKind::ReviewViewed => {
+            let title = word("title").map_or_else(|| "a review".to_owned(), |title| quoted(&title));
+            plain(format!("looked at {title}, revision {}", text("revision")))
+        }
         EntryKind::FlowSaved => plain(format!("saved the flow {}, version {}", text("flow"), text("version"))),
         EntryKind::UserCreated => match roles() {
             roles if roles.is_empty() => plain(format!("added {}, without roles", text("username"))),

@@ -5,6 +5,7 @@ use shared::decision::{ActionDecision, Decision, Verdict, Via};
 use shared::definition::OnTimeout;
 use shared::id::Username;
 use shared::review::{Outcome, Resolution, Review};
+use shared::run::Part;
 use shared::time::Timestamp;
 
 use super::story::listed;
@@ -55,6 +56,24 @@ pub fn duration_ms(ms: u64) -> String {
 /// `1 call`, `2 calls`.
 pub fn count(number: usize, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
+}
+
+/// Which item of a list something is about: `item 2 of 5`.
+pub fn item(part: Option<Part>) -> Option<String> {
+    part.map(|part| format!("item {} of {}", part.number, part.of))
+}
+
+/// Which item of a list a visit of a node is, and which visit, where that says something: `item 2 of 5, visit 3`.
+pub fn visit(part: Option<Part>, visit: u32) -> Vec<String> {
+    item(part).into_iter().chain(Part::again(part, visit).map(|visit| format!("visit {visit}"))).collect()
+}
+
+/// How often what is reviewed has been made: `draft, visit 2 of 5`.
+pub fn round(review: &Review) -> Option<String> {
+    match review.source.as_ref().filter(|source| source.visits > 1) {
+        Some(source) => Some(format!("{}, visit {} of {}", source.node.place(), source.visits, source.max_visits)),
+        None => Part::again(review.part, review.visit?).map(|visit| format!("visit {visit}")),
+    }
 }
 
 /// A person as `you`, or by name.
@@ -122,15 +141,12 @@ fn said(review: &Review, decision: &Decision) -> String {
 
 /// What became of a review, without the time: `tom chose “Looks good”`, `the time was up: rejected`.
 pub fn resolution(review: &Review, resolution: &Resolution, me: Option<&str>) -> String {
-    let reason = resolution.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
+    let reason =
+        resolution.reason.as_deref().map(|reason| format!(": {}", reason.trim_end_matches('.'))).unwrap_or_default();
     match (resolution.outcome, &resolution.decision) {
         (Outcome::Withdrawn, _) if resolution.by.is_empty() => format!("withdrawn{reason}"),
         (Outcome::Withdrawn, _) => format!("{} withdrew it{reason}", people(&resolution.by, me)),
-        (Outcome::Expired, _) => format!("the time was up{reason}"),
-        _ if resolution.via == Via::Timeout => {
-            let then = review.on_timeout.as_ref().map(|then| on_timeout(then, true)).unwrap_or_default();
-            format!("the time was up: {then}")
-        }
+        _ if resolution.via == Via::Timeout => format!("the time was up: {}", timed_out(review)),
         (_, Some(decision)) if !resolution.by.is_empty() => {
             format!("{} {}", people(&resolution.by, me), verdict(review, decision))
         }
@@ -153,6 +169,11 @@ pub fn resolution(review: &Review, resolution: &Resolution, me: Option<&str>) ->
     }
 }
 
+/// What happened when the time was up.
+pub fn timed_out(review: &Review) -> String {
+    review.on_timeout.as_ref().map_or_else(|| "nobody decided".to_owned(), |then| on_timeout(then, true))
+}
+
 /// What happens when the time is up: `rejected`, `approved`.
 pub fn on_timeout(then: &OnTimeout, past: bool) -> String {
     let what = match (then, past) {
@@ -162,7 +183,8 @@ pub fn on_timeout(then: &OnTimeout, past: bool) -> String {
         (OnTimeout::Error, false) => "the run fails",
         (OnTimeout::Follow, true) => "the run went on",
         (OnTimeout::Follow, false) => "the run goes on without an answer",
-        (OnTimeout::Goto { .. }, _) => "the run takes another way",
+        (OnTimeout::Goto { .. }, true) => "the run took another way",
+        (OnTimeout::Goto { .. }, false) => "the run takes another way",
         (OnTimeout::Escalate(next), _) => return format!("escalated to {}", next.escalate),
     };
     what.to_owned()
@@ -233,6 +255,14 @@ mod tests {
         let outcome = review.resolution.as_ref().unwrap();
         assert_eq!(resolution(&review, outcome, Some("ana")), "tom chose “Looks good”");
         assert_eq!(resolution(&review, outcome, Some("tom")), "you chose “Looks good”");
+    }
+
+    #[test]
+    fn an_item_of_a_list_is_no_visit() {
+        let part = |inside| Some(Part { number: 2, of: 5, inside });
+        assert_eq!(visit(part(false), 2), ["item 2 of 5"]);
+        assert_eq!(visit(part(true), 3), ["item 2 of 5", "visit 3"]);
+        assert_eq!((visit(None, 2), visit(None, 1)), (vec!["visit 2".to_owned()], vec![]));
     }
 
     #[test]

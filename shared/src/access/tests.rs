@@ -114,6 +114,16 @@ fn nobody_speaks_twice_on_one_review() {
 }
 
 #[test]
+fn who_is_barred_is_told_so_also_where_votes_are_counted_without_them() {
+    let asked = json!({ "barred": ["tom"], "reviewers": { "not_same_as": "first" }, "policy": "majority",
+        "voting": { "voters": ["ana"], "votes": 0, "standing": "" } });
+    let why = voice(&person("tom", &["reviewer"]), &review(&asked)).unwrap_err();
+    assert!(why.contains("four eyes"), "{why}");
+    let late = voice(&person("max", &["reviewer"]), &review(&asked)).unwrap_err();
+    assert!(late.contains("fixed when it was asked"), "{late}");
+}
+
+#[test]
 fn who_counts_for_a_quorum_is_who_may_decide() {
     let roles: [&[&str]; 7] =
         [&[], &["reviewer"], &["admin"], &["developer"], &["legal"], &["admin", "legal"], &["reviewer", "legal"]];

@@ -19,6 +19,9 @@ pub fn voice(principal: &Principal, review: &Review) -> Result<Option<Username>,
         let gave = review.delegations.iter().any(|handed| handed.from == *me);
         return Err(if gave {
             "you handed this review over"
+        } else if let Some(why) = barred(me, review).filter(|_| is_named(principal, &review.reviewers)) {
+            // Votes are counted without them: so said, why.
+            why
         } else if review.voting.is_some() && is_named(principal, &review.reviewers) {
             "who may vote here was fixed when it was asked"
         } else {

@@ -31,6 +31,9 @@ fn each_item_is_asked_about_by_its_own_review_and_the_answers_come_in_the_lists_
     assert_eq!((play.status(), pending(&play).len()), (RunStatus::WaitingForHuman, 3));
     let second = titled(&play, "(2 of 3)");
     assert_eq!((second.prompt.as_str(), &second.items[0].value), ("Pay 2 to b?", &json!({ "n": "b", "sum": 2 })));
+    let parts = || pending(&play).into_iter().filter_map(|review| Some((review.part?.number, review.visit?)));
+    assert_eq!(parts().collect::<BTreeSet<_>>(), [(1, 1), (2, 2), (3, 3)].into());
+    assert_eq!(Part::again(second.part, 2), None, "the visits of a mapped node are its items");
     // Nobody answers in the list's order, and each is decided by its own id.
     let third = titled(&play, "(3 of 3)");
     let mut edited = request(&third, choose("pay"));

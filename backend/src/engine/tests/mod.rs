@@ -33,7 +33,7 @@ use shared::error::FlowCode;
 use shared::id::{ReviewId, StepId, TaskId};
 use shared::log::EntryKind;
 use shared::review::{Review, ReviewStatus};
-use shared::run::{Context, RunStatus, Step, StepStatus};
+use shared::run::{Context, Part, RunStatus, Step, StepStatus};
 use shared::time::Timestamp;
 
 use super::*;

@@ -146,6 +146,9 @@ fn a_map_calls_a_flow_for_each_item_and_their_reviews_wait_side_by_side() {
     let mut titles: Vec<_> = pending().map(|review| review.title.clone()).collect();
     titles.sort();
     assert_eq!(titles, ["Review: Text (1 of 3)", "Review: Text (2 of 3)", "Review: Text (3 of 3)"]);
+    let part = pending().find(|review| review.title.contains("(2 of 3)")).unwrap().part.unwrap();
+    assert_eq!((part.number, part.of, part.inside), (2, 3, true), "the item is that of the call");
+    assert_eq!(Part::again(Some(part), 2), Some(2));
     let reviews: Vec<_> = pending().cloned().collect();
     for review in &reviews {
         play.decide_on(review, choose("fine"));

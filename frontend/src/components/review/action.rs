@@ -13,6 +13,7 @@ use super::value::json;
 use crate::components::diff::Diff;
 use crate::components::inert::inert;
 use crate::components::schema_form::SchemaForm;
+use crate::components::states::focus_on;
 use crate::state::verdict;
 
 /// One action.
@@ -69,6 +70,7 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
         pane.edit.track();
         if previous.is_some() && first && untrack(move || pane.is_open()) {
             choose(ActionKind::Edit);
+            focus_on(".edit :is(input, select, textarea)");
         }
     });
     let what = match (&action.action_type, &action.agent) {

@@ -12,6 +12,7 @@ use super::progress::Progress;
 use crate::client::Session;
 use crate::components::glyph::Glyph;
 use crate::components::inert::inert;
+use crate::components::states::focus_on;
 use crate::state::story::sentence;
 use crate::state::verdict::{self, Intent};
 use crate::state::votes;
@@ -47,14 +48,24 @@ fn Votes(pane: Pane) -> impl IntoView {
 /// Why this person cannot decide.
 #[component]
 fn Why(pane: Pane) -> impl IntoView {
+    let session = Session::expect();
     move || {
-        let pending = pane.review.with(|review| review.is_pending());
-        match pane.access.get() {
-            Access::Denied(reason) if pending => Some(view! {
-                <p class="banner"><Glyph icon=icondata::LuBan />{sentence(reason)}". You can read it."</p>
-            }),
-            _ => None,
-        }
+        let Access::Denied(reason) = pane.access.get() else { return None };
+        let me = session.username();
+        let reason = pane.review.with(|review| {
+            let me = me.as_deref()?;
+            let rule = &review.reviewers;
+            let own = if rule.not_requester && review.requested_by.as_str() == me {
+                "You started this run; somebody else has to decide this".to_owned()
+            } else if let (Some(node), true) = (&rule.not_same_as, review.barred.iter().any(|name| name.as_str() == me))
+            {
+                format!("You decided at “{node}”; somebody else has to decide this (four eyes)")
+            } else {
+                sentence(reason)
+            };
+            review.is_pending().then_some(own)
+        })?;
+        Some(view! { <p class="banner"><Glyph icon=icondata::LuBan />{reason}". You can read it."</p> })
     }
 }
 
@@ -198,14 +209,21 @@ fn acts(pane: Pane) -> Vec<Act> {
         let (intent, says) = verdict::actions_say(&review, &draft);
         let waits =
             intent == Intent::Actions && review.actions.iter().any(|action| verdict::choice(action, &draft).is_none());
-        let refuses = review.actions.iter().all(|action| {
+        let rejected = review.actions.iter().filter(|action| {
             matches!(verdict::choice(action, &draft), Some(kind) if kind == shared::definition::ActionKind::Reject)
         });
-        let does = review.stakes.consequences.first().cloned();
+        let rejected = rejected.count();
+        let refuses = rejected == review.actions.len();
+        // What follows is said of all calls; nobody knows of which of them.
+        let does = match review.stakes.consequences.first() {
+            _ if refuses => "Nothing runs.".to_owned(),
+            Some(consequence) if rejected == 0 => consequence.clone(),
+            _ => "What is approved runs exactly as shown.".to_owned(),
+        };
         acts.push(Act {
             intent,
             says,
-            does: does.unwrap_or_else(|| "What is approved runs exactly as shown.".into()),
+            does,
             key: Some("a".into()),
             class: if refuses { "b stop" } else { "b go" },
             barred: waits.then(|| "Each call needs an answer.".into()),
@@ -275,6 +293,10 @@ fn Acts(pane: Pane) -> impl IntoView {
                                 on:click=move |_| {
                                     if !barred {
                                         pane.decide(&intent);
+                                        // The button is gone then, and the focus would be with it.
+                                        if untrack(move || !pane.is_open()) {
+                                            focus_on(".read");
+                                        }
                                     }
                                 }
                             >

@@ -77,13 +77,7 @@ fn facts(review: &Review) -> Vec<(&'static str, String)> {
     if let Some(category) = &review.stakes.category {
         facts.push(("tag", category.clone()));
     }
-    match (&review.source, review.visit) {
-        (Some(source), _) if source.visits > 1 => {
-            facts.push(("tag", format!("{}, visit {} of {}", source.node.place(), source.visits, source.max_visits)));
-        }
-        (_, Some(visit)) if visit > 1 => facts.push(("tag", format!("visit {visit}"))),
-        _ => {}
-    }
+    facts.extend(words::round(review).map(|round| ("tag", round)));
     facts.extend(review.escalated.iter().map(|role| ("tag warn", format!("escalated to {role}"))));
     if review.usage.total_tokens > 0 {
         let tokens = words::thousands(review.usage.total_tokens);

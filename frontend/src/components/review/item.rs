@@ -12,6 +12,7 @@ use super::value::ValueView;
 use crate::components::diff::Diff;
 use crate::components::inert::inert;
 use crate::components::schema_form::SchemaForm;
+use crate::components::states::focus_on;
 
 /// A tab of a card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,13 +86,14 @@ pub fn ItemCard(pane: Pane, item: Item) -> impl IntoView {
         pane.edit.track();
         if previous.is_some() && first && may_edit.get_untracked() {
             tab.set(if tab.get_untracked() == Tab::Edit { Tab::Read } else { Tab::Edit });
+            focus_on(".edit :is(input, select, textarea)");
         }
     });
     let kind = match content_type {
         ContentType::Markdown => "markdown",
         ContentType::Text => "text",
         ContentType::Code => "code",
-        ContentType::Json => "data",
+        ContentType::Json => item.with_value(|item| if item.value.is_number() { "number" } else { "data" }),
         ContentType::Table => "table",
         ContentType::Image => "picture",
     };

@@ -19,7 +19,7 @@ use super::keys;
 use super::side::Side;
 use crate::client::{Desk, Live, Session, use_api};
 use crate::components::notice::Notifier;
-use crate::components::states::{Empty, Failed, Loading};
+use crate::components::states::{Empty, Failed, Loading, MISTAKE, focus_on};
 use crate::state::drafts::Draft;
 use crate::state::verdict::Intent;
 
@@ -84,6 +84,7 @@ impl Pane {
         }
         if self.unsound.get_untracked() > 0 {
             self.notifier.bad("Something that you are editing is not complete yet.");
+            focus_on(MISTAKE);
             return;
         }
         match self.desk.decide(&self.review.get_untracked(), intent) {
@@ -93,6 +94,7 @@ impl Pane {
                     self.write.notify();
                 }
                 self.mistakes.set(mistakes);
+                focus_on(MISTAKE);
             }
         }
     }
@@ -198,6 +200,7 @@ fn Loaded(id: ReviewId, row: Memo<Option<crate::state::inbox::Row>>, back: Callb
         });
         if !refused.is_empty() {
             pane.mistakes.set(refused);
+            focus_on(MISTAKE);
             pane.desk.outbox.update(|outbox| outbox.dismiss(id));
         }
     });

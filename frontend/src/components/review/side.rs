@@ -132,21 +132,23 @@ fn past(review: &Review, report: &Report, me: Option<&str>) -> Vec<Past> {
             }
             _ => (earlier.title.clone(), words::resolution(earlier, resolution, me)),
         };
-        let visit = earlier.visit.filter(|visit| *visit > 1 || earlier.node == review.node);
-        let visit = visit.map(|visit| format!(", on visit {visit}")).unwrap_or_default();
-        all.push(Past { at: resolution.at, who, what: format!("{what}{visit}"), person: true });
+        let visit = words::visit(earlier.part, earlier.visit.unwrap_or(1));
+        all.push(Past { at: resolution.at, who, what: with(what, &visit), person: true });
     }
     for step in
         report.steps.iter().filter(|step| !QUIET.contains(&step.kind.as_str()) && step.status == StepStatus::Completed)
     {
         let took = step.duration_ms.map(|ms| format!(" in {}", words::duration_ms(ms))).unwrap_or_default();
         let note = step.note.as_ref().map(|note| format!(": {note}")).unwrap_or_default();
-        let again = if step.visit > 1 { format!(", visit {}", step.visit) } else { String::new() };
-        let what = format!("done{took}{again}{note}");
+        let what = with(format!("done{took}"), &words::visit(step.part, step.visit)) + &note;
         all.push(Past { at: step.started_at, who: step.node.place(), what, person: false });
     }
     all.sort_by_key(|past| std::cmp::Reverse(past.at));
     all
+}
+
+fn with(what: String, visit: &[String]) -> String {
+    visit.iter().fold(what, |what, visit| format!("{what}, {visit}"))
 }
 
 #[component]

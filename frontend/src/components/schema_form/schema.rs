@@ -180,7 +180,7 @@ fn text_kind(schema: &Value, value: Option<&str>) -> Kind {
         "uri" | "url" => "url",
         "password" => "password",
         "code" => return Kind::Text { code: true, max },
-        "markdown" | "textarea" | "multiline" | "multi-line" => return Kind::Text { code: false, max },
+        "long-text" | "markdown" | "textarea" | "multiline" | "multi-line" => return Kind::Text { code: false, max },
         _ if media == "text/markdown" || media == "text/plain" => return Kind::Text { code: false, max },
         _ if !media.is_empty() => return Kind::Text { code: true, max },
         _ => "text",

@@ -13,6 +13,8 @@ use crate::client::{FlowVersion, Session, key, use_api};
 use crate::components::glyph::Glyph;
 use crate::components::graph::FlowGraph;
 use crate::components::schema_form::SchemaForm;
+use crate::components::states::{MISTAKE, focus_on};
+use crate::state::words;
 
 /// The tab "Launch".
 #[component]
@@ -61,7 +63,10 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
                     let to = format!("/runs/{}", run.summary.id);
                     navigate.with_value(|navigate| navigate(&to, NavigateOptions::default()));
                 }
-                Err(refused) => problem.set(Some(refused)),
+                Err(refused) => {
+                    problem.set(Some(refused));
+                    focus_on(MISTAKE);
+                }
             }
             busy.set(false);
         });
@@ -98,7 +103,7 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
             <aside class="launch-about">
                 {flow.description.map(|text| view! { <p class="soft">{text}</p> })}
                 {flow.graph.map(|graph| view! {
-                    <section class="card"><header><b class="grow">"What it does"</b><span class="muted">{nodes}" nodes"</span></header>
+                    <section class="card"><header><b class="grow">"What it does"</b><span class="muted">{nodes.map(|nodes| words::count(nodes, "node", "nodes"))}</span></header>
                         <div class="in"><FlowGraph graph/></div>
                     </section>
                 })}

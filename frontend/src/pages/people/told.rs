@@ -4,6 +4,7 @@ use leptos::prelude::*;
 use leptos::task::spawn_local;
 use shared::access::Act;
 use shared::error::Problem;
+use shared::id::DeliveryId;
 use shared::notification::{Channel, Delivery, MAX_RULES, Notifications, Occasion, Rule};
 
 use super::place::{row, table};
@@ -262,30 +263,32 @@ fn Try(channel: Channel, dirty: Memo<bool>) -> impl IntoView {
 fn GivenUp() -> impl IntoView {
     let api = use_api();
     let all = RwSignal::new(Vec::<Delivery>::new());
-    let load = move || {
+    let problem = RwSignal::new(None::<Problem>);
+    // Loads, after a message was sent again where one is named.
+    let load = move |again: Option<DeliveryId>| {
         spawn_local(async move {
-            if let Ok(page) = api.given_up().await {
-                all.set(page.items);
-            }
+            let sent = match again {
+                Some(id) => api.retry_delivery(id).await,
+                None => Ok(()),
+            };
+            let loaded = api.given_up().await.map(|page| all.set(page.items));
+            problem.set(sent.and(loaded).err());
         });
     };
-    load();
+    load(None);
     move || {
-        all.with(|all| !all.is_empty()).then(|| {
+        let why = problem.get().map(|problem| view! { <p class="banner stop" role="alert">{problem.to_string()}</p> });
+        (why.is_some() || all.with(|all| !all.is_empty())).then(|| {
             let rows = all.get().into_iter().map(|message| {
                 let what = format!("{} to {}: {}", message.channel, message.target, message.event);
-                let why = message.error.unwrap_or_default();
-                let again = move |_| {
-                    spawn_local(async move {
-                        drop(api.retry_delivery(message.id).await);
-                        load();
-                    });
-                };
-                row(what, format!("{why} · {}", words::count(message.attempts as usize, "attempt", "attempts")), "b sm", "Try again", again)
+                let reason = message.error.unwrap_or_default();
+                let more = format!("{reason} · {}", words::count(message.attempts as usize, "attempt", "attempts"));
+                row(what, more, "b sm", "Try again", move |_| load(Some(message.id)))
             });
             view! {
                 <h2>"Given up"</h2>
                 <p class="soft lead">"Messages to people and programs that could not be delivered. Only admins see this."</p>
+                {why}
                 {table(rows.collect(), "")}
             }
         })

@@ -18,6 +18,7 @@ use self::values::{Facts, State};
 use crate::components::graph::FlowGraph;
 use crate::components::states::{Empty, Failed, Loading};
 use crate::components::timeline::Timeline;
+use crate::state::words;
 
 /// The page `/runs/:id`.
 #[component]
@@ -112,23 +113,28 @@ fn place(run: Option<&Run>) -> String {
         let call = position.node.call(position.visit);
         run.positions.iter().any(|inside| inside.node.frame() == call)
     };
-    let mut places: Vec<String> = run
-        .positions
-        .iter()
-        .filter(|position| !calls(position))
-        .map(|position| {
-            let node = position.node.place();
-            let visit = if position.visit > 1 { format!(", visit {}", position.visit) } else { String::new() };
-            match position.activity {
-                Activity::Running => format!("{node} runs{visit}"),
-                Activity::Retrying => format!("{node} is tried again{visit}"),
-                Activity::Waiting => format!("{node} waits for a person{visit}"),
-                Activity::Joining => format!("{node} waits for other branches"),
-            }
-        })
-        .collect();
-    places.dedup();
-    places.join("; ")
+    let here: Vec<_> = run.positions.iter().filter(|position| !calls(position)).collect();
+    // Where many wait at one place, which item each of them is says nothing.
+    let few = here.len() < 5;
+    let mut places = Vec::<(String, usize)>::new();
+    for position in here {
+        let node = position.node.place();
+        let mut place = match position.activity {
+            Activity::Running => format!("{node} runs"),
+            Activity::Retrying => format!("{node} is tried again"),
+            Activity::Waiting => format!("{node} waits for a person"),
+            Activity::Joining => format!("{node} waits for other branches"),
+        };
+        for visit in words::visit(position.part, position.visit).iter().filter(|_| few) {
+            place = format!("{place}, {visit}");
+        }
+        match places.iter_mut().find(|(known, _)| *known == place) {
+            Some((_, times)) => *times += 1,
+            None => places.push((place, 1)),
+        }
+    }
+    let places = places.into_iter().map(|(place, times)| if times > 1 { format!("{place} ({times}×)") } else { place });
+    places.collect::<Vec<_>>().join("; ")
 }
 
 #[component]
