@@ -3,9 +3,9 @@
 mod view;
 
 use axum::Json;
-use axum::extract::State;
+use axum::extract::{FromRequestParts, State};
 use axum::http::HeaderMap;
-use shared::access::Act;
+use shared::access::{Act, Principal};
 use shared::api::{Decided, NewComment, Page, Reason, ReviewQuery};
 use shared::decision::{DecisionRequest, Via};
 use shared::deputy::Delegate;
@@ -19,7 +19,7 @@ use super::idempotency::Key;
 use super::problem::{Result, unexpected};
 use super::{AppState, Caller};
 use crate::engine::Input;
-use crate::store::{self, Answer, CredentialKind, IdempotencyKey};
+use crate::store::{self, Answer, CredentialKind};
 
 pub(super) use view::Views;
 
@@ -64,17 +64,35 @@ async fn get(State(state): State<AppState>, caller: Caller, Id(id): Id<ReviewId>
     Ok(Json(review.seen_by(Some(&caller.principal().username))))
 }
 
-async fn decide(
-    State(state): State<AppState>,
+/// Everything that a write to a review needs beside its body.
+#[derive(FromRequestParts)]
+#[from_request(state(AppState))]
+struct Write {
+    #[from_request(via(State))]
+    state: AppState,
     caller: Caller,
-    Id(id): Id<ReviewId>,
+    #[from_request(via(Id))]
+    review: ReviewId,
     key: Key,
     headers: HeaderMap,
-    body::Json { value: request, digest }: body::Json<DecisionRequest>,
-) -> Result<Json<Decided>> {
-    let via = via(&caller, &headers);
-    let input = Input::Decide { review: id, by: caller.principal().clone(), via, request };
-    commit(&state, &caller, key.of(&caller, digest), id, input).await
+}
+
+impl Write {
+    /// The engine asks who may, with the rights and the review of the transaction: asking here too would read it twice.
+    async fn commit(
+        self,
+        body: [u8; 32],
+        input: impl FnOnce(ReviewId, Principal, Via) -> Input,
+    ) -> Result<Json<Decided>> {
+        let Self { state, caller, review, key, headers } = self;
+        let input = Box::new(input(review, caller.principal().clone(), via(&caller, &headers)));
+        let operation = store::Operation::Review { review, input };
+        let key = key.of(&caller, body);
+        let Answer::Decided { decided } = caller.commit(&state.store, key, operation).await? else {
+            return Err(unexpected());
+        };
+        Ok(Json(*decided))
+    }
 }
 
 /// What the record says that it came through. It is a label and gives no right; only a program may choose it, so
@@ -84,89 +102,30 @@ fn via(caller: &Caller, headers: &HeaderMap) -> Via {
     if said && caller.0.kind == CredentialKind::Token { Via::Cli } else { Via::Human }
 }
 
-async fn claim(
-    State(state): State<AppState>,
-    caller: Caller,
-    Id(id): Id<ReviewId>,
-    key: Key,
-    headers: HeaderMap,
-    OptionalJson(body::Json { digest, .. }): OptionalJson<Nothing>,
-) -> Result<Json<Decided>> {
-    let input = Input::Claim { review: id, by: caller.principal().clone(), via: via(&caller, &headers) };
-    commit(&state, &caller, key.of(&caller, digest), id, input).await
+async fn decide(write: Write, body: body::Json<DecisionRequest>) -> Result<Json<Decided>> {
+    let request = body.value;
+    write.commit(body.digest, |review, by, via| Input::Decide { review, by, via, request }).await
 }
 
-async fn release(
-    State(state): State<AppState>,
-    caller: Caller,
-    Id(id): Id<ReviewId>,
-    key: Key,
-    headers: HeaderMap,
-    OptionalJson(body::Json { digest, .. }): OptionalJson<Nothing>,
-) -> Result<Json<Decided>> {
-    let input = Input::Release { review: id, by: caller.principal().clone(), via: via(&caller, &headers) };
-    commit(&state, &caller, key.of(&caller, digest), id, input).await
+async fn claim(write: Write, OptionalJson(body): OptionalJson<Nothing>) -> Result<Json<Decided>> {
+    write.commit(body.digest, |review, by, via| Input::Claim { review, by, via }).await
 }
 
-async fn delegate(
-    State(state): State<AppState>,
-    caller: Caller,
-    Id(id): Id<ReviewId>,
-    key: Key,
-    headers: HeaderMap,
-    body::Json { value, digest }: body::Json<Delegate>,
-) -> Result<Json<Decided>> {
-    let input = Input::Delegate {
-        review: id,
-        by: caller.principal().clone(),
-        via: via(&caller, &headers),
-        to: value.to,
-        person: None,
-    };
-    commit(&state, &caller, key.of(&caller, digest), id, input).await
+async fn release(write: Write, OptionalJson(body): OptionalJson<Nothing>) -> Result<Json<Decided>> {
+    write.commit(body.digest, |review, by, via| Input::Release { review, by, via }).await
 }
 
-async fn comment(
-    State(state): State<AppState>,
-    caller: Caller,
-    Id(id): Id<ReviewId>,
-    key: Key,
-    headers: HeaderMap,
-    body::Json { value, digest }: body::Json<NewComment>,
-) -> Result<Json<Decided>> {
-    let input =
-        Input::Comment { review: id, by: caller.principal().clone(), via: via(&caller, &headers), text: value.text };
-    commit(&state, &caller, key.of(&caller, digest), id, input).await
+async fn delegate(write: Write, body: body::Json<Delegate>) -> Result<Json<Decided>> {
+    let to = body.value.to;
+    write.commit(body.digest, |review, by, via| Input::Delegate { review, by, via, to, person: None }).await
 }
 
-async fn withdraw(
-    State(state): State<AppState>,
-    caller: Caller,
-    Id(id): Id<ReviewId>,
-    key: Key,
-    headers: HeaderMap,
-    OptionalJson(body::Json { value, digest }): OptionalJson<Reason>,
-) -> Result<Json<Decided>> {
-    let input = Input::Withdraw {
-        review: id,
-        by: caller.principal().clone(),
-        via: via(&caller, &headers),
-        reason: value.reason,
-    };
-    commit(&state, &caller, key.of(&caller, digest), id, input).await
+async fn comment(write: Write, body: body::Json<NewComment>) -> Result<Json<Decided>> {
+    let text = body.value.text;
+    write.commit(body.digest, |review, by, via| Input::Comment { review, by, via, text }).await
 }
 
-/// The engine asks who may, with the rights and the review of the transaction: asking here too would read it twice.
-async fn commit(
-    state: &AppState,
-    caller: &Caller,
-    key: Option<IdempotencyKey>,
-    review: ReviewId,
-    input: Input,
-) -> Result<Json<Decided>> {
-    let operation = store::Operation::Review { review, input: Box::new(input) };
-    let Answer::Decided { decided } = caller.commit(&state.store, key, operation).await? else {
-        return Err(unexpected());
-    };
-    Ok(Json(*decided))
+async fn withdraw(write: Write, OptionalJson(body): OptionalJson<Reason>) -> Result<Json<Decided>> {
+    let reason = body.value.reason;
+    write.commit(body.digest, |review, by, via| Input::Withdraw { review, by, via, reason }).await
 }
