@@ -136,6 +136,35 @@ async fn what_an_agent_wrote_is_shown_and_does_nothing() -> WebDriverResult<()> 
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_list_stays_as_it_is_while_reviews_come_and_go() -> WebDriverResult<()> {
+    let server = server().await;
+    server.save("id: ask\nnodes:\n  ask: { human: { prompt: Well?, options: [{ id: ok, label: Fine }] } }\n").await;
+    let admin = server.admin().await;
+    let launch = shared::api::Launch {
+        flow: "ask".parse().expect("an id"),
+        version: None,
+        input: shared::JsonMap::new(),
+        context: shared::run::Context::default(),
+    };
+    admin.launch(&launch, None).await.expect("it starts");
+    let review = pending(&admin).await;
+
+    let browser = Browser::start(1440, 900).await;
+    Login(&browser.driver).log_in(&server.base, "admin").await?;
+    wait_for_text(&browser.driver, "Well?").await;
+    let row = format!("row-{}", review.id);
+    browser.driver.execute(format!("document.getElementById('{row}').focus()"), Vec::new()).await?;
+    admin.launch(&launch, None).await.expect("it starts");
+    wait_for_text(&browser.driver, "2 pending").await;
+    wait_for_text(&browser.driver, "1 review arrived").await;
+    admin.cancel(review.run_id.expect("a run"), &shared::api::Reason::default(), None).await.expect("it ends");
+    wait_for_text(&browser.driver, "1 pending").await;
+    let focused = browser.driver.active_element().await?.id().await?;
+    assert_eq!(focused.as_deref(), Some(row.as_str()), "the row was not made anew");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn each_person_chooses_what_they_are_told_and_after_how_long() -> WebDriverResult<()> {
     let folder = tempfile::tempdir().expect("a folder");
     let settings = folder.path().join("countersign.toml");

@@ -10,7 +10,7 @@ use shared::error::{Code, Problem};
 
 use super::glyph::Glyph;
 use super::help::Help;
-use super::states::{Failed, Loading};
+use super::states::{Failed, Loading, focus_on};
 use super::theme::{self, Theme};
 use crate::client::{Connection, Desk, Live, Session, use_api};
 use crate::state::case;
@@ -29,12 +29,14 @@ pub fn Shell(
     let navigate = use_navigate();
     Effect::new(move |_| {
         if session.signed_out.get() {
+            // Somebody who logged out is known no more.
+            let ended = if session.me.with_untracked(Option::is_some) { "ended=1&" } else { "" };
             session.me.set(None);
             let search = location.search.get_untracked();
             let mark = if search.is_empty() { "" } else { "?" };
             let here = format!("{}{mark}{search}", location.pathname.get_untracked());
             let next = String::from(js_sys::encode_uri_component(&here));
-            navigate(&format!("/login?next={next}"), NavigateOptions { replace: true, scroll: true });
+            navigate(&format!("/login?{ended}next={next}"), NavigateOptions { replace: true, scroll: true });
         }
     });
     Effect::new(move |_| {
@@ -164,8 +166,9 @@ fn Menu() -> impl IntoView {
         _ => "who",
     };
     let close = window_event_listener(leptos::ev::keydown, move |event| {
-        if event.key() == "Escape" {
+        if event.key() == "Escape" && open.get_untracked() {
             open.set(false);
+            focus_on(".who");
         }
     });
     on_cleanup(move || close.remove());

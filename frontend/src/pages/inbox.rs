@@ -173,6 +173,10 @@ pub fn InboxPage() -> impl IntoView {
         desk.send_held(false);
     });
 
+    // Memos, so that the list is not made anew, and does not lose its place and the focus, whenever a row changes.
+    let opening =
+        Memo::new(move |_| !loaded.get() && matches!(live.connection.get(), Connection::Opening | Connection::Closed));
+    let none = Memo::new(move |_| rows.with(Vec::is_empty));
     let empty = move || {
         let filtered = chip.get() != Chip::All || !search.with(|search| search.trim().is_empty());
         if filtered {
@@ -230,14 +234,10 @@ pub fn InboxPage() -> impl IntoView {
                     </div>
                 </header>
                 <span class="sr" role="status" aria-live="polite">{move || arrivals.get().1}</span>
-                {move || {
-                    if !loaded.get() && matches!(live.connection.get(), Connection::Opening | Connection::Closed) {
-                        view! { <Loading rows=9 /> }.into_any()
-                    } else if rows.with(Vec::is_empty) {
-                        empty().into_any()
-                    } else {
-                        view! { <Queue rows=rows open=open at=at /> }.into_any()
-                    }
+                {move || match (opening.get(), none.get()) {
+                    (true, _) => view! { <Loading rows=9 /> }.into_any(),
+                    (_, true) => empty().into_any(),
+                    _ => view! { <Queue rows=rows open=open at=at /> }.into_any(),
                 }}
                 <HeldElsewhere open=open />
             </section>

@@ -10,6 +10,9 @@ use shared::error::Code;
 use crate::client::{Session, use_api};
 use crate::components::glyph::Glyph;
 
+/// What somebody reads whose session ended while they worked.
+const ENDED: &str = "Your session has ended. What you wrote is kept: log in, and go on where you were.";
+
 /// Logging in.
 #[component]
 pub fn LoginPage() -> impl IntoView {
@@ -21,7 +24,8 @@ pub fn LoginPage() -> impl IntoView {
     let username = RwSignal::new(String::new());
     let password = RwSignal::new(String::new());
     let busy = RwSignal::new(false);
-    let trouble = RwSignal::new(None::<String>);
+    let ended = query.with_untracked(|query| query.get("ended"));
+    let trouble = RwSignal::new(ended.map(|_| ENDED.to_owned()));
     let first = NodeRef::<html::Input>::new();
     let next = move || next_page(query.with_untracked(|query| query.get("next")));
 

@@ -128,6 +128,8 @@ pub fn RunsPage() -> impl IntoView {
     });
     let ready = Memo::new(move |_| loaded.with(|loaded| loaded.ready));
     let problem = Memo::new(move |_| loaded.with(|loaded| loaded.problem.clone()));
+    // A memo, so that the table is not made anew whenever a run comes.
+    let none = Memo::new(move |_| shown.with(Vec::is_empty));
     let body = move || {
         if let (Some(problem), false) = (problem.get(), ready.get()) {
             let retry = Callback::new(move |()| load(false));
@@ -136,7 +138,7 @@ pub fn RunsPage() -> impl IntoView {
         if !ready.get() {
             return view! { <Loading rows=8/> }.into_any();
         }
-        if shown.with(Vec::is_empty) {
+        if none.get() {
             return nothing(&filter.get()).into_any();
         }
         view! { <Rows shown/> }.into_any()

@@ -54,7 +54,13 @@ fn table(rows: &[Value]) -> AnyView {
             }
         }
     }
-    let head = columns.iter().map(|column| view! { <th>{inert(column)}</th> }).collect_view();
+    let class = |value: Option<&Value>| if value.is_some_and(Value::is_number) { "num" } else { "" };
+    let first = rows.first();
+    let head = columns.iter().map(|column| {
+        let class = class(first.and_then(|row| row.get(column)));
+        view! { <th class=class>{inert(column)}</th> }
+    });
+    let head = head.collect_view();
     let rows = rows
         .iter()
         .map(|row| {
@@ -62,8 +68,7 @@ fn table(rows: &[Value]) -> AnyView {
                 .iter()
                 .map(|column| {
                     let value = row.get(column);
-                    let class = if value.is_some_and(Value::is_number) { "num" } else { "" };
-                    view! { <td class=class>{value.map(plain)}</td> }
+                    view! { <td class=class(value)>{value.map(plain)}</td> }
                 })
                 .collect_view();
             view! { <tr>{cells}</tr> }
