@@ -21,18 +21,32 @@ fn main() -> ExitCode {
     } else {
         logs.init();
     }
+    let is_server = cli.is_server();
     let outcome = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(anyhow::Error::from);
     match outcome.and_then(|runtime| runtime.block_on(cli.run())) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            if let Some(quit) = error.downcast_ref::<Quit>() {
-                // A reader that has gone away is no failure.
-                let _ = writeln!(std::io::stderr(), "{quit}");
-                ExitCode::from(quit.exit as u8)
+            let quit = error.downcast_ref::<Quit>();
+            let message = quit.map_or_else(|| told(&error), ToString::to_string);
+            if is_server {
+                tracing::error!("{message}");
             } else {
-                tracing::error!("{error:#}");
-                ExitCode::FAILURE
+                // A reader that has gone away is no failure.
+                let _ = writeln!(std::io::stderr(), "{message}");
             }
+            quit.map_or(ExitCode::FAILURE, |quit| ExitCode::from(quit.exit as u8))
         }
     }
+}
+
+/// An error with what is behind it. Many say so themselves; it is said once.
+fn told(error: &anyhow::Error) -> String {
+    error.chain().fold(String::new(), |told, cause| {
+        let cause = cause.to_string();
+        match told.as_str() {
+            "" => cause,
+            told if told.contains(&cause) => told.to_owned(),
+            told => format!("{told}: {cause}"),
+        }
+    })
 }

@@ -23,6 +23,13 @@ pub fn of_commit(error: CommitError, viewer: Option<&Principal>) -> Problem {
             tracing::error!(%error, "a commit failed");
             Problem::new(Code::Internal).detail("the database failed; nothing was changed")
         }
+        CommitError::Unknown(error) => {
+            tracing::error!(%error, "a commit was not answered");
+            unavailable(
+                "the database went away, and whether this was done is not known: look, or send it again with the same \
+                 Idempotency-Key",
+            )
+        }
     }
 }
 

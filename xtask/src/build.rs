@@ -4,6 +4,7 @@ use std::fs;
 
 use anyhow::Result;
 
+use crate::mirror::mirror;
 use crate::process::{cargo, program, root, run as run_command, say};
 use crate::{setup, styles};
 
@@ -24,7 +25,11 @@ pub fn console(profile: &str) -> Result<()> {
     // hash let it serve a new console at once. A release has everything inside, and wants caches to tell versions apart.
     let release = if profile == RELEASE { "true" } else { "false" };
     let shape = ["--filehash", release, "--minify", release];
-    run_command(trunk.args(["build", "--offline", "--cargo-profile", profile]).args(shape))
+    // The bundler writes every file anew. The server has them inside, and is not linked again for those that are the
+    // same.
+    let built = root().join("target/console");
+    run_command(trunk.args(["build", "--offline", "--cargo-profile", profile]).args(shape).arg("--dist").arg(&built))?;
+    mirror(&built, &root().join("frontend/dist"))
 }
 
 /// Builds the one binary that serves everything.

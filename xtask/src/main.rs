@@ -3,6 +3,7 @@
 mod bench;
 mod build;
 mod ci;
+mod mirror;
 mod postgres;
 mod process;
 mod setup;

@@ -79,6 +79,9 @@ impl From<Problem> for Quit {
         for mistake in &problem.errors {
             let _ = write!(message, "\n  {mistake}");
         }
+        if problem.code == Code::Unauthenticated {
+            message.push_str("\nA token says who is calling: make one in the console (Tokens), for COUNTERSIGN_TOKEN");
+        }
         // It may quote what agents wrote.
         Self { exit, message: text::lines(&message).join("\n") }
     }

@@ -6,9 +6,9 @@ mod run;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
 use clap::Subcommand;
 
+use super::exit::{Exit, Quit};
 use super::print;
 use crate::flow;
 
@@ -42,11 +42,14 @@ pub async fn run(command: FlowCommand) -> anyhow::Result<()> {
             let mut mistakes = 0;
             for file in files {
                 let shown = file.display();
-                let source = std::fs::read_to_string(&file).with_context(|| format!("{shown} cannot be read"))?;
+                let unread = |what: &std::path::Display<'_>, error| {
+                    Quit::new(Exit::Error, format!("{what} cannot be read: {error}"))
+                };
+                let source = std::fs::read_to_string(&file).map_err(|error| unread(&shown, error))?;
                 let draft = flow::read(&source);
                 let folder = file.parent().unwrap_or(Path::new("."));
                 let called = draft.flow().map(|flow| called::called(flow, folder)).transpose();
-                let called = called.with_context(|| format!("{} cannot be read", folder.display()))?;
+                let called = called.map_err(|error| unread(&folder.display(), error))?;
                 let checked = draft.check(None, Some(&called::library(&called.unwrap_or_default())));
                 mistakes += checked.errors.len();
                 for error in &checked.errors {
@@ -60,7 +63,8 @@ pub async fn run(command: FlowCommand) -> anyhow::Result<()> {
                 }
             }
             if mistakes > 0 {
-                bail!("{mistakes} mistakes");
+                let message = if mistakes == 1 { "1 mistake".to_owned() } else { format!("{mistakes} mistakes") };
+                return Err(Quit::new(Exit::Invalid, message).into());
             }
         }
     }

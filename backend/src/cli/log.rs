@@ -10,7 +10,7 @@ use shared::id::RunId;
 use shared::log::Entry;
 
 use super::exit::Quit;
-use super::print;
+use super::is_read;
 use super::remote::ServerArgs;
 use super::table::time;
 use super::terminal::text;
@@ -64,10 +64,9 @@ pub async fn run(args: LogArgs) -> anyhow::Result<()> {
         };
         pause = PAUSE;
         for entry in &page.items {
-            if args.server.json {
-                print(&text::json_line(entry));
-            } else {
-                print(&line(entry));
+            let shown = if args.server.json { text::json_line(entry) } else { line(entry) };
+            if !is_read(&shown) {
+                return Ok(());
             }
         }
         let has_more = page.next_cursor.is_some();

@@ -18,13 +18,32 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::config::ServeArgs;
 
-/// Agent flows that stop for people.
+/// The command line of the program.
 #[derive(Debug, Parser)]
-#[command(name = "countersign", version, about, arg_required_else_help = true)]
+#[command(name = "countersign", version, about = "Agent flows that stop for people", arg_required_else_help = true)]
+#[command(after_help = EXITS)]
 pub struct Cli {
     #[command(subcommand)]
     command: Command,
 }
+
+const EXITS: &str = "\
+`review`, `run` and `log` talk to a server: COUNTERSIGN_SERVER says where it is, and COUNTERSIGN_TOKEN who is calling.
+
+Exit codes:
+  0    done; the run completed
+  1    something else went wrong
+  2    the command line cannot be read
+  3    the flow, the input or the decision has mistakes
+  4    the run failed
+  5    a person stopped the run
+  6    the run was cancelled
+  7    somebody was asked, and there was no answer, or none that fits
+  8    there is no such thing, or none that you may see
+  9    nobody is logged in, or they may not do this
+  10   too late, or what was seen has changed
+  11   the server cannot be reached, or is too busy
+  130  interrupted; the run was cancelled";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -33,7 +52,9 @@ enum Command {
     /// Each setting is a flag, else an environment variable, else a key of the settings file. Keys of model providers
     /// come from the environment: OPENAI_API_KEY (and OPENAI_BASE_URL for any compatible server), ANTHROPIC_API_KEY,
     /// OLLAMA_HOST. Flows see COUNTERSIGN_ENV_NAME as env.NAME, and their tools COUNTERSIGN_SECRET_NAME as secret.NAME.
-    /// COUNTERSIGN_ADMIN_PASSWORD sets the password of the user admin on the first start.
+    /// COUNTERSIGN_ADMIN_PASSWORD sets the password of the user admin on the first start. COUNTERSIGN_LOG says what is
+    /// logged to standard error (info, or such as warn,backend::worker=debug), and COUNTERSIGN_LOG_FORMAT=json makes
+    /// each line JSON.
     Serve(ServeArgs),
     /// Checks and runs flow files, and prints the schema of their format.
     #[command(subcommand)]
@@ -62,7 +83,12 @@ enum Command {
 impl Cli {
     /// What is logged where nothing else is said: a server tells what it does, other commands speak for themselves.
     pub fn log_filter(&self) -> &'static str {
-        if matches!(self.command, Command::Serve(_)) { "info,sqlx=warn" } else { "error" }
+        if self.is_server() { "info,sqlx=warn" } else { "error" }
+    }
+
+    /// Whether this is the server, whose errors belong into its log.
+    pub fn is_server(&self) -> bool {
+        matches!(self.command, Command::Serve(_))
     }
 
     /// Carries the command out.
@@ -87,9 +113,14 @@ impl Cli {
 
 /// Prints a line for people or programs to read. A reader that has gone away is no failure.
 pub(crate) fn print(line: &str) {
+    let _ = is_read(line);
+}
+
+/// The same, and whether there is still somebody who reads.
+fn is_read(line: &str) -> bool {
     use std::io::Write;
     let mut out = std::io::stdout().lock();
-    let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+    writeln!(out, "{line}").and_then(|()| out.flush()).is_ok()
 }
 
 /// Says where a list goes on.

@@ -19,7 +19,13 @@ const VIA: HeaderName = HeaderName::from_static("countersign-via");
 #[derive(Debug, Args)]
 pub struct ServerArgs {
     /// Where the server is
-    #[arg(long, env = "COUNTERSIGN_SERVER", value_name = "URL", default_value = "http://127.0.0.1:8080")]
+    #[arg(
+        long,
+        env = "COUNTERSIGN_SERVER",
+        hide_env_values = true,
+        value_name = "URL",
+        default_value = "http://127.0.0.1:8080"
+    )]
     server: String,
     /// A file with the token that says who is calling, instead of the variable COUNTERSIGN_TOKEN
     #[arg(long, value_name = "FILE")]
@@ -35,6 +41,11 @@ pub type Api = Client<Http>;
 impl ServerArgs {
     /// The client. A token never stands on the command line, where others on the machine could read it.
     pub fn client(&self) -> Result<Api, Quit> {
+        let base = self.server.trim_end_matches('/');
+        if !reqwest::Url::parse(base).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host()) {
+            let message = format!("--server {base}: expected an address such as https://reviews.example.org");
+            return Err(Quit::new(Exit::Error, message));
+        }
         let token = match &self.token_file {
             Some(file) => std::fs::read_to_string(file)
                 .map_err(|error| Quit::new(Exit::Error, format!("{} cannot be read: {error}", file.display())))?,
@@ -61,7 +72,7 @@ impl ServerArgs {
             .redirect(reqwest::redirect::Policy::none())
             .build()
             .map_err(|error| Quit::new(Exit::Error, error.to_string()))?;
-        Ok(Client::new(Http { http, base: self.server.trim_end_matches('/').to_owned() }))
+        Ok(Client::new(Http { http, base: base.to_owned() }))
     }
 }
 
@@ -82,7 +93,9 @@ impl Transport for Http {
             builder = builder.header("idempotency-key", key);
         }
         let away = |error: reqwest::Error| {
-            let why = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
+            // What went wrong is said by the innermost: `Connection refused`.
+            let whys = std::iter::successors(Some(&error as &dyn std::error::Error), |error| error.source());
+            let why = whys.last().map(ToString::to_string).unwrap_or_default();
             format!("{} does not answer: {why}", self.base)
         };
         let response = builder.send().await.map_err(away)?;

@@ -10,8 +10,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use figment::Figment;
-use figment::providers::{Format, Toml};
 use serde::Deserialize;
 use shared::grant::LONGEST;
 use shared::time::Span;
@@ -27,22 +25,28 @@ pub const FILE: &str = "countersign.toml";
 #[derive(Debug, Clone, Default, Args)]
 pub struct ServeArgs {
     /// The address to listen on [default: 127.0.0.1:8080]
-    #[arg(long, env = "COUNTERSIGN_LISTEN", value_name = "ADDRESS")]
+    #[arg(long, env = "COUNTERSIGN_LISTEN", hide_env_values = true, value_name = "ADDRESS")]
     pub listen: Option<SocketAddr>,
     /// Where things are stored
     #[command(flatten)]
     pub storage: StorageArgs,
     /// A folder of flow files that are loaded at the start; one whose content is stored already is skipped
-    #[arg(long, env = "COUNTERSIGN_FLOWS", value_name = "FOLDER")]
+    #[arg(long, env = "COUNTERSIGN_FLOWS", hide_env_values = true, value_name = "FOLDER")]
     pub flows: Option<PathBuf>,
     /// Further origins (such as https://reviews.example.org) from which browsers may write, beside the one listened on
-    #[arg(long = "origin", env = "COUNTERSIGN_ORIGINS", value_name = "ORIGIN", value_delimiter = ',')]
+    #[arg(
+        long = "origin",
+        env = "COUNTERSIGN_ORIGINS",
+        hide_env_values = true,
+        value_name = "ORIGIN",
+        value_delimiter = ','
+    )]
     pub origins: Vec<String>,
     /// How many model and tool calls run at once [default: 16]
-    #[arg(long, env = "COUNTERSIGN_WORKERS", value_name = "NUMBER")]
+    #[arg(long, env = "COUNTERSIGN_WORKERS", hide_env_values = true, value_name = "NUMBER")]
     pub workers: Option<usize>,
     /// How long "allow for this run" and "allow for this flow" may hold at most, such as 30m or 8h [default: 24h]
-    #[arg(long, env = "COUNTERSIGN_LONGEST_GRANT", value_name = "TIME")]
+    #[arg(long, env = "COUNTERSIGN_LONGEST_GRANT", hide_env_values = true, value_name = "TIME")]
     pub longest_grant: Option<Span>,
     /// Also makes two reviewers, ana and tom, and prints a link that logs in for each; on a loopback address only
     #[arg(long)]
@@ -53,16 +57,16 @@ pub struct ServeArgs {
 #[derive(Debug, Clone, Default, Args)]
 pub struct StorageArgs {
     /// The database: sqlite:<file> or postgres://… [default: sqlite:countersign.db in the data folder]
-    #[arg(long, env = "COUNTERSIGN_DATABASE_URL", value_name = "URL")]
+    #[arg(long, env = "COUNTERSIGN_DATABASE_URL", hide_env_values = true, value_name = "URL")]
     pub database: Option<String>,
     /// The folder of everything that is kept in files [default: ./data]
-    #[arg(long, env = "COUNTERSIGN_DATA", value_name = "FOLDER")]
+    #[arg(long, env = "COUNTERSIGN_DATA", hide_env_values = true, value_name = "FOLDER")]
     pub data: Option<PathBuf>,
     /// The key that seals the audit [default: seal.key in the data folder, made where there is none]
-    #[arg(long, env = "COUNTERSIGN_SEAL_KEY", value_name = "FILE")]
+    #[arg(long, env = "COUNTERSIGN_SEAL_KEY", hide_env_values = true, value_name = "FILE")]
     pub seal_key: Option<PathBuf>,
     /// The settings file [default: countersign.toml in the data folder, where there is one]
-    #[arg(long, env = "COUNTERSIGN_CONFIG", value_name = "FILE")]
+    #[arg(long, env = "COUNTERSIGN_CONFIG", hide_env_values = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
 }
 
@@ -143,16 +147,24 @@ pub struct Storage {
 /// Why the settings do not hold.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The file cannot be used.
-    #[error("{path}: {source}")]
-    File {
+    /// The file cannot be read.
+    #[error("the settings file {path} cannot be read: {source}")]
+    Unread {
         /// Which one.
         path: String,
         /// Why.
-        source: Box<figment::Error>,
+        source: std::io::Error,
+    },
+    /// The file has a mistake.
+    #[error("the settings file {path}: {source}")]
+    File {
+        /// Which one.
+        path: String,
+        /// What and where, with the line.
+        source: Box<toml::de::Error>,
     },
     /// A folder cannot be made.
-    #[error("the data folder {path} cannot be made: {source}")]
+    #[error("the data folder {path} cannot be made: {source}; name another with --data")]
     Data {
         /// Which one.
         path: String,
@@ -217,14 +229,14 @@ impl File {
 
     fn read(named: Option<&Path>, data: &Path) -> Result<Self, Error> {
         let default = data.join(FILE);
-        let (path, toml) = match named {
-            Some(path) => (path, Toml::file_exact(path)),
-            None if default.is_file() => (default.as_path(), Toml::file_exact(&default)),
+        let path = match named {
+            Some(path) => path,
+            None if default.is_file() => &default,
             None => return Ok(Self::default()),
         };
-        Figment::from(toml)
-            .extract()
-            .map_err(|source| Error::File { path: path.display().to_string(), source: Box::new(source) })
+        let shown = || path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|source| Error::Unread { path: shown(), source })?;
+        toml::from_str(&text).map_err(|source| Error::File { path: shown(), source: Box::new(source) })
     }
 }
 
@@ -270,7 +282,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join(FILE), "wrokers = 3\n").unwrap();
         let error = Settings::resolve(args(folder.path())).unwrap_err().to_string();
-        assert!(error.contains(FILE) && error.contains("wrokers"), "{error}");
+        assert!(error.contains(FILE) && error.contains("line 1") && error.contains("`wrokers`"), "{error}");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::task::Poll;
 
 use futures::FutureExt;
 use serde::Deserialize;
@@ -13,6 +14,7 @@ use shared::error::Mistake;
 use shared::id::{ReviewId, Username};
 use shared::log::Entry;
 use shared::review::{Review, ReviewStatus};
+use tokio::sync::OwnedMutexGuard;
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 use tokio::task::JoinSet;
 
@@ -130,7 +132,9 @@ impl Desk {
             if may && !review.decisions.iter().any(voted) {
                 anybody = true;
                 if !is_asked {
-                    thinking.spawn(ask(Arc::clone(&self.inner), Arc::clone(person), review.clone()));
+                    let (inner, person, review) = (Arc::clone(&self.inner), Arc::clone(person), review.clone());
+                    let turn = turn(&person).await;
+                    thinking.spawn(ask(inner, person, review, turn));
                 }
             }
         }
@@ -148,8 +152,35 @@ impl Desk {
     }
 }
 
+/// A place among the questions for whoever takes them one at a time. It is taken now, whichever of those who wait for
+/// their turn happens to run first: a script answers in this order.
+async fn turn(person: &Person) -> impl Future<Output = Option<OwnedMutexGuard<()>>> + Send + use<> {
+    let mut turn = person.reviewer.turn().map(|turn| Box::pin(turn.lock_owned()));
+    let at_once = match &mut turn {
+        Some(turn) => futures::poll!(turn),
+        None => Poll::Pending,
+    };
+    async move {
+        match (at_once, turn) {
+            (Poll::Ready(held), _) => Some(held),
+            (Poll::Pending, Some(turn)) => Some(turn.await),
+            (Poll::Pending, None) => None,
+        }
+    }
+}
+
 /// Asks one person until they have said something that fits, or nothing.
-async fn ask(inner: Arc<Inner>, person: Arc<Person>, review: Review) {
+async fn ask(
+    inner: Arc<Inner>,
+    person: Arc<Person>,
+    review: Review,
+    turn: impl Future<Output = Option<OwnedMutexGuard<()>>> + Send,
+) {
+    let turn = turn.await;
+    // What was said in the turn before may have decided this too; the news of it may still be on its way.
+    if turn.is_some() && inner.store.review(review.id).await.is_ok_and(|now| is_over(now.as_ref(), &review)) {
+        return;
+    }
     let answered = AssertUnwindSafe(answer(&inner, &person, &review)).catch_unwind().await;
     match answered {
         Ok(Ok(())) => {}
@@ -180,6 +211,11 @@ async fn answer(inner: &Inner, person: &Person, review: &Review) -> Result<(), S
         };
         person.reviewer.refused(review, &mistakes).await.map_err(|declined| declined.to_string())?;
     }
+}
+
+/// Whether a review is no longer what was to be asked.
+fn is_over(now: Option<&Review>, asked: &Review) -> bool {
+    now.is_none_or(|now| !now.is_pending() || now.revision != asked.revision)
 }
 
 /// For whom a review is, in words.

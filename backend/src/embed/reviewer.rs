@@ -1,8 +1,11 @@
 //! Who is asked when a run stops for somebody.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use shared::error::Mistake;
 use shared::review::Review;
+use tokio::sync::Mutex;
 
 use super::choice::{Choice, Declined, IntoChoice};
 
@@ -19,6 +22,13 @@ pub trait Reviewer: Send + Sync + 'static {
     async fn refused(&self, review: &Review, mistakes: &[Mistake]) -> Result<(), Declined> {
         let _ = review;
         Err(mistakes.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ").into())
+    }
+
+    /// For reviewers that can be asked one thing at a time, such as all who sit at one terminal: what they share. It is
+    /// held from a question until its answer is committed, and questions come in the order in which they arose. So an
+    /// answer is never taken by a question that the one before it has made superfluous.
+    fn turn(&self) -> Option<Arc<Mutex<()>>> {
+        None
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use shared::JsonMap;
 use shared::error::FlowCode;
 use shared::id::RunId;
-use shared::log::Event;
+use shared::log::{EntryKind, Event};
 use shared::run::{Report, RunStatus};
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 
@@ -46,10 +46,10 @@ impl Running {
         while !self.over {
             match self.news.recv().await {
                 Ok(News::Entry(entry)) if entry.event.run_id == Some(self.id) => {
-                    let run = entry.event.data.get("run").and_then(|run| run.get("status")).and_then(|s| s.as_str());
-                    self.over = run.is_some_and(|status| {
-                        RunStatus::ALL.iter().any(|known| known.is_over() && known.as_str() == status)
-                    });
+                    // Not by the status that an entry carries: where one commit begins and ends a run, its first entry
+                    // has the last one already.
+                    let ends = [EntryKind::RunCompleted, EntryKind::RunFailed, EntryKind::RunCancelled];
+                    self.over = ends.contains(&entry.event.kind);
                     return Some(entry.event.clone());
                 }
                 Ok(News::Entry(_)) => {}

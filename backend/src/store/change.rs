@@ -284,4 +284,7 @@ pub enum CommitError {
     /// The database failed. Nothing was written, or the process ends.
     #[error("database: {0}")]
     Database(String),
+    /// The database went away while it was told to keep the change, and has not come back to say what became of it.
+    #[error("{0}")]
+    Unknown(String),
 }

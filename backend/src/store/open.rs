@@ -3,6 +3,7 @@
 use std::str::FromStr;
 use std::time::Duration;
 
+use sqlx::Connection as _;
 use sqlx::migrate::{MigrateError, Migrator};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
@@ -60,8 +61,15 @@ async fn sqlite(options: &Options) -> Result<Db, Error> {
         .idle_timeout(None)
         .max_lifetime(None)
         .test_before_acquire(false)
+        // A transaction that SQLite itself has ended, because the disk is full, leaves a connection that believes to be
+        // in one for ever.
+        .before_acquire(|conn, _| {
+            let free = !conn.is_in_transaction();
+            Box::pin(async move { Ok(free) })
+        })
         .connect_with(connect.clone())
-        .await?;
+        .await
+        .map_err(|error| cannot_open(&options.url, &error, "may the server write there?"))?;
     let mut conn = Conn::Sqlite(writer.acquire().await?);
     for (pragma, wanted) in [("journal_mode", "wal"), ("synchronous", "2"), ("foreign_keys", "1")] {
         // The types of the answers differ.
@@ -100,7 +108,11 @@ async fn postgres(options: &Options) -> Result<Db, Error> {
         .acquire_timeout(ACQUIRE)
         .test_before_acquire(false)
         .connect_with(connect.clone())
-        .await?;
+        .await
+        .map_err(|error| {
+            let place = format!("{}:{}", connect.get_host(), connect.get_port());
+            cannot_open(&format!("PostgreSQL at {place}"), &error, "does it run, and does the database exist?")
+        })?;
     migrate(POSTGRES.run(&writers).await)?;
     let readers = PgPoolOptions::new()
         .max_connections(options.readers.max(2))
@@ -108,6 +120,16 @@ async fn postgres(options: &Options) -> Result<Db, Error> {
         .connect_with(connect)
         .await?;
     Ok(Db::Postgres { readers, writers })
+}
+
+/// The database, by a name without a password; why; and what to look at.
+fn cannot_open(what: &str, error: &sqlx::Error, look_at: &str) -> Error {
+    let why = match error {
+        sqlx::Error::PoolTimedOut => format!("it did not answer within {} s", ACQUIRE.as_secs()),
+        sqlx::Error::Database(error) => error.message().to_owned(),
+        other => other.to_string(),
+    };
+    Error::Settings(format!("the database ({what}) cannot be opened: {why}; {look_at}"))
 }
 
 fn migrate(result: Result<(), MigrateError>) -> Result<(), Error> {

@@ -105,7 +105,7 @@ async fn commit(options: &Options, task: &Task, input: Input) {
                 tracing::debug!(%refusal, "the answer came too late");
                 return;
             }
-            Err(error @ (CommitError::Unavailable(_) | CommitError::Database(_))) => {
+            Err(error @ (CommitError::Unavailable(_) | CommitError::Database(_) | CommitError::Unknown(_))) => {
                 tracing::warn!(%error, "the answer could not be stored; it is tried again");
                 tokio::time::sleep(waits.next()).await;
             }

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use shared::JsonMap;
 use shared::decision::Via;
-use shared::definition::Flow;
+use shared::definition::{Flow, Policy};
 use shared::error::Mistake;
 use shared::id::Username;
 use shared::run::Context;
@@ -53,7 +53,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "FOLDER")]
     flows: Option<PathBuf>,
     /// A settings file, as for `countersign serve`
-    #[arg(long, env = "COUNTERSIGN_CONFIG", value_name = "FILE")]
+    #[arg(long, env = "COUNTERSIGN_CONFIG", hide_env_values = true, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Shows questions only, not each step
     #[arg(long, short)]
@@ -112,7 +112,8 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
         options = options.requested_by(first.as_str());
     }
     for name in &names {
-        options = options.person_with(name.as_str(), roles.clone(), Via::Cli, terminal.clone());
+        let reviewer = if names.len() > 1 { Arc::new(terminal.of(name.clone())) } else { Arc::clone(&terminal) };
+        options = options.person_with(name.as_str(), roles.clone(), Via::Cli, reviewer);
     }
 
     let countersign = options.start().await?;
@@ -151,12 +152,12 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
             print(&text::json(&finished.output));
             Ok(())
         }
-        Err(error) => Err(quit(error, &shown, interrupted).into()),
+        Err(error) => Err(quit(error, &shown, interrupted, names.len() < 2).into()),
     }
 }
 
-/// How a run that did not complete ends this process.
-fn quit(error: RunError, shown: &str, interrupted: bool) -> Quit {
+/// How a run that did not complete ends this process. `alone`: one person sits at the terminal.
+fn quit(error: RunError, shown: &str, interrupted: bool, alone: bool) -> Quit {
     let message = text::lines(&error.to_string()).join("\n");
     let at = |failure: &shared::error::RunError| {
         failure.node.as_ref().map(|node| format!(" (at `{node}`)")).unwrap_or_default()
@@ -167,7 +168,17 @@ fn quit(error: RunError, shown: &str, interrupted: bool) -> Quit {
         RunError::Cancelled { .. } if interrupted => Quit::new(Exit::Interrupted, message),
         RunError::Cancelled { .. } => Quit::new(Exit::Cancelled, message),
         RunError::Invalid(mistakes) => Quit::new(Exit::Invalid, listed(shown, &mistakes)),
-        RunError::Undecided { .. } => Quit::new(Exit::Unanswered, message),
+        RunError::Undecided { review, .. } => {
+            let needs_others = review.reviewers.not_requester
+                || review.reviewers.not_same_as.is_some()
+                || review.policy != Policy::default();
+            let remedy = if needs_others && alone {
+                "\n`--as NAME`, said once for each person, answers for several"
+            } else {
+                ""
+            };
+            Quit::new(Exit::Unanswered, message + remedy)
+        }
         RunError::Store(_) | RunError::Commit(_) => Quit::new(Exit::Error, message),
     }
 }

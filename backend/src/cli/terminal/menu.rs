@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 use shared::JsonMap;
 use shared::decision::Verdict;
-use shared::definition::ChoiceKind;
+use shared::definition::{ChoiceKind, Escalate, OnTimeout};
 use shared::review::{Item, Review, ReviewKind, ReviewOption};
 
 use super::{Asking, text};
@@ -192,13 +192,9 @@ pub(super) fn about(review: &Review) -> String {
             .map(|source| format!("`{}` has run {} of {} times", source.node, source.visits, source.max_visits)),
     );
     if let Some(expires_at) = review.expires_at {
-        let then = review.on_timeout.as_ref().map(|then| match serde_json::to_value(then) {
-            Ok(Value::String(word)) => word,
-            Ok(other) => other.to_string(),
-            Err(_) => String::new(),
-        });
+        let then = review.on_timeout.as_ref().map_or_else(|| "reject".to_owned(), after);
         let within = shared::time::Span(expires_at.since(review.created_at));
-        words.push(format!("within {within}, else {}", text::line(&then.unwrap_or_else(|| "reject".to_owned()))));
+        words.push(format!("within {within}, else {}", text::line(&then)));
     }
     let mut all = if words.is_empty() { String::new() } else { format!(" ({})\n", words.join("; ")) };
     for consequence in &stakes.consequences {
@@ -211,6 +207,21 @@ pub(super) fn about(review: &Review) -> String {
         let _ = writeln!(all, " - or: {}", text::line(alternative));
     }
     all
+}
+
+/// What a timer does, in words.
+fn after(then: &OnTimeout) -> String {
+    match then {
+        OnTimeout::Reject => "reject".to_owned(),
+        OnTimeout::Approve => "approve".to_owned(),
+        OnTimeout::Error => "error".to_owned(),
+        OnTimeout::Follow => "go on without an answer".to_owned(),
+        OnTimeout::Goto { goto } => format!("go to `{goto}`"),
+        OnTimeout::Escalate(escalate) => {
+            let Escalate { escalate, extend, then } = escalate;
+            format!("ask {escalate} too; within {extend} more, else {}", after(then))
+        }
+    }
 }
 
 /// Whether what is typed is the value itself, and not JSON.

@@ -12,9 +12,12 @@ mod screen;
 mod tests;
 pub(super) mod text;
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use serde_json::Value;
 use shared::error::Mistake;
+use shared::id::Username;
 use shared::review::Review;
 use tokio::sync::Mutex;
 
@@ -28,15 +31,25 @@ use crate::embed::{Choice, Declined, Reviewer};
 pub struct Terminal {
     screen: Screen,
     /// One question at a time has the input.
-    answers: Mutex<Answers>,
+    answers: Arc<Mutex<Answers>>,
+    /// Held until what was said is committed.
+    turn: Arc<Mutex<()>>,
     interactive: bool,
+    /// Who is asked, where several sit here.
+    person: Option<Username>,
 }
 
 impl Terminal {
     /// Shows on `screen`, and reads from `answers`.
     pub fn new(screen: Screen, answers: Answers) -> Self {
         let interactive = answers.is_interactive();
-        Self { screen, answers: Mutex::new(answers), interactive }
+        Self { screen, answers: Arc::new(Mutex::new(answers)), turn: Arc::default(), interactive, person: None }
+    }
+
+    /// The same terminal for one of several people who sit at it: each question says who is asked.
+    pub fn of(&self, person: Username) -> Self {
+        let (screen, answers, turn) = (self.screen.clone(), Arc::clone(&self.answers), Arc::clone(&self.turn));
+        Self { screen, answers, turn, interactive: self.interactive, person: Some(person) }
     }
 }
 
@@ -48,6 +61,9 @@ impl Reviewer for Terminal {
         answers.forget_early();
         // The time may be up while somebody thinks.
         let _closed = Closing(&self.screen);
+        if let Some(person) = &self.person {
+            self.screen.say(&format!("{person} is asked:"));
+        }
         let mut asking = Asking { screen: &self.screen, answers: &mut answers, interactive: self.interactive };
         if review.actions.is_empty() {
             menu::ask(&mut asking, review).await
@@ -63,6 +79,10 @@ impl Reviewer for Terminal {
         }
         self.screen.say(&format!(" {words}"));
         Ok(())
+    }
+
+    fn turn(&self) -> Option<Arc<Mutex<()>>> {
+        Some(Arc::clone(&self.turn))
     }
 }
 

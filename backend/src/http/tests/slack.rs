@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{Request, header};
-use figment::providers::{Format as _, Toml};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde_json::{Value, json};
 use sha2::Sha256;
@@ -32,7 +31,7 @@ async fn workspace(mut site: Site) -> (Site, MockServer, Handle) {
     }
     Mock::given(path("/respond")).respond_with(ResponseTemplate::new(200)).mount(&slack).await;
     let toml = format!("allowed_hosts = [\"127.0.0.1\"]\n[slack]\napi = \"{}/api\"\n", slack.uri());
-    let settings = figment::Figment::from(Toml::string(&toml)).extract().unwrap();
+    let settings = toml::from_str(&toml).unwrap();
     let variables = [("COUNTERSIGN_SLACK_TOKEN", "xoxb-1"), ("COUNTERSIGN_SLACK_SIGNING_SECRET", SIGNING_SECRET)];
     let secrets = Secrets::from_env(variables.map(|(name, value)| (name.to_owned(), value.to_owned())));
     let url = "https://desk.example".to_owned();

@@ -23,6 +23,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::Duration;
 
+use sqlx::error::DatabaseError;
 use tokio::sync::{mpsc, oneshot};
 
 use self::fate::Fate;
@@ -165,7 +166,7 @@ async fn write_group(inner: &Inner, changes: Vec<Change>) -> Result<Vec<Result<A
             // Each answer is the same: nothing may be tried again, since it may have been made.
             Fate::Unknown => {
                 let unknown = || {
-                    Err(CommitError::Database(format!(
+                    Err(CommitError::Unknown(format!(
                         "the connection was lost during COMMIT ({error}), and whether the change was made is not known"
                     )))
                 };
@@ -179,10 +180,28 @@ async fn write_group(inner: &Inner, changes: Vec<Change>) -> Result<Vec<Result<A
 
 fn failed(error: impl Into<Error>) -> CommitError {
     match error.into() {
-        Error::Database(sqlx::Error::PoolTimedOut) => {
+        Error::Database(error) if is_away(&error) => {
             CommitError::Unavailable("the database does not answer; try again in a moment".to_owned())
         }
+        Error::Database(error) if is_full(&error) => CommitError::Unavailable(
+            "the disk of the database is full; nothing was changed, and nothing can be until there is room".to_owned(),
+        ),
         Error::Database(error) => CommitError::Database(error.to_string()),
         other => CommitError::Database(other.to_string()),
     }
+}
+
+/// Whether the connection is gone, or the database is: it goes down, comes up, or ends connections (class 57P).
+fn is_away(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::PoolTimedOut | sqlx::Error::Io(_) => true,
+        sqlx::Error::Database(error) => error.code().is_some_and(|code| code.starts_with("57P")),
+        _ => false,
+    }
+}
+
+/// Whether there is no room: `SQLITE_FULL`, or PostgreSQL's `disk_full`.
+fn is_full(error: &sqlx::Error) -> bool {
+    let code = error.as_database_error().and_then(DatabaseError::code);
+    code.is_some_and(|code| code == "13" || code == "53100")
 }
