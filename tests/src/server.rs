@@ -40,12 +40,14 @@ pub struct Options {
     pub arguments: Vec<String>,
     /// Further environment variables.
     pub environment: Vec<(String, String)>,
+    /// Further tables of the settings file.
+    pub settings: String,
 }
 
 impl Options {
     /// On this database, and nothing else.
     pub fn on(database: Database) -> Self {
-        Self { database, flows: None, arguments: Vec::new(), environment: Vec::new() }
+        Self { database, flows: None, arguments: Vec::new(), environment: Vec::new(), settings: String::new() }
     }
 
     /// The same with further arguments.
@@ -86,7 +88,7 @@ impl Server {
     async fn start_on(postgres: Option<Arc<Postgres>>, options: Options) -> Self {
         let data = tempfile::Builder::new().prefix("countersign-test-").tempdir().expect("a temporary folder");
         // Recording tools and stand-ins of model servers are on loopback, where tools may not go unless allowed.
-        let settings = "[tools]\nallowed_hosts = [\"127.0.0.1\"]\n";
+        let settings = format!("[tools]\nallowed_hosts = [\"127.0.0.1\"]\n{}", options.settings);
         std::fs::write(data.path().join("countersign.toml"), settings).expect("the settings can be written");
         let mut server = Self { base: String::new(), process: None, options, postgres, data };
         server.restart().await;

@@ -5,7 +5,7 @@ use std::fs;
 use anyhow::Result;
 
 use crate::mirror::mirror;
-use crate::process::{cargo, program, root, run as run_command, say};
+use crate::process::{cargo, program, root, run as run_command, say, target};
 use crate::{setup, styles};
 
 /// The profile of the console in a release: smallest.
@@ -27,7 +27,7 @@ pub fn console(profile: &str) -> Result<()> {
     let shape = ["--filehash", release, "--minify", release];
     // The bundler writes every file anew. The server has them inside, and is not linked again for those that are the
     // same.
-    let built = root().join("target/console");
+    let built = target().join("console");
     run_command(trunk.args(["build", "--offline", "--cargo-profile", profile]).args(shape).arg("--dist").arg(&built))?;
     mirror(&built, &root().join("frontend/dist"))
 }
@@ -37,7 +37,7 @@ pub fn release() -> Result<()> {
     console(RELEASE)?;
     say("Building the server (release)");
     run_command(cargo().args(["build", "--release", "--locked", "--package", "backend", "--bin", "countersign"]))?;
-    let binary = root().join("target/release/countersign");
+    let binary = target().join("release/countersign");
     let megabytes = fs::metadata(&binary)?.len() / 1_000_000;
     say(&format!("{} is ready ({megabytes} MB); it needs nothing beside it", binary.display()));
     Ok(())
@@ -53,7 +53,7 @@ pub fn run(release: bool, args: &[String]) -> Result<()> {
         build.arg("--release");
     }
     run_command(&mut build)?;
-    let binary = root().join("target").join(if release { "release" } else { "debug" }).join("countersign");
+    let binary = target().join(if release { "release" } else { "debug" }).join("countersign");
     say("Starting; Ctrl+C stops it");
     run_command(program(binary).args(["serve", "--demo", "--data", "data", "--flows", "flows"]).args(args))
 }

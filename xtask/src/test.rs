@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use crate::build;
 use crate::postgres::Cluster;
-use crate::process::{cargo, root, run as run_command, say};
+use crate::process::{cargo, run as run_command, say, target};
 use crate::setup;
 
 /// Builds what the tests run, starts a PostgreSQL for them, and runs them.
@@ -23,6 +23,6 @@ pub fn run(args: &[String]) -> Result<()> {
             .args(["nextest", "run", "--workspace"])
             .args(args)
             .env("COUNTERSIGN_TEST_POSTGRES", cluster.url())
-            .env("COUNTERSIGN_BIN", root().join("target/debug/countersign")),
+            .env("COUNTERSIGN_BIN", target().join("debug/countersign")),
     )
 }

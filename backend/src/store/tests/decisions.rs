@@ -7,8 +7,9 @@ use shared::decision::Via;
 use shared::review::{Outcome, ReviewStatus};
 use shared::run::RunStatus;
 
-use super::support::{World, decide, decided, on_both, on_review, person};
+use super::support::{World, decide, decided, launch, on_both, on_review, person};
 use crate::engine::{Input, Refusal};
+use crate::store::db::Sql;
 use crate::store::{Change, CommitError, Operation, Room};
 
 on_both! {
@@ -114,4 +115,17 @@ async fn a_store_that_is_opened_again_goes_on(world: World) {
     decided(again.commit(decide(&review, "tom", "yes")).await).expect("it is decided");
     let closed = world.store.commit(decide(&review, "ana", "no")).await;
     assert!(matches!(closed, Err(CommitError::Unavailable(_))), "{closed:?}");
+}
+
+/// `SQLite` ends the transaction by itself where there is no room, which its driver does not notice.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_full_disk_is_said_and_all_goes_on_once_there_is_room() {
+    let world = World::sqlite().await;
+    let mut conn = world.store.inner.db.write().await.expect("a transaction");
+    // What a connection is allowed goes with it; the next one may write as much as it likes.
+    conn.execute(Sql::new("PRAGMA max_page_count = 1")).await.expect("no more pages than there are");
+    conn.rollback().await.expect("ended");
+    let full = world.store.commit(launch(&"a long draft ".repeat(10_000))).await;
+    assert!(matches!(&full, Err(CommitError::Unavailable(why)) if why.contains("is full")), "{full:?}");
+    world.launch("hello").await;
 }
