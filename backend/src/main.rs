@@ -1,6 +1,6 @@
 //! The binary: reads the command line, starts logging and the runtime, and hands over to `backend::cli`.
 
-use std::io::Write;
+use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
 use backend::cli::{Cli, Quit};
@@ -15,7 +15,10 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let filter = EnvFilter::try_from_env("COUNTERSIGN_LOG").unwrap_or_else(|_| EnvFilter::new(cli.log_filter()));
-    let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    // In a file or a journal colours are noise.
+    let coloured =
+        std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|no_colour| no_colour.is_empty());
+    let logs = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(coloured).with_writer(std::io::stderr);
     if std::env::var("COUNTERSIGN_LOG_FORMAT").is_ok_and(|format| format == "json") {
         logs.json().init();
     } else {

@@ -40,6 +40,7 @@
 //!
 //! `docs/library.md` says more: several reviewers, tools that are functions, a database that is kept, the console.
 
+pub use backend::config::File as Settings;
 pub use backend::embed::{
     Choice, Countersign, Declined, Finished, IntoChoice, Options, Reviewer, RunError, Running, StartError,
 };

@@ -56,6 +56,9 @@ pub async fn run(command: AuditCommand) -> anyhow::Result<()> {
             let file = File::open(&path).with_context(|| format!("{shown} cannot be read"))?;
             let checked = verify_file(BufReader::new(file), &trusted, expect.as_ref());
             let FileCheck { check, part } = checked.with_context(|| format!("{shown} cannot be read"))?;
+            if check.entries == 0 {
+                bail!("{shown} has no entries, and proves nothing; was the export refused?");
+            }
             report(&check)?;
             if part {
                 print("This is a part of the record: that no entry is missing in it cannot be told.");
