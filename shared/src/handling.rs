@@ -83,7 +83,7 @@ impl fmt::Display for Advice {
         let Some(Judgement { approved, confidence, threshold }) = *verdict else {
             return write!(f, "{by} could not judge: {reason}");
         };
-        let (sure, from) = ((confidence * 100.0).round(), (threshold * 100.0).round());
+        let (sure, from) = (percent(confidence), percent(threshold));
         if confidence < threshold {
             let would = if approved { "approve" } else { "reject" };
             return write!(f, "{by} would {would}, but is {sure}% sure and decides from {from}%: {reason}");
@@ -91,6 +91,12 @@ impl fmt::Display for Advice {
         let did = if approved { "approved" } else { "rejected" };
         write!(f, "{by} {did}, {sure}% sure: {reason}")
     }
+}
+
+/// A share of one as whole percents. As an integer: what writes other numbers would be a fortieth of the console.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to 100")]
+fn percent(share: f64) -> u8 {
+    (share * 100.0).round() as u8
 }
 
 /// What a judge would decide, and how sure it is.
