@@ -15,6 +15,7 @@ pub mod engine;
 pub mod flow;
 pub mod guard;
 pub mod http;
+pub mod json;
 pub mod live;
 pub mod notify;
 pub mod problem;

@@ -14,8 +14,8 @@ use crate::time::Timestamp;
 /// The WebSocket subprotocol.
 pub const SUBPROTOCOL: &str = "countersign.v1";
 
-/// What a client says.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// What a client says. The server reads it piece by piece, so that each mistake has its place.
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[cfg_attr(

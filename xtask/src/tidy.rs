@@ -16,6 +16,7 @@ const MAX_LINES: usize = 400;
 const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("clock", &[]),
     ("guard", &[]),
+    ("json", &[]),
     ("stream", &[]),
     ("flow", &[]),
     ("engine", &["clock", "flow"]),
@@ -24,11 +25,11 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("agent", &["engine", "flow"]),
     ("tool", &["engine", "flow", "guard"]),
     ("worker", &["clock", "stream", "flow", "engine", "store", "agent", "tool"]),
-    ("live", &["clock", "stream", "flow", "engine", "store", "problem"]),
+    ("live", &["clock", "stream", "json", "flow", "engine", "store", "problem"]),
     ("notify", &["clock", "guard", "engine", "store"]),
     ("auth", &["clock", "engine", "store", "problem"]),
     ("audit", &["clock", "store"]),
-    ("http", &["clock", "flow", "engine", "store", "problem", "notify", "auth", "audit"]),
+    ("http", &["clock", "json", "flow", "engine", "store", "problem", "notify", "auth", "audit"]),
 ];
 
 /// Modules that see everything.

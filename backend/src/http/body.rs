@@ -1,4 +1,4 @@
-//! Bodies and queries of requests: size, content type, the rules of [`super::json`], then the type.
+//! Bodies and queries of requests: size, content type, the rules of [`crate::json`], then the type.
 
 use std::ops::Deref;
 
@@ -12,8 +12,8 @@ use serde::forward_to_deserialize_any;
 use sha2::{Digest, Sha256};
 use shared::error::{Code, Mistake, Problem, pointer};
 
-use super::json;
 use super::problem::Failure;
+use crate::json;
 
 /// The largest body that is read, in bytes.
 pub const MAX_BODY: usize = 1024 * 1024;

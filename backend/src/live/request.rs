@@ -1,14 +1,18 @@
 //! What a client says: reading it, and carrying out what it asks for.
 
 use serde::Deserialize;
+use serde_json::Value;
 use sha2::{Digest, Sha256};
+use shared::JsonMap;
 use shared::api::Decided;
 use shared::decision::{DecisionRequest, Via};
 use shared::error::{Code, Problem};
 use shared::id::ReviewId;
-use shared::protocol::{Answer, ClientMessage, ServerMessage};
+use shared::log::Cursor;
+use shared::protocol::{Answer, ClientMessage, ServerMessage, Topic};
 
 use crate::engine::Input;
+use crate::json;
 use crate::problem;
 use crate::store::{self, Actor, Change, IdempotencyKey, Operation, Store};
 
@@ -32,13 +36,61 @@ pub(super) fn read(text: &str) -> Result<ClientMessage, Unreadable> {
         r#ref: String,
     }
 
-    serde_json::from_str(text).map_err(|error| match serde_json::from_str::<Referring>(text) {
-        Ok(Referring { r#ref }) => {
-            let problem = Problem::new(Code::Invalid).detail(error.to_string());
-            Unreadable::Reply(Box::new(reply(r#ref, Err(problem))))
-        }
-        Err(_) => Unreadable::Close(error.to_string()),
+    json::check(text.as_bytes()).and_then(message).map_err(|problem| match serde_json::from_str::<Referring>(text) {
+        Ok(Referring { r#ref }) => Unreadable::Reply(Box::new(reply(r#ref, Err(problem)))),
+        Err(_) => Unreadable::Close(problem.to_string()),
     })
+}
+
+/// The message that a value is. Read piece by piece, as HTTP reads a body: so each mistake has its place, and a key that
+/// means nothing is one.
+fn message(value: Value) -> Result<ClientMessage, Problem> {
+    #[derive(Deserialize)]
+    struct Type {
+        r#type: String,
+    }
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Subscribe {
+        after: Option<Cursor>,
+        topics: Option<Vec<Topic>>,
+    }
+    #[derive(Deserialize)]
+    struct Addressed {
+        r#ref: String,
+        review: ReviewId,
+    }
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Nothing {}
+
+    let mut fields: JsonMap = json::fit(value)?;
+    let Type { r#type } = json::fit(taken(&mut fields, &["type"]))?;
+    match r#type.as_str() {
+        "subscribe" => {
+            let Subscribe { after, topics } = json::fit(Value::Object(fields))?;
+            Ok(ClientMessage::Subscribe { after, topics })
+        }
+        "decide" => {
+            let Addressed { r#ref, review } = json::fit(taken(&mut fields, &["ref", "review"]))?;
+            Ok(ClientMessage::Decide { r#ref, review, decision: json::fit(Value::Object(fields))? })
+        }
+        "claim" => {
+            let Addressed { r#ref, review } = json::fit(taken(&mut fields, &["ref", "review"]))?;
+            let Nothing {} = json::fit(Value::Object(fields))?;
+            Ok(ClientMessage::Claim { r#ref, review })
+        }
+        "ping" => Ok(ClientMessage::Ping),
+        other => {
+            let message = format!("`{other}` is none of subscribe, decide, claim and ping");
+            Err(Problem::invalid("/type", message))
+        }
+    }
+}
+
+/// Takes these out of the fields of a message.
+fn taken(fields: &mut JsonMap, names: &[&str]) -> Value {
+    Value::Object(names.iter().filter_map(|name| fields.remove_entry(*name)).collect())
 }
 
 /// Decides a review; said again with the same `ref`, it answers the same again.
@@ -125,6 +177,28 @@ mod tests {
             (&reply["type"], &reply["ref"], &reply["problem"]["code"]),
             (&json!("reply"), &json!("r1"), &json!("invalid"))
         );
+        let refused = |frame: String| match read(&frame) {
+            Err(Unreadable::Reply(reply)) => {
+                let mistake = serde_json::to_value(&reply).expect("JSON")["problem"]["errors"][0].clone();
+                (mistake["path"].as_str().unwrap_or_default().to_owned(), mistake["code"].clone())
+            }
+            other => panic!("{frame}: {other:?}"),
+        };
+        let with =
+            |more: &str| format!(r#"{{"type":"decide","ref":"r","review":"{}",{more}}}"#, uuid::Uuid::from_u128(7));
+        let verdict = r#""revision":1,"digest":"d","verdict":{"type":"choose","option":"a"}"#;
+        for (more, path, code) in [
+            (r#""revision":1,"digest":"d""#.to_owned(), "/verdict", "required"),
+            (format!(r#"{verdict},"colour":"red""#), "/colour", "unknown"),
+            (format!(r#"{verdict},"comment":"a","comment":"b""#), "/comment", "invalid"),
+            (format!(r#"{verdict},"comment":"a\u0000""#), "/comment", "invalid"),
+            (format!(r#"{verdict},"metadata":{{"a":{}{}}}"#, "[".repeat(63), "]".repeat(63)), "", "invalid"),
+        ] {
+            let (at, kind) = refused(with(&more));
+            assert!(at.starts_with(path) && kind == code, "{more}: {at} {kind}");
+        }
+        assert!(matches!(read(r#"{"type":"subscribe","topcs":[]}"#), Err(Unreadable::Close(_))));
+        assert!(matches!(read(r#"{"type":"ping","type":"ping"}"#), Err(Unreadable::Close(_))));
         assert!(matches!(read("{"), Err(Unreadable::Close(_))));
         assert!(matches!(read(r#"{"type":"dance"}"#), Err(Unreadable::Close(_))));
     }

@@ -1,4 +1,5 @@
-//! Strict JSON: no doubled keys, no U+0000, no nesting deeper than 64, and a JSON pointer to every mistake.
+//! Strict JSON: no doubled keys, no U+0000, no nesting deeper than 64, and a JSON pointer to every mistake. What comes
+//! in from clients is read here, over HTTP and over the socket. Imports `shared` only.
 
 use std::fmt;
 
