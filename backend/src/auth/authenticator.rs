@@ -34,7 +34,8 @@ pub struct Identity {
     pub kind: CredentialKind,
     /// Until when it does.
     pub expires_at: Option<Timestamp>,
-    /// Until when these are the rights, if nobody changes them: a time as somebody's deputy begins or ends then.
+    /// Until when these are the rights, if nobody changes them: a time as somebody's deputy begins or ends then, or what
+    /// let them in runs out.
     pub rights_until: Option<Timestamp>,
 }
 
@@ -125,13 +126,9 @@ impl Authenticator {
             (principal.stands_for, rights_until) =
                 self.store.standing(&person).await.map_err(|error| of_store(&error))?;
         }
-        Ok(Identity {
-            principal,
-            credential: digest,
-            kind: credential.kind,
-            expires_at: credential.expires_at,
-            rights_until,
-        })
+        let expires_at = credential.expires_at;
+        let rights_until = rights_until.into_iter().chain(expires_at).min();
+        Ok(Identity { principal, credential: digest, kind: credential.kind, expires_at, rights_until })
     }
 
     /// Forgets whom it knows: called when the log tells of people, sessions or tokens.

@@ -38,9 +38,6 @@ const SILENCE: Duration = Duration::from_mins(1);
 const WRITE: Duration = Duration::from_secs(10);
 /// How long a client may take to close its end after the server has closed.
 const FAREWELL: Duration = Duration::from_secs(2);
-/// How many heartbeats pass between two looks at whether the client's session or token has run out: that is no commit,
-/// so the log does not tell it.
-const LOOK_AGAIN: u32 = 15;
 /// How many pieces of token streams go before the next entries at most.
 const CHUNKS: usize = 256;
 /// How many pending reviews are remembered as shown.
@@ -117,7 +114,6 @@ where
         self.say(&welcome).await?;
         let stopped = self.hub.stopped().clone();
         let mut heartbeat = Instant::now() + HEARTBEAT;
-        let mut beats = 0;
         loop {
             let rights = self.actor.rights_until.map(|until| until.since(self.hub.now()));
             tokio::select! {
@@ -148,10 +144,6 @@ where
                         return Err(End::Gone);
                     }
                     heartbeat = now + HEARTBEAT;
-                    beats += 1;
-                    if beats % LOOK_AGAIN == 0 && Box::pin(self.refresh()).await? {
-                        self.resync().await?;
-                    }
                     self.send([Message::Ping(axum::body::Bytes::new())]).await?;
                 }
             }
@@ -287,7 +279,8 @@ where
         principal.username == *name || principal.stands_for.iter().any(|absent| absent.username == *name)
     }
 
-    /// When the client's rights change by themselves: that is no commit either, but its time is known.
+    /// When the client's rights change by themselves, or its session or token runs out: that is no commit, so the log does
+    /// not tell it, but its time is known.
     async fn rights_change(until: Option<Duration>) {
         match until {
             Some(until) => tokio::time::sleep(until).await,

@@ -37,7 +37,8 @@ pub struct Actor {
     pub principal: Principal,
     /// The SHA-256 of the session or token that let them in: it must still hold in the transaction.
     pub credential: Option<[u8; 32]>,
-    /// When their rights change by themselves: a time in which they stand in for somebody begins or ends.
+    /// When their rights change by themselves: a time in which they stand in for somebody begins or ends, or what let them
+    /// in runs out.
     pub rights_until: Option<Timestamp>,
 }
 
