@@ -18,7 +18,9 @@ use super::view;
 /// How long a claim holds. It is advisory: it does not stop anybody's decision.
 const LEASE: Duration = Duration::from_mins(15);
 /// The longest comment, in bytes.
-const MAX_COMMENT: usize = 100_000;
+const MAX_COMMENT: usize = 10_000;
+/// How many comments a review has at most: each version of it holds all of them.
+const MAX_COMMENTS: usize = 200;
 
 impl Builder<'_> {
     /// Somebody works on a review; claiming again lengthens the lease.
@@ -50,8 +52,10 @@ impl Builder<'_> {
 
     /// Somebody says something beside a review.
     pub(super) fn comment(&mut self, id: ReviewId, by: &Principal, via: Via, text: String) -> Result<(), Refusal> {
-        self.pending_review(id, by, Act::Handle)?;
-        let mistake = if text.trim().is_empty() {
+        let review = self.pending_review(id, by, Act::Handle)?;
+        let mistake = if review.comments.len() >= MAX_COMMENTS {
+            Some(("too_many", format!("a review has at most {MAX_COMMENTS} comments")))
+        } else if text.trim().is_empty() {
             Some(("required", "the comment is empty".to_owned()))
         } else if text.len() > MAX_COMMENT {
             Some(("too_long", format!("longer than {MAX_COMMENT} bytes")))

@@ -128,6 +128,26 @@ fn another_revision_or_digest_than_the_present_one_is_refused() {
 }
 
 #[test]
+fn a_review_has_so_many_comments_and_no_more() {
+    let mut play = asked();
+    let id = play.review().id;
+    let say = |text: &str| Input::Comment { review: id, by: editor(), via: Via::Human, text: text.to_owned() };
+    let refused = |play: &mut Play, text: &str| match play.try_apply(say(text)) {
+        Err(Refusal::Invalid(mistakes)) => mistakes[0].code.clone(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(refused(&mut play, " "), "required");
+    assert_eq!(refused(&mut play, &"x".repeat(10_001)), "too_long");
+    for index in 0..200 {
+        play.apply(say(&index.to_string()));
+    }
+    assert_eq!(refused(&mut play, "one more"), "too_many");
+    assert_eq!(play.review().comments.len(), 200);
+    let review = play.review();
+    play.try_decide(id, &editor(), request(&review, choose("yes"))).unwrap();
+}
+
+#[test]
 fn a_claim_is_advisory_and_runs_out() {
     let mut play = asked();
     let id = play.review().id;
