@@ -23,7 +23,7 @@ impl File {
 }
 
 /// Saves every flow file of a folder, in the order of names, but flows before those that call them. One whose content is
-/// stored already is skipped by the store; one with mistakes is logged with line and column, and keeps no other from
+/// stored already is skipped, also where something else was saved since; one with mistakes is logged with line and column, and keeps no other from
 /// being loaded. What is doubtful is logged too; where the people are given, also what they could not decide.
 pub async fn load(store: &Store, folder: &Path, people: Option<&[Principal]>) -> Result<(), Error> {
     let unread = |source| Error::Flows { folder: folder.display().to_string(), source };
@@ -48,6 +48,13 @@ fn is_ready(file: &File, waiting: &[File]) -> bool {
 
 async fn save(store: &Store, file: File, people: Option<&[Principal]>) -> Result<(), store::Error> {
     let File { name, source, draft } = file;
+    let digest = flow::digest(&source);
+    if let Some(flow) = draft.flow()
+        && store.is_superseded(&flow.id, &digest).await?
+    {
+        tracing::info!("{name} is not loaded: `{}` has been saved with other content since", flow.id);
+        return Ok(());
+    }
     let library = match draft.flow() {
         Some(flow) => store.library(flow).await?,
         None => Library::default(),
@@ -60,7 +67,6 @@ async fn save(store: &Store, file: File, people: Option<&[Principal]>) -> Result
         tracing::warn!("{name}:{warning}");
     }
     let Some(flow) = checked.flow.filter(|_| checked.errors.is_empty()) else { return Ok(()) };
-    let digest = flow::digest(&source);
     let operation = Operation::SaveFlow(Box::new(NewFlow { flow, source, digest }));
     if let Err(error) = store.commit(Change::by_server(operation)).await {
         tracing::error!(%error, "{name} could not be saved");

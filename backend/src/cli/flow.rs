@@ -48,9 +48,9 @@ pub async fn run(command: FlowCommand) -> anyhow::Result<()> {
                 let source = std::fs::read_to_string(&file).map_err(|error| unread(&shown, error))?;
                 let draft = flow::read(&source);
                 let folder = file.parent().unwrap_or(Path::new("."));
-                let called = draft.flow().map(|flow| called::called(flow, folder)).transpose();
+                let called = called::Called::of(draft.flow(), folder);
                 let called = called.map_err(|error| unread(&folder.display(), error))?;
-                let checked = draft.check(None, Some(&called::library(&called.unwrap_or_default())));
+                let checked = draft.check(None, Some(&called.library()));
                 mistakes += checked.errors.len();
                 for error in &checked.errors {
                     print(&format!("{shown}:{error}"));

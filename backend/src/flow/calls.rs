@@ -1,7 +1,7 @@
 //! Flows that call flows. Which version is called is fixed when the caller is saved, so that a version of a flow always
 //! does the same; and since only saved flows can be called, no run can come back to where it is.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use shared::definition::{Flow, FlowCall, NodeKind};
@@ -16,6 +16,8 @@ use super::suggest::did_you_mean;
 pub struct Library {
     newest: HashMap<FlowId, Arc<Compiled>>,
     versions: HashMap<(FlowId, u32), Arc<Compiled>>,
+    /// What others are called, for "did you mean".
+    names: BTreeSet<String>,
 }
 
 impl Library {
@@ -27,6 +29,11 @@ impl Library {
         if newest.version < flow.version {
             *newest = flow;
         }
+    }
+
+    /// Adds the name of one that nobody has asked for.
+    pub fn name(&mut self, id: String) {
+        self.names.insert(id);
     }
 
     /// The flow of a call.
@@ -60,7 +67,8 @@ pub(super) fn find<'l>(
         if let Some(newest) = library.newest.get(id) {
             return Err(("version", format!("the newest version of `{id}` is {}", newest.version)));
         }
-        let guess = did_you_mean(id, library.newest.keys().map(FlowId::as_str));
+        let names = library.names.iter().map(String::as_str).chain(library.newest.keys().map(FlowId::as_str));
+        let guess = did_you_mean(id, names.filter(|name| *name != flow.id.as_str()));
         return Err(("id", format!("there is no flow `{id}`{guess}; save it before the flow that calls it")));
     };
     if called.calls(&flow.id) {

@@ -27,7 +27,8 @@ use sha2::{Digest as _, Sha256};
 use shared::JsonMap;
 use shared::access::Principal;
 use shared::definition::Flow;
-use shared::error::Mistake;
+use shared::error::{FlowCode, Mistake};
+use shared::id::FlowId;
 
 pub use calls::{Library, calls};
 pub use compiled::Compiled;
@@ -74,6 +75,19 @@ impl Draft {
     /// What could be read.
     pub fn flow(&self) -> Option<&Flow> {
         self.flow.as_ref()
+    }
+
+    /// The same, to be saved under this id: that the file has another one is a mistake among its others.
+    #[must_use]
+    pub fn saved_as(mut self, id: &FlowId) -> Self {
+        if let Some(flow) = self.flow.as_ref().filter(|flow| flow.id != *id)
+            && !self.errors.iter().any(|noted| noted.path == "/id")
+        {
+            let spot = self.source.as_ref().and_then(|source| source.spot("/id"));
+            let message = format!("the flow's id is `{}`, but it is saved as `{id}`", flow.id);
+            self.errors.push(source::mistake_at(spot, "/id", FlowCode::FlowInvalid, message));
+        }
+        self
     }
 
     /// Finds every mistake; also what does not fit the people and the flows that exist, where they are given.

@@ -335,3 +335,30 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_misspelled_called_flow_is_guessed_from_all_that_there_are() {
+    let mut library = Library::default();
+    library.name("article".to_owned());
+    library.name("f".to_owned());
+    let source = "id: f\nnodes:\n  a: { flow: { id: articel } }\n  b: { flow: { id: g } }\n";
+    let checked = read(source).check(None, Some(&library));
+    let messages: Vec<_> = checked.errors.iter().map(|mistake| mistake.message.as_str()).collect();
+    assert!(messages[0].contains("there is no flow `articel`; did you mean `article`?"), "{messages:?}");
+    assert!(!messages[1].contains("did you mean"), "not itself: {messages:?}");
+}
+
+#[test]
+fn keys_that_a_node_will_never_write_are_doubtful() {
+    let doubted = |tools: &str, rest: &str| {
+        let source = format!(
+            "id: f\nagents: {{ w: {{ model: demo/w{tools} }} }}\ntools: {{ note: {{ builtin: set_state }} }}\nnodes:\n  \
+             a: {{ agent: w, prompt: p, write_keys: [x, y]{rest} }}\n"
+        );
+        found(&source).into_iter().any(|line| line.starts_with("?5:") && line.contains("nothing is written to `y`"))
+    };
+    assert!(doubted("", ""));
+    assert!(!doubted(", tools: [note]", ""), "a tool may write it");
+    let schema = ", output_schema: { type: object, properties: { x: {}, y: {} } }";
+    assert!(!doubted(schema, ""), "each key of the answer has its own");
+}

@@ -10,24 +10,36 @@ use shared::id::FlowId;
 use crate::flow::{Compiled, Library, calls, read};
 
 /// The flows of a folder that a flow calls, directly or not; those that are called come before those that call.
-pub fn called(flow: &Flow, folder: &Path) -> std::io::Result<Vec<Flow>> {
-    let mut found = Vec::new();
-    if calls(flow).next().is_some() {
-        collect(flow, &files(folder)?, &mut vec![flow.id.clone()], &mut found);
-    }
-    Ok(found)
+#[derive(Debug, Default)]
+pub struct Called {
+    /// They.
+    pub flows: Vec<Flow>,
+    /// What the flows of the folder are called, for "did you mean".
+    names: Vec<String>,
 }
 
-/// The same, as what can be called.
-pub fn library(flows: &[Flow]) -> Library {
-    let mut library = Library::default();
-    for flow in flows {
-        // One with mistakes is missed by those that call it; they are named when it is checked itself.
-        if let Ok(compiled) = Compiled::calling(flow.clone(), 1, &library) {
-            library.add(Arc::new(compiled));
-        }
+impl Called {
+    /// Those of a flow; of what could not be read at all, none.
+    pub fn of(flow: Option<&Flow>, folder: &Path) -> std::io::Result<Self> {
+        let Some(flow) = flow.filter(|flow| calls(flow).next().is_some()) else { return Ok(Self::default()) };
+        let files = files(folder)?;
+        let mut flows = Vec::new();
+        collect(flow, &files, &mut vec![flow.id.clone()], &mut flows);
+        Ok(Self { flows, names: files.into_keys().map(String::from).collect() })
     }
-    library
+
+    /// The same, as what can be called.
+    pub fn library(&self) -> Library {
+        let mut library = Library::default();
+        for flow in &self.flows {
+            // One with mistakes is missed by those that call it; they are named when it is checked itself.
+            if let Ok(compiled) = Compiled::calling(flow.clone(), 1, &library) {
+                library.add(Arc::new(compiled));
+            }
+        }
+        self.names.iter().for_each(|name| library.name(name.clone()));
+        library
+    }
 }
 
 fn files(folder: &Path) -> std::io::Result<BTreeMap<FlowId, Flow>> {

@@ -19,7 +19,7 @@ use tokio::time::timeout;
 use super::super::exit::{Exit, Quit};
 use super::super::terminal::{Answers, Screen, Terminal, text};
 use super::super::{print, serve};
-use super::called::{called, library};
+use super::called::Called;
 use super::narrate::narrate;
 use crate::config;
 use crate::embed::{Options, RunError};
@@ -81,11 +81,9 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
         .map_err(|error| Quit::new(Exit::Error, format!("{shown} cannot be read: {error}")))?;
     let draft = flow::read(&source);
     let folder = args.flows.as_deref().or_else(|| args.file.parent()).unwrap_or(Path::new("."));
-    let called = draft.flow().map(|flow| called(flow, folder)).transpose();
-    let called =
-        called.map_err(|error| Quit::new(Exit::Error, format!("{} cannot be read: {error}", folder.display())))?;
-    let called = called.unwrap_or_default();
-    let checked = draft.check(None, Some(&library(&called)));
+    let called = Called::of(draft.flow(), folder)
+        .map_err(|error| Quit::new(Exit::Error, format!("{} cannot be read: {error}", folder.display())))?;
+    let checked = draft.check(None, Some(&called.library()));
     let (Some(flow), true) = (checked.flow, checked.errors.is_empty()) else {
         return Err(Quit::new(Exit::Invalid, listed(&shown, &checked.errors)).into());
     };
@@ -103,7 +101,7 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
     let terminal = Arc::new(Terminal::new(screen.clone(), answers));
     let names = if args.names.is_empty() { vec![whoever()?] } else { args.names };
     let mut asked = roles(&serde_json::to_value(&flow)?);
-    for flow in &called {
+    for flow in &called.flows {
         asked.extend(roles(&serde_json::to_value(flow)?));
     }
     let roles: Vec<String> = asked.into_iter().collect();
@@ -117,7 +115,7 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
     }
 
     let countersign = options.start().await?;
-    for flow in &called {
+    for flow in &called.flows {
         countersign.add(flow).await.map_err(|error| Quit::new(Exit::Invalid, format!("{}: {error}", flow.id)))?;
     }
     let mut interrupted = false;

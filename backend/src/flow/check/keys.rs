@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-use shared::definition::NodeKind;
+use shared::definition::{Builtin, NodeKind, ToolKind};
 use shared::error::pointer;
 
 use super::Checker;
@@ -41,10 +41,43 @@ pub fn check(checker: &mut Checker<'_>) {
             }
         }
     }
+    if checker.whole {
+        unused(checker);
+    }
     if checker.whole
         && let Some(known) = known(flow)
     {
         unwritten(checker, &known);
+    }
+}
+
+/// Keys that a node may write, but never will: its one result goes to one of them.
+fn unused(checker: &mut Checker<'_>) {
+    let flow = checker.flow;
+    let sets_any = |name: &String| {
+        let kind = flow.tools.get(name).map(|tool| &tool.kind);
+        matches!(kind, Some(ToolKind::Builtin(Builtin::SetState)))
+    };
+    for (id, node) in &flow.nodes {
+        let what = match &node.kind {
+            NodeKind::Agent { agent, .. } => match flow.agents.get(agent) {
+                Some(agent) if agent.output_schema.is_none() && !agent.tools.iter().any(sets_any) => {
+                    "the answer of an agent without `output_schema`"
+                }
+                _ => continue,
+            },
+            NodeKind::Tool { tool, .. } if !sets_any(tool) => "the result of a tool",
+            NodeKind::Map(_) => "the list of a map's results",
+            _ => continue,
+        };
+        let Some(keys) = node.write_keys.as_ref().filter(|keys| keys.len() > 1) else { continue };
+        let own = id.replace('-', "_");
+        let taken = keys.iter().position(|key| *key == own).unwrap_or(0);
+        for (index, key) in keys.iter().enumerate().filter(|(index, _)| *index != taken) {
+            let path = format!("{}/{index}", pointer(["nodes", id.as_str(), "write_keys"]));
+            let message = format!("nothing is written to `{key}`: {what} goes to one key, here `{}`", keys[taken]);
+            checker.warn(&path, message);
+        }
     }
 }
 
