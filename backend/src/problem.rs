@@ -72,6 +72,11 @@ pub fn of_refusal(refusal: Refusal, viewer: Option<&Principal>) -> Problem {
     }
 }
 
+/// `422` for a cursor that leads nowhere in a list.
+pub fn unknown_cursor() -> Problem {
+    Problem::invalid("/cursor", "this is no cursor of this list; leave it out to begin at the first page")
+}
+
 /// `503`, to be tried again soon.
 pub fn unavailable(why: impl Into<String>) -> Problem {
     Problem { retry_after: Some(1), ..Problem::new(Code::Unavailable) }.detail(why)
@@ -79,9 +84,12 @@ pub fn unavailable(why: impl Into<String>) -> Problem {
 
 /// The problem that a failed query is; what exactly failed stays in the server's log.
 pub fn of_store(error: &store::Error) -> Problem {
-    tracing::error!(%error, "a query failed");
-    match error {
+    let problem = match error {
+        // The client's mistake, and no failure.
+        store::Error::Cursor => return unknown_cursor(),
         store::Error::Database(_) => unavailable("the database does not answer; try again"),
         store::Error::Stored(_) | store::Error::Settings(_) => Problem::new(Code::Internal),
-    }
+    };
+    tracing::error!(%error, "a query failed");
+    problem
 }

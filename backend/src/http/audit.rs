@@ -11,17 +11,19 @@ use futures::stream::try_unfold;
 use shared::access::Act;
 use shared::api::{AuditQuery, MAX_LIMIT, Page};
 use shared::error::{Code, Problem};
-use shared::log::Entry;
+use shared::log::{Entry, EntryKind};
 use shared::seal::SealHead;
 use tokio::time::timeout;
 
 use super::api::{Api, Operation};
 use super::body::{Params, fit_params, limit, params};
+use super::page::List;
 use super::problem::Result;
 use super::{AppState, Caller};
 use crate::audit::{Format, Lines};
 use crate::store::{Form, Store};
 
+const AUDIT: List = List("audit");
 /// How long a check may take until its answer begins.
 const SOON: Duration = Duration::from_secs(10);
 
@@ -46,7 +48,8 @@ async fn list(
     caller.may(Act::ReadAudit)?;
     query.limit = Some(limit(query.limit)?);
     check(&query)?;
-    Ok(Json(state.store.audit(&query, Form::Whole).await?))
+    query.cursor = AUDIT.place(query.cursor)?;
+    Ok(Json(AUDIT.page(state.store.audit(&query, Form::Whole).await?)))
 }
 
 async fn export(State(state): State<AppState>, caller: Caller, request: Request) -> Result<Response> {
@@ -128,12 +131,17 @@ async fn verify(State(state): State<AppState>, caller: Caller) -> Result<Respons
     Ok(([(header::CONTENT_TYPE, "application/json")], Body::from_stream(later)).into_response())
 }
 
-/// Ids in a query must be ids: a mistyped one would find nothing, and look like an empty record.
+/// Ids in a query must be ids, and kinds kinds: a mistyped one would find nothing, and look like an empty record.
 fn check(query: &AuditQuery) -> std::result::Result<(), Problem> {
     for (path, id) in [("/run", &query.run), ("/review", &query.review)] {
         if id.as_ref().is_some_and(|id| id.parse::<shared::id::RunId>().is_err()) {
             return Err(Problem::invalid(path, "this is no id"));
         }
+    }
+    if let Some(kind) = &query.kind
+        && !EntryKind::ALL.iter().any(|known| known.as_str() == kind)
+    {
+        return Err(Problem::invalid("/kind", format!("`{kind}` is no kind of entry, such as `review.resolved`")));
     }
     Ok(())
 }

@@ -13,10 +13,10 @@ use shared::error::{Code, Problem};
 use shared::id::{DeputyId, ReviewId};
 
 use super::api::{Api, Operation};
-use super::body::{self, Id, Params, limit};
+use super::body::{self, Id, Params};
 use super::idempotency::Key;
+use super::page::{List, Paging};
 use super::problem::{Result, unexpected};
-use super::users::Paging;
 use super::{AppState, Caller};
 use crate::auth::{check_text, digest};
 use crate::clock::Moment;
@@ -41,18 +41,10 @@ async fn list(
     caller: Caller,
     Params(paging): Params<Paging>,
 ) -> Result<Json<Page<Deputyship>>> {
-    let limit = limit(paging.limit)? as usize;
     let me = &caller.principal().username;
     let mut items = state.store.deputyships().await?;
     items.retain(|span| caller.principal().has(ADMIN) || span.person == *me || span.deputy == *me);
-    if let Some(after) = &paging.cursor {
-        let place = items.iter().position(|span| span.id.to_string() == *after);
-        items.drain(..place.map_or(0, |place| place + 1));
-    }
-    let more = items.len() > limit;
-    items.truncate(limit);
-    let next_cursor = items.last().filter(|_| more).map(|span| span.id.to_string());
-    Ok(Json(Page { items, next_cursor }))
+    Ok(Json(List("deputies").newest(items, paging, |span| (span.created_at, span.id))?))
 }
 
 async fn create(

@@ -7,18 +7,20 @@ use serde_json::Value;
 use shared::access::Act;
 use shared::api::{FlowVersion, Graph, Page, Validation};
 use shared::definition::Flow;
-use shared::error::{Code, Mistake, Problem};
+use shared::error::{Code, Problem};
 use shared::id::FlowId;
 use tokio::task::spawn_blocking;
 
 use super::api::{Api, Operation};
 use super::body::{self, Id, Params, Source, limit};
 use super::idempotency::Key;
+use super::page::{List, Paging};
 use super::problem::{Failure, Result, unexpected};
-use super::users::Paging;
 use super::{AppState, Caller};
 use crate::flow::{self, Compiled, Library};
 use crate::store::{self, Answer, NewFlow};
+
+const FLOWS: List = List("flows");
 
 pub(super) fn mount(api: &mut Api) {
     let list = Operation::new("The newest version of each flow", "PageOfFlows").query(&["limit", "cursor"]);
@@ -37,7 +39,8 @@ async fn list(
     Params(paging): Params<Paging>,
 ) -> Result<Json<Page<FlowVersion>>> {
     caller.may(Act::SeeFlows)?;
-    Ok(Json(state.store.flows(limit(paging.limit)?, paging.cursor.as_deref()).await?))
+    let place = FLOWS.place(paging.cursor)?;
+    Ok(Json(FLOWS.page(state.store.flows(limit(paging.limit)?, place.as_deref()).await?)))
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -65,16 +68,9 @@ async fn put(
     Source(body::Json { value: source, digest }): Source,
 ) -> Result<Json<FlowVersion>> {
     caller.may(Act::SaveFlow)?;
-    let (checked, source, _) = check(&state, source).await?;
-    let (mut errors, warnings) = (checked.errors, checked.warnings);
-    let flow = checked.flow.filter(|_| errors.is_empty());
-    if let Some(flow) = &flow
-        && flow.id != id
-    {
-        let message = format!("the flow's id is `{}`, but it is saved as `{id}`", flow.id);
-        errors.push(Mistake::new("/id", "FLOW_INVALID", message));
-    }
-    let (Some(flow), true) = (flow, errors.is_empty()) else {
+    let (checked, source, _) = check(&state, source, Some(id)).await?;
+    let (errors, warnings) = (checked.errors, checked.warnings);
+    let (Some(flow), true) = (checked.flow, errors.is_empty()) else {
         return Err(Problem::new(Code::FlowInvalid).errors(errors).into());
     };
     let new = NewFlow { flow, digest: flow::digest(&source), source };
@@ -90,7 +86,7 @@ async fn validate(
     Source(body::Json { value: source, .. }): Source,
 ) -> Result<Json<Validation>> {
     caller.may(Act::SeeFlows)?;
-    let (checked, _, library) = check(&state, source).await?;
+    let (checked, _, library) = check(&state, source, None).await?;
     let valid = checked.errors.is_empty() && checked.flow.is_some();
     // What has mistakes may not be drawable.
     let graph = match checked.flow {
@@ -105,9 +101,13 @@ async fn schema(caller: Caller) -> Result<Json<Value>> {
     Ok(Json(flow::schema()))
 }
 
-/// Checks a file, also against the people and the flows that exist now.
-async fn check(state: &AppState, source: String) -> Result<(flow::Checked, String, Library)> {
+/// Checks a file, also against the people and the flows that exist now, and the id under which it is to be saved.
+async fn check(state: &AppState, source: String, id: Option<FlowId>) -> Result<(flow::Checked, String, Library)> {
     let (draft, source) = off_thread(move || (flow::read(&source), source)).await?;
+    let draft = match &id {
+        Some(id) => draft.saved_as(id),
+        None => draft,
+    };
     let library = match draft.flow() {
         Some(flow) => state.store.library(flow).await?,
         None => Library::default(),

@@ -9,10 +9,10 @@ use shared::grant::Grant;
 use shared::id::GrantId;
 
 use super::api::{Api, Operation};
-use super::body::{Id, Params, limit};
+use super::body::{Id, Params};
 use super::idempotency::Key;
+use super::page::{List, Paging};
 use super::problem::Result;
-use super::users::Paging;
 use super::{AppState, Caller};
 use crate::auth::digest;
 use crate::store;
@@ -29,17 +29,9 @@ async fn list(
     caller: Caller,
     Params(paging): Params<Paging>,
 ) -> Result<Json<Page<Grant>>> {
-    let limit = limit(paging.limit)? as usize;
     let principal = caller.principal();
-    let mut items = state.store.grants((!principal.has(ADMIN)).then_some(&principal.username)).await?;
-    if let Some(after) = &paging.cursor {
-        let place = items.iter().position(|grant| grant.id.to_string() == *after);
-        items.drain(..place.map_or(0, |place| place + 1));
-    }
-    let more = items.len() > limit;
-    items.truncate(limit);
-    let next_cursor = items.last().filter(|_| more).map(|grant| grant.id.to_string());
-    Ok(Json(Page { items, next_cursor }))
+    let items = state.store.grants((!principal.has(ADMIN)).then_some(&principal.username)).await?;
+    Ok(Json(List("grants").newest(items, paging, |grant| (grant.given_at, grant.id))?))
 }
 
 async fn revoke(State(state): State<AppState>, caller: Caller, Id(id): Id<GrantId>, key: Key) -> Result<StatusCode> {

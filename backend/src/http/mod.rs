@@ -2,7 +2,7 @@
 //! reads from the store or commits to it.
 //!
 //! Imports `shared`, `crate::clock`, `crate::flow`, `crate::engine`, `crate::store`, `crate::problem`,
-//! `crate::auth` and `crate::audit`.
+//! `crate::json`, `crate::auth` and `crate::audit`.
 
 mod api;
 mod assets;
@@ -15,13 +15,13 @@ mod grants;
 mod headers;
 mod health;
 mod idempotency;
-pub mod json;
 mod log;
 mod me;
 mod notifications;
 mod observe;
 mod openapi;
 mod origin;
+mod page;
 pub mod problem;
 mod reviews;
 mod runs;

@@ -15,6 +15,7 @@ use shared::notification::{Delivery, DeliveryQuery, MAX_RULES, Notifications, Te
 use super::api::{Api, Operation};
 use super::body::{self, Id, Params, limit};
 use super::idempotency::Key;
+use super::page::List;
 use super::problem::Result;
 use super::{AppState, Caller};
 use crate::auth::check_text;
@@ -23,6 +24,8 @@ use crate::store::{self, ChosenNotifications};
 
 /// The longest that somebody waits before they are told.
 const MAX_AFTER: Duration = Duration::from_hours(30 * 24);
+
+const DELIVERIES: List = List("deliveries");
 
 pub(super) fn mount(api: &mut Api) {
     let one = Operation::new("What one is told outside the console; admins may ask for others", "Notifications");
@@ -157,7 +160,8 @@ async fn deliveries(
 ) -> Result<Json<Page<Delivery>>> {
     caller.may(Act::ManageDeliveries)?;
     query.limit = Some(limit(query.limit)?);
-    Ok(Json(state.store.deliveries(&query).await?))
+    query.cursor = DELIVERIES.place(query.cursor)?;
+    Ok(Json(DELIVERIES.page(state.store.deliveries(&query).await?)))
 }
 
 /// Needs no idempotency key: a message that waits already is not there to be tried again.

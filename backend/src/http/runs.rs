@@ -14,12 +14,14 @@ use shared::run::{Report, Run, RunSummary};
 use super::api::{Api, Operation};
 use super::body::{self, Id, OptionalJson, Params, limit};
 use super::idempotency::Key;
+use super::page::{List, Paging};
 use super::problem::{Result, unexpected};
-use super::users::Paging;
 use super::{AppState, Caller};
 use crate::clock::Moment;
 use crate::engine::{self, Input, RunState};
 use crate::store::{self, Answer, Store};
+
+const RUNS: List = List("runs");
 
 pub(super) fn mount(api: &mut Api) {
     let list = Operation::new("Runs, newest first", "PageOfRuns").query(&["status", "flow", "limit", "cursor"]);
@@ -38,7 +40,8 @@ async fn list(
     Params(mut query): Params<RunQuery>,
 ) -> Result<Json<Page<RunSummary>>> {
     query.limit = Some(limit(query.limit)?);
-    Ok(Json(state.store.runs(caller.principal(), &query).await?))
+    query.cursor = RUNS.place(query.cursor)?;
+    Ok(Json(RUNS.page(state.store.runs(caller.principal(), &query).await?)))
 }
 
 async fn launch(
@@ -76,17 +79,8 @@ async fn reviews(
     Id(id): Id<RunId>,
     Params(paging): Params<Paging>,
 ) -> Result<Json<Page<Review>>> {
-    let limit = limit(paging.limit)? as usize;
-    let (_, mut items) = visible_with_reviews(&state, &caller, id).await?;
-    items.reverse();
-    if let Some(after) = &paging.cursor {
-        let place = items.iter().position(|review| review.id.to_string() == *after);
-        items.drain(..place.map_or(0, |place| place + 1));
-    }
-    let more = items.len() > limit;
-    items.truncate(limit);
-    let next_cursor = items.last().filter(|_| more).map(|review| review.id.to_string());
-    Ok(Json(Page { items, next_cursor }))
+    let (_, items) = visible_with_reviews(&state, &caller, id).await?;
+    Ok(Json(List("run reviews").newest(items, paging, |review| (review.created_at, review.id))?))
 }
 
 async fn cancel(

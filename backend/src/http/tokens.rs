@@ -9,10 +9,10 @@ use shared::error::{Code, Problem, pointer};
 use shared::id::TokenId;
 
 use super::api::{Api, Operation};
-use super::body::{self, Id, Params, limit};
+use super::body::{self, Id, Params};
 use super::idempotency::Key;
+use super::page::{List, Paging};
 use super::problem::{Result, unexpected};
-use super::users::Paging;
 use super::{AppState, Caller};
 use crate::auth::{Secret, check_roles, digest};
 use crate::clock::Moment;
@@ -32,16 +32,8 @@ async fn list(
     Params(paging): Params<Paging>,
 ) -> Result<Json<Page<Token>>> {
     caller.may(Act::ManageTokens)?;
-    let limit = limit(paging.limit)? as usize;
-    let mut items = state.store.tokens(&caller.principal().username).await?;
-    if let Some(after) = &paging.cursor {
-        let place = items.iter().position(|token| token.id.to_string() == *after);
-        items.drain(..place.map_or(0, |place| place + 1));
-    }
-    let more = items.len() > limit;
-    items.truncate(limit);
-    let next_cursor = items.last().filter(|_| more).map(|token| token.id.to_string());
-    Ok(Json(Page { items, next_cursor }))
+    let items = state.store.tokens(&caller.principal().username).await?;
+    Ok(Json(List("tokens").newest(items, paging, |token| (token.created_at, token.id))?))
 }
 
 async fn create(

@@ -3,15 +3,15 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use serde::Deserialize;
 use shared::access::{ADMIN, Act};
 use shared::api::{NewUser, Page, User, UserPatch};
 use shared::error::{Code, Problem};
 use shared::id::Username;
 
 use super::api::{Api, Operation};
-use super::body::{self, Id, Params, limit};
+use super::body::{self, Id, Params};
 use super::idempotency::Key;
+use super::page::{List, Paging};
 use super::problem::{Result, unexpected};
 use super::{AppState, Caller};
 use crate::auth::{add_user, check_password, check_roles, check_text};
@@ -24,28 +24,14 @@ pub(super) fn mount(api: &mut Api) {
     api.patch("/api/v1/users/{username}", Operation::new("Change a person", "User").body("UserPatch"), update);
 }
 
-/// A page of any list without a filter.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(super) struct Paging {
-    pub limit: Option<u32>,
-    pub cursor: Option<String>,
-}
-
 async fn list(
     State(state): State<AppState>,
     caller: Caller,
     Params(paging): Params<Paging>,
 ) -> Result<Json<Page<User>>> {
     caller.may(Act::ManagePeople)?;
-    let limit = limit(paging.limit)? as usize;
-    let mut items = state.store.users().await?;
-    items.sort_by(|one, other| one.username.cmp(&other.username));
-    items.retain(|user| paging.cursor.as_deref().is_none_or(|after| &*user.username > after));
-    let more = items.len() > limit;
-    items.truncate(limit);
-    let next_cursor = items.last().filter(|_| more).map(|user| user.username.to_string());
-    Ok(Json(Page { items, next_cursor }))
+    let items = state.store.users().await?;
+    Ok(Json(List("users").by_name(items, paging, |user| user.username.to_string())?))
 }
 
 /// Takes no idempotency key: a digest of the body would be one of the password.

@@ -44,7 +44,7 @@ impl Store {
         let mut before = match &query.cursor {
             Some(cursor) => match Place::of(cursor, log) {
                 Some(place) => place,
-                None => return Ok((page, places)),
+                None => return Err(Error::Cursor),
             },
             None => conn.head(log).await?,
         };

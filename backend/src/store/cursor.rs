@@ -9,6 +9,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use shared::log::Cursor;
 use uuid::Uuid;
 
+use super::Error;
 use super::db::{Arg, Sql};
 
 /// A place in the log.
@@ -73,10 +74,9 @@ impl ListPlace {
         Some(Self { at: i64::from_be_bytes(at.try_into().ok()?), id: Uuid::from_slice(id).ok()? })
     }
 
-    /// Where a page begins. A cursor that cannot be read begins nowhere: the page is empty, as behind the last row.
-    pub fn of(cursor: Option<&str>) -> Option<Self> {
-        let nowhere = Self { at: i64::MIN, id: Uuid::nil() };
-        cursor.map(|text| Self::decode(text).unwrap_or(nowhere))
+    /// Where a page begins. A cursor that cannot be read is refused: an empty page would look like the end of the list.
+    pub fn of(cursor: Option<&str>) -> Result<Option<Self>, Error> {
+        cursor.map(|text| Self::decode(text).ok_or(Error::Cursor)).transpose()
     }
 
     /// Adds the condition that rows lie behind this place.
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn a_place_in_a_list_comes_back() {
         let place = ListPlace { at: 1_700_000_000_000_000, id: Uuid::from_u128(7) };
-        assert_eq!(ListPlace::of(Some(&place.encode())), Some(place));
-        assert_eq!(ListPlace::of(Some("garbage")).map(|place| place.at), Some(i64::MIN));
+        assert_eq!(ListPlace::of(Some(&place.encode())).unwrap(), Some(place));
+        assert!(matches!(ListPlace::of(Some("garbage")), Err(Error::Cursor)));
     }
 }

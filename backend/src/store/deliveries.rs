@@ -189,7 +189,7 @@ impl Store {
         let status = query.status.unwrap_or(DeliveryStatus::GivenUp);
         let sql = Sql::new("SELECT ").push(COLUMNS).push(", error, created_at FROM deliveries WHERE status = ");
         let mut sql = sql.bind(status.as_str());
-        if let Some(place) = ListPlace::of(query.cursor.as_deref()) {
+        if let Some(place) = ListPlace::of(query.cursor.as_deref())? {
             sql = place.condition(sql, "created_at", "id");
         }
         let sql = sql.push(" ORDER BY created_at DESC, id DESC LIMIT ").bind(limit + 1);

@@ -47,7 +47,7 @@ impl Store {
     /// The newest version of each flow, without what is large; the one that was saved last comes first.
     pub async fn flows(&self, limit: u32, cursor: Option<&str>) -> Result<Page<FlowVersion>, Error> {
         let limit = limit.clamp(1, MAX_LIMIT);
-        let (at, id) = cursor.map_or(Some((i64::MAX, "")), list_place).unwrap_or((i64::MIN, ""));
+        let (at, id) = cursor.map_or(Some((i64::MAX, "")), list_place).ok_or(Error::Cursor)?;
         let sql = Sql::new(COLUMNS)
             .push(
                 " AS f WHERE version = (SELECT MAX(version) FROM flows AS n WHERE n.id = f.id) AND (saved_at, id) < (",
@@ -77,12 +77,28 @@ impl Store {
 }
 
 impl Store {
-    /// The flows that a flow calls, as they would be called now.
+    /// Whether a version that was followed by others has this source, and the newest has not: whoever saved those does
+    /// not want it back.
+    pub async fn is_superseded(&self, id: &FlowId, digest: &str) -> Result<bool, Error> {
+        let sql = Sql::new("SELECT digest FROM flows WHERE id = ").bind(id.as_str()).push(" ORDER BY version DESC");
+        let rows = self.inner.db.read().await?.fetch(sql).await?;
+        let stored = rows.iter().map(|row| row.text(0)).collect::<Result<Vec<_>, _>>()?;
+        Ok(stored.first().is_some_and(|newest| newest != digest) && stored.iter().any(|older| older == digest))
+    }
+
+    /// The flows that a flow calls, as they would be called now; where one is not there, also the names of those that
+    /// are.
     pub async fn library(&self, flow: &Flow) -> Result<Library, Error> {
         let mut library = Library::default();
         let mut conn = self.inner.db.read().await?;
         for (_, call) in calls(flow) {
             let newest = conn.flow(&call.id, None).await?.map(|newest| newest.version);
+            if newest.is_none() {
+                let sql = Sql::new("SELECT DISTINCT id FROM flows");
+                for row in conn.fetch(sql).await? {
+                    library.name(row.text(0)?);
+                }
+            }
             for version in call.version.into_iter().chain(newest) {
                 if let Some(called) = self.inner.compiled_in(&mut conn, &call.id, version).await? {
                     library.add(called);

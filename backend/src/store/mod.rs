@@ -68,6 +68,9 @@ pub enum Error {
     /// What is stored cannot be read by this server.
     #[error("stored data: {0}")]
     Stored(String),
+    /// A cursor names no place of the list, such as one from another database.
+    #[error("there is no such place in the list")]
+    Cursor,
     /// The settings do not fit.
     #[error("{0}")]
     Settings(String),

@@ -90,7 +90,8 @@ async fn page(conn: &mut Conn, viewer: &Principal, query: &ReviewQuery) -> Resul
         // A token without roles has a right to nothing.
         return Ok(Page { items: Vec::new(), next_cursor: None });
     }
-    let items = conn.reviews(newest_of(parts, query, limit), &mut Blobs::default()).await?;
+    let place = ListPlace::of(query.cursor.as_deref())?;
+    let items = conn.reviews(newest_of(parts, query, place, limit), &mut Blobs::default()).await?;
     let mut items: Vec<_> = items.into_iter().map(|review| review.seen_by(Some(&viewer.username))).collect();
     let next_cursor = super::cut(&mut items, limit, |review: &Review| {
         ListPlace { at: review.created_at.0, id: review.id.0 }.encode()
@@ -153,7 +154,7 @@ fn by_subject(query: &ReviewQuery, subjects: &BTreeSet<String>, names: &[Usernam
 }
 
 /// The newest of each part, then the newest of all of these: never a scan of what does not belong to the list.
-fn newest_of(parts: Vec<Part>, query: &ReviewQuery, limit: u32) -> Sql {
+fn newest_of(parts: Vec<Part>, query: &ReviewQuery, place: Option<ListPlace>, limit: u32) -> Sql {
     let mut sql = Sql::new("SELECT r.run_id, r.body FROM (");
     for (index, Part { from, bound, not_of, not_given }) in parts.into_iter().enumerate() {
         let (at, id) = if from.starts_with("review_audience") {
@@ -178,7 +179,7 @@ fn newest_of(parts: Vec<Part>, query: &ReviewQuery, limit: u32) -> Sql {
             sql = found_under(sql.push(" OR "), [visibility::voter_subject(&name)]).push(")");
         }
         sql = filter(sql, query);
-        if let Some(place) = ListPlace::of(query.cursor.as_deref()) {
+        if let Some(place) = place {
             sql = place.condition(sql, at, id);
         }
         sql = sql.push(" ORDER BY ").push(at).push(" DESC, ").push(id).push(" DESC LIMIT ").bind(limit + 1);

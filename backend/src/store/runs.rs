@@ -64,7 +64,7 @@ impl Store {
                 .list(visibility::involved(viewer))
                 .push(")))");
         }
-        if let Some(place) = ListPlace::of(query.cursor.as_deref()) {
+        if let Some(place) = ListPlace::of(query.cursor.as_deref())? {
             sql = place.condition(sql, "created_at", "id");
         }
         let sql = sql.push(" ORDER BY created_at DESC, id DESC LIMIT ").bind(limit + 1);

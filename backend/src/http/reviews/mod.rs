@@ -16,6 +16,7 @@ use shared::review::Review;
 use super::api::{Api, Operation};
 use super::body::{self, Id, OptionalJson, Params, limit};
 use super::idempotency::Key;
+use super::page::List;
 use super::problem::{Result, unexpected};
 use super::{AppState, Caller};
 use crate::engine::Input;
@@ -27,6 +28,8 @@ pub(super) use view::Views;
 #[derive(Debug, Default, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Nothing {}
+
+const REVIEWS: List = List("reviews");
 
 pub(super) fn mount(api: &mut Api) {
     let list = Operation::new("Reviews, newest first", "PageOfReviews")
@@ -51,10 +54,11 @@ async fn list(
     Params(mut query): Params<ReviewQuery>,
 ) -> Result<Json<Page<Review>>> {
     query.limit = Some(limit(query.limit)?);
+    query.cursor = REVIEWS.place(query.cursor)?;
     if query.assigned.as_deref().is_some_and(|assigned| assigned != "me") {
         return Err(Problem::invalid("/assigned", "`me`, or nothing").into());
     }
-    Ok(Json(state.store.reviews(caller.principal(), &query).await?))
+    Ok(Json(REVIEWS.page(state.store.reviews(caller.principal(), &query).await?)))
 }
 
 async fn get(State(state): State<AppState>, caller: Caller, Id(id): Id<ReviewId>) -> Result<Json<Review>> {
