@@ -210,7 +210,7 @@ fn sees(principal: &Principal, review: &Review) -> bool {
 
 /// Whether a review is for somebody, or was handed to them.
 fn concerns(principal: &Principal, review: &Review) -> bool {
-    is_named(principal, &review.reviewers) || !voice::handed_to(principal, review).is_empty()
+    is_for(principal, review) || !voice::handed_to(principal, review).is_empty()
 }
 
 /// Why somebody may not decide a review, in nobody's name, if so.
@@ -224,11 +224,19 @@ fn barred(username: &Username, review: &Review) -> Option<&'static str> {
     None
 }
 
-/// Whether a review is for somebody: by name, by role, or, where nobody is named, as a reviewer.
+/// Whether a review is for somebody: as the flow says, or because it was escalated to a role of theirs.
+fn is_for(principal: &Principal, review: &Review) -> bool {
+    is_named(principal, &review.reviewers) || review.escalated.iter().any(|role| principal.has(role))
+}
+
+/// Whether reviewers are named so that somebody is among them: by name, by role, or, where nobody is named, as a
+/// reviewer. Who is asked by role must have all of the tags.
 pub fn is_named(principal: &Principal, reviewers: &Reviewers) -> bool {
-    if reviewers.roles.is_empty() && reviewers.users.is_empty() {
-        return principal.has(REVIEWER);
-    }
     let by_name = reviewers.users.contains(&principal.username) && (!principal.token || principal.has(REVIEWER));
-    by_name || reviewers.roles.iter().any(|role| principal.has(role))
+    let by_role = if reviewers.roles.is_empty() && reviewers.users.is_empty() {
+        principal.has(REVIEWER)
+    } else {
+        reviewers.roles.iter().any(|role| principal.has(role))
+    };
+    by_name || (by_role && reviewers.tags.iter().all(|tag| principal.has(tag)))
 }

@@ -380,7 +380,7 @@ pub(crate) mod tests {
             "free_text": true, "policy": "first", "deny": 1, "blind": true,
             "actions": [{"id": "1", "type": "tool", "name": "publish", "agent": "writer", "arguments": {"a": 1},
                 "allowed_decisions": ["approve", "edit"]}],
-            "reviewers": {"roles": ["reviewer"], "users": ["ana"], "not_requester": true},
+            "reviewers": {"roles": ["reviewer"], "users": ["ana"], "tags": ["eu"], "not_requester": true},
             "claimed_by": {"by": "ana", "until": at}, "comments": [{"by": "ana", "at": at, "text": "hm"}],
             "decisions": [], "resolution": {"status": "resolved", "outcome": "accepted", "by": ["ana"], "at": at,
                 "via": "human", "reason": "r"},

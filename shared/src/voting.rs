@@ -86,10 +86,11 @@ impl Review {
         self.voting.as_ref().is_none_or(|voting| voting.voters.contains(name))
     }
 
-    /// Whether it depends on who there is: votes are counted, somebody may be shut out, or nobody could decide it when
+    /// Whether it depends on who there is: votes are counted, somebody may be shut out or lack tags, or nobody could decide it
+    /// when
     /// this was last looked at.
     pub fn depends_on_people(&self) -> bool {
-        self.voting.is_some() || self.reviewers.shuts_out() || self.problem.is_some()
+        self.voting.is_some() || self.reviewers.rests_on_people() || self.problem.is_some()
     }
 
     /// Whether its votes are secret now.

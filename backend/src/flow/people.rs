@@ -2,10 +2,11 @@
 
 use shared::definition::{Flow, GateSetting, NodeKind, Reviewers};
 
-/// Whether what a flow does rests on the people who exist: where votes are counted, or where somebody may be shut out.
+/// Whether what a flow does rests on the people who exist: where votes are counted, or where somebody may be shut
+/// out or lack tags.
 pub fn needs(flow: &Flow) -> bool {
     let votes = |kind: &NodeKind| matches!(kind, NodeKind::Human(human) if !human.policy.is_first());
-    flow.nodes.values().any(|node| votes(&node.kind)) || reviewers(flow).any(Reviewers::shuts_out)
+    flow.nodes.values().any(|node| votes(&node.kind)) || reviewers(flow).any(Reviewers::rests_on_people)
 }
 
 /// The reviewers of all human nodes and gates.

@@ -139,6 +139,11 @@ pub(super) enum Arg {
     Uuid(Option<Uuid>),
 }
 
+impl From<&String> for Arg {
+    fn from(value: &String) -> Self {
+        Self::Text(Some(value.clone()))
+    }
+}
 impl From<i64> for Arg {
     fn from(value: i64) -> Self {
         Self::Int(Some(value))

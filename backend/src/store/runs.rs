@@ -60,9 +60,8 @@ impl Store {
                 .push(" AND (requested_by = ")
                 .bind(viewer.username.as_str())
                 .push(" OR EXISTS (SELECT 1 FROM reviews v CROSS JOIN review_audience a")
-                .push(" WHERE a.review_id = v.id AND v.run_id = runs.id AND a.subject IN (")
-                .list(visibility::involved(viewer))
-                .push(")))");
+                .push(" WHERE a.review_id = v.id AND v.run_id = runs.id AND ");
+            sql = visibility::involved(viewer).shows(sql).push("))");
         }
         if let Some(place) = ListPlace::of(query.cursor.as_deref())? {
             sql = place.condition(sql, "created_at", "id");
@@ -103,9 +102,8 @@ impl Store {
         let sql =
             Sql::new("SELECT 1 FROM reviews v CROSS JOIN review_audience a WHERE a.review_id = v.id AND v.run_id = ")
                 .bind(run.0)
-                .push(" AND a.subject IN (")
-                .list(visibility::involved(viewer))
-                .push(") LIMIT 1");
+                .push(" AND ");
+        let sql = visibility::involved(viewer).shows(sql).push(" LIMIT 1");
         let found = self.inner.db.read().await?.fetch_one(sql).await?;
         Ok(if found.is_some() { Involvement::Reviews } else { Involvement::None })
     }

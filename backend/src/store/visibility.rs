@@ -8,16 +8,20 @@ use shared::access::{ADMIN, DEVELOPER, Principal, REVIEWER};
 use shared::id::Username;
 use shared::review::Review;
 
+use super::db::Sql;
+
 /// The subjects under which a review is found: those that it is for, who asked, who has decided it or handed it over,
 /// who has somebody else's vote, who may vote, and who may not. `gave:x` finds nothing for x: their own vote is with
 /// somebody else.
 pub(super) fn subjects_of(review: &Review) -> BTreeSet<String> {
     let reviewers = &review.reviewers;
-    let mut subjects: BTreeSet<String> = reviewers.roles.iter().map(|role| role_subject(role)).collect();
-    subjects.extend(reviewers.users.iter().map(|user| format!("user:{user}")));
-    if subjects.is_empty() {
-        subjects.insert(role_subject(REVIEWER));
-    }
+    let users = reviewers.users.iter().map(|user| format!("user:{user}"));
+    let everyone = reviewers.roles.is_empty() && reviewers.users.is_empty();
+    let roles = reviewers.roles.iter().map(String::as_str).chain(everyone.then_some(REVIEWER));
+    let by_role = if reviewers.tags.is_empty() { role_subject } else { tagged_subject };
+    let mut subjects: BTreeSet<String> = roles.map(by_role).chain(users).collect();
+    subjects.extend(reviewers.tags.iter().map(|tag| needs_subject(tag)));
+    subjects.extend(review.escalated.iter().map(|role| role_subject(role)));
     subjects.insert(format!("asked:{}", review.requested_by));
     let decided = review.decisions.iter().flat_map(|decision| [Some(&decision.by), decision.on_behalf_of.as_ref()]);
     let handed = review.delegations.iter().map(|handed| Some(&handed.from));
@@ -59,6 +63,16 @@ pub(super) fn role_subject(role: &str) -> String {
     format!("role:{role}")
 }
 
+/// The subject of a role whose people need tags besides.
+pub(super) fn tagged_subject(role: &str) -> String {
+    format!("tagged:{role}")
+}
+
+/// The subject of a tag that they need. It finds a review for nobody; who has not all of them does not find it.
+fn needs_subject(tag: &str) -> String {
+    format!("needs:{tag}")
+}
+
 /// The subject of somebody whose own vote is with somebody else.
 pub(super) fn gave_subject(name: &Username) -> String {
     format!("gave:{name}")
@@ -74,8 +88,50 @@ pub(super) struct Name {
     pub username: Username,
     /// As one of those that a review is for.
     pub own: BTreeSet<String>,
+    /// As one of those who need tags besides.
+    pub tagged: Tagged,
     /// As one who was handed somebody's vote.
     pub handed: Option<String>,
+}
+
+/// Where the reviews are found for which somebody needs tags besides, and the tags that they have.
+#[derive(Clone)]
+pub(super) struct Tagged {
+    /// The subjects of their roles.
+    pub subjects: BTreeSet<String>,
+    has: BTreeSet<String>,
+}
+
+impl Tagged {
+    /// That no tag is needed by the review of `a.review_id` which they have not.
+    pub fn suffices(&self, sql: Sql) -> Sql {
+        sql.push(
+            "NOT EXISTS (SELECT 1 FROM review_audience n WHERE n.review_id = a.review_id AND n.subject LIKE 'needs:%'",
+        )
+        .push(" AND n.subject NOT IN (")
+        .list(&self.has)
+        .push("))")
+    }
+}
+
+/// The reviews that are found under subjects, and those for which tags are needed besides.
+pub(super) struct Sight {
+    /// Found under any of these.
+    pub subjects: BTreeSet<String>,
+    /// Of each name in which the viewer looks.
+    pub tagged: Vec<Tagged>,
+}
+
+impl Sight {
+    /// That the row `a` of the audience shows its review.
+    pub fn shows(&self, sql: Sql) -> Sql {
+        let mut sql = sql.push("(a.subject IN (").list(&self.subjects).push(")");
+        for tagged in &self.tagged {
+            sql = sql.push(" OR (a.subject IN (").list(&tagged.subjects).push(") AND ");
+            sql = tagged.suffices(sql).push(")");
+        }
+        sql.push(")")
+    }
 }
 
 /// Everybody in whose name somebody may decide, themselves first.
@@ -86,28 +142,31 @@ pub(super) fn names(viewer: &Principal) -> Vec<Name> {
 
 fn name(principal: &Principal) -> Name {
     let username = principal.username.clone();
-    let mut own: BTreeSet<String> = principal.roles.iter().map(|role| role_subject(role)).collect();
-    if principal.roles.contains(ADMIN) {
-        own.extend([REVIEWER, DEVELOPER].map(role_subject));
-    }
+    let also: &[&str] = if principal.roles.contains(ADMIN) { &[REVIEWER, DEVELOPER] } else { &[] };
+    let roles = || principal.roles.iter().map(String::as_str).chain(also.iter().copied());
+    let mut own: BTreeSet<String> = roles().map(role_subject).collect();
+    let tagged = Tagged { subjects: roles().map(tagged_subject).collect(), has: roles().map(needs_subject).collect() };
     let reviews = principal.has(REVIEWER);
     if !principal.token || reviews {
         own.insert(format!("user:{username}"));
     }
-    Name { handed: reviews.then(|| format!("handed:{username}")), own, username }
+    Name { handed: reviews.then(|| format!("handed:{username}")), own, tagged, username }
 }
 
 /// The subjects whose reviews make somebody see the run: those that they may decide, or have decided.
-pub(super) fn involved(viewer: &Principal) -> BTreeSet<String> {
-    let mut subjects: BTreeSet<String> =
-        names(viewer).into_iter().flat_map(|name| name.own.into_iter().chain(name.handed)).collect();
-    subjects.insert(format!("decided:{}", viewer.username));
-    subjects
+pub(super) fn involved(viewer: &Principal) -> Sight {
+    let mut sight = Sight { subjects: BTreeSet::from([format!("decided:{}", viewer.username)]), tagged: Vec::new() };
+    for name in names(viewer) {
+        sight.subjects.extend(name.own.into_iter().chain(name.handed));
+        // Who has no role at all has no tag.
+        sight.tagged.extend(Some(name.tagged).filter(|tagged| !tagged.subjects.is_empty()));
+    }
+    sight
 }
 
 /// The subjects whose reviews somebody sees.
-pub(super) fn seen(viewer: &Principal) -> BTreeSet<String> {
-    let mut subjects = involved(viewer);
-    subjects.insert(format!("asked:{}", viewer.username));
-    subjects
+pub(super) fn seen(viewer: &Principal) -> Sight {
+    let mut sight = involved(viewer);
+    sight.subjects.insert(format!("asked:{}", viewer.username));
+    sight
 }

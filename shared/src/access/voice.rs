@@ -2,7 +2,7 @@
 //! somebody who is away. A vote is never doubled: it has one owner and one holder, and who has voted once on a review
 //! keeps to that name.
 
-use super::{Principal, REVIEWER, barred, is_named};
+use super::{Principal, REVIEWER, barred, is_for};
 use crate::id::Username;
 use crate::review::Review;
 
@@ -19,10 +19,10 @@ pub fn voice(principal: &Principal, review: &Review) -> Result<Option<Username>,
         let gave = review.delegations.iter().any(|handed| handed.from == *me);
         return Err(if gave {
             "you handed this review over"
-        } else if let Some(why) = barred(me, review).filter(|_| is_named(principal, &review.reviewers)) {
+        } else if let Some(why) = barred(me, review).filter(|_| is_for(principal, review)) {
             // Votes are counted without them: so said, why.
             why
-        } else if review.voting.is_some() && is_named(principal, &review.reviewers) {
+        } else if review.voting.is_some() && is_for(principal, review) {
             "who may vote here was fixed when it was asked"
         } else {
             "this review is for other reviewers"
@@ -41,7 +41,7 @@ pub fn votes_to_hand_over(principal: &Principal, review: &Review) -> Vec<Option<
 /// Whether somebody has a vote of their own on a review, whoever casts it: where several are counted, that is fixed by
 /// those who have one when it is asked.
 pub fn has_vote(principal: &Principal, review: &Review) -> bool {
-    is_named(principal, &review.reviewers) && barred(&principal.username, review).is_none()
+    is_for(principal, review) && barred(&principal.username, review).is_none()
 }
 
 /// Whether a review may be handed to somebody; `Err` says why not.
@@ -92,7 +92,7 @@ fn alone(principal: &Principal, review: &Review) -> Vec<Option<Username>> {
     let mut voices = Vec::new();
     let kept = review.delegations.is_empty()
         || review.holders().get(&principal.username).is_none_or(|holder| **holder == principal.username);
-    if kept && review.may_vote(&principal.username) && is_named(principal, &review.reviewers) {
+    if kept && review.may_vote(&principal.username) && is_for(principal, review) {
         voices.push(None);
     }
     let handed = handed_to(principal, review).into_iter().filter(|owner| *owner != principal.username);

@@ -17,6 +17,9 @@ pub struct Reviewers {
     pub roles: Vec<String>,
     /// These people.
     pub users: Vec<Username>,
+    /// What those who are asked by role must have besides, all of it: roles that say what somebody knows or covers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
     /// Not the one who started the run.
     pub not_requester: bool,
     /// Nobody who decided at this node (four eyes).
@@ -24,12 +27,18 @@ pub struct Reviewers {
     pub not_same_as: Option<NodeId>,
 }
 
-read_fields!(Reviewers { or_default roles, or_default users, or_default not_requester, may not_same_as, });
+read_fields!(Reviewers { or_default roles, or_default users, or_default tags, or_default not_requester, may not_same_as, });
 
 impl Reviewers {
     /// Whether nothing is said: everyone with the system role reviewer.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// Whether who may decide rests on more than each person by themselves: somebody may be shut out, or those with a
+    /// role may lack the tags.
+    pub fn rests_on_people(&self) -> bool {
+        self.shuts_out() || !self.tags.is_empty()
     }
 
     /// Whether somebody may be shut out by what they did in the run, so that nobody may be left.

@@ -221,7 +221,7 @@ fn read_value(flow: &Flow, key: &str, value: &str) -> Value {
     read.unwrap_or_else(|| Value::from(value))
 }
 
-/// Every role that a flow names: at a terminal there is one person for all of them.
+/// Every role and tag that a flow names: at a terminal there is one person for all of them.
 fn roles(flow: &Value) -> BTreeSet<String> {
     let below: Vec<&Value> = match flow {
         Value::Object(map) => map.values().collect(),
@@ -229,7 +229,9 @@ fn roles(flow: &Value) -> BTreeSet<String> {
         _ => Vec::new(),
     };
     let mut found: BTreeSet<String> = below.into_iter().flat_map(roles).collect();
-    let listed = flow.get("roles").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    // A flow has tags of its own, which are nobody's.
+    let lists = [flow.get("roles"), flow.pointer("/reviewers/tags")].into_iter().flatten();
+    let listed = lists.filter_map(Value::as_array).flatten().filter_map(Value::as_str);
     let groups = flow.get("groups").and_then(Value::as_object).into_iter().flat_map(|groups| groups.keys());
     let escalated = flow.get("escalate").and_then(Value::as_str);
     let named = listed.chain(groups.map(String::as_str)).chain(escalated);

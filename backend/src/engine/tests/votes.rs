@@ -145,6 +145,31 @@ fn votes_against_end_it_when_it_can_no_longer_be_accepted_or_when_there_are_enou
 }
 
 #[test]
+fn who_is_asked_by_role_must_have_the_tags_besides() {
+    let mut play = asked_with(
+        "timeout: 1h\n      on_timeout: { escalate: editor, extend: 1h, then: reject }",
+        "reviewers: { tags: [legal] }",
+    );
+    assert!(matches!(play.try_vote("ana", choose("yes")), Err(Refusal::NotFound)), "they do not see it");
+    let mut by_cid = play.again();
+    by_cid.try_vote("cid", choose("yes")).unwrap();
+    assert_eq!(by_cid.status(), RunStatus::Completed);
+    // Whoever loses a tag can no longer decide, and where nobody is left the review says so.
+    let mut alone = play.again();
+    alone.people = Some([person("ana", &["reviewer", "editor"]), person("cid", &["reviewer"])].into());
+    alone.try_apply(Input::Recount).unwrap();
+    assert!(alone.review().problem.is_some());
+    // Those to whom it is escalated are asked whatever their tags.
+    play.now = play.review().expires_at.unwrap();
+    play.try_vote("ana", choose("yes")).unwrap();
+    assert_eq!(play.key("by"), &json!(["ana"]));
+    // Votes are counted of those who have them.
+    let mut play = asked_with("policy: unanimous", "reviewers: { tags: [legal] }");
+    play.votes(&[("bob", "yes"), ("cid", "yes")]);
+    assert_eq!(play.key("by"), &json!(["bob", "cid"]));
+}
+
+#[test]
 fn a_vote_is_recorded_told_and_can_be_changed() {
     let mut play = asked("policy: majority");
     let digest = play.review().digest;

@@ -243,6 +243,12 @@ impl Human {
         self
     }
 
+    /// A role that those who are asked by role must have besides.
+    pub fn tag(mut self, tag: impl Into<String>) -> Self {
+        self.0.reviewers.tags.push(tag.into());
+        self
+    }
+
     /// A person who may decide.
     pub fn user(mut self, user: Username) -> Self {
         self.0.reviewers.users.push(user);

@@ -92,7 +92,7 @@ fn names(checker: &mut Checker<'_>, people: &[Principal], base: &str, reviewers:
     }
 }
 
-/// The roles that nobody has and the users who are not there, each with its place below `reviewers`.
+/// The roles and tags that nobody has and the users who are not there, each with its place below `reviewers`.
 fn nobodys(people: &[Principal], reviewers: &Reviewers) -> Vec<(String, String)> {
     let roles = reviewers.roles.iter().enumerate().filter_map(|(index, role)| {
         let why = nobody_has(people, role)?;
@@ -103,7 +103,11 @@ fn nobodys(people: &[Principal], reviewers: &Reviewers) -> Vec<(String, String)>
         let guess = did_you_mean(name, people.iter().map(|person| person.username.as_str()));
         (format!("users/{index}"), format!("there is nobody `{name}` now{guess}"))
     });
-    roles.chain(users).collect()
+    let tags = reviewers.tags.iter().enumerate().filter_map(|(index, tag)| {
+        let why = nobody_has(people, tag)?;
+        Some((format!("tags/{index}"), why))
+    });
+    roles.chain(users).chain(tags).collect()
 }
 
 /// Where nobody has a role, this in words.
@@ -168,6 +172,7 @@ mod tests {
             ("reviewers: { users: [nobody] }", "reviewers nobody may decide this now: there is nobody `nobody` now"),
             ("reviewers: { users: [anna, tom] }", "users/0 there is nobody `anna` now; did you mean `ana`?"),
             ("reviewers: { roles: [editor, legal] }", "reviewers/roles/1 nobody has the role `legal` now"),
+            ("reviewers: { tags: [editor, eu] }", "now: nobody has the role `eu` now"),
             (
                 "reviewers: { users: [ana], not_requester: true }",
                 "only 1 person may decide this now, who may be shut out",
@@ -185,6 +190,7 @@ mod tests {
             "policy: unanimous",
             "policy: { groups: { editor: 1 } }, reviewers: { not_requester: true }",
             "reviewers: { roles: [editor], users: [tom] }",
+            "reviewers: { tags: [editor] }",
         ] {
             assert_eq!(warned(&human(fine)), [""; 0]);
         }

@@ -20,7 +20,8 @@ on_both! {
 
 fn viewers() -> Vec<Principal> {
     let names = ["ana", "tom", "dev", "boss"];
-    let roles: [&[&str]; 6] = [&[], &["reviewer"], &["editor"], &["editor", "reviewer"], &["developer"], &["admin"]];
+    let roles: [&[&str]; 7] =
+        [&[], &["reviewer", "legal"], &["reviewer"], &["editor"], &["editor", "reviewer"], &["developer"], &["admin"]];
     let mut viewers = Vec::new();
     for name in names {
         for roles in roles {
@@ -74,6 +75,10 @@ async fn a_list_shows_exactly_what_the_rule_allows(world: World) {
         json!({"not_requester": true}),
         json!({"roles": ["editor"]}),
         json!({"users": ["tom"]}),
+        json!({"tags": ["legal"]}),
+        json!({"roles": ["editor"], "tags": ["reviewer"], "users": ["dev"]}),
+        json!({"roles": ["editor", "legal"], "tags": ["legal", "reviewer"], "not_requester": true}),
+        json!({"roles": ["reviewer", "editor"], "tags": ["legal"]}),
     ];
     let mut reviews = Vec::new();
     for (index, reviewers) in addressed.into_iter().enumerate() {
@@ -87,6 +92,9 @@ async fn a_list_shows_exactly_what_the_rule_allows(world: World) {
             8 => serde_json::from_value(json!([handed("tom", "ana"), handed("dev", "tom")])).expect("delegations"),
             _ => Vec::new(),
         };
+        if index == 12 {
+            review.escalated = vec!["editor".to_owned()];
+        }
         readdress(&world, &mut review, reviewers).await;
         reviews.push(review);
     }

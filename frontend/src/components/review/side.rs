@@ -98,7 +98,11 @@ fn why(review: &Review) -> String {
     let whom: String = whom.iter().filter_map(|(what, who)| who.as_ref().map(|who| format!(" {what} {who}"))).collect();
     let roles = review.reviewers.roles.iter().map(|role| format!("anyone with the role {role}"));
     let named: Vec<String> = roles.chain(review.reviewers.users.iter().map(ToString::to_string)).collect();
-    let who = if named.is_empty() { "Any reviewer may decide".to_owned() } else { format!("For {}", named.join(", ")) };
+    let mut who =
+        if named.is_empty() { "Any reviewer may decide".to_owned() } else { format!("For {}", named.join(", ")) };
+    if !review.reviewers.tags.is_empty() {
+        who = format!("{who}, by role only with {}", review.reviewers.tags.join(" and "));
+    }
     let handed = review.delegations.iter().map(|handed| format!(" {} handed it to {}.", handed.from, handed.to));
     let handed = handed.collect::<Vec<_>>().concat();
     let not = if review.reviewers.not_requester { " Not for the one who started the run." } else { "" };
