@@ -84,7 +84,9 @@ impl<'f> Builder<'f> {
         if approves {
             self.finish_step(branch, step, &nothing);
         } else {
-            self.stop(branch, step, reason.unwrap_or_default().to_owned());
+            let message = choice.and_then(|choice| choice.message.as_deref());
+            let why = reason.or(message).or(label).unwrap_or("Rejected.").to_owned();
+            self.stop(branch, step, why);
         }
     }
 

@@ -8,13 +8,14 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use shared::decision::Via;
 use shared::definition::{Handler, Human, Judge, NodeKind};
+use shared::error::FlowCode;
 use shared::id::NodeId;
 use shared::review::{Advice, Judgement};
 use shared::run::Step;
 
 use super::agent;
 use super::auto::Handled;
-use super::builder::Builder;
+use super::builder::{Builder, failure};
 use super::conversation::{Conversation, Judging, Message, Purpose};
 use super::review::Question;
 use super::state::Phase;
@@ -122,7 +123,11 @@ impl Builder<'_> {
         question.advice = judging.advice;
         question.advice.push(self.advice(judge, Some(verdict), reason.clone()));
         if confidence >= verdict.threshold {
-            let handled = Handled { approves: approved, reason: Some(&reason), via: Via::Judge };
+            let handled = Handled {
+                approves: approved,
+                reason: Some(&*reason).filter(|reason| !reason.is_empty()),
+                via: Via::Judge,
+            };
             self.handled(branch, step, human, question, &handled);
         } else {
             self.ask_from(branch, step, question, judging.handler + 1);
@@ -141,8 +146,10 @@ impl Builder<'_> {
                 self.ask_from(branch, step, question, judging.handler + 1);
             }
             Some(Err(error)) => self.fail_step(branch, step, error),
-            // A version never changes, so its node is there.
-            None => self.finish_step(branch, step, &shared::JsonMap::new()),
+            None => {
+                let error = failure(FlowCode::FlowInvalid, node, "the flow has no such human node");
+                self.fail_step(branch, step, error);
+            }
         }
     }
 

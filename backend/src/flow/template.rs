@@ -8,11 +8,14 @@ use std::collections::{HashMap, HashSet};
 use indexmap::IndexMap;
 use minijinja::value::{Value as Rendered, ValueKind};
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, UndefinedBehavior};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Number, Value};
 
 use super::{EvalError, Scope};
 use crate::flow::limits::{MAX_NESTING, MAX_TEXT};
 
+/// What stands for itself in a piece of a URL (RFC 3986, unreserved).
+const PIECE: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 /// How many steps of the template machine one rendering may take.
 const FUEL: u64 = 500_000;
 /// The longest text that a template may render to, in bytes.
@@ -32,6 +35,7 @@ impl Default for Templates {
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         environment.set_auto_escape_callback(|_| AutoEscape::None);
         environment.set_fuel(Some(FUEL));
+        environment.add_filter("urlencode", urlencode);
         environment.set_formatter(|out, _, value| {
             let text = match value.as_str() {
                 Some(text) => return out.write_str(text).map_err(Error::from),
@@ -197,6 +201,17 @@ fn number(value: &Rendered) -> Result<Value, Error> {
     Number::from_f64(float)
         .map(Value::Number)
         .ok_or_else(|| Error::new(ErrorKind::BadSerialization, format!("{float} is no JSON number")))
+}
+
+/// A value as one piece of a URL: nothing in it is a `/`, `?` or `#` to whoever reads the URL. What would lead to
+/// another place even so (WHATWG URL, double-dot segments) is refused.
+fn urlencode(piece: &Rendered) -> Result<String, Error> {
+    let piece = piece.to_string();
+    if matches!(piece.as_str(), "." | "..") {
+        let message = format!("`{piece}` cannot be a piece of a URL");
+        return Err(Error::new(ErrorKind::InvalidOperation, message));
+    }
+    Ok(utf8_percent_encode(&piece, PIECE).to_string())
 }
 
 fn bad(template: &str, error: &Error) -> EvalError {

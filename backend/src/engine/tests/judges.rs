@@ -48,6 +48,10 @@ fn a_judge_that_is_sure_decides_and_nobody_is_asked() {
     play.model("ask", says(false, 1.0));
     assert_eq!(play.error(), (FlowCode::FlowHumanRejected, "Because.".to_owned()));
     assert_eq!(play.snapshot.reviews.values().next().unwrap().resolution.as_ref().unwrap().outcome, Outcome::Stopped);
+
+    let mut play = judged("human");
+    play.model("ask", text(r#"{"approved": false, "confidence": 1, "reasoning": ""}"#));
+    assert_eq!(play.error().1, "No", "without a reason, what was chosen says it");
 }
 
 #[test]

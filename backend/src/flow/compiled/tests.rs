@@ -34,6 +34,9 @@ fn a_template_shows_strings_as_they_are_and_everything_else_as_json() {
     assert_eq!(render("{{ topic }}"), "<the> \"ocean\"");
     assert_eq!(render("{{ map }}"), r#"{"b":1,"a":null}"#);
     assert_eq!(render("no template } here"), "no template } here");
+    assert_eq!(render("/of/{{ 'a/../b?c=ü ~' | urlencode }}"), "/of/a%2F..%2Fb%3Fc%3D%C3%BC%20~");
+    assert_eq!(render("{{ n | urlencode }}"), "2.5");
+    assert!(flow.render("/of/{{ '..' | urlencode }}", &scope).is_err());
     assert_eq!(render("{% for x in list %}{{ loop.index }}={{ x }};{% endfor %}"), "1=1;2=two;");
 }
 
