@@ -4,6 +4,7 @@
 
 use std::fmt::Write as _;
 
+use rusqlite::types::Value;
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgArguments, PgPool, PgRow, Postgres};
 use sqlx::query::Query;
@@ -11,11 +12,13 @@ use sqlx::sqlite::{Sqlite, SqliteArguments, SqlitePool, SqliteRow};
 use sqlx::{Arguments as _, AssertSqlSafe, Row as _, Transaction};
 use uuid::Uuid;
 
+use super::sqlite::{self, Where, Writer};
+
 /// A database: where it is read, and where it is written.
 #[derive(Clone)]
 pub(super) enum Db {
-    /// A file. One connection writes.
-    Sqlite { readers: SqlitePool, writer: SqlitePool },
+    /// A file: where it is read, and the one connection that writes.
+    Sqlite { readers: SqlitePool, writer: Writer },
     /// A server. The writers have connections of their own, so that long reads never keep a commit waiting.
     Postgres { readers: PgPool, writers: PgPool },
 }
@@ -24,6 +27,7 @@ pub(super) enum Db {
 pub(super) enum Conn {
     Sqlite(PoolConnection<Sqlite>),
     SqliteTx(Transaction<'static, Sqlite>),
+    SqliteWriting(sqlite::Writing),
     Postgres(PoolConnection<Postgres>),
     PostgresTx(Transaction<'static, Postgres>),
 }
@@ -53,9 +57,17 @@ impl Db {
 
     /// A transaction that writes.
     pub async fn write(&self) -> Result<Conn, sqlx::Error> {
+        self.begin(Where::Aside).await
+    }
+
+    /// The same for a writer, which in SQLite has a thread to do this in.
+    pub async fn write_here(&self) -> Result<Conn, sqlx::Error> {
+        self.begin(Where::Here).await
+    }
+
+    async fn begin(&self, place: Where) -> Result<Conn, sqlx::Error> {
         Ok(match self {
-            // IMMEDIATE: what is read below cannot change before it is written.
-            Self::Sqlite { writer, .. } => Conn::SqliteTx(writer.begin_with("BEGIN IMMEDIATE").await?),
+            Self::Sqlite { writer, .. } => Conn::SqliteWriting(writer.begin(place).await?),
             // READ COMMITTED: what is read after the run's lock is what the run's last commit left.
             Self::Postgres { writers, .. } => {
                 Conn::PostgresTx(writers.begin_with("BEGIN ISOLATION LEVEL READ COMMITTED").await?)
@@ -87,6 +99,7 @@ impl Conn {
         Ok(match self {
             Self::Sqlite(conn) => wrap(sqlite(sql)?.fetch_all(&mut **conn).await?, Row::Sqlite),
             Self::SqliteTx(conn) => wrap(sqlite(sql)?.fetch_all(&mut **conn).await?, Row::Sqlite),
+            Self::SqliteWriting(conn) => wrap(conn.fetch(sql).await?, Row::Values),
             Self::Postgres(conn) => wrap(postgres(sql)?.fetch_all(&mut **conn).await?, Row::Postgres),
             Self::PostgresTx(conn) => wrap(postgres(sql)?.fetch_all(&mut **conn).await?, Row::Postgres),
         })
@@ -102,6 +115,7 @@ impl Conn {
         Ok(match self {
             Self::Sqlite(conn) => sqlite(sql)?.execute(&mut **conn).await?.rows_affected(),
             Self::SqliteTx(conn) => sqlite(sql)?.execute(&mut **conn).await?.rows_affected(),
+            Self::SqliteWriting(conn) => conn.execute(sql).await?,
             Self::Postgres(conn) => postgres(sql)?.execute(&mut **conn).await?.rows_affected(),
             Self::PostgresTx(conn) => postgres(sql)?.execute(&mut **conn).await?.rows_affected(),
         })
@@ -111,6 +125,7 @@ impl Conn {
     pub async fn commit(self) -> Result<(), sqlx::Error> {
         match self {
             Self::SqliteTx(tx) => tx.commit().await,
+            Self::SqliteWriting(tx) => tx.end("COMMIT").await,
             Self::PostgresTx(tx) => tx.commit().await,
             Self::Sqlite(_) | Self::Postgres(_) => Ok(()),
         }
@@ -120,6 +135,7 @@ impl Conn {
     pub async fn rollback(self) -> Result<(), sqlx::Error> {
         match self {
             Self::SqliteTx(tx) => tx.rollback().await,
+            Self::SqliteWriting(tx) => tx.end("ROLLBACK").await,
             Self::PostgresTx(tx) => tx.rollback().await,
             Self::Sqlite(_) | Self::Postgres(_) => Ok(()),
         }
@@ -243,7 +259,7 @@ impl Sql {
     }
 
     /// The text for SQLite, which looks named arguments up by their names, one after the other.
-    fn positional(&self) -> String {
+    pub fn positional(&self) -> String {
         let mut parts = self.text.split('$');
         let mut text = String::with_capacity(self.text.len());
         text.push_str(parts.next().unwrap_or_default());
@@ -252,6 +268,10 @@ impl Sql {
             text.push_str(part.trim_start_matches(|c: char| c.is_ascii_digit()));
         }
         text
+    }
+
+    pub fn args(&self) -> &[Arg] {
+        &self.args
     }
 
     /// Adds an argument.
@@ -287,6 +307,7 @@ impl Sql {
 /// A row of either database. Columns are read by position.
 pub(super) enum Row {
     Sqlite(SqliteRow),
+    Values(Vec<Value>),
     Postgres(PgRow),
 }
 
@@ -295,6 +316,7 @@ macro_rules! column {
         pub fn $name(&self, index: usize) -> Result<$type, sqlx::Error> {
             match self {
                 Self::Sqlite(row) => row.try_get(index),
+                Self::Values(row) => sqlite::column(row, index),
                 Self::Postgres(row) => row.try_get(index),
             }
         }

@@ -21,6 +21,7 @@ mod people;
 mod reviews;
 mod runs;
 mod seals;
+mod sqlite;
 mod tasks;
 pub mod testing;
 #[cfg(test)]
@@ -174,7 +175,7 @@ impl Store {
         });
         let mut background = JoinSet::new();
         for receiver in receivers {
-            background.spawn(writer::run(Arc::clone(&inner), receiver));
+            writer::start(&inner, receiver, &mut background)?;
         }
         background.spawn(wake::run(Arc::clone(&inner), options.url));
         if !inner.db.is_postgres() {

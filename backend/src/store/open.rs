@@ -3,13 +3,13 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use sqlx::Connection as _;
 use sqlx::migrate::{MigrateError, Migrator};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 
 use super::cursor::Log;
 use super::db::{Conn, Db, Sql};
+use super::sqlite::Writer;
 use super::{Error, Options};
 
 static SQLITE: Migrator = sqlx::migrate!("migrations/sqlite");
@@ -55,22 +55,14 @@ async fn sqlite(options: &Options) -> Result<Db, Error> {
         .pragma("wal_autocheckpoint", "4096")
         .pragma("cache_size", "-16384")
         .statement_cache_capacity(512);
-    let writer = SqlitePoolOptions::new()
-        .max_connections(1)
+    let readers = SqlitePoolOptions::new()
+        .max_connections(options.readers.max(2))
         .acquire_timeout(ACQUIRE)
-        .idle_timeout(None)
-        .max_lifetime(None)
         .test_before_acquire(false)
-        // A transaction that SQLite itself has ended, because the disk is full, leaves a connection that believes to be
-        // in one for ever.
-        .before_acquire(|conn, _| {
-            let free = !conn.is_in_transaction();
-            Box::pin(async move { Ok(free) })
-        })
         .connect_with(connect.clone())
         .await
         .map_err(|error| cannot_open(&options.url, &error, "may the server write there?"))?;
-    let mut conn = Conn::Sqlite(writer.acquire().await?);
+    let mut conn = Conn::Sqlite(readers.acquire().await?);
     for (pragma, wanted) in [("journal_mode", "wal"), ("synchronous", "2"), ("foreign_keys", "1")] {
         // The types of the answers differ.
         let sql = Sql::new("SELECT CAST(").push(pragma).push(" AS TEXT) FROM pragma_").push(pragma);
@@ -82,13 +74,8 @@ async fn sqlite(options: &Options) -> Result<Db, Error> {
         }
     }
     drop(conn);
-    migrate(SQLITE.run(&writer).await)?;
-    let readers = SqlitePoolOptions::new()
-        .max_connections(options.readers.max(2))
-        .acquire_timeout(ACQUIRE)
-        .test_before_acquire(false)
-        .connect_with(connect)
-        .await?;
+    migrate(SQLITE.run(&readers).await)?;
+    let writer = Writer::open(connect.get_filename())?;
     Ok(Db::Sqlite { readers, writer })
 }
 

@@ -117,15 +117,18 @@ async fn a_store_that_is_opened_again_goes_on(world: World) {
     assert!(matches!(closed, Err(CommitError::Unavailable(_))), "{closed:?}");
 }
 
-/// `SQLite` ends the transaction by itself where there is no room, which its driver does not notice.
+/// `SQLite` ends the transaction by itself where there is no room.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_full_disk_is_said_and_all_goes_on_once_there_is_room() {
     let world = World::sqlite().await;
-    let mut conn = world.store.inner.db.write().await.expect("a transaction");
-    // What a connection is allowed goes with it; the next one may write as much as it likes.
-    conn.execute(Sql::new("PRAGMA max_page_count = 1")).await.expect("no more pages than there are");
-    conn.rollback().await.expect("ended");
+    let room = async |pages: &str| {
+        let mut conn = world.store.inner.db.write().await.expect("a transaction");
+        conn.fetch(Sql::new("PRAGMA max_page_count = ").push(pages)).await.expect("is set");
+        conn.rollback().await.expect("ended");
+    };
+    room("1").await;
     let full = world.store.commit(launch(&"a long draft ".repeat(10_000))).await;
     assert!(matches!(&full, Err(CommitError::Unavailable(why)) if why.contains("is full")), "{full:?}");
+    room("1000000").await;
     world.launch("hello").await;
 }

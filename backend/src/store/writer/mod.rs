@@ -24,7 +24,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::error::DatabaseError;
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
 
 use self::fate::Fate;
 use self::group::Group;
@@ -89,8 +91,35 @@ impl Queue {
     }
 }
 
+/// Starts a writer. SQLite's has a thread, where its statements run.
+pub(super) fn start(
+    inner: &Arc<Inner>,
+    queue: mpsc::Receiver<Job>,
+    background: &mut JoinSet<()>,
+) -> Result<(), sqlx::Error> {
+    let writer = run(Arc::clone(inner), queue);
+    if inner.db.is_postgres() {
+        background.spawn(writer);
+        return Ok(());
+    }
+    let runtime = Handle::current();
+    let (done, ended) = oneshot::channel::<()>();
+    let work = move || {
+        runtime.block_on(writer);
+        drop(done);
+    };
+    std::thread::Builder::new().name("sqlite-writer".to_owned()).spawn(work)?;
+    // A runtime that ends without closing the store ends the thread too.
+    let stop = inner.stop.clone().drop_guard();
+    background.spawn(async move {
+        let _ = ended.await;
+        drop(stop);
+    });
+    Ok(())
+}
+
 /// A writer: ends when the store is closed and what waited is written.
-pub(super) async fn run(inner: Arc<Inner>, mut queue: mpsc::Receiver<Job>) {
+async fn run(inner: Arc<Inner>, mut queue: mpsc::Receiver<Job>) {
     let mut jobs = Vec::with_capacity(GROUP);
     let mut cleaned = Timestamp::default();
     let mut stopping = false;
@@ -145,7 +174,7 @@ async fn write_all(inner: &Inner, mut jobs: Vec<Job>) {
 
 /// One transaction. `Err`: nothing of it was written.
 async fn write_group(inner: &Inner, changes: Vec<Change>) -> Result<Vec<Result<Answer, CommitError>>, CommitError> {
-    let mut conn = inner.db.write().await.map_err(failed)?;
+    let mut conn = inner.db.write_here().await.map_err(failed)?;
     let locks =
         if inner.db.is_postgres() { locks::take(&mut conn, &changes).await.map_err(failed)? } else { Vec::new() };
     let mut group = Group::load(inner, &mut conn, &changes).await.map_err(failed)?;
