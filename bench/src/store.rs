@@ -35,12 +35,12 @@ pub async fn against_bare_loop(options: &Options) -> Result<Row> {
     save_flow(&store).await?;
     let length = Duration::from_secs(options.seconds);
     round_of_transitions(&store, length).await?;
-    let shape = bare::Shape::of(&path).await?;
-    let mut rival = bare::Loop::open(&folder.path().join("bare.db"), shape).await?;
+    let shape = bare::Shape::of(&path)?;
+    let mut rival = bare::Loop::open(&folder.path().join("bare.db"), shape)?;
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for _ in 0..options.rounds {
         ours.push(round_of_transitions(&store, length).await?);
-        theirs.push(rival.round(length).await?);
+        theirs.push(rival.round(length)?);
     }
     store.close().await;
     Ok(share_of("store_sqlite", median(ours), "commits/s", median(theirs), 0.6))
