@@ -1,7 +1,7 @@
-//! What a waiting run costs: disk, memory, and time at the start of the server.
+//! What a waiting run costs: disk, memory, and time at the start of the server; and how good the disk is.
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
@@ -14,6 +14,27 @@ const RUNS: usize = 100_000;
 const WARM: usize = 10_000;
 /// So many quarters of a second are waited for memory to be given back.
 const SETTLES: usize = 24;
+
+/// Milliseconds that the disk takes to make durable what a commit writes, so many times a second: the 99th percentile.
+pub fn durable(folder: &Path, times: usize, apart: Duration) -> Result<f64> {
+    use std::io::{Seek, SeekFrom, Write};
+    const COMMIT: usize = 16 * 1024;
+    const FILE: usize = 4 * 1024 * 1024;
+    let mut file = std::fs::File::create(folder.join("durable"))?;
+    file.write_all(&vec![0; FILE])?;
+    file.sync_all()?;
+    let mut took = Vec::with_capacity(times);
+    for time in 0..times {
+        std::thread::sleep(apart);
+        let started = Instant::now();
+        file.seek(SeekFrom::Start(u64::try_from(time * COMMIT % FILE)?))?;
+        file.write_all(&[1; COMMIT])?;
+        file.sync_data()?;
+        took.push(started.elapsed().as_secs_f64() * 1000.0);
+    }
+    took.sort_by(f64::total_cmp);
+    Ok(took[times * 99 / 100])
+}
 
 /// Bytes on disk and in memory a waiting run, and the time to ready with all of them.
 #[expect(clippy::cast_precision_loss, reason = "sizes are far below the precision of a double")]

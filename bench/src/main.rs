@@ -108,6 +108,5 @@ pub fn below(name: &str, value: f64, unit: &'static str, target: f64) -> Row {
 
 /// A row that is met where its value reaches a share of what a bare rival reached in the same run.
 pub fn share_of(name: &str, value: f64, unit: &'static str, limit: f64, target: f64) -> Row {
-    let ratio = value / limit;
-    Row { name: name.to_owned(), value, unit, limit: Some(limit), ratio: Some(ratio), target, met: ratio >= target }
+    Row { met: value / limit >= target, ..at_least(name, value, unit, target) }.beside(limit)
 }

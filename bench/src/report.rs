@@ -18,10 +18,19 @@ pub struct Row {
     pub limit: Option<f64>,
     /// Value over limit.
     pub ratio: Option<f64>,
-    /// What it should reach: a value, or the ratio where there is a limit.
+    /// What it should reach: a value, or the ratio for a share of the limit.
     pub target: f64,
     /// Whether it did.
     pub met: bool,
+}
+
+impl Row {
+    /// The same beside what a bare rival reached in the same run, which says how good the machine was.
+    pub fn beside(mut self, limit: f64) -> Self {
+        self.limit = Some(limit);
+        self.ratio = Some(self.value / limit);
+        self
+    }
 }
 
 /// Rows as they come.

@@ -13,7 +13,7 @@ use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 
 use crate::report::Row;
 use crate::server::{Data, Server};
-use crate::{Options, below, cycles, median};
+use crate::{Options, below, cycles, disk, median};
 
 /// A client's end of a socket.
 pub type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
@@ -35,7 +35,7 @@ pub async fn subscribed(server: &Server, credential: &str) -> Result<Socket> {
 }
 
 /// Milliseconds from sending a decision to seeing it on another socket: the 99th percentile over all sockets, with 100
-/// sockets and 200 decisions a second.
+/// sockets and 200 decisions a second; beside what the disk alone takes for as many commits.
 pub async fn decision_seen(options: &Options) -> Result<Row> {
     const SOCKETS: usize = 100;
     const PER_SECOND: u32 = 200;
@@ -47,7 +47,7 @@ pub async fn decision_seen(options: &Options) -> Result<Row> {
         let socket = subscribed(&server, &credential).await?;
         readers.push(tokio::spawn(report_resolutions(socket, seen.clone())));
     }
-    let mut p99s = Vec::new();
+    let (mut p99s, mut disks) = (Vec::new(), Vec::new());
     for _ in 0..options.rounds {
         let count = usize::try_from(options.seconds)? * PER_SECOND as usize;
         let mut launcher = server.connect().await?;
@@ -89,9 +89,10 @@ pub async fn decision_seen(options: &Options) -> Result<Row> {
         }
         latencies.sort_by(f64::total_cmp);
         p99s.push(latencies[latencies.len() * 99 / 100]);
+        disks.push(disk::durable(data.path(), count, Duration::from_secs(1) / PER_SECOND)?);
     }
     readers.iter().for_each(JoinHandle::abort);
-    Ok(below("decision_seen_p99", median(p99s), "ms", 10.0))
+    Ok(below("decision_seen_p99", median(p99s), "ms", 10.0).beside(median(disks)))
 }
 
 fn now() -> Instant {
