@@ -19,6 +19,7 @@ on_both! {
     a_decision_after_the_deadline_finds_it_expired,
     a_large_text_is_stored_once_and_comes_back,
     a_store_that_is_opened_again_goes_on,
+    a_transaction_that_nobody_ends_leaves_nothing,
 }
 
 async fn a_decision_ends_the_run(world: World) {
@@ -115,6 +116,20 @@ async fn a_store_that_is_opened_again_goes_on(world: World) {
     decided(again.commit(decide(&review, "tom", "yes")).await).expect("it is decided");
     let closed = world.store.commit(decide(&review, "ana", "no")).await;
     assert!(matches!(closed, Err(CommitError::Unavailable(_))), "{closed:?}");
+}
+
+async fn a_transaction_that_nobody_ends_leaves_nothing(world: World) {
+    let review = world.launched_review("hello").await;
+    let spoil = || Sql::new("UPDATE reviews SET body = '{}'");
+    let db = &world.store.inner.db;
+    let mut conn = db.write().await.expect("a transaction");
+    assert_eq!(conn.execute(spoil()).await.expect("updates"), 1);
+    drop(conn);
+    // Nor where nobody waits for its last statement.
+    let mut conn = db.write().await.expect("a transaction");
+    let _ = tokio::time::timeout(Duration::ZERO, conn.execute(spoil())).await;
+    drop(conn);
+    decided(world.store.commit(decide(&review, "ana", "yes")).await).expect("the review is as it was");
 }
 
 /// `SQLite` ends the transaction by itself where there is no room.
