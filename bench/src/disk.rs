@@ -11,7 +11,8 @@ use crate::{Options, below, cycles, median};
 
 /// How many runs wait.
 const RUNS: usize = 100_000;
-const WARM: usize = 10_000;
+/// So many of them come first: caches that have a limit (pages, prepared statements, what allocators keep) are full then.
+const WARM: usize = 50_000;
 /// So many quarters of a second are waited for memory to be given back.
 const SETTLES: usize = 24;
 
