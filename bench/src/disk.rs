@@ -13,8 +13,6 @@ use crate::{Options, below, cycles, median};
 const RUNS: usize = 100_000;
 /// So many of them come first: caches that have a limit (pages, prepared statements, what allocators keep) are full then.
 const WARM: usize = 50_000;
-/// So many quarters of a second are waited for memory to be given back.
-const SETTLES: usize = 24;
 
 /// Milliseconds that the disk takes to make durable what a commit writes, so many times a second: the 99th percentile.
 pub fn durable(folder: &Path, times: usize, apart: Duration) -> Result<f64> {
@@ -44,11 +42,11 @@ pub async fn waiting_runs(options: &Options) -> Result<Vec<Row>> {
     let server = Server::start(&options.binary, &mut data).await?;
     // The caches of the newest runs and entries are full by then.
     fill(&server, WARM).await?;
-    let (disk_before, memory_before) = (size_of(data.path())?, settled(&server).await?);
+    let (disk_before, memory_before) = (size_of(data.path())?, server.settled_memory().await?);
     fill(&server, RUNS - WARM).await?;
     let added = (RUNS - WARM) as f64;
     let disk = size_of(data.path())?.saturating_sub(disk_before) as f64 / added;
-    let memory = settled(&server).await?.saturating_sub(memory_before) as f64 / added;
+    let memory = server.settled_memory().await?.saturating_sub(memory_before) as f64 / added;
     drop(server);
     let mut starts = Vec::new();
     for _ in 0..options.rounds {
@@ -60,16 +58,6 @@ pub async fn waiting_runs(options: &Options) -> Result<Vec<Row>> {
         below("waiting_run_memory", memory, "bytes", 64.0),
         below("start_with_100k_waiting", median(starts), "s", 1.0),
     ])
-}
-
-/// What the server holds once nothing is under way: the launches themselves use memory that is given back a little later.
-async fn settled(server: &Server) -> Result<u64> {
-    let mut least = server.memory()?;
-    for _ in 0..SETTLES {
-        tokio::time::sleep(Duration::from_millis(250)).await;
-        least = least.min(server.memory()?);
-    }
-    Ok(least)
 }
 
 async fn fill(server: &Server, runs: usize) -> Result<()> {

@@ -13,6 +13,9 @@ use crate::client::Connection;
 
 const PASSWORD: &str = "for the bench only";
 
+/// So many quarters of a second are waited for memory to be given back.
+const SETTLES: usize = 24;
+
 /// How many sockets one person opens, below the server's limit.
 const SEATS: usize = 40;
 
@@ -110,11 +113,21 @@ impl Server {
     }
 
     /// Resident memory of its own, in bytes; pages of files that the system could drop are not counted.
-    pub fn memory(&self) -> Result<u64> {
+    fn memory(&self) -> Result<u64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
         let kilobytes = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).context("no RssAnon")?;
         let kilobytes: u64 = kilobytes.trim().trim_end_matches(" kB").trim().parse()?;
         Ok(kilobytes * 1024)
+    }
+
+    /// The same once nothing is under way: what launches and logins use is given back a little later.
+    pub async fn settled_memory(&self) -> Result<u64> {
+        let mut least = self.memory()?;
+        for _ in 0..SETTLES {
+            tokio::time::sleep(Duration::from_millis(250)).await;
+            least = least.min(self.memory()?);
+        }
+        Ok(least)
     }
 
     /// Headers that let reviewers in, one for each of so many sockets: nobody has more than [`SEATS`] of them.

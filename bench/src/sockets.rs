@@ -130,11 +130,11 @@ pub async fn idle_memory(options: &Options) -> Result<Row> {
         for credential in first {
             idle.push(subscribed(&server, credential).await?);
         }
-        let before = server.memory()?;
+        let before = server.settled_memory().await?;
         for credential in rest {
             idle.push(subscribed(&server, credential).await?);
         }
-        rounds.push(server.memory()?.saturating_sub(before) as f64 / SOCKETS as f64);
+        rounds.push(server.settled_memory().await?.saturating_sub(before) as f64 / SOCKETS as f64);
     }
     Ok(below("idle_socket", median(rounds), "bytes", 10_240.0))
 }
