@@ -113,7 +113,7 @@ impl Server {
     }
 
     /// Resident memory of its own, in bytes; pages of files that the system could drop are not counted.
-    fn memory(&self) -> Result<u64> {
+    pub fn memory(&self) -> Result<u64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
         let kilobytes = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).context("no RssAnon")?;
         let kilobytes: u64 = kilobytes.trim().trim_end_matches(" kB").trim().parse()?;
