@@ -9,7 +9,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, S
 
 use super::cursor::Log;
 use super::db::{Conn, Db, Sql};
-use super::sqlite::Writer;
+use super::sqlite::{Where, Writer};
 use super::{Error, Options};
 
 static SQLITE: Migrator = sqlx::migrate!("migrations/sqlite");
@@ -62,7 +62,9 @@ async fn sqlite(options: &Options) -> Result<Db, Error> {
         .connect_with(connect.clone())
         .await
         .map_err(|error| cannot_open(&options.url, &error, "may the server write there?"))?;
-    let mut conn = Conn::Sqlite(readers.acquire().await?);
+    // Looked at where it counts: on the connection that writes.
+    let writer = Writer::open(connect.get_filename())?;
+    let mut conn = Conn::SqliteWriting(writer.begin(Where::Aside).await?);
     for (pragma, wanted) in [("journal_mode", "wal"), ("synchronous", "2"), ("foreign_keys", "1")] {
         // The types of the answers differ.
         let sql = Sql::new("SELECT CAST(").push(pragma).push(" AS TEXT) FROM pragma_").push(pragma);
@@ -73,9 +75,8 @@ async fn sqlite(options: &Options) -> Result<Db, Error> {
             )));
         }
     }
-    drop(conn);
+    conn.rollback().await?;
     migrate(SQLITE.run(&readers).await)?;
-    let writer = Writer::open(connect.get_filename())?;
     Ok(Db::Sqlite { readers, writer })
 }
 

@@ -49,7 +49,7 @@ pub(super) struct Writing {
 struct Open(OwnedMutexGuard<Option<Connection>>);
 
 impl Writer {
-    /// Connects to a file whose schema is there.
+    /// Connects to a file that is there.
     pub fn open(path: &Path) -> Result<Self, sqlx::Error> {
         Ok(Self(Arc::new(Mutex::new(Some(connect(path).map_err(failure)?)))))
     }
