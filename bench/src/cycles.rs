@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
+use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
 
 use crate::client::Connection;
 use crate::pgbench::Pgbench;
@@ -41,11 +42,23 @@ pub async fn on_postgres(options: &Options, admin: &str) -> Result<[Row; 2]> {
         ours.push(round_of_cycles(&server, length).await?);
         theirs.push(rival.round(length).await?);
     }
+    drop(server);
+    forget(admin, [data.database(), Some(rival.database())]).await?;
     let (ours, theirs) = (median(ours), median(theirs));
     Ok([
         at_least("cycles_postgres", ours, "cycles/s", 1_000.0),
         share_of("cycles_postgres_of_pgbench", ours, "cycles/s", theirs, 0.6),
     ])
+}
+
+/// Drops databases, and writes back now what would otherwise be written beneath the rows that follow.
+async fn forget(admin: &str, databases: [Option<&str>; 2]) -> Result<()> {
+    let mut connection = PgConnection::connect(&format!("{admin}/postgres")).await?;
+    for name in databases.into_iter().flatten().filter_map(|url| url.rsplit('/').next()) {
+        connection.execute(AssertSqlSafe(format!("DROP DATABASE {name} WITH (FORCE)"))).await?;
+    }
+    connection.execute("CHECKPOINT").await?;
+    Ok(())
 }
 
 async fn round_of_cycles(server: &Server, length: Duration) -> Result<f64> {

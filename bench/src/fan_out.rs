@@ -11,12 +11,12 @@ use futures::{SinkExt, StreamExt};
 use tokio::io::AsyncBufReadExt;
 use tokio::sync::{broadcast, mpsc};
 use tokio::task::JoinHandle;
+use tokio_tungstenite::accept_async;
 use tokio_tungstenite::tungstenite::Message;
-use tokio_tungstenite::{accept_async, connect_async};
 
 use crate::report::Row;
 use crate::server::{Data, Server};
-use crate::sockets::{Socket, subscribed};
+use crate::sockets::{Socket, connect, subscribed};
 use crate::{Options, cycles, median, share_of};
 
 /// The argument that makes this program the rival.
@@ -40,8 +40,7 @@ pub async fn beside_bare_broadcast(options: &Options) -> Result<Row> {
     spread(&mut arrivals).await?;
     let mut rival = Rival::start()?;
     for _ in 0..SOCKETS {
-        let (socket, _) = connect_async(&rival.address).await?;
-        readers.push(tokio::spawn(report_entries(socket, arrived.clone())));
+        readers.push(tokio::spawn(report_entries(connect(&rival.address).await?, arrived.clone())));
     }
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for _ in 0..options.rounds {

@@ -45,6 +45,11 @@ impl Pgbench {
         Ok(Self { url, script, sizes, rounds: 0 })
     }
 
+    /// The address of its database.
+    pub fn database(&self) -> &str {
+        &self.url
+    }
+
     /// Cycles a second.
     pub async fn round(&mut self, length: Duration) -> Result<f64> {
         let mut command = Command::new("pgbench");

@@ -9,7 +9,8 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
-use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
+use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async_with_config};
 
 use crate::report::Row;
 use crate::server::{Data, Server};
@@ -18,13 +19,22 @@ use crate::{Options, below, cycles, disk, median};
 /// A client's end of a socket.
 pub type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
+/// Connects.
+pub async fn connect(request: impl IntoClientRequest + Unpin) -> Result<Socket> {
+    /// Bytes that are read at once: the usual 128 KiB are cleared before every read, which takes longer than reading.
+    const READ: usize = 8 * 1024;
+    let config = WebSocketConfig::default().read_buffer_size(READ);
+    let (socket, _) = connect_async_with_config(request, Some(config), false).await?;
+    Ok(socket)
+}
+
 /// Connects, subscribes, and waits for the snapshot.
 pub async fn subscribed(server: &Server, credential: &str) -> Result<Socket> {
     let mut request = format!("ws://{}/api/v1/live", server.address).into_client_request()?;
     let (name, value) = credential.split_once(": ").context("no credential")?;
     request.headers_mut().insert(name.parse::<tokio_tungstenite::tungstenite::http::HeaderName>()?, value.parse()?);
     request.headers_mut().insert("sec-websocket-protocol", "countersign.v1".parse()?);
-    let (mut socket, _) = connect_async(request).await?;
+    let mut socket = connect(request).await?;
     socket.send(Message::text(r#"{"type":"subscribe","topics":["reviews"]}"#)).await?;
     while let Some(message) = socket.next().await {
         if message?.to_text()?.contains(r#""type":"snapshot""#) {

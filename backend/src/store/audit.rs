@@ -74,7 +74,8 @@ impl Store {
         }
     }
 
-    fn rows_before(&self, query: &AuditQuery, before: Place, run: Option<RunId>) -> Sql {
+    /// Rows before a place, newest first.
+    pub(super) fn rows_before(&self, query: &AuditQuery, before: Place, run: Option<RunId>) -> Sql {
         let log = &self.inner.log;
         let mut sql = Sql::new("SELECT ").push(columns(log)).push(" FROM log WHERE true");
         if let Some(run) = run {

@@ -57,7 +57,7 @@ pub(super) fn encode<T: Serialize>(run: Uuid, value: &T, blobs: &mut NewBlobs) -
 }
 
 /// Whether there may be a reference in encoded JSON, or what looks like one.
-fn is_marked(text: &str) -> bool {
+pub(super) fn is_marked(text: &str) -> bool {
     text.contains("\"$")
 }
 

@@ -8,26 +8,23 @@ use rusqlite::types::Value;
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgArguments, PgPool, PgRow, Postgres};
 use sqlx::query::Query;
-use sqlx::sqlite::{Sqlite, SqliteArguments, SqlitePool, SqliteRow};
 use sqlx::{Arguments as _, AssertSqlSafe, Row as _, Transaction};
 use uuid::Uuid;
 
-use super::sqlite::{self, Where, Writer};
+use super::sqlite::{self, Where};
 
 /// A database: where it is read, and where it is written.
 #[derive(Clone)]
 pub(super) enum Db {
-    /// A file: where it is read, and the one connection that writes.
-    Sqlite { readers: SqlitePool, writer: Writer },
+    /// A file.
+    Sqlite { readers: sqlite::Pool, writer: sqlite::Pool },
     /// A server. The writers have connections of their own, so that long reads never keep a commit waiting.
     Postgres { readers: PgPool, writers: PgPool },
 }
 
 /// A connection, or a transaction that is rolled back when it is dropped.
 pub(super) enum Conn {
-    Sqlite(PoolConnection<Sqlite>),
-    SqliteTx(Transaction<'static, Sqlite>),
-    SqliteWriting(sqlite::Writing),
+    Sqlite(sqlite::Session),
     Postgres(PoolConnection<Postgres>),
     PostgresTx(Transaction<'static, Postgres>),
 }
@@ -40,7 +37,7 @@ impl Db {
     /// A connection for one statement, and for the blobs that its rows refer to: these never change.
     pub async fn read(&self) -> Result<Conn, sqlx::Error> {
         Ok(match self {
-            Self::Sqlite { readers, .. } => Conn::Sqlite(readers.acquire().await?),
+            Self::Sqlite { readers, .. } => Conn::Sqlite(readers.acquire(Where::Aside).await?),
             Self::Postgres { readers, .. } => Conn::Postgres(readers.acquire().await?),
         })
     }
@@ -48,7 +45,7 @@ impl Db {
     /// A transaction that sees one moment, however many statements it has.
     pub async fn snapshot(&self) -> Result<Conn, sqlx::Error> {
         Ok(match self {
-            Self::Sqlite { readers, .. } => Conn::SqliteTx(readers.begin_with("BEGIN").await?),
+            Self::Sqlite { readers, .. } => Conn::Sqlite(readers.begin(Where::Aside).await?),
             Self::Postgres { readers, .. } => {
                 Conn::PostgresTx(readers.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?)
             }
@@ -67,7 +64,7 @@ impl Db {
 
     async fn begin(&self, place: Where) -> Result<Conn, sqlx::Error> {
         Ok(match self {
-            Self::Sqlite { writer, .. } => Conn::SqliteWriting(writer.begin(place).await?),
+            Self::Sqlite { writer, .. } => Conn::Sqlite(writer.begin(place).await?),
             // READ COMMITTED: what is read after the run's lock is what the run's last commit left.
             Self::Postgres { writers, .. } => {
                 Conn::PostgresTx(writers.begin_with("BEGIN ISOLATION LEVEL READ COMMITTED").await?)
@@ -97,9 +94,7 @@ impl Conn {
     /// Runs a query, and gives all its rows.
     pub async fn fetch(&mut self, sql: Sql) -> Result<Vec<Row>, sqlx::Error> {
         Ok(match self {
-            Self::Sqlite(conn) => wrap(sqlite(sql)?.fetch_all(&mut **conn).await?, Row::Sqlite),
-            Self::SqliteTx(conn) => wrap(sqlite(sql)?.fetch_all(&mut **conn).await?, Row::Sqlite),
-            Self::SqliteWriting(conn) => wrap(conn.fetch(sql).await?, Row::Values),
+            Self::Sqlite(conn) => wrap(conn.fetch(sql).await?, Row::Sqlite),
             Self::Postgres(conn) => wrap(postgres(sql)?.fetch_all(&mut **conn).await?, Row::Postgres),
             Self::PostgresTx(conn) => wrap(postgres(sql)?.fetch_all(&mut **conn).await?, Row::Postgres),
         })
@@ -113,9 +108,7 @@ impl Conn {
     /// Runs a statement; answers with how many rows it changed.
     pub async fn execute(&mut self, sql: Sql) -> Result<u64, sqlx::Error> {
         Ok(match self {
-            Self::Sqlite(conn) => sqlite(sql)?.execute(&mut **conn).await?.rows_affected(),
-            Self::SqliteTx(conn) => sqlite(sql)?.execute(&mut **conn).await?.rows_affected(),
-            Self::SqliteWriting(conn) => conn.execute(sql).await?,
+            Self::Sqlite(conn) => conn.execute(sql).await?,
             Self::Postgres(conn) => postgres(sql)?.execute(&mut **conn).await?.rows_affected(),
             Self::PostgresTx(conn) => postgres(sql)?.execute(&mut **conn).await?.rows_affected(),
         })
@@ -124,20 +117,18 @@ impl Conn {
     /// Commits a transaction.
     pub async fn commit(self) -> Result<(), sqlx::Error> {
         match self {
-            Self::SqliteTx(tx) => tx.commit().await,
-            Self::SqliteWriting(tx) => tx.end("COMMIT").await,
+            Self::Sqlite(tx) => tx.end("COMMIT").await,
             Self::PostgresTx(tx) => tx.commit().await,
-            Self::Sqlite(_) | Self::Postgres(_) => Ok(()),
+            Self::Postgres(_) => Ok(()),
         }
     }
 
     /// Ends a transaction without effect.
     pub async fn rollback(self) -> Result<(), sqlx::Error> {
         match self {
-            Self::SqliteTx(tx) => tx.rollback().await,
-            Self::SqliteWriting(tx) => tx.end("ROLLBACK").await,
+            Self::Sqlite(tx) => tx.end("ROLLBACK").await,
             Self::PostgresTx(tx) => tx.rollback().await,
-            Self::Sqlite(_) | Self::Postgres(_) => Ok(()),
+            Self::Postgres(_) => Ok(()),
         }
     }
 }
@@ -211,21 +202,6 @@ impl From<Option<Uuid>> for Arg {
     }
 }
 
-fn sqlite(sql: Sql) -> Result<Query<'static, Sqlite, SqliteArguments>, sqlx::Error> {
-    let mut args = SqliteArguments::default();
-    let text = sql.positional();
-    for arg in sql.args {
-        match arg {
-            Arg::Int(value) => args.add(value),
-            Arg::Text(value) => args.add(value),
-            Arg::Blob(value) => args.add(value),
-            Arg::Uuid(value) => args.add(value),
-        }
-        .map_err(sqlx::Error::Encode)?;
-    }
-    Ok(sqlx::query_with(AssertSqlSafe(text), args))
-}
-
 fn postgres(sql: Sql) -> Result<Query<'static, Postgres, PgArguments>, sqlx::Error> {
     let mut args = PgArguments::default();
     for arg in sql.args {
@@ -250,6 +226,13 @@ pub(super) struct Sql {
 impl Sql {
     pub fn new(text: &str) -> Self {
         Self { text: text.to_owned(), args: Vec::new() }
+    }
+
+    /// The same statement, to be explained by the database.
+    #[cfg(test)]
+    pub fn explained(mut self) -> Self {
+        self.text.insert_str(0, "EXPLAIN ");
+        self
     }
 
     /// Adds text of this program (never of anybody else).
@@ -306,8 +289,7 @@ impl Sql {
 
 /// A row of either database. Columns are read by position.
 pub(super) enum Row {
-    Sqlite(SqliteRow),
-    Values(Vec<Value>),
+    Sqlite(Vec<Value>),
     Postgres(PgRow),
 }
 
@@ -315,8 +297,7 @@ macro_rules! column {
     ($($name:ident -> $type:ty),+ $(,)?) => {$(
         pub fn $name(&self, index: usize) -> Result<$type, sqlx::Error> {
             match self {
-                Self::Sqlite(row) => row.try_get(index),
-                Self::Values(row) => sqlite::column(row, index),
+                Self::Sqlite(row) => sqlite::column(row, index),
                 Self::Postgres(row) => row.try_get(index),
             }
         }

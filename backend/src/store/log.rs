@@ -19,7 +19,7 @@ const MAX_ENTRIES: u32 = 1000;
 
 /// Which rows of the log are read.
 #[derive(Debug, Clone, Copy)]
-enum Rows {
+pub(super) enum Rows {
     All,
     OfRun(RunId),
     OfNoRun,
@@ -53,34 +53,41 @@ impl Store {
         let log = &self.inner.log;
         let Some(after) = Place::of(&after.0, log) else { return Ok(None) };
         let limit = limit.clamp(1, MAX_ENTRIES);
-        // No transaction: what lies before the head can no longer change.
+        if let Some(page) = self.newest(after, of, limit) {
+            return Ok(Some(page));
+        }
         let mut conn = self.inner.db.read().await?;
-        let head = conn.head(log).await?;
+        let mut rows = conn.fetch(page_of(log, after, of, limit + 1)).await?;
+        let head = rows.first().map(|row| row.int_opt(5)).transpose()?.flatten();
+        let head = place_of_head(log, head);
         if (after.xid, after.seq) > (head.xid, head.seq) {
             return Ok(None);
         }
-        let sql = Sql::new("SELECT ").push(columns(log)).push(" FROM log WHERE ");
-        let sql = match of {
-            Rows::All => sql,
-            Rows::OfRun(run) => sql.push("run_id = ").bind(run.0).push(" AND "),
-            Rows::OfNoRun => sql.push("run_id IS NULL AND "),
-        };
-        let sql = if log.postgres {
-            // The row of the cursor itself may have more entries.
-            sql.push("(xid, seq) >= (")
-                .bind(after.xid.to_string())
-                .push("::text::xid8, ")
-                .bind(after.seq)
-                .push(") AND xid < ")
-                .bind(head.xid.to_string())
-                .push("::text::xid8 ORDER BY xid, seq")
-        } else {
-            sql.push("seq >= ").bind(after.seq).push(" AND seq <= ").bind(head.seq).push(" ORDER BY seq")
-        };
-        let rows = conn.fetch(sql.push(" LIMIT ").bind(limit + 1)).await?;
+        // Where there is nothing after the place, the head stands alone.
+        if matches!(&rows[..], [row] if row.int_opt(1)?.is_none()) {
+            rows.clear();
+        }
         let full = rows.len() > usize::try_from(limit).unwrap_or(usize::MAX);
-        let rows = read_rows(&mut conn, &rows, Form::Whole).await?;
+        let mut rows = read_rows(&mut conn, &rows, Form::Whole).await?;
+        rows.sort_by_key(|(place, _)| *place);
+        Ok(Some(self.paged(rows, after, limit, head, full)))
+    }
 
+    /// A page of what was committed a moment ago.
+    fn newest(&self, after: Place, of: Rows, limit: u32) -> Option<LogPage> {
+        let rows = match of {
+            Rows::OfRun(_) => return None,
+            Rows::All | Rows::OfNoRun => self.inner.newest.after(after),
+        };
+        let head = Place { xid: 0, seq: rows.last()?.seq, seen: u32::MAX };
+        let rows = rows.into_iter().filter(|row| !(row.of_run && matches!(of, Rows::OfNoRun)));
+        let rows = rows.map(|row| (Place { xid: 0, seq: row.seq, seen: 0 }, row.events)).collect();
+        Some(self.paged(rows, after, limit, head, false))
+    }
+
+    /// The entries of rows behind a place; `full`: there are more rows.
+    fn paged(&self, rows: Vec<(Place, Vec<Event>)>, after: Place, limit: u32, head: Place, full: bool) -> LogPage {
+        let log = &self.inner.log;
         let mut page = LogPage { entries: Vec::new(), cursor: head.cursor(log), more: false };
         let mut last = after;
         for (mut place, events) in rows {
@@ -92,7 +99,7 @@ impl Store {
                 if page.entries.len() >= usize::try_from(limit).unwrap_or(usize::MAX) {
                     page.more = true;
                     page.cursor = last.cursor(log);
-                    return Ok(Some(page));
+                    return page;
                 }
                 last = place;
                 page.entries.push(Entry { cursor: place.cursor(log), sealed: None, event });
@@ -103,27 +110,61 @@ impl Store {
             page.more = true;
             page.cursor = last.cursor(log);
         }
-        Ok(Some(page))
+        page
     }
 }
 
 impl Conn {
     /// The end of the log: everything before it is committed and can be read.
     pub async fn head(&mut self, log: &Log) -> Result<Place, Error> {
-        if log.postgres {
-            let sql = Sql::new("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint");
-            let xid = self.fetch_one(sql).await?.map(|row| row.int(0)).transpose()?.unwrap_or(0);
-            return Ok(Place { xid, seq: 0, seen: 0 });
-        }
-        let row = self.fetch_one(Sql::new("SELECT MAX(seq) FROM log")).await?;
-        let seq = row.map(|row| row.int_opt(0)).transpose()?.flatten().unwrap_or(0);
-        Ok(if seq == 0 { Place::ORIGIN } else { Place { xid: 0, seq, seen: u32::MAX } })
+        let row = self.fetch_one(Sql::new(head_of(log))).await?;
+        Ok(place_of_head(log, row.map(|row| row.int_opt(0)).transpose()?.flatten()))
     }
 }
 
-/// The columns that [`read_rows`] reads.
+/// The rows of a page, each with the head of the same moment as the last column.
+pub(super) fn page_of(log: &Log, after: Place, of: Rows, limit: u32) -> Sql {
+    let sql = Sql::new("SELECT l.place, l.seq, l.run_id, l.body, l.at, h.head FROM (").push(head_of(log));
+    let sql = sql.push(") AS h LEFT JOIN (SELECT ").push(columns(log)).push(" FROM log WHERE ");
+    let sql = match of {
+        Rows::All => sql,
+        Rows::OfRun(run) => sql.push("run_id = ").bind(run.0).push(" AND "),
+        Rows::OfNoRun => sql.push("run_id IS NULL AND "),
+    };
+    // The row of the cursor itself may have more entries.
+    let sql = if log.postgres {
+        sql.push("(xid, seq) >= (")
+            .bind(after.xid.to_string())
+            .push("::text::xid8, ")
+            .bind(after.seq)
+            .push(") AND xid < pg_snapshot_xmin(pg_current_snapshot()) ORDER BY xid, seq")
+    } else {
+        sql.push("seq >= ").bind(after.seq).push(" ORDER BY seq")
+    };
+    sql.push(" LIMIT ").bind(limit).push(") AS l ON true")
+}
+
+/// Asks for the head, which is empty where the log is.
+fn head_of(log: &Log) -> &'static str {
+    if log.postgres {
+        "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS head"
+    } else {
+        "SELECT MAX(seq) AS head FROM log"
+    }
+}
+
+fn place_of_head(log: &Log, head: Option<i64>) -> Place {
+    match head {
+        None => Place::ORIGIN,
+        Some(xid) if log.postgres => Place { xid, seq: 0, seen: 0 },
+        Some(seq) => Place { xid: 0, seq, seen: u32::MAX },
+    }
+}
+
+/// The columns that [`read_rows`] reads. None may be named `xid`: `ORDER BY xid` would mean it instead of the column of
+/// the index, and every page would sort all that comes after it.
 pub(super) fn columns(log: &Log) -> &'static str {
-    if log.postgres { "xid::text::bigint, seq, run_id, body, at" } else { "0, seq, run_id, body, at" }
+    if log.postgres { "xid::text::bigint AS place, seq, run_id, body, at" } else { "0 AS place, seq, run_id, body, at" }
 }
 
 /// Reads the events of rows, with the places before the first of each.

@@ -14,6 +14,7 @@ mod grants;
 mod lean;
 mod log;
 mod log_row;
+mod newest;
 mod notifications;
 mod open;
 mod outbox;
@@ -105,6 +106,7 @@ struct Inner {
     longest_grant: Duration,
     log: cursor::Log,
     flows: flows::Cache,
+    newest: newest::Newest,
     wake: wake::Wake,
     queue: writer::Queue,
     /// Ends what runs in the background.
@@ -161,6 +163,7 @@ impl Store {
     pub async fn open(options: Options) -> Result<Self, Error> {
         let (db, log) = open::open(&options).await?;
         let (queue, receivers) = writer::Queue::new(if db.is_postgres() { open::WRITERS } else { 1 });
+        let name = options.clock.random();
         let inner = Arc::new(Inner {
             db,
             clock: options.clock,
@@ -168,7 +171,8 @@ impl Store {
             env: options.env,
             longest_grant: options.longest_grant,
             flows: flows::Cache::default(),
-            wake: wake::Wake::default(),
+            newest: newest::Newest::default(),
+            wake: wake::Wake::new(hex::encode(&name[..8])),
             queue,
             stop: CancellationToken::new(),
             background: Mutex::new(JoinSet::new()),

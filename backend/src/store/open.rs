@@ -5,20 +5,24 @@ use std::time::Duration;
 
 use sqlx::migrate::{MigrateError, Migrator};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
+use sqlx::{ConnectOptions as _, Connection as _};
 
 use super::cursor::Log;
-use super::db::{Conn, Db, Sql};
-use super::sqlite::{Where, Writer};
+use super::db::{Db, Sql};
+use super::sqlite::{Pool, Use};
 use super::{Error, Options};
 
 static SQLITE: Migrator = sqlx::migrate!("migrations/sqlite");
 static POSTGRES: Migrator = sqlx::migrate!("migrations/postgres");
 
-/// How many transactions write at the same time in PostgreSQL.
-pub(super) const WRITERS: u32 = 4;
+/// How many transactions write at the same time in PostgreSQL. More would make their groups smaller, and cost more than
+/// they bring.
+pub(super) const WRITERS: u32 = 3;
 /// How long a statement or an idle transaction may take in PostgreSQL: the tail of the log waits for the oldest one.
 const TIME_LIMIT_MS: &str = "15000";
+/// How long a connection that nobody used is taken for alive without being asked: asking costs as much as reading.
+const TRUSTED: Duration = Duration::from_secs(1);
 /// How long a connection is waited for.
 const ACQUIRE: Duration = Duration::from_secs(10);
 
@@ -49,22 +53,17 @@ async fn sqlite(options: &Options) -> Result<Db, Error> {
         .create_if_missing(true)
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)
-        .foreign_keys(true)
-        .busy_timeout(Duration::from_secs(10))
-        // Only where `checkpoint` does not keep up.
-        .pragma("wal_autocheckpoint", "4096")
-        .pragma("cache_size", "-16384")
-        .statement_cache_capacity(512);
-    let readers = SqlitePoolOptions::new()
-        .max_connections(options.readers.max(2))
-        .acquire_timeout(ACQUIRE)
-        .test_before_acquire(false)
-        .connect_with(connect.clone())
-        .await
-        .map_err(|error| cannot_open(&options.url, &error, "may the server write there?"))?;
+        .busy_timeout(ACQUIRE);
+    let cannot = |error: &sqlx::Error| cannot_open(&options.url, error, "may the server write there?");
+    let mut first = connect.connect().await.map_err(|error| cannot(&error))?;
+    migrate(SQLITE.run(&mut first).await)?;
+    first.close().await?;
+    let db = Db::Sqlite {
+        readers: Pool::new(connect.get_filename(), Use::Reading, options.readers.max(2)),
+        writer: Pool::new(connect.get_filename(), Use::Writing, 1),
+    };
     // Looked at where it counts: on the connection that writes.
-    let writer = Writer::open(connect.get_filename())?;
-    let mut conn = Conn::SqliteWriting(writer.begin(Where::Aside).await?);
+    let mut conn = db.write().await.map_err(|error| cannot(&error))?;
     for (pragma, wanted) in [("journal_mode", "wal"), ("synchronous", "2"), ("foreign_keys", "1")] {
         // The types of the answers differ.
         let sql = Sql::new("SELECT CAST(").push(pragma).push(" AS TEXT) FROM pragma_").push(pragma);
@@ -76,8 +75,7 @@ async fn sqlite(options: &Options) -> Result<Db, Error> {
         }
     }
     conn.rollback().await?;
-    migrate(SQLITE.run(&readers).await)?;
-    Ok(Db::Sqlite { readers, writer })
+    Ok(db)
 }
 
 async fn postgres(options: &Options) -> Result<Db, Error> {
@@ -105,6 +103,15 @@ async fn postgres(options: &Options) -> Result<Db, Error> {
     let readers = PgPoolOptions::new()
         .max_connections(options.readers.max(2))
         .acquire_timeout(ACQUIRE)
+        .test_before_acquire(false)
+        .before_acquire(|conn, about| {
+            Box::pin(async move {
+                if about.idle_for >= TRUSTED {
+                    conn.ping().await?;
+                }
+                Ok(true)
+            })
+        })
         .connect_with(connect)
         .await?;
     Ok(Db::Postgres { readers, writers })

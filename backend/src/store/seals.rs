@@ -148,7 +148,7 @@ fn signed(number: u64) -> i64 {
 }
 
 /// Rows behind `after` and not behind `up_to`. Nothing lies before the origin, whatever its number.
-fn between(log: &Log, after: Place, up_to: Place) -> Sql {
+pub(super) fn between(log: &Log, after: Place, up_to: Place) -> Sql {
     let sql = Sql::new("SELECT ").push(columns(log)).push(" FROM log WHERE ");
     let first = after == Place::ORIGIN;
     if !log.postgres {

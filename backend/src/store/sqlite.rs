@@ -1,35 +1,40 @@
-//! SQLite's writing connection.
+//! SQLite's connections.
 //!
 //! SQLite is a library, and a statement takes microseconds: the writer has a thread of its own and calls it there. A
-//! driver that hands each statement to another thread would spend a third of a commit on being woken. Who else writes
-//! now and then must not hold up the tasks of its thread, and lets the same calls be made on another.
+//! driver that hands each statement to another thread would spend a third of a commit on being woken. Everybody else
+//! must not hold up the tasks of their thread, and lets the same calls be made on one for what blocks.
 //!
 //! Imports nothing of the store but [`Arg`] and [`Sql`].
 
 use std::borrow::Cow;
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rusqlite::types::{FromSql, ToSqlOutput, Value, ValueRef};
 use rusqlite::{Connection, Statement, ToSql};
 use sqlx::error::{BoxDynError, DatabaseError, ErrorKind};
-use tokio::sync::{Mutex, OwnedMutexGuard};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::db::{Arg, Sql};
 
 /// How long a statement waits for another process that writes to the file.
 const BUSY: Duration = Duration::from_secs(10);
-/// How long the writing connection is waited for.
+/// How long a connection is waited for.
 const ACQUIRE: Duration = Duration::from_secs(10);
 /// How many statements stay prepared on a connection.
 const STATEMENTS: usize = 512;
 
-/// The one connection that writes to a file.
-#[derive(Clone)]
-pub(super) struct Writer(Arc<Mutex<Option<Connection>>>);
+/// What connections are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Use {
+    /// They cannot change anything.
+    Reading,
+    /// There is one of them.
+    Writing,
+}
 
-/// Where the statements of a transaction run.
+/// Where the statements of a session run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Where {
     /// On the caller's thread, which has nothing else to do.
@@ -38,38 +43,86 @@ pub(super) enum Where {
     Aside,
 }
 
-/// A transaction that writes; rolled back when it is dropped.
-pub(super) struct Writing {
+/// Connections to one file, opened when they are needed. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Pool(Arc<Shared>);
+
+struct Shared {
+    path: PathBuf,
+    of: Use,
+    most: u32,
+    free: Arc<Semaphore>,
+    idle: Mutex<Vec<Connection>>,
+}
+
+/// A connection; where a transaction is open when it is dropped, that is rolled back.
+pub(super) struct Session {
     /// None while a statement runs aside.
     open: Option<Open>,
     place: Where,
 }
 
-/// The connection while a transaction has it; none: it is closed.
-struct Open(OwnedMutexGuard<Option<Connection>>);
+/// A connection that somebody has, once they need it; it goes back to the pool.
+struct Open {
+    conn: Option<Connection>,
+    pool: Arc<Shared>,
+    _permit: OwnedSemaphorePermit,
+}
 
-impl Writer {
-    /// Connects to a file that is there.
-    pub fn open(path: &Path) -> Result<Self, sqlx::Error> {
-        Ok(Self(Arc::new(Mutex::new(Some(connect(path).map_err(failure)?)))))
+impl Pool {
+    /// So many connections at most to a file that is there.
+    pub fn new(path: &Path, of: Use, most: u32) -> Self {
+        let most = if of == Use::Writing { 1 } else { most };
+        let free = Arc::new(Semaphore::new(usize::try_from(most).unwrap_or(usize::MAX)));
+        Self(Arc::new(Shared { path: path.to_owned(), of, most, free, idle: Mutex::default() }))
     }
 
-    /// Begins a transaction. IMMEDIATE: what is read in it cannot change before it is written.
-    pub async fn begin(&self, place: Where) -> Result<Writing, sqlx::Error> {
-        let guard = tokio::time::timeout(ACQUIRE, Arc::clone(&self.0).lock_owned());
-        let guard = guard.await.map_err(|_| sqlx::Error::PoolTimedOut)?;
-        let mut writing = Writing { open: Some(Open(guard)), place };
-        writing.with(|conn| conn.execute_batch("BEGIN IMMEDIATE").map_err(failure)).await?;
-        Ok(writing)
+    /// A connection for one statement at a time.
+    pub async fn acquire(&self, place: Where) -> Result<Session, sqlx::Error> {
+        let permit = tokio::time::timeout(ACQUIRE, Arc::clone(&self.0.free).acquire_owned());
+        let permit = permit.await.map_err(|_| sqlx::Error::PoolTimedOut)?.map_err(|_| sqlx::Error::PoolClosed)?;
+        let conn = self.0.idle().pop();
+        Ok(Session { open: Some(Open { conn, pool: Arc::clone(&self.0), _permit: permit }), place })
     }
 
-    /// Closes it, once nobody has it.
+    /// Begins a transaction. One that writes does so at once (IMMEDIATE): what is read in it cannot change before it is
+    /// written.
+    pub async fn begin(&self, place: Where) -> Result<Session, sqlx::Error> {
+        let mut session = self.acquire(place).await?;
+        let begin = if self.0.of == Use::Writing { "BEGIN IMMEDIATE" } else { "BEGIN" };
+        session.with(|conn| conn.execute_batch(begin).map_err(failure)).await?;
+        Ok(session)
+    }
+
+    /// Closes it, once nobody has a connection.
     pub async fn close(&self) {
-        self.0.lock().await.take();
+        let all = self.0.free.acquire_many(self.0.most).await;
+        self.0.free.close();
+        self.0.idle().clear();
+        drop(all);
     }
 }
 
-impl Writing {
+impl Shared {
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Connection>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn connect(&self) -> rusqlite::Result<Connection> {
+        let conn = Connection::open(&self.path)?;
+        conn.busy_timeout(BUSY)?;
+        conn.set_prepared_statement_cache_capacity(STATEMENTS);
+        // A commit moves pages into the file only where `checkpoint` does not keep up.
+        conn.execute_batch(
+            "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA wal_autocheckpoint = 4096; \
+             PRAGMA cache_size = -16384",
+        )?;
+        conn.pragma_update(None, "query_only", self.of == Use::Reading)?;
+        Ok(conn)
+    }
+}
+
+impl Session {
     /// Runs a query, and gives all its rows.
     pub async fn fetch(&mut self, sql: Sql) -> Result<Vec<Vec<Value>>, sqlx::Error> {
         self.with(move |conn| fetch(conn, &sql)).await
@@ -80,7 +133,7 @@ impl Writing {
         self.with(move |conn| execute(conn, &sql)).await
     }
 
-    /// Ends it with COMMIT or ROLLBACK.
+    /// Ends its transaction with COMMIT or ROLLBACK.
     pub async fn end(mut self, how: &'static str) -> Result<(), sqlx::Error> {
         self.with(move |conn| conn.execute_batch(how).map_err(failure)).await
     }
@@ -89,14 +142,14 @@ impl Writing {
         &mut self,
         work: impl FnOnce(&Connection) -> Result<T, sqlx::Error> + Send + 'static,
     ) -> Result<T, sqlx::Error> {
-        let open = self.open.take().ok_or(sqlx::Error::PoolClosed)?;
+        let mut open = self.open.take().ok_or(sqlx::Error::PoolClosed)?;
         let run = move || {
-            let result = open.0.as_ref().map_or(Err(sqlx::Error::PoolClosed), work);
+            let result = open.connected().and_then(work);
             (open, result)
         };
         let (open, result) = match self.place {
             Where::Here => run(),
-            // Whoever stops waiting leaves the connection to the other thread, which rolls back when it is done.
+            // Whoever stops waiting leaves the connection to the other thread, which gives it back when it is done.
             Where::Aside => tokio::task::spawn_blocking(run).await.map_err(|_| sqlx::Error::WorkerCrashed)?,
         };
         self.open = Some(open);
@@ -104,28 +157,27 @@ impl Writing {
     }
 }
 
-impl Drop for Open {
-    fn drop(&mut self) {
-        // SQLite ends some transactions by itself, such as where the disk is full.
-        if let Some(conn) = self.0.as_ref()
-            && !conn.is_autocommit()
-            && let Err(error) = conn.execute_batch("ROLLBACK")
-        {
-            tracing::error!(%error, "a transaction could not be rolled back");
+impl Open {
+    fn connected(&mut self) -> Result<&Connection, sqlx::Error> {
+        if self.conn.is_none() {
+            self.conn = Some(self.pool.connect().map_err(failure)?);
         }
+        self.conn.as_ref().ok_or(sqlx::Error::PoolClosed)
     }
 }
 
-fn connect(path: &Path) -> rusqlite::Result<Connection> {
-    let conn = Connection::open(path)?;
-    conn.busy_timeout(BUSY)?;
-    conn.set_prepared_statement_cache_capacity(STATEMENTS);
-    // The checkpoint is only where `checkpoint` does not keep up.
-    conn.execute_batch(
-        "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA wal_autocheckpoint = 4096; \
-         PRAGMA cache_size = -16384",
-    )?;
-    Ok(conn)
+impl Drop for Open {
+    fn drop(&mut self) {
+        let Some(conn) = self.conn.take() else { return };
+        // SQLite ends some transactions by itself, such as where the disk is full.
+        if !conn.is_autocommit()
+            && let Err(error) = conn.execute_batch("ROLLBACK")
+        {
+            tracing::error!(%error, "a transaction could not be rolled back; its connection is closed");
+            return;
+        }
+        self.pool.idle().push(conn);
+    }
 }
 
 fn fetch(conn: &Connection, sql: &Sql) -> Result<Vec<Vec<Value>>, sqlx::Error> {

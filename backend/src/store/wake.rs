@@ -1,8 +1,8 @@
 //! Who waits for commits and for tasks is woken: by commits of this process at once, by those of others through NOTIFY
 //! and LISTEN (PostgreSQL) or the file's version (SQLite), and by a look every second in any case.
 //!
-//! NOTIFY is sent off the write path and carries no more than who sends it: inside the transaction it would cost more
-//! than the transaction.
+//! NOTIFY is sent off the write path and carries no more than who sends it, so that nobody wakes themselves: inside the
+//! transaction it would cost more than the transaction.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -22,6 +22,8 @@ const HORIZON: Duration = Duration::from_millis(10);
 
 /// The two numbers that grow.
 pub(super) struct Wake {
+    /// Tells this process from others.
+    name: String,
     commits: watch::Sender<u64>,
     tasks_due: watch::Sender<u64>,
     /// The newest transaction that this process committed.
@@ -29,18 +31,17 @@ pub(super) struct Wake {
     committed: Notify,
 }
 
-impl Default for Wake {
-    fn default() -> Self {
+impl Wake {
+    pub fn new(name: String) -> Self {
         Self {
+            name,
             commits: watch::Sender::new(0),
             tasks_due: watch::Sender::new(0),
             newest: AtomicI64::new(0),
             committed: Notify::new(),
         }
     }
-}
 
-impl Wake {
     pub fn commits(&self) -> watch::Receiver<u64> {
         self.commits.subscribe()
     }
@@ -117,9 +118,9 @@ async fn tell(inner: &Inner) {
         let newest = inner.wake.newest.load(Ordering::Acquire);
         // An older transaction that is under way hides newer entries; when it ends, nobody else says so.
         for _ in 0..100 {
-            match horizon(inner).await {
-                Ok(horizon) if horizon > newest => break,
-                Ok(_) => tokio::time::sleep(HORIZON).await,
+            match told(inner, newest).await {
+                Ok(true) => break,
+                Ok(false) => tokio::time::sleep(HORIZON).await,
                 Err(error) => {
                     report(&error);
                     break;
@@ -127,10 +128,16 @@ async fn tell(inner: &Inner) {
             }
         }
         inner.wake.commits.send_modify(|count| *count += 1);
-        let notify = Sql::new("SELECT pg_notify('countersign', ").bind(inner.log.generation.as_str()).push(")::text");
-        let told = async { inner.db.read().await?.fetch_one(notify).await }.await;
-        let _ = told.inspect_err(report);
     }
+}
+
+/// Tells others, unless a transaction that is not newer is still under way.
+async fn told(inner: &Inner, newest: i64) -> Result<bool, sqlx::Error> {
+    let notify = Sql::new("SELECT pg_notify('countersign', ")
+        .bind(inner.wake.name.as_str())
+        .push(")::text WHERE pg_snapshot_xmin(pg_current_snapshot())::text::bigint > ")
+        .bind(newest);
+    Ok(inner.db.read().await?.fetch_one(notify).await?.is_some())
 }
 
 async fn listen(inner: &Inner, url: &str) {
@@ -146,8 +153,9 @@ async fn hear(inner: &Inner, url: &str) -> Result<(), sqlx::Error> {
     let mut listener = PgListener::connect(url).await?;
     listener.listen(CHANNEL).await?;
     loop {
-        listener.recv().await?;
-        inner.wake.noticed();
+        if listener.recv().await?.payload() != inner.wake.name {
+            inner.wake.noticed();
+        }
     }
 }
 

@@ -8,6 +8,10 @@ use shared::id::RunId;
 use shared::log::{Cursor, Entry, EntryKind};
 
 use super::support::{World, decide, decided, launch, on_both, person};
+use crate::store::cursor::Place;
+use crate::store::db::Sql;
+use crate::store::log::{Rows, page_of};
+use crate::store::seals::between;
 use crate::store::{Answer, Form, Store};
 
 on_both! {
@@ -187,4 +191,51 @@ async fn another_process_is_woken(world: World) {
     world.launch("hello").await;
     tokio::time::timeout(Duration::from_secs(5), commits.changed()).await.expect("it is woken").expect("it lives");
     other.close().await;
+}
+
+/// Who follows SQLite's log is given what the writer has in memory.
+#[tokio::test]
+async fn what_is_read_at_once_is_what_is_stored() {
+    let world = World::sqlite().await;
+    let start = world.store.head().await.expect("reads");
+    let (mut place, mut told) = (start.clone(), Vec::new());
+    let mut follow = async || {
+        let in_memory = world.store.inner.newest.after(Place::of(&place.0, &world.store.inner.log).expect("a place"));
+        assert!(!in_memory.is_empty());
+        let page = world.store.log(&place, None, 1000).await.expect("reads").expect("of this log");
+        told.extend(page.entries);
+        place = page.cursor;
+    };
+    for n in 0..3 {
+        let review = world.launched_review("hello").await;
+        follow().await;
+        decided(world.store.commit(decide(&review, "ana", "yes")).await).expect("decides");
+        world.add_user(&format!("eva{n}"), &["reviewer"]).await;
+        follow().await;
+    }
+    let stored = read_all(&world.another().await, start, 1000).await;
+    assert_eq!(told, stored);
+}
+
+/// Otherwise each page of a long log would sort all that lies behind it.
+#[tokio::test]
+async fn postgres_reads_a_page_in_the_order_of_an_index() {
+    let Some(world) = World::postgres().await else { return };
+    let inner = &world.store.inner;
+    let place = Place { xid: 5, seq: 7, seen: 0 };
+    let run = Rows::OfRun(RunId(uuid::Uuid::nil()));
+    let mut pages: Vec<Sql> =
+        [Rows::All, run, Rows::OfNoRun].into_iter().map(|of| page_of(&inner.log, place, of, 100)).collect();
+    pages.push(between(&inner.log, place, Place { xid: 9, ..place }));
+    pages.push(world.store.rows_before(&AuditQuery::default(), place, None));
+    let mut conn = inner.db.snapshot().await.expect("begins");
+    for setting in ["enable_seqscan", "enable_bitmapscan", "enable_sort"] {
+        conn.execute(Sql::new("SET LOCAL ").push(setting).push(" = off")).await.expect("is set");
+    }
+    for page in pages {
+        let plan = conn.fetch(page.explained()).await.expect("explains");
+        let plan: Vec<String> = plan.iter().map(|row| row.text(0).expect("a line")).collect();
+        let plan = plan.join("\n");
+        assert!(plan.contains("Index Scan") && !plan.contains("Sort"), "{plan}");
+    }
 }

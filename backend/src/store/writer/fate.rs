@@ -17,6 +17,8 @@ pub(super) struct Written {
     pub xid: i64,
     /// The first row of the log that it wrote.
     pub seq: i64,
+    /// A row of the log is large.
+    pub large: bool,
 }
 
 /// What became of it.
@@ -156,7 +158,8 @@ mod tests {
         let sql = Sql::new("SELECT commit_id, xid::text::bigint, seq FROM log ORDER BY seq DESC LIMIT 1");
         let row = inner.db.read().await.expect("reads").fetch_one(sql).await.expect("reads").expect("a row");
         let commit = CommitId(row.uuid(0).expect("an id"));
-        let mut written = Written { commit, xid: row.int(1).expect("an xid"), seq: row.int(2).expect("a number") };
+        let mut written =
+            Written { commit, xid: row.int(1).expect("an xid"), seq: row.int(2).expect("a number"), large: false };
         let lost = sqlx::Error::Io(std::io::ErrorKind::ConnectionReset.into());
         assert_eq!(after(inner, &[(1, true)], &written, &lost).await, Fate::Committed);
         written.commit = CommitId(uuid::Uuid::nil());

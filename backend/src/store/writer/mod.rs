@@ -203,6 +203,9 @@ async fn write_group(inner: &Inner, changes: Vec<Change>) -> Result<Vec<Result<A
             }
         }
     }
+    if !inner.db.is_postgres() && !written.large {
+        inner.newest.add(group.take_log(written.seq));
+    }
     inner.wake.committed(written.xid, group.has_new_tasks());
     Ok(answers)
 }

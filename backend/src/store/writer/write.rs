@@ -1,15 +1,16 @@
-//! Writes what a group decided: one statement a table (for every [`CHUNK`] rows), in one order of tables.
+//! Writes what a group decided: few statements a table, in one order of tables.
 
 use serde_json::Value;
 use shared::id::{CommitId, RunId};
 use shared::time::Timestamp;
 use uuid::Uuid;
 
-use super::super::blobs::{NewBlobs, encode};
+use super::super::blobs::{NewBlobs, encode, is_marked};
 use super::super::db::{Arg, Conn, Db, Sql};
 use super::super::grants::grant_row;
 use super::super::lean;
 use super::super::log_row::Body;
+use super::super::newest::{LARGE, NewRow};
 use super::super::notifications::choice_row;
 use super::super::people::{credential_row, user_row};
 use super::super::reviews::search_text;
@@ -19,7 +20,8 @@ use super::fate::Written;
 use super::group::{Changed, Group};
 use crate::engine::{RunState, Snapshot, summary};
 
-/// How many rows one statement writes. Each number of rows is a statement of its own that stays prepared.
+/// How many keys one statement looks up, and how many rows one writes in PostgreSQL. Each number of them is a statement
+/// of its own that stays prepared.
 const CHUNK: usize = 64;
 /// How long an idempotency key is kept, and a task of an ended run whose worker is silent.
 const LIFE_US: i64 = 24 * 3600 * 1_000_000;
@@ -39,6 +41,8 @@ struct Rows {
     abandoned_tasks: Vec<Arg>,
     tasks: Vec<Vec<Arg>>,
     log: Vec<Vec<Arg>>,
+    /// A row of the log is not to be kept in memory.
+    large: bool,
     keys: Vec<Vec<Arg>>,
     blobs: NewBlobs,
 }
@@ -98,7 +102,18 @@ impl Group {
         let given = self.out.new_grants.values().map(grant_row).collect();
         insert(conn, "INSERT INTO grants (id, place, given_by, expires_at, body) ", given, "").await?;
         insert(conn, "INSERT INTO idempotency (scope, key, body, run_id, answer, created_at) ", rows.keys, "").await?;
-        write_log(conn, commit, rows.log).await
+        let written = write_log(conn, commit, rows.log).await?;
+        Ok(Written { large: rows.large, ..written })
+    }
+
+    /// The rows of the log as they were written, the first with this number.
+    pub fn take_log(&mut self, first: i64) -> Vec<NewRow> {
+        let changed =
+            self.runs.values_mut().filter(|work| work.snapshot.is_some()).filter_map(|work| work.changed.as_mut());
+        let of_runs = changed.map(|changed| (true, std::mem::take(&mut changed.events)));
+        let others = std::mem::take(&mut self.out.events).into_iter().map(|(_, event)| (false, vec![event]));
+        let rows = of_runs.chain(others).zip(first..);
+        rows.map(|((of_run, events), seq)| NewRow { seq, of_run, events }).collect()
     }
 
     fn rows(&self, commit: CommitId) -> Result<Rows, Error> {
@@ -111,6 +126,7 @@ impl Group {
         for (moment, event) in &self.out.events {
             let body = Body::pack(moment.now, None, std::slice::from_ref(event));
             let body = encode(Uuid::nil(), &body, &mut rows.blobs)?;
+            rows.large |= is_large(&body);
             rows.log.push(vec![commit.0.into(), moment.now.0.into(), None::<Uuid>.into(), body.into()]);
         }
         for (key, at, answer) in &self.out.keys {
@@ -241,20 +257,22 @@ impl Rows {
             RunState::FORMAT,
         );
         let body = encode(run.0, &body, &mut self.blobs)?;
+        self.large |= is_large(&body);
         self.log.push(vec![commit.0.into(), state.updated_at.0.into(), run.0.into(), body.into()]);
         Ok(())
     }
 }
 
 async fn write_log(conn: &mut Conn, commit: CommitId, rows: Vec<Vec<Arg>>) -> Result<Written, Error> {
-    let mut written = Written { commit, xid: 0, seq: 0 };
+    let mut written = Written { commit, xid: 0, seq: 0, large: false };
     let postgres = conn.is_postgres();
     let mut rows = rows.into_iter().peekable();
     while rows.peek().is_some() {
         let sql = Sql::new("INSERT INTO log (commit_id, at, run_id, body) ")
-            .values(rows.by_ref().take(CHUNK))
+            .values(rows.by_ref().take(rows_at_once(conn)))
             .push(if postgres { " RETURNING seq, xid::text::bigint" } else { " RETURNING seq, 0" });
-        if let Some(row) = conn.fetch_one(sql).await? {
+        let first = conn.fetch_one(sql).await?;
+        if let Some(row) = first.filter(|_| written.seq == 0) {
             written.seq = row.int(0)?;
             written.xid = row.int(1)?;
         }
@@ -262,10 +280,20 @@ async fn write_log(conn: &mut Conn, commit: CommitId, rows: Vec<Vec<Arg>>) -> Re
     Ok(written)
 }
 
+/// Whether what a row tells is long, or refers to what may be.
+fn is_large(body: &str) -> bool {
+    body.len() > LARGE || is_marked(body)
+}
+
+/// SQLite is called, not sent to: there one statement for any number of rows, always prepared, costs less.
+fn rows_at_once(conn: &Conn) -> usize {
+    if conn.is_postgres() { CHUNK } else { 1 }
+}
+
 async fn insert(conn: &mut Conn, into: &str, rows: Vec<Vec<Arg>>, on_conflict: &str) -> Result<(), Error> {
     let mut rows = rows.into_iter().peekable();
     while rows.peek().is_some() {
-        conn.execute(Sql::new(into).values(rows.by_ref().take(CHUNK)).push(on_conflict)).await?;
+        conn.execute(Sql::new(into).values(rows.by_ref().take(rows_at_once(conn))).push(on_conflict)).await?;
     }
     Ok(())
 }

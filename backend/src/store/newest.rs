@@ -1,0 +1,93 @@
+//! The newest rows of SQLite's log, in memory: whoever follows the log reads them here right after their commit, and
+//! asks the database only for what is not here (it was written by another process, is large, or is older).
+//!
+//! SQLite alone: in PostgreSQL a row that was committed may come before one that was read already.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use shared::log::Event;
+
+use super::cursor::Place;
+
+/// How many rows are kept: twice what one transaction writes of runs at most.
+const MOST: usize = 64;
+/// Rows whose stored form is longer, in bytes, are not kept.
+pub(super) const LARGE: usize = 16 * 1024;
+
+/// A row of the log.
+#[derive(Debug, Clone)]
+pub(super) struct NewRow {
+    /// Its number.
+    pub seq: i64,
+    /// Whether it is of a run.
+    pub of_run: bool,
+    /// What it tells, in order.
+    pub events: Vec<Event>,
+}
+
+/// The rows, in order; there may be others between them.
+#[derive(Debug, Default)]
+pub(super) struct Newest(Mutex<VecDeque<NewRow>>);
+
+impl Newest {
+    /// Adds what has just been committed.
+    pub fn add(&self, rows: impl IntoIterator<Item = NewRow>) {
+        let mut kept = self.kept();
+        kept.extend(rows);
+        let excess = kept.len().saturating_sub(MOST);
+        kept.drain(..excess);
+    }
+
+    /// The rows that follow a place, none missing as far as they go. Empty: the database knows.
+    pub fn after(&self, place: Place) -> Vec<NewRow> {
+        if place.seen != u32::MAX {
+            // The row of the place may have more.
+            return Vec::new();
+        }
+        let kept = self.kept();
+        let ahead = kept.iter().skip_while(|row| row.seq <= place.seq);
+        ahead.zip(place.seq + 1..).take_while(|(row, next)| row.seq == *next).map(|(row, _)| row.clone()).collect()
+    }
+
+    fn kept(&self) -> MutexGuard<'_, VecDeque<NewRow>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(numbers: impl IntoIterator<Item = i64>) -> Vec<NewRow> {
+        numbers.into_iter().map(|seq| NewRow { seq, of_run: true, events: Vec::new() }).collect()
+    }
+
+    fn after(newest: &Newest, seq: i64) -> Vec<i64> {
+        newest.after(Place { xid: 0, seq, seen: u32::MAX }).into_iter().map(|row| row.seq).collect()
+    }
+
+    #[test]
+    fn rows_are_given_as_far_as_none_is_missing() {
+        let newest = Newest::default();
+        newest.add(rows([4, 5]));
+        // Another process has written 6.
+        newest.add(rows([7]));
+        assert_eq!(after(&newest, 2), [0; 0]);
+        assert_eq!(after(&newest, 3), [4, 5]);
+        assert_eq!(after(&newest, 5), [0; 0]);
+        assert_eq!(after(&newest, 6), [7]);
+        assert_eq!(after(&newest, 7), [0; 0]);
+        // Some of row 4 has been seen, and the rest is not here.
+        assert!(newest.after(Place { xid: 0, seq: 4, seen: 1 }).is_empty());
+    }
+
+    #[test]
+    fn the_oldest_are_forgotten() {
+        let newest = Newest::default();
+        newest.add(rows(1..=200));
+        assert_eq!(after(&newest, 199), [200]);
+        assert_eq!(after(&newest, 1), [0; 0]);
+        assert_eq!(newest.kept().len(), MOST);
+    }
+}
