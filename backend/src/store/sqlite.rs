@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rusqlite::types::{FromSql, ToSqlOutput, Value, ValueRef};
-use rusqlite::{Connection, Statement, ToSql};
+use rusqlite::{Connection, OpenFlags, Statement, ToSql};
 use sqlx::error::{BoxDynError, DatabaseError, ErrorKind};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -109,7 +109,9 @@ impl Shared {
     }
 
     fn connect(&self) -> rusqlite::Result<Connection> {
-        let conn = Connection::open(&self.path)?;
+        // Nothing is made: a file that was taken away under the server is missed, and no empty one stands in for it.
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let conn = Connection::open_with_flags(&self.path, flags)?;
         conn.busy_timeout(BUSY)?;
         conn.set_prepared_statement_cache_capacity(STATEMENTS);
         // A commit moves pages into the file only where `checkpoint` does not keep up.
