@@ -23,12 +23,13 @@ pub fn durable(folder: &Path, times: usize, apart: Duration) -> Result<f64> {
     let mut file = std::fs::File::create(folder.join("durable"))?;
     file.write_all(&vec![0; FILE])?;
     file.sync_all()?;
+    let commit = vec![1; COMMIT];
     let mut took = Vec::with_capacity(times);
     for time in 0..times {
         std::thread::sleep(apart);
         let started = Instant::now();
         file.seek(SeekFrom::Start(u64::try_from(time * COMMIT % FILE)?))?;
-        file.write_all(&[1; COMMIT])?;
+        file.write_all(&commit)?;
         file.sync_data()?;
         took.push(started.elapsed().as_secs_f64() * 1000.0);
     }

@@ -115,11 +115,12 @@ impl Shared {
         conn.busy_timeout(BUSY)?;
         conn.set_prepared_statement_cache_capacity(STATEMENTS);
         // A commit moves pages into the file only where `checkpoint` does not keep up.
-        conn.execute_batch(
-            "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA wal_autocheckpoint = 4096; \
-             PRAGMA cache_size = -16384",
-        )?;
-        conn.pragma_update(None, "query_only", self.of == Use::Reading)?;
+        conn.execute_batch("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA wal_autocheckpoint = 4096")?;
+        match self.of {
+            // KiB. A commit of another connection empties the cache of a reader, which keeps the usual 2 MiB.
+            Use::Writing => conn.pragma_update(None, "cache_size", -16384)?,
+            Use::Reading => conn.pragma_update(None, "query_only", true)?,
+        }
         Ok(conn)
     }
 }
