@@ -10,7 +10,7 @@ use sqlx::{ConnectOptions as _, Connection as _};
 
 use super::cursor::Log;
 use super::db::{Db, Sql};
-use super::sqlite::{Pool, Use};
+use super::sqlite::Pool;
 use super::{Error, Options};
 
 static SQLITE: Migrator = sqlx::migrate!("migrations/sqlite");
@@ -59,8 +59,8 @@ async fn sqlite(options: &Options) -> Result<Db, Error> {
     migrate(SQLITE.run(&mut first).await)?;
     first.close().await?;
     let db = Db::Sqlite {
-        readers: Pool::new(connect.get_filename(), Use::Reading, options.readers.max(2)),
-        writer: Pool::new(connect.get_filename(), Use::Writing, 1),
+        readers: Pool::of_readers(connect.get_filename(), options.readers.max(2)),
+        writer: Pool::of_the_writer(connect.get_filename()),
     };
     // Looked at where it counts: on the connection that writes.
     let mut conn = db.write().await.map_err(|error| cannot(&error))?;

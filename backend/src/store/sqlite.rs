@@ -27,7 +27,7 @@ const STATEMENTS: usize = 512;
 
 /// What connections are for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Use {
+enum Use {
     /// They cannot change anything.
     Reading,
     /// There is one of them.
@@ -70,9 +70,17 @@ struct Open {
 }
 
 impl Pool {
-    /// So many connections at most to a file that is there.
-    pub fn new(path: &Path, of: Use, most: u32) -> Self {
-        let most = if of == Use::Writing { 1 } else { most };
+    /// So many connections at most that read a file that is there.
+    pub fn of_readers(path: &Path, most: u32) -> Self {
+        Self::new(path, Use::Reading, most)
+    }
+
+    /// The one connection that writes to a file that is there.
+    pub fn of_the_writer(path: &Path) -> Self {
+        Self::new(path, Use::Writing, 1)
+    }
+
+    fn new(path: &Path, of: Use, most: u32) -> Self {
         let free = Arc::new(Semaphore::new(usize::try_from(most).unwrap_or(usize::MAX)));
         Self(Arc::new(Shared { path: path.to_owned(), of, most, free, idle: Mutex::default() }))
     }
