@@ -13,6 +13,8 @@ pub mod config;
 pub mod embed;
 pub mod engine;
 pub mod flow;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod guard;
 pub mod http;
 pub mod json;

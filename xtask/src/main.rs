@@ -3,6 +3,7 @@
 mod bench;
 mod build;
 mod ci;
+mod fuzz;
 mod mirror;
 mod postgres;
 mod process;
@@ -47,13 +48,21 @@ enum Task {
         #[arg(last = true)]
         args: Vec<String>,
     },
-    /// What CI runs: format, tidy, clippy, licences and bans, all tests.
+    /// What CI runs: format, tidy, clippy, licences and bans, advisories, all tests.
     Ci,
     /// Measures speed and memory against their targets, on this machine's loopback only.
     Bench {
         /// Arguments for the bench, such as `--json` or `--only cycles`.
         #[arg(last = true)]
         args: Vec<String>,
+    },
+    /// Fuzzes what reads foreign input: one target, or each in turn.
+    Fuzz {
+        /// The target, a folder of `fuzz/corpus`; all of them where none is named.
+        target: Option<String>,
+        /// How long each target is fuzzed, in seconds.
+        #[arg(default_value_t = 600)]
+        seconds: u32,
     },
     /// Checks the direction of imports, the length of files, and that every module says what it owns.
     Tidy,
@@ -68,6 +77,7 @@ fn main() -> anyhow::Result<()> {
         Task::Test { args } => test::run(&args),
         Task::Ci => ci::run(),
         Task::Bench { args } => bench::run(&args),
+        Task::Fuzz { target, seconds } => fuzz::run(target.as_deref(), seconds),
         Task::Tidy => tidy::run(),
     }
 }

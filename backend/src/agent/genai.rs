@@ -246,7 +246,7 @@ fn chat_message(message: &Message) -> ChatMessage {
     }
 }
 
-fn model_call(call: ToolCall) -> ModelToolCall {
+pub(crate) fn model_call(call: ToolCall) -> ModelToolCall {
     // A tool that takes nothing is often called with an empty text instead of an object.
     let arguments = match call.fn_arguments {
         Value::Null => json!({}),

@@ -3,7 +3,7 @@
 //! Imports `shared` and `crate::engine` only.
 
 mod demo;
-mod genai;
+pub(crate) mod genai;
 mod price;
 mod prose;
 mod revise;

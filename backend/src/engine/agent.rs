@@ -270,7 +270,7 @@ fn rounded(cost_usd: f64) -> f64 {
 }
 
 /// Reads an answer as JSON and checks it.
-pub(super) fn parse(schema: &Value, text: &str) -> Result<Value, String> {
+pub(crate) fn parse(schema: &Value, text: &str) -> Result<Value, String> {
     let value: Value =
         serde_json::from_str(without_fence(text)).map_err(|error| format!("it is not JSON ({error})"))?;
     let mistakes = check_value(schema, &value, "");

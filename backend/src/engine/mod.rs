@@ -4,7 +4,7 @@
 //!
 //! Imports `shared`, `crate::clock` (for [`Moment`]) and `crate::flow` only.
 
-mod agent;
+pub(crate) mod agent;
 mod auto;
 mod branch;
 mod builder;

@@ -32,6 +32,7 @@ use shared::id::FlowId;
 
 pub use calls::{Library, calls};
 pub use compiled::Compiled;
+pub(crate) use condition::Conditions;
 pub use graph::{graph, graph_of};
 pub use json_schema::{check_value, is_of_object};
 pub use template::Templates;

@@ -137,7 +137,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
 }
 
 /// The pairs of a query that say something, each key once.
-pub(super) fn params(parts: &Parts) -> Result<Vec<(String, String)>, Problem> {
+pub(crate) fn params(parts: &Parts) -> Result<Vec<(String, String)>, Problem> {
     let Query(mut pairs) = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri)
         .map_err(|error| Problem::new(Code::BadRequest).detail(error.body_text()))?;
     for (index, (key, value)) in pairs.iter().enumerate() {
@@ -153,7 +153,7 @@ pub(super) fn params(parts: &Parts) -> Result<Vec<(String, String)>, Problem> {
 }
 
 /// Fits pairs of a query into a type.
-pub(super) fn fit_params<T: DeserializeOwned>(pairs: Vec<(String, String)>) -> Result<T, Problem> {
+pub(crate) fn fit_params<T: DeserializeOwned>(pairs: Vec<(String, String)>) -> Result<T, Problem> {
     let pairs = pairs.into_iter().map(|(key, value)| (key, Param(value)));
     json::fit(MapDeserializer::<_, de::value::Error>::new(pairs))
 }

@@ -15,7 +15,7 @@ mod hub;
 mod limit;
 mod published;
 mod replay;
-mod request;
+pub(crate) mod request;
 mod ring;
 mod session;
 mod sight;

@@ -21,7 +21,7 @@ const MAX_REF: usize = 255;
 
 /// Why a frame was not understood.
 #[derive(Debug)]
-pub(super) enum Unreadable {
+pub(crate) enum Unreadable {
     /// It has a `ref`: whoever sent it is told under it.
     Reply(Box<ServerMessage>),
     /// It has none: nobody could tell what an answer belongs to.
@@ -29,7 +29,7 @@ pub(super) enum Unreadable {
 }
 
 /// Reads a frame.
-pub(super) fn read(text: &str) -> Result<ClientMessage, Unreadable> {
+pub(crate) fn read(text: &str) -> Result<ClientMessage, Unreadable> {
     /// As much of a frame as an answer needs.
     #[derive(Deserialize)]
     struct Referring {

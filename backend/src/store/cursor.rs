@@ -14,7 +14,7 @@ use super::db::{Arg, Sql};
 
 /// A place in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(crate) struct Place {
     /// The transaction; 0 in SQLite.
     pub xid: i64,
     /// The row.
@@ -49,14 +49,14 @@ impl Place {
 
 /// What tells one log from another.
 #[derive(Debug, Clone)]
-pub(super) struct Log {
+pub(crate) struct Log {
     pub postgres: bool,
     pub generation: String,
 }
 
 /// A place in a list that is ordered by time and id, newest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct ListPlace {
+pub(crate) struct ListPlace {
     pub at: i64,
     pub id: Uuid,
 }
@@ -80,7 +80,7 @@ impl ListPlace {
     }
 
     /// Adds the condition that rows lie behind this place.
-    pub fn condition(self, sql: Sql, at: &str, id: &str) -> Sql {
+    pub(super) fn condition(self, sql: Sql, at: &str, id: &str) -> Sql {
         sql.push(" AND (")
             .push(at)
             .push(", ")

@@ -6,7 +6,7 @@ mod audit;
 mod blobs;
 mod change;
 mod checkpoint;
-mod cursor;
+pub(crate) mod cursor;
 mod db;
 mod deliveries;
 mod flows;

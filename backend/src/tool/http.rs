@@ -119,7 +119,7 @@ async fn read(mut response: Response) -> Result<Vec<u8>, TaskFailure> {
     Ok(body)
 }
 
-fn value(body: &[u8], is_json: bool) -> Value {
+pub(crate) fn value(body: &[u8], is_json: bool) -> Value {
     if body.is_empty() {
         return Value::Null;
     }

@@ -99,7 +99,7 @@ impl McpServer {
 }
 
 /// A result's structured content, or its text.
-fn value(result: CallToolResult) -> Result<Value, TaskFailure> {
+pub(crate) fn value(result: CallToolResult) -> Result<Value, TaskFailure> {
     let texts = result.content.iter().filter_map(|block| block.as_text().map(|text| text.text.as_str()));
     let text = texts.collect::<Vec<_>>().join("\n");
     if result.is_error == Some(true) {

@@ -4,8 +4,8 @@
 //! error, or a log.
 
 mod builtin;
-mod http;
-mod mcp;
+pub(crate) mod http;
+pub(crate) mod mcp;
 mod secrets;
 
 #[cfg(test)]

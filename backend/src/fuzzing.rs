@@ -1,0 +1,74 @@
+//! What the fuzz targets call: the readers of foreign input that are private to their modules. Not part of the library's
+//! interface. May import everything.
+
+use axum::http::Request;
+use genai::chat::ToolCall;
+use rmcp::model::CallToolResult;
+use serde_json::{Value, json};
+use shared::api::{AuditQuery, LogQuery, ReviewQuery, RunQuery};
+
+use crate::flow::{Conditions, EvalError, Scope};
+use crate::http::body::{fit_params, params};
+use crate::store::cursor::{ListPlace, Log, Place};
+use crate::{agent, engine, live, notify, tool};
+
+/// Compiles a condition and asks whether it holds.
+pub fn condition(condition: &str, scope: &Scope) -> Result<bool, EvalError> {
+    let mut conditions = Conditions::default();
+    conditions.add(condition)?;
+    conditions.holds(condition, scope)
+}
+
+/// Reads the query of each list. A query that is no URL never reaches a handler.
+pub fn query(query: &str) {
+    let Ok(request) = Request::get(format!("/?{query}")).body(()) else { return };
+    let (parts, ()) = request.into_parts();
+    let Ok(pairs) = params(&parts) else { return };
+    let _ = fit_params::<ReviewQuery>(pairs.clone());
+    let _ = fit_params::<RunQuery>(pairs.clone());
+    let _ = fit_params::<LogQuery>(pairs.clone());
+    let _ = fit_params::<AuditQuery>(pairs);
+}
+
+/// Reads a cursor of the log, and one of a list. One that is read is written as the same place.
+pub fn cursor(cursor: &str) {
+    for postgres in [false, true] {
+        let log = Log { postgres, generation: "0a".to_owned() };
+        if let Some(place) = Place::of(cursor, &log) {
+            assert_eq!(Place::of(&place.cursor(&log).0, &log), Some(place));
+        }
+    }
+    if let Ok(Some(place)) = ListPlace::of(Some(cursor)) {
+        assert_eq!(ListPlace::of(Some(&place.encode())).ok(), Some(Some(place)));
+    }
+}
+
+/// Reads a frame of the live socket.
+pub fn socket_message(frame: &str) {
+    let _ = live::request::read(frame);
+}
+
+/// Reads the body of an interaction in Slack.
+pub fn slack_interaction(body: &[u8]) {
+    let _ = notify::Interaction::read(body);
+}
+
+/// The values that a tool's answer is read as: as JSON, as text, and as the result of an MCP call.
+pub fn tool_answers(body: &[u8]) -> Vec<Value> {
+    let over_http = [true, false].map(|is_json| tool::http::value(body, is_json));
+    let result = serde_json::from_slice::<CallToolResult>(body).ok();
+    over_http.into_iter().chain(result.and_then(|result| tool::mcp::value(result).ok())).collect()
+}
+
+/// The values that a model's answer is read as: the arguments of a call, and output that must fit a schema.
+pub fn model_answers(answer: &str, schema: &Value) -> Vec<Value> {
+    let arguments = serde_json::from_str(answer).unwrap_or_else(|_| json!(answer));
+    let call = ToolCall {
+        call_id: "call".to_owned(),
+        fn_name: "tool".to_owned(),
+        fn_arguments: arguments,
+        thought_signatures: None,
+    };
+    let called = agent::genai::model_call(call).arguments;
+    [called].into_iter().chain(engine::agent::parse(schema, answer).ok()).collect()
+}

@@ -1,0 +1,44 @@
+//! What tools and models answer, and audit exports that somebody asks to be verified.
+
+use backend::audit::{Trusted, verify_file};
+use backend::fuzzing;
+use serde_json::{Value, json};
+
+use crate::text;
+
+/// The answer of a tool, over HTTP and as an MCP result: what is accepted can be stored and read.
+pub fn tool_answer(data: &[u8]) {
+    for value in fuzzing::tool_answers(data) {
+        can_be_stored(&value);
+    }
+}
+
+/// A model's call of a tool, and its structured output.
+pub fn model_answer(data: &[u8]) {
+    let Some(answer) = text(data) else { return };
+    let schema = json!({
+        "type": "object", "required": ["approved"],
+        "properties": { "approved": { "type": "boolean" }, "confidence": { "type": "number" } },
+    });
+    for value in fuzzing::model_answers(answer, &schema) {
+        can_be_stored(&value);
+    }
+}
+
+/// An export in JSON lines.
+pub fn audit_export(data: &[u8]) {
+    let trusted = Trusted::named(&[]).expect("no keys");
+    verify_file(data, &trusted, None).expect("memory can be read");
+}
+
+/// What is stored lies some levels deep in a run's state, and must be read from there.
+fn can_be_stored(value: &Value) {
+    const WRAPPED: usize = 16;
+    let mut wrapped = value.clone();
+    for _ in 0..WRAPPED {
+        wrapped = json!([wrapped]);
+    }
+    let stored = serde_json::to_string(&wrapped).expect("a value can be stored");
+    let read: Value = serde_json::from_str(&stored).expect("a stored value can be read");
+    assert_eq!(read, wrapped, "a stored value is the same when it is read");
+}

@@ -1,0 +1,112 @@
+//! Fuzzing with libFuzzer on the toolchain that everything else is built with: the instrumentation is LLVM's own, and
+//! needs no nightly compiler. Findings are kept in `fuzz/artifacts`, what is new in the corpus in `fuzz/corpus`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use crate::process::{cargo, output, program, root, run as run_command, say, target};
+
+/// How coverage is counted: edges, in counters of eight bits, with the comparisons that were made.
+const INSTRUMENTATION: &[&str] = &[
+    "-Cpasses=sancov-module",
+    "-Cllvm-args=-sanitizer-coverage-level=4",
+    "-Cllvm-args=-sanitizer-coverage-inline-8bit-counters",
+    "-Cllvm-args=-sanitizer-coverage-pc-table",
+    "-Cllvm-args=-sanitizer-coverage-trace-compares",
+    "-Ccodegen-units=1",
+    "-Cdebug-assertions",
+    "-Coverflow-checks",
+    "--cfg=fuzzing",
+];
+/// The longest input, in bytes: the longest that a client may send is larger, but mutating it finds nothing more.
+const MAX_LENGTH: u32 = 16 * 1024;
+/// The longest that one input may take, in seconds; the server's own budgets are far shorter.
+const TIMEOUT: u32 = 10;
+/// The most memory that one input may take, in MiB.
+const MEMORY: u32 = 1024;
+/// The stack of the server's threads, in KiB, as Tokio makes them.
+const STACK: u32 = 2048;
+
+/// Fuzzes one target, or each in turn, for so many seconds each.
+pub fn run(only: Option<&str>, seconds: u32) -> Result<()> {
+    let targets = targets(only)?;
+    let fuzzer = build()?;
+    let mut findings = Vec::new();
+    for name in &targets {
+        say(&format!("Fuzzing {name} for {seconds} s"));
+        if let Err(error) = fuzz(&fuzzer, name, seconds) {
+            findings.push(format!("{name}: {error}"));
+        }
+    }
+    if findings.is_empty() {
+        return Ok(());
+    }
+    bail!(
+        "{} of {} targets have a finding, kept in fuzz/artifacts:\n{}",
+        findings.len(),
+        targets.len(),
+        findings.join("\n")
+    )
+}
+
+/// The targets, by the folders of their corpora; the tests hold both against each other.
+fn targets(only: Option<&str>) -> Result<Vec<String>> {
+    let corpus = root().join("fuzz/corpus");
+    let mut names: Vec<String> = fs::read_dir(&corpus)
+        .with_context(|| format!("{} is missing", corpus.display()))?
+        .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
+        .collect::<Result<_>>()?;
+    names.sort();
+    match only {
+        None => Ok(names),
+        Some(name) if names.iter().any(|known| known == name) => Ok(vec![name.to_owned()]),
+        Some(name) => bail!("no fuzz target is called `{name}`: choose one of {}", names.join(", ")),
+    }
+}
+
+/// Builds the fuzzer, optimised and instrumented, in a target folder of its own.
+fn build() -> Result<PathBuf> {
+    let host = output(program("rustc").arg("-vV")).unwrap_or_default();
+    let host =
+        host.lines().find_map(|line| line.strip_prefix("host: ")).context("rustc does not name its host")?.to_owned();
+    let folder = target().join("fuzz");
+    say("Building the fuzz targets");
+    // With `--target`, build scripts and macros are not instrumented.
+    run_command(
+        cargo()
+            .args(["build", "--release", "--package", "fuzz", "--features", "libfuzzer", "--bin", "fuzz", "--locked"])
+            .args(["--target", &host, "--target-dir"])
+            .arg(&folder)
+            .env("CARGO_PROFILE_RELEASE_LTO", "off")
+            .env("CARGO_PROFILE_RELEASE_STRIP", "none")
+            .env("CARGO_PROFILE_RELEASE_DEBUG", "line-tables-only")
+            .env("CARGO_ENCODED_RUSTFLAGS", INSTRUMENTATION.join("\u{1f}")),
+    )?;
+    Ok(folder.join(host).join("release/fuzz"))
+}
+
+fn fuzz(fuzzer: &Path, name: &str, seconds: u32) -> Result<()> {
+    let corpus = root().join("fuzz/corpus").join(name);
+    let artifacts = root().join("fuzz/artifacts").join(name);
+    let found = target().join("fuzz/corpus").join(name);
+    fs::create_dir_all(&artifacts)?;
+    fs::create_dir_all(&found)?;
+    let prefix = format!("{}/", artifacts.display());
+    // The first folder takes what is new; the one in the tree is only read.
+    run_command(
+        program("sh")
+            .args(["-c", &format!("ulimit -s {STACK} && exec \"$@\""), "sh"])
+            .arg(fuzzer)
+            .arg(&found)
+            .arg(&corpus)
+            .arg(format!("-artifact_prefix={prefix}"))
+            .arg(format!("-max_total_time={seconds}"))
+            .arg(format!("-max_len={MAX_LENGTH}"))
+            .arg(format!("-timeout={TIMEOUT}"))
+            .arg(format!("-rss_limit_mb={MEMORY}"))
+            .args(["-print_final_stats=1", "-verbosity=0"])
+            .env("COUNTERSIGN_FUZZ_TARGET", name),
+    )
+}
