@@ -8,6 +8,7 @@ pub mod app;
 pub mod audit;
 pub mod auth;
 pub mod cli;
+pub mod client_address;
 pub mod clock;
 pub mod config;
 pub mod embed;

@@ -14,6 +14,7 @@ const MAX_LINES: usize = 400;
 /// Which modules of the server each of them may import. What is not listed may not be imported; `app` and what starts
 /// it may import everything.
 const MAY_IMPORT: &[(&str, &[&str])] = &[
+    ("client_address", &[]),
     ("clock", &[]),
     ("guard", &[]),
     ("json", &[]),
@@ -25,11 +26,11 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("agent", &["engine", "flow"]),
     ("tool", &["engine", "flow", "guard"]),
     ("worker", &["clock", "stream", "flow", "engine", "store", "agent", "tool"]),
-    ("live", &["clock", "stream", "json", "flow", "engine", "store", "problem"]),
+    ("live", &["client_address", "clock", "stream", "json", "flow", "engine", "store", "problem"]),
     ("notify", &["clock", "guard", "engine", "store"]),
-    ("auth", &["clock", "engine", "store", "problem"]),
+    ("auth", &["client_address", "clock", "engine", "store", "problem"]),
     ("audit", &["clock", "store"]),
-    ("http", &["clock", "json", "flow", "engine", "store", "problem", "notify", "auth", "audit"]),
+    ("http", &["client_address", "clock", "json", "flow", "engine", "store", "problem", "notify", "auth", "audit"]),
 ];
 
 /// Modules that see everything.

@@ -25,7 +25,7 @@ use crate::audit::{self, SealKey, Sealer, Seals};
 use crate::auth;
 use crate::clock::{SharedClock, SystemClock};
 use crate::config::{Settings, Storage};
-use crate::http::{self, AppState, PublicOrigins};
+use crate::http::{self, AppState, Edge};
 use crate::live::{self, LiveState};
 use crate::notify::{self, Notifier};
 use crate::store::{self, Store};
@@ -142,7 +142,11 @@ impl App {
         let runner = Runner::start(options).await?;
         let notifier = Notifier::run(wiring::notifier(&settings, address, store, clock)).await?;
         let desk = Some(notifier.desk());
-        let front = Front { metrics: Some(metrics), origins: PublicOrigins::from(settings.origins), seals, desk };
+        let edge = Edge {
+            public_origins: settings.origins.into(),
+            trusted_proxies: settings.network.trusted_proxies.into_iter().collect(),
+        };
+        let front = Front { metrics: Some(metrics), edge, seals, desk };
         let server = Server::start(&runner, listener, front)?;
         tracing::info!(%address, "ready");
         Ok(Self { links, runner, notifier, sealer, stopping, server })
@@ -175,8 +179,8 @@ impl App {
 pub struct Front {
     /// What `/metrics` shows.
     pub metrics: Option<PrometheusHandle>,
-    /// Where browsers find the console, beside the address.
-    pub origins: PublicOrigins,
+    /// How callers reach the server.
+    pub edge: Edge,
     /// The keys that prove the audit.
     pub seals: Seals,
     /// Where people are told, and answer, outside the console.
@@ -193,12 +197,12 @@ pub struct Server {
 impl Server {
     /// Starts to serve.
     pub fn start(runner: &Runner, listener: TcpListener, front: Front) -> Result<Self, Error> {
-        let Front { metrics, origins, seals, desk } = front;
+        let Front { metrics, edge, seals, desk } = front;
         let address = listener.local_addr().map_err(|source| Error::Listen { address: ([0; 4], 0).into(), source })?;
-        let sockets = wiring::sockets(runner.authenticator.clone(), origins.clone());
+        let sockets = wiring::sockets(runner.authenticator.clone(), edge.public_origins.clone());
         let live = LiveState::new(runner.hub.clone(), sockets, live::Limits::default());
         let Runner { store, clock, authenticator, .. } = runner;
-        let state = AppState::new(store.clone(), clock.clone(), authenticator.clone(), metrics, origins, seals, desk);
+        let state = AppState::new(store.clone(), clock.clone(), authenticator.clone(), metrics, edge, seals, desk);
         let router =
             Router::new().route("/api/v1/live", get(live::upgrade)).with_state(live).merge(http::router(state));
         let service = router.into_make_service_with_connect_info::<SocketAddr>();

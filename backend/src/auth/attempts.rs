@@ -5,12 +5,12 @@
 //! place.
 
 use std::hash::{BuildHasher, RandomState};
-use std::net::IpAddr;
 use std::sync::Mutex;
 
 use shared::time::Timestamp;
 
 use super::Error;
+use crate::client_address::{ClientAddress, Network};
 
 const PLACES: usize = 16_384;
 /// Microseconds after which one failure is forgotten.
@@ -64,18 +64,13 @@ impl Attempts {
 pub(super) enum Key {
     /// The name that was tried, whether or not there is such a person.
     Name(String),
-    /// Where it came from; of IPv6 the network, since one customer has all of it.
-    Peer([u8; 8]),
+    /// Where it came from.
+    Client(Network),
 }
 
-impl From<IpAddr> for Key {
-    fn from(address: IpAddr) -> Self {
-        let mut network = [0; 8];
-        match address.to_canonical() {
-            IpAddr::V4(v4) => network[..4].copy_from_slice(&v4.octets()),
-            IpAddr::V6(v6) => network.copy_from_slice(&v6.octets()[..8]),
-        }
-        Self::Peer(network)
+impl From<ClientAddress> for Key {
+    fn from(address: ClientAddress) -> Self {
+        Self::Client(address.network())
     }
 }
 

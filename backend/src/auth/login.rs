@@ -1,6 +1,5 @@
 //! Letting people in and out.
 
-use std::net::IpAddr;
 use std::time::Duration;
 
 use shared::api::User;
@@ -9,6 +8,7 @@ use shared::time::Timestamp;
 
 use super::attempts::Key;
 use super::{Authenticator, Error, Identity, Secret, digest};
+use crate::client_address::ClientAddress;
 use crate::store::{
     Actor, Answer, Change, CommitError, Credential, CredentialKind, NewCredential, Operation, UserRecord,
 };
@@ -28,10 +28,9 @@ pub struct Login {
 }
 
 impl Authenticator {
-    /// Lets somebody in by password. Failures are limited by name and by `peer`, and stand in the log.
-    pub async fn login(&self, username: &str, password: String, peer: Option<IpAddr>) -> Result<Login, Error> {
-        let mut keys = vec![Key::Name(username.to_owned())];
-        keys.extend(peer.map(Key::from));
+    /// Lets somebody in by password. Failures are limited by name and by `client`, and stand in the log.
+    pub async fn login(&self, username: &str, password: String, client: ClientAddress) -> Result<Login, Error> {
+        let keys = [Key::Name(username.to_owned()), Key::from(client)];
         self.attempts.check(&keys, self.clock.now())?;
         let person = self.store.user(username).await?;
         let hash = person.as_ref().filter(|person| person.user.active).and_then(|person| person.password_hash.clone());
@@ -51,9 +50,9 @@ impl Authenticator {
     }
 
     /// Lets somebody in by the secret of a link, which is used up by that.
-    pub async fn redeem(&self, secret: &str, peer: Option<IpAddr>) -> Result<Login, Error> {
+    pub async fn redeem(&self, secret: &str, client: ClientAddress) -> Result<Login, Error> {
         const WRONG: Error = Error::Unauthenticated("the link has been used or has run out; ask for a new one");
-        let keys: Vec<Key> = peer.map(Key::from).into_iter().collect();
+        let keys = [Key::from(client)];
         self.attempts.check(&keys, self.clock.now())?;
         let link = digest(secret);
         let found = self.store.credential(&link).await?.filter(|(link, _)| link.kind == CredentialKind::Link);

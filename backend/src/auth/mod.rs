@@ -1,7 +1,7 @@
 //! Who is calling: passwords, sessions, tokens and one-time links. What somebody may then do is `shared::access`'s to
 //! say.
 //!
-//! Imports `shared`, `crate::clock`, `crate::store` and `crate::problem` only. No secret is ever stored or logged: the database holds
+//! Imports `shared`, `crate::clock`, `crate::client_address`, `crate::store` and `crate::problem` only. No secret is ever stored or logged: the database holds
 //! SHA-256 of random secrets and argon2 hashes of passwords.
 
 mod attempts;

@@ -4,6 +4,8 @@
 //! tools may reach, limits, prices, who is told of reviews. Imports the shapes of MCP servers, prices and receivers from
 //! `crate::tool`, `crate::agent` and `crate::notify` only.
 
+mod network;
+
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -13,6 +15,8 @@ use clap::Args;
 use serde::Deserialize;
 use shared::grant::LONGEST;
 use shared::time::Span;
+
+pub use network::{Network, NetworkArgs};
 
 use crate::agent::Prices;
 use crate::notify;
@@ -42,6 +46,9 @@ pub struct ServeArgs {
         value_delimiter = ','
     )]
     pub origins: Vec<String>,
+    /// How callers reach the server
+    #[command(flatten)]
+    pub network: NetworkArgs,
     /// How many model and tool calls run at once [default: 16]
     #[arg(long, env = "COUNTERSIGN_WORKERS", hide_env_values = true, value_name = "NUMBER")]
     pub workers: Option<usize>,
@@ -84,6 +91,8 @@ pub struct File {
     pub flows: Option<PathBuf>,
     /// As `--origin`.
     pub origins: Vec<String>,
+    /// How callers reach the server.
+    pub network: Network,
     /// As `--workers`.
     pub workers: Option<usize>,
     /// As `--longest-grant`.
@@ -117,6 +126,8 @@ pub struct Settings {
     pub flows: Option<PathBuf>,
     /// Further origins from which browsers may write.
     pub origins: Vec<String>,
+    /// How callers reach the server.
+    pub network: Network,
     /// How many calls run at once.
     pub workers: usize,
     /// Whether the examples' people are made.
@@ -210,6 +221,7 @@ impl Settings {
             storage,
             flows: args.flows.or(file.flows),
             origins,
+            network: file.network.overridden_by(args.network),
             workers,
             demo: args.demo,
             longest_grant: args.longest_grant.or(file.longest_grant).map_or(LONGEST, |span| span.0),

@@ -1,7 +1,7 @@
 //! The HTTP API: one file a resource. A handler finds out who calls, reads the body, asks `shared::access`, and then
 //! reads from the store or commits to it.
 //!
-//! Imports `shared`, `crate::clock`, `crate::flow`, `crate::engine`, `crate::store`, `crate::problem`,
+//! Imports `shared`, `crate::client_address`, `crate::clock`, `crate::flow`, `crate::engine`, `crate::store`, `crate::problem`,
 //! `crate::json`, `crate::auth` and `crate::audit`.
 
 mod api;
@@ -49,6 +49,7 @@ pub use origin::{PublicOrigins, origin_allowed};
 
 use crate::audit::Seals;
 use crate::auth::Authenticator;
+use crate::client_address::TrustedProxies;
 use crate::clock::SharedClock;
 use crate::notify::Desk;
 use crate::store::Store;
@@ -70,13 +71,22 @@ pub struct Parts {
     pub authenticator: Authenticator,
     /// What `/metrics` shows; none: it shows nothing.
     pub metrics: Option<PrometheusHandle>,
-    /// Where browsers find the console, beside the `Host` that they name.
-    pub public_origins: PublicOrigins,
+    /// How callers reach the server.
+    pub edge: Edge,
     /// Whose seals of the audit are trusted.
     pub seals: Seals,
     /// Where people can be told outside the console; none: nowhere.
     pub desk: Option<Desk>,
     views: Views,
+}
+
+/// How callers reach the server.
+#[derive(Debug, Clone, Default)]
+pub struct Edge {
+    /// Where browsers find the console, beside the `Host` that they name.
+    pub public_origins: PublicOrigins,
+    /// Whose reports of their clients' addresses are believed.
+    pub trusted_proxies: TrustedProxies,
 }
 
 impl AppState {
@@ -86,12 +96,12 @@ impl AppState {
         clock: SharedClock,
         authenticator: Authenticator,
         metrics: Option<PrometheusHandle>,
-        public_origins: PublicOrigins,
+        edge: Edge,
         seals: Seals,
         desk: Option<Desk>,
     ) -> Self {
         let views = Views::default();
-        Self(Arc::new(Parts { store, clock, authenticator, metrics, public_origins, seals, desk, views }))
+        Self(Arc::new(Parts { store, clock, authenticator, metrics, edge, seals, desk, views }))
     }
 }
 
@@ -102,8 +112,8 @@ impl Deref for AppState {
     }
 }
 
-/// The API and the console. Serve it with `into_make_service_with_connect_info::<SocketAddr>()`: failed logins are
-/// limited by address.
+/// The API and the console. Serve it with `into_make_service_with_connect_info::<SocketAddr>()`: callers are counted by
+/// address.
 pub fn router(state: AppState) -> Router {
     let console = assets::console();
     openapi::mount(api())

@@ -14,20 +14,23 @@ use tracing::Instrument as _;
 
 use super::problem::Failure;
 use super::{AppState, headers, origin};
+use crate::client_address::ClientAddress;
 use crate::problem::unavailable;
 
 /// How long a handler may take until its answer begins.
 const TIME_LIMIT: Duration = Duration::from_secs(30);
 
-/// Gives the request an id, counts it, and sees to all that holds for every answer.
-pub(super) async fn observe(State(state): State<AppState>, request: Request, next: Next) -> Response {
+/// Gives the request an id and the address of its client, counts it, and sees to all that holds for every answer.
+pub(super) async fn observe(State(state): State<AppState>, mut request: Request, next: Next) -> Response {
+    let client = ClientAddress::of_request(&request, &state.edge.trusted_proxies);
+    request.extensions_mut().insert(client);
     let id = hex::encode(&state.clock.random()[..8]);
     let method = known(request.method());
     let route = request.extensions().get::<MatchedPath>().map_or("console", MatchedPath::as_str).to_owned();
     let span = tracing::info_span!("request", %id, method, route);
     let begun = state.clock.now();
     let api = request.uri().path().starts_with("/api/");
-    let mut response = match origin::check(&request, &state.public_origins) {
+    let mut response = match origin::check(&request, &state.edge.public_origins) {
         Ok(()) => limit_time(next.run(request)).instrument(span.clone()).await,
         Err(foreign) => foreign.into_response(),
     };

@@ -1,10 +1,9 @@
 //! `/api/v1/session`: logging in and out.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
-use axum::extract::{ConnectInfo, State};
-use axum::http::{Extensions, HeaderMap, StatusCode, header};
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{AppendHeaders, IntoResponse, Response};
 use axum_extra::extract::cookie::{Cookie, SameSite};
 use shared::api::LoginRequest;
@@ -14,6 +13,7 @@ use super::body::Json;
 use super::problem::Result;
 use super::{AppState, Caller};
 use crate::auth::{SESSION_COOKIE, SESSION_LIFE};
+use crate::client_address::ClientAddress;
 use crate::store::CredentialKind;
 
 const PATH: &str = "/api/v1/session";
@@ -27,13 +27,12 @@ pub(super) fn mount(api: &mut Api) {
 async fn post(
     State(state): State<AppState>,
     headers: HeaderMap,
-    extensions: Extensions,
+    client: ClientAddress,
     Json { value, .. }: Json<LoginRequest>,
 ) -> Result<Response> {
-    let peer = extensions.get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(address)| address.ip());
     let login = match value {
-        LoginRequest::Password { username, password } => state.authenticator.login(&username, password, peer).await?,
-        LoginRequest::Link { token } => state.authenticator.redeem(&token, peer).await?,
+        LoginRequest::Password { username, password } => state.authenticator.login(&username, password, client).await?,
+        LoginRequest::Link { token } => state.authenticator.redeem(&token, client).await?,
     };
     let cookie = cookie(&headers, login.session.expose(), SESSION_LIFE);
     Ok((AppendHeaders([(header::SET_COOKIE, cookie)]), axum::Json(login.user)).into_response())

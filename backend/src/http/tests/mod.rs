@@ -2,6 +2,7 @@
 //! store matters. No worker runs.
 
 mod audit;
+mod client_address;
 mod deputies;
 mod described;
 mod edge;
@@ -13,16 +14,18 @@ mod slack;
 mod story;
 mod votes;
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
+use axum::extract::ConnectInfo;
 use axum::http::{HeaderMap, Request, StatusCode, header};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tower::ServiceExt as _;
 
-use super::{AppState, router};
+use super::{AppState, Edge, router};
 use crate::audit::{SealKey, Seals};
 use crate::auth::{Authenticator, bootstrap};
 use crate::clock::{SharedClock, SystemClock};
@@ -40,6 +43,11 @@ struct Site {
     seals: Seals,
     folder: TempDir,
     _database: Database,
+}
+
+/// Behind a proxy on the loopback.
+fn edge() -> Edge {
+    Edge { trusted_proxies: ["127.0.0.1".parse().unwrap()].into_iter().collect(), ..Edge::default() }
 }
 
 /// What came back.
@@ -90,8 +98,7 @@ impl Site {
         let authenticator = Authenticator::new(store.clone(), clock.clone());
         let (_, trusted) = SealKey::open(&folder.path().join("seal.key"), &*clock).unwrap();
         let seals = Seals::new(trusted);
-        let state =
-            AppState::new(store.clone(), clock.clone(), authenticator, None, Arc::from([]), seals.clone(), None);
+        let state = AppState::new(store.clone(), clock.clone(), authenticator, None, edge(), seals.clone(), None);
         Self { router: router(state), store, clock, seals, folder, _database: database }
     }
 
@@ -99,11 +106,13 @@ impl Site {
     fn tell(&mut self, desk: Desk) {
         let authenticator = Authenticator::new(self.store.clone(), self.clock.clone());
         let (store, clock) = (self.store.clone(), self.clock.clone());
-        self.router =
-            router(AppState::new(store, clock, authenticator, None, Arc::from([]), self.seals.clone(), Some(desk)));
+        self.router = router(AppState::new(store, clock, authenticator, None, edge(), self.seals.clone(), Some(desk)));
     }
 
-    async fn send(&self, request: Request<Body>) -> Answer {
+    /// Sends a request as the proxy does, if it does not say otherwise.
+    async fn send(&self, mut request: Request<Body>) -> Answer {
+        let proxy = ConnectInfo(SocketAddr::from(([127, 0, 0, 1], 40_000)));
+        request.extensions_mut().get_or_insert(proxy);
         let (method, path) = (request.method().as_str().to_lowercase(), request.uri().path().to_owned());
         let response = self.router.clone().oneshot(request).await.unwrap();
         let (parts, body) = response.into_parts();

@@ -1,0 +1,61 @@
+//! Settings of how callers reach the server: the table `[network]` of the file, and its flags.
+
+use clap::Args;
+use serde::Deserialize;
+
+use crate::client_address::TrustedProxy;
+
+/// The flags.
+#[derive(Debug, Clone, Default, Args)]
+pub struct NetworkArgs {
+    /// Proxies (addresses, or networks such as 10.0.0.0/8) whose `Forwarded` and `X-Forwarded-For` name the client
+    #[arg(
+        long = "trusted-proxy",
+        env = "COUNTERSIGN_TRUSTED_PROXIES",
+        hide_env_values = true,
+        value_name = "ADDRESS",
+        value_delimiter = ','
+    )]
+    pub trusted_proxies: Vec<TrustedProxy>,
+}
+
+/// The table of the settings file. Every key may be left out.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Network {
+    /// As `--trusted-proxy`.
+    pub trusted_proxies: Vec<TrustedProxy>,
+}
+
+impl Network {
+    /// With what flags or the environment set instead.
+    pub(super) fn overridden_by(self, args: NetworkArgs) -> Self {
+        let NetworkArgs { trusted_proxies } = args;
+        Self { trusted_proxies: if trusted_proxies.is_empty() { self.trusted_proxies } else { trusted_proxies } }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Command {
+        #[command(flatten)]
+        network: NetworkArgs,
+    }
+
+    #[test]
+    fn trusted_proxies_are_addresses_and_networks() {
+        let file: Network = toml::from_str("trusted_proxies = [\"10.0.0.0/8\", \"::1\"]").unwrap();
+        assert_eq!(file.clone().overridden_by(NetworkArgs::default()).trusted_proxies.len(), 2);
+        let flags =
+            |value: &str| Command::try_parse_from(["", "--trusted-proxy", value]).map(|command| command.network);
+        let set = file.overridden_by(flags("192.0.2.1,192.0.2.2,fd00::/8").ok().unwrap());
+        assert_eq!(set.trusted_proxies.len(), 3);
+        let error = flags("proxy.internal").err().unwrap().to_string();
+        assert!(error.contains("`proxy.internal` is not an address or a network"), "{error}");
+    }
+}
