@@ -10,7 +10,7 @@ use shared::api::{AuditQuery, LogQuery, ReviewQuery, RunQuery};
 use crate::flow::{Conditions, EvalError, Scope};
 use crate::http::body::{fit_params, params};
 use crate::store::cursor::{ListPlace, Log, Place};
-use crate::{agent, engine, live, notify, tool};
+use crate::{agent, engine, limits, live, notify, tool};
 
 /// Compiles a condition and asks whether it holds.
 pub fn condition(condition: &str, scope: &Scope) -> Result<bool, EvalError> {
@@ -57,7 +57,9 @@ pub fn slack_interaction(body: &[u8]) {
 pub fn tool_answers(body: &[u8]) -> Vec<Value> {
     let over_http = [true, false].map(|is_json| tool::http::value(body, is_json));
     let result = serde_json::from_slice::<CallToolResult>(body).ok();
-    over_http.into_iter().chain(result.and_then(|result| tool::mcp::value(result).ok())).collect()
+    let answers = over_http.into_iter().flatten().chain(result.and_then(|result| tool::mcp::value(result).ok()));
+    // As the worker takes them.
+    answers.filter(|answer| limits::check(answer).is_ok()).collect()
 }
 
 /// The values that a model's answer is read as: the arguments of a call, and output that must fit a schema.
@@ -70,5 +72,6 @@ pub fn model_answers(answer: &str, schema: &Value) -> Vec<Value> {
         thought_signatures: None,
     };
     let called = agent::genai::model_call(call).arguments;
-    [called].into_iter().chain(engine::agent::parse(schema, answer).ok()).collect()
+    let answers = [called].into_iter().chain(engine::agent::parse(schema, answer).ok());
+    answers.filter(|answer| limits::check(answer).is_ok()).collect()
 }

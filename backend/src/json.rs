@@ -1,5 +1,6 @@
-//! Strict JSON: no doubled keys, no U+0000, no nesting deeper than 64, and a JSON pointer to every mistake. What comes
-//! in from clients is read here, over HTTP and over the socket. Imports `shared` only.
+//! Strict JSON: no doubled keys, no U+0000, nothing over the limits of [`crate::limits`], and a JSON pointer to every
+//! mistake. What comes in from clients is read here, over HTTP and over the socket; answers of tools may double keys and
+//! hold U+0000. Imports `shared` and `crate::limits` only.
 
 use std::fmt;
 
@@ -9,8 +10,7 @@ use serde_path_to_error::Segment;
 use shared::JsonMap;
 use shared::error::{Code, Mistake, Problem, pointer};
 
-/// How deep arrays and objects may be nested.
-pub const MAX_DEPTH: usize = 64;
+use crate::limits::{Exceeded, MAX_DEPTH, Size};
 
 /// Reads a body or a frame: `400` where it is no JSON, `422` where it breaks a rule or does not fit `T`.
 pub fn from_slice<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
@@ -19,13 +19,35 @@ pub fn from_slice<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
 
 /// Reads JSON by the rules of this module.
 pub fn check(bytes: &[u8]) -> Result<Value, Problem> {
-    let mut walk = Walk { path: Vec::new(), fault: None };
-    let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-    let read = Strict(&mut walk).deserialize(&mut deserializer).and_then(|value| deserializer.end().map(|()| value));
-    read.map_err(|error| match walk.fault {
-        Some(fault) => Problem::new(Code::Invalid).errors(vec![fault]),
-        None => Problem::new(Code::BadRequest).detail(format!("this is no JSON: {error}")),
+    read(bytes, true).map_err(|fault| match fault {
+        Fault::Mistake(mistake) => Problem::new(Code::Invalid).errors(vec![mistake]),
+        Fault::Syntax(error) => Problem::new(Code::BadRequest).detail(format!("this is no JSON: {error}")),
     })
+}
+
+/// Reads what a program outside answered: of doubled keys the last counts, and U+0000 is text like any other. The inner
+/// `None`: it is no JSON. `Err`: it is over a limit.
+pub fn answer(bytes: &[u8]) -> Result<Option<Value>, String> {
+    match read(bytes, false) {
+        Ok(value) => Ok(Some(value)),
+        Err(Fault::Syntax(_)) => Ok(None),
+        Err(Fault::Mistake(mistake)) => Err(mistake.message),
+    }
+}
+
+fn read(bytes: &[u8], strict: bool) -> Result<Value, Fault> {
+    let mut walk = Walk { strict, path: Vec::new(), size: Size::default(), fault: None };
+    let mut deserializer = serde_json::Deserializer::from_slice(bytes);
+    let read = Seed(&mut walk).deserialize(&mut deserializer).and_then(|value| deserializer.end().map(|()| value));
+    read.map_err(|error| walk.fault.map_or(Fault::Syntax(error), Fault::Mistake))
+}
+
+/// Why something was not read.
+enum Fault {
+    /// It breaks a rule of this module.
+    Mistake(Mistake),
+    /// It is no JSON.
+    Syntax(serde_json::Error),
 }
 
 /// Fits a value into a type, with the place of the first mistake.
@@ -70,7 +92,10 @@ fn kind(message: &str) -> (&'static str, Option<&str>) {
 
 /// Where the reading stands, and what it stumbled over.
 struct Walk {
+    /// Whether doubled keys and U+0000 are mistakes.
+    strict: bool,
     path: Vec<String>,
+    size: Size,
     fault: Option<Mistake>,
 }
 
@@ -82,48 +107,58 @@ impl Walk {
 
     /// Begins an array or object.
     fn open<E: de::Error>(&mut self) -> Result<(), E> {
-        if self.path.len() >= MAX_DEPTH { Err(self.fail("nested deeper than 64")) } else { Ok(()) }
+        let deep = if self.path.len() >= MAX_DEPTH { Err(Exceeded::Depth) } else { self.size.one() };
+        deep.map_err(|exceeded| self.fail(&exceeded.to_string()))
+    }
+
+    fn one<E: de::Error>(&mut self, value: Value) -> Result<Value, E> {
+        self.size.one().map_err(|exceeded| self.fail(&exceeded.to_string()))?;
+        Ok(value)
     }
 
     fn text<E: de::Error>(&mut self, text: &str) -> Result<(), E> {
-        if text.contains('\0') { Err(self.fail("U+0000 is not allowed in text")) } else { Ok(()) }
+        self.size.text(text).map_err(|exceeded| self.fail(&exceeded.to_string()))?;
+        if self.strict && text.contains('\0') { Err(self.fail("U+0000 is not allowed in text")) } else { Ok(()) }
     }
 }
 
-struct Strict<'a>(&'a mut Walk);
+struct Seed<'a>(&'a mut Walk);
 
-impl<'de> DeserializeSeed<'de> for Strict<'_> {
+impl<'de> DeserializeSeed<'de> for Seed<'_> {
     type Value = Value;
     fn deserialize<D: de::Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
         deserializer.deserialize_any(self)
     }
 }
 
-impl<'de> Visitor<'de> for Strict<'_> {
+impl<'de> Visitor<'de> for Seed<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a JSON value")
     }
 
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
+    fn visit_unit<E: de::Error>(self) -> Result<Value, E> {
+        self.0.one(Value::Null)
     }
 
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(Value::Bool(value))
+    fn visit_bool<E: de::Error>(self, value: bool) -> Result<Value, E> {
+        self.0.one(Value::Bool(value))
     }
 
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(Value::Number(value.into()))
+    fn visit_i64<E: de::Error>(self, value: i64) -> Result<Value, E> {
+        self.0.one(Value::Number(value.into()))
     }
 
-    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(Value::Number(value.into()))
+    fn visit_u64<E: de::Error>(self, value: u64) -> Result<Value, E> {
+        self.0.one(Value::Number(value.into()))
     }
 
     fn visit_f64<E: de::Error>(self, value: f64) -> Result<Value, E> {
-        Number::from_f64(value).map(Value::Number).ok_or_else(|| self.0.fail("not a number that JSON can hold"))
+        match Number::from_f64(value) {
+            Some(number) => self.0.one(Value::Number(number)),
+            None => Err(self.0.fail("not a number that JSON can hold")),
+        }
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<Value, E> {
@@ -142,7 +177,7 @@ impl<'de> Visitor<'de> for Strict<'_> {
         let mut list = Vec::new();
         loop {
             walk.path.push(list.len().to_string());
-            let item = items.next_element_seed(Strict(walk))?;
+            let item = items.next_element_seed(Seed(walk))?;
             walk.path.pop();
             match item {
                 Some(item) => list.push(item),
@@ -158,10 +193,10 @@ impl<'de> Visitor<'de> for Strict<'_> {
         while let Some(key) = entries.next_key::<String>()? {
             walk.path.push(key.clone());
             walk.text(&key)?;
-            if map.contains_key(&key) {
+            if walk.strict && map.contains_key(&key) {
                 return Err(walk.fail("this key is written twice"));
             }
-            let value = entries.next_value_seed(Strict(walk))?;
+            let value = entries.next_value_seed(Seed(walk))?;
             walk.path.pop();
             map.insert(key, value);
         }
@@ -212,5 +247,24 @@ mod tests {
         let empty = |depth: usize| format!("{}{{}}{}", "[".repeat(depth - 1), "]".repeat(depth - 1));
         assert!(check(empty(64).as_bytes()).is_ok());
         assert_eq!(fault::<Value>(&empty(65)).0, 422);
+    }
+    #[test]
+    fn no_more_than_a_hundred_thousand_values_are_read() {
+        let list = |count: usize| format!("[{}1]", "1,".repeat(count - 1));
+        assert!(check(list(99_999).as_bytes()).is_ok());
+        assert_eq!(fault::<Value>(&list(100_000)), at(422, "/99999", "invalid"));
+    }
+
+    #[test]
+    fn an_answer_from_outside_is_read_within_the_limits() {
+        let nested = |depth: usize| format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
+        assert!(matches!(answer(nested(64).as_bytes()), Ok(Some(_))));
+        for depth in [65, 126, 127, 128, 100_000] {
+            assert_eq!(answer(nested(depth).as_bytes()), Err("nested deeper than 64".to_owned()), "{depth}");
+        }
+        assert_eq!(answer(br#"{"a": 1, "a": "\u0000"}"#), Ok(Some(serde_json::json!({ "a": "\0" }))));
+        for text in ["1e400", r#""\ud800""#, "NaN", "{} {}", "plain"] {
+            assert_eq!(answer(text.as_bytes()), Ok(None), "{text}");
+        }
     }
 }

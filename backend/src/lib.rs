@@ -19,6 +19,7 @@ pub mod fuzzing;
 pub mod guard;
 pub mod http;
 pub mod json;
+pub mod limits;
 pub mod live;
 pub mod notify;
 pub mod problem;

@@ -88,7 +88,7 @@ pub fn of_store(error: &store::Error) -> Problem {
         // The client's mistake, and no failure.
         store::Error::Cursor => return unknown_cursor(),
         store::Error::Database(_) => unavailable("the database does not answer; try again"),
-        store::Error::Stored(_) | store::Error::Settings(_) => Problem::new(Code::Internal),
+        store::Error::Stored(_) | store::Error::TooDeep | store::Error::Settings(_) => Problem::new(Code::Internal),
     };
     tracing::error!(%error, "a query failed");
     problem

@@ -167,6 +167,10 @@ pub fn access(principal: &Principal, act: Act<'_>) -> Access {
                 Access::Hidden
             }
         }
+        Act::Decide(review) | Act::Handle(review) if review.unreadable => {
+            let reason = "this review cannot be decided: its record is damaged";
+            if sees(principal, review) { Access::Denied(reason) } else { Access::Hidden }
+        }
         Act::Decide(review) | Act::Handle(review) => match voice(principal, review) {
             Ok(_) => Access::Allowed,
             Err(reason) if sees(principal, review) => Access::Denied(reason),

@@ -258,6 +258,8 @@ pub enum FlowCode {
     GuardrailBlocked,
     /// An agent used more than its budget.
     BudgetExceeded,
+    /// What is stored of it cannot be read.
+    RecordUnreadable,
 }
 
 words!(FlowCode {
@@ -267,6 +269,7 @@ words!(FlowCode {
     FlowNoMatchingEdge = "FLOW_NO_MATCHING_EDGE", FlowCondition = "FLOW_CONDITION",
     ToolPermissionDenied = "TOOL_PERMISSION_DENIED", ToolFailed = "TOOL_FAILED", ModelFailed = "MODEL_FAILED",
     GuardrailBlocked = "GUARDRAIL_BLOCKED", BudgetExceeded = "BUDGET_EXCEEDED",
+    RecordUnreadable = "RECORD_UNREADABLE",
 });
 
 impl std::fmt::Display for FlowCode {

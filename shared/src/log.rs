@@ -114,6 +114,8 @@ kinds! {
     SessionEnded = "session.ended",
     /// `data.username`.
     LoginFailed = "login.failed",
+    /// In the place of what is stored here and cannot be read; `data.reason`.
+    Unreadable = "unreadable",
 }
 
 impl EntryKind {

@@ -147,6 +147,9 @@ pub struct Review {
     /// Why nobody can resolve it as things are, for those who can help.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
+    /// Whether what is stored of it cannot be read; `problem` says why. Nobody can decide it then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unreadable: bool,
     /// Who works on it; advisory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claimed_by: Option<Claim>,
@@ -189,7 +192,7 @@ pub struct Review {
 read_fields!(Review {
     need id, need revision, need digest, need version, need kind, need status, may run_id, may flow, may flow_title,
     may node, may visit, may part, may source, need title, need prompt, need items, need options, need free_text, need actions,
-    need policy, may deny, or_default blind, need reviewers, or_default barred, may voting, may problem, may claimed_by,
+    need policy, may deny, or_default blind, need reviewers, or_default barred, may voting, may problem, or_default unreadable, may claimed_by,
     or_default delegations, or_default advice, or_default comments, or_default decisions, may resolution, or_default context,
     or_default usage, need requested_by, need created_at, may expires_at, may on_timeout, or_default escalated,
     rest stakes,

@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use super::price::Tokens;
 use super::{Error, Model, OnText, Options, failed};
 use crate::engine::{Message, ModelAnswer, ModelRequest, ModelToolCall, TaskFailure};
+use crate::limits::MAX_BYTES;
 
 const OPENAI_URL: &str = "https://api.openai.com/v1";
 const ANTHROPIC_URL: &str = "https://api.anthropic.com";
@@ -89,6 +90,11 @@ impl Genai {
         while let Some(event) = events.next().await {
             match event.map_err(describe)? {
                 ChatStreamEvent::Chunk(chunk) => {
+                    if text.len() + chunk.content.len() > MAX_BYTES {
+                        let message =
+                            format!("the answer of `{}` is more than {MAX_BYTES} bytes of text", request.model);
+                        return Err(failed(message, false));
+                    }
                     on_text(&chunk.content);
                     text.push_str(&chunk.content);
                 }

@@ -84,7 +84,8 @@ impl Running {
     pub async fn finished(mut self) -> Result<Finished, RunError> {
         while self.next().await.is_some() {}
         let gone = || crate::store::Error::Stored(format!("there is no run {}", self.id));
-        let (state, reviews) = self.inner.store.run_with_reviews(self.id).await?.ok_or_else(gone)?;
+        let state = self.inner.store.run(self.id).await?.ok_or_else(gone)?;
+        let reviews = self.inner.store.run_reviews(self.id).await?;
         let compiled = self.inner.store.compiled(&state.flow, state.version).await?.ok_or_else(gone)?;
         let steps = self.inner.store.steps(self.id).await?;
         let run = engine::view(&compiled, &state);

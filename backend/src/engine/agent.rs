@@ -17,6 +17,7 @@ use super::scope::{self, Visit};
 use super::state::{Branch, Phase, RunState};
 use super::transition::{Refusal, TaskKind};
 use crate::flow::check_value;
+use crate::limits;
 
 impl Builder<'_> {
     /// A branch enters an agent node. With a correction, the agent hears its prompt, its last answer and the message.
@@ -239,9 +240,10 @@ pub(super) fn usage(agent: &str, model: &str, answer: &ModelAnswer) -> AgentCall
 
 fn count(state: &mut RunState, conversation: &mut Conversation, usage: AgentCall) {
     conversation.tokens = conversation.tokens.saturating_add(usage.tokens);
-    conversation.cost_usd += usage.cost_usd;
+    // Nor has it an infinite sum.
+    conversation.cost_usd = (conversation.cost_usd + usage.cost_usd).min(f64::MAX);
     state.total_tokens = state.total_tokens.saturating_add(usage.tokens);
-    state.total_cost_usd += usage.cost_usd;
+    state.total_cost_usd = (state.total_cost_usd + usage.cost_usd).min(f64::MAX);
     state.agent_calls.push(usage);
     let surplus = state.agent_calls.len().saturating_sub(RunState::MAX_CALLS);
     state.agent_calls.drain(..surplus);
@@ -273,6 +275,7 @@ fn rounded(cost_usd: f64) -> f64 {
 pub(crate) fn parse(schema: &Value, text: &str) -> Result<Value, String> {
     let value: Value =
         serde_json::from_str(without_fence(text)).map_err(|error| format!("it is not JSON ({error})"))?;
+    limits::check(&value).map_err(|exceeded| format!("it is {exceeded}"))?;
     let mistakes = check_value(schema, &value, "");
     if mistakes.is_empty() { Ok(value) } else { Err(super::invoke::listed(&mistakes)) }
 }

@@ -15,6 +15,7 @@ use super::builder::{Builder, failure, unevaluated};
 use super::scope::{self, Visit};
 use super::state::{Branch, Phase, RunOutcome};
 use super::view;
+use crate::limits;
 
 /// The most branches that a run has at once: its state is written with every step.
 const MAX_BRANCHES: usize = 2_000;
@@ -234,7 +235,13 @@ impl Builder<'_> {
     }
 
     /// A step is done: its writes go into the state, and the branch leaves. That of an item is its map's result.
+    /// Several values that came in apart can be too large together.
     pub(super) fn finish_step(&mut self, branch: u32, mut step: Step, writes: &JsonMap) {
+        if let Some(exceeded) = writes.values().find_map(|value| limits::check(value).err()) {
+            let message = format!("what `{}` writes is {exceeded}", step.node);
+            let error = failure(FlowCode::FlowCondition, &step.node, message);
+            return self.fail_step(branch, step, error);
+        }
         if let Some(part) = self.part(&step) {
             return self.item_done(part, step, writes);
         }

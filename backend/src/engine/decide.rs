@@ -34,6 +34,7 @@ impl Builder<'_> {
         if request.revision != review.revision || request.digest != review.digest {
             return Err(Refusal::RevisionChanged(Box::new(review.clone())));
         }
+        validate::size(&request).map_err(|mistake| Refusal::Invalid(vec![mistake]))?;
         let said = verdict::check(review, &request).map_err(Refusal::Invalid)?;
         self.validate(review, &request).map_err(Refusal::Invalid)?;
         if let (Said::Node(Answer::Correct { .. }), Some(node)) = (&said, &review.node) {

@@ -12,6 +12,8 @@ use shared::error::FlowCode;
 use shared::id::{FlowId, ReviewId, RunId, TaskId, Username};
 use shared::run::Context;
 
+use crate::limits::{Exceeded, Size};
+
 /// The start of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Launch {
@@ -231,6 +233,19 @@ pub struct ModelAnswer {
     pub cost_usd: f64,
     /// How long it took.
     pub duration_ms: u64,
+}
+
+impl ModelAnswer {
+    /// Checks its text and its calls against the limits of one value.
+    pub fn check_size(&self) -> Result<(), Exceeded> {
+        let mut size = Size::default();
+        size.text(&self.text)?;
+        self.calls.iter().try_for_each(|call| {
+            size.text(&call.provider_id)?;
+            size.text(&call.tool)?;
+            size.value(&call.arguments)
+        })
+    }
 }
 
 /// A tool call as a model asked for it.

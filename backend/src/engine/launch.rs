@@ -12,10 +12,15 @@ use super::state::RunState;
 use super::transition::Refusal;
 use crate::clock::Moment;
 use crate::flow::Compiled;
+use crate::limits;
 
 /// Begins a run. What the input leaves out and its schema has a `default` for is filled in; its properties become state
 /// keys.
 pub(super) fn start(flow: &Compiled, launch: Launch, moment: Moment) -> Result<Builder<'_>, Refusal> {
+    for (place, members) in [("/input", &launch.input), ("/context/metadata", &launch.context.metadata)] {
+        limits::check_map(members)
+            .map_err(|exceeded| Refusal::Invalid(vec![Mistake::new(place, "invalid", exceeded.to_string())]))?;
+    }
     let input = checked_input(flow, launch.input).map_err(Refusal::Invalid)?;
     let Some(start) = flow.flow.start().cloned() else {
         return Err(Refusal::Invalid(vec![Mistake::new("/flow", "invalid", "the flow has no nodes")]));

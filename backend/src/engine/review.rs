@@ -132,6 +132,7 @@ impl Builder<'_> {
             barred: Vec::new(),
             voting: None,
             problem: None,
+            unreadable: false,
             advice: question.advice,
             claimed_by: None,
             delegations: Vec::new(),

@@ -3,7 +3,7 @@
 /// The largest flow file, in bytes.
 pub const MAX_FILE: usize = 1024 * 1024;
 /// The deepest nesting of lists and objects.
-pub const MAX_NESTING: usize = 64;
+pub const MAX_NESTING: usize = crate::limits::MAX_DEPTH;
 /// The most values and keys in a file, with aliases followed.
 pub const MAX_VALUES: usize = 100_000;
 /// The most nodes.

@@ -13,6 +13,7 @@ use serde_json::{Number, Value};
 
 use super::{EvalError, Scope};
 use crate::flow::limits::{MAX_NESTING, MAX_TEXT};
+use crate::limits;
 
 /// What stands for itself in a piece of a URL (RFC 3986, unreserved).
 const PIECE: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -99,14 +100,21 @@ impl Templates {
         Ok(text)
     }
 
-    /// Renders every string in a value; a string that is one whole `{{ expression }}` keeps its JSON type.
+    /// Renders every string in a value; a string that is one whole `{{ expression }}` keeps its JSON type. What is
+    /// rendered is within the limits of a value.
     pub fn render_value(&self, value: &Value, scope: &Scope) -> Result<Value, EvalError> {
+        let rendered = self.render_parts(value, scope)?;
+        limits::check(&rendered).map_err(|exceeded| EvalError(format!("what is rendered is {exceeded}")))?;
+        Ok(rendered)
+    }
+
+    fn render_parts(&self, value: &Value, scope: &Scope) -> Result<Value, EvalError> {
         match value {
             Value::String(template) => self.render_string(template, scope),
-            Value::Array(items) => items.iter().map(|item| self.render_value(item, scope)).collect(),
+            Value::Array(items) => items.iter().map(|item| self.render_parts(item, scope)).collect(),
             Value::Object(map) => map
                 .iter()
-                .map(|(key, value)| Ok((key.clone(), self.render_value(value, scope)?)))
+                .map(|(key, value)| Ok((key.clone(), self.render_parts(value, scope)?)))
                 .collect::<Result<_, _>>()
                 .map(Value::Object),
             other => Ok(other.clone()),

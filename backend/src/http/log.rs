@@ -16,7 +16,6 @@ use super::body::{Params, limit};
 use super::problem::Result;
 use super::runs::sees;
 use super::{AppState, Caller};
-use crate::engine;
 
 /// In the place of a cursor: the end of the log.
 const END: &str = "end";
@@ -91,8 +90,8 @@ impl Sight<'_> {
         if let Some(seen) = self.runs.get(&id) {
             return Ok(*seen);
         }
-        let seen = match self.state.store.run(id).await? {
-            Some(run) => sees(&self.state.store, self.caller.principal(), &engine::summary(&run)).await?,
+        let seen = match self.state.store.find_run(id).await? {
+            Some(run) => sees(&self.state.store, self.caller.principal(), &run.summary()).await?,
             None => false,
         };
         self.runs.insert(id, seen);

@@ -4,12 +4,13 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{AppendHeaders, IntoResponse, Response};
+use shared::JsonMap;
 use shared::access::{Act, Involvement, Principal, access};
 use shared::api::{Launch, Page, Reason, RunQuery};
 use shared::error::{Code, Problem};
 use shared::id::RunId;
 use shared::review::Review;
-use shared::run::{Report, Run, RunSummary};
+use shared::run::{Context, Report, Run, RunSummary};
 
 use super::api::{Api, Operation};
 use super::body::{self, Id, OptionalJson, Params, limit};
@@ -18,8 +19,8 @@ use super::page::{List, Paging};
 use super::problem::{Result, unexpected};
 use super::{AppState, Caller};
 use crate::clock::Moment;
-use crate::engine::{self, Input, RunState};
-use crate::store::{self, Answer, Store};
+use crate::engine::{self, Input};
+use crate::store::{self, Answer, FoundRun, Store};
 
 const RUNS: List = List("runs");
 
@@ -62,7 +63,8 @@ async fn launch(
 }
 
 async fn get(State(state): State<AppState>, caller: Caller, Id(id): Id<RunId>) -> Result<Json<Run>> {
-    let (run, _) = visible(&state, &caller, id).await?;
+    let (run, summary) = visible(&state, &caller, id).await?;
+    let FoundRun::Read(run) = run else { return Ok(Json(unreadable(summary))) };
     let compiled = state.store.compiled(&run.flow, run.version).await?.ok_or_else(unexpected)?;
     Ok(Json(engine::view(&compiled, &run)))
 }
@@ -100,10 +102,24 @@ async fn cancel(
     Ok(Json(*run))
 }
 
+/// A run of which only the summary is known.
+fn unreadable(summary: RunSummary) -> Run {
+    Run {
+        summary,
+        input: JsonMap::new(),
+        state: JsonMap::new(),
+        calls: JsonMap::new(),
+        output: None,
+        context: Context::default(),
+        positions: Vec::new(),
+        cancel_reason: None,
+    }
+}
+
 /// A run that the caller may see; `404` else.
-async fn visible(state: &AppState, caller: &Caller, id: RunId) -> Result<(RunState, RunSummary)> {
-    let run = state.store.run(id).await?.ok_or_else(|| Problem::new(Code::NotFound))?;
-    let summary = engine::summary(&run);
+async fn visible(state: &AppState, caller: &Caller, id: RunId) -> Result<(FoundRun, RunSummary)> {
+    let run = state.store.find_run(id).await?.ok_or_else(|| Problem::new(Code::NotFound))?;
+    let summary = run.summary();
     if sees(&state.store, caller.principal(), &summary).await? {
         Ok((run, summary))
     } else {
@@ -124,7 +140,7 @@ pub(super) async fn sees(store: &Store, viewer: &Principal, run: &RunSummary) ->
 async fn visible_with_reviews(state: &AppState, caller: &Caller, id: RunId) -> Result<(RunSummary, Vec<Review>)> {
     let not_found = || Problem::new(Code::NotFound);
     let (run, mut reviews) = state.store.run_with_reviews(id).await?.ok_or_else(not_found)?;
-    let summary = engine::summary(&run);
+    let summary = run.summary();
     if !sees(&state.store, caller.principal(), &summary).await? {
         return Err(not_found().into());
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use shared::id::RunId;
-use shared::log::{Cursor, Entry};
+use shared::log::{Cursor, Entry, EntryKind};
 use shared::time::Timestamp;
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -155,13 +155,18 @@ impl Shared {
         let mut published = Vec::with_capacity(told.len());
         for told in told {
             let run = match told.entry.event.run_id {
-                Some(run) if told.entry.event.kind.is_run() => self.sights.of(run).await?,
+                Some(run) if of_run(told.entry.event.kind) => self.sights.of(run).await?,
                 _ => None,
             };
             published.push(Arc::new(Published::new(told, run)));
         }
         Ok(published)
     }
+}
+
+/// Whether those who may see its run may see an entry.
+fn of_run(kind: EntryKind) -> bool {
+    kind.is_run() || kind == EntryKind::Unreadable
 }
 
 struct Tail {

@@ -132,7 +132,7 @@ fn audience(entry: &Entry, review: Option<Review>, run: Option<Arc<RunSight>>) -
     if kind.is_review() {
         return review.map_or(Audience::Nobody, |review| Audience::Review(Box::new(review)));
     }
-    if kind.is_run() {
+    if kind.is_run() || kind == EntryKind::Unreadable {
         return run.map_or(Audience::Nobody, Audience::Run);
     }
     let data = &entry.event.data;

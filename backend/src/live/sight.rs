@@ -10,7 +10,6 @@ use shared::review::Review;
 use shared::run::RunSummary;
 
 use super::published::{Told, run_of, without_content};
-use crate::engine;
 use crate::store::{self, Store};
 
 /// How many runs are remembered; the one that came first is forgotten first.
@@ -85,9 +84,9 @@ impl Sights {
         if let Some(known) = self.known().runs.get(&id) {
             return Ok(Some(Arc::clone(known)));
         }
-        let Some((state, reviews)) = self.store.run_with_reviews(id).await? else { return Ok(None) };
+        let Some((run, reviews)) = self.store.run_with_reviews(id).await? else { return Ok(None) };
         let reviews = reviews.into_iter().map(without_content).collect();
-        let loaded = RunSight { run: engine::summary(&state), reviews };
+        let loaded = RunSight { run: run.summary(), reviews };
         let mut known = self.known();
         // Whoever came first has followed the log since; what was read here may be older.
         if let Some(known) = known.runs.get(&id) {

@@ -97,7 +97,8 @@ fn is_milestone(kind: EntryKind) -> bool {
         | EntryKind::LinkCreated
         | EntryKind::SessionStarted
         | EntryKind::SessionEnded
-        | EntryKind::LoginFailed => false,
+        | EntryKind::LoginFailed
+        | EntryKind::Unreadable => false,
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! Before JSON is stored, any string over [`MAX_STRING`] and any user's container over [`MAX_CONTAINER`] is replaced,
 //! from the inside out, by a reference `{"$blob": "<s|a|o><sha256>"}`; the same draft in a run's state, review and log
-//! is stored once. An object of a user that looks like a reference is wrapped in `{"$literal": …}`.
+//! is stored once. An object of a user that looks like a reference has its key written as `$literal$…`; older rows wrap
+//! it in `{"$literal": …}`. Neither what is written nor a blob is nested deeper than [`MAX_STORED_DEPTH`].
 //!
 //! A container of the engine's own (the messages of a conversation) is never replaced: it changes with every step, and
 //! each change would leave a blob behind.
@@ -26,8 +27,16 @@ const MAX_STRING: usize = 1024;
 /// Encoded containers longer than this are replaced.
 const MAX_CONTAINER: usize = 4096;
 
+/// How deep stored JSON may be nested. `serde_json` reads 127 levels. A value has at most [`MAX_DEPTH`] of its own, and no
+/// row wraps one in more than a dozen; what is left is for what is shown around it.
+///
+/// [`MAX_DEPTH`]: crate::limits::MAX_DEPTH
+const MAX_STORED_DEPTH: usize = 100;
+
 const REFERENCE: &str = "$blob";
 const LITERAL: &str = "$literal";
+/// Stands before the key of an object that only looks like a reference.
+const ESCAPE: &str = "$literal$";
 
 /// Keys whose value is a user's, whole.
 const VALUES: [&str; 5] = ["value", "arguments", "content", "result", "schema"];
@@ -44,11 +53,11 @@ pub(super) struct Blobs(pub BTreeMap<Key, Value>);
 /// Blobs to be written, encoded, in the order of their keys.
 pub(super) type NewBlobs = BTreeMap<Key, String>;
 
-/// Encodes a value of a run; what is large goes to `blobs`.
+/// Encodes a value of a run; what is large goes to `blobs`. What could not be read again is refused.
 pub(super) fn encode<T: Serialize>(run: Uuid, value: &T, blobs: &mut NewBlobs) -> Result<String, Error> {
-    let text = serde_json::to_string(value).map_err(|error| Error::Stored(error.to_string()))?;
+    let text = encode_whole(value)?;
     // Most rows are small: they are not looked at value by value.
-    if text.len() <= MAX_CONTAINER && !is_marked(&text) && longest_string(&text) <= MAX_STRING {
+    if text.len() <= MAX_CONTAINER && !is_marked(&text) && Shape::of(&text).longest_string <= MAX_STRING {
         return Ok(text);
     }
     let value = serde_json::to_value(value).map_err(|error| Error::Stored(error.to_string()))?;
@@ -56,29 +65,54 @@ pub(super) fn encode<T: Serialize>(run: Uuid, value: &T, blobs: &mut NewBlobs) -
     Ok(value.to_string())
 }
 
+/// Encodes a value as it is. What could not be read again is refused.
+pub(super) fn encode_whole<T: Serialize>(value: &T) -> Result<String, Error> {
+    let text = serde_json::to_string(value).map_err(|error| Error::Stored(error.to_string()))?;
+    // Each level takes two bytes at least.
+    if text.len() > 2 * MAX_STORED_DEPTH && Shape::of(&text).depth > MAX_STORED_DEPTH {
+        return Err(Error::TooDeep);
+    }
+    Ok(text)
+}
+
 /// Whether there may be a reference in encoded JSON, or what looks like one.
 pub(super) fn is_marked(text: &str) -> bool {
     text.contains("\"$")
 }
 
-/// The length of the longest string in encoded JSON.
-fn longest_string(text: &str) -> usize {
-    let (mut longest, mut begun) = (0, None);
-    let mut bytes = text.bytes().enumerate();
-    while let Some((at, byte)) = bytes.next() {
-        match (byte, begun) {
-            (b'"', None) => begun = Some(at),
-            (b'"', Some(from)) => {
-                longest = longest.max(at + 1 - from);
-                begun = None;
+/// What encoded JSON looks like from outside.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Shape {
+    /// The length of its longest string, quotes included.
+    longest_string: usize,
+    /// How deep its arrays and objects are nested.
+    depth: usize,
+}
+
+impl Shape {
+    fn of(text: &str) -> Self {
+        let (mut shape, mut open, mut begun) = (Self::default(), 0_usize, None);
+        let mut bytes = text.bytes().enumerate();
+        while let Some((at, byte)) = bytes.next() {
+            match (byte, begun) {
+                (b'"', None) => begun = Some(at),
+                (b'"', Some(from)) => {
+                    shape.longest_string = shape.longest_string.max(at + 1 - from);
+                    begun = None;
+                }
+                (b'\\', Some(_)) => {
+                    bytes.next();
+                }
+                (b'[' | b'{', None) => {
+                    open += 1;
+                    shape.depth = shape.depth.max(open);
+                }
+                (b']' | b'}', None) => open = open.saturating_sub(1),
+                _ => {}
             }
-            (b'\\', Some(_)) => {
-                bytes.next();
-            }
-            _ => {}
         }
+        shape
     }
-    longest
 }
 
 /// Whose a container is.
@@ -126,15 +160,12 @@ fn shrink(run: Uuid, value: Value, place: Place, root: bool, blobs: &mut NewBlob
             let mut shrunk = Map::with_capacity(members.len());
             for (key, member) in members {
                 let (member, size) = shrink(run, member, place.below(&key), false, blobs);
+                // Escaped in its place: wrapping it would nest what is stored twice as deep.
+                let key = if ambiguous { format!("{ESCAPE}{key}") } else { key };
                 length += key.len() + size + 4;
                 shrunk.insert(key, member);
             }
-            let mut value = Value::Object(shrunk);
-            if ambiguous {
-                value = wrapped(LITERAL, value);
-                length += LITERAL.len() + 6;
-            }
-            (value, length, 'o', place == Place::User && length > MAX_CONTAINER)
+            (Value::Object(shrunk), length, 'o', place == Place::User && length > MAX_CONTAINER)
         }
         small => {
             let length = 8;
@@ -159,7 +190,7 @@ fn wrapped(key: &str, value: Value) -> Value {
 }
 
 fn is_ambiguous(members: &Map<String, Value>) -> bool {
-    members.len() == 1 && members.keys().all(|key| key == REFERENCE || key == LITERAL)
+    members.len() == 1 && members.keys().all(|key| key == REFERENCE || key == LITERAL || key.starts_with(ESCAPE))
 }
 
 /// The reference that an object is, if it is one: its kind and digest.
@@ -235,6 +266,7 @@ mod tests {
             1 => Just(REFERENCE.to_owned()).boxed(),
             1 => Just(LITERAL.to_owned()).boxed(),
             1 => Just("keys".to_owned()).boxed(),
+            1 => Just("$literal$blob".to_owned()).boxed(),
         ];
         leaf.prop_recursive(5, 64, 6, move |inner| {
             prop_oneof![
@@ -260,6 +292,30 @@ mod tests {
         let fake =
             json!({"keys": {"a": {"$blob": format!("s{}", "00".repeat(32))}, "b": {"$literal": {"$blob": "x"}}}});
         assert_eq!(roundtrip(&fake, Place::Engine), (fake, 0));
+        // As older servers wrote it.
+        let wrapped = json!({"keys": {"a": {"$literal": {"$blob": "x"}}}});
+        assert_eq!(
+            restore(RUN, wrapped, &Blobs::default()).expect("no reference"),
+            json!({"keys": {"a": {"$blob": "x"}}})
+        );
+    }
+
+    #[test]
+    fn whatever_is_written_can_be_read() {
+        let nested = |key: &str, depth: usize| (0..depth).fold(json!(1), |value, _| json!({ key: value }));
+        for key in ["a", REFERENCE, LITERAL, "$literal$blob"] {
+            for depth in [64, 99, 100, 101, 127, 500] {
+                let mut new = NewBlobs::new();
+                match encode(RUN, &nested(key, depth), &mut new) {
+                    Ok(text) => {
+                        let stored = serde_json::from_str(&text).expect("it can be read");
+                        let back = restore(RUN, stored, &Blobs::default()).expect("no reference");
+                        assert!(depth <= MAX_STORED_DEPTH && back == nested(key, depth), "{key} {depth}");
+                    }
+                    Err(error) => assert!(matches!(error, Error::TooDeep) && depth > MAX_STORED_DEPTH, "{key} {depth}"),
+                }
+            }
+        }
     }
 
     #[test]

@@ -5,10 +5,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use shared::api::{FlowVersion, MAX_LIMIT, Page};
 use shared::definition::Flow;
+use shared::error::{FlowCode, Mistake};
 use shared::id::FlowId;
 use shared::time::Timestamp;
 
 use super::db::{Arg, Conn, Row, Sql};
+use super::unreadable::reason;
 use super::{Error, Store};
 use crate::flow::{Compiled, Library, calls};
 
@@ -116,7 +118,9 @@ impl super::Inner {
             return Ok(Some(compiled));
         }
         let Some(saved) = conn.flow(id, Some(version)).await? else { return Ok(None) };
-        let Some(definition) = saved.definition else { return Ok(None) };
+        let Some(definition) = saved.definition else {
+            return Err(Error::Stored(format!("flow {id} version {version} cannot be read")));
+        };
         let mut library = Library::default();
         for (called, version) in calls(&definition).filter_map(|(_, call)| Some((&call.id, call.version?))) {
             // They call others, but never this one: that is refused when a flow is saved.
@@ -152,22 +156,32 @@ impl Conn {
     }
 }
 
+/// A version; one whose definition cannot be read has a warning in its place.
 fn flow_version(row: &Row) -> Result<FlowVersion, Error> {
     let id = row.text(0)?;
     let stored = |error: &dyn std::fmt::Display| Error::Stored(format!("flow {id}: {error}"));
-    let definition: Flow = serde_json::from_str(&row.text(4)?).map_err(|error| stored(&error))?;
+    let mut warnings = Vec::new();
+    let definition = match serde_json::from_str::<Flow>(&row.text(4)?) {
+        Ok(definition) => Some(Box::new(definition)),
+        Err(error) => {
+            let message = format!("what is stored of this version cannot be read: {}", reason(&error));
+            tracing::error!(flow = id, %message, "a flow cannot be read");
+            warnings.push(Mistake::new("", FlowCode::RecordUnreadable.as_str(), message));
+            None
+        }
+    };
     Ok(FlowVersion {
-        id: definition.id.clone(),
+        id: id.parse().map_err(|error| stored(&error))?,
         version: u32::try_from(row.int(1)?).map_err(|error| stored(&error))?,
-        title: definition.title().to_owned(),
-        description: definition.description.clone(),
-        input: definition.input.clone(),
-        definition: Some(Box::new(definition)),
+        title: definition.as_ref().map_or(id.as_str(), |definition| definition.title()).to_owned(),
+        description: definition.as_ref().and_then(|definition| definition.description.clone()),
+        input: definition.as_ref().and_then(|definition| definition.input.clone()),
+        definition,
         source: Some(row.text(3)?),
         digest: row.text(2)?,
         graph: None,
         saved_by: row.text_opt(5)?.map(|name| name.parse()).transpose().map_err(|error| stored(&error))?,
         saved_at: Timestamp(row.int(6)?),
-        warnings: Vec::new(),
+        warnings,
     })
 }

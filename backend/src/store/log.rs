@@ -3,6 +3,7 @@
 //! In PostgreSQL sequence numbers are not commit order, nor are transactions'. A reader stays below the oldest
 //! transaction that is under way (`pg_snapshot_xmin`): what lies below it can no longer change.
 
+use serde::de::DeserializeOwned;
 use shared::id::RunId;
 use shared::log::{Cursor, Entry, Event};
 use shared::time::Timestamp;
@@ -11,8 +12,8 @@ use uuid::Uuid;
 use super::blobs::{Blobs, Reader};
 use super::cursor::{Log, Place};
 use super::db::{Conn, Row, Sql};
-use super::log_row::{Body, Form};
-use super::{Error, LogPage, Store};
+use super::log_row::{Body, Form, Loose};
+use super::{Error, LogPage, Store, unreadable};
 
 /// The most entries that one page has.
 const MAX_ENTRIES: u32 = 1000;
@@ -167,17 +168,46 @@ pub(super) fn columns(log: &Log) -> &'static str {
     if log.postgres { "xid::text::bigint AS place, seq, run_id, body, at" } else { "0 AS place, seq, run_id, body, at" }
 }
 
-/// Reads the events of rows, with the places before the first of each.
+/// Reads the events of rows, with the places before the first of each. What cannot be read is marked so.
 pub(super) async fn read_rows(conn: &mut Conn, rows: &[Row], form: Form) -> Result<Vec<(Place, Vec<Event>)>, Error> {
-    let mut reader = Reader::default();
-    for row in rows {
-        reader.add(row.uuid_opt(2)?.unwrap_or(Uuid::nil()), row.text(3)?)?;
-    }
-    let bodies: Vec<Body> = reader.finish("a row of the log", conn, &mut Blobs::default()).await?;
     let mut read = Vec::with_capacity(rows.len());
-    for (row, body) in rows.iter().zip(bodies) {
-        let place = Place { xid: row.int(0)?, seq: row.int(1)?, seen: 0 };
-        read.push((place, body.unpack(Timestamp(row.int(4)?), row.uuid_opt(2)?.map(RunId), form)));
+    for (row, (place, events)) in rows.iter().zip(whole_rows(conn, rows, form).await?) {
+        let events = match events {
+            Ok(events) => events,
+            Err(why) => {
+                let (at, run) = (Timestamp(row.int(4)?), row.uuid_opt(2)?.map(RunId));
+                tracing::error!(row = row.int(1)?, run = ?run, %why, "a row of the log cannot be read");
+                let loose = rows_as::<Loose>(conn, std::slice::from_ref(row)).await?.pop();
+                match loose {
+                    Some(Ok(loose)) => loose.unpack(at, run, form),
+                    _ => vec![unreadable::event(at, run, &why)],
+                }
+            }
+        };
+        read.push((place, events));
     }
     Ok(read)
+}
+
+/// The same, with the reason in the place of a row of which anything cannot be read.
+pub(super) async fn whole_rows(
+    conn: &mut Conn,
+    rows: &[Row],
+    form: Form,
+) -> Result<Vec<(Place, Result<Vec<Event>, String>)>, Error> {
+    let mut read = Vec::with_capacity(rows.len());
+    for (row, body) in rows.iter().zip(rows_as::<Body>(conn, rows).await?) {
+        let place = Place { xid: row.int(0)?, seq: row.int(1)?, seen: 0 };
+        let (at, run) = (Timestamp(row.int(4)?), row.uuid_opt(2)?.map(RunId));
+        read.push((place, body.map(|body| body.unpack(at, run, form)).map_err(|error| error.to_string())));
+    }
+    Ok(read)
+}
+
+async fn rows_as<T: DeserializeOwned>(conn: &mut Conn, rows: &[Row]) -> Result<Vec<Result<T, Error>>, Error> {
+    let mut reader = Reader::default();
+    for row in rows {
+        reader.add_column(row.uuid_opt(2)?.unwrap_or(Uuid::nil()), row.text(3));
+    }
+    reader.finish_each("a row of the log", conn, &mut Blobs::default()).await
 }

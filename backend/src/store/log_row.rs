@@ -16,6 +16,7 @@ use shared::log::{EntryKind, Event};
 use shared::time::Timestamp;
 
 use super::lean;
+use super::unreadable::{self, reason};
 use crate::clock::Moment;
 use crate::engine::{Granted, Input, Launch};
 
@@ -141,29 +142,56 @@ impl<'a> Body<'a> {
 
     /// The events.
     pub fn unpack(self, at: Timestamp, run: Option<RunId>, form: Form) -> Vec<Event> {
-        let mut last_run: Option<Value> = None;
-        let events = self.events.into_iter().map(|stored| {
-            let mut data = stored.data.into_owned();
-            if let Some(summary) = data.get_mut("run") {
-                match &last_run {
-                    Some(last) if summary == SAME => *summary = last.clone(),
-                    _ => last_run = Some(summary.clone()),
-                }
-            }
-            if let (Form::Whole, Some(Value::Object(review))) = (form, data.get_mut(REVIEW)) {
-                lean::restore(review);
-            }
-            Event {
-                kind: stored.kind,
-                at: stored.at.unwrap_or(at),
-                run_id: stored.run_id.or(run),
-                review_id: stored.review_id.or_else(|| review_of(&data)),
-                actor: stored.actor,
-                data,
-            }
-        });
-        events.collect()
+        unpack(self.events.into_iter().map(Ok), at, run, form)
     }
+}
+
+/// The body of a row of which something cannot be read.
+#[derive(Debug, Deserialize)]
+pub(super) struct Loose {
+    events: Vec<Value>,
+}
+
+impl Loose {
+    /// The events; those that cannot be read are marked so.
+    pub fn unpack(self, at: Timestamp, run: Option<RunId>, form: Form) -> Vec<Event> {
+        let events = self.events.into_iter().map(|event| Stored::deserialize(event).map_err(|error| reason(&error)));
+        unpack(events, at, run, form)
+    }
+}
+
+fn unpack<'a>(
+    events: impl Iterator<Item = Result<Stored<'a>, String>>,
+    at: Timestamp,
+    run: Option<RunId>,
+    form: Form,
+) -> Vec<Event> {
+    let mut last_run: Option<Value> = None;
+    let events = events.map(|stored| {
+        let stored = match stored {
+            Ok(stored) => stored,
+            Err(why) => return unreadable::event(at, run, &why),
+        };
+        let mut data = stored.data.into_owned();
+        if let Some(summary) = data.get_mut("run") {
+            match &last_run {
+                Some(last) if summary == SAME => *summary = last.clone(),
+                _ => last_run = Some(summary.clone()),
+            }
+        }
+        if let (Form::Whole, Some(Value::Object(review))) = (form, data.get_mut(REVIEW)) {
+            lean::restore(review);
+        }
+        Event {
+            kind: stored.kind,
+            at: stored.at.unwrap_or(at),
+            run_id: stored.run_id.or(run),
+            review_id: stored.review_id.or_else(|| review_of(&data)),
+            actor: stored.actor,
+            data,
+        }
+    });
+    events.collect()
 }
 
 /// The review that an entry's data shows.

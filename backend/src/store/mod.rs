@@ -27,6 +27,7 @@ mod tasks;
 pub mod testing;
 #[cfg(test)]
 pub(crate) mod tests;
+mod unreadable;
 mod visibility;
 mod wake;
 mod watched;
@@ -53,6 +54,7 @@ pub use change::{
 pub use deliveries::{ClaimedDelivery, Sent};
 pub use log_row::Form;
 pub use outbox::NewDelivery;
+pub use runs::FoundRun;
 pub use seals::{RecordPage, RecordRow, StoredSeal};
 pub use shared::grant::LONGEST as LONGEST_GRANT;
 pub use tasks::Room;
@@ -70,6 +72,9 @@ pub enum Error {
     /// What is stored cannot be read by this server.
     #[error("stored data: {0}")]
     Stored(String),
+    /// What was to be stored is nested so deeply that it could not be read again.
+    #[error("what was to be stored is nested too deeply")]
+    TooDeep,
     /// A cursor names no place of the list, such as one from another database.
     #[error("there is no such place in the list")]
     Cursor,

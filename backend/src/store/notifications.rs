@@ -2,6 +2,7 @@
 
 use shared::notification::Notifications;
 
+use super::blobs::encode_whole;
 use super::db::{Arg, Conn, Row, Sql};
 use super::people::{USER, user};
 use super::{Error, Store, UserRecord};
@@ -20,7 +21,8 @@ impl Store {
             .push(USER)
             .push(", n.body FROM notifications n JOIN users u ON u.username = n.username WHERE u.active <> 0");
         let rows = self.inner.db.read().await?.fetch(sql).await?;
-        rows.iter().map(|row| Ok((user(row, 0)?, choice(row, 8)?))).collect()
+        let read = rows.iter().filter_map(|row| Some((user(row, 0).ok()?, readable(row, 8)?)));
+        Ok(read.collect())
     }
 
     /// Who somebody in Slack is here; none: nobody says that it is them.
@@ -48,8 +50,13 @@ impl Conn {
 
 /// A row, as it is written.
 pub(super) fn choice_row(username: &str, choice: &Notifications) -> Result<Vec<Arg>, Error> {
-    let body = serde_json::to_string(choice).map_err(|error| Error::Stored(error.to_string()))?;
+    let body = encode_whole(choice)?;
     Ok(vec![username.into(), choice.slack_user_id.clone().into(), body.into()])
+}
+
+/// A choice that cannot be read keeps nobody else from being told.
+fn readable(row: &Row, at: usize) -> Option<Notifications> {
+    choice(row, at).inspect_err(|error| tracing::error!(%error, "what somebody chose cannot be read")).ok()
 }
 
 fn choice(row: &Row, at: usize) -> Result<Notifications, Error> {

@@ -11,23 +11,21 @@ use super::blobs::{Blobs, Reader};
 use super::cursor::ListPlace;
 use super::db::{Arg, Conn, Sql};
 use super::visibility::{self, Sight, Tagged};
-use super::{Error, Pending, Store};
+use super::{Error, Pending, Store, unreadable};
 
 impl Store {
     /// A review.
     pub async fn review(&self, id: ReviewId) -> Result<Option<Review>, Error> {
-        let sql = Sql::new("SELECT run_id, body FROM reviews WHERE id = ").bind(id.0);
         let mut conn = self.inner.db.read().await?;
-        let reviews = conn.reviews(sql, &mut Blobs::default()).await?;
+        let reviews = conn.found_reviews(select().push(" FROM reviews r WHERE r.id = ").bind(id.0)).await?;
         Ok(self.shown(reviews).pop())
     }
 
     /// A run's reviews, in the order in which they were asked.
     pub async fn run_reviews(&self, run: RunId) -> Result<Vec<Review>, Error> {
-        let sql =
-            Sql::new("SELECT run_id, body FROM reviews WHERE run_id = ").bind(run.0).push(" ORDER BY created_at, id");
+        let sql = select().push(" FROM reviews r WHERE r.run_id = ").bind(run.0).push(" ORDER BY r.created_at, r.id");
         let mut conn = self.inner.db.read().await?;
-        let reviews = conn.reviews(sql, &mut Blobs::default()).await?;
+        let reviews = conn.found_reviews(sql).await?;
         Ok(self.shown(reviews))
     }
 
@@ -65,11 +63,29 @@ impl Store {
 }
 
 impl Conn {
+    /// The reviews of a query that begins with [`select`]; those that cannot be read are marked so.
+    async fn found_reviews(&mut self, sql: Sql) -> Result<Vec<Review>, Error> {
+        let rows = self.fetch(sql).await?;
+        let mut reader = Reader::default();
+        for row in &rows {
+            reader.add_column(row.uuid(0)?, row.text(1));
+        }
+        let reviews = reader.finish_each("a review", self, &mut Blobs::default()).await?.into_iter().zip(&rows);
+        let reviews = reviews.map(|(review, row)| match review {
+            Ok(review) => Ok(review),
+            Err(error) => {
+                tracing::error!(%error, "a review cannot be read");
+                unreadable::review(row, row.uuid(0)?, 2, &error)
+            }
+        });
+        reviews.collect()
+    }
+
     /// The reviews of a query for their run and body.
     pub async fn reviews(&mut self, sql: Sql, blobs: &mut Blobs) -> Result<Vec<Review>, Error> {
         let mut reader = Reader::default();
         for row in self.fetch(sql).await? {
-            reader.add(row.uuid(0)?, row.text(1)?)?;
+            reader.add(row.uuid(0)?, row.text(1)?);
         }
         reader.finish("a review", self, blobs).await
     }
@@ -101,7 +117,7 @@ async fn page(conn: &mut Conn, viewer: &Principal, query: &ReviewQuery) -> Resul
         return Ok(Page { items: Vec::new(), next_cursor: None });
     }
     let place = ListPlace::of(query.cursor.as_deref())?;
-    let items = conn.reviews(newest_of(parts, query, place, limit), &mut Blobs::default()).await?;
+    let items = conn.found_reviews(newest_of(parts, query, place, limit)).await?;
     let mut items: Vec<_> = items.into_iter().map(|review| review.seen_by(Some(&viewer.username))).collect();
     let next_cursor = super::cut(&mut items, limit, |review: &Review| {
         ListPlace { at: review.created_at.0, id: review.id.0 }.encode()
@@ -181,9 +197,14 @@ fn by_subject(query: &ReviewQuery, subjects: &BTreeSet<String>, names: &[Usernam
         .collect()
 }
 
+/// What [`Conn::found_reviews`] reads, of `reviews r`.
+fn select() -> Sql {
+    Sql::new("SELECT r.run_id, r.body, ").push(unreadable::REVIEW)
+}
+
 /// The newest of each part, then the newest of all of these: never a scan of what does not belong to the list.
 fn newest_of(parts: Vec<Part>, query: &ReviewQuery, place: Option<ListPlace>, limit: u32) -> Sql {
-    let mut sql = Sql::new("SELECT r.run_id, r.body FROM (");
+    let mut sql = select().push(" FROM (");
     for (index, Part { from, bound, not_of, not_given, tagged }) in parts.into_iter().enumerate() {
         let (at, id) = if from.starts_with("review_audience") {
             ("a.created_at", "a.review_id")

@@ -1,17 +1,38 @@
 //! Runs: one whole, and lists of them.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use shared::access::{Involvement, Principal};
 use shared::api::{DEFAULT_LIMIT, MAX_LIMIT, Page, RunQuery};
 use shared::id::RunId;
 use shared::review::Review;
 use shared::run::{RunSummary, Step};
+use shared::time::Timestamp;
 
 use super::blobs::{Blobs, Reader, hollow};
 use super::cursor::ListPlace;
-use super::db::Sql;
-use super::{Error, Store, visibility};
+use super::db::{Row, Sql};
+use super::{Error, Store, unreadable, visibility};
 use crate::engine::{RunState, summary};
+
+/// A run that was found.
+#[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "nearly every run can be read")]
+pub enum FoundRun {
+    /// Its state.
+    Read(RunState),
+    /// What its columns say, where its state cannot be read.
+    Unreadable(RunSummary),
+}
+
+impl FoundRun {
+    /// The run as lists show it.
+    pub fn summary(&self) -> RunSummary {
+        match self {
+            Self::Read(state) => summary(state),
+            Self::Unreadable(run) => run.clone(),
+        }
+    }
+}
 
 /// What a list needs none of: the parts of a state that hold users' values.
 const BULK: [&str; 7] = ["input", "keys", "context", "decisions", "answers", "branches", "agent_calls"];
@@ -23,32 +44,52 @@ impl Store {
         let sql = Sql::new("SELECT state FROM runs WHERE id = ").bind(id.0);
         let Some(row) = conn.fetch_one(sql).await? else { return Ok(None) };
         let mut reader = Reader::default();
-        reader.add(id.0, row.text(0)?)?;
+        reader.add(id.0, row.text(0)?);
         Ok(reader.finish("the state", &mut conn, &mut Blobs::default()).await?.pop())
     }
 
-    /// A run's state, and its reviews in the order in which they were asked: of one moment, in one query.
-    pub async fn run_with_reviews(&self, id: RunId) -> Result<Option<(RunState, Vec<Review>)>, Error> {
-        let sql = Sql::new("SELECT NULL AS at, id, state AS body FROM runs WHERE id = ")
-            .bind(id.0)
-            .push(" UNION ALL SELECT created_at, id, body FROM reviews WHERE run_id = ")
-            .bind(id.0)
-            .push(" ORDER BY 1, 2");
+    /// A run, also where its state cannot be read.
+    pub async fn find_run(&self, id: RunId) -> Result<Option<FoundRun>, Error> {
+        let sql = Sql::new("SELECT state, ").push(unreadable::RUN).push(" FROM runs WHERE id = ").bind(id.0);
         let mut conn = self.inner.db.read().await?;
-        let (mut state, mut reviews) = (Reader::default(), Reader::default());
+        let Some(row) = conn.fetch_one(sql).await? else { return Ok(None) };
+        let mut reader = Reader::default();
+        reader.add_column(id.0, row.text(0));
+        let read = reader.finish_each("the state", &mut conn, &mut Blobs::default()).await?.pop();
+        read.map(|read| found(read, &row, 1)).transpose()
+    }
+
+    /// A run, and its reviews in the order in which they were asked: of one moment, in one query.
+    pub async fn run_with_reviews(&self, id: RunId) -> Result<Option<(FoundRun, Vec<Review>)>, Error> {
+        let sql = Sql::new("SELECT NULL AS at, state, ")
+            .push(unreadable::RUN)
+            .push(", NULL, NULL FROM runs WHERE id = ")
+            .bind(id.0)
+            .push(" UNION ALL SELECT r.created_at, r.body, ")
+            .push(unreadable::REVIEW)
+            .push(" FROM reviews r WHERE r.run_id = ")
+            .bind(id.0)
+            .push(" ORDER BY 1, 3");
+        let mut conn = self.inner.db.read().await?;
+        let (mut run, mut reviews) = (None, Vec::new());
         for row in conn.fetch(sql).await? {
-            let reader = if row.int_opt(0)?.is_none() { &mut state } else { &mut reviews };
-            reader.add(id.0, row.text(2)?)?;
+            if row.int_opt(0)?.is_none() { run = Some(row) } else { reviews.push(row) }
         }
+        let Some(run) = run else { return Ok(None) };
+        let (mut state, mut bodies) = (Reader::default(), Reader::default());
+        state.add_column(id.0, run.text(1));
+        reviews.iter().for_each(|row| bodies.add_column(id.0, row.text(1)));
         let mut blobs = Blobs::default();
-        let Some(state) = state.finish("the state", &mut conn, &mut blobs).await?.pop() else { return Ok(None) };
-        Ok(Some((state, reviews.finish("a review", &mut conn, &mut blobs).await?)))
+        let Some(state) = state.finish_each("the state", &mut conn, &mut blobs).await?.pop() else { return Ok(None) };
+        let bodies = bodies.finish_each("a review", &mut conn, &mut blobs).await?.into_iter().zip(&reviews);
+        let reviews = bodies.map(|(body, row)| body.or_else(|error| unreadable::review(row, id.0, 2, &error)));
+        Ok(Some((found(state, &run, 2)?, reviews.collect::<Result<_, _>>()?)))
     }
 
     /// The runs that somebody may see.
     pub async fn runs(&self, viewer: &Principal, query: &RunQuery) -> Result<Page<RunSummary>, Error> {
         let limit = query.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
-        let mut sql = Sql::new("SELECT id, state FROM runs WHERE true");
+        let mut sql = Sql::new("SELECT state, ").push(unreadable::RUN).push(" FROM runs WHERE true");
         if let Some(status) = query.status {
             sql = sql.push(" AND status = ").bind(status.as_str());
         }
@@ -69,17 +110,17 @@ impl Store {
         let sql = sql.push(" ORDER BY created_at DESC, id DESC LIMIT ").bind(limit + 1);
         let mut conn = self.inner.db.read().await?;
         let mut reader = Reader::default();
-        for row in conn.fetch(sql).await? {
-            let id = row.uuid(0)?;
-            let mut state: Value = serde_json::from_str(&row.text(1)?)
-                .map_err(|error| Error::Stored(format!("run {id}, not JSON: {error}")))?;
-            if let Some(state) = state.as_object_mut() {
-                empty(state);
+        let rows = conn.fetch(sql).await?;
+        for row in &rows {
+            let id = row.uuid(1)?;
+            match row.text(0) {
+                Ok(state) => reader.add_prepared(id, &state, empty),
+                Err(error) => reader.add_column(id, Err(error)),
             }
-            reader.add_value(id, state);
         }
-        let states: Vec<RunState> = reader.finish("the state", &mut conn, &mut Blobs::default()).await?;
-        let mut items: Vec<RunSummary> = states.iter().map(summary).collect();
+        let states = reader.finish_each("the state", &mut conn, &mut Blobs::default()).await?;
+        let items = states.into_iter().zip(&rows).map(|(state, row)| Ok(found(state, row, 1)?.summary()));
+        let mut items: Vec<RunSummary> = items.collect::<Result<_, Error>>()?;
         let next_cursor =
             super::cut(&mut items, limit, |run: &RunSummary| ListPlace { at: run.created_at.0, id: run.id.0 }.encode());
         Ok(Page { items, next_cursor })
@@ -87,13 +128,20 @@ impl Store {
 
     /// Every visit of every node of a run, in order.
     pub async fn steps(&self, run: RunId) -> Result<Vec<Step>, Error> {
-        let sql = Sql::new("SELECT body FROM steps WHERE run_id = ").bind(run.0).push(" ORDER BY position");
+        let sql =
+            Sql::new("SELECT s.body, s.id, r.created_at FROM steps s JOIN runs r ON r.id = s.run_id WHERE s.run_id = ")
+                .bind(run.0)
+                .push(" ORDER BY s.position");
         let mut conn = self.inner.db.read().await?;
         let mut reader = Reader::default();
-        for row in conn.fetch(sql).await? {
-            reader.add(run.0, row.text(0)?)?;
-        }
-        reader.finish("a step", &mut conn, &mut Blobs::default()).await
+        let rows = conn.fetch(sql).await?;
+        rows.iter().for_each(|row| reader.add_column(run.0, row.text(0)));
+        let steps = reader.finish_each("a step", &mut conn, &mut Blobs::default()).await?.into_iter().zip(&rows);
+        let steps = steps.map(|(step, row)| match step {
+            Ok(step) => Ok(step),
+            Err(error) => unreadable::step(row.uuid(1)?, Timestamp(row.int(2)?), &error),
+        });
+        steps.collect()
     }
 
     /// Whether somebody may decide one of a run's reviews, or has.
@@ -109,8 +157,19 @@ impl Store {
     }
 }
 
+/// A run as it was read; `at`: where the columns of its row begin.
+fn found(read: Result<RunState, Error>, row: &Row, at: usize) -> Result<FoundRun, Error> {
+    match read {
+        Ok(state) => Ok(FoundRun::Read(state)),
+        Err(error) => {
+            tracing::error!(%error, "a run cannot be read");
+            unreadable::run(row, at, &error).map(FoundRun::Unreadable)
+        }
+    }
+}
+
 /// Leaves references of the bulky parts unread.
-fn empty(state: &mut Map<String, Value>) {
+fn empty(state: &mut Value) {
     for part in BULK {
         if let Some(part) = state.get_mut(part) {
             hollow(part);

@@ -7,7 +7,7 @@ use shared::log::{Cursor, Event};
 
 use super::cursor::{Log, Place};
 use super::db::{Arg, Conn, Row, Sql};
-use super::log::{columns, read_rows};
+use super::log::{columns, whole_rows};
 use super::log_row::Form;
 use super::{Error, Store};
 
@@ -66,10 +66,8 @@ impl Store {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let more = rows.len() > limit;
         rows.truncate(limit);
-        let rows = match read_rows(&mut conn, &rows, Form::Sealed).await {
-            Ok(read) => read.into_iter().map(|(place, events)| record_row(log, place, Ok(events))).collect(),
-            Err(_) => one_by_one(&mut conn, log, &rows).await?,
-        };
+        let read = whole_rows(&mut conn, &rows, Form::Sealed).await?;
+        let rows = read.into_iter().map(|(place, events)| record_row(log, place, events)).collect();
         Ok(Some(RecordPage { rows, more }))
     }
 
@@ -175,20 +173,4 @@ fn record_row(log: &Log, place: Place, events: Result<Vec<Event>, String>) -> Re
         placed.collect()
     });
     RecordRow { row: place.cursor(log), entries }
-}
-
-/// One row that cannot be read keeps no other from being read.
-async fn one_by_one(conn: &mut Conn, log: &Log, rows: &[Row]) -> Result<Vec<RecordRow>, Error> {
-    let mut read = Vec::with_capacity(rows.len());
-    for row in rows {
-        let place = Place { xid: row.int(0)?, seq: row.int(1)?, seen: 0 };
-        let events = match read_rows(conn, std::slice::from_ref(row), Form::Sealed).await {
-            Ok(read) => Ok(read.into_iter().flat_map(|(_, events)| events).collect()),
-            Err(Error::Stored(why)) => Err(why),
-            Err(Error::Database(sqlx::Error::ColumnDecode { source, .. })) => Err(source.to_string()),
-            Err(error) => return Err(error),
-        };
-        read.push(record_row(log, place, events));
-    }
-    Ok(read)
 }

@@ -63,9 +63,9 @@ impl Store {
             .push(" FROM due WHERE t.id = due.id RETURNING t.attempt, due.owner, t.body");
         let mut conn = self.inner.db.write().await?;
         let rows = conn.fetch(sql).await?;
-        let claimed = rows.iter().map(claimed).collect();
+        let claimed = rows.iter().filter_map(readable).collect();
         conn.commit().await?;
-        claimed
+        Ok(claimed)
     }
 
     async fn claim_in_turn(&self, worker: &str, room: Room, lease: i64) -> Result<Vec<Claimed>, Error> {
@@ -89,9 +89,9 @@ impl Store {
                 .push(")");
             conn.execute(sql).await?;
         }
-        let claimed = rows.iter().map(claimed).collect();
+        let claimed = rows.iter().filter_map(readable).collect();
         conn.commit().await?;
-        claimed
+        Ok(claimed)
     }
 
     /// Lengthens leases; answers with the tasks that are still held.
@@ -147,6 +147,11 @@ fn first(mut sql: Sql, columns: &str, room: Room, which: impl Fn(Sql) -> Sql, lo
         sql = sql.push(" ORDER BY ready_at LIMIT ").bind(limit).push(lock).push(") AS ").push(lane);
     }
     sql
+}
+
+/// A task that cannot be read keeps no other from being carried out. It is claimed again when its lease has run out.
+fn readable(row: &Row) -> Option<Claimed> {
+    claimed(row).inspect_err(|error| tracing::error!(%error, "a task cannot be read")).ok()
 }
 
 fn claimed(row: &Row) -> Result<Claimed, Error> {

@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use shared::time::Timestamp;
-use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection, SqliteConnection};
 
 use super::Options;
 use crate::clock::{Clock, SharedClock, SystemClock};
@@ -57,6 +57,19 @@ impl Database {
         sqlx::query(AssertSqlSafe(create)).execute(&mut conn).await.map_err(io::Error::other)?;
         conn.close().await.map_err(io::Error::other)?;
         Ok(Some(Self { url: format!("{server}/{name}{suffix}"), folder: None }))
+    }
+
+    /// Runs a statement behind the back of every server, and says how many rows it changed.
+    pub async fn execute(&self, sql: &str) -> io::Result<u64> {
+        let statement = AssertSqlSafe(sql.to_owned());
+        let done = if self.url.starts_with("sqlite:") {
+            let mut conn = SqliteConnection::connect(&self.url).await.map_err(io::Error::other)?;
+            sqlx::query(statement).execute(&mut conn).await.map(|done| done.rows_affected())
+        } else {
+            let mut conn = PgConnection::connect(&self.url).await.map_err(io::Error::other)?;
+            sqlx::query(statement).execute(&mut conn).await.map(|done| done.rows_affected())
+        };
+        done.map_err(io::Error::other)
     }
 
     /// How to open it.

@@ -11,6 +11,7 @@ use super::{Error, MAX_RESULT, Secrets, failed};
 use crate::engine::{TaskFailure, ToolRequest};
 use crate::flow::{EvalError, Scope, Templates};
 use crate::guard::{Cause, Clients, cause};
+use crate::json;
 
 /// How much of a refusal's body is told.
 const MAX_DETAIL: usize = 500;
@@ -43,7 +44,7 @@ impl Http {
         let status = response.status();
         let is_json = is_json(&response);
         let body = read(response).await?;
-        if status.is_success() { Ok(value(&body, is_json)) } else { Err(refusal(status, &body)) }
+        if status.is_success() { value(&body, is_json) } else { Err(refusal(status, &body)) }
     }
 }
 
@@ -119,12 +120,13 @@ async fn read(mut response: Response) -> Result<Vec<u8>, TaskFailure> {
     Ok(body)
 }
 
-pub(crate) fn value(body: &[u8], is_json: bool) -> Value {
+pub(crate) fn value(body: &[u8], is_json: bool) -> Result<Value, TaskFailure> {
     if body.is_empty() {
-        return Value::Null;
+        return Ok(Value::Null);
     }
-    let parsed = if is_json { serde_json::from_slice(body).ok() } else { None };
-    parsed.unwrap_or_else(|| Value::String(String::from_utf8_lossy(body).into_owned()))
+    let parsed = if is_json { json::answer(body) } else { Ok(None) };
+    let parsed = parsed.map_err(|why| failed(format!("the answer is {why}"), false))?;
+    Ok(parsed.unwrap_or_else(|| Value::String(String::from_utf8_lossy(body).into_owned())))
 }
 
 fn refusal(status: StatusCode, body: &[u8]) -> TaskFailure {

@@ -6,11 +6,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures::FutureExt;
+use serde_json::Value;
 use shared::error::FlowCode;
 use tokio_util::sync::CancellationToken;
 
 use super::Options;
 use crate::engine::{self, Input, ModelAnswer, ModelRequest, Refusal, Task, TaskFailure, TaskKind, Work};
+use crate::limits::{self, Exceeded};
 use crate::store::{Change, Claimed, CommitError, Error, Operation};
 use crate::stream::Chunk;
 
@@ -67,7 +69,7 @@ async fn input(options: &Options, claimed: &Claimed) -> Option<Input> {
             Ok(answer) => Input::ModelAnswered { task: task.id, attempt: claimed.attempt, answer },
             Err(failure) => failed(claimed, failure),
         },
-        Work::Tool(request) => match options.tools.call(&request).await {
+        Work::Tool(request) => match options.tools.call(&request).await.and_then(|result| bounded(task, result)) {
             Ok(result) => Input::ToolReturned { task: task.id, attempt: claimed.attempt, result },
             Err(failure) => failed(claimed, failure),
         },
@@ -89,9 +91,20 @@ async fn call_model(options: &Options, claimed: &Claimed, request: &ModelRequest
     };
     let begun = options.clock.now();
     let mut answer = options.models.call(request, &on_text).await?;
+    answer.check_size().map_err(|exceeded| too_large(&claimed.task, exceeded))?;
     let took = options.clock.now().since(begun);
     answer.duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
     Ok(answer)
+}
+
+/// What a tool returned, where it is within the limits of a value.
+fn bounded(task: &Task, result: Value) -> Result<Value, TaskFailure> {
+    limits::check(&result).map_err(|exceeded| too_large(task, exceeded))?;
+    Ok(result)
+}
+
+fn too_large(task: &Task, exceeded: Exceeded) -> TaskFailure {
+    failure(task, format!("the answer is {exceeded}"), false)
 }
 
 /// Puts the answer in. The database is given time to come back: an answer that cost something is not thrown away.

@@ -1,5 +1,7 @@
 //! The worker on a real store: calls, leases, timers, shutdown.
 
+mod limits;
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;

@@ -215,6 +215,7 @@ pub fn told(entry: &Entry) -> (String, Tone) {
         EntryKind::SessionStarted => plain("logged in".to_owned()),
         EntryKind::SessionEnded => plain("logged out".to_owned()),
         EntryKind::LoginFailed => (format!("refused to log in {}", text("username")), Tone::Again),
+        EntryKind::Unreadable => (format!("recorded what cannot be read: {}", text("reason")), Tone::Stop),
     }
 }
 

@@ -1,7 +1,8 @@
 //! Validators: what a response to a human node must fulfil, beyond fitting what was asked.
 
 use serde_json::{Value, json};
-use shared::decision::{DecisionRequest, Verdict};
+use shared::JsonMap;
+use shared::decision::{ActionDecision, DecisionRequest, Verdict};
 use shared::definition::{NodeKind, Validator};
 use shared::error::{Mistake, pointer};
 use shared::review::Review;
@@ -9,6 +10,7 @@ use shared::review::Review;
 use crate::engine::builder::Builder;
 use crate::engine::scope::{self, Visit};
 use crate::flow::{check_value, is_of_object};
+use crate::limits;
 
 /// What is said where the flow says nothing.
 const REFUSED: &str = "the response does not fulfil what the flow asks of it";
@@ -43,6 +45,23 @@ impl Builder<'_> {
             }
         };
         if mistakes.is_empty() { Ok(()) } else { Err(mistakes) }
+    }
+}
+
+/// Checks the values of a response against the limits of a value: not every response comes over HTTP.
+pub(super) fn size(request: &DecisionRequest) -> Result<(), Mistake> {
+    let check = |place: String, members: &JsonMap| {
+        limits::check_map(members).map_err(|exceeded| Mistake::new(place, "invalid", exceeded.to_string()))
+    };
+    check("/edits".to_owned(), &request.edits)?;
+    check("/metadata".to_owned(), &request.metadata)?;
+    match &request.verdict {
+        Verdict::Choose { fields, .. } => check("/verdict/fields".to_owned(), fields),
+        Verdict::Text { .. } => Ok(()),
+        Verdict::Actions { decisions, .. } => decisions.iter().try_for_each(|(id, decision)| match decision {
+            ActionDecision::Edit { arguments } => check(pointer(["verdict", "decisions", id, "arguments"]), arguments),
+            _ => Ok(()),
+        }),
     }
 }
 

@@ -12,6 +12,7 @@ mod people;
 mod run;
 mod slack;
 mod story;
+mod unreadable;
 mod votes;
 
 use std::net::SocketAddr;
@@ -42,7 +43,7 @@ struct Site {
     clock: SharedClock,
     seals: Seals,
     folder: TempDir,
-    _database: Database,
+    database: Database,
 }
 
 /// Behind a proxy on the loopback.
@@ -99,7 +100,11 @@ impl Site {
         let (_, trusted) = SealKey::open(&folder.path().join("seal.key"), &*clock).unwrap();
         let seals = Seals::new(trusted);
         let state = AppState::new(store.clone(), clock.clone(), authenticator, None, edge(), seals.clone(), None);
-        Self { router: router(state), store, clock, seals, folder, _database: database }
+        Self { router: router(state), store, clock, seals, folder, database }
+    }
+
+    fn is_postgres(&self) -> bool {
+        self.database.options(self.clock.clone()).url.starts_with("postgres")
     }
 
     /// From now on people are told outside the console.

@@ -8,7 +8,8 @@ use uuid::Uuid;
 
 use super::super::Error;
 use super::super::db::{Conn, Sql};
-use super::{Blobs, Key, LITERAL, digest, is_marked, reference, typed};
+use super::super::unreadable::reason;
+use super::{Blobs, ESCAPE, Key, LITERAL, digest, is_marked, reference};
 
 /// Stored values of runs that are read together, so that all their blobs come in one query a level.
 #[derive(Default)]
@@ -21,33 +22,52 @@ enum Stored {
     Whole(String),
     /// What was replaced is to be put back.
     Parts(Value),
+    /// It is no JSON, for this reason.
+    Broken(String),
 }
 
 impl Reader {
     /// Takes stored JSON; its place is that of what [`Reader::finish`] gives.
-    pub fn add(&mut self, run: Uuid, stored: String) -> Result<(), Error> {
-        let stored = if is_marked(&stored) {
-            let value = serde_json::from_str(&stored);
-            Stored::Parts(value.map_err(|error| Error::Stored(format!("of run {run}, not JSON: {error}")))?)
-        } else {
-            Stored::Whole(stored)
-        };
+    pub fn add(&mut self, run: Uuid, stored: String) {
+        let stored = if is_marked(&stored) { Stored::parse(&stored) } else { Stored::Whole(stored) };
         self.values.push((run, stored));
-        Ok(())
     }
 
-    /// The same, of a parsed value.
-    pub fn add_value(&mut self, run: Uuid, value: Value) {
-        self.values.push((run, Stored::Parts(value)));
+    /// The same with `prepare` done to what was stored.
+    pub fn add_prepared(&mut self, run: Uuid, stored: &str, prepare: impl FnOnce(&mut Value)) {
+        let mut stored = Stored::parse(stored);
+        if let Stored::Parts(value) = &mut stored {
+            prepare(value);
+        }
+        self.values.push((run, stored));
     }
 
-    /// Reads the blobs, and puts them back. `blobs` keeps what was read; `what` names the values in errors.
+    /// The same of a column that may hold no text.
+    pub fn add_column(&mut self, run: Uuid, stored: Result<String, sqlx::Error>) {
+        match stored {
+            Ok(stored) => self.add(run, stored),
+            Err(error) => self.values.push((run, Stored::Broken(error.to_string()))),
+        }
+    }
+
+    /// Reads the blobs, and puts them back. `blobs` keeps what was read; `what` names the values in errors. Fails where
+    /// one of them cannot be read.
     pub async fn finish<T: DeserializeOwned>(
         self,
         what: &str,
         conn: &mut Conn,
         blobs: &mut Blobs,
     ) -> Result<Vec<T>, Error> {
+        self.finish_each(what, conn, blobs).await?.into_iter().collect()
+    }
+
+    /// The same, with what can be read where something cannot ([`Error::Stored`]).
+    pub async fn finish_each<T: DeserializeOwned>(
+        self,
+        what: &str,
+        conn: &mut Conn,
+        blobs: &mut Blobs,
+    ) -> Result<Vec<Result<T, Error>>, Error> {
         let mut wanted = BTreeSet::new();
         for (run, stored) in &self.values {
             if let Stored::Parts(value) = stored {
@@ -57,13 +77,22 @@ impl Reader {
         while !wanted.is_empty() {
             wanted = blobs.read(conn, &wanted).await?;
         }
-        let read = self.values.into_iter().map(|(run, stored)| match stored {
-            Stored::Whole(text) => {
-                serde_json::from_str(&text).map_err(|error| Error::Stored(format!("{what} of run {run}: {error}")))
-            }
-            Stored::Parts(value) => typed(what, restore(run, value, blobs)?),
+        let read = self.values.into_iter().map(|(run, stored)| {
+            let read = match stored {
+                Stored::Whole(text) => serde_json::from_str(&text).map_err(|error| reason(&error)),
+                Stored::Parts(value) => restore(run, value, blobs)
+                    .and_then(|value| serde_json::from_value(value).map_err(|error| reason(&error))),
+                Stored::Broken(why) => Err(why),
+            };
+            read.map_err(|why| Error::Stored(format!("{what} of run {run}: {why}")))
         });
-        read.collect()
+        Ok(read.collect())
+    }
+}
+
+impl Stored {
+    fn parse(text: &str) -> Self {
+        serde_json::from_str(text).map_or_else(|error| Self::Broken(reason(&error)), Self::Parts)
     }
 }
 
@@ -78,9 +107,10 @@ impl Blobs {
                 .push(") AS k JOIN blobs b ON b.run_id = k.column1 AND b.digest = k.column2");
             for row in conn.fetch(sql).await? {
                 let (run, digest) = (row.uuid(0)?, digest(&row.blob(1)?)?);
-                let value: Value = serde_json::from_str(&row.text(2)?)
-                    .map_err(|error| Error::Stored(format!("of run {run}, a blob that is not JSON: {error}")))?;
-                self.0.insert((run, digest), value);
+                // One that is no JSON is missing to whatever refers to it.
+                if let Ok(value) = serde_json::from_str(&row.text(2)?) {
+                    self.0.insert((run, digest), value);
+                }
             }
             for (run, digest) in keys {
                 if let Some(value) = self.0.get(&(*run, *digest)) {
@@ -116,11 +146,10 @@ fn references(value: &Value, found: &mut Vec<[u8; 32]>) {
 }
 
 /// Puts back what was replaced.
-pub(super) fn restore(run: Uuid, value: Value, blobs: &Blobs) -> Result<Value, Error> {
+pub(super) fn restore(run: Uuid, value: Value, blobs: &Blobs) -> Result<Value, String> {
     if let Some((_, digest)) = reference(&value) {
-        let blob = blobs.0.get(&(run, digest)).cloned().ok_or_else(|| {
-            Error::Stored(format!("run {run} refers to a blob {} that is not there", hex::encode(digest)))
-        })?;
+        let missing = || format!("it refers to a blob {} that is not there, or is no JSON", hex::encode(digest));
+        let blob = blobs.0.get(&(run, digest)).cloned().ok_or_else(missing)?;
         return restore(run, blob, blobs);
     }
     Ok(match value {
@@ -133,12 +162,15 @@ pub(super) fn restore(run: Uuid, value: Value, blobs: &Blobs) -> Result<Value, E
             {
                 members = std::mem::take(inner);
             }
-            Value::Object(
-                members
-                    .into_iter()
-                    .map(|(key, member)| Ok((key, restore(run, member, blobs)?)))
-                    .collect::<Result<_, Error>>()?,
-            )
+            let alone = members.len() == 1;
+            let restored = members.into_iter().map(|(key, member)| {
+                let key = match key.strip_prefix(ESCAPE) {
+                    Some(escaped) if alone => escaped.to_owned(),
+                    _ => key,
+                };
+                Ok((key, restore(run, member, blobs)?))
+            });
+            Value::Object(restored.collect::<Result<_, String>>()?)
         }
         plain => plain,
     })

@@ -92,7 +92,7 @@ impl Group {
                 let run = row.uuid(0)?;
                 self.run_of.insert(ReviewId(row.uuid(2)?), RunId(run));
                 if found.insert(run) {
-                    reader.add(run, row.text(1)?)?;
+                    reader.add(run, row.text(1)?);
                 }
             }
         }
@@ -101,7 +101,7 @@ impl Group {
             let sql = Sql::new("SELECT id, state FROM runs WHERE id IN (").list(others).push(")");
             for row in conn.fetch(sql).await? {
                 found.insert(row.uuid(0)?);
-                reader.add(row.uuid(0)?, row.text(1)?)?;
+                reader.add(row.uuid(0)?, row.text(1)?);
             }
         }
         if found.is_empty() {
@@ -213,7 +213,7 @@ impl Group {
                 (_, None) => None,
                 (Some(run), Some(stored)) => {
                     let mut reader = Reader::default();
-                    reader.add(run, stored)?;
+                    reader.add(run, stored);
                     reader.finish("an answer", conn, &mut self.blobs).await?.pop()
                 }
                 (None, Some(plain)) => {

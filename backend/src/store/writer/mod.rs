@@ -32,6 +32,8 @@ use self::fate::Fate;
 use self::group::Group;
 use super::{Answer, Change, CommitError, Error, Inner, Operation};
 use crate::clock::Moment;
+use crate::engine::Refusal;
+use shared::error::Mistake;
 use shared::time::Timestamp;
 
 /// The most changes in one transaction. Twice as many would come a little cheaper each, but a full load of callers would
@@ -219,6 +221,7 @@ fn failed(error: impl Into<Error>) -> CommitError {
             "the disk of the database is full; nothing was changed, and nothing can be until there is room".to_owned(),
         ),
         Error::Database(error) => CommitError::Database(error.to_string()),
+        error @ Error::TooDeep => Refusal::Invalid(vec![Mistake::new("", "invalid", error.to_string())]).into(),
         other => CommitError::Database(other.to_string()),
     }
 }

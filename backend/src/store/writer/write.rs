@@ -1,11 +1,10 @@
 //! Writes what a group decided: few statements a table, in one order of tables.
 
-use serde_json::Value;
 use shared::id::{CommitId, RunId};
 use shared::time::Timestamp;
 use uuid::Uuid;
 
-use super::super::blobs::{NewBlobs, encode, is_marked};
+use super::super::blobs::{NewBlobs, encode, encode_whole, is_marked};
 use super::super::db::{Arg, Conn, Db, Sql};
 use super::super::grants::grant_row;
 use super::super::lean;
@@ -134,7 +133,7 @@ impl Group {
             let answer = match (answer, run) {
                 (None, _) => None,
                 (Some(answer), Some(run)) => Some(encode(run, answer, &mut rows.blobs)?),
-                (Some(answer), None) => Some(plain(answer)?),
+                (Some(answer), None) => Some(encode_whole(answer)?),
             };
             rows.keys.push(vec![
                 key.scope.as_str().into(),
@@ -157,7 +156,7 @@ impl Group {
                 flow.version.into(),
                 flow.digest.as_str().into(),
                 flow.source.clone().unwrap_or_default().into(),
-                plain(&flow.definition)?.into(),
+                encode_whole(&flow.definition)?.into(),
                 flow.saved_by.as_ref().map(ToString::to_string).into(),
                 flow.saved_at.0.into(),
             ]);
@@ -248,7 +247,7 @@ impl Rows {
                 task.due_at.0.into(),
                 0_u32.into(),
                 state.format.into(),
-                plain(task)?.into(),
+                encode_whole(task)?.into(),
             ]);
         }
         let body = Body::pack(state.updated_at, Some(run), &changed.events).with_inputs(
@@ -313,11 +312,6 @@ fn run_of(answer: &Answer) -> Option<Uuid> {
         Answer::Decided { decided } => decided.review.run_id.map(|run| run.0),
         _ => None,
     }
-}
-
-fn plain<T: serde::Serialize>(value: &T) -> Result<String, Error> {
-    let value: Value = serde_json::to_value(value).map_err(|error| Error::Stored(error.to_string()))?;
-    Ok(value.to_string())
 }
 
 /// Removes some of what has expired: keys after a day, tasks of ended runs a day after their worker was heard last, and

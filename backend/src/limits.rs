@@ -1,0 +1,124 @@
+//! How large a value from outside may be: one bound for bodies, socket messages, answers of tools and models, results of
+//! functions, and what templates make of them. What is within it can be stored, and read again. Imports nothing.
+
+use std::fmt;
+
+use serde_json::Value;
+use shared::JsonMap;
+
+/// How deep arrays and objects may be nested.
+pub const MAX_DEPTH: usize = 64;
+/// The most values and keys.
+pub const MAX_VALUES: usize = 100_000;
+/// The most bytes in texts and keys together.
+pub const MAX_BYTES: usize = 4 * 1024 * 1024;
+
+/// Which limit a value exceeds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exceeded {
+    /// [`MAX_DEPTH`].
+    Depth,
+    /// [`MAX_VALUES`].
+    Values,
+    /// [`MAX_BYTES`].
+    Bytes,
+}
+
+impl fmt::Display for Exceeded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Depth => write!(f, "nested deeper than {MAX_DEPTH}"),
+            Self::Values => write!(f, "more than {MAX_VALUES} values"),
+            Self::Bytes => write!(f, "more than {MAX_BYTES} bytes of text"),
+        }
+    }
+}
+
+/// Checks a value. It stops at the first level that is too deep, so no value can overflow the stack.
+pub fn check(value: &Value) -> Result<(), Exceeded> {
+    Size::default().value(value)
+}
+
+/// Checks the members of an object.
+pub fn check_map(members: &JsonMap) -> Result<(), Exceeded> {
+    Size::default().members(members, 0)
+}
+
+/// The size of what was counted so far: several values that belong together have the limits of one.
+#[derive(Debug, Default)]
+pub struct Size {
+    values: usize,
+    bytes: usize,
+}
+
+impl Size {
+    /// Counts a value.
+    pub fn value(&mut self, value: &Value) -> Result<(), Exceeded> {
+        self.below(value, 0)
+    }
+
+    /// Counts a text.
+    pub fn text(&mut self, text: &str) -> Result<(), Exceeded> {
+        self.one()?;
+        self.bytes = self.bytes.saturating_add(text.len());
+        if self.bytes > MAX_BYTES { Err(Exceeded::Bytes) } else { Ok(()) }
+    }
+
+    /// Counts one value that is no text.
+    pub fn one(&mut self) -> Result<(), Exceeded> {
+        self.values += 1;
+        if self.values > MAX_VALUES { Err(Exceeded::Values) } else { Ok(()) }
+    }
+
+    fn below(&mut self, value: &Value, depth: usize) -> Result<(), Exceeded> {
+        match value {
+            Value::Null | Value::Bool(_) | Value::Number(_) => self.one(),
+            Value::String(text) => self.text(text),
+            Value::Array(items) => {
+                self.one()?;
+                if depth >= MAX_DEPTH {
+                    return Err(Exceeded::Depth);
+                }
+                items.iter().try_for_each(|item| self.below(item, depth + 1))
+            }
+            Value::Object(members) => {
+                self.one()?;
+                self.members(members, depth)
+            }
+        }
+    }
+
+    fn members(&mut self, members: &JsonMap, depth: usize) -> Result<(), Exceeded> {
+        if depth >= MAX_DEPTH {
+            return Err(Exceeded::Depth);
+        }
+        members.iter().try_for_each(|(key, member)| {
+            self.text(key)?;
+            self.below(member, depth + 1)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn nested(depth: usize) -> Value {
+        (0..depth).fold(json!(1), |value, level| if level % 2 == 0 { json!([value]) } else { json!({ "a": value }) })
+    }
+
+    #[test]
+    fn each_limit_is_met_exactly() {
+        assert_eq!(check(&nested(MAX_DEPTH)), Ok(()));
+        assert_eq!(check(&nested(MAX_DEPTH + 1)), Err(Exceeded::Depth));
+        assert_eq!(check(&nested(1_000)), Err(Exceeded::Depth));
+        let map = |depth| nested(depth).as_object().cloned().expect("an even number of levels is an object");
+        assert_eq!((check_map(&map(MAX_DEPTH)), check_map(&map(MAX_DEPTH + 2))), (Ok(()), Err(Exceeded::Depth)));
+        assert_eq!(check(&json!(vec![0; MAX_VALUES - 1])), Ok(()));
+        assert_eq!(check(&json!(vec![0; MAX_VALUES])), Err(Exceeded::Values));
+        assert_eq!(check(&json!("x".repeat(MAX_BYTES))), Ok(()));
+        assert_eq!(check(&json!({ "k": "x".repeat(MAX_BYTES) })), Err(Exceeded::Bytes));
+    }
+}

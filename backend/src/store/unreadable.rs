@@ -1,0 +1,75 @@
+//! What stands in the place of a row that cannot be read: what its columns still say, and a mark. One such row keeps no
+//! list, page or export from showing the others.
+
+use serde_json::error::Category;
+use serde_json::json;
+use shared::JsonMap;
+use shared::access::ADMIN;
+use shared::error::FlowCode;
+use shared::id::RunId;
+use shared::log::{EntryKind, Event};
+use shared::review::Review;
+use shared::run::{RunSummary, Step};
+use shared::time::Timestamp;
+use uuid::Uuid;
+
+use super::Error;
+use super::blobs::typed;
+use super::db::Row;
+
+/// Why JSON could not be read, without what it says: it may be somebody's draft.
+pub(super) fn reason(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    match error.classify() {
+        Category::Data if !text.starts_with("missing field") => "a member has another form than expected".to_owned(),
+        _ => text,
+    }
+}
+
+/// The columns that [`run`] reads.
+pub(super) const RUN: &str = "id, flow, status, requested_by, created_at";
+
+/// A run whose state cannot be read. Its columns are [`RUN`], from `at` on.
+pub(super) fn run(row: &Row, at: usize, error: &Error) -> Result<RunSummary, Error> {
+    let created_at = Timestamp(row.int(at + 4)?);
+    let flow = row.text(at + 1)?;
+    let shown = json!({
+        "id": row.uuid(at)?, "flow": flow, "title": flow, "version": 0, "status": row.text(at + 2)?, "revision": 0,
+        "requested_by": row.text(at + 3)?, "created_at": created_at, "updated_at": created_at, "error": failure(error),
+    });
+    typed("the columns of a run", shown)
+}
+
+/// The columns that [`review`] reads.
+pub(super) const REVIEW: &str = "r.id, r.flow, r.status, r.requested_by, r.created_at, r.kind, r.severity";
+
+/// A review whose body cannot be read: nobody but admins may decide it, and they cannot. Its columns are [`REVIEW`],
+/// from `at` on.
+pub(super) fn review(row: &Row, run: Uuid, at: usize, error: &Error) -> Result<Review, Error> {
+    let shown = json!({
+        "id": row.uuid(at)?, "run_id": run, "revision": 0, "digest": "", "version": 0, "kind": row.text(at + 5)?,
+        "status": row.text(at + 2)?, "severity": row.text(at + 6)?, "flow": row.text_opt(at + 1)?,
+        "title": "This review cannot be read", "prompt": "", "problem": error.to_string(), "unreadable": true,
+        "requested_by": row.text(at + 3)?, "created_at": Timestamp(row.int(at + 4)?), "reviewers": { "roles": [ADMIN] },
+    });
+    typed("the columns of a review", shown)
+}
+
+/// A visit whose body cannot be read.
+pub(super) fn step(id: Uuid, started_at: Timestamp, error: &Error) -> Result<Step, Error> {
+    let shown = json!({
+        "id": id, "node": "unreadable", "visit": 0, "kind": "unreadable", "status": "failed", "started_at": started_at,
+        "tries": 0, "error": failure(error),
+    });
+    typed("the columns of a step", shown)
+}
+
+/// An entry that cannot be read, or all entries of its row.
+pub(super) fn event(at: Timestamp, run_id: Option<RunId>, reason: &str) -> Event {
+    let data = JsonMap::from_iter([("reason".to_owned(), reason.into())]);
+    Event { kind: EntryKind::Unreadable, at, run_id, review_id: None, actor: None, data }
+}
+
+fn failure(error: &Error) -> serde_json::Value {
+    json!({ "code": FlowCode::RecordUnreadable, "message": error.to_string() })
+}
