@@ -9,6 +9,7 @@ use crate::definition::ActionKind;
 use crate::grant::Remember;
 use crate::id::{GrantId, Username};
 use crate::read::{Fields, Read, read_fields, read_object, unknown, words};
+use crate::request::Request;
 use crate::time::Timestamp;
 
 /// Through what a decision came.
@@ -200,9 +201,12 @@ pub struct Decision {
     /// The grant by which it was made without asking; `by` gave it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grant: Option<GrantId>,
+    /// What the calls send whose arguments it changes, by the action's id.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub requests: BTreeMap<String, Request>,
 }
 
 read_fields!(Decision {
     need by, may on_behalf_of, need at, need via, need revision, need digest, may sent, need verdict,
-    or_default edits, may comment, or_default metadata, may grant,
+    or_default edits, may comment, or_default metadata, may grant, or_default requests,
 });

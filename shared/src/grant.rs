@@ -66,6 +66,10 @@ pub struct Grant {
     /// The values that arguments of these names must have; empty: any.
     #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
     pub arguments: JsonMap,
+    /// `sha256:` of the values that the tool's templates read beside arguments, settings and secrets: a call for which
+    /// they are others sends something else. None where they read nothing else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reads: Option<String>,
     /// Where it holds.
     pub scope: GrantScope,
     /// The flow.
@@ -85,14 +89,15 @@ pub struct Grant {
 }
 
 read_fields!(Grant {
-    need id, need tool, or_default arguments, need scope, need flow, need version, need run_id, need review_id,
+    need id, need tool, or_default arguments, may reads, need scope, need flow, need version, need run_id, need review_id,
     need given_by, need given_at, need expires_at,
 });
 
 impl Grant {
     /// Whether it allows this call at this moment. That its giver may still decide is for `access` to say.
-    pub fn allows(&self, run: RunId, tool: &str, arguments: &JsonMap, now: Timestamp) -> bool {
+    pub fn allows(&self, run: RunId, tool: &str, arguments: &JsonMap, reads: Option<&str>, now: Timestamp) -> bool {
         self.tool == tool
+            && self.reads.as_deref() == reads
             && now < self.expires_at
             && (self.scope == GrantScope::Flow || self.run_id == run)
             && self.arguments.iter().all(|(name, value)| arguments.get(name) == Some(value))
@@ -118,14 +123,18 @@ mod tests {
         let call = |value: serde_json::Value| value.as_object().cloned().unwrap_or_default();
         let staging = call(json!({"to": "staging", "what": "web"}));
         let before = Timestamp(grant.expires_at.0 - 1);
-        assert!(grant.allows(here, "deploy", &staging, before));
-        assert!(!grant.allows(here, "deploy", &staging, grant.expires_at), "it is over");
-        assert!(!grant.allows(there, "deploy", &staging, before), "another run");
-        assert!(!grant.allows(here, "delete", &staging, before), "another tool");
+        assert!(grant.allows(here, "deploy", &staging, None, before));
+        assert!(!grant.allows(here, "deploy", &staging, None, grant.expires_at), "it is over");
+        assert!(!grant.allows(there, "deploy", &staging, None, before), "another run");
+        assert!(!grant.allows(here, "delete", &staging, None, before), "another tool");
         for other in [json!({"to": "production"}), json!({"to": ["staging"]}), json!({})] {
-            assert!(!grant.allows(here, "deploy", &call(other.clone()), before), "{other}");
+            assert!(!grant.allows(here, "deploy", &call(other.clone()), None, before), "{other}");
         }
+        assert!(
+            !grant.allows(here, "deploy", &staging, Some("sha256:0"), before),
+            "what its templates read is not pinned"
+        );
         grant.scope = GrantScope::Flow;
-        assert!(grant.allows(there, "deploy", &staging, before));
+        assert!(grant.allows(there, "deploy", &staging, None, before));
     }
 }

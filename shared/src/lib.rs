@@ -19,6 +19,7 @@ pub mod log;
 pub mod notification;
 pub mod protocol;
 pub mod read;
+pub mod request;
 pub mod review;
 pub mod run;
 pub mod seal;

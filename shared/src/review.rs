@@ -11,6 +11,7 @@ use crate::definition::{ActionKind, ChoiceKind, ContentType, OnTimeout, Policy, 
 pub use crate::handling::{Advice, Claim, Comment, Delegation, Judgement};
 use crate::id::{FlowId, NodeId, ReviewId, RunId, Username};
 use crate::read::{read_fields, words};
+use crate::request::Request;
 use crate::run::{Context, Part, Usage};
 use crate::time::Timestamp;
 use crate::voting::Voting;
@@ -321,6 +322,9 @@ pub struct Action {
     pub agent: Option<String>,
     /// With what; executed exactly so.
     pub arguments: JsonMap,
+    /// What the call sends, exactly so; secrets stand in it by name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<Request>,
     /// What it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
@@ -332,8 +336,8 @@ pub struct Action {
 }
 
 read_fields!(Action {
-    need id, need action_type = "type", need name, may agent, need arguments, may description, may schema,
-    need allowed_decisions,
+    need id, need action_type = "type", need name, may agent, need arguments, may request, may description,
+    may schema, need allowed_decisions,
 });
 
 /// What a resolution did.

@@ -119,5 +119,5 @@ impl Model for Models {
 
 /// A `MODEL_FAILED`.
 fn failed(message: impl Into<String>, retryable: bool) -> TaskFailure {
-    TaskFailure { code: FlowCode::ModelFailed, message: message.into(), retryable }
+    TaskFailure { code: FlowCode::ModelFailed, message: message.into(), retryable, uncertain: false }
 }

@@ -86,7 +86,11 @@ impl<'f> Builder<'f> {
     pub(super) fn resume(flow: &'f Compiled, snapshot: Snapshot, moment: Moment) -> Self {
         let before = view::status(&snapshot.state);
         let Snapshot { state, reviews, grants, people } = snapshot;
-        Self { reviews, grants, people, before: Some(before), ..Self::start(flow, state, moment) }
+        let mut builder = Self { reviews, grants, people, before: Some(before), ..Self::start(flow, state, moment) };
+        if builder.state.format < RunState::FORMAT {
+            builder.record_requests();
+        }
+        builder
     }
 
     /// The finished transition.

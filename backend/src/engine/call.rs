@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
+use shared::JsonMap;
 use shared::decision::ActionDecision;
 use shared::definition::Gate;
 use shared::error::{FlowCode, RunError};
@@ -16,7 +17,6 @@ use shared::time::Timestamp;
 
 use super::builder::{Builder, failure};
 use super::conversation::{Conversation, Message, ToolCall, ToolCallState};
-use super::digest;
 use super::input::{ModelToolCall, TaskFailure};
 use super::invoke::{Started, is_sleep};
 use super::state::{Branch, Phase};
@@ -46,6 +46,7 @@ impl Builder<'_> {
             "call": call.id,
             "tool": call.tool,
             "arguments": call.arguments,
+            "request": call.request,
             "digest": call.digest,
         });
         match result {
@@ -73,22 +74,22 @@ impl Builder<'_> {
         for (index, made) in made.into_iter().enumerate() {
             let id = format!("c{}-{}", conversation.turn, index + 1);
             let checked = if own.contains(&made.tool) {
-                self.new_call(&step.node, id.clone(), &made.tool, &made.arguments)
+                self.new_call(&step, None, id.clone(), &made.tool, &made.arguments)
             } else {
                 Err(format!("there is no tool `{}`", made.tool))
             };
             let mut call = checked.unwrap_or_else(|why| {
                 let result = told(FlowCode::ToolFailed, &why);
                 let arguments = made.arguments.as_object().cloned().unwrap_or_default();
-                let digest = digest::of_arguments(&arguments);
-                let state = ToolCallState::Done { result };
-                ToolCall { id, provider_id: String::new(), tool: made.tool, arguments, digest, state }
+                ToolCall { state: ToolCallState::Done { result }, ..ToolCall::new(id, &made.tool, arguments) }
             });
             call.provider_id = made.provider_id;
             let held = call.state == ToolCallState::Held;
             let gate = if held { self.closed_gate(&step, None, &call) } else { None };
             if gate.is_some() {
                 call.state = ToolCallState::Gated;
+            } else {
+                call.reads.clear();
             }
             gates.push(gate);
             conversation.calls.push(call);
@@ -170,8 +171,12 @@ impl Builder<'_> {
         self.tool_returned(task, result)
     }
 
-    /// A tool call failed: it is tried again; else an agent is told, and a tool node fails.
+    /// A tool call failed: it is tried again; else an agent is told, and a tool node fails. One that may have taken
+    /// effect, and may not be repeated, counts as lost, whatever its failure policy says.
     pub(super) fn tool_failed(&mut self, task: TaskId, why: &TaskFailure) -> Result<(), Refusal> {
+        if why.uncertain && !self.is_repeatable(task) {
+            return self.tool_lost(task, Some(&why.message));
+        }
         let (branch, mut phase) = self.take_call(task).ok_or(Refusal::TaskOver)?;
         let tries = phase.tasks().iter().find(|(due, _)| *due == task).map_or(1, |(_, tries)| *tries);
         let Some((mut step, call)) = phase.step().cloned().zip(phase.call_mut(task)) else {
@@ -200,8 +205,17 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// A call that may not be repeated was lost in flight: a person is asked what became of it.
-    pub(super) fn tool_lost(&mut self, task: TaskId) -> Result<(), Refusal> {
+    fn is_repeatable(&self, task: TaskId) -> bool {
+        let due = |branch: &Branch| {
+            let call = branch.phase.calls().iter().find(|call| is_due(call, task))?;
+            self.flow.of(&branch.node).flow.tools.get(&call.tool).map(|tool| tool.idempotent)
+        };
+        self.state.branches.values().find_map(due).unwrap_or(false)
+    }
+
+    /// A call that may not be repeated was lost in flight, with its worker or for another reason: a person is asked what
+    /// became of it.
+    pub(super) fn tool_lost(&mut self, task: TaskId, why: Option<&str>) -> Result<(), Refusal> {
         let (branch, mut phase) = self.take_call(task).ok_or(Refusal::TaskOver)?;
         self.end_task(task);
         let agent = match &phase {
@@ -213,7 +227,7 @@ impl Builder<'_> {
         };
         call.state = ToolCallState::Lost;
         let lost = call.clone();
-        let new = self.ask_about_lost(&step, agent.as_deref(), &lost);
+        let new = self.ask_about_lost(&step, agent.as_deref(), &lost, why);
         match &mut phase {
             Phase::Agent { conversation, .. } => conversation.asked.push(new),
             Phase::Tool { asked, .. } => *asked = Some(new),
@@ -270,17 +284,23 @@ impl Builder<'_> {
         call: &mut ToolCall,
         decision: &ActionDecision,
     ) {
+        let edited = match decision {
+            ActionDecision::Edit { arguments } => self.edited(&step.node, call, arguments),
+            _ => Ok(call.clone()),
+        };
+        match edited {
+            Ok(edited) => *call = ToolCall { reads: JsonMap::new(), ..edited },
+            Err(why) => {
+                call.state = ToolCallState::Done { result: told(FlowCode::ToolFailed, &why) };
+                return;
+            }
+        }
         match decision {
             // A lost call is run again at once: the others of its turn were started before.
             ActionDecision::Approve { .. } if call.state == ToolCallState::Lost => {
                 self.start_agent_call(step, conversation, call);
             }
-            ActionDecision::Approve { .. } => call.state = ToolCallState::Held,
-            ActionDecision::Edit { arguments } => {
-                call.arguments.clone_from(arguments);
-                call.digest = digest::of_arguments(arguments);
-                call.state = ToolCallState::Held;
-            }
+            ActionDecision::Approve { .. } | ActionDecision::Edit { .. } => call.state = ToolCallState::Held,
             ActionDecision::Reject { message } => {
                 let result = told(FlowCode::ToolPermissionDenied, &denial(message.as_deref(), &call.tool));
                 call.state = ToolCallState::Done { result };
@@ -318,12 +338,7 @@ impl Builder<'_> {
 
 impl Phase {
     fn call_mut(&mut self, task: TaskId) -> Option<&mut ToolCall> {
-        let calls = match self {
-            Self::Agent { conversation, .. } => conversation.calls.as_mut_slice(),
-            Self::Tool { call, .. } => std::slice::from_mut(call),
-            Self::Joining { .. } | Self::Human { .. } | Self::Map { .. } | Self::Flow { .. } => &mut [],
-        };
-        calls.iter_mut().find(|call| is_due(call, task))
+        self.calls_mut().iter_mut().find(|call| is_due(call, task))
     }
 }
 

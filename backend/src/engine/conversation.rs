@@ -7,8 +7,10 @@ use serde_json::Value;
 use shared::JsonMap;
 use shared::definition::{Agent, Target};
 use shared::id::{NodeId, TaskId};
+use shared::request::Request;
 use shared::review::Advice;
 
+use super::digest;
 use super::judge;
 use super::state::Asked;
 use crate::flow::Compiled;
@@ -160,10 +162,29 @@ pub struct ToolCall {
     pub tool: String,
     /// The arguments: rendered once, shown, and executed as they are.
     pub arguments: JsonMap,
-    /// `sha256:` of their canonical JSON at the time of approval; checked again before execution.
+    /// What it sends: rendered once, shown, and sent as it is at every try. None in a call that was made before requests
+    /// were recorded, or that did not fit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<Request>,
+    /// What the tool's templates read beside the arguments, while a gate holds the call back: an edit of the arguments
+    /// renders the request again from these values.
+    #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
+    pub reads: JsonMap,
+    /// `sha256:` of tool, arguments and request, as canonical JSON, at the time of approval; checked again before
+    /// execution.
     pub digest: String,
     /// How far it is.
     pub state: ToolCallState,
+}
+
+impl ToolCall {
+    /// One without a request yet.
+    pub(super) fn new(id: String, tool: &str, arguments: JsonMap) -> Self {
+        let digest = digest::of_call(tool, &arguments, None);
+        let (provider_id, tool) = (String::new(), tool.to_owned());
+        let (request, reads, state) = (None, JsonMap::new(), ToolCallState::Held);
+        Self { id, provider_id, tool, arguments, request, reads, digest, state }
+    }
 }
 
 /// How far a tool call is.

@@ -5,10 +5,13 @@ mod effect;
 mod validate;
 mod verdict;
 
+use std::collections::BTreeMap;
+
 use shared::access::{Access, Act, Principal, access, voice};
-use shared::decision::{Decision, DecisionRequest, Via};
-use shared::error::Mistake;
+use shared::decision::{ActionDecision, Decision, DecisionRequest, Via};
+use shared::error::{Mistake, pointer};
 use shared::id::ReviewId;
+use shared::request::Request;
 use shared::review::Review;
 
 use super::builder::Builder;
@@ -51,6 +54,10 @@ impl Builder<'_> {
         let sent = Some(digest::of_request(&request));
         let on_behalf_of = voice(by, review).ok().flatten();
         let votes = review.voting.is_some();
+        let requests = match &said {
+            Said::Actions(decisions, _) => self.edited_requests(review, decisions).map_err(Refusal::Invalid)?,
+            Said::Node(_) => BTreeMap::new(),
+        };
         let granted = match &said {
             Said::Actions(decisions, _) => {
                 let review = review.clone();
@@ -73,6 +80,7 @@ impl Builder<'_> {
             comment,
             metadata,
             grant: None,
+            requests,
         };
         let done = if votes {
             self.vote(id, decision)
@@ -82,6 +90,29 @@ impl Builder<'_> {
         done.ok_or(Refusal::NotFound)?;
         self.give(granted);
         Ok(())
+    }
+
+    /// What the calls will send whose arguments a decision changes.
+    fn edited_requests(
+        &self,
+        review: &Review,
+        decisions: &BTreeMap<String, ActionDecision>,
+    ) -> Result<BTreeMap<String, Request>, Vec<Mistake>> {
+        let (mut requests, mut mistakes) = (BTreeMap::new(), Vec::new());
+        let calls = self.calls_of(review.id).filter_map(|call| match decisions.get(&call.id) {
+            Some(ActionDecision::Edit { arguments }) => Some((call, arguments, review.node.as_ref()?)),
+            _ => None,
+        });
+        for (call, arguments, node) in calls {
+            match self.edited(node, call, arguments) {
+                Ok(edited) => requests.extend(edited.request.map(|request| (edited.id, request))),
+                Err(why) => {
+                    let place = pointer(["verdict", "decisions", &call.id, "arguments"]);
+                    mistakes.push(Mistake::new(place, "invalid", why));
+                }
+            }
+        }
+        if mistakes.is_empty() { Ok(requests) } else { Err(mistakes) }
     }
 
     /// A pending review with which somebody may do what they want.

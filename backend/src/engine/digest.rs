@@ -2,10 +2,11 @@
 //! whatever the order of its keys. Numbers are compared as RFC 8785 writes them, as doubles.
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use shared::JsonMap;
 use shared::decision::DecisionRequest;
+use shared::request::Request;
 use shared::review::{Action, Item, Review, ReviewKind, ReviewOption};
 
 /// What a decision is bound to: never claims, comments, votes or times.
@@ -33,9 +34,12 @@ pub(super) fn of_review(review: &Review) -> String {
     })
 }
 
-/// The digest of a call's arguments.
-pub(super) fn of_arguments(arguments: &JsonMap) -> String {
-    of(arguments)
+/// The digest of a call: all of it that has an effect. Before requests were recorded it was that of the arguments.
+pub(super) fn of_call(tool: &str, arguments: &JsonMap, request: Option<&Request>) -> String {
+    match request {
+        Some(request) => of(&json!({ "tool": tool, "arguments": arguments, "request": request })),
+        None => of(arguments),
+    }
 }
 
 /// The digest of what a reviewer sent.

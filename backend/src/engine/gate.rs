@@ -108,15 +108,26 @@ impl<'f> Builder<'f> {
     }
 
     /// Asks what became of a call that was lost. It waits for a person, however long: nothing else can know.
-    pub(super) fn ask_about_lost(&mut self, step: &Step, agent: Option<&str>, call: &ToolCall) -> Asked {
+    pub(super) fn ask_about_lost(
+        &mut self,
+        step: &Step,
+        agent: Option<&str>,
+        call: &ToolCall,
+        why: Option<&str>,
+    ) -> Asked {
         let gate = self.flow.of(&step.node).tool_gate(&call.tool);
         let allowed = vec![ActionKind::Approve, ActionKind::Reject, ActionKind::Respond];
         let action = self.action(step, call, agent, allowed);
         let mut stakes = gate.map(Gate::stakes).unwrap_or_default();
         stakes.severity = stakes.severity.max(Severity::High);
-        let prompt = "This call was under way when its worker was lost; nobody knows whether it took effect. \
-            Approve: it is run again. Reject: it counts as not done. Respond: say what its result was."
-            .to_owned();
+        let what = match why {
+            None => "This call was under way when its worker was lost".to_owned(),
+            Some(why) => format!("This call was sent, and got no certain answer ({why})"),
+        };
+        let prompt = format!(
+            "{what}; nobody knows whether it took effect. Approve: it is run again, with the same idempotency key. \
+             Reject: it counts as not done. Respond: say what its result was."
+        );
         let question = Question {
             kind: ReviewKind::ToolCalls,
             title: format!("{} (lost in flight)", title::of_calls(&step.node, std::slice::from_ref(&action))),
@@ -144,6 +155,7 @@ impl<'f> Builder<'f> {
             name: call.tool.clone(),
             agent: agent.map(str::to_owned),
             arguments: call.arguments.clone(),
+            request: call.request.clone(),
             description: tool.and_then(|tool| tool.description.clone()),
             schema: tool.and_then(|tool| super::invoke::parameters(tool).map(std::borrow::Cow::into_owned)),
             allowed_decisions,

@@ -9,14 +9,16 @@ use shared::decision::{ActionDecision, Decision, Verdict, Via};
 use shared::definition::{ActionKind, Gate, Severity};
 use shared::error::{Mistake, pointer};
 use shared::grant::{Grant, GrantScope, Remember};
-use shared::id::{GrantId, NodeId, Username};
+use shared::id::{GrantId, NodeId, ReviewId, Username};
 use shared::log::EntryKind;
 use shared::review::{Action, Outcome, Review};
 use shared::run::Step;
 
 use super::builder::Builder;
 use super::conversation::{ToolCall, ToolCallState};
+use super::request::reads_digest;
 use super::review::Question;
+use super::state::Branch;
 use super::transition::{Granted, Refusal};
 
 /// How many grants may hold for one run at once.
@@ -69,10 +71,12 @@ impl<'f> Builder<'f> {
         remember: &Remember,
         arguments: JsonMap,
     ) -> Grant {
+        let call = self.calls_of(review.id).find(|call| call.id == action.id).cloned();
         Grant {
             id: GrantId(self.ids.uuid()),
             tool: tool_at(review.node.as_ref(), &action.name),
             arguments,
+            reads: call.and_then(|call| reads_digest(&call.reads)),
             scope: remember.scope,
             flow: self.state.flow.clone(),
             version: self.state.version,
@@ -90,13 +94,7 @@ impl<'f> Builder<'f> {
         on_behalf_of: Option<&Username>,
         action: &Action,
     ) -> Option<&'static str> {
-        let mut calls = self
-            .state
-            .branches
-            .values()
-            .filter(|branch| branch.phase.asked().iter().any(|asked| asked.review == review.id))
-            .flat_map(|branch| branch.phase.calls());
-        let gated = calls.any(|call| call.id == action.id && call.state == ToolCallState::Gated);
+        let gated = self.calls_of(review.id).any(|call| call.id == action.id && call.state == ToolCallState::Gated);
         if on_behalf_of.is_some() {
             Some("who decides for somebody else allows this call only")
         } else if !review.policy.is_first() {
@@ -108,6 +106,12 @@ impl<'f> Builder<'f> {
         } else {
             None
         }
+    }
+
+    /// The calls of the branch that waits for a review.
+    pub(super) fn calls_of(&self, review: ReviewId) -> impl Iterator<Item = &ToolCall> {
+        let waits = move |branch: &&Branch| branch.phase.asked().iter().any(|asked| asked.review == review);
+        self.state.branches.values().filter(waits).flat_map(|branch| branch.phase.calls())
     }
 
     fn gate_of(&self, review: &Review, action: &Action) -> Option<&'f Gate> {
@@ -136,7 +140,8 @@ impl<'f> Builder<'f> {
     ) -> Option<ActionDecision> {
         let (run, now) = (self.state.id, self.now);
         let tool = tool_at(Some(&step.node), &call.tool);
-        let allows = |granted: &&Granted| granted.grant.allows(run, &tool, &call.arguments, now);
+        let reads = reads_digest(&call.reads);
+        let allows = |granted: &&Granted| granted.grant.allows(run, &tool, &call.arguments, reads.as_deref(), now);
         let all: Vec<Granted> = self.grants.iter().filter(allows).cloned().collect();
         if all.is_empty() || !grantable(gate) || self.auto(step, gate.handlers.as_deref()).is_some() {
             return None;
@@ -162,6 +167,7 @@ impl<'f> Builder<'f> {
             comment: None,
             metadata: JsonMap::new(),
             grant: Some(grant.id),
+            requests: BTreeMap::new(),
         };
         let place = match grant.scope {
             GrantScope::Run => "for this run",

@@ -268,4 +268,7 @@ pub struct TaskFailure {
     pub message: String,
     /// Whether trying again could help.
     pub retryable: bool,
+    /// Whether the call may have taken effect all the same: it was sent, and no answer says that it was refused.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub uncertain: bool,
 }

@@ -6,16 +6,16 @@ use serde_json::{Value, json};
 use shared::JsonMap;
 use shared::definition::{Builtin, Tool, ToolKind};
 use shared::error::Mistake;
-use shared::id::NodeId;
 use shared::run::Step;
 use shared::time::Span;
 
 use super::builder::Builder;
 use super::conversation::{ToolCall, ToolCallState};
 use super::digest;
-use super::scope;
+use super::request::{self, Rendered};
+use super::scope::{self, Visit};
 use super::transition::TaskKind;
-use crate::flow::check_value;
+use crate::flow::{Scope, check_value};
 
 /// What became of a call that was started.
 pub(super) enum Started {
@@ -26,15 +26,17 @@ pub(super) enum Started {
 }
 
 impl Builder<'_> {
-    /// A new call with checked arguments. What is wrong with them is for whoever made the call.
+    /// A new call with checked arguments, and what it will send. What is wrong with them is for whoever made the call.
     pub(super) fn new_call(
         &self,
-        node: &NodeId,
+        step: &Step,
+        correction: Option<&str>,
         id: String,
         tool: &str,
         arguments: &Value,
     ) -> Result<ToolCall, String> {
-        let Some(definition) = self.flow.of(node).flow.tools.get(tool) else {
+        let flow = self.flow.of(&step.node);
+        let Some(definition) = flow.flow.tools.get(tool) else {
             return Err(format!("there is no tool `{tool}`"));
         };
         let arguments = match arguments {
@@ -48,13 +50,19 @@ impl Builder<'_> {
                 return Err(format!("the arguments of `{tool}` do not fit: {}", listed(&mistakes)));
             }
         }
-        let digest = digest::of_arguments(&arguments);
-        let provider_id = String::new();
-        Ok(ToolCall { id, provider_id, tool: tool.to_owned(), arguments, digest, state: ToolCallState::Held })
+        let visit = Visit { number: step.visit, correction, arguments: Some(&arguments), ..Visit::default() };
+        let scope = match &definition.kind {
+            ToolKind::Http(_) => scope::of(self.flow, &self.state, &step.node, visit),
+            _ => Scope::default(),
+        };
+        let Rendered { request, reads } = request::render(flow, definition, &arguments, &scope)?;
+        let digest = digest::of_call(tool, &arguments, Some(&request));
+        Ok(ToolCall { request: Some(request), reads, digest, ..ToolCall::new(id, tool, arguments) })
     }
 
     /// Starts a call: makes its task, or does what the engine does itself.
     pub(super) fn start_call(&mut self, step: &Step, call: &mut ToolCall) -> Result<Started, String> {
+        call.reads.clear();
         let Some(tool) = self.flow.of(&step.node).flow.tools.get(&call.tool) else {
             return Err(format!("there is no tool `{}`", call.tool));
         };

@@ -26,6 +26,7 @@ mod launch;
 mod map;
 mod nested;
 mod remember;
+mod request;
 mod retry;
 mod review;
 mod router;
@@ -47,6 +48,8 @@ mod tests;
 pub use conversation::{Conversation, Message, ToolCall, ToolCallState};
 pub use input::{Input, Launch, ModelAnswer, ModelToolCall, TaskFailure};
 pub use late::Unanswered;
+#[cfg(test)]
+pub use request::request_of;
 pub use state::{Asked, Branch, Frame, Phase, RunOutcome, RunState};
 pub use transition::{Granted, Refusal, Snapshot, Task, TaskKind, Transition};
 pub use work::{ModelRequest, ToolRequest, ToolSpec, Work};
@@ -99,7 +102,7 @@ fn hear(builder: &mut Builder<'_>, input: Input, recounted: bool) -> Result<(), 
         Input::ModelAnswered { task, answer, .. } => builder.model_answered(task, answer),
         Input::ToolReturned { task, result, .. } => builder.tool_returned(task, result),
         Input::TaskFailed { task, failure, .. } => builder.task_failed(task, &failure),
-        Input::TaskLost { task, .. } => builder.tool_lost(task),
+        Input::TaskLost { task, .. } => builder.tool_lost(task, None),
         Input::Due { task } => builder.due(task),
         Input::Recount => Builder::people_changed(recounted),
         Input::Cancel { by, reason } => builder.cancel(&by, reason),

@@ -82,8 +82,8 @@ pub struct RunState {
 }
 
 impl RunState {
-    /// The number of the format that this server writes.
-    pub const FORMAT: u32 = 1;
+    /// The number of the format that this server writes. Since 2, calls have their requests.
+    pub const FORMAT: u32 = 2;
     /// How many model calls are kept for the reviewer.
     pub const MAX_CALLS: usize = 50;
 
@@ -284,6 +284,15 @@ impl Phase {
             Self::Agent { conversation, .. } => &conversation.calls,
             Self::Tool { call, .. } => std::slice::from_ref(call),
             Self::Joining { .. } | Self::Human { .. } | Self::Map { .. } | Self::Flow { .. } => &[],
+        }
+    }
+
+    /// The same, to change them.
+    pub fn calls_mut(&mut self) -> &mut [ToolCall] {
+        match self {
+            Self::Agent { conversation, .. } => conversation.calls.as_mut_slice(),
+            Self::Tool { call, .. } => std::slice::from_mut(call),
+            Self::Joining { .. } | Self::Human { .. } | Self::Map { .. } | Self::Flow { .. } => &mut [],
         }
     }
 

@@ -9,7 +9,6 @@ use shared::run::Step;
 use super::builder::{Builder, failure, unevaluated};
 use super::call::denial;
 use super::conversation::{ToolCall, ToolCallState};
-use super::digest;
 use super::invoke::{Started, parameters};
 use super::scope::{self, Visit};
 use super::state::Phase;
@@ -64,7 +63,7 @@ impl Builder<'_> {
             let named = schema.as_ref().and_then(|schema| schema.get("properties")).and_then(Value::as_object);
             Value::Object(self.readable_of(step, named))
         };
-        self.new_call(&step.node, "c1-1".to_owned(), tool, &arguments)
+        self.new_call(step, correction, "c1-1".to_owned(), tool, &arguments)
             .map_err(|why| failure(FlowCode::ToolFailed, &step.node, why))
     }
 
@@ -99,17 +98,19 @@ impl Builder<'_> {
         &mut self,
         branch: u32,
         step: Step,
-        mut call: ToolCall,
+        call: ToolCall,
         correction: Option<String>,
         decision: &ActionDecision,
     ) {
         match decision {
             ActionDecision::Approve { .. } => self.run_tool(branch, step, call, correction),
-            ActionDecision::Edit { arguments } => {
-                call.arguments.clone_from(arguments);
-                call.digest = digest::of_arguments(arguments);
-                self.run_tool(branch, step, call, correction);
-            }
+            ActionDecision::Edit { arguments } => match self.edited(&step.node, &call, arguments) {
+                Ok(call) => self.run_tool(branch, step, call, correction),
+                Err(why) => {
+                    let error = failure(FlowCode::ToolFailed, &step.node, why);
+                    self.fail_step(branch, step, error);
+                }
+            },
             ActionDecision::Reject { message } => {
                 let why = denial(message.as_deref(), &call.tool);
                 let error = failure(FlowCode::ToolPermissionDenied, &step.node, why);

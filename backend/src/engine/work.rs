@@ -1,12 +1,15 @@
 //! What a worker is to do for a task: read from the state at the time of the claim, so that tasks stay small and what
 //! was approved is what is executed.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use shared::JsonMap;
 use shared::definition::{Agent, Budget, DemoScript, Tool};
 use shared::error::FlowCode;
 use shared::id::{NodeId, RunId};
+use shared::request::Request;
 use shared::run::Step;
 
 use super::conversation::{Conversation, Message, Purpose, ToolCall, ToolCallState};
@@ -14,7 +17,7 @@ use super::digest;
 use super::input::TaskFailure;
 use super::invoke::parameters;
 use super::judge;
-use super::scope::{self, Visit};
+use super::request;
 use super::state::{Branch, Phase, RunState};
 use super::transition::{Task, TaskKind};
 use crate::flow::Compiled;
@@ -88,8 +91,8 @@ pub struct ToolRequest {
     pub tool: Tool,
     /// The arguments, as approved.
     pub arguments: JsonMap,
-    /// What templates of the tool see (without secrets, which the worker adds).
-    pub scope: JsonMap,
+    /// What is sent, as approved; the worker puts in the secrets.
+    pub request: Request,
     /// The same for every attempt of this call: of run, step, visit, turn and index.
     pub idempotency_key: String,
 }
@@ -160,7 +163,7 @@ fn model(flow: &Compiled, state: &RunState, step: &Step, conversation: &Conversa
 fn tools(flow: &Compiled, agent: &Agent) -> Vec<ToolSpec> {
     let tools = agent.tools.iter().filter_map(|name| {
         let tool = flow.flow.tools.get(name)?;
-        let parameters = parameters(tool).map(std::borrow::Cow::into_owned);
+        let parameters = parameters(tool).map(Cow::into_owned);
         Some(ToolSpec { name: name.clone(), description: tool.description.clone(), parameters })
     });
     tools.collect()
@@ -170,22 +173,27 @@ fn tool(flow: &Compiled, state: &RunState, step: &Step, call: &ToolCall, correct
     let Some(tool) = flow.of(&step.node).flow.tools.get(&call.tool) else {
         return refuse(FlowCode::ToolFailed, format!("the flow has no tool `{}`", call.tool));
     };
+    let recorded = match request::recorded(flow, state, &step.node, step.visit, correction, call) {
+        Some(Ok(recorded)) => Cow::Owned(recorded),
+        Some(Err(why)) => return refuse(FlowCode::ToolFailed, why),
+        None => Cow::Borrowed(call),
+    };
     // What runs is what was approved, whatever happened to the record in between.
-    if digest::of_arguments(&call.arguments) != call.digest {
-        return refuse(FlowCode::ToolFailed, format!("the arguments of `{}` are not those approved", call.tool));
-    }
-    let visit = Visit { number: step.visit, correction, arguments: Some(&call.arguments), ..Visit::default() };
+    let digest = digest::of_call(&call.tool, &call.arguments, recorded.request.as_ref());
+    let Some(request) = recorded.request.clone().filter(|_| digest == recorded.digest) else {
+        return refuse(FlowCode::ToolFailed, format!("what `{}` would send is not what was approved", call.tool));
+    };
     Work::Tool(Box::new(ToolRequest {
         run: state.id,
         node: step.node.clone(),
         name: call.tool.clone(),
         tool: tool.clone(),
         arguments: call.arguments.clone(),
-        scope: scope::of(flow, state, &step.node, visit).0,
+        request,
         idempotency_key: format!("{}.{}.{}.{}", state.id, step.node, step.visit, call.id),
     }))
 }
 
 fn refuse(code: FlowCode, message: String) -> Work {
-    Work::Refuse(TaskFailure { code, message, retryable: false })
+    Work::Refuse(TaskFailure { code, message, retryable: false, uncertain: false })
 }

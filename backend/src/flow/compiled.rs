@@ -149,6 +149,11 @@ impl Compiled {
         Self { env, ..self }
     }
 
+    /// Its templates.
+    pub fn templates(&self) -> &Templates {
+        &self.templates
+    }
+
     /// What templates and conditions see as `env`.
     pub fn env(&self) -> &JsonMap {
         &self.env

@@ -35,7 +35,7 @@ pub use compiled::Compiled;
 pub(crate) use condition::Conditions;
 pub use graph::{graph, graph_of};
 pub use json_schema::{check_value, is_of_object};
-pub use template::Templates;
+pub use template::{Templates, url_piece};
 
 /// What checking a source found.
 #[derive(Debug, Clone)]

@@ -3,6 +3,8 @@
 //!
 //! Templates are compiled once, when a flow is made ready, and found again by their own text.
 
+mod secret;
+
 use std::collections::{HashMap, HashSet};
 
 use indexmap::IndexMap;
@@ -38,6 +40,9 @@ impl Default for Templates {
         environment.set_fuel(Some(FUEL));
         environment.add_filter("urlencode", urlencode);
         environment.set_formatter(|out, _, value| {
+            if let Some(inserted) = secret::insert(out, value) {
+                return inserted;
+            }
             let text = match value.as_str() {
                 Some(text) => return out.write_str(text).map_err(Error::from),
                 None => to_json(value, 0)?.to_string(),
@@ -213,13 +218,21 @@ fn number(value: &Rendered) -> Result<Value, Error> {
 
 /// A value as one piece of a URL: nothing in it is a `/`, `?` or `#` to whoever reads the URL. What would lead to
 /// another place even so (WHATWG URL, double-dot segments) is refused.
-fn urlencode(piece: &Rendered) -> Result<String, Error> {
+fn urlencode(piece: &Rendered) -> Result<Rendered, Error> {
+    if let Some(secret) = secret::encoded(piece) {
+        return Ok(secret);
+    }
     let piece = piece.to_string();
     if matches!(piece.as_str(), "." | "..") {
         let message = format!("`{piece}` cannot be a piece of a URL");
         return Err(Error::new(ErrorKind::InvalidOperation, message));
     }
-    Ok(utf8_percent_encode(&piece, PIECE).to_string())
+    Ok(url_piece(&piece).into())
+}
+
+/// A text as one piece of a URL.
+pub fn url_piece(piece: &str) -> String {
+    utf8_percent_encode(piece, PIECE).to_string()
 }
 
 fn bad(template: &str, error: &Error) -> EvalError {

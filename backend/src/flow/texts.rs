@@ -25,6 +25,7 @@ pub fn visit_texts<'a>(flow: &'a Flow, visit: &mut dyn FnMut(String, TextKind, &
     for (name, tool) in &flow.tools {
         if let ToolKind::Http(http) = &tool.kind {
             let base = pointer(["tools", name, "http"]);
+            visit(format!("{base}/method"), TextKind::Template, &http.method);
             visit(format!("{base}/url"), TextKind::Template, &http.url);
             for (header, value) in &http.headers {
                 visit(base.clone() + &pointer(["headers", header]), TextKind::Template, value);

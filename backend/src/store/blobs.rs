@@ -39,9 +39,9 @@ const LITERAL: &str = "$literal";
 const ESCAPE: &str = "$literal$";
 
 /// Keys whose value is a user's, whole.
-const VALUES: [&str; 5] = ["value", "arguments", "content", "result", "schema"];
+const VALUES: [&str; 6] = ["value", "arguments", "content", "result", "schema", "body"];
 /// Keys whose members are users' values.
-const MAPS: [&str; 8] = ["keys", "input", "state", "output", "writes", "decisions", "metadata", "edits"];
+const MAPS: [&str; 9] = ["keys", "input", "state", "output", "writes", "decisions", "metadata", "edits", "reads"];
 
 /// A blob of a run.
 pub(super) type Key = (Uuid, [u8; 32]);

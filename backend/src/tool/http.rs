@@ -1,15 +1,13 @@
-//! HTTP tools: a request made of templates.
-
-use std::collections::HashMap;
+//! HTTP tools: sends a request as it was recorded, with the secrets put in.
 
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Response, StatusCode, Url};
 use serde_json::Value;
-use shared::definition::HttpTool;
+use shared::error::pointer;
+use shared::request::HttpRequest;
 
-use super::{Error, MAX_RESULT, Secrets, failed};
+use super::{Error, MAX_RESULT, Secrets, failed, uncertain};
 use crate::engine::{TaskFailure, ToolRequest};
-use crate::flow::{EvalError, Scope, Templates};
 use crate::guard::{Cause, Clients, cause};
 use crate::json;
 
@@ -20,27 +18,25 @@ const MAX_DETAIL: usize = 500;
 pub(super) struct Http {
     clients: Clients,
     secrets: Secrets,
-    templates: Templates,
 }
 
 impl Http {
     pub(super) fn new(allowed_hosts: &[String], secrets: Secrets) -> Result<Self, Error> {
-        Ok(Self { clients: Clients::new(allowed_hosts)?, secrets, templates: Templates::default() })
+        Ok(Self { clients: Clients::new(allowed_hosts)?, secrets })
     }
 
-    pub(super) async fn call(&self, tool: &HttpTool, request: &ToolRequest) -> Result<Value, TaskFailure> {
-        let scope = self.secrets.scope(&request.scope);
-        let rendered = Rendered::of(&self.templates, tool, request, &scope)?;
-        let client = self.clients.of(&rendered.url).map_err(|refused| failed(refused.to_string(), false))?;
+    pub(super) async fn call(&self, http: &HttpRequest, request: &ToolRequest) -> Result<Value, TaskFailure> {
+        let whole = Whole::of(http, &self.secrets).map_err(|why| failed(why, false))?;
+        let client = self.clients.of(&whole.url).map_err(|refused| failed(refused.to_string(), false))?;
         let mut builder = client
-            .request(rendered.method, rendered.url)
+            .request(whole.method, whole.url)
             .timeout(request.tool.timeout().0)
             .header("idempotency-key", &request.idempotency_key);
-        if let Some((content_type, body)) = rendered.body {
-            builder = builder.header(CONTENT_TYPE, content_type).body(body);
+        if let Some(body) = whole.body {
+            builder = builder.body(body);
         }
         // Last, and replacing: what the flow says wins.
-        let response = builder.headers(rendered.headers).send().await.map_err(|error| unreached(&error))?;
+        let response = builder.headers(whole.headers).send().await.map_err(|error| unreached(&error))?;
         let status = response.status();
         let is_json = is_json(&response);
         let body = read(response).await?;
@@ -48,60 +44,69 @@ impl Http {
     }
 }
 
-/// A request with its templates rendered.
-struct Rendered {
+/// A request with its secrets put in. What is wrong with it is said without them.
+struct Whole {
     method: Method,
     url: Url,
     headers: HeaderMap,
-    body: Option<(&'static str, String)>,
+    body: Option<String>,
 }
 
-impl Rendered {
-    fn of(templates: &Templates, tool: &HttpTool, request: &ToolRequest, scope: &Scope) -> Result<Self, TaskFailure> {
-        let broken = |what: &str, error: EvalError| failed(format!("the {what} cannot be rendered: {error}"), false);
-        let text = |what: &str, template: &str| templates.render(template, scope).map_err(|error| broken(what, error));
-        let method = text("method", &tool.method)?.to_ascii_uppercase();
-        let method: Method = method.parse().map_err(|_| failed(format!("`{method}` is not an HTTP method"), false))?;
-        // The text of a URL may hold a secret: it is not repeated.
-        let url: Url = text("url", &tool.url)?
-            .trim()
-            .parse()
-            .map_err(|error| failed(format!("the url is not valid: {error}"), false))?;
-        if !matches!(url.scheme(), "http" | "https") {
-            return Err(failed(format!("`{}` urls are not supported: use http or https", url.scheme()), false));
+impl Whole {
+    fn of(http: &HttpRequest, secrets: &Secrets) -> Result<Self, String> {
+        let method = http.method.parse().map_err(|_| format!("`{}` is not an HTTP method", http.method))?;
+        let url = url(http, secrets)?;
+        let mut headers = HeaderMap::new();
+        for (name, value) in &http.headers {
+            let invalid = || format!("the header `{name}` is not valid");
+            let value = secrets.put_into(value, &pointer(["headers", name]), &http.secrets)?;
+            let mut value = HeaderValue::from_str(&value).map_err(|_| invalid())?;
+            value.set_sensitive(true);
+            headers.insert(name.parse::<HeaderName>().map_err(|_| invalid())?, value);
         }
-        let headers: HashMap<String, String> = tool
-            .headers
-            .iter()
-            .map(|(name, template)| Ok((name.clone(), text(name, template)?)))
-            .collect::<Result<_, TaskFailure>>()?;
-        let headers = headers
-            .iter()
-            .map(|(name, value)| {
-                let invalid = || failed(format!("the header `{name}` is not valid"), false);
-                let name = name.parse::<HeaderName>().map_err(|_| invalid())?;
-                let mut value = HeaderValue::from_str(value).map_err(|_| invalid())?;
-                value.set_sensitive(true);
-                Ok((name, value))
-            })
-            .collect::<Result<HeaderMap, TaskFailure>>()?;
-        let body = match &tool.body {
-            Some(template) => {
-                Some(body(templates.render_value(template, scope).map_err(|error| broken("body", error))?))
-            }
-            None if matches!(method, Method::GET | Method::HEAD) => None,
-            None => Some(body(Value::Object(request.arguments.clone()))),
-        };
+        let mut body = http.body.clone();
+        if let Some(body) = &mut body {
+            put_into(body, "/body".to_owned(), http, secrets)?;
+        }
+        let body = body.map(|body| match body {
+            Value::String(text) => text,
+            other => other.to_string(),
+        });
         Ok(Self { method, url, headers, body })
     }
 }
 
-/// A text is sent as it is; everything else as JSON.
-fn body(value: Value) -> (&'static str, String) {
-    match value {
-        Value::String(text) => ("text/plain; charset=utf-8", text),
-        other => ("application/json", other.to_string()),
+/// The URL with its secrets, which must lead to the same place as without them.
+fn url(http: &HttpRequest, secrets: &Secrets) -> Result<Url, String> {
+    let parsed = |text: String| text.parse::<Url>().map_err(|error| format!("the url is not valid: {error}"));
+    let url = parsed(secrets.put_into(&http.url, "/url", &http.secrets)?)?;
+    let plain = parsed(Secrets::stand_ins(&http.url, "/url", &http.secrets)?)?;
+    if url.origin() != plain.origin() || url.host_str() != plain.host_str() {
+        return Err("a secret in the url would change where it leads".to_owned());
     }
+    Ok(url)
+}
+
+/// Puts secrets into every text of a body.
+fn put_into(value: &mut Value, at: String, http: &HttpRequest, secrets: &Secrets) -> Result<(), String> {
+    if !http.secrets.iter().any(|secret| secret.at.starts_with(&at)) {
+        return Ok(());
+    }
+    match value {
+        Value::String(text) => *text = secrets.put_into(text, &at, &http.secrets)?,
+        Value::Array(items) => {
+            for (index, item) in items.iter_mut().enumerate() {
+                put_into(item, format!("{at}/{index}"), http, secrets)?;
+            }
+        }
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                put_into(field, format!("{at}{}", pointer([name])), http, secrets)?;
+            }
+        }
+        _ => {}
+    }
+    Ok(())
 }
 
 fn is_json(response: &Response) -> bool {
@@ -131,16 +136,20 @@ pub(crate) fn value(body: &[u8], is_json: bool) -> Result<Value, TaskFailure> {
 
 fn refusal(status: StatusCode, body: &[u8]) -> TaskFailure {
     let retryable = matches!(status.as_u16(), 408 | 429 | 500..=599);
+    // Who refuses as a client's mistake has done nothing; who broke down may have done it before.
+    let tell = if status.is_server_error() { uncertain } else { failed };
     let detail: String = String::from_utf8_lossy(body).trim().chars().take(MAX_DETAIL).collect();
     let colon = if detail.is_empty() { "" } else { ": " };
-    failed(format!("HTTP {status}{colon}{detail}"), retryable)
+    tell(format!("HTTP {status}{colon}{detail}"), retryable)
 }
 
-/// No whole answer came.
+/// No whole answer came. Without a connection nothing was sent.
 fn unreached(error: &reqwest::Error) -> TaskFailure {
     match cause(error) {
         Cause::Refused(why) => failed(why, false),
-        Cause::Failed(_) if error.is_timeout() => failed("no answer within the tool's timeout", true),
-        Cause::Failed(why) => failed(format!("the request failed: {why}"), !error.is_builder()),
+        Cause::Failed(why) if error.is_builder() => failed(format!("the request failed: {why}"), false),
+        Cause::Failed(why) if error.is_connect() => failed(format!("the request failed: {why}"), true),
+        Cause::Failed(_) if error.is_timeout() => uncertain("no answer within the tool's timeout", true),
+        Cause::Failed(why) => uncertain(format!("the request failed: {why}"), true),
     }
 }

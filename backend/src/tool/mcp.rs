@@ -5,21 +5,23 @@ use std::collections::BTreeMap;
 use std::process::Stdio;
 use std::sync::Arc;
 
-use rmcp::model::{CallToolRequestParams, CallToolResult};
+use rmcp::model::{CallToolRequestParams, CallToolResult, ErrorCode, RequestMetaObject};
 use rmcp::service::{RoleClient, RunningService, ServiceError, ServiceExt};
 use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
 use serde_json::Value;
-use shared::definition::McpTool;
 use tokio::process::Command;
 use tokio::sync::Mutex;
 
-use super::{MAX_RESULT, McpServer, failed};
+use super::{MAX_RESULT, McpServer, failed, uncertain};
 use crate::engine::{TaskFailure, ToolRequest};
 
 type Connection = RunningService<RoleClient, ()>;
 
 /// What a started program sees of this server's environment: enough to be found and to run.
 const INHERITED: [&str; 3] = ["PATH", "HOME", "LANG"];
+
+/// Where a call carries its idempotency key, in its `_meta`: the protocol has no name of its own for it.
+const IDEMPOTENCY_KEY: &str = "countersign/idempotency-key";
 
 /// The MCP servers of the settings.
 pub(super) struct Mcp {
@@ -38,20 +40,22 @@ impl Mcp {
         Self { servers: servers.into_iter().map(|(name, how)| (name, server(how))).collect() }
     }
 
-    pub(super) async fn call(&self, tool: &McpTool, request: &ToolRequest) -> Result<Value, TaskFailure> {
-        let Some(server) = self.servers.get(&tool.server) else {
-            return Err(failed(format!("no MCP server is called `{}` in the server's settings", tool.server), false));
+    pub(super) async fn call(&self, name: &str, tool: &str, request: &ToolRequest) -> Result<Value, TaskFailure> {
+        let Some(server) = self.servers.get(name) else {
+            return Err(failed(format!("no MCP server is called `{name}` in the server's settings"), false));
         };
         let limit = request.tool.timeout().0;
-        let called = async {
-            let connection = server.connection(&tool.server).await?;
-            let params = CallToolRequestParams::new(tool.tool.clone()).with_arguments(request.arguments.clone());
-            connection.call_tool(params).await.map_err(|error| unanswered(&tool.server, &error))
-        };
-        let result = tokio::time::timeout(limit, called)
-            .await
-            .unwrap_or_else(|_| Err(failed("no answer within the tool's timeout", true)))?;
-        value(result)
+        let end = tokio::time::Instant::now() + limit;
+        let unreached = |_| failed(format!("the MCP server `{name}` cannot be reached within {limit:?}"), true);
+        let connection = tokio::time::timeout_at(end, server.connection(name)).await.map_err(unreached)??;
+        let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(request.arguments.clone());
+        let mut meta = RequestMetaObject::new();
+        meta.0.0.insert(IDEMPOTENCY_KEY.to_owned(), request.idempotency_key.as_str().into());
+        params.meta = Some(meta);
+        // Given up, it tells the server so (`notifications/cancelled`).
+        let called = tokio::time::timeout_at(end, connection.call_tool(params)).await;
+        let called = called.map_err(|_| uncertain("no answer within the tool's timeout", true))?;
+        value(called.map_err(|error| unanswered(name, &error))?)
     }
 
     #[cfg(test)]
@@ -117,7 +121,11 @@ pub(crate) fn value(result: CallToolResult) -> Result<Value, TaskFailure> {
 }
 
 fn unanswered(server: &str, error: &ServiceError) -> TaskFailure {
-    // What the server itself refuses, it will refuse again.
-    let retryable = !matches!(error, ServiceError::McpError(_) | ServiceError::UnexpectedResponse);
-    failed(format!("the MCP server `{server}`: {error}"), retryable)
+    let message = format!("the MCP server `{server}`: {error}");
+    match error {
+        // What the server itself refuses, it will refuse again; where it broke down, it may have done it before.
+        ServiceError::McpError(refusal) if refusal.code != ErrorCode::INTERNAL_ERROR => failed(message, false),
+        ServiceError::McpError(_) | ServiceError::UnexpectedResponse => uncertain(message, false),
+        _ => uncertain(message, true),
+    }
 }

@@ -16,8 +16,8 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::Value;
-use shared::definition::ToolKind;
 use shared::error::FlowCode;
+use shared::request::Request;
 
 use crate::engine::{TaskFailure, ToolRequest};
 use http::Http;
@@ -41,7 +41,7 @@ pub struct Options {
     pub allowed_hosts: Vec<String>,
     /// MCP servers by name.
     pub mcp: BTreeMap<String, McpServer>,
-    /// What templates see as `secret` and `env`.
+    /// What requests get where they name a secret.
     pub secrets: Secrets,
 }
 
@@ -96,11 +96,11 @@ impl Tools {
 #[async_trait]
 impl Tool for Tools {
     async fn call(&self, request: &ToolRequest) -> Result<Value, TaskFailure> {
-        let called = match &request.tool.kind {
-            ToolKind::Http(http) => self.http.call(http, request).await,
-            ToolKind::Mcp(tool) => self.mcp.call(tool, request).await,
-            ToolKind::Builtin(builtin) => builtin::call(*builtin, request),
-            ToolKind::Function => {
+        let called = match &request.request {
+            Request::Http(http) => self.http.call(http, request).await,
+            Request::Mcp { server, tool } => self.mcp.call(server, tool, request).await,
+            Request::Builtin { builtin } => builtin::call(*builtin, request),
+            Request::Function => {
                 let message =
                     format!("`{}` is a function of the program that made the flow, not of this one", request.name);
                 Err(failed(message, false))
@@ -113,7 +113,12 @@ impl Tool for Tools {
     }
 }
 
-/// A `TOOL_FAILED`.
+/// A `TOOL_FAILED`: nothing was sent, or it was refused.
 fn failed(message: impl Into<String>, retryable: bool) -> TaskFailure {
-    TaskFailure { code: FlowCode::ToolFailed, message: message.into(), retryable }
+    TaskFailure { code: FlowCode::ToolFailed, message: message.into(), retryable, uncertain: false }
+}
+
+/// A `TOOL_FAILED` of a call that may have taken effect all the same.
+fn uncertain(message: impl Into<String>, retryable: bool) -> TaskFailure {
+    TaskFailure { uncertain: true, ..failed(message, retryable) }
 }

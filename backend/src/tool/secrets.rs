@@ -1,36 +1,32 @@
-//! What templates of tools see as `secret.NAME` and `env.NAME`, and how secrets are kept out of everything that is
-//! shown.
+//! Secrets: put into requests when they are sent, and kept out of everything that is shown.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde_json::{Map, Value};
-use shared::JsonMap;
+use shared::request::SecretUse;
 
-use crate::flow::Scope;
+use crate::flow::url_piece;
 
 /// What stands in place of a secret.
 const MASK: &str = "***";
 
-/// Secrets and settings for tools, from this server's environment.
+/// Secrets for tools, from this server's environment.
 #[derive(Clone, Default)]
 pub struct Secrets {
-    secret: JsonMap,
-    env: JsonMap,
+    secret: BTreeMap<String, String>,
     /// Everything to mask, the longest first, so that a secret that contains another is masked whole.
     masked: Vec<String>,
 }
 
 impl Secrets {
-    /// `COUNTERSIGN_SECRET_<NAME>` and `COUNTERSIGN_ENV_<NAME>` of these variables.
+    /// `COUNTERSIGN_SECRET_<NAME>` of these variables.
     pub fn from_env(variables: impl IntoIterator<Item = (String, String)>) -> Self {
         let mut secrets = Self::default();
         for (name, value) in variables {
             if let Some(name) = name.strip_prefix("COUNTERSIGN_SECRET_") {
-                let value_in_url: String = url_form(&value);
-                secrets.masked.extend([value.clone(), value_in_url]);
-                secrets.secret.insert(name.to_owned(), Value::String(value));
-            } else if let Some(name) = name.strip_prefix("COUNTERSIGN_ENV_") {
-                secrets.env.insert(name.to_owned(), Value::String(value));
+                secrets.masked.extend([value.clone(), url_piece(&value)]);
+                secrets.secret.insert(name.to_owned(), value);
             }
         }
         secrets.masked.retain(|secret| !secret.is_empty());
@@ -39,12 +35,18 @@ impl Secrets {
         secrets
     }
 
-    /// What a tool's templates see: the scope with `secret` and `env`.
-    pub(super) fn scope(&self, scope: &JsonMap) -> Scope {
-        let mut scope = scope.clone();
-        scope.insert("secret".to_owned(), Value::Object(self.secret.clone()));
-        scope.insert("env".to_owned(), Value::Object(self.env.clone()));
-        Scope(scope)
+    /// The text at a place of a request, with the secrets that belong there.
+    pub(super) fn put_into(&self, text: &str, at: &str, uses: &[SecretUse]) -> Result<String, String> {
+        fill(text, at, uses, |secret| {
+            let unknown = || format!("the server has no secret `{0}`: set COUNTERSIGN_SECRET_{0}", secret.name);
+            let value = self.secret.get(&secret.name).ok_or_else(unknown)?;
+            Ok(if secret.encoded { url_piece(value) } else { value.clone() })
+        })
+    }
+
+    /// The same text with something harmless in the place of each secret.
+    pub(super) fn stand_ins(text: &str, at: &str, uses: &[SecretUse]) -> Result<String, String> {
+        fill(text, at, uses, |_| Ok("x".to_owned()))
     }
 
     /// The text without secrets.
@@ -69,14 +71,28 @@ impl Secrets {
     }
 }
 
+/// Replaces what stands for secrets in the text at a place.
+fn fill(
+    text: &str,
+    at: &str,
+    uses: &[SecretUse],
+    value: impl Fn(&SecretUse) -> Result<String, String>,
+) -> Result<String, String> {
+    let (mut filled, mut done) = (String::with_capacity(text.len()), 0);
+    let damaged = || format!("the recorded request is damaged at {at}");
+    for secret in uses.iter().filter(|secret| secret.at == at) {
+        let (start, end) = (secret.start as usize, secret.end as usize);
+        filled.push_str(text.get(done..start).ok_or_else(damaged)?);
+        text.get(start..end).ok_or_else(damaged)?;
+        filled.push_str(&value(secret)?);
+        done = end;
+    }
+    filled.push_str(text.get(done..).ok_or_else(damaged)?);
+    Ok(filled)
+}
+
 impl fmt::Debug for Secrets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Secrets").field("names", &self.secret.keys().collect::<Vec<_>>()).finish_non_exhaustive()
     }
-}
-
-/// How a text stands in the path of a URL: services like to repeat the URL in their errors.
-fn url_form(text: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    text.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
 }

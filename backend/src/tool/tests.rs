@@ -16,20 +16,21 @@ fn map(value: Value) -> JsonMap {
 }
 
 fn request(tool: Value, arguments: Value) -> ToolRequest {
+    let scope = json!({ "env": { "REGION": "north" } });
+    let request = crate::engine::request_of(&tool, &arguments, &scope).unwrap();
     ToolRequest {
         run: RunId(uuid::Uuid::nil()),
         node: "publish".parse().unwrap(),
         name: "publish".to_owned(),
         tool: serde_json::from_value(tool).unwrap(),
-        scope: map(json!({ "arguments": arguments })),
         arguments: map(arguments),
+        request,
         idempotency_key: "run-1/publish/1/0".to_owned(),
     }
 }
 
 fn tools(allowed: &[&str]) -> Tools {
-    let variables =
-        [("COUNTERSIGN_SECRET_TOKEN", "s3cr3t/value"), ("COUNTERSIGN_ENV_REGION", "north"), ("PATH", "/bin")];
+    let variables = [("COUNTERSIGN_SECRET_TOKEN", "s3cr3t/value"), ("PATH", "/bin")];
     let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
     Tools::new(Options {
         allowed_hosts: allowed.iter().map(|host| (*host).to_owned()).collect(),
@@ -64,23 +65,30 @@ async fn an_http_tool_sends_what_its_templates_say_and_masks_secrets_that_come_b
 async fn a_body_template_keeps_its_types_and_what_it_inserts_is_no_template() {
     let server = MockServer::start().await;
     Mock::given(method("PUT"))
-        .and(body_json(json!({ "n": 3, "t": "no 3", "as_is": "{{ secret.TOKEN }}" })))
+        .and(body_json(json!({
+            "n": 3, "t": "no 3", "as_is": "{{ secret.TOKEN }} ‹secret TOKEN›", "own": ["s3cr3t/value, s3cr3t%2Fvalue"],
+        })))
         .respond_with(ResponseTemplate::new(201).set_body_string("12"))
         .mount(&server)
         .await;
     let tool = json!({ "http": {
         "method": "put",
         "url": server.uri(),
-        "body": { "n": "{{ arguments.count }}", "t": "no {{ arguments.count }}", "as_is": "{{ arguments.text }}" },
+        "body": {
+            "n": "{{ arguments.count }}", "t": "no {{ arguments.count }}", "as_is": "{{ arguments.text }}",
+            "own": ["{{ secret.TOKEN }}, {{ secret.TOKEN | urlencode }}"],
+        },
     } });
-    let arguments = json!({ "count": 3, "text": "{{ secret.TOKEN }}" });
+    let arguments = json!({ "count": 3, "text": "{{ secret.TOKEN }} ‹secret TOKEN›" });
     let result = tools(&["127.0.0.1"]).call(&request(tool, arguments)).await.unwrap();
     assert_eq!(result, json!("12"));
 }
 
 #[tokio::test]
 async fn a_refusal_tells_its_status_and_never_a_secret() {
-    for (status, retryable) in [(302, false), (404, false), (408, true), (429, true), (503, true)] {
+    let statuses =
+        [(302, false, false), (404, false, false), (408, true, false), (429, true, false), (503, true, true)];
+    for (status, retryable, uncertain) in statuses {
         let server = MockServer::start().await;
         let answer = ResponseTemplate::new(status)
             .insert_header("location", "/elsewhere")
@@ -88,7 +96,7 @@ async fn a_refusal_tells_its_status_and_never_a_secret() {
         Mock::given(path("/s3cr3t/value")).respond_with(answer).expect(1).mount(&server).await;
         let tool = json!({ "http": { "method": "GET", "url": format!("{}/{{{{ secret.TOKEN }}}}", server.uri()) } });
         let failure = tools(&["127.0.0.1"]).call(&request(tool, json!({}))).await.unwrap_err();
-        assert_eq!((failure.code, failure.retryable), (FlowCode::ToolFailed, retryable), "{failure:?}");
+        assert_eq!((failure.retryable, failure.uncertain), (retryable, uncertain), "{failure:?}");
         assert!(failure.message.starts_with(&format!("HTTP {status}")), "{failure:?}");
         assert!(failure.message.len() < 600 && !failure.message.contains("s3cr3t"), "{failure:?}");
     }
@@ -132,7 +140,40 @@ async fn a_slow_tool_is_given_up_after_its_timeout() {
     Mock::given(method("POST")).respond_with(answer).mount(&server).await;
     let tool = json!({ "http": { "url": server.uri() }, "timeout": "100ms" });
     let failure = tools(&["127.0.0.1"]).call(&request(tool, json!({}))).await.unwrap_err();
-    assert!(failure.retryable && failure.message.contains("timeout"), "{failure:?}");
+    assert!(failure.retryable && failure.uncertain && failure.message.contains("timeout"), "{failure:?}");
+}
+
+#[tokio::test]
+async fn what_was_never_sent_is_certain_and_what_broke_off_is_not() {
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let nobody = json!({ "http": { "url": format!("http://{closed}/") } });
+    let failure = tools(&["127.0.0.1"]).call(&request(nobody, json!({}))).await.unwrap_err();
+    assert!(failure.retryable && !failure.uncertain, "{failure:?}");
+
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let hangs_up = tokio::spawn(async move {
+        let (mut socket, _) = listener.accept().await.unwrap();
+        tokio::io::AsyncReadExt::read(&mut socket, &mut [0; 64]).await.unwrap();
+    });
+    let tool = json!({ "http": { "url": format!("http://{address}/") } });
+    let failure = tools(&["127.0.0.1"]).call(&request(tool, json!({}))).await.unwrap_err();
+    assert!(failure.retryable && failure.uncertain, "{failure:?}");
+    hangs_up.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_secret_leads_nowhere_else_and_a_missing_one_is_named() {
+    let hostile = |value: &str| {
+        let variables = [("COUNTERSIGN_SECRET_TOKEN".to_owned(), value.to_owned())];
+        Tools::new(Options { secrets: Secrets::from_env(variables), ..Options::default() }).unwrap()
+    };
+    let tool = json!({ "http": { "url": "https://user:{{ secret.TOKEN }}@shop.example/" } });
+    let failure = hostile("x@evil.example/").call(&request(tool, json!({}))).await.unwrap_err();
+    assert!(failure.message.contains("where it leads") && !failure.message.contains("evil"), "{failure:?}");
+    let tool = json!({ "http": { "url": "https://shop.example/", "headers": { "key": "{{ secret.OTHER }}" } } });
+    let failure = hostile("x").call(&request(tool, json!({}))).await.unwrap_err();
+    assert!(failure.message.contains("COUNTERSIGN_SECRET_OTHER") && !failure.uncertain, "{failure:?}");
 }
 
 #[tokio::test]
@@ -143,18 +184,25 @@ async fn the_demo_publisher_says_where() {
     assert_eq!(result, json!({ "url": "https://example.org/the-ocean-again", "words": 2 }));
 }
 
-/// An MCP server with three tools.
-#[derive(Clone)]
-struct Server;
+/// An MCP server with a few tools; tells when a call was cancelled.
+#[derive(Clone, Default)]
+struct Server(std::sync::Arc<tokio::sync::Notify>);
 
 impl ServerHandler for Server {
     async fn call_tool(
         &self,
         request: CallToolRequestParams,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<rmcp::model::CallToolResponse, rmcp::ErrorData> {
         let result = match &*request.name {
             "add" => CallToolResult::structured(json!({ "sum": request.arguments })),
+            "key" => CallToolResult::structured(json!({ "key": context.meta.0.0.get("countersign/idempotency-key") })),
+            "wait" => {
+                context.ct.cancelled().await;
+                self.0.notify_one();
+                CallToolResult::success(Vec::new())
+            }
+            "break" => return Err(rmcp::ErrorData::internal_error("disk full", None)),
             "say" => CallToolResult::success(vec![ContentBlock::text("one"), ContentBlock::text("two")]),
             _ => CallToolResult::error(vec![ContentBlock::text("no such file")]),
         };
@@ -163,9 +211,13 @@ impl ServerHandler for Server {
 }
 
 async fn connected() -> (Mcp, tokio::task::JoinHandle<()>) {
+    connected_to(Server::default()).await
+}
+
+async fn connected_to(server: Server) -> (Mcp, tokio::task::JoinHandle<()>) {
     let (ours, theirs) = tokio::io::duplex(4096);
     let server = tokio::spawn(async move {
-        let running = Server.serve(theirs).await.unwrap();
+        let running = server.serve(theirs).await.unwrap();
         running.waiting().await.unwrap();
     });
     let how = McpServer::Command { command: "/no/such/program".to_owned(), args: Vec::new(), env: BTreeMap::new() };
@@ -175,9 +227,8 @@ async fn connected() -> (Mcp, tokio::task::JoinHandle<()>) {
 }
 
 async fn call_mcp(mcp: &Mcp, server: &str, name: &str) -> Result<Value, TaskFailure> {
-    let request = request(json!({ "mcp": { "server": server, "tool": name } }), json!({ "a": 1 }));
-    let ToolKind::Mcp(tool) = &request.tool.kind else { unreachable!() };
-    mcp.call(tool, &request).await
+    let tool = json!({ "mcp": { "server": server, "tool": name }, "timeout": "200ms" });
+    mcp.call(server, name, &request(tool, json!({ "a": 1 }))).await
 }
 
 #[tokio::test]
@@ -188,6 +239,18 @@ async fn an_mcp_tool_gives_its_structured_content_or_its_text() {
     let failure = call_mcp(&mcp, "files", "read").await.unwrap_err();
     assert_eq!((failure.message.as_str(), failure.retryable), ("no such file", false));
     assert!(call_mcp(&mcp, "others", "add").await.unwrap_err().message.contains("`others`"));
+}
+
+#[tokio::test]
+async fn an_mcp_call_carries_its_key_and_is_cancelled_when_its_time_is_up() {
+    let server = Server::default();
+    let (mcp, _server) = connected_to(server.clone()).await;
+    assert_eq!(call_mcp(&mcp, "files", "key").await.unwrap(), json!({ "key": "run-1/publish/1/0" }));
+    let failure = call_mcp(&mcp, "files", "wait").await.unwrap_err();
+    assert!(failure.uncertain && failure.retryable && failure.message.contains("timeout"), "{failure:?}");
+    tokio::time::timeout(std::time::Duration::from_secs(10), server.0.notified()).await.expect("it was cancelled");
+    let failure = call_mcp(&mcp, "files", "break").await.unwrap_err();
+    assert!(failure.uncertain && !failure.retryable, "{failure:?}");
 }
 
 #[tokio::test]

@@ -35,7 +35,8 @@ pub(super) async fn handle(options: Arc<Options>, claimed: Claimed, lost: Cancel
         }
         answered = answered => answered.unwrap_or_else(|_| {
             tracing::error!("a call panicked");
-            Some(failed(&claimed, failure(&claimed.task, "the call broke down: the server's log says where", false)))
+            let failure = failure(&claimed.task, "the call broke down: the server's log says where", false);
+            Some(failed(&claimed, TaskFailure { uncertain: true, ..failure }))
         }),
     };
     metrics::histogram!("countersign_worker_call_seconds", "kind" => kind)
@@ -165,7 +166,7 @@ fn failure(task: &Task, message: impl Into<String>, retryable: bool) -> TaskFail
         TaskKind::Model { .. } => FlowCode::ModelFailed,
         _ => FlowCode::ToolFailed,
     };
-    TaskFailure { code, message: message.into(), retryable }
+    TaskFailure { code, message: message.into(), retryable, uncertain: false }
 }
 
 fn kind(kind: &TaskKind) -> &'static str {

@@ -1,5 +1,6 @@
 //! The worker on a real store: calls, leases, timers, shutdown.
 
+mod approved;
 mod limits;
 
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 use shared::decision::{ActionDecision, Verdict};
 use shared::definition::ActionKind;
+use shared::request::Request;
 use shared::review::{Action, ActionType, Review};
 
 use super::{Asking, menu, text};
@@ -107,6 +108,9 @@ pub(super) fn shown(review: &Review, index: usize, action: &Action) -> String {
     }
     if action.arguments == serde_json::Map::<String, Value>::new() {
         all.push_str(" (no arguments)\n");
+    }
+    if let Some(request) = action.request.as_ref().and_then(Request::text) {
+        let _ = write!(all, "\n request:\n{}", text::barred(&request));
     }
     all + menu::rule() + "\n"
 }

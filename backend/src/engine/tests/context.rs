@@ -63,7 +63,7 @@ fn for_whom_a_run_goes_and_what_decisions_add_reach_every_later_step() {
     assert_eq!(request.instructions.as_deref(), Some("You answer for acme."));
     assert_eq!(play.heard("answer"), [Message::User { text: "Ticket T-7 of mara.".to_owned() }]);
 
-    // The gate's condition, its review, and the request that is sent after it: with what its decision added.
+    // The gate's condition and its review. What is sent after it is what was shown, without what its decision added.
     play.model("answer", calls([("book", json!({ "what": 1 }))]));
     let gate = play.review();
     let known = |more: Value| {
@@ -76,8 +76,8 @@ fn for_whom_a_run_goes_and_what_decisions_add_reach_every_later_step() {
     play.decide_beside(approved, json!({ "plan": "silver", "question": "Is this right?" }));
     let all = json!({ "ticket": "T-7", "plan": "silver", "question": "Is this right?" });
     let task = play.task_at("answer");
-    let scope = Value::Object(play.tool_work(&task).scope);
-    assert_eq!(scope["context"], json!({ "user": "mara", "tenant": "acme", "session": "s1", "metadata": all }));
+    assert_eq!(Some(play.tool_work(&task).request), gate.actions[0].request);
+    assert_eq!(json!(play.snapshot.state.context.metadata), all);
 
     // A question that a decision brought; the newest value counts.
     play.returned(&task, json!("booked"));

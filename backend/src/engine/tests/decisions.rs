@@ -1,5 +1,7 @@
 //! Which decisions are taken, and what else people do at a review.
 
+use shared::request::Request;
+
 use super::*;
 
 const ASK: &str = r#"
@@ -199,7 +201,7 @@ fn a_source_that_is_no_agent_sees_the_correction_for_one_visit() {
     let source = r#"
 id: c
 tools:
-  search: { http: { url: "https://x" }, parameters: { type: object, properties: { q: {}, visit: {} } } }
+  search: { http: { url: "https://x/{{ correction | default('all') | urlencode }}" }, parameters: { type: object, properties: { q: {}, visit: {} } } }
 nodes:
   find: { tool: search, arguments: { q: "{{ correction | default('all') }}" }, next: ask }
   ask: { human: { prompt: Enough?, review_keys: [find], options: [{ id: yes, label: Yes }] } }
@@ -212,7 +214,7 @@ nodes:
     let task = play.task_at("find");
     let request = play.tool_work(&task);
     assert_eq!(request.arguments, object(json!({ "q": "only red ones" })));
-    assert_eq!(request.scope["correction"], "only red ones");
+    assert!(matches!(request.request, Request::Http(http) if http.url == "https://x/only%20red%20ones"));
     play.returned(&task, json!(["r"]));
     play.decide(choose("yes"));
     assert_eq!((play.status(), play.key("find")), (RunStatus::Completed, &json!(["r"])));

@@ -3,6 +3,31 @@
 use super::*;
 
 impl Play {
+    /// What a call sends follows from its arguments, once it is made: nothing that happens meanwhile changes it, and it is
+    /// what its gate shows.
+    pub(super) fn check_requests(&mut self) {
+        for branch in self.snapshot.state.branches.values() {
+            let Some(step) = branch.phase.step() else { continue };
+            for call in branch.phase.calls().iter().filter(|call| !matches!(call.state, ToolCallState::Done { .. })) {
+                let request = call.request.clone().expect("a call has its request");
+                assert_eq!(call.digest, digest::of_call(&call.tool, &call.arguments, Some(&request)));
+                assert!(
+                    call.reads.is_empty() || call.state == ToolCallState::Gated,
+                    "what is no longer needed is gone"
+                );
+                let now = (call.arguments.clone(), request);
+                let known = self.requests.entry((step.id, call.id.clone())).or_insert_with(|| now.clone());
+                assert!(*known == now || known.0 != now.0, "{known:?} became {now:?}");
+                known.clone_from(&now);
+                for asked in branch.phase.asked() {
+                    let shown = self.snapshot.reviews[&asked.review].actions.iter().find(|action| action.id == call.id);
+                    let shown = shown.map(|action| (action.arguments.clone(), action.request.clone()));
+                    assert!(shown.is_none_or(|shown| shown == (now.0.clone(), Some(now.1.clone()))));
+                }
+            }
+        }
+    }
+
     pub(super) fn check(&self) {
         let state = &self.snapshot.state;
         // Stored and read again, it is the same.

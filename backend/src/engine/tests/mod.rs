@@ -53,6 +53,8 @@ struct Play {
     /// The events of the last transition.
     events: Vec<shared::log::Event>,
     resolved: BTreeSet<ReviewId>,
+    /// What each call sends, with these arguments.
+    requests: BTreeMap<(StepId, String), (JsonMap, shared::request::Request)>,
     /// The people who exist, where the flow asks for them.
     people: Option<Arc<[Principal]>>,
     now: Timestamp,
@@ -130,6 +132,7 @@ impl Play {
             steps: self.steps.clone(),
             events: self.events.clone(),
             resolved: self.resolved.clone(),
+            requests: self.requests.clone(),
             people: self.people.clone(),
             ..*self
         }
@@ -174,6 +177,7 @@ impl Play {
             steps: Vec::new(),
             events: Vec::new(),
             resolved: BTreeSet::new(),
+            requests: BTreeMap::new(),
             people,
             now,
             moves: 1,
@@ -237,6 +241,7 @@ impl Play {
         }
         self.events = transition.events;
         self.check();
+        self.check_requests();
     }
 
     fn status(&self) -> RunStatus {
@@ -309,7 +314,7 @@ impl Play {
     }
 
     fn failed(&mut self, task: &Task, code: FlowCode, retryable: bool) {
-        let failure = TaskFailure { code, message: "no luck".to_owned(), retryable };
+        let failure = TaskFailure { code, message: "no luck".to_owned(), retryable, uncertain: false };
         self.apply(Input::TaskFailed { task: task.id, attempt: 1, failure });
     }
 

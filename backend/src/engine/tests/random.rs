@@ -87,8 +87,12 @@ fn some_flow(id: &str, shapes: &[Shape], kinds: u8) -> Flow {
         "id": id,
         "agents": { "a": { "model": "demo/a", "tools": ["plain", "gated", "nap", "put"], "max_turns": 3 } },
         "tools": {
-            "plain": { "http": { "url": "https://x" }, "idempotent": true },
-            "gated": { "http": { "url": "https://x" }, "ask_permission": true },
+            "plain": { "http": { "url": "https://x/{{ k2 | default('') | urlencode }}" }, "idempotent": true },
+            "gated": { "http": {
+                "url": "https://x",
+                "headers": { "key": "{{ secret.KEY }}" },
+                "body": { "v": "{{ visit }}", "k": "{{ k1 | default(0) }}", "all": "{{ arguments }}" },
+            }, "ask_permission": true },
             "nap": { "builtin": "sleep" },
             "put": { "builtin": "set_state" },
         },
@@ -140,7 +144,12 @@ fn some_input(play: &Play, (what, which, pick): (u8, u8, u8)) -> Option<Input> {
     if what % 16 < 10 {
         let task = tasks.get(usize::from(which) % tasks.len().max(1))?;
         let (id, attempt) = (task.id, 1);
-        let failure = |code| TaskFailure { code, message: "no luck".to_owned(), retryable: pick % 3 != 0 };
+        let failure = |code| TaskFailure {
+            code,
+            message: "no luck".to_owned(),
+            retryable: pick % 3 != 0,
+            uncertain: pick % 5 == 0,
+        };
         return Some(match (&task.kind, what % 16) {
             (TaskKind::Deadline { .. } | TaskKind::Wake { .. }, _) => Input::Due { task: id },
             (TaskKind::Model { .. }, 0) => {

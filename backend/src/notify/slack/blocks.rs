@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 use shared::definition::{ActionKind, ChoiceKind, Severity};
 use shared::notification::Occasion;
+use shared::request::Request;
 use shared::review::{Review, ReviewOption};
 use shared::time::Timestamp;
 
@@ -95,6 +96,8 @@ fn parts(review: &Review) -> (Vec<String>, bool) {
         let agent = action.agent.as_ref().map(|agent| format!(" ({agent})")).unwrap_or_default();
         let arguments = pretty(&Value::Object(action.arguments.clone()));
         all.push(format!("{}{agent}:\n{arguments}", action.name));
+        let request = action.request.as_ref().and_then(Request::text);
+        all.extend(request.map(|request| format!("Request:\n{request}")));
     }
     all.extend(review.stakes.consequences.iter().map(|consequence| format!("Consequence: {consequence}")));
     all.retain(|part| !part.trim().is_empty());

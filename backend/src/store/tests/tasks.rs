@@ -59,8 +59,12 @@ async fn a_result_of_a_stale_attempt_is_refused(world: World) {
     let second = world.store.claim("b", ROOM, LEASE).await.expect("claims").remove(0);
     assert_eq!((second.attempt, second.lost_before), (2, true));
     assert_eq!(world.store.heartbeat("a", &held, LEASE).await.expect("beats"), Vec::new());
-    let failure =
-        TaskFailure { code: shared::error::FlowCode::ToolFailed, message: "late".to_owned(), retryable: true };
+    let failure = TaskFailure {
+        code: shared::error::FlowCode::ToolFailed,
+        message: "late".to_owned(),
+        retryable: true,
+        uncertain: false,
+    };
     let input = Input::TaskFailed { task: first.task.id, attempt: first.attempt, failure };
     let stale = world.store.commit(Change::by_server(Operation::Run { run, input: Box::new(input) })).await;
     assert!(matches!(stale, Err(CommitError::Refused(Refusal::TaskOver))), "{stale:?}");

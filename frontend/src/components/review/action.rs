@@ -9,6 +9,7 @@ use shared::review::{Action, ActionType};
 
 use super::item::count_unsound;
 use super::pane::Pane;
+use super::request::request;
 use super::value::json;
 use crate::components::diff::Diff;
 use crate::components::inert::inert;
@@ -170,6 +171,7 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
             <div class="json" hidden=move || open.get() && chosen.get() == Some(ActionKind::Edit)>
                 {if none { view! { <p class="none">"Called without arguments"</p> }.into_any() } else { json(&arguments) }}
             </div>
+            {action.request.as_ref().map(|sent| request(sent, &arguments))}
             <Show when=move || open.get() && chosen.get() == Some(ActionKind::Edit)>
                 <div class="edit">
                     <EditArguments

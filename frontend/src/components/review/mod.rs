@@ -9,6 +9,7 @@ mod keys;
 mod more;
 mod pane;
 mod progress;
+mod request;
 mod side;
 mod value;
 

@@ -131,6 +131,7 @@ fn action_view(action: Action) -> impl IntoView {
         <section class="card">
             <header><code>{action.name}</code><span class="muted">{action.agent.map(|agent| format!("for {agent}"))}</span></header>
             <pre class="value-code">{inert(&arguments)}</pre>
+            {action.request.and_then(|request| request.text()).map(|text| view! { <pre class="value-code">{inert(&text)}</pre> })}
         </section>
     }
 }
@@ -148,5 +149,7 @@ fn call_view(entry: &Entry) -> Option<impl IntoView + use<>> {
         )
     };
     entry.event.data.get("tool")?;
-    Some(view! { {part("arguments", "Called with")}{part("result", "Answer")}{part("error", "Error")} })
+    Some(
+        view! { {part("arguments", "Called with")}{part("request", "Sent")}{part("result", "Answer")}{part("error", "Error")} },
+    )
 }

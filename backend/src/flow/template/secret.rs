@@ -1,0 +1,231 @@
+//! Secrets in templates. They are not known here: a template that inserts one leaves behind where it goes, by position
+//! and not by a mark in the text, so that no value can pass for a secret.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use indexmap::IndexMap;
+use minijinja::Error;
+use minijinja::value::{Object, ObjectRepr, Value as Rendered};
+use serde_json::Value;
+use shared::error::pointer;
+use shared::request::SecretUse;
+
+use super::{MAX_RENDERED, Templates, excerpt, failed, from_json, is_plain, to_json, whole_expression};
+use crate::flow::{EvalError, Scope};
+
+/// The name under which templates see secrets.
+const NAMESPACE: &str = "secret";
+
+/// A text as it was rendered so far.
+#[derive(Debug, Default)]
+struct Page {
+    text: Vec<u8>,
+    places: Vec<Place>,
+    /// A secret of which something else was made than is inserted.
+    changed: Option<String>,
+}
+
+/// Where a secret goes, and whether it is percent-encoded there.
+#[derive(Debug)]
+struct Place {
+    start: usize,
+    name: String,
+    encoded: bool,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Pages(Arc<Mutex<Page>>);
+
+impl Pages {
+    fn with<T>(&self, what: impl FnOnce(&mut Page) -> T) -> T {
+        what(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl io::Write for Pages {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.with(|page| {
+            if page.text.len() + bytes.len() > MAX_RENDERED {
+                return Err(io::ErrorKind::FileTooLarge.into());
+            }
+            page.text.extend_from_slice(bytes);
+            Ok(bytes.len())
+        })
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What templates see as `secret`.
+#[derive(Debug)]
+struct Namespace(Pages);
+
+impl Object for Namespace {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Plain
+    }
+
+    fn get_value(self: &Arc<Self>, key: &Rendered) -> Option<Rendered> {
+        let name = key.as_str().filter(|name| is_name(name))?;
+        Some(Rendered::from_object(Secret { name: name.to_owned(), encoded: false, pages: self.0.clone() }))
+    }
+}
+
+/// One secret, by name.
+#[derive(Debug, Clone)]
+struct Secret {
+    name: String,
+    encoded: bool,
+    pages: Pages,
+}
+
+impl Secret {
+    fn at(&self, start: usize) -> Place {
+        Place { start, name: self.name.clone(), encoded: self.encoded }
+    }
+}
+
+impl Object for Secret {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Plain
+    }
+
+    /// Somebody makes a text of it (`~`, a filter): what comes of it would not be the secret.
+    fn render(self: &Arc<Self>, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.pages.with(|page| page.changed = Some(self.name.clone()));
+        f.write_str(&SecretUse::shown(&self.name))
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    (1..=100).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+/// Inserts a secret's place, where a template inserts a secret.
+pub(super) fn insert(out: &mut minijinja::Output<'_>, value: &Rendered) -> Option<Result<(), Error>> {
+    let secret = value.downcast_object_ref::<Secret>()?;
+    let shown = SecretUse::shown(&secret.name);
+    let start = secret.pages.with(|page| page.text.len());
+    if let Err(error) = out.write_str(&shown) {
+        return Some(Err(error.into()));
+    }
+    secret.pages.with(|page| {
+        // What a block, filter or macro takes in is not yet on the page.
+        if page.text.len() == start + shown.len() {
+            page.places.push(secret.at(start));
+        } else {
+            page.changed = Some(secret.name.clone());
+        }
+    });
+    Some(Ok(()))
+}
+
+/// A secret that will be percent-encoded as one piece of a URL.
+pub(super) fn encoded(value: &Rendered) -> Option<Rendered> {
+    let secret = value.downcast_object_ref::<Secret>()?;
+    Some(Rendered::from_object(Secret { encoded: true, ..secret.clone() }))
+}
+
+impl Templates {
+    /// Renders a template to text; `secrets` gets the places where secrets go in it, as places of the text at `at`.
+    pub fn render_request_text(
+        &self,
+        template: &str,
+        scope: &Scope,
+        at: &str,
+        secrets: &mut Vec<SecretUse>,
+    ) -> Result<String, EvalError> {
+        match self.render_request_string(template, scope, at, secrets)? {
+            Value::String(text) => Ok(text),
+            other => Ok(other.to_string()),
+        }
+    }
+
+    /// The same for every string in a value; a string that is one whole `{{ expression }}` keeps its JSON type.
+    pub fn render_request_value(
+        &self,
+        value: &Value,
+        scope: &Scope,
+        at: &str,
+        secrets: &mut Vec<SecretUse>,
+    ) -> Result<Value, EvalError> {
+        let inside = |name: &str| format!("{at}{}", pointer([name]));
+        match value {
+            Value::String(template) => self.render_request_string(template, scope, at, secrets),
+            Value::Array(items) => items
+                .iter()
+                .enumerate()
+                .map(|(index, item)| self.render_request_value(item, scope, &inside(&index.to_string()), secrets))
+                .collect(),
+            Value::Object(map) => map
+                .iter()
+                .map(|(key, value)| Ok((key.clone(), self.render_request_value(value, scope, &inside(key), secrets)?)))
+                .collect::<Result<_, _>>()
+                .map(Value::Object),
+            other => Ok(other.clone()),
+        }
+    }
+
+    fn render_request_string(
+        &self,
+        template: &str,
+        scope: &Scope,
+        at: &str,
+        secrets: &mut Vec<SecretUse>,
+    ) -> Result<Value, EvalError> {
+        if is_plain(template) {
+            return Ok(Value::from(template));
+        }
+        let pages = Pages::default();
+        let names = self.names.get(template);
+        let context = context(scope, names.map(|names| move |name: &str| names.contains(name)), &pages);
+        let value = if let Some(expression) = whole_expression(template) {
+            let value = self.environment.compile_expression(expression).and_then(|compiled| compiled.eval(context));
+            let value = value.map_err(|error| failed(template, &error))?;
+            if let Some(secret) = value.downcast_object_ref::<Secret>() {
+                let shown = SecretUse::shown(&secret.name);
+                pages.with(|page| {
+                    page.places.push(secret.at(0));
+                    page.text = shown.clone().into_bytes();
+                });
+                Value::String(shown)
+            } else {
+                to_json(&value, 0).map_err(|error| failed(template, &error))?
+            }
+        } else {
+            let rendered = match names {
+                Some(_) => self.environment.get_template(template),
+                None => self.environment.template_from_str(template),
+            };
+            let rendered =
+                rendered.and_then(|template| template.render_captured_to(context, pages.clone()).map(|_| ()));
+            rendered.map_err(|error| failed(template, &error))?;
+            Value::String(pages.with(|page| String::from_utf8_lossy(&page.text).into_owned()))
+        };
+        let (places, changed) = pages.with(|page| (std::mem::take(&mut page.places), page.changed.take()));
+        if let Some(name) = changed {
+            return Err(EvalError(format!(
+                "the template {} makes something else of the secret `{name}`: it can only be inserted as it is, \
+                 `{{{{ secret.{name} }}}}`, or with `| urlencode`",
+                excerpt(template)
+            )));
+        }
+        for Place { start, name, encoded } in places {
+            let end = start + SecretUse::shown(&name).len();
+            let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+            secrets.push(SecretUse { at: at.to_owned(), start: place(start), end: place(end), name, encoded });
+        }
+        Ok(value)
+    }
+}
+
+/// What a template sees: of the scope, only the names that it reads, and secrets by name.
+fn context(scope: &Scope, wanted: Option<impl Fn(&str) -> bool>, pages: &Pages) -> Rendered {
+    let names = scope.0.iter().filter(|(name, _)| wanted.as_ref().is_none_or(|wanted| wanted(name)));
+    let names = names.filter(|(name, _)| *name != NAMESPACE).map(|(name, value)| (name.as_str(), from_json(value)));
+    let all = names.chain([(NAMESPACE, Rendered::from_object(Namespace(pages.clone())))]);
+    Rendered::from_object(all.map(|(name, value)| (Rendered::from(name), value)).collect::<IndexMap<_, _>>())
+}
