@@ -16,7 +16,7 @@ use crate::{agent, engine, limits, live, notify, tool};
 pub fn condition(condition: &str, scope: &Scope) -> Result<bool, EvalError> {
     let mut conditions = Conditions::default();
     conditions.add(condition)?;
-    conditions.holds(condition, scope)
+    Ok(conditions.answer(condition, scope)?.unwrap_or_default())
 }
 
 /// Reads the query of each list. A query that is no URL never reaches a handler.

@@ -80,9 +80,9 @@ impl Principal {
 /// What somebody wants to do, and to what.
 #[derive(Debug, Clone, Copy)]
 pub enum Act<'a> {
-    /// Save a flow.
+    /// Save a flow, or check one.
     SaveFlow,
-    /// See flows and validate them.
+    /// See flows.
     SeeFlows,
     /// Start a run.
     Launch,

@@ -16,14 +16,14 @@ use super::state::Asked;
 use super::title;
 
 impl<'f> Builder<'f> {
-    /// The gate that holds a call back. One whose `when` cannot be evaluated is closed.
+    /// The gate that holds a call back. One whose `when` meets a missing field, or cannot be evaluated, is closed.
     pub(super) fn closed_gate(&self, step: &Step, correction: Option<&str>, call: &ToolCall) -> Option<&'f Gate> {
         let flow = self.flow.of(&step.node);
         let gate = flow.tool_gate(&call.tool)?;
         let closed = gate.when.as_ref().is_none_or(|when| {
             let visit = Visit { number: step.visit, correction, arguments: Some(&call.arguments), ..Visit::default() };
             let scope = scope::of(self.flow, &self.state, &step.node, visit);
-            flow.holds(when, &scope).unwrap_or(true)
+            !flow.opens(when, &scope)
         });
         closed.then_some(gate)
     }

@@ -29,6 +29,10 @@ pub struct Launch {
     /// For whom.
     #[serde(default, skip_serializing_if = "Context::is_empty")]
     pub context: Context,
+    /// Whether no decision replaces what `context.metadata` says here. Not so in launches that were recorded before this
+    /// was the rule: their runs are replayed as they went.
+    #[serde(default)]
+    pub keeps_metadata: bool,
     /// Who starts it.
     pub requested_by: Username,
     /// The people who exist, where the flow needs them; recorded beside it.

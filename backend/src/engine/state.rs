@@ -40,6 +40,9 @@ pub struct RunState {
     /// For whom.
     #[serde(default, skip_serializing_if = "Context::is_empty")]
     pub context: Context,
+    /// The keys of `context.metadata` that the launch gave, which no decision replaces.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub launch_metadata: BTreeSet<String>,
     /// The blackboard.
     #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
     pub keys: JsonMap,

@@ -176,7 +176,13 @@ impl Compiled {
 
     /// Whether a condition (CEL) holds; a missing field, or a field of null, is false.
     pub fn holds(&self, condition: &str, scope: &Scope) -> Result<bool, EvalError> {
-        self.conditions.holds(condition, scope)
+        self.conditions.answer(condition, scope).map(Option::unwrap_or_default)
+    }
+
+    /// Whether a gate's condition lets a call pass: only where it is known not to hold. With a field missing, or where
+    /// it cannot be evaluated, the gate stays closed.
+    pub fn opens(&self, condition: &str, scope: &Scope) -> bool {
+        self.conditions.answer(condition, scope) == Ok(Some(false))
     }
 
     /// The node that a correction at this human node runs again: `corrects`, else the nearest step before it that made

@@ -1,19 +1,33 @@
 //! JSON Schema: checking values, with messages for people who have never heard of it.
 
 use jsonschema::error::{TypeKind, ValidationErrorKind};
-use jsonschema::{ValidationError, Validator};
+use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::Value;
 use shared::error::{FlowCode, Mistake, json_type, pointer};
 
+use super::extent::extent;
+use super::limits::{MAX_MISTAKES, MAX_NESTING};
+use super::stack::on_large_stack;
+
+/// How often a pattern may go back in a text before it counts as not matched.
+const MAX_BACKTRACKING: usize = 20_000;
+/// How large a pattern may become when it is compiled, in bytes.
+const MAX_PATTERN: usize = 1024 * 1024;
+
 /// Compiles a schema. Formats are checked; nothing is fetched. The mistake's path begins at the schema.
 pub fn compile(schema: &Value) -> Result<Validator, Mistake> {
-    jsonschema::options().should_validate_formats(true).build(schema).map_err(|error| {
+    let invalid = |path: &str, message: String| Mistake::new(path, FlowCode::FlowInvalid.as_str(), message);
+    if on_large_stack(|| extent(schema).nesting) > MAX_NESTING {
+        return Err(invalid("", format!("a JSON Schema is nested at most {MAX_NESTING} deep")));
+    }
+    let patterns = PatternOptions::fancy_regex().backtrack_limit(MAX_BACKTRACKING).size_limit(MAX_PATTERN);
+    let options = jsonschema::options().should_validate_formats(true).with_pattern_options(patterns);
+    on_large_stack(|| options.build(schema)).map_err(|error| {
         let reason = match error.kind() {
             ValidationErrorKind::AnyOf { .. } => format!("{} has no meaning here", error.instance()),
             _ => error.to_string(),
         };
-        let path = error.instance_path().as_str();
-        Mistake::new(path, FlowCode::FlowInvalid.as_str(), format!("this is no valid JSON Schema: {reason}"))
+        invalid(error.instance_path().as_str(), format!("this is no valid JSON Schema: {reason}"))
     })
 }
 
@@ -36,7 +50,9 @@ pub fn check_value(schema: &Value, value: &Value, base: &str) -> Vec<Mistake> {
 
 /// The same with a compiled schema.
 pub fn check_with(validator: &Validator, value: &Value, base: &str) -> Vec<Mistake> {
-    validator.iter_errors(value).flat_map(|error| mistakes(&error, base)).collect()
+    on_large_stack(|| {
+        validator.iter_errors(value).flat_map(|error| mistakes(&error, base)).take(MAX_MISTAKES).collect()
+    })
 }
 
 fn mistakes(error: &ValidationError<'_>, base: &str) -> Vec<Mistake> {

@@ -8,6 +8,7 @@ mod calls;
 mod check;
 mod compiled;
 mod condition;
+mod extent;
 mod graph;
 mod json_schema;
 mod keys;
@@ -17,6 +18,7 @@ mod read;
 mod scalar;
 mod shape;
 mod source;
+mod stack;
 mod suggest;
 mod template;
 mod texts;
@@ -101,10 +103,24 @@ impl Draft {
             errors.extend(found);
             warnings = doubtful;
         }
-        let place = |mistake: &Mistake| (mistake.line, mistake.column);
-        errors.sort_by_key(place);
-        warnings.sort_by_key(place);
+        for found in [&mut errors, &mut warnings] {
+            found.sort_by_key(|mistake| (mistake.line, mistake.column));
+            limit(found);
+        }
         Checked { flow: flow.filter(|_| is_whole), errors, warnings }
+    }
+}
+
+/// Leaves out what is more than anybody reads, and says so.
+fn limit(found: &mut Vec<Mistake>) {
+    if found.len() > limits::MAX_MISTAKES {
+        found.truncate(limits::MAX_MISTAKES);
+        found.extend(
+            found
+                .last()
+                .cloned()
+                .map(|last| Mistake { message: "there are more; correct these first".to_owned(), ..last }),
+        );
     }
 }
 

@@ -5,6 +5,7 @@ use serde_path_to_error::{Path, Segment};
 use shared::definition::Flow;
 use shared::error::{FlowCode, Mistake, pointer};
 
+use super::limits::MAX_MISTAKES;
 use super::shape::fit;
 use super::source::{Source, mistake_at};
 
@@ -43,7 +44,8 @@ pub fn read_flow(source: &Source) -> Reading {
                         message,
                     ));
                 }
-                if !remove(&mut value, &path) {
+                // Reading begins anew for each mistake.
+                if mistakes.len() > MAX_MISTAKES || !remove(&mut value, &path) {
                     break None;
                 }
             }

@@ -11,6 +11,7 @@ use shared::error::{FlowCode, Mistake, json_type, pointer};
 use shared::id::{FlowId, NodeId, Username};
 use shared::time::Span;
 
+use super::limits::MAX_MISTAKES;
 use super::source::{Source, mistake_at};
 use super::suggest::did_you_mean;
 
@@ -99,6 +100,7 @@ impl Fitter<'_> {
                     whole &= fits || !required.contains(&key.as_str());
                     fits
                 }
+                (None, Some(Value::Bool(false))) if self.mistakes.len() > MAX_MISTAKES => false,
                 (None, Some(Value::Bool(false))) => {
                     let keys = || known.into_iter().flat_map(|known| known.keys().map(String::as_str));
                     let guess = did_you_mean(key, keys());
@@ -132,6 +134,9 @@ impl Fitter<'_> {
     }
 
     fn wrong(&mut self, path: &str, message: String) {
+        if self.mistakes.len() > MAX_MISTAKES {
+            return;
+        }
         self.mistakes.push(mistake_at(self.source.spot(path), path, FlowCode::FlowInvalid, message));
     }
 }

@@ -11,7 +11,8 @@ use serde_json::Value;
 use shared::JsonMap;
 use shared::error::{FlowCode, Mistake, pointer};
 
-use super::limits::{MAX_FILE, MAX_NESTING, MAX_VALUES};
+use super::extent::{Extent, extent};
+use super::limits::{MAX_FILE, MAX_MISTAKES, MAX_NESTING, MAX_PATHS, MAX_VALUES};
 use super::scalar::core;
 
 /// A line and a column, both from 1; the column in characters.
@@ -97,6 +98,8 @@ pub fn read(text: &str) -> (Option<Source>, Vec<Mistake>) {
         places: HashMap::new(),
         anchors: HashMap::new(),
         values: 0,
+        copied: Extent::default(),
+        paths: 0,
         mistakes: Vec::new(),
     };
     match reader.document() {
@@ -166,6 +169,10 @@ struct Reader<'input> {
     places: HashMap<String, Place>,
     anchors: HashMap<usize, Value>,
     values: usize,
+    /// What anchors keep and aliases repeat.
+    copied: Extent,
+    /// The bytes of the paths of all values.
+    paths: usize,
     mistakes: Vec<Mistake>,
 }
 
@@ -215,13 +222,20 @@ impl<'input> Reader<'input> {
         if depth > MAX_NESTING {
             return Err(stop(span, path, format!("lists and objects are nested deeper than {MAX_NESTING}")));
         }
+        self.paths += path.len();
+        if self.paths > MAX_PATHS {
+            return Err(stop(span, "", "the keys are too long for so many values below them; shorten the keys"));
+        }
+        if self.mistakes.len() > MAX_MISTAKES {
+            return Err(stop(span, path, "there are more; correct these first"));
+        }
         let scalar = matches!(event, Event::Scalar(..));
         self.places.insert(path.to_owned(), Place { key, value: Spot::from(&span.start), scalar });
         match event {
             Event::Scalar(text, style, anchor, tag) => {
                 self.refuse_tag(tag.is_some(), span, path);
                 let value = self.scalar(text, style, span, path);
-                self.keep(anchor, &value);
+                self.keep(anchor, &value, span, path)?;
                 Ok(value)
             }
             Event::SequenceStart(anchor, tag) => {
@@ -235,13 +249,13 @@ impl<'input> Reader<'input> {
                     items.push(self.value(event, &span, &format!("{path}/{}", items.len()), None, depth + 1)?);
                 }
                 let value = Value::Array(items);
-                self.keep(anchor, &value);
+                self.keep(anchor, &value, span, path)?;
                 Ok(value)
             }
             Event::MappingStart(anchor, tag) => {
                 self.refuse_tag(tag.is_some(), span, path);
                 let value = Value::Object(self.mapping(path, depth)?);
-                self.keep(anchor, &value);
+                self.keep(anchor, &value, span, path)?;
                 Ok(value)
             }
             Event::Alias(anchor) => self.alias(anchor, span, path, depth),
@@ -304,15 +318,28 @@ impl<'input> Reader<'input> {
         let Some(value) = self.anchors.get(&anchor) else {
             return Err(stop(span, path, "an alias cannot stand within what it names"));
         };
-        let (count, nesting) = extent(value);
-        self.values = self.values.saturating_add(count);
-        if self.values > MAX_VALUES {
-            return Err(stop(span, path, format!("the file holds more than {MAX_VALUES} values, aliases followed")));
-        }
+        let value = value.clone();
+        let nesting = self.copy(&value, span, path)?;
         if depth + nesting > MAX_NESTING {
             return Err(stop(span, path, format!("lists and objects are nested deeper than {MAX_NESTING}")));
         }
-        Ok(value.clone())
+        Ok(value)
+    }
+
+    /// Counts a copy of a value, which must fit beside the copies before it; how deep it is nested.
+    fn copy(&mut self, value: &Value, span: &Span, path: &str) -> Result<usize, Stop> {
+        let extent = extent(value);
+        self.copied.values += extent.values;
+        self.copied.bytes += extent.bytes;
+        if self.values + self.copied.values > MAX_VALUES {
+            return Err(stop(span, path, format!("the file holds more than {MAX_VALUES} values, aliases followed")));
+        }
+        if self.copied.bytes > MAX_FILE {
+            let message =
+                format!("the file is larger than {MAX_FILE} bytes, aliases followed; write less, or repeat less");
+            return Err(stop(span, path, message));
+        }
+        Ok(extent.nesting)
     }
 
     /// Reads to the end of a value without keeping it.
@@ -347,10 +374,12 @@ impl<'input> Reader<'input> {
         })
     }
 
-    fn keep(&mut self, anchor: usize, value: &Value) {
+    fn keep(&mut self, anchor: usize, value: &Value, span: &Span, path: &str) -> Result<(), Stop> {
         if anchor != 0 {
+            self.copy(value, span, path)?;
             self.anchors.insert(anchor, value.clone());
         }
+        Ok(())
     }
 
     fn refuse_tag(&mut self, tagged: bool, span: &Span, path: &str) {
@@ -366,17 +395,4 @@ impl<'input> Reader<'input> {
 
 fn stop(span: &Span, path: &str, message: impl Into<String>) -> Stop {
     Stop(Box::new(mistake_at(Some(Spot::from(&span.start)), path, FlowCode::FlowInvalid, message)))
-}
-
-/// How many values there are in a value, and how deeply they are nested.
-fn extent(value: &Value) -> (usize, usize) {
-    let sum = |(count, depth): (usize, usize), value| {
-        let (more, deeper) = extent(value);
-        (count + more, depth.max(deeper + 1))
-    };
-    match value {
-        Value::Array(items) => items.iter().fold((1, 0), sum),
-        Value::Object(map) => map.values().fold((1, 0), sum),
-        _ => (1, 0),
-    }
 }

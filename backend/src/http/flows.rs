@@ -9,6 +9,7 @@ use shared::api::{FlowVersion, Graph, Page, Validation};
 use shared::definition::Flow;
 use shared::error::{Code, Problem};
 use shared::id::FlowId;
+use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
 use super::api::{Api, Operation};
@@ -25,7 +26,11 @@ const FLOWS: List = List("flows");
 pub(super) fn mount(api: &mut Api) {
     let list = Operation::new("The newest version of each flow", "PageOfFlows").query(&["limit", "cursor"]);
     api.get("/api/v1/flows", list, self::list);
-    api.post("/api/v1/flows/validate", Operation::new("Check a flow file", "Validation").source(), validate);
+    api.post(
+        "/api/v1/flows/validate",
+        Operation::new("Check a flow file, for those who may save it", "Validation").source(),
+        validate,
+    );
     api.get("/api/v1/flows/schema", Operation::new("JSON Schema of flow files, for editors", "Schema"), schema);
     let get = Operation::new("One version of a flow; the newest where none is named", "FlowVersion");
     api.get("/api/v1/flows/{id}", get.query(&["version"]), self::get);
@@ -85,7 +90,7 @@ async fn validate(
     caller: Caller,
     Source(body::Json { value: source, .. }): Source,
 ) -> Result<Json<Validation>> {
-    caller.may(Act::SeeFlows)?;
+    caller.may(Act::SaveFlow)?;
     let (checked, _, library) = check(&state, source, None).await?;
     let valid = checked.errors.is_empty() && checked.flow.is_some();
     // What has mistakes may not be drawable.
@@ -134,8 +139,17 @@ async fn drawn(state: &AppState, mut version: FlowVersion) -> Result<FlowVersion
     Ok(version)
 }
 
-/// Reading and drawing a large flow takes long enough to keep other requests waiting.
+/// How many flows are read, checked or drawn at the same time.
+static WORKING: Semaphore = Semaphore::const_new(2);
+
+/// Reading and drawing a large flow takes long enough to keep other requests waiting. Whoever stops waiting before it
+/// was begun takes nothing; what was begun counts until it is done.
 async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+    let permit = WORKING.acquire().await;
+    let work = move || {
+        let _permit = permit;
+        work()
+    };
     spawn_blocking(work).await.map_err(|error| {
         tracing::error!(%error, "a flow could not be read or drawn");
         Failure(Problem::new(Code::Internal))

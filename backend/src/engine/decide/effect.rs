@@ -47,8 +47,11 @@ impl Builder<'_> {
         Some(())
     }
 
+    /// What somebody said beside a decision is known to all later steps. What the launch said stays as it was.
     fn merge_metadata(&mut self, decision: &Decision) {
-        self.state.context.metadata.extend(decision.metadata.clone());
+        let state = &mut self.state;
+        let added = decision.metadata.iter().filter(|(key, _)| !state.launch_metadata.contains(*key));
+        state.context.metadata.extend(added.map(|(key, value)| (key.clone(), value.clone())));
     }
 
     fn human_decided(

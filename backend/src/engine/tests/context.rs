@@ -74,7 +74,7 @@ fn for_whom_a_run_goes_and_what_decisions_add_reach_every_later_step() {
     assert_eq!(gate.context, known(json!({ "ticket": "T-7" })));
     let approved = answer_actions([("c1-1", ActionDecision::APPROVE)]);
     play.decide_beside(approved, json!({ "plan": "silver", "question": "Is this right?" }));
-    let all = json!({ "ticket": "T-7", "plan": "silver", "question": "Is this right?" });
+    let all = json!({ "ticket": "T-7", "plan": "gold", "question": "Is this right?" });
     let task = play.task_at("answer");
     assert_eq!(Some(play.tool_work(&task).request), gate.actions[0].request);
     assert_eq!(json!(play.snapshot.state.context.metadata), all);
@@ -90,9 +90,40 @@ fn for_whom_a_run_goes_and_what_decisions_add_reach_every_later_step() {
     play.model("answer", text("Shorter."));
     play.decide_beside(choose("ok"), json!({}));
     let closed = play.key("closed").as_str().unwrap();
-    let metadata = r#"{"plan":"silver","ticket":"T-8","question":"Is this right?"}"#;
+    let metadata = r#"{"plan":"gold","ticket":"T-8","question":"Is this right?"}"#;
     assert_eq!(closed, format!("mara s1 {metadata}"));
     assert_eq!(view(&play.flow, &play.snapshot.state).context.metadata["ticket"], "T-8");
+}
+
+#[test]
+fn no_decision_replaces_what_the_launch_said_for_whom_the_run_goes() {
+    let source = r#"
+id: pay
+tools: { send: { http: { url: "https://example.com" } } }
+gates: { before_tool: { send: { when: "context.metadata.tier != 'trusted'" } } }
+nodes:
+  note: { human: { prompt: A note?, options: [{ id: ok, label: Ok }] }, next: send }
+  send: { tool: send }
+"#;
+    let guest = || Context { metadata: object(json!({ "tier": "guest" })), ..Context::default() };
+    let mut play = Play::try_start_for(compile(source), json!({}), &[ana()], guest()).unwrap();
+    play.decide_beside(choose("ok"), json!({ "tier": "trusted", "mood": "fine" }));
+    let gate = play.review();
+    assert_eq!(gate.actions.len(), 1, "the call is held back: {gate:?}");
+    assert_eq!(Value::Object(gate.context.metadata), json!({ "tier": "guest", "mood": "fine" }));
+
+    // What a launch did not say, a decision may; and a launch that was recorded before is replayed as it went.
+    let mut play = Play::try_start_for(compile(source), json!({}), &[ana()], Context::default()).unwrap();
+    play.decide_beside(choose("ok"), json!({ "tier": "trusted" }));
+    assert!(!play.snapshot.reviews.values().any(Review::is_pending), "the call runs");
+    let recorded = json!({
+        "run": "01900000-0000-7000-8000-000000000001", "flow": "pay", "version": 1, "requested_by": "dev",
+        "context": { "metadata": { "tier": "guest" } },
+    });
+    let recorded: Launch = serde_json::from_value(recorded).unwrap();
+    let moment = Play::moment(Timestamp(1_800_000_000_000_000), 0);
+    let state = launch(&compile(source), recorded, Vec::new(), moment).unwrap().state;
+    assert!(state.launch_metadata.is_empty());
 }
 
 #[test]

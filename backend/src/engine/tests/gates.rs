@@ -188,3 +188,29 @@ fn a_gate_whose_condition_cannot_be_evaluated_is_closed() {
     play.model("serve", calls([("refund", json!({ "amount": 1 }))]));
     assert_eq!(play.review().actions[0].name, "refund");
 }
+
+#[test]
+fn a_gate_whose_condition_meets_a_missing_field_or_an_error_stays_closed() {
+    let held = |when: &str, arguments: Value| {
+        let source = AGENT.replace("arguments.amount > 10.0", when).replace("required: [amount], ", "");
+        let mut play = Play::start(&source, json!({}));
+        play.model("serve", calls([("refund", arguments)]));
+        match play.snapshot.reviews.len() {
+            0 => false,
+            _ => play.review().actions.len() == 1,
+        }
+    };
+    let missing = || json!({ "to": "eve", "sum": 5000 });
+    assert!(held("arguments.amount > 10.0", missing()), "a missing argument");
+    assert!(held("!(arguments.amount <= 10.0)", missing()));
+    assert!(held("context.metadata.tier != 'trusted'", missing()), "metadata that nobody gave");
+    assert!(held("tier == 'x'", missing()), "a state key that is not written yet");
+    assert!(held("arguments.amount > 'x'", json!({ "amount": 1 })), "an error");
+    assert!(held("[1, 2, 3].map(x, x)[arguments.amount] == 1", json!({ "amount": 7 })), "an index out of bounds");
+    let many: Vec<u32> = (0..2000).collect();
+    assert!(held("arguments.xs.all(a, arguments.xs.all(b, a + b >= 0))", json!({ "xs": many })), "no answer in time");
+    // Known not to hold: the call runs.
+    assert!(!held("arguments.amount > 10.0", json!({ "amount": 5 })));
+    assert!(!held("has(arguments.amount) && arguments.amount > 10.0", missing()));
+    assert!(!held("arguments.amount > 10.0 && false", missing()));
+}

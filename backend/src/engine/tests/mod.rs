@@ -161,6 +161,7 @@ impl Play {
             version: 1,
             input: object(input),
             context,
+            keeps_metadata: true,
             requested_by: "dev".parse().unwrap(),
             people: people.clone(),
         };

@@ -1,5 +1,7 @@
 //! Calls of other flows: that they are there, and that what they are called with fits.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 use shared::definition::FlowCall;
 use shared::error::pointer;
@@ -9,7 +11,6 @@ use super::Checker;
 use crate::flow::Compiled;
 use crate::flow::calls::{calls, find};
 use crate::flow::keys::known;
-use crate::flow::suggest::did_you_mean;
 
 pub fn check(checker: &mut Checker<'_>) {
     let Some(library) = checker.library else { return };
@@ -53,7 +54,7 @@ fn unknown(checker: &mut Checker<'_>, base: &str, call: &FlowCall, called: &Comp
     let Some(schema) = &called.flow.input else { return };
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return };
     for name in call.input.keys().filter(|name| !properties.contains_key(*name)) {
-        let guess = did_you_mean(name, properties.keys().map(String::as_str));
+        let guess = checker.guess(name, properties.keys().map(String::as_str));
         let path = format!("{base}/input{}", pointer([name]));
         let message = format!("`{}` has no input `{name}`{guess}", call.id);
         if schema.get("additionalProperties") == Some(&Value::Bool(false)) {
@@ -67,12 +68,14 @@ fn unknown(checker: &mut Checker<'_>, base: &str, call: &FlowCall, called: &Comp
 /// Keys that are taken from an output which does not have them.
 fn output(checker: &mut Checker<'_>, id: &NodeId, called: &Compiled) {
     let (Some(output), Some(node)) = (&called.flow.output, checker.flow.nodes.get(id)) else { return };
-    let Some(named) = node.write_keys.as_ref().filter(|keys| keys.iter().any(|key| output.contains(key))) else {
+    let output: BTreeSet<&str> = output.iter().map(String::as_str).collect();
+    let is_output = |key: &String| output.contains(key.as_str());
+    let Some(named) = node.write_keys.as_ref().filter(|keys| keys.iter().any(is_output)) else {
         return;
     };
-    for (index, key) in named.iter().enumerate().filter(|(_, key)| !output.contains(key)) {
+    for (index, key) in named.iter().enumerate().filter(|(_, key)| !is_output(key)) {
         let path = format!("{}/{index}", pointer(["nodes", id.as_str(), "write_keys"]));
-        let guess = did_you_mean(key, output.iter().map(String::as_str));
+        let guess = checker.guess(key, output.iter().copied());
         checker.warn(&path, format!("`{key}` is not in the output of `{}`{guess}", called.flow.id));
     }
 }

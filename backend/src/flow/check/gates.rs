@@ -7,11 +7,11 @@ use shared::error::pointer;
 use super::{Checker, handlers, policy, timers};
 use crate::flow::compiled::matches;
 use crate::flow::condition::Conditions;
-use crate::flow::suggest::did_you_mean;
+use crate::flow::limits::MAX_GATES;
 
 pub fn check(checker: &mut Checker<'_>) {
     let gates = &checker.flow.gates;
-    for (name, setting) in &gates.before_tool {
+    for (name, setting) in gates.before_tool.iter().take(MAX_GATES) {
         if let GateSetting::Gate(gate) = setting {
             let base = pointer(["gates", "before_tool", name]);
             self::gate(checker, &base, gate);
@@ -39,8 +39,8 @@ fn gate<'a>(checker: &mut Checker<'a>, base: &str, gate: &'a Gate) {
     policy::reviewers(checker, &format!("{base}/reviewers"), None, &gate.reviewers);
 }
 
-/// A condition over an argument that is not there is false, and so opens the gate: a name that a tool does not have is
-/// more likely a slip than a wish.
+/// A condition over an argument that is not there keeps the gate closed, whatever it says: a name that a tool does not
+/// have is more likely a slip than a wish.
 fn arguments(checker: &mut Checker<'_>, path: &str, pattern: &str, when: &str) {
     let mut conditions = Conditions::default();
     if conditions.add(when).is_err() {
@@ -53,10 +53,10 @@ fn arguments(checker: &mut Checker<'_>, path: &str, pattern: &str, when: &str) {
     for (name, tool) in flow.tools.iter().filter(|(name, _)| matches(pattern, name) && own(name)) {
         let Some(known) = tool.parameters.as_ref().and_then(properties) else { continue };
         for field in fields.iter().filter(|field| !known.contains(&field.as_str())) {
-            let guess = did_you_mean(field, known.iter().copied());
+            let guess = checker.guess(field, known.iter().copied());
             let message = format!(
-                "`{name}` has no parameter `{field}`: where an argument is missing this is false, and the call runs \
-                 without leave{guess}"
+                "`{name}` has no parameter `{field}`: where an argument is missing the gate stays closed, whatever else \
+                 this says{guess}"
             );
             checker.warn(path, message);
         }
@@ -96,7 +96,7 @@ mod tests {
             let found = warned(gate, when);
             let words = "7 `pay` has no parameter `amuont`: ";
             assert!(
-                matches!(&found[..], [one] if one.starts_with(words) && one.ends_with("leave; did you mean `amount`?")),
+                matches!(&found[..], [one] if one.starts_with(words) && one.ends_with("says; did you mean `amount`?")),
                 "{gate} {when}: {found:?}"
             );
         }

@@ -8,7 +8,6 @@ use shared::error::pointer;
 
 use super::Checker;
 use crate::flow::keys::{known, refused, writes};
-use crate::flow::suggest::did_you_mean;
 
 pub fn check(checker: &mut Checker<'_>) {
     let flow = checker.flow;
@@ -35,7 +34,8 @@ pub fn check(checker: &mut Checker<'_>) {
             }
         }
         if let (NodeKind::Set(values), Some(allowed)) = (&node.kind, &node.write_keys) {
-            for key in values.keys().filter(|key| !allowed.contains(key)) {
+            let allowed: BTreeSet<&str> = allowed.iter().map(String::as_str).collect();
+            for key in values.keys().filter(|key| !allowed.contains(key.as_str())) {
                 let path = format!("{}{}", pointer(["nodes", id.as_str(), "set"]), pointer([key]));
                 checker.invalid_key(&path, format!("`{key}` is not among the node's `write_keys`"));
             }
@@ -104,7 +104,7 @@ fn unwritten(checker: &mut Checker<'_>, known: &BTreeSet<String>) {
     }
     for (path, key) in read {
         if !known.contains(key) {
-            let guess = did_you_mean(key, known.iter().map(String::as_str));
+            let guess = checker.guess(key, known.iter().map(String::as_str));
             checker.warn(&path, format!("nobody writes the state key `{key}`{guess}"));
         }
     }

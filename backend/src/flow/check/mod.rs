@@ -23,7 +23,9 @@ use shared::definition::Flow;
 use shared::error::{FlowCode, Mistake};
 
 use super::Library;
+use super::limits::MAX_MISTAKES;
 use super::source::{Source, mistake_at};
+use super::suggest::did_you_mean;
 use super::ways::Ways;
 
 /// A flow that is being checked, and what was found.
@@ -89,8 +91,20 @@ impl Checker<'_> {
         self.error(path, FlowCode::FlowInvalid, message);
     }
 
+    /// `; did you mean …?` for a name that is a mistake or doubtful; nothing where no more of these are named.
+    fn guess<'n>(&self, written: &str, names: impl IntoIterator<Item = &'n str>) -> String {
+        if self.errors.len().max(self.warnings.len()) < MAX_MISTAKES {
+            did_you_mean(written, names)
+        } else {
+            String::new()
+        }
+    }
+
     /// Notes a mistake in a key, not in its value.
     fn invalid_key(&mut self, path: &str, message: impl Into<String>) {
+        if self.errors.len() > MAX_MISTAKES {
+            return;
+        }
         let spot = self.source.and_then(|source| source.key_spot(path));
         self.errors.push(mistake_at(spot, path, FlowCode::FlowInvalid, message));
     }
@@ -101,12 +115,18 @@ impl Checker<'_> {
     }
 
     fn error(&mut self, path: &str, code: FlowCode, message: impl Into<String>) {
+        if self.errors.len() > MAX_MISTAKES {
+            return;
+        }
         let mistake = self.mistake(path, code, message);
         self.errors.push(mistake);
     }
 
     /// Notes what is allowed but doubtful.
     fn warn(&mut self, path: &str, message: impl Into<String>) {
+        if self.warnings.len() > MAX_MISTAKES {
+            return;
+        }
         let warning = self.mistake(path, FlowCode::FlowInvalid, message);
         self.warnings.push(Mistake { code: "doubtful".to_owned(), ..warning });
     }

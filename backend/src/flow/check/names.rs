@@ -8,7 +8,7 @@ use shared::id::NodeId;
 
 use super::Checker;
 use crate::flow::compiled::matches;
-use crate::flow::suggest::did_you_mean;
+use crate::flow::limits::MAX_GATES;
 
 struct Names {
     nodes: BTreeSet<String>,
@@ -30,10 +30,11 @@ pub fn check(checker: &mut Checker<'_>) {
         for (index, tool) in agent.tools.iter().enumerate() {
             expect(checker, &format!("{}/{index}", pointer(["agents", name, "tools"])), "tool", tool, &names.tools);
         }
+        let tools: BTreeSet<&str> = agent.tools.iter().map(String::as_str).collect();
         for (turn, calls) in agent.demo.iter().flat_map(|demo| demo.tool_calls.iter().enumerate()) {
-            for call in calls.calls().iter().filter(|call| !agent.tools.contains(&call.tool)) {
+            for call in calls.calls().iter().filter(|call| !tools.contains(call.tool.as_str())) {
                 let path = format!("{}/{turn}", pointer(["agents", name, "demo", "tool_calls"]));
-                let guess = did_you_mean(&call.tool, agent.tools.iter().map(String::as_str));
+                let guess = checker.guess(&call.tool, agent.tools.iter().map(String::as_str));
                 checker.warn(&path, format!("the agent `{name}` has no tool `{}`{guess}", call.tool));
             }
         }
@@ -108,10 +109,14 @@ fn gates(checker: &mut Checker<'_>) {
         _ => None,
     });
     let used: BTreeSet<&str> = by_agents.chain(by_nodes).map(String::as_str).collect();
-    for (pattern, setting) in &flow.gates.before_tool {
+    if flow.gates.before_tool.len() > MAX_GATES {
+        let count = flow.gates.before_tool.len();
+        checker.invalid("/gates/before_tool", format!("a flow has at most {MAX_GATES} gates; this one has {count}"));
+    }
+    for (pattern, setting) in flow.gates.before_tool.iter().take(MAX_GATES) {
         let path = pointer(["gates", "before_tool", pattern]);
         if !used.iter().any(|tool| matches(pattern, tool)) {
-            let guess = did_you_mean(pattern, used.iter().copied());
+            let guess = checker.guess(pattern, used.iter().copied());
             let what = if pattern.contains('*') { "no tool whose name fits" } else { "no tool of this name" };
             checker
                 .invalid(&path, format!("this gate can never fire: {what} is used by an agent or a tool node{guess}"));
@@ -125,7 +130,7 @@ fn gates(checker: &mut Checker<'_>) {
 
 fn expect(checker: &mut Checker<'_>, path: &str, what: &str, name: &str, names: &BTreeSet<String>) {
     if !names.contains(name) {
-        let guess = did_you_mean(name, names.iter().map(String::as_str));
+        let guess = checker.guess(name, names.iter().map(String::as_str));
         checker.invalid(path, format!("there is no {what} `{name}`{guess}"));
     }
 }

@@ -70,7 +70,7 @@ fn agent(checker: &mut Checker<'_>, name: &str, agent: &Agent) {
 pub fn model(checker: &mut Checker<'_>, path: &str, named: &str) {
     let (provider, model) = named.split_once('/').unwrap_or((named, ""));
     if !PROVIDERS.contains(&provider) || model.is_empty() {
-        let guess = crate::flow::suggest::did_you_mean(provider, PROVIDERS);
+        let guess = checker.guess(provider, PROVIDERS);
         let message = format!("a model is `provider/model` with one of the providers {}{guess}", PROVIDERS.join(", "));
         checker.invalid(path, message);
     }

@@ -7,7 +7,7 @@ use shared::error::pointer;
 use shared::id::Username;
 
 use super::Checker;
-use crate::flow::suggest::did_you_mean;
+use crate::flow::limits::MAX_MISTAKES;
 
 pub fn check(checker: &mut Checker<'_>) {
     let Some(people) = checker.people else { return };
@@ -75,7 +75,7 @@ fn somebody(checker: &mut Checker<'_>, people: &[Principal], base: &str, reviewe
     let may = people.iter().filter(|person| is_named(person, reviewers)).count();
     let path = if reviewers.is_empty() { base.to_owned() } else { format!("{base}/reviewers") };
     if may == 0 {
-        let why: Vec<_> = nobodys(people, reviewers).into_iter().map(|(_, why)| why).collect();
+        let why: Vec<_> = nobodys(checker, people, reviewers).into_iter().map(|(_, why)| why).collect();
         let why = if why.is_empty() { String::new() } else { format!(": {}", why.join("; ")) };
         return checker.warn(&path, format!("nobody may decide this now{why}"));
     }
@@ -87,42 +87,42 @@ fn somebody(checker: &mut Checker<'_>, people: &[Principal], base: &str, reviewe
 
 /// Warns of each name among reviewers that is nobody's.
 fn names(checker: &mut Checker<'_>, people: &[Principal], base: &str, reviewers: &Reviewers) {
-    for (place, why) in nobodys(people, reviewers) {
+    for (place, why) in nobodys(checker, people, reviewers) {
         checker.warn(&format!("{base}/reviewers/{place}"), why);
     }
 }
 
 /// The roles and tags that nobody has and the users who are not there, each with its place below `reviewers`.
-fn nobodys(people: &[Principal], reviewers: &Reviewers) -> Vec<(String, String)> {
+fn nobodys(checker: &Checker<'_>, people: &[Principal], reviewers: &Reviewers) -> Vec<(String, String)> {
     let roles = reviewers.roles.iter().enumerate().filter_map(|(index, role)| {
-        let why = nobody_has(people, role)?;
+        let why = nobody_has(checker, people, role)?;
         Some((format!("roles/{index}"), why))
     });
     let known = |name: &Username| people.iter().any(|person| person.username == *name);
     let users = reviewers.users.iter().enumerate().filter(|(_, name)| !known(name)).map(|(index, name)| {
-        let guess = did_you_mean(name, people.iter().map(|person| person.username.as_str()));
+        let guess = checker.guess(name, people.iter().map(|person| person.username.as_str()));
         (format!("users/{index}"), format!("there is nobody `{name}` now{guess}"))
     });
     let tags = reviewers.tags.iter().enumerate().filter_map(|(index, tag)| {
-        let why = nobody_has(people, tag)?;
+        let why = nobody_has(checker, people, tag)?;
         Some((format!("tags/{index}"), why))
     });
-    roles.chain(users).chain(tags).collect()
+    roles.chain(users).chain(tags).take(MAX_MISTAKES).collect()
 }
 
 /// Where nobody has a role, this in words.
-fn nobody_has(people: &[Principal], role: &str) -> Option<String> {
+fn nobody_has(checker: &Checker<'_>, people: &[Principal], role: &str) -> Option<String> {
     if people.iter().any(|person| person.has(role)) {
         return None;
     }
     let known = people.iter().flat_map(|person| &person.roles).map(String::as_str);
-    Some(format!("nobody has the role `{role}` now{}", did_you_mean(role, known)))
+    Some(format!("nobody has the role `{role}` now{}", checker.guess(role, known)))
 }
 
 /// Warns of each role of a chain that nobody has.
 fn escalations(checker: &mut Checker<'_>, people: &[Principal], path: &str, on_timeout: &OnTimeout) {
     for (depth, next) in on_timeout.escalations().enumerate() {
-        if let Some(why) = nobody_has(people, &next.escalate) {
+        if let Some(why) = nobody_has(checker, people, &next.escalate) {
             let path = format!("{path}{}/escalate", "/then".repeat(depth));
             checker.warn(&path, format!("this asks nobody: {why}"));
         }

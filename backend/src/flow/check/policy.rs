@@ -8,7 +8,6 @@ use shared::id::NodeId;
 use super::Checker;
 use super::human::has;
 use super::texts;
-use crate::flow::suggest::did_you_mean;
 
 pub fn check(checker: &mut Checker<'_>, base: &str, id: &NodeId, human: &Human) {
     reviewers(checker, &format!("{base}/reviewers"), Some(id), &human.reviewers);
@@ -58,7 +57,7 @@ pub fn reviewers(checker: &mut Checker<'_>, base: &str, own: Option<&NodeId>, re
     let path = format!("{base}/not_same_as");
     let written = checker.written("nodes", checker.flow.nodes.keys().map(NodeId::as_str));
     if !written.contains(other.as_str()) {
-        let guess = did_you_mean(other, written.iter().map(String::as_str));
+        let guess = checker.guess(other, written.iter().map(String::as_str));
         checker.invalid(&path, format!("there is no node `{other}`{guess}"));
         return;
     }

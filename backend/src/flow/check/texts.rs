@@ -8,7 +8,6 @@ use crate::flow::EvalError;
 use crate::flow::condition::Conditions;
 use crate::flow::json_schema::compile;
 use crate::flow::keys::{RESERVED, known};
-use crate::flow::suggest::did_you_mean;
 use crate::flow::template::Templates;
 use crate::flow::texts::{TextKind, visit_texts};
 
@@ -34,7 +33,7 @@ pub fn check(checker: &mut Checker<'_>) {
             }
             let Some(known) = &known else { continue };
             if !RESERVED.contains(&name.as_str()) && !known.contains(&name) {
-                let guess = did_you_mean(&name, known.iter().map(String::as_str).chain(RESERVED));
+                let guess = checker.guess(&name, known.iter().map(String::as_str).chain(RESERVED));
                 checker.warn(&path, format!("nobody writes the state key `{name}`{guess}"));
             }
         }

@@ -12,6 +12,7 @@ use shared::error::pointer;
 use shared::request::SecretUse;
 
 use super::{MAX_RENDERED, Templates, excerpt, failed, from_json, is_plain, to_json, whole_expression};
+use crate::flow::stack::on_large_stack;
 use crate::flow::{EvalError, Scope};
 
 /// The name under which templates see secrets.
@@ -179,32 +180,34 @@ impl Templates {
         if is_plain(template) {
             return Ok(Value::from(template));
         }
-        let pages = Pages::default();
-        let names = self.names.get(template);
-        let context = context(scope, names.map(|names| move |name: &str| names.contains(name)), &pages);
-        let value = if let Some(expression) = whole_expression(template) {
-            let value = self.environment.compile_expression(expression).and_then(|compiled| compiled.eval(context));
-            let value = value.map_err(|error| failed(template, &error))?;
-            if let Some(secret) = value.downcast_object_ref::<Secret>() {
-                let shown = SecretUse::shown(&secret.name);
-                pages.with(|page| {
-                    page.places.push(secret.at(0));
-                    page.text = shown.clone().into_bytes();
-                });
-                Value::String(shown)
-            } else {
-                to_json(&value, 0).map_err(|error| failed(template, &error))?
-            }
-        } else {
-            let rendered = match names {
-                Some(_) => self.environment.get_template(template),
-                None => self.environment.template_from_str(template),
-            };
-            let rendered =
-                rendered.and_then(|template| template.render_captured_to(context, pages.clone()).map(|_| ()));
-            rendered.map_err(|error| failed(template, &error))?;
-            Value::String(pages.with(|page| String::from_utf8_lossy(&page.text).into_owned()))
+        let Some(names) = self.names.get(template) else {
+            let mut alone = Self::default();
+            alone.add(template)?;
+            return alone.render_request_string(template, scope, at, secrets);
         };
+        let pages = Pages::default();
+        let seen = |pages: &Pages| context(scope, Some(|name: &str| names.contains(name)), pages);
+        // What is written to a page by position is written without a budget, so the same is done before within one.
+        let value = on_large_stack(|| match self.run(template, seen(&pages))? {
+            (Some(value), _) => match value.downcast_object_ref::<Secret>() {
+                Some(secret) => {
+                    let shown = SecretUse::shown(&secret.name);
+                    pages.with(|page| {
+                        page.places.push(secret.at(0));
+                        page.text = shown.clone().into_bytes();
+                    });
+                    Ok(Value::String(shown))
+                }
+                None => to_json(&value, 0),
+            },
+            (None, _) => {
+                pages.with(|page| *page = Page::default());
+                let compiled = self.environment.get_template(template)?;
+                compiled.render_captured_to(seen(&pages), pages.clone())?;
+                Ok(Value::String(pages.with(|page| String::from_utf8_lossy(&page.text).into_owned())))
+            }
+        });
+        let value = value.map_err(|error| failed(template, &error))?;
         let (places, changed) = pages.with(|page| (std::mem::take(&mut page.places), page.changed.take()));
         if let Some(name) = changed {
             return Err(EvalError(format!(

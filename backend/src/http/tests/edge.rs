@@ -119,3 +119,15 @@ async fn the_description_lists_every_call_of_the_contract() {
     nobody.get("/readyz").await.expect(200);
     nobody.get("/metrics").await.expect(200);
 }
+
+#[tokio::test]
+async fn only_those_who_may_save_a_flow_may_have_one_checked() {
+    let site = Site::new().await;
+    let deep = format!("id: a\nnodes: {{ n: {{ set: {{ x: '{{{{ {}1 }}}}' }} }} }}\n", "1+".repeat(30_000));
+    for (role, status) in [("reviewer", 403), ("developer", 200)] {
+        let who = site.join(role, &[role]).await;
+        let request = who.request("POST", "/api/v1/flows/validate").header("content-type", "application/yaml");
+        let answer = site.send(request.body(Body::from(deep.clone())).unwrap()).await.expect(status);
+        assert!(status == 403 || answer["valid"] == false, "{answer}");
+    }
+}

@@ -37,8 +37,16 @@ impl Group {
             return Err(CommitError::Conflict(format!("there is a run {run} already")));
         }
         let people = self.people(compiled, None);
-        let requested_by = by.username.clone();
-        let launch = Launch { run, flow: flow.clone(), version, input, context, requested_by, people: people.clone() };
+        let launch = Launch {
+            run,
+            flow: flow.clone(),
+            version,
+            input,
+            context,
+            keeps_metadata: true,
+            requested_by: by.username.clone(),
+            people: people.clone(),
+        };
         let granted = if compiled.has_gates() { self.granted(flow, version, run, moment.now) } else { Vec::new() };
         let mut transition = engine::launch(compiled, launch.clone(), granted, moment)?;
         let state = transition.state.clone();

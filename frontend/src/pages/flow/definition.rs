@@ -66,6 +66,10 @@ pub fn Definition(id: String, shown: Option<FlowVersion>, newest: u32) -> impl I
 
     Effect::new(move |_| {
         let source = text.get();
+        // Who may not save it cannot have it checked.
+        if denied.get().is_some() {
+            return;
+        }
         turn.update_value(|turn| *turn += 1);
         let mine = turn.get_value();
         checking.set(true);

@@ -1,18 +1,32 @@
 //! Conditions: CEL, compiled once when a flow is made ready, and found again by their own text.
+//!
+//! Length and depth are bounded when a condition is compiled, and the work of evaluating it by a budget of steps; see
+//! [`meter`]. Both run on a large stack.
+
+mod meter;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, LazyLock};
 
 use cel::common::ast::{EntryExpr, Expr, IdedEntryExpr, IdedExpr, LiteralValue, operators};
+use cel::common::types::CelBool;
 use cel::objects::Key;
-use cel::{Context, Env, ExecutionError, Program};
+use cel::{Context, Env, ExecutionError, Program, Value as Cel};
 use serde_json::Value;
 
+use self::meter::{METER, Meter, STEPS};
+use super::stack::on_large_stack;
 use super::template::excerpt;
 use super::{EvalError, Scope};
-use crate::flow::limits::MAX_TEXT;
+use crate::flow::limits::{MAX_CONDITION, MAX_DEPTH};
 
-static ENV: LazyLock<Arc<Env>> = LazyLock::new(|| Arc::new(Env::stdlib()));
+static ENV: LazyLock<Arc<Env>> = LazyLock::new(|| {
+    let mut env = Env::stdlib().with_optional_support(false);
+    meter::declare(&mut env).expect("no other overload has these names");
+    Arc::new(env)
+});
 
 /// What conditions may call, beside operators and macros.
 const FUNCTIONS: [&str; 29] = [
@@ -50,21 +64,30 @@ const FUNCTIONS: [&str; 29] = [
 /// Compiled conditions. One that was not added is compiled where it is asked.
 #[derive(Debug, Default)]
 pub struct Conditions {
-    programs: HashMap<String, Program>,
+    conditions: HashMap<String, Condition>,
+}
+
+/// A compiled condition.
+#[derive(Debug)]
+struct Condition {
+    /// As it was written.
+    program: Program,
+    /// The same, with a budget.
+    metered: IdedExpr,
 }
 
 impl Conditions {
     /// Compiles a condition and keeps it. The error says what is wrong with it.
     pub fn add(&mut self, condition: &str) -> Result<(), EvalError> {
-        if !self.programs.contains_key(condition) {
-            self.programs.insert(condition.to_owned(), compile(condition)?);
+        if !self.conditions.contains_key(condition) {
+            self.conditions.insert(condition.to_owned(), compile(condition)?);
         }
         Ok(())
     }
 
     /// The names that an added condition reads; not those that stand for the items of a list in it.
     pub fn names(&self, condition: &str) -> Vec<String> {
-        let Some(program) = self.programs.get(condition) else { return Vec::new() };
+        let Some(Condition { program, .. }) = self.conditions.get(condition) else { return Vec::new() };
         let mut own = BTreeSet::new();
         visit(&program.expression().expr, &mut |expr| {
             if let Expr::Comprehension(each) = expr {
@@ -79,42 +102,48 @@ impl Conditions {
     /// The fields of a name that an added condition reads; not those that it only looks for with `has`.
     pub fn fields(&self, condition: &str, name: &str) -> BTreeSet<String> {
         let mut found = BTreeSet::new();
-        if let Some(program) = self.programs.get(condition) {
+        if let Some(Condition { program, .. }) = self.conditions.get(condition) {
             visit(&program.expression().expr, &mut |expr| found.extend(field_of(expr, name).map(str::to_owned)));
         }
         found
     }
 
-    /// Whether a condition holds. A missing name or field, or a field of null, makes it false; anything but a boolean
-    /// is an error.
-    pub fn holds(&self, condition: &str, scope: &Scope) -> Result<bool, EvalError> {
-        match self.programs.get(condition) {
-            Some(program) => holds(program, condition, scope),
-            None => holds(&compile(condition)?, condition, scope),
+    /// Whether a condition holds; none where it meets a missing name or field, or a field of null. Anything but a
+    /// boolean is an error, and so is more work than the budget.
+    pub fn answer(&self, condition: &str, scope: &Scope) -> Result<Option<bool>, EvalError> {
+        match self.conditions.get(condition) {
+            Some(compiled) => answer(compiled, condition, scope),
+            None => answer(&compile(condition)?, condition, scope),
         }
     }
 }
 
-fn compile(condition: &str) -> Result<Program, EvalError> {
-    if condition.len() > MAX_TEXT {
-        return Err(EvalError(format!("the condition is longer than {MAX_TEXT} bytes")));
+fn compile(condition: &str) -> Result<Condition, EvalError> {
+    if condition.len() > MAX_CONDITION {
+        return Err(EvalError(format!("the condition is longer than {MAX_CONDITION} bytes")));
     }
-    let program = ENV.compile(condition).map_err(|errors| {
-        let reasons: Vec<_> = errors.errors.iter().map(|error| plain(&error.msg)).collect();
-        EvalError(format!("the condition {} cannot be read: {}", excerpt(condition), reasons.join("; ")))
-    })?;
-    let unknown = program
-        .references()
-        .functions()
-        .into_iter()
-        .find(|name| name.starts_with(|c: char| c.is_ascii_alphabetic()) && !FUNCTIONS.contains(name))
-        .map(str::to_owned);
-    match unknown {
-        Some(name) => {
-            Err(EvalError(format!("the condition {} calls `{name}`, which CEL does not have", excerpt(condition))))
+    on_large_stack(|| {
+        let program = ENV.compile(condition).map_err(|errors| {
+            let reasons: Vec<_> = errors.errors.iter().map(|error| plain(&error.msg)).collect();
+            EvalError(format!("the condition {} cannot be read: {}", excerpt(condition), reasons.join("; ")))
+        })?;
+        if depth(&program.expression().expr) > MAX_DEPTH {
+            let shown = excerpt(condition);
+            return Err(EvalError(format!(
+                "the condition {shown} nests its operators deeper than {MAX_DEPTH}; write a long chain as a list, or \
+                 compute parts of it in a `set` node"
+            )));
         }
-        None => Ok(program),
-    }
+        let functions = program.references().functions().into_iter().map(str::to_owned).collect::<Vec<_>>();
+        let is_unknown =
+            |name: &&String| name.starts_with(|c: char| c.is_ascii_alphabetic()) && !FUNCTIONS.contains(&name.as_str());
+        match functions.iter().find(is_unknown) {
+            Some(name) => {
+                Err(EvalError(format!("the condition {} calls `{name}`, which CEL does not have", excerpt(condition))))
+            }
+            None => Ok(Condition { metered: meter::metered(program.expression().clone()), program }),
+        }
+    })
 }
 
 /// The parser's words without its list of everything that it would have taken.
@@ -123,23 +152,33 @@ fn plain(message: &str) -> String {
     message.trim().trim_start_matches("Syntax error: ").replace("'<EOF>'", "end")
 }
 
-fn holds(program: &Program, condition: &str, scope: &Scope) -> Result<bool, EvalError> {
-    let references = program.references();
+fn answer(compiled: &Condition, condition: &str, scope: &Scope) -> Result<Option<bool>, EvalError> {
+    let references = compiled.program.references();
+    let meter = Meter::new(STEPS);
     let mut context = Context::with_env(ENV.clone());
     for name in references.variables() {
         if let Some(value) = scope.0.get(name) {
             context.add_variable_from_value(name, from_json(value));
         }
     }
-    match program.execute(&context) {
-        Ok(cel::Value::Bool(truth)) => Ok(truth),
-        Ok(other) => Err(EvalError(format!(
-            "the condition {} is neither true nor false, but of type {}",
-            excerpt(condition),
-            other.type_of()
+    context.add_variable_as_val(METER, Box::new(meter.clone()));
+    let outcome = on_large_stack(|| {
+        Cel::resolve_val(&compiled.metered, &context).map(|value| match value.downcast_ref::<CelBool>() {
+            Some(truth) => Ok(*truth.inner()),
+            None => Err(value.get_type().name().to_owned()),
+        })
+    });
+    let shown = excerpt(condition);
+    match outcome {
+        _ if meter.is_spent() => Err(EvalError(format!(
+            "the condition {shown} takes more than {STEPS} steps; let it look at fewer items or smaller values"
         ))),
-        Err(error) if is_missing(&error, |name| references.has_variable(name)) => Ok(false),
-        Err(error) => Err(EvalError(format!("the condition {} cannot be answered: {error}", excerpt(condition)))),
+        Ok(Ok(truth)) => Ok(Some(truth)),
+        Ok(Err(other)) => {
+            Err(EvalError(format!("the condition {shown} is neither true nor false, but of type {other}")))
+        }
+        Err(error) if is_missing(&error, |name| references.has_variable(name)) => Ok(None),
+        Err(error) => Err(EvalError(format!("the condition {shown} cannot be answered: {error}"))),
     }
 }
 
@@ -161,11 +200,23 @@ fn field_of<'e>(expr: &'e Expr, name: &str) -> Option<&'e str> {
 /// Calls `seen` with an expression and everything in it.
 fn visit<'e>(expr: &'e Expr, seen: &mut dyn FnMut(&'e Expr)) {
     seen(expr);
+    for inner in inner(expr) {
+        visit(&inner.expr, seen);
+    }
+}
+
+/// How deep an expression is nested; 1 for a name.
+fn depth(expr: &Expr) -> usize {
+    1 + inner(expr).into_iter().map(|inner| depth(&inner.expr)).max().unwrap_or(0)
+}
+
+/// The expressions right in an expression.
+fn inner<'e>(expr: &'e Expr) -> Vec<&'e IdedExpr> {
     let entry = |entry: &'e IdedEntryExpr| match &entry.expr {
         EntryExpr::StructField(field) => [None, Some(&field.value)],
         EntryExpr::MapEntry(entry) => [Some(&entry.key), Some(&entry.value)],
     };
-    let inner: Vec<&IdedExpr> = match expr {
+    match expr {
         Expr::Call(call) => call.target.as_deref().into_iter().chain(&call.args).collect(),
         Expr::Comprehension(each) => {
             vec![&each.iter_range, &each.accu_init, &each.loop_cond, &each.loop_step, &each.result]
@@ -175,9 +226,6 @@ fn visit<'e>(expr: &'e Expr, seen: &mut dyn FnMut(&'e Expr)) {
         Expr::Struct(of) => of.entries.iter().flat_map(entry).flatten().collect(),
         Expr::Select(select) => vec![&select.operand],
         Expr::Ident(_) | Expr::Literal(_) | Expr::Unspecified => Vec::new(),
-    };
-    for inner in inner {
-        visit(&inner.expr, seen);
     }
 }
 
@@ -195,21 +243,21 @@ fn is_missing(error: &ExecutionError, is_variable: impl Fn(&str) -> bool) -> boo
 }
 
 /// Every integer becomes a CEL `int` where it fits: JSON has no unsigned numbers, and `count + 1` must work.
-fn from_json(value: &Value) -> cel::Value {
+fn from_json(value: &Value) -> Cel {
     match value {
-        Value::Null => cel::Value::Null,
-        Value::Bool(truth) => cel::Value::Bool(*truth),
+        Value::Null => Cel::Null,
+        Value::Bool(truth) => Cel::Bool(*truth),
         Value::Number(number) => match (number.as_i64(), number.as_u64()) {
-            (Some(integer), _) => cel::Value::Int(integer),
-            (None, Some(integer)) => cel::Value::UInt(integer),
-            (None, None) => cel::Value::Float(number.as_f64().unwrap_or(f64::NAN)),
+            (Some(integer), _) => Cel::Int(integer),
+            (None, Some(integer)) => Cel::UInt(integer),
+            (None, None) => Cel::Float(number.as_f64().unwrap_or(f64::NAN)),
         },
-        Value::String(text) => cel::Value::String(Arc::new(text.clone())),
-        Value::Array(items) => cel::Value::List(Arc::new(items.iter().map(from_json).collect())),
+        Value::String(text) => Cel::String(Arc::new(text.clone())),
+        Value::Array(items) => Cel::List(Arc::new(items.iter().map(from_json).collect())),
         Value::Object(map) => {
-            let map: HashMap<Key, cel::Value> =
+            let map: HashMap<Key, Cel> =
                 map.iter().map(|(key, value)| (Key::from(key.as_str()), from_json(value))).collect();
-            cel::Value::Map(map.into())
+            Cel::Map(map.into())
         }
     }
 }

@@ -1,26 +1,34 @@
 //! Templates: minijinja with strict undefined names, a limit of work, and no HTML escaping. Strings are rendered as
 //! they are, everything else as JSON.
 //!
-//! Templates are compiled once, when a flow is made ready, and found again by their own text.
+//! Templates are compiled once, when a flow is made ready, and found again by their own text. Both compiling and
+//! rendering run on a large stack.
 
+mod filters;
+mod meter;
 mod secret;
+#[cfg(test)]
+mod tests;
+mod vet;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use indexmap::IndexMap;
+use minijinja::machinery::{eval, get_compiled_template, make_string_output};
 use minijinja::value::{Value as Rendered, ValueKind};
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, UndefinedBehavior};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Number, Value};
 
+use super::stack::on_large_stack;
 use super::{EvalError, Scope};
-use crate::flow::limits::{MAX_NESTING, MAX_TEXT};
+use crate::flow::limits::{MAX_NESTING, MAX_TEMPLATE};
 use crate::limits;
 
 /// What stands for itself in a piece of a URL (RFC 3986, unreserved).
 const PIECE: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 /// How many steps of the template machine one rendering may take.
-const FUEL: u64 = 500_000;
+const FUEL: u64 = 200_000;
 /// The longest text that a template may render to, in bytes.
 const MAX_RENDERED: usize = 4 * 1024 * 1024;
 
@@ -38,15 +46,20 @@ impl Default for Templates {
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         environment.set_auto_escape_callback(|_| AutoEscape::None);
         environment.set_fuel(Some(FUEL));
+        environment.set_recursion_limit(100);
+        filters::declare(&mut environment);
+        meter::declare(&mut environment);
         environment.add_filter("urlencode", urlencode);
-        environment.set_formatter(|out, _, value| {
+        environment.set_formatter(|out, state, value| {
             if let Some(inserted) = secret::insert(out, value) {
                 return inserted;
             }
+            meter::weigh(state, value, 1)?;
             let text = match value.as_str() {
                 Some(text) => return out.write_str(text).map_err(Error::from),
                 None => to_json(value, 0)?.to_string(),
             };
+            meter::take(state, text.len() as u64)?;
             out.write_str(&text).map_err(Error::from)
         });
         Self { environment, names: HashMap::new() }
@@ -59,20 +72,13 @@ impl Templates {
         if is_plain(template) || self.names.contains_key(template) {
             return Ok(());
         }
-        if template.len() > MAX_TEXT {
-            return Err(EvalError(format!("the template is longer than {MAX_TEXT} bytes")));
+        if template.len() > MAX_TEMPLATE {
+            return Err(EvalError(format!("the template is longer than {MAX_TEMPLATE} bytes")));
         }
-        let names = self.compile(template).map_err(|error| bad(template, &error))?;
-        self.names.insert(template.to_owned(), names);
+        let names = on_large_stack(|| compile(&mut self.environment, template));
+        let bad = |why: String| EvalError(format!("the template {} cannot be read: {why}", excerpt(template)));
+        self.names.insert(template.to_owned(), names.map_err(bad)?);
         Ok(())
-    }
-
-    fn compile(&mut self, template: &str) -> Result<HashSet<String>, Error> {
-        if let Some(expression) = whole_expression(template) {
-            return Ok(self.environment.compile_expression(expression)?.undeclared_variables(false));
-        }
-        self.environment.add_template_owned(template.to_owned(), template.to_owned())?;
-        Ok(self.environment.get_template(template)?.undeclared_variables(false))
     }
 
     /// The names that an added template reads, in order.
@@ -85,24 +91,10 @@ impl Templates {
 
     /// Renders a template to text.
     pub fn render(&self, template: &str, scope: &Scope) -> Result<String, EvalError> {
-        if is_plain(template) {
-            return Ok(template.to_owned());
-        }
-        let rendered = match self.names.get(template) {
-            Some(_) if whole_expression(template).is_some() => {
-                return Ok(match self.render_string(template, scope)? {
-                    Value::String(text) => text,
-                    other => other.to_string(),
-                });
-            }
-            Some(names) => self.environment.get_template(template).and_then(|t| t.render(context(scope, Some(names)))),
-            None => self.environment.render_str(template, context(scope, None)),
-        };
-        let text = rendered.map_err(|error| failed(template, &error))?;
-        if text.len() > MAX_RENDERED {
-            return Err(EvalError(format!("{} renders to more than {MAX_RENDERED} bytes", excerpt(template))));
-        }
-        Ok(text)
+        Ok(match self.render_string(template, scope)? {
+            Value::String(text) => text,
+            other => other.to_string(),
+        })
     }
 
     /// Renders every string in a value; a string that is one whole `{{ expression }}` keeps its JSON type. What is
@@ -127,15 +119,51 @@ impl Templates {
     }
 
     fn render_string(&self, template: &str, scope: &Scope) -> Result<Value, EvalError> {
-        let Some(expression) = whole_expression(template) else {
-            return self.render(template, scope).map(Value::String);
+        if is_plain(template) {
+            return Ok(Value::String(template.to_owned()));
+        }
+        let Some(names) = self.names.get(template) else {
+            let mut alone = Self::default();
+            alone.add(template)?;
+            return alone.render_string(template, scope);
         };
-        self.environment
-            .compile_expression(expression)
-            .and_then(|compiled| compiled.eval(context(scope, self.names.get(template))))
-            .and_then(|value| to_json(&value, 0))
-            .map_err(|error| failed(template, &error))
+        on_large_stack(|| self.evaluate(template, context(scope, names))).map_err(|error| failed(template, &error))
     }
+
+    fn evaluate(&self, template: &str, context: Rendered) -> Result<Value, Error> {
+        match self.run(template, context)? {
+            (Some(value), _) => to_json(&value, 0),
+            (None, text) if text.len() > MAX_RENDERED => {
+                let message = format!("it renders to more than {MAX_RENDERED} bytes");
+                Err(Error::new(ErrorKind::InvalidOperation, message))
+            }
+            (None, text) => Ok(Value::String(text)),
+        }
+    }
+
+    /// Runs an added template within its budget: the value of a whole expression, else the text.
+    fn run(&self, template: &str, context: Rendered) -> Result<(Option<Rendered>, String), Error> {
+        let is_value = whole_expression(template).is_some();
+        let compiled = self.environment.get_template(template)?;
+        let code = meter::metered(&get_compiled_template(&compiled).instructions, is_value);
+        let mut text = String::new();
+        let blocks = BTreeMap::new();
+        let (left, _) =
+            eval(&self.environment, &code, context, &blocks, &mut make_string_output(&mut text), AutoEscape::None)?;
+        Ok((left.filter(|_| is_value), text))
+    }
+}
+
+/// Compiles a template into an environment, under its own text; the names that it reads.
+fn compile(environment: &mut Environment<'static>, template: &str) -> Result<HashSet<String>, String> {
+    let why = |error: Error| reason(&error);
+    let source = match whole_expression(template) {
+        Some(expression) => format!("{{{{ {expression} }}}}"),
+        None => template.to_owned(),
+    };
+    vet::template(&source)?;
+    environment.add_template_owned(template.to_owned(), source).map_err(why)?;
+    Ok(environment.get_template(template).map_err(why)?.undeclared_variables(false))
 }
 
 /// Whether a string holds nothing of the template language.
@@ -152,8 +180,8 @@ fn whole_expression(text: &str) -> Option<&str> {
 }
 
 /// What a template sees: of the scope, only the names that it reads.
-fn context(scope: &Scope, names: Option<&HashSet<String>>) -> Rendered {
-    let wanted = scope.0.iter().filter(|(name, _)| names.is_none_or(|names| names.contains(name.as_str())));
+fn context(scope: &Scope, names: &HashSet<String>) -> Rendered {
+    let wanted = scope.0.iter().filter(|(name, _)| names.contains(name.as_str()));
     Rendered::from_object(
         wanted.map(|(name, value)| (Rendered::from(name), from_json(value))).collect::<IndexMap<_, _>>(),
     )
@@ -233,10 +261,6 @@ fn urlencode(piece: &Rendered) -> Result<Rendered, Error> {
 /// A text as one piece of a URL.
 pub fn url_piece(piece: &str) -> String {
     utf8_percent_encode(piece, PIECE).to_string()
-}
-
-fn bad(template: &str, error: &Error) -> EvalError {
-    EvalError(format!("the template {} cannot be read: {}", excerpt(template), reason(error)))
 }
 
 fn failed(template: &str, error: &Error) -> EvalError {

@@ -1,0 +1,335 @@
+//! The budget of one condition: how much work its evaluation may take.
+//!
+//! CEL has no budget of its own. So a condition is rewritten before it is kept: every operand of a call, every element
+//! of a list or map, and every range, guard and step of a comprehension is wrapped in a call of `@weigh`, which takes
+//! from the budget what evaluating it cost and what the operation on it may cost (the size of the value). With nothing
+//! left it fails. Names with `@` cannot be written in CEL, so no condition can reach any of this.
+//!
+//! That is sound: between two calls of `@weigh` no more than the nodes that it is charged for are evaluated, and every
+//! operation is linear in the sizes of its operands. After the budget is spent every comprehension ends at its next
+//! element.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cel::common::ast::{
+    CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedEntryExpr, IdedExpr, ListExpr, LiteralValue, MapExpr, SelectExpr,
+    StructExpr, operators,
+};
+use cel::common::types::{CelBool, CelBytes, CelDouble, CelInt, CelList, CelMap, CelString, DYN_TYPE, Type};
+use cel::common::value::{CowVal, StaticVal, Val};
+use cel::{DeclarationError, Env, ExecutionError};
+use regex::{Regex, RegexBuilder};
+
+/// What one evaluation may take: a step is a node that is evaluated, or a value, or 32 bytes of a text that are looked
+/// at or copied.
+pub const STEPS: u64 = 200_000;
+/// The name under which a condition sees its budget.
+pub const METER: &str = "@meter";
+
+const WEIGH: &str = "@weigh";
+const INDEX: &str = "@index";
+const MATCHES: &str = "@matches";
+/// The longest regular expression, in bytes, and what it may take when it is compiled.
+const MAX_PATTERN: usize = 1000;
+const MAX_COMPILED: usize = 512 * 1024;
+/// The steps that compiling a regular expression takes.
+const COMPILING: u64 = 5_000;
+
+static TYPE: Type = Type::new_unspecified_type("@meter");
+
+/// The budget of one evaluation.
+#[derive(Debug, Clone)]
+pub struct Meter(Arc<Budget>);
+
+#[derive(Debug)]
+struct Budget {
+    left: AtomicU64,
+    spent: AtomicBool,
+    /// The regular expressions that were compiled.
+    patterns: Mutex<Vec<(String, Regex)>>,
+}
+
+impl Meter {
+    /// A budget of so many steps.
+    pub fn new(steps: u64) -> Self {
+        Self(Arc::new(Budget {
+            left: AtomicU64::new(steps),
+            spent: AtomicBool::new(false),
+            patterns: Mutex::default(),
+        }))
+    }
+
+    /// Whether more was asked of it than there was.
+    pub fn is_spent(&self) -> bool {
+        self.0.spent.load(Ordering::Relaxed)
+    }
+
+    fn take(&self, steps: u64) -> Result<(), ExecutionError> {
+        self.weigh(steps, None)
+    }
+
+    fn weigh(&self, steps: u64, value: Option<&dyn Val>) -> Result<(), ExecutionError> {
+        let mut left = self.0.left.load(Ordering::Relaxed);
+        let enough = subtract(&mut left, steps) && value.is_none_or(|value| size(value, &mut left));
+        self.0.left.store(if enough { left } else { 0 }, Ordering::Relaxed);
+        if enough {
+            return Ok(());
+        }
+        self.0.spent.store(true, Ordering::Relaxed);
+        Err(failed("the budget is spent"))
+    }
+
+    fn matches(&self, text: &str, pattern: &str) -> Result<bool, ExecutionError> {
+        let mut patterns = self.0.patterns.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = match patterns.iter().position(|(known, _)| known == pattern) {
+            Some(at) => at,
+            None => {
+                self.take(COMPILING)?;
+                if pattern.len() > MAX_PATTERN {
+                    return Err(failed(&format!("a regular expression is longer than {MAX_PATTERN} bytes")));
+                }
+                let compiled = RegexBuilder::new(pattern).size_limit(MAX_COMPILED).build();
+                let compiled =
+                    compiled.map_err(|error| failed(&format!("`{pattern}` is no regular expression: {error}")))?;
+                patterns.push((pattern.to_owned(), compiled));
+                patterns.len() - 1
+            }
+        };
+        self.take(text.len() as u64 / 8)?;
+        Ok(patterns[at].1.is_match(text))
+    }
+}
+
+impl Val for Meter {
+    fn get_type(&self) -> &Type {
+        &TYPE
+    }
+
+    fn cel_type() -> &'static Type {
+        &TYPE
+    }
+
+    fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v> {
+        Box::new(self.clone())
+    }
+
+    fn as_any(&self) -> Option<&dyn std::any::Any> {
+        Some(self)
+    }
+}
+
+impl StaticVal for Meter {}
+
+fn subtract(left: &mut u64, steps: u64) -> bool {
+    let rest = left.checked_sub(steps);
+    *left = rest.unwrap_or(0);
+    rest.is_some()
+}
+
+/// Takes the size of a value; false where there is less left.
+fn size(value: &dyn Val, left: &mut u64) -> bool {
+    if let Some(text) = value.downcast_ref::<CelString<'_>>() {
+        return subtract(left, 1 + text.inner().len() as u64 / 32);
+    }
+    if let Some(list) = value.downcast_ref::<CelList<'_>>() {
+        return subtract(left, 1) && list.inner().iter().all(|item| size(item.as_ref(), left));
+    }
+    if let Some(map) = value.downcast_ref::<CelMap<'_>>() {
+        return subtract(left, 1)
+            && map.inner().iter().all(|(key, value)| size(key.inner(), left) && size(value.as_ref(), left));
+    }
+    if let Some(bytes) = value.downcast_ref::<CelBytes<'_>>() {
+        return subtract(left, 1 + bytes.inner().len() as u64 / 32);
+    }
+    subtract(left, 1)
+}
+
+/// Declares what a metered condition calls.
+pub fn declare(env: &mut Env) -> Result<(), DeclarationError> {
+    let anything = || vec![DYN_TYPE, DYN_TYPE, DYN_TYPE];
+    env.add_overload(WEIGH, WEIGH, anything(), weigh)?;
+    env.add_overload(INDEX, INDEX, anything(), index)?;
+    env.add_overload(MATCHES, MATCHES, anything(), matches)
+}
+
+/// `(value, meter, nodes)`: the value, where its size and these nodes were left.
+fn weigh<'b, 'v>(mut args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
+    let [value, meter, nodes] = &args[..] else { return Err(wrong()) };
+    let (Some(meter), Some(nodes)) = (meter.downcast_ref::<Meter>(), nodes.downcast_ref::<CelInt>()) else {
+        return Err(wrong());
+    };
+    meter.weigh(nodes.inner().unsigned_abs(), Some(value.as_ref()))?;
+    Ok(args.swap_remove(0))
+}
+
+/// The same for what stands in `[ ]`. A number that is not whole is refused here: the error of the interpreter would
+/// hold a copy of the whole list.
+fn index<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
+    let at = args.first().and_then(|at| at.downcast_ref::<CelDouble>());
+    if at.is_some_and(|at| at.inner().fract() != 0.0) {
+        return Err(failed("a list has no place that is not a whole number"));
+    }
+    weigh(args)
+}
+
+/// `(text, pattern, meter)`.
+fn matches<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
+    let Ok([text, pattern, meter]) = <[CowVal<'b, 'v>; 3]>::try_from(args) else { return Err(wrong()) };
+    let Some(meter) = meter.downcast_ref::<Meter>() else { return Err(wrong()) };
+    match (text.downcast_ref::<CelString<'_>>(), pattern.downcast_ref::<CelString<'_>>()) {
+        (Some(text), Some(pattern)) => {
+            meter.matches(text.inner(), pattern.inner()).map(|found| CowVal::owned(CelBool::from(found)))
+        }
+        _ => {
+            let types = [&text, &pattern].map(|value| value.get_type().name().to_owned());
+            Err(ExecutionError::no_such_overload("matches", types.to_vec()))
+        }
+    }
+}
+
+fn failed(message: &str) -> ExecutionError {
+    ExecutionError::FunctionError { function: "condition".to_owned(), message: message.to_owned() }
+}
+
+fn wrong() -> ExecutionError {
+    failed("it was not prepared")
+}
+
+/// A condition that takes from its budget.
+pub fn metered(expr: IdedExpr) -> IdedExpr {
+    weighed(expr)
+}
+
+/// An expression that is charged for with its value. A literal is charged for where it stands.
+fn weighed(expr: IdedExpr) -> IdedExpr {
+    charged(WEIGH, expr)
+}
+
+fn charged(function: &str, expr: IdedExpr) -> IdedExpr {
+    let id = expr.id;
+    let mut nodes = 0;
+    let expr = rewritten(expr, &mut nodes);
+    call(id, function, vec![expr, ident(id, METER), integer(id, nodes)])
+}
+
+fn call(id: u64, name: &str, args: Vec<IdedExpr>) -> IdedExpr {
+    IdedExpr { id, expr: Expr::Call(CallExpr { func_name: name.to_owned(), target: None, args }) }
+}
+
+fn ident(id: u64, name: &str) -> IdedExpr {
+    IdedExpr { id, expr: Expr::Ident(name.to_owned()) }
+}
+
+fn integer(id: u64, value: usize) -> IdedExpr {
+    let value = i64::try_from(value).unwrap_or(i64::MAX);
+    IdedExpr { id, expr: Expr::Literal(LiteralValue::Int(CelInt::from(value))) }
+}
+
+/// The same expression with everything in it charged for, but itself: its own nodes are added to `nodes`.
+fn rewritten(IdedExpr { id, expr }: IdedExpr, nodes: &mut usize) -> IdedExpr {
+    *nodes += 1;
+    let expr = match expr {
+        Expr::Call(call) => operation(call, nodes, id),
+        Expr::Comprehension(each) => Expr::Comprehension(Box::new(comprehension(*each, nodes))),
+        Expr::List(list) => Expr::List(elements(list)),
+        Expr::Map(map) => Expr::Map(MapExpr { entries: map.entries.into_iter().map(entry).collect() }),
+        Expr::Struct(of) => Expr::Struct(StructExpr { entries: of.entries.into_iter().map(entry).collect(), ..of }),
+        Expr::Select(select) => {
+            Expr::Select(SelectExpr { operand: Box::new(rewritten(*select.operand, nodes)), ..select })
+        }
+        other @ (Expr::Ident(_) | Expr::Literal(_) | Expr::Unspecified) => other,
+    };
+    IdedExpr { id, expr }
+}
+
+fn operation(call: CallExpr, nodes: &mut usize, id: u64) -> Expr {
+    let CallExpr { func_name, target, args } = call;
+    *nodes += args.len();
+    let is_index = func_name == operators::INDEX && target.is_none();
+    if func_name == "matches" {
+        let args = target.map(|target| *target).into_iter().chain(args).map(weighed);
+        let args = args.chain([ident(id, METER)]).collect();
+        return Expr::Call(CallExpr { func_name: MATCHES.to_owned(), target: None, args });
+    }
+    let mut place = 0;
+    let args = args.into_iter().map(|arg| {
+        place += 1;
+        match (is_index, place) {
+            (true, 1) => rewritten(arg, nodes),
+            (true, _) => charged(INDEX, arg),
+            _ => weighed(arg),
+        }
+    });
+    let args = args.collect();
+    Expr::Call(CallExpr { func_name, target: target.map(|target| Box::new(weighed(*target))), args })
+}
+
+fn elements(list: ListExpr) -> ListExpr {
+    ListExpr { elements: list.elements.into_iter().map(weighed).collect(), ..list }
+}
+
+fn entry(IdedEntryExpr { id, expr }: IdedEntryExpr) -> IdedEntryExpr {
+    let expr = match expr {
+        EntryExpr::StructField(mut field) => {
+            field.value = weighed(field.value);
+            EntryExpr::StructField(field)
+        }
+        EntryExpr::MapEntry(mut entry) => {
+            entry.key = weighed(entry.key);
+            entry.value = weighed(entry.value);
+            EntryExpr::MapEntry(entry)
+        }
+    };
+    IdedEntryExpr { id, expr }
+}
+
+/// Each element copies the element, so the range is charged for with its size, and each step by its nodes. The
+/// accumulated list of `map` and `filter` is not weighed again at each step: the interpreter appends in place where the
+/// step keeps the shape that its macro made.
+fn comprehension(each: ComprehensionExpr, nodes: &mut usize) -> ComprehensionExpr {
+    let loop_cond = match each.loop_cond.expr {
+        Expr::Literal(_) => each.loop_cond,
+        _ => weighed(each.loop_cond),
+    };
+    ComprehensionExpr {
+        iter_range: weighed(each.iter_range),
+        accu_init: rewritten(each.accu_init, nodes),
+        loop_cond,
+        loop_step: step(each.loop_step, &each.accu_var),
+        result: rewritten(each.result, nodes),
+        ..each
+    }
+}
+
+fn step(IdedExpr { id, expr }: IdedExpr, accu: &str) -> IdedExpr {
+    let is_accu = |expr: &IdedExpr| matches!(&expr.expr, Expr::Ident(name) if name == accu);
+    let Expr::Call(CallExpr { func_name, target: None, args }) = expr else {
+        return weighed(IdedExpr { id, expr });
+    };
+    let expr = match (func_name.as_str(), <[IdedExpr; 2]>::try_from(args)) {
+        // map: accu + [x]; exists_one: accu + 1
+        (operators::ADD, Ok([list, added])) if is_accu(&list) => {
+            let added = match added.expr {
+                Expr::List(of) => IdedExpr { id: added.id, expr: Expr::List(elements(of)) },
+                Expr::Literal(_) => added,
+                _ => return weighed(call(id, &func_name, vec![list, added])),
+            };
+            call(id, &func_name, vec![list, added])
+        }
+        // all: accu && x; exists: accu || x
+        (operators::LOGICAL_AND | operators::LOGICAL_OR, Ok([first, then])) if is_accu(&first) => {
+            call(id, &func_name, vec![first, weighed(then)])
+        }
+        (_, Ok(args)) => weighed(call(id, &func_name, args.into())),
+        // filter and exists_one: x ? … : accu
+        (_, Err(args)) => match <[IdedExpr; 3]>::try_from(args) {
+            Ok([guard, then, otherwise]) if func_name == operators::CONDITIONAL && is_accu(&otherwise) => {
+                call(id, &func_name, vec![weighed(guard), step(then, accu), otherwise])
+            }
+            Ok(args) => weighed(call(id, &func_name, args.into())),
+            Err(args) => weighed(call(id, &func_name, args)),
+        },
+    };
+    IdedExpr { id, expr: expr.expr }
+}

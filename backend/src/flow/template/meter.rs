@@ -1,0 +1,221 @@
+//! The budget of one rendering: how much work and memory it may take, beside the fuel of the template machine, which
+//! counts instructions and not what they work on.
+//!
+//! A compiled template is rewritten before it runs: in front of every operator, filter and test whose cost grows with
+//! the values it works on, a call takes their sizes from the budget and puts the values back. Plain text goes through
+//! the formatter, which counts bytes, like every value that is shown. So nothing is multiplied that was not paid for.
+//! What makes more of its arguments than their size is bounded in [`super::filters`]. Names with `@` cannot be written
+//! in a template.
+
+use minijinja::machinery::{Instruction, Instructions};
+use minijinja::value::{Rest, Value, ValueKind, ValueOrKwargs};
+use minijinja::{Environment, Error, ErrorKind, State};
+
+use crate::flow::limits::MAX_NESTING;
+
+/// What one rendering may take, in bytes that are read, copied or shown.
+pub const WORK: u64 = 8 * 1024 * 1024;
+/// What a value counts for, beside the bytes of a text.
+const VALUE: u64 = 32;
+/// How often sorting looks at each value.
+const SORTING: u64 = 8;
+
+const WEIGH: &str = "@weigh";
+const GLANCE: &str = "@glance";
+const SORT: &str = "@sort";
+const EACH: &str = "@each";
+const NUMBERS: &str = "@numbers";
+const ITEM: &str = "@item";
+const SETTLE: &str = "@settle";
+
+/// What is left.
+struct Left(u64);
+
+/// Takes from the budget of a rendering.
+pub fn take(state: &mut State<'_, '_>, cost: u64) -> Result<(), Error> {
+    let left = state.get_or_insert_extension(Left(WORK));
+    match left.0.checked_sub(cost) {
+        Some(rest) => {
+            left.0 = rest;
+            Ok(())
+        }
+        None => {
+            left.0 = 0;
+            Err(spent())
+        }
+    }
+}
+
+fn spent() -> Error {
+    let message = format!("it takes more than {WORK} bytes of work; let it look at fewer or smaller values");
+    Error::new(ErrorKind::InvalidOperation, message)
+}
+
+/// Takes the size of a value from the budget, so many times.
+pub fn weigh(state: &mut State<'_, '_>, value: &Value, times: u64) -> Result<u64, Error> {
+    let all = state.get_or_insert_extension(Left(WORK)).0 / times.max(1);
+    let mut left = all;
+    let outcome = size(value, 0, &mut left);
+    take(state, (all - left).saturating_mul(times))?;
+    outcome.map(|()| all - left)
+}
+
+fn size(value: &Value, depth: usize, left: &mut u64) -> Result<(), Error> {
+    let own = VALUE + value.as_str().map_or(0, |text| text.len() as u64);
+    *left = left.checked_sub(own).ok_or_else(spent)?;
+    if depth > MAX_NESTING {
+        return Err(Error::new(ErrorKind::InvalidOperation, format!("a value is nested deeper than {MAX_NESTING}")));
+    }
+    match value.kind() {
+        ValueKind::Seq | ValueKind::Iterable => value.try_iter()?.try_for_each(|item| size(&item, depth + 1, left)),
+        ValueKind::Map => value.try_iter()?.try_for_each(|key| {
+            size(&key, depth + 1, left)?;
+            size(&value.get_item(&key)?, depth + 1, left)
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Declares what a rewritten template calls.
+pub fn declare(environment: &mut Environment<'_>) {
+    type Args = Rest<ValueOrKwargs>;
+    type Put = Result<Value, Error>;
+    environment.add_function(WEIGH, |state: &mut State<'_, '_>, args: Args| -> Put { weighed(state, args, 1) });
+    environment.add_function(SORT, |state: &mut State<'_, '_>, args: Args| -> Put { weighed(state, args, SORTING) });
+    environment.add_function(GLANCE, |state: &mut State<'_, '_>, args: Args| -> Put {
+        let args = args.into_values();
+        let texts = args.iter().filter_map(Value::as_str).map(|text| text.len() as u64).sum::<u64>();
+        take(state, VALUE + texts)?;
+        Ok(put_back(args))
+    });
+    environment.add_function(EACH, |state: &mut State<'_, '_>, args: Args| -> Put {
+        let args = args.into_values();
+        let items = args.first().and_then(Value::len).unwrap_or(0) as u64;
+        for (place, value) in args.iter().enumerate() {
+            weigh(state, value, if place == 0 { 1 } else { items.max(1) })?;
+        }
+        Ok(put_back(args))
+    });
+    environment.add_function(NUMBERS, |args: Args| -> Put {
+        let args = args.into_values();
+        let is_many = |value: &Value| matches!(value.kind(), ValueKind::String | ValueKind::Seq | ValueKind::Iterable);
+        if args.iter().any(is_many) {
+            let message = "`*` is for numbers; it does not repeat a text or a list";
+            return Err(Error::new(ErrorKind::InvalidOperation, message));
+        }
+        Ok(put_back(args))
+    });
+    environment.add_function(ITEM, |state: &mut State<'_, '_>, args: Args| -> Put {
+        let args = args.into_values();
+        args.last().map_or(Ok(0), |key| weigh(state, key, 1))?;
+        Ok(put_back(args))
+    });
+    environment.add_function(SETTLE, |state: &mut State<'_, '_>, args: Args| -> Put {
+        let value = args.into_values().pop().unwrap_or_default();
+        if value.kind() != ValueKind::Iterable {
+            take(state, VALUE + value.as_str().map_or(0, |text| text.len() as u64))?;
+            return Ok(value);
+        }
+        let mut items = Vec::new();
+        for item in value.try_iter()? {
+            take(state, VALUE)?;
+            items.push(item);
+        }
+        Ok(Value::from(items))
+    });
+}
+
+fn weighed(state: &mut State<'_, '_>, args: Rest<ValueOrKwargs>, times: u64) -> Result<Value, Error> {
+    let args = args.into_values();
+    for value in &args {
+        weigh(state, value, times)?;
+    }
+    Ok(put_back(args))
+}
+
+/// The arguments in the order in which [`Instruction::UnpackList`] puts them back where they were.
+fn put_back(mut args: Vec<Value>) -> Value {
+    args.reverse();
+    Value::from(args)
+}
+
+/// The same template with a budget. `is_value`: it is one expression, and its value is wanted, not its text.
+pub fn metered<'s>(code: &Instructions<'s>, is_value: bool) -> Instructions<'s> {
+    let all: Vec<&Instruction<'s>> = (0..).map_while(|at| code.get(at)).collect();
+    let shown = if is_value && matches!(all.last(), Some(Instruction::Emit)) { all.len() - 1 } else { all.len() };
+    let mut places = Vec::with_capacity(all.len() + 1);
+    let mut next = 0_u32;
+    for instruction in &all {
+        places.push(next);
+        next += 1 + if check(instruction).is_some() { 2 } else { 0 } + u32::from(has_second(instruction));
+    }
+    places.push(next);
+    let moved = |to: u32| places.get(to as usize).copied().unwrap_or(next);
+    let mut metered = Instructions::new(code.name(), code.source());
+    for (at, instruction) in (0_u32..).zip(&all[..shown]) {
+        let line = code.get_line(at).and_then(|line| u16::try_from(line).ok()).unwrap_or(u16::MAX);
+        let mut add = |instruction| metered.add_with_line(instruction, line);
+        if let Some((function, count)) = check(instruction) {
+            add(Instruction::CallFunction(function, Some(count)));
+            add(Instruction::UnpackList(usize::from(count)));
+        }
+        add(match instruction {
+            Instruction::EmitRaw(text) => Instruction::LoadConst(Value::from(*text)),
+            Instruction::Iterate(to) => Instruction::Iterate(moved(*to)),
+            Instruction::Jump(to) => Instruction::Jump(moved(*to)),
+            Instruction::JumpIfFalse(to) => Instruction::JumpIfFalse(moved(*to)),
+            Instruction::JumpIfFalseOrPop(to) => Instruction::JumpIfFalseOrPop(moved(*to)),
+            Instruction::JumpIfTrueOrPop(to) => Instruction::JumpIfTrueOrPop(moved(*to)),
+            Instruction::BuildMacro(name, to, flags) => Instruction::BuildMacro(*name, moved(*to), *flags),
+            other => (*other).clone(),
+        });
+        match instruction {
+            Instruction::EmitRaw(_) => {
+                add(Instruction::Emit);
+            }
+            Instruction::ApplyFilter(..) => {
+                add(Instruction::CallFunction(SETTLE, Some(1)));
+            }
+            _ => {}
+        }
+    }
+    metered
+}
+
+/// Whether an instruction becomes two.
+fn has_second(instruction: &Instruction<'_>) -> bool {
+    matches!(instruction, Instruction::EmitRaw(_) | Instruction::ApplyFilter(..))
+}
+
+/// What looks at the values on which an instruction works, and at how many.
+fn check(instruction: &Instruction<'_>) -> Option<(&'static str, u16)> {
+    Some(match instruction {
+        Instruction::Add
+        | Instruction::StringConcat
+        | Instruction::Eq
+        | Instruction::Ne
+        | Instruction::Gt
+        | Instruction::Gte
+        | Instruction::Lt
+        | Instruction::Lte
+        | Instruction::In
+        | Instruction::CompareAndPreserve(_) => (WEIGH, 2),
+        Instruction::Mul => (NUMBERS, 2),
+        Instruction::GetItem => (ITEM, 2),
+        Instruction::Slice => (WEIGH, 4),
+        Instruction::BuildMap(pairs) if *pairs > 0 => (WEIGH, u16::try_from(pairs * 2).ok()?),
+        Instruction::ApplyFilter(name, Some(count), _) => match *name {
+            "length" | "count" | "first" | "last" | "default" | "d" | "attr" | "int" | "float" | "abs" | "round"
+            | "bool" => (GLANCE, *count),
+            "sort" | "dictsort" | "unique" | "groupby" => (SORT, *count),
+            "map" | "select" | "reject" | "selectattr" | "rejectattr" => (EACH, *count),
+            _ => (WEIGH, *count),
+        },
+        Instruction::PerformTest(name, Some(count), _) => match *name {
+            "defined" | "undefined" | "none" | "boolean" | "number" | "integer" | "int" | "float" | "string"
+            | "sequence" | "iterable" | "mapping" | "true" | "false" | "odd" | "even" => return None,
+            _ => (WEIGH, *count),
+        },
+        _ => return None,
+    })
+}

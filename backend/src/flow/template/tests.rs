@@ -1,0 +1,147 @@
+//! Budgets of templates: what they change, and what they stop.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::flow::Scope;
+
+fn render(template: &str, scope: &Value) -> Result<String, EvalError> {
+    let mut templates = Templates::default();
+    templates.add(template)?;
+    templates.render(template, &Scope(scope.as_object().unwrap().clone()))
+}
+
+#[test]
+fn a_budget_changes_no_text() {
+    let scope = json!({
+        "items": [{ "id": 2, "tag": "b" }, { "id": 1, "tag": "a" }], "name": "ana", "text": "one\ntwo", "n": 3,
+        "map": { "b": 1, "a": 2 },
+    });
+    for (template, text) in [
+        ("{{ items|map(attribute='tag')|sort|join(', ') }}", "a, b"),
+        (
+            "{% for i in items|sort(attribute='id') if i.id > 0 %}{{ loop.index }}{{ i.tag }}{% if not loop.last %},{% endif %}{% else %}none{% endfor %}",
+            "1a,2b",
+        ),
+        ("{% for k, v in map|items %}{{ k }}={{ v }};{% endfor %}{{ map.a * n }}", "b=1;a=2;6"),
+        (
+            "{% macro hi(who, mark='!') %}Hi {{ who }}{{ mark }}{% endmacro %}{{ hi(name) }}{{ hi('x', mark='?') }}",
+            "Hi ana!Hi x?",
+        ),
+        (
+            "{% set ns = namespace(sum=0) %}{% for i in items %}{% set ns.sum = ns.sum + i.id %}{% endfor %}{{ ns.sum }}",
+            "3",
+        ),
+        ("{% set long %}{{ name }} and {{ name }}{% endset %}{{ long|upper }}", "ANA AND ANA"),
+        ("{% filter upper %}a{{ name }}{% endfilter %} {{ text|indent(2) }}", "AANA one\n  two"),
+        (
+            "{{ 1 < n < 5 }} {{ 'a' in name }} {{ name[1:] }} {{ items[0]['tag'] }} {{ n is odd }} {{ {'k': n}.k }}",
+            "true true na b true 3",
+        ),
+        (
+            "{{ missing|default('none') }} {{ missing is defined }} {{ name ~ n }} {{ [1] + [2] }}",
+            "none false ana3 [1,2]",
+        ),
+        (
+            "{{ '%s-%03d'|format(name, n) }} {{ name|replace('a', 'o') }} {{ map|tojson }}",
+            "ana-003 ono {\"b\": 1, \"a\": 2}",
+        ),
+        (
+            "{% raw %}{{ raw }}{% endraw %} {# nothing #}{{ range(3)|list }} {{ items|length if items else 0 }}",
+            "{{ raw }} [0,1,2] 2",
+        ),
+        (
+            "{% for row in [1, 2, 3]|batch(2) %}{{ row|join('+') }};{% endfor %}{{ items|selectattr('id', 'eq', 1)|list|length }}",
+            "1+2;3;1",
+        ),
+    ] {
+        assert_eq!(render(template, &scope).as_deref(), Ok(text), "{template}");
+    }
+    assert!(render("{{ missing }}", &scope).is_err());
+    assert!(render("a\n\n{{ missing.b }}", &scope).unwrap_err().0.contains("its line 3"));
+}
+
+#[test]
+fn nothing_is_multiplied_without_a_bound() {
+    let items: Vec<u32> = (0..5000).collect();
+    let scope = json!({ "items": items, "text": "x".repeat(100_000), "lines": "\n".repeat(100_000), "n": 100_000_000 });
+    for endless in [
+        "{{ 'x'|indent(10000000000) }}",
+        "{{ lines|indent(1000) }}",
+        "{{ lines|indent(width=1000) }}",
+        "{{ '%2000000000d'|format(1) }}",
+        "{{ '%*d'|format(n, 1) }}",
+        "{{ text * n }}",
+        "{{ items * n }}",
+        "{% set ns = namespace(x=text) %}{% for i in range(40) %}{% set ns.x = ns.x ~ ns.x %}{% endfor %}{{ ns.x|length }}",
+        "{% set ns = namespace(x=text) %}{% for i in range(40) %}{% set ns.x = ns.x + ns.x %}{% endfor %}",
+        "{% set ns = namespace(x=[1]) %}{% for i in range(60) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}{{ ns.x == ns.x }}",
+        "{% set ns = namespace(x=[1]) %}{% for i in range(60) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}{{ ns.x }}",
+        "{% set ns = namespace(x=[1]) %}{% for i in range(60) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}{{ {ns.x: 1} }}",
+        "{% set ns = namespace(x=[1]) %}{% for i in range(20000) %}{% set ns.x = [ns.x] %}{% endfor %}{{ ns.x|length ~ ns.x }}",
+        "{% for i in range(20000) %}{{ items|sort|reverse|join }}{% endfor %}",
+        "{% for i in range(20000) %}{{ items|join(text) }}{% endfor %}",
+        "{% for i in items %}{{ i in items }}{% endfor %}",
+        "{{ items|select('in', items)|list }}",
+        "{{ text|replace('', text) }}",
+        "{{ text|trim(text) }}",
+        "{{ items|batch(100000000, 'x')|list }}",
+        "{{ items|slice(100000000)|list }}",
+        "{{ items|map('indent', 1000000)|list }}",
+        "{{ items|tojson(100000000) }}",
+        "{% for i in items %}{{ text }}{% endfor %}",
+        "{% set all %}{% for i in items %}A text of some length that stands in the template.{% for j in items %}And one more.{% endfor %}{% endfor %}{% endset %}",
+        "{% macro f(x, n) %}{% if n %}{{ f(x ~ x, n - 1) }}{% endif %}{% endmacro %}{{ f(text, 60) }}",
+        "{% macro f(n) %}{{ f(n + 1) }}{% endmacro %}{{ f(0) }}",
+        "{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}",
+        "{{ debug() }}",
+    ] {
+        assert!(render(endless, &scope).is_err(), "{endless}");
+    }
+}
+
+/// Templates that put pieces together in any order.
+fn templates() -> impl Strategy<Value = String> {
+    let leaf = prop::sample::select(vec!["items", "text", "x", "n", "'a'", "2", "[]", "map"]).prop_map(str::to_owned);
+    let expression = leaf.prop_recursive(12, 60, 3, |inner| {
+        let two = (inner.clone(), inner.clone());
+        prop_oneof![
+            (two.clone(), prop::sample::select(vec!["+", "~", "*", "==", "in", "<", "and", "-"]))
+                .prop_map(|((a, b), op)| format!("({a} {op} {b})")),
+            (
+                inner.clone(),
+                prop::sample::select(vec!["sort", "list", "join", "upper", "tojson", "pprint", "length", "unique"])
+            )
+                .prop_map(|(a, filter)| format!("({a}|{filter})")),
+            (
+                two.clone(),
+                prop::sample::select(vec!["join", "replace('a', ", "indent", "batch", "map", "format", "select"])
+            )
+                .prop_map(|((a, b), filter)| match filter.strip_suffix(' ') {
+                    Some(open) => format!("({a}|{open} {b}))"),
+                    None => format!("({a}|{filter}({b}))"),
+                }),
+            two.prop_map(|(a, b)| format!("[{a}, {b}, {a}]")),
+            inner.prop_map(|a| format!("{a}[0]")),
+        ]
+    });
+    (expression.clone(), expression).prop_map(|(a, b)| {
+        format!(
+            "{{% set x = {a} %}}{{% for y in range(9) %}}{{% set x = {b} %}}{{{{ x }}}}{{% endfor %}}{{{{ x ~ x }}}}"
+        )
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_template_ends(template in templates()) {
+        let items: Vec<u32> = (0..1000).collect();
+        let scope = json!({ "items": items, "text": "a b\n".repeat(5000), "x": "x", "n": 1_000_000_000, "map": { "a": 1 } });
+        let small = std::thread::Builder::new().stack_size(256 * 1024);
+        let rendered = small.spawn(move || render(&template, &scope)).unwrap().join().unwrap();
+        prop_assert!(rendered.is_err() || rendered.is_ok_and(|text| text.len() <= MAX_RENDERED));
+    }
+}
