@@ -1,6 +1,7 @@
 //! Secrets in templates. They are not known here: a template that inserts one leaves behind where it goes, by position
 //! and not by a mark in the text, so that no value can pass for a secret.
 
+use std::collections::HashSet;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,7 +12,7 @@ use serde_json::Value;
 use shared::error::pointer;
 use shared::request::SecretUse;
 
-use super::{MAX_RENDERED, Templates, excerpt, failed, from_json, is_plain, to_json, whole_expression};
+use super::{MAX_RENDERED, Templates, excerpt, failed, from_json, is_plain, to_json};
 use crate::flow::stack::on_large_stack;
 use crate::flow::{EvalError, Scope};
 
@@ -186,7 +187,7 @@ impl Templates {
             return alone.render_request_string(template, scope, at, secrets);
         };
         let pages = Pages::default();
-        let seen = |pages: &Pages| context(scope, Some(|name: &str| names.contains(name)), pages);
+        let seen = |pages: &Pages| context(scope, names, pages);
         // What is written to a page by position is written without a budget, so the same is done before within one.
         let value = on_large_stack(|| match self.run(template, seen(&pages))? {
             (Some(value), _) => match value.downcast_object_ref::<Secret>() {
@@ -226,8 +227,8 @@ impl Templates {
 }
 
 /// What a template sees: of the scope, only the names that it reads, and secrets by name.
-fn context(scope: &Scope, wanted: Option<impl Fn(&str) -> bool>, pages: &Pages) -> Rendered {
-    let names = scope.0.iter().filter(|(name, _)| wanted.as_ref().is_none_or(|wanted| wanted(name)));
+fn context(scope: &Scope, wanted: &HashSet<String>, pages: &Pages) -> Rendered {
+    let names = scope.0.iter().filter(|(name, _)| wanted.contains(name.as_str()));
     let names = names.filter(|(name, _)| *name != NAMESPACE).map(|(name, value)| (name.as_str(), from_json(value)));
     let all = names.chain([(NAMESPACE, Rendered::from_object(Namespace(pages.clone())))]);
     Rendered::from_object(all.map(|(name, value)| (Rendered::from(name), value)).collect::<IndexMap<_, _>>())
