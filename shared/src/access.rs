@@ -15,6 +15,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::definition::Reviewers;
+use crate::deputy::Deputyship;
 use crate::id::Username;
 use crate::read::read_fields;
 use crate::review::Review;
@@ -82,8 +83,10 @@ impl Principal {
 pub enum Act<'a> {
     /// Save a flow, or check one.
     SaveFlow,
-    /// See flows.
+    /// See which flows there are: their titles, inputs and graphs.
     SeeFlows,
+    /// See the source of flows, which names addresses, prompts and secrets.
+    SeeSource,
     /// Start a run.
     Launch,
     /// See a run.
@@ -101,8 +104,14 @@ pub enum Act<'a> {
     Withdraw(&'a Review),
     /// See the names of those who review, to choose one.
     SeeReviewers,
-    /// Say who stands in for this person, or take that back.
-    ManageDeputies(&'a Username),
+    /// Say that somebody stands in for this person: the person, then the deputy.
+    NameDeputy(&'a Username, &'a Username),
+    /// Take back that somebody stands in for this person.
+    RemoveDeputy(&'a Username),
+    /// See that somebody stands in for somebody else.
+    SeeDeputyship(&'a Deputyship),
+    /// See and change what this person is told outside the console.
+    ManageNotifications(&'a Username),
     /// Take back a grant that this person gave.
     RevokeGrant(&'a Username),
     /// See and change people.
@@ -113,6 +122,8 @@ pub enum Act<'a> {
     ManageDeliveries,
     /// Make and revoke one's own tokens.
     ManageTokens,
+    /// See an entry of the log that is of no run, of which this person is the actor.
+    SeeEntryBy(Option<&'a Username>),
 }
 
 /// Whether somebody may decide one of a run's reviews, or has.
@@ -148,16 +159,19 @@ impl Access {
 
 /// Whether `principal` may do `act`.
 pub fn access(principal: &Principal, act: Act<'_>) -> Access {
+    let is_admin = principal.has(ADMIN);
     match act {
         Act::SaveFlow => Access::from(principal.has(DEVELOPER), "saving flows needs the role developer"),
+        Act::SeeSource => Access::from(principal.has(DEVELOPER), "the source of flows is for developers"),
         Act::Launch => Access::from(principal.has(DEVELOPER), "starting runs needs the role developer"),
-        Act::SeeFlows | Act::ManageTokens => Access::Allowed,
+        Act::SeeFlows => Access::from(!principal.token || !principal.roles.is_empty(), "this token has no role"),
+        Act::ManageTokens => Access::from(!principal.token || is_admin, "a token manages no tokens; log in to do it"),
         Act::SeeRun(run, involvement) => {
-            let involved = involvement == Involvement::Reviews || run.requested_by == principal.username;
+            let involved = involvement == Involvement::Reviews || launched(principal, &run.requested_by);
             if principal.has(DEVELOPER) || involved { Access::Allowed } else { Access::Hidden }
         }
         Act::CancelRun(run) => {
-            let own = run.requested_by == principal.username;
+            let own = launched(principal, &run.requested_by);
             Access::from(principal.has(DEVELOPER) || own, "cancelling runs of others needs the role developer")
         }
         Act::SeeReview(review) => {
@@ -180,34 +194,61 @@ pub fn access(principal: &Principal, act: Act<'_>) -> Access {
             if !sees(principal, review) {
                 return Access::Hidden;
             }
-            let own = review.requested_by == principal.username;
-            Access::from(principal.has(ADMIN) || own, "a review is withdrawn by who started its run, or by an admin")
+            let own = launched(principal, &review.requested_by);
+            Access::from(is_admin || own, "a review is withdrawn by who started its run, or by an admin")
         }
         Act::SeeReviewers => {
             let works = principal.has(REVIEWER) || principal.has(DEVELOPER);
             Access::from(works, "the names of reviewers are for reviewers and developers")
         }
-        Act::ManageDeputies(person) => {
+        // Else an admin could decide what is for a role that nobody gave them.
+        Act::NameDeputy(person, deputy) if principal.username == *deputy && principal.username != *person => {
+            Access::Denied("nobody makes themselves a deputy: the person who is away names you, or another admin")
+        }
+        Act::NameDeputy(person, _) | Act::RemoveDeputy(person) => {
             let own = principal.username == *person && !principal.token;
-            Access::from(own || principal.has(ADMIN), "people name their own deputies; an admin may do it for them")
+            Access::from(own || is_admin, "people name their own deputies; an admin may do it for them")
+        }
+        Act::SeeDeputyship(span) => {
+            let own = reviews_as(principal, &span.person) || reviews_as(principal, &span.deputy);
+            if own || is_admin { Access::Allowed } else { Access::Hidden }
+        }
+        Act::ManageNotifications(person) => {
+            let own = principal.username == *person && !principal.token;
+            Access::from(own || is_admin, "people choose themselves what they are told; an admin may do it for them")
         }
         // To everybody else it does not exist.
-        Act::RevokeGrant(giver) if principal.username == *giver || principal.has(ADMIN) => Access::Allowed,
+        Act::RevokeGrant(giver) if reviews_as(principal, giver) || is_admin => Access::Allowed,
         Act::RevokeGrant(_) => Access::Hidden,
-        Act::ManagePeople => Access::from(principal.has(ADMIN), "people are the admins' to change"),
-        Act::ManageDeliveries => Access::from(principal.has(ADMIN), "messages that went out are the admins' to see"),
-        Act::ReadAudit => Access::from(principal.has(ADMIN), "the audit is the admins' to read"),
+        Act::SeeEntryBy(actor) => {
+            let own = actor == Some(&principal.username) && !principal.token;
+            if own || is_admin { Access::Allowed } else { Access::Hidden }
+        }
+        Act::ManagePeople => Access::from(is_admin, "people are the admins' to change"),
+        Act::ManageDeliveries => Access::from(is_admin, "messages that went out are the admins' to see"),
+        Act::ReadAudit => Access::from(is_admin, "the audit is the admins' to read"),
     }
+}
+
+/// Whether somebody counts as the one who started a run. A token has no right by its maker's name alone: it needs the
+/// role by which runs are started.
+pub fn launched(principal: &Principal, requested_by: &Username) -> bool {
+    principal.username == *requested_by && (!principal.token || principal.has(DEVELOPER))
+}
+
+/// Whether somebody counts as this person in reviews: a token only with the role of those who review.
+pub fn reviews_as(principal: &Principal, name: &Username) -> bool {
+    principal.username == *name && (!principal.token || principal.has(REVIEWER))
 }
 
 /// Those who may decide a review see it, and so do those who decided it or handed it over, who started its run, and who
 /// see all runs; and whoever stands in for one whom it is for.
 fn sees(principal: &Principal, review: &Review) -> bool {
-    let me = &principal.username;
+    let is_me = |name: &Username| reviews_as(principal, name);
     principal.has(DEVELOPER)
-        || review.requested_by == *me
-        || review.decisions.iter().any(|decision| decision.by == *me || decision.on_behalf_of.as_ref() == Some(me))
-        || review.delegations.iter().any(|handed| handed.from == *me)
+        || launched(principal, &review.requested_by)
+        || review.decisions.iter().any(|said| is_me(&said.by) || said.on_behalf_of.as_ref().is_some_and(is_me))
+        || review.delegations.iter().any(|handed| is_me(&handed.from))
         || concerns(principal, review)
         || principal.stands_for.iter().any(|absent| concerns(&absent.principal(), review))
 }
@@ -236,7 +277,7 @@ fn is_for(principal: &Principal, review: &Review) -> bool {
 /// Whether reviewers are named so that somebody is among them: by name, by role, or, where nobody is named, as a
 /// reviewer. Who is asked by role must have all of the tags.
 pub fn is_named(principal: &Principal, reviewers: &Reviewers) -> bool {
-    let by_name = reviewers.users.contains(&principal.username) && (!principal.token || principal.has(REVIEWER));
+    let by_name = reviewers.users.contains(&principal.username) && reviews_as(principal, &principal.username);
     let by_role = if reviewers.roles.is_empty() && reviewers.users.is_empty() {
         principal.has(REVIEWER)
     } else {

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Deserialize;
-use shared::access::{ADMIN, Act, Principal, REVIEWER, may_be_handed};
+use shared::access::{Act, Principal, REVIEWER, access, may_be_handed};
 use shared::api::{Page, User};
 use shared::deputy::{Deputyship, NewDeputy};
 use shared::error::{Code, Problem};
@@ -41,9 +41,8 @@ async fn list(
     caller: Caller,
     Params(paging): Params<Paging>,
 ) -> Result<Json<Page<Deputyship>>> {
-    let me = &caller.principal().username;
     let mut items = state.store.deputyships().await?;
-    items.retain(|span| caller.principal().has(ADMIN) || span.person == *me || span.deputy == *me);
+    items.retain(|span| access(caller.principal(), Act::SeeDeputyship(span)).is_allowed());
     Ok(Json(List("deputies").newest(items, paging, |span| (span.created_at, span.id))?))
 }
 
@@ -55,7 +54,7 @@ async fn create(
 ) -> Result<(StatusCode, Json<Deputyship>)> {
     let moment = Moment::of(&*state.clock);
     let person = value.person.unwrap_or_else(|| caller.principal().username.clone());
-    caller.may(Act::ManageDeputies(&person))?;
+    caller.may(Act::NameDeputy(&person, &value.deputy))?;
     check_text("/note", value.note.as_deref())?;
     let from = value.from.unwrap_or(moment.now);
     if value.until <= from.max(moment.now) {

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
 use serde_json::Value;
-use shared::access::Act;
+use shared::access::{Act, access};
 use shared::api::{FlowVersion, Graph, Page, Validation};
 use shared::definition::Flow;
 use shared::error::{Code, Problem};
@@ -61,7 +61,11 @@ async fn get(
     Params(query): Params<VersionQuery>,
 ) -> Result<Json<FlowVersion>> {
     caller.may(Act::SeeFlows)?;
-    let version = state.store.flow(&id, query.version).await?.ok_or_else(|| Problem::new(Code::NotFound))?;
+    let mut version = state.store.flow(&id, query.version).await?.ok_or_else(|| Problem::new(Code::NotFound))?;
+    if !access(caller.principal(), Act::SeeSource).is_allowed() {
+        // Both name addresses, prompts and secrets.
+        (version.definition, version.source) = (None, None);
+    }
     drawn(&state, version).await.map(Json)
 }
 

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use shared::access::ADMIN;
+use shared::access::{ADMIN, Act, access};
 use shared::api::Page;
 use shared::grant::Grant;
 use shared::id::GrantId;
@@ -30,7 +30,8 @@ async fn list(
     Params(paging): Params<Paging>,
 ) -> Result<Json<Page<Grant>>> {
     let principal = caller.principal();
-    let items = state.store.grants((!principal.has(ADMIN)).then_some(&principal.username)).await?;
+    let mut items = state.store.grants((!principal.has(ADMIN)).then_some(&principal.username)).await?;
+    items.retain(|grant| access(principal, Act::RevokeGrant(&grant.given_by)).is_allowed());
     Ok(Json(List("grants").newest(items, paging, |grant| (grant.given_at, grant.id))?))
 }
 

@@ -20,10 +20,9 @@ pub(super) struct Key {
 }
 
 impl Key {
-    /// The same as the store keeps it: of this person, for this method and path, with the SHA-256 of the body.
+    /// The same as the store keeps it: of this caller, for this method and path, with the SHA-256 of the body.
     pub fn of(self, caller: &Caller, body: [u8; 32]) -> Option<IdempotencyKey> {
-        let scope = format!("{} {}", caller.principal().username, self.target);
-        self.key.map(|key| IdempotencyKey { scope, key, body })
+        self.key.map(|key| caller.0.actor().key(&self.target, key, body))
     }
 }
 

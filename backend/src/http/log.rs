@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use axum::Json;
 use axum::extract::State;
-use shared::access::{ADMIN, Act, access};
+use shared::access::{Act, access};
 use shared::api::{LogQuery, Page};
 use shared::error::{Code, Problem};
 use shared::id::{ReviewId, RunId};
-use shared::log::{Cursor, Entry, EntryKind};
+use shared::log::{Cursor, Entry, EntryKind, Event};
 use shared::review::Review;
 
 use super::api::{Api, Operation};
@@ -77,13 +77,17 @@ impl Sight<'_> {
         let event = &entry.event;
         match (event.kind, event.review_id, event.run_id) {
             (EntryKind::FlowSaved, ..) => Ok(access(self.caller.principal(), Act::SeeFlows).is_allowed()),
+            // Who opened what is for the audit, and for themselves.
+            (EntryKind::ReviewViewed, Some(review), _) => Ok(self.by_me(event) && self.review(review).await?),
             (_, Some(review), _) => self.review(review).await,
             (_, None, Some(run)) => self.run(run).await,
-            _ => {
-                let own = event.actor.as_ref() == Some(&self.caller.principal().username);
-                Ok(own || self.caller.principal().has(ADMIN))
-            }
+            _ => Ok(self.by_me(event)),
         }
+    }
+
+    /// Whether the caller did it themselves, or is an admin.
+    fn by_me(&self, event: &Event) -> bool {
+        access(self.caller.principal(), Act::SeeEntryBy(event.actor.as_ref())).is_allowed()
     }
 
     async fn run(&mut self, id: RunId) -> Result<bool> {

@@ -52,14 +52,9 @@ struct Whose {
 
 impl Whose {
     fn name(self, caller: &Caller) -> Result<Username> {
-        let own = caller.principal().username.clone();
-        match self.user {
-            Some(other) if other != own => {
-                caller.may(Act::ManagePeople)?;
-                Ok(other)
-            }
-            _ => Ok(own),
-        }
+        let name = self.user.unwrap_or_else(|| caller.principal().username.clone());
+        caller.may(Act::ManageNotifications(&name))?;
+        Ok(name)
     }
 }
 
@@ -96,6 +91,7 @@ async fn test(
     body::Json { value, .. }: body::Json<TestNotification>,
 ) -> Result<StatusCode> {
     let name = &caller.principal().username;
+    caller.may(Act::ManageNotifications(name))?;
     let person = state.store.user(name).await?.ok_or_else(|| Problem::new(Code::Unauthenticated))?;
     let chosen = state.store.notifications(name).await?.unwrap_or_default();
     let nowhere = || Untested::Failed("this server tells nobody outside the console".to_owned());

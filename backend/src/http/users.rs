@@ -3,9 +3,8 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use shared::access::{ADMIN, Act};
+use shared::access::Act;
 use shared::api::{NewUser, Page, User, UserPatch};
-use shared::error::{Code, Problem};
 use shared::id::Username;
 
 use super::api::{Api, Operation};
@@ -59,7 +58,6 @@ async fn update(
     }
     check_text("/display_name", patch.display_name.as_deref())?;
     check_text("/email", patch.email.as_deref())?;
-    keeps_an_admin(&state, &username, &patch).await?;
     let (key, password_hash) = match patch.password.take() {
         Some(password) => {
             check_password(&password, "/password")?;
@@ -72,22 +70,4 @@ async fn update(
     state.authenticator.invalidate();
     let Answer::User { user } = answer else { return Err(unexpected()) };
     Ok(Json(*user))
-}
-
-/// Refuses a change after which nobody could change anything any more.
-async fn keeps_an_admin(state: &AppState, username: &Username, patch: &UserPatch) -> Result<()> {
-    let stays =
-        patch.active != Some(false) && patch.roles.as_ref().is_none_or(|roles| roles.iter().any(|role| role == ADMIN));
-    if stays {
-        return Ok(());
-    }
-    let admins =
-        state.store.users().await?.into_iter().filter(|user| user.active && user.roles.iter().any(|r| r == ADMIN));
-    let mut admins = admins.map(|user| user.username).peekable();
-    let last = admins.peek().is_some() && admins.all(|admin| admin == *username);
-    if last {
-        let detail = format!("{username} is the only admin; make somebody else one first");
-        return Err(Problem::new(Code::Conflict).detail(detail).into());
-    }
-    Ok(())
 }

@@ -14,7 +14,7 @@ use shared::protocol::{Answer, ClientMessage, ServerMessage, Topic};
 use crate::engine::Input;
 use crate::json;
 use crate::problem;
-use crate::store::{self, Actor, Change, IdempotencyKey, Operation, Store};
+use crate::store::{self, Actor, Change, Operation, Store};
 
 /// The longest `ref`, in bytes: that of an idempotency key.
 const MAX_REF: usize = 255;
@@ -126,11 +126,7 @@ async fn commit(
         let problem = Problem::invalid("/ref", format!("`ref` has 1 to {MAX_REF} bytes"));
         return reply(r#ref, Err(problem));
     }
-    let key = IdempotencyKey {
-        scope: format!("{} WS /api/v1/live {what} {review}", actor.principal.username),
-        key: r#ref.clone(),
-        body: Sha256::digest(body).into(),
-    };
+    let key = actor.key(&format!("WS /api/v1/live {what} {review}"), r#ref.clone(), Sha256::digest(body).into());
     let operation = Operation::Review { review, input: Box::new(input) };
     let change = Change { by: Some(actor.clone()), key: Some(key), operation };
     let answer = match store.commit(change).await {

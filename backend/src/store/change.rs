@@ -1,7 +1,7 @@
 //! What can be committed, and what comes back.
 
 use serde::{Deserialize, Serialize};
-use shared::access::Principal;
+use shared::access::{ADMIN, Principal};
 use shared::api::{Decided, FlowVersion, Token, User, UserPatch};
 use shared::definition::Flow;
 use shared::deputy::Deputyship;
@@ -46,6 +46,20 @@ impl Actor {
     /// Somebody for whom the server acts: no session or token let them in.
     pub fn of(principal: Principal) -> Self {
         Self { principal, credential: None, rights_until: None }
+    }
+
+    /// The idempotency key of a request of theirs. A person has the same keys in all their sessions; a token has keys of
+    /// its own, so that it is never answered what its maker was answered.
+    pub fn key(&self, target: &str, key: String, body: [u8; 32]) -> IdempotencyKey {
+        use std::fmt::Write as _;
+        let mut scope = self.principal.username.to_string();
+        if self.principal.token {
+            scope.push_str(" token:");
+            for byte in self.credential.iter().flatten() {
+                let _ = write!(scope, "{byte:02x}");
+            }
+        }
+        IdempotencyKey { scope: format!("{scope} {target}"), key, body }
     }
 }
 
@@ -163,6 +177,14 @@ pub struct UserChange {
     pub patch: UserPatch,
     /// PHC string of the new password; ends all their sessions.
     pub password_hash: Option<String>,
+}
+
+impl UserChange {
+    /// Whether somebody who is an admin would not be one any more.
+    pub fn takes_admin(&self) -> bool {
+        let UserPatch { active, roles, .. } = &self.patch;
+        *active == Some(false) || roles.as_ref().is_some_and(|roles| !roles.iter().any(|role| role == ADMIN))
+    }
 }
 
 impl std::fmt::Debug for UserChange {

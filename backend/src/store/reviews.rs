@@ -94,7 +94,11 @@ impl Conn {
 /// How many pending reviews are in sight: each way along the index by itself, since an index gives no `OR` in order.
 fn counted(sight: &Sight) -> Sql {
     let from = "SELECT a.review_id FROM review_audience a WHERE a.pending = 1 AND a.subject IN (";
-    let mut sql = Sql::new("SELECT COUNT(DISTINCT c.review_id) FROM (").push(from).list(&sight.subjects).push(")");
+    let mut sql =
+        Sql::new("SELECT COUNT(DISTINCT c.review_id) FROM (SELECT a.review_id FROM review_audience a WHERE false");
+    if !sight.subjects.is_empty() {
+        sql = sql.push(" UNION ALL ").push(from).list(&sight.subjects).push(")");
+    }
     for tagged in &sight.tagged {
         sql = sql.push(" UNION ALL ").push(from).list(&tagged.subjects).push(") AND ");
         sql = tagged.suffices(sql);

@@ -1,7 +1,7 @@
 //! Runs: one whole, and lists of them.
 
 use serde_json::Value;
-use shared::access::{Involvement, Principal};
+use shared::access::{Involvement, Principal, launched};
 use shared::api::{DEFAULT_LIMIT, MAX_LIMIT, Page, RunQuery};
 use shared::id::RunId;
 use shared::review::Review;
@@ -97,9 +97,10 @@ impl Store {
             sql = sql.push(" AND flow = ").bind(flow.as_str());
         }
         if !visibility::sees_all(viewer) {
+            let own = launched(viewer, &viewer.username).then(|| viewer.username.to_string());
             sql = sql
                 .push(" AND (requested_by = ")
-                .bind(viewer.username.as_str())
+                .bind(own)
                 .push(" OR EXISTS (SELECT 1 FROM reviews v CROSS JOIN review_audience a")
                 .push(" WHERE a.review_id = v.id AND v.run_id = runs.id AND ");
             sql = visibility::involved(viewer).shows(sql).push("))");

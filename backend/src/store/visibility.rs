@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use shared::access::{ADMIN, DEVELOPER, Principal, REVIEWER};
+use shared::access::{ADMIN, DEVELOPER, Principal, REVIEWER, launched, reviews_as};
 use shared::id::Username;
 use shared::review::Review;
 
@@ -125,7 +125,11 @@ pub(super) struct Sight {
 impl Sight {
     /// That the row `a` of the audience shows its review.
     pub fn shows(&self, sql: Sql) -> Sql {
-        let mut sql = sql.push("(a.subject IN (").list(&self.subjects).push(")");
+        // PostgreSQL knows no empty list. A token without roles has one.
+        let mut sql = sql.push("(false");
+        if !self.subjects.is_empty() {
+            sql = sql.push(" OR a.subject IN (").list(&self.subjects).push(")");
+        }
         for tagged in &self.tagged {
             sql = sql.push(" OR (a.subject IN (").list(&tagged.subjects).push(") AND ");
             sql = tagged.suffices(sql).push(")");
@@ -147,7 +151,7 @@ fn name(principal: &Principal) -> Name {
     let mut own: BTreeSet<String> = roles().map(role_subject).collect();
     let tagged = Tagged { subjects: roles().map(tagged_subject).collect(), has: roles().map(needs_subject).collect() };
     let reviews = principal.has(REVIEWER);
-    if !principal.token || reviews {
+    if reviews_as(principal, &username) {
         own.insert(format!("user:{username}"));
     }
     Name { handed: reviews.then(|| format!("handed:{username}")), own, tagged, username }
@@ -155,7 +159,10 @@ fn name(principal: &Principal) -> Name {
 
 /// The subjects whose reviews make somebody see the run: those that they may decide, or have decided.
 pub(super) fn involved(viewer: &Principal) -> Sight {
-    let mut sight = Sight { subjects: BTreeSet::from([format!("decided:{}", viewer.username)]), tagged: Vec::new() };
+    let mut sight = Sight { subjects: BTreeSet::new(), tagged: Vec::new() };
+    if reviews_as(viewer, &viewer.username) {
+        sight.subjects.insert(format!("decided:{}", viewer.username));
+    }
     for name in names(viewer) {
         sight.subjects.extend(name.own.into_iter().chain(name.handed));
         // Who has no role at all has no tag.
@@ -167,6 +174,8 @@ pub(super) fn involved(viewer: &Principal) -> Sight {
 /// The subjects whose reviews somebody sees.
 pub(super) fn seen(viewer: &Principal) -> Sight {
     let mut sight = involved(viewer);
-    sight.subjects.insert(format!("asked:{}", viewer.username));
+    if launched(viewer, &viewer.username) {
+        sight.subjects.insert(format!("asked:{}", viewer.username));
+    }
     sight
 }

@@ -1,9 +1,12 @@
 //! Who may decide, and in whose name.
 
+use std::fmt::Write as _;
+
 use serde_json::{Value, json};
 
-use super::{Absent, Access, Act, Principal, access, has_vote, may_be_handed, voice, votes_to_hand_over};
+use super::{Absent, Access, Act, Involvement, Principal, access, has_vote, may_be_handed, voice, votes_to_hand_over};
 use crate::review::Review;
+use crate::run::RunSummary;
 
 fn review(more: &Value) -> Review {
     let mut review = json!({
@@ -156,10 +159,99 @@ fn who_counts_for_a_quorum_is_who_may_decide() {
 }
 
 #[test]
-fn people_name_their_own_deputies_and_admins_those_of_others() {
+fn people_name_their_own_deputies_and_admins_those_of_others_but_never_themselves() {
     let lea = person("lea", &["legal"]);
-    let own = |principal: &Principal| access(principal, Act::ManageDeputies(&lea.username)).is_allowed();
-    assert!(own(&lea) && own(&person("boss", &["admin"])));
-    assert!(!own(&person("tom", &["developer"])));
-    assert!(!own(&Principal { token: true, ..lea.clone() }), "a program names nobody");
+    let boss = person("boss", &["admin"]);
+    let names = |by: &Principal, deputy: &str| {
+        access(by, Act::NameDeputy(&lea.username, &deputy.parse().expect("a name"))).is_allowed()
+    };
+    assert!(names(&lea, "tom") && names(&boss, "tom") && names(&lea, "boss"));
+    assert!(!names(&boss, "boss"), "an admin would have a role that nobody gave them");
+    assert!(!names(&Principal { token: true, ..boss.clone() }, "boss"));
+    assert!(!names(&person("tom", &["developer"]), "max"));
+    assert!(!names(&Principal { token: true, ..lea.clone() }, "tom"), "a program names nobody");
+    assert!(access(&boss, Act::RemoveDeputy(&lea.username)).is_allowed());
+}
+
+/// What `principal` may do with what `dev` has launched, decided, given and been given: `y` yes, `n` no, `-` it does not
+/// exist for them.
+fn row(principal: &Principal) -> String {
+    let run: RunSummary = serde_json::from_value(json!({
+        "id": uuid::Uuid::nil(), "flow": "f", "version": 1, "title": "", "status": "running", "requested_by": "dev",
+        "created_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-01T00:00:00Z", "revision": 0,
+    }))
+    .expect("a run");
+    let asked = review(&json!({ "reviewers": { "users": ["dev"] } }));
+    let decided = review(&json!({ "requested_by": "eve", "reviewers": { "users": ["eve"] }, "status": "resolved",
+        "decisions": [said("dev", None)] }));
+    let handed_over = review(&json!({ "requested_by": "eve", "reviewers": { "users": ["eve"] },
+        "delegations": [handed("dev", "tom")] }));
+    let (dev, tom) = ("dev".parse().expect("a name"), "tom".parse().expect("a name"));
+    let span = serde_json::from_value(json!({
+        "id": uuid::Uuid::nil(), "person": "dev", "deputy": "tom", "from": "2026-01-01T00:00:00Z",
+        "until": "2026-01-02T00:00:00Z", "made_by": "dev", "created_at": "2026-01-01T00:00:00Z",
+    }));
+    let span = span.expect("a span");
+    let acts = [
+        Act::SaveFlow,
+        Act::SeeFlows,
+        Act::SeeSource,
+        Act::Launch,
+        Act::SeeRun(&run, Involvement::None),
+        Act::CancelRun(&run),
+        Act::SeeReview(&asked),
+        Act::SeeReview(&decided),
+        Act::SeeReview(&handed_over),
+        Act::Decide(&asked),
+        Act::Handle(&asked),
+        Act::Withdraw(&asked),
+        Act::SeeReviewers,
+        Act::NameDeputy(&dev, &tom),
+        Act::RemoveDeputy(&dev),
+        Act::SeeDeputyship(&span),
+        Act::ManageNotifications(&dev),
+        Act::RevokeGrant(&dev),
+        Act::ManagePeople,
+        Act::ReadAudit,
+        Act::ManageDeliveries,
+        Act::ManageTokens,
+        Act::SeeEntryBy(Some(&dev)),
+    ];
+    let letters = acts.map(|act| match access(principal, act) {
+        Access::Allowed => 'y',
+        Access::Denied(_) => 'n',
+        Access::Hidden => '-',
+    });
+    letters.chunks(4).map(|four| four.iter().collect::<String>()).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_token_has_a_right_only_through_a_role_that_it_names() {
+    let mut table = String::new();
+    for roles in ["", "legal", "reviewer", "developer", "admin"] {
+        let all: Vec<&str> = roles.split_whitespace().collect();
+        let own = person("dev", &all);
+        let token = Principal { token: true, ..own.clone() };
+        for (who, principal) in [("dev", &own), ("a token of dev", &token), ("somebody else", &person("max", &all))] {
+            writeln!(table, "{roles:<10}{who:<15}{}", row(principal)).expect("a line");
+        }
+    }
+    let expected = "
+          dev            nynn yyyy yyyy nyyy yynn nyy
+          a token of dev nnnn -n-- ---- nnn- n-nn nn-
+          somebody else  nynn -n-- ---- nnn- n-nn ny-
+legal     dev            nynn yyyy yyyy nyyy yynn nyy
+legal     a token of dev nynn -n-- ---- nnn- n-nn nn-
+legal     somebody else  nynn -n-- ---- nnn- n-nn ny-
+reviewer  dev            nynn yyyy yyyy yyyy yynn nyy
+reviewer  a token of dev nynn -nyy yyyn ynny nynn nn-
+reviewer  somebody else  nynn -n-- ---- ynn- n-nn ny-
+developer dev            yyyy yyyy yyyy yyyy yynn nyy
+developer a token of dev yyyy yyyy ynny ynn- n-nn nn-
+developer somebody else  yyyy yyyy ynnn ynn- n-nn ny-
+admin     dev            yyyy yyyy yyyy yyyy yyyy yyy
+admin     a token of dev yyyy yyyy yyyy yyyy yyyy yyy
+admin     somebody else  yyyy yyyy ynny yyyy yyyy yyy
+";
+    assert_eq!(table, expected[1..], "{table}");
 }

@@ -102,6 +102,9 @@ async fn who_is_away_has_a_deputy_for_a_while() {
     }
     let for_her = json!({ "person": "lea", "deputy": "ana", "until": in_hours(1) });
     assert_eq!(ana.post("/api/v1/deputies", &for_her).await.code(403), "forbidden");
+    let admin = site.login("admin").await;
+    let for_himself = json!({ "person": "lea", "deputy": "admin", "until": in_hours(1) });
+    assert_eq!(admin.post("/api/v1/deputies", &for_himself).await.code(403), "forbidden");
     let span = lea.post("/api/v1/deputies", &away).await.expect(201);
     assert_eq!((&span["person"], &span["made_by"]), (&json!("lea"), &json!("lea")));
     // Who stands in for the deputy has nothing of it.

@@ -9,6 +9,7 @@ mod edge;
 mod grants;
 mod nested;
 mod people;
+mod rights;
 mod run;
 mod slack;
 mod story;

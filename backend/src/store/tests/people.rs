@@ -18,6 +18,7 @@ on_both! {
     a_token_has_no_more_than_its_roles,
     a_link_logs_in_once,
     only_admins_change_people,
+    there_is_always_an_admin,
     a_change_that_cannot_be_written_hurts_only_itself,
 }
 
@@ -123,6 +124,40 @@ async fn only_admins_change_people(world: World) {
     let change = Change { by: Some(actor("dev")), key: None, operation: Operation::UpdateUser(Box::new(change)) };
     let refused = world.store.commit(change).await;
     assert!(matches!(refused, Err(CommitError::Forbidden(_))), "{refused:?}");
+}
+
+async fn there_is_always_an_admin(world: World) {
+    world.add_user("root", &["admin"]).await;
+    let other = world.another().await;
+    let update = |by: &str, name: &str, patch: UserPatch| {
+        let change = UserChange { username: name.parse().expect("a name"), patch, password_hash: None };
+        Change { by: Some(actor(by)), key: None, operation: Operation::UpdateUser(Box::new(change)) }
+    };
+    let leave = || UserPatch { roles: Some(Vec::new()), ..UserPatch::default() };
+    let end = || UserPatch { active: Some(false), ..UserPatch::default() };
+    // One admin takes the role from both at the same moment, at two servers; and both leave at once.
+    for (first, second) in [
+        (update("boss", "boss", leave()), update("boss", "root", end())),
+        (update("boss", "boss", end()), update("root", "root", leave())),
+        (update("boss", "root", leave()), update("root", "boss", leave())),
+    ] {
+        for _ in 0..5 {
+            let (first, second) = tokio::join!(world.store.commit(first.clone()), other.commit(second.clone()));
+            let admins = world.store.people().await.expect("reads");
+            let admins: Vec<_> = admins.iter().filter(|person| person.has(shared::access::ADMIN)).collect();
+            assert_eq!(admins.len(), 1, "{first:?} {second:?}");
+            for name in ["boss", "root"] {
+                let back =
+                    UserPatch { roles: Some(vec!["admin".to_owned()]), active: Some(true), ..UserPatch::default() };
+                world.store.commit(Change { by: None, ..update("boss", name, back) }).await.expect("comes back");
+            }
+        }
+    }
+    let last = world.store.commit(update("boss", "root", leave())).await.map(drop);
+    last.expect("there is another");
+    let last = world.store.commit(update("boss", "boss", end())).await;
+    assert!(matches!(last, Err(CommitError::Conflict(_))), "{last:?}");
+    other.close().await;
 }
 
 async fn a_change_that_cannot_be_written_hurts_only_itself(world: World) {

@@ -24,7 +24,7 @@ impl Group {
         span: Deputyship,
         moment: Moment,
     ) -> Result<Answer, CommitError> {
-        allow(by, Act::ManageDeputies(&span.person))?;
+        allow(by, Act::NameDeputy(&span.person, &span.deputy))?;
         let refused = |path: &str, message: String| {
             Err(CommitError::Refused(Refusal::Invalid(vec![Mistake::new(path, "not_allowed", message)])))
         };
@@ -64,7 +64,7 @@ impl Group {
         // Whoever is named may decline; to everybody else it does not exist.
         let declines = by.is_some_and(|by| by.username == span.deputy && !by.token);
         if !declines {
-            allow(by, Act::ManageDeputies(&span.person)).map_err(|_| CommitError::NotFound)?;
+            allow(by, Act::RemoveDeputy(&span.person)).map_err(|_| CommitError::NotFound)?;
         }
         if let Some(record) = self.users.get_mut(&span.deputy) {
             record.deputyships.retain(|other| other.id != id);

@@ -16,6 +16,7 @@ use shared::time::Timestamp;
 use super::super::blobs::Blobs;
 use super::super::log_row::Recorded;
 use super::super::{Answer, Change, CommitError, Credential, IdempotencyKey, Operation, UserRecord};
+use super::rights::allow_again;
 use crate::clock::Moment;
 use crate::engine::{Snapshot, Task};
 use crate::flow::Compiled;
@@ -133,13 +134,14 @@ impl Group {
         if let Some(key) = &key
             && let Some(used) = self.keys.get(&(key.scope.clone(), key.key.clone()))
         {
-            return if used.body == key.body {
-                used.answer.clone().ok_or_else(|| {
-                    CommitError::Conflict("this was done already, and its secret is shown only once".to_owned())
-                })
-            } else {
-                Err(CommitError::KeyReused)
-            };
+            if used.body != key.body {
+                return Err(CommitError::KeyReused);
+            }
+            let answer = used.answer.clone().ok_or_else(|| {
+                CommitError::Conflict("this was done already, and its secret is shown only once".to_owned())
+            })?;
+            allow_again(principal.as_ref(), &operation, &answer)?;
+            return Ok(answer);
         }
         // A flow that drives the engine into a bug must not take the writer with it.
         let answer = catch_unwind(AssertUnwindSafe(|| self.operate(operation, principal.as_ref(), moment)))

@@ -44,8 +44,12 @@ impl Group {
         group.load_flows(inner, conn, named.newest, named.versions).await?;
         group.load_grants(conn, changes, named.grants, inner.clock.now()).await?;
         group.load_keys(conn, &named.keys).await?;
-        let recount = |change: &Change| matches!(&change.operation, Operation::Run { input, .. } if matches!(**input, Input::Recount));
-        if group.compiled.values().any(|flow| flow.needs_people()) || changes.iter().any(recount) {
+        let asks_who_there_is = |change: &Change| match &change.operation {
+            Operation::Run { input, .. } => matches!(**input, Input::Recount),
+            Operation::UpdateUser(change) => change.takes_admin(),
+            _ => false,
+        };
+        if group.compiled.values().any(|flow| flow.needs_people()) || changes.iter().any(asks_who_there_is) {
             group.active = conn.active().await?;
         }
         Ok(group)

@@ -120,7 +120,13 @@ impl Keys {
             }
             Operation::SaveFlow(flow) => self.add("flow", flow.flow.id.as_bytes(), true),
             Operation::CreateUser(record) => self.user(&record.user.username, true),
-            Operation::UpdateUser(user) => self.user(&user.username, true),
+            Operation::UpdateUser(user) => {
+                self.user(&user.username, true);
+                // Two admins must not go at once.
+                if user.takes_admin() {
+                    self.add("admins", &[], true);
+                }
+            }
             // The deputy is written, and the person must stay who they are.
             Operation::NameDeputy(span) => {
                 self.user(&span.person, false);

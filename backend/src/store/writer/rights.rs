@@ -1,12 +1,13 @@
 //! Rights as they are in the transaction: people and credentials are read anew, whatever the request believed.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use shared::access::{Access, Act, Principal, access};
 use shared::id::Username;
 use shared::time::Timestamp;
 
-use super::super::{Actor, CommitError, UserRecord};
+use super::super::{Actor, Answer, CommitError, Operation, UserRecord};
 use super::group::Group;
 use crate::engine::Input;
 use crate::flow::Compiled;
@@ -43,6 +44,11 @@ impl Group {
         if !flow.needs_people() && !matches!(input, Some(Input::Recount)) {
             return None;
         }
+        Some(self.everybody().into_values().collect())
+    }
+
+    /// All who may log in, with what this group has changed; only where the group has read them.
+    pub fn everybody(&self) -> BTreeMap<Username, Principal> {
         let mut people = self.active.clone();
         for (name, record) in &self.users {
             if record.user.active {
@@ -51,7 +57,7 @@ impl Group {
                 people.remove(name);
             }
         }
-        Some(people.into_values().collect())
+        people
     }
 
     pub(super) fn active(&self, name: &Username) -> Result<&UserRecord, CommitError> {
@@ -74,5 +80,29 @@ pub(super) fn allow(by: Option<&Principal>, act: Act<'_>) -> Result<(), CommitEr
         Access::Allowed => Ok(()),
         Access::Denied(reason) => Err(CommitError::Forbidden(reason.to_owned())),
         Access::Hidden => Err(CommitError::NotFound),
+    }
+}
+
+/// Whether somebody may be given the answer of an operation that they have had carried out before. Who may no longer do
+/// it is not told what it did.
+pub(super) fn allow_again(by: Option<&Principal>, operation: &Operation, answer: &Answer) -> Result<(), CommitError> {
+    match (operation, answer) {
+        (Operation::Launch { .. }, _) => allow(by, Act::Launch),
+        (Operation::SaveFlow(_), _) => allow(by, Act::SaveFlow),
+        (Operation::CreateUser(_) | Operation::UpdateUser(_), _) => allow(by, Act::ManagePeople),
+        (Operation::NameDeputy(span), _) => allow(by, Act::NameDeputy(&span.person, &span.deputy)),
+        (Operation::AddCredential(_) | Operation::RevokeToken { .. }, _) => allow(by, Act::ManageTokens),
+        (Operation::Run { .. }, Answer::Run { run }) => allow(by, Act::CancelRun(&run.summary)),
+        (Operation::Review { input, .. }, Answer::Decided { decided }) => {
+            let review = &decided.review;
+            match **input {
+                Input::Withdraw { .. } => allow(by, Act::Withdraw(review)),
+                // Who has handed a review over may no longer handle it.
+                Input::Delegate { .. } => allow(by, Act::SeeReview(review)),
+                _ => allow(by, Act::Handle(review)),
+            }
+        }
+        // Nothing is answered but that it was done.
+        _ => Ok(()),
     }
 }

@@ -1,0 +1,134 @@
+//! Rights that come by a role, and never by a name alone.
+
+use axum::body::Body;
+use axum::http::header;
+use serde_json::{Value, json};
+
+use super::{Answer, Client, Site};
+
+const FLOW: &str = r"
+id: ask
+title: Ask somebody
+input: { type: object, properties: { text: { type: string } } }
+tools: { send: { http: { url: 'https://inside.example/send', method: POST } } }
+nodes:
+  check:
+    human:
+      prompt: May it go out?
+      options: [{ id: yes, kind: accept, label: 'Yes' }, { id: no, kind: stop, label: 'No' }]
+";
+
+/// A program with a token.
+struct Program<'a> {
+    nobody: Client<'a>,
+    secret: String,
+}
+
+impl Program<'_> {
+    async fn call(&self, method: &str, path: &str, body: Option<&Value>, key: &str) -> Answer {
+        let request =
+            self.nobody.request(method, path).header(header::AUTHORIZATION, format!("Bearer {}", self.secret));
+        let request = if key.is_empty() { request } else { request.header("idempotency-key", key) };
+        let request = match body {
+            Some(body) => request.header(header::CONTENT_TYPE, "application/json").body(Body::from(body.to_string())),
+            None => request.body(Body::empty()),
+        };
+        self.nobody.site.send(request.unwrap()).await
+    }
+}
+
+async fn program<'a>(maker: &Client<'a>, roles: &[&str]) -> Program<'a> {
+    let token = maker.post("/api/v1/tokens", &json!({ "name": "ci", "roles": roles })).await.expect(201);
+    let secret = token["secret"].as_str().unwrap().to_owned();
+    Program { nobody: Client { site: maker.site, cookie: None }, secret }
+}
+
+#[tokio::test]
+async fn a_token_has_nothing_of_its_makers_but_by_a_role() {
+    let site = Site::new().await;
+    let dev = site.join("dev", &["developer", "reviewer"]).await;
+    dev.put_flow("/api/v1/flows/ask", FLOW).await.expect(200);
+    let (none, all) = (program(&dev, &[]).await, program(&dev, &["developer"]).await);
+    let launch = json!({ "flow": "ask", "input": {} });
+    let run = dev.post_with("/api/v1/runs", &launch, &[("idempotency-key", "once")]).await.expect(201);
+    let run = format!("/api/v1/runs/{}", run["id"].as_str().unwrap());
+    let review = dev.get(&format!("{run}/reviews")).await.expect(200)["items"][0]["id"].as_str().unwrap().to_owned();
+    let review = format!("/api/v1/reviews/{review}");
+    let token = dev.get("/api/v1/tokens").await.expect(200)["items"][0]["id"].as_str().unwrap().to_owned();
+
+    for (method, path, status) in [
+        ("GET", run.clone(), 404),
+        ("GET", review.clone(), 404),
+        ("POST", format!("{review}/withdraw"), 404),
+        ("POST", format!("{run}/cancel"), 404),
+        ("GET", "/api/v1/tokens".to_owned(), 403),
+        ("DELETE", format!("/api/v1/tokens/{token}"), 403),
+        ("GET", "/api/v1/flows".to_owned(), 403),
+        ("GET", "/api/v1/notifications".to_owned(), 403),
+        ("GET", "/api/v1/reviewers".to_owned(), 403),
+    ] {
+        none.call(method, &path, None, "").await.expect(status);
+    }
+    assert_eq!(none.call("POST", "/api/v1/runs", Some(&launch), "once").await.code(403), "forbidden");
+    for list in ["runs", "reviews", "log", "deputies", "grants"] {
+        let listed = none.call("GET", &format!("/api/v1/{list}"), None, "").await.expect(200);
+        assert_eq!(listed["items"], json!([]), "{list}");
+    }
+
+    all.call("GET", &review, None, "").await.expect(200);
+    let another = all.call("POST", "/api/v1/runs", Some(&launch), "once").await.expect(201);
+    assert_ne!(format!("/api/v1/runs/{}", another["id"].as_str().unwrap()), run, "a token has keys of its own");
+    let again = all.call("POST", "/api/v1/runs", Some(&launch), "once").await.expect(201);
+    assert_eq!(again["id"], another["id"]);
+    all.call("POST", &format!("{review}/withdraw"), None, "").await.expect(200);
+}
+
+#[tokio::test]
+async fn who_has_lost_a_role_is_not_given_the_old_answer() {
+    let site = Site::new().await;
+    let dev = site.join("dev", &["developer"]).await;
+    dev.put_flow("/api/v1/flows/ask", FLOW).await.expect(200);
+    let launch = json!({ "flow": "ask", "input": {} });
+    let key = [("idempotency-key", "once")];
+    let run = dev.post_with("/api/v1/runs", &launch, &key).await.expect(201);
+    assert_eq!(site.login("dev").await.post_with("/api/v1/runs", &launch, &key).await.expect(201)["id"], run["id"]);
+    let admin = site.login("admin").await;
+    admin.patch("/api/v1/users/dev", &json!({ "roles": ["reviewer"] })).await.expect(200);
+    let dev = site.login("dev").await;
+    assert_eq!(dev.post_with("/api/v1/runs", &launch, &key).await.code(403), "forbidden");
+    admin.patch("/api/v1/users/dev", &json!({ "roles": ["developer"] })).await.expect(200);
+    assert_eq!(site.login("dev").await.post_with("/api/v1/runs", &launch, &key).await.expect(201)["id"], run["id"]);
+}
+
+#[tokio::test]
+async fn reviewers_see_what_a_flow_is_and_not_its_source() {
+    let site = Site::new().await;
+    let dev = site.join("dev", &["developer"]).await;
+    let ana = site.join("ana", &["reviewer"]).await;
+    let saved = dev.put_flow("/api/v1/flows/ask", FLOW).await.expect(200);
+    assert_eq!(dev.get("/api/v1/flows/ask").await.expect(200)["source"], FLOW);
+    let seen = ana.get("/api/v1/flows/ask").await.expect(200);
+    assert!(!seen.to_string().contains("inside.example"), "{seen}");
+    for part in ["title", "input", "graph", "digest"] {
+        assert_eq!(seen[part], saved[part], "{part}");
+    }
+    assert!(!ana.get("/api/v1/flows").await.expect(200).to_string().contains("inside.example"));
+    let check = ana.request("POST", "/api/v1/flows/validate").header(header::CONTENT_TYPE, "application/yaml");
+    assert_eq!(site.send(check.body(Body::from(FLOW)).unwrap()).await.code(403), "forbidden");
+}
+
+#[tokio::test]
+async fn who_opened_a_review_is_for_the_audit_and_for_themselves() {
+    let site = Site::new().await;
+    let dev = site.join("dev", &["developer"]).await;
+    let (ana, tom) = (site.join("ana", &["reviewer"]).await, site.join("tom", &["reviewer"]).await);
+    dev.put_flow("/api/v1/flows/ask", FLOW).await.expect(200);
+    dev.post("/api/v1/runs", &json!({ "flow": "ask", "input": {} })).await.expect(201);
+    let review = ana.get("/api/v1/reviews").await.expect(200)["items"][0]["id"].as_str().unwrap().to_owned();
+    ana.get(&format!("/api/v1/reviews/{review}")).await.expect(200);
+    let views = |log: Value| log["items"].as_array().unwrap().iter().filter(|e| e["kind"] == "review.viewed").count();
+    let admin = site.login("admin").await;
+    for (client, seen) in [(&ana, 1), (&tom, 0), (&dev, 0), (&admin, 1)] {
+        assert_eq!(views(client.get("/api/v1/log?limit=200").await.expect(200)), seen);
+    }
+}
