@@ -71,7 +71,7 @@ impl Connection {
             let Some((name, value)) = line.split_once(':') else { continue };
             if name.eq_ignore_ascii_case("content-length") {
                 length = value.trim().parse()?;
-            } else if name.eq_ignore_ascii_case("set-cookie") {
+            } else if name.eq_ignore_ascii_case("set-cookie") && value.contains("session=") {
                 self.cookie = value.trim().split(';').next().map(str::to_owned);
             }
         }

@@ -5,6 +5,10 @@ use serde_json::Value;
 
 use crate::JsonMap;
 use crate::access::Absent;
+pub use crate::account::{
+    LinkSecret, LoginRequest, NewPassword, NewSecondFactor, RecoveryCodes, SecondFactorCode, SecondFactorState,
+    SessionInfo,
+};
 use crate::definition::{Flow, Severity};
 use crate::error::Mistake;
 pub use crate::graph::{Graph, GraphEdge, GraphEdgeKind, GraphNode};
@@ -33,25 +37,6 @@ read_fields!(Page<T> { need items, may next_cursor, });
 pub const DEFAULT_LIMIT: u32 = 50;
 /// How many rows a page has at most.
 pub const MAX_LIMIT: u32 = 200;
-
-/// `POST /api/v1/session`.
-#[derive(Clone, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(untagged, expecting = "expected {username, password} or {token}")]
-pub enum LoginRequest {
-    /// With a password.
-    Password {
-        /// Who.
-        username: String,
-        /// Their password.
-        password: String,
-    },
-    /// With the one-time secret of a link.
-    Link {
-        /// The secret.
-        token: String,
-    },
-}
 
 /// A person, as everybody may see them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -93,7 +78,7 @@ fn yes() -> bool {
 pub struct NewUser {
     /// Their name.
     pub username: Username,
-    /// At least 8 characters.
+    /// 12 to 128 characters, and not one that is known or guessed soon.
     pub password: String,
     /// What people call them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -111,7 +96,7 @@ pub struct NewUser {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct UserPatch {
-    /// A new password; ends all sessions of the person.
+    /// A new password; ends all sessions, tokens and links of the person.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub password: Option<String>,
     /// What people call them.

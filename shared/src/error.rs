@@ -16,8 +16,12 @@ pub enum Code {
     BadRequest,
     /// 401: nobody is logged in.
     Unauthenticated,
+    /// 401: the password or link is right, and the code of the second factor is asked for: `code`.
+    SecondFactorRequired,
     /// 403: seen, but not allowed.
     Forbidden,
+    /// 403: nothing else may be done before a second factor is set up.
+    SecondFactorMissing,
     /// 403: a write or an upgrade that another site sent.
     ForeignOrigin,
     /// 404: not there, or not to be seen.
@@ -55,7 +59,9 @@ pub enum Code {
 }
 
 words!(Code {
-    BadRequest = "bad_request", Unauthenticated = "unauthenticated", Forbidden = "forbidden",
+    BadRequest = "bad_request", Unauthenticated = "unauthenticated",
+    SecondFactorRequired = "second_factor_required", Forbidden = "forbidden",
+    SecondFactorMissing = "second_factor_missing",
     ForeignOrigin = "foreign_origin", NotFound = "not_found", MethodNotAllowed = "method_not_allowed",
     ReviewResolved = "review_resolved", RevisionChanged = "revision_changed", ReviewClaimed = "review_claimed",
     RunOver = "run_over", Conflict = "conflict", TooLarge = "too_large",
@@ -69,8 +75,8 @@ impl Code {
     pub fn status(self) -> u16 {
         match self {
             Self::BadRequest => 400,
-            Self::Unauthenticated => 401,
-            Self::Forbidden | Self::ForeignOrigin => 403,
+            Self::Unauthenticated | Self::SecondFactorRequired => 401,
+            Self::Forbidden | Self::ForeignOrigin | Self::SecondFactorMissing => 403,
             Self::NotFound => 404,
             Self::MethodNotAllowed => 405,
             Self::ReviewResolved | Self::RevisionChanged | Self::ReviewClaimed | Self::RunOver | Self::Conflict => 409,
@@ -88,7 +94,9 @@ impl Code {
         match self {
             Self::BadRequest => "The request cannot be read",
             Self::Unauthenticated => "Please log in",
+            Self::SecondFactorRequired => "The code of your second factor is needed",
             Self::Forbidden => "You may not do this",
+            Self::SecondFactorMissing => "Please set up a second factor first",
             Self::ForeignOrigin => "The request came from another site",
             Self::NotFound => "Not found",
             Self::MethodNotAllowed => "Method not allowed",

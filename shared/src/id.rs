@@ -58,6 +58,8 @@ uuid_id! {
     StepId,
     /// One token for programs.
     TokenId,
+    /// One session of a browser.
+    SessionId,
     /// One message to one receiver.
     DeliveryId,
     /// One transaction of the store.

@@ -4,6 +4,7 @@
 //! Imports nothing of the other crates, and nothing that cannot run in a browser.
 
 pub mod access;
+pub mod account;
 pub mod api;
 pub mod client;
 pub mod decision;

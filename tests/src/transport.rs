@@ -81,7 +81,7 @@ impl Transport for HttpTransport {
 pub async fn login(base: &str, username: &str, password: &str) -> Result<Api, Problem> {
     let api = Client::new(HttpTransport::new(base));
     let (username, password) = (username.to_owned(), password.to_owned());
-    api.login(&LoginRequest::Password { username, password }).await?;
+    api.login(&LoginRequest::Password { username, password, code: None }).await?;
     Ok(api)
 }
 

@@ -137,6 +137,7 @@ impl App {
         let tools = Arc::new(tools(&settings.tools, &settings.mcp)?);
         let options = RunnerOptions {
             slots: settings.workers,
+            logins: settings.logins,
             ..RunnerOptions::new(store.clone(), clock.clone(), models, tools)
         };
         let runner = Runner::start(options).await?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::Model;
-use crate::auth::Authenticator;
+use crate::auth::{self, Authenticator};
 use crate::clock::SharedClock;
 use crate::live::{self, Hub, Observe};
 use crate::store::{self, Store};
@@ -30,12 +30,14 @@ pub struct RunnerOptions {
     pub observers: Vec<Arc<dyn Observe>>,
     /// How many calls of models and tools run at once.
     pub slots: usize,
+    /// How people log in.
+    pub logins: auth::Policy,
 }
 
 impl RunnerOptions {
     /// The usual: 16 calls at once, no observers.
     pub fn new(store: Store, clock: SharedClock, models: Arc<dyn Model>, tools: Arc<dyn Tool>) -> Self {
-        Self { store, clock, models, tools, observers: Vec::new(), slots: 16 }
+        Self { store, clock, models, tools, observers: Vec::new(), slots: 16, logins: auth::Policy::default() }
     }
 }
 
@@ -56,9 +58,9 @@ pub struct Runner {
 impl Runner {
     /// Starts the tail of the log, and the worker.
     pub async fn start(options: RunnerOptions) -> Result<Self, store::Error> {
-        let RunnerOptions { store, clock, models, tools, observers, slots } = options;
+        let RunnerOptions { store, clock, models, tools, observers, slots, logins } = options;
         let streams = Streams::default();
-        let authenticator = Authenticator::new(store.clone(), clock.clone());
+        let authenticator = Authenticator::new(store.clone(), clock.clone()).with(logins);
         let mut hub = live::Options::new(store.clone(), clock.clone(), streams.clone());
         hub.observers.push(wiring::forget_rights(authenticator.clone()));
         let stopping = CancellationToken::new();

@@ -117,11 +117,15 @@ impl Authenticate for Sockets {
     }
 
     async fn authenticate(&self, headers: &HeaderMap) -> Result<Actor, Problem> {
-        self.authenticator.authenticate(headers).await.map(|identity| identity.actor())
+        let identity = self.authenticator.authenticate(headers).await?;
+        identity.may_go_on()?;
+        Ok(identity.actor())
     }
 
     async fn refresh(&self, actor: &Actor) -> Result<Actor, Problem> {
         let credential = actor.credential.ok_or_else(|| Problem::new(Code::Unauthenticated))?;
-        self.authenticator.look_up(credential).await.map(|identity| identity.actor())
+        let identity = self.authenticator.look_up(credential).await?;
+        identity.may_go_on()?;
+        Ok(identity.actor())
     }
 }

@@ -9,11 +9,11 @@ use shared::access::Principal;
 use shared::error::{Code, Problem};
 use shared::time::Timestamp;
 
-use super::attempts::Attempts;
-use super::{Passwords, digest};
+use super::rate_limit::RateLimit;
+use super::{Passwords, Policy, digest};
 use crate::clock::SharedClock;
 use crate::problem::of_store;
-use crate::store::{Actor, CredentialKind, Store};
+use crate::store::{Actor, Credential, CredentialKind, Store};
 
 /// The browser's cookie.
 pub const SESSION_COOKIE: &str = "countersign_session";
@@ -22,6 +22,8 @@ pub const SESSION_COOKIE: &str = "countersign_session";
 /// here; this bounds what another process changes.
 const BELIEVED: Duration = Duration::from_secs(2);
 const CACHED: usize = 10_000;
+/// How often it is noted that a session is used.
+const NOTED: Duration = Duration::from_mins(5);
 
 /// Who is calling.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,12 +39,23 @@ pub struct Identity {
     /// Until when these are the rights, if nobody changes them: a time as somebody's deputy begins or ends then, or what
     /// let them in runs out.
     pub rights_until: Option<Timestamp>,
+    /// Whether they must set up a second factor before they may do anything else.
+    pub factor_missing: bool,
 }
 
 impl Identity {
     /// The same, as commits name it.
     pub fn actor(&self) -> Actor {
         Actor { principal: self.principal.clone(), credential: Some(self.credential), rights_until: self.rights_until }
+    }
+
+    /// Refuses who must set up a second factor before anything else.
+    pub fn may_go_on(&self) -> Result<(), Problem> {
+        if self.factor_missing {
+            let detail = "this server wants you to have a second factor: POST /api/v1/me/totp, or You, Security";
+            return Err(Problem::new(Code::SecondFactorMissing).detail(detail));
+        }
+        Ok(())
     }
 }
 
@@ -51,7 +64,8 @@ impl Identity {
 pub struct Authenticator {
     pub(super) store: Store,
     pub(super) clock: SharedClock,
-    pub(super) attempts: Arc<Attempts>,
+    pub(super) limit: Arc<RateLimit>,
+    pub(super) policy: Policy,
     passwords: Passwords,
     cache: Arc<Mutex<Cache>>,
 }
@@ -67,7 +81,18 @@ impl Authenticator {
     /// An authenticator over `store`.
     pub fn new(store: Store, clock: SharedClock) -> Self {
         let passwords = Passwords::new(clock.clone());
-        Self { store, clock, passwords, attempts: Arc::new(Attempts::new()), cache: Arc::default() }
+        let (limit, policy) = (Arc::new(RateLimit::new()), Policy::default());
+        Self { store, clock, passwords, limit, policy, cache: Arc::default() }
+    }
+
+    /// The same with other settings.
+    pub fn with(self, policy: Policy) -> Self {
+        Self { policy, ..self }
+    }
+
+    /// How long what lets people in lasts.
+    pub fn policy(&self) -> &Policy {
+        &self.policy
     }
 
     /// What hashes passwords.
@@ -95,10 +120,11 @@ impl Authenticator {
             }
             cache.generation
         };
-        let identity = self.look_up(digest).await?;
+        let (identity, credential) = self.find(digest).await?;
         if identity.kind != kind {
             return Err(ended());
         }
+        self.note_use(&credential, digest, now);
         let mut cache = self.cache();
         if cache.generation == generation {
             if cache.identities.len() >= CACHED {
@@ -112,11 +138,31 @@ impl Authenticator {
     /// Who is let in by the secret with this digest, by the rights of now: read from the database, not from what was
     /// remembered. `401` where it lets nobody in any more.
     pub async fn look_up(&self, digest: [u8; 32]) -> Result<Identity, Problem> {
+        self.find(digest).await.map(|(identity, _)| identity)
+    }
+
+    /// Lengthens a session that is used, every few minutes, and not for its sockets alone.
+    fn note_use(&self, credential: &Credential, digest: [u8; 32], now: Timestamp) {
+        let since = credential.last_used_at.unwrap_or(credential.created_at);
+        if credential.kind != CredentialKind::Session || now.since(since) < NOTED.min(self.policy.session_idle / 10) {
+            return;
+        }
+        let until = self.policy.session_until(credential.created_at, now);
+        let store = self.store.clone();
+        tokio::spawn(async move {
+            if let Err(error) = store.session_used(&digest, now, until).await {
+                tracing::warn!(%error, "the use of a session was not noted");
+            }
+        });
+    }
+
+    async fn find(&self, digest: [u8; 32]) -> Result<(Identity, Credential), Problem> {
         let now = self.clock.now();
         let found = self.store.credential(&digest).await.map_err(|error| of_store(&error))?;
         let (credential, person) = found
             .filter(|(credential, person)| {
-                person.user.active && credential.kind != CredentialKind::Link && !credential.is_over(now)
+                let lets_in = matches!(credential.kind, CredentialKind::Session | CredentialKind::Token);
+                person.user.active && lets_in && !credential.is_over(now)
             })
             .ok_or_else(ended)?;
         let mut principal = person.principal(Some(&credential));
@@ -128,7 +174,10 @@ impl Authenticator {
         }
         let expires_at = credential.expires_at;
         let rights_until = rights_until.into_iter().chain(expires_at).min();
-        Ok(Identity { principal, credential: digest, kind: credential.kind, expires_at, rights_until })
+        let has_factor = person.second_factor.as_ref().is_some_and(|factor| factor.confirmed);
+        let factor_missing = !principal.token && !has_factor && self.policy.second_factor.includes(&person);
+        let kind = credential.kind;
+        Ok((Identity { principal, credential: digest, kind, expires_at, rights_until, factor_missing }, credential))
     }
 
     /// Forgets whom it knows: called when the log tells of people, sessions or tokens.

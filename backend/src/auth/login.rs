@@ -3,20 +3,46 @@
 use std::time::Duration;
 
 use shared::api::User;
-use shared::id::Username;
+use shared::id::{TokenId, Username};
 use shared::time::Timestamp;
 
-use super::attempts::Key;
+use super::rate_limit::Key;
 use super::{Authenticator, Error, Identity, Secret, digest};
 use crate::client_address::ClientAddress;
 use crate::store::{
-    Actor, Answer, Change, CommitError, Credential, CredentialKind, NewCredential, Operation, UserRecord,
+    Answer, Change, CommitError, Credential, CredentialKind, NewCredential, NewSession, Operation, SessionClient,
+    SignIn, UserRecord,
 };
 
-/// How long a session lasts.
-pub const SESSION_LIFE: Duration = Duration::from_hours(14 * 24);
+/// The cookie by which a browser is known to have logged in before: others in its network cannot use up its attempts.
+pub const BROWSER_COOKIE: &str = "countersign_browser";
+/// How long it is known.
+pub(crate) const BROWSER_LIFE: Duration = Duration::from_hours(180 * 24);
 
 const WRONG: Error = Error::Unauthenticated("the username or the password is wrong");
+const WRONG_LINK: Error = Error::Unauthenticated("the link has been used or has run out; ask for a new one");
+
+/// From where somebody tries to get in.
+#[derive(Debug, Clone)]
+pub struct Attempt {
+    /// The address.
+    pub address: ClientAddress,
+    /// What the browser says that it is.
+    pub agent: Option<String>,
+    /// The secret of its session until now, which ends.
+    pub session: Option<String>,
+    /// The secret by which it is known to have logged in before.
+    pub browser: Option<String>,
+    /// The code of the second factor.
+    pub code: Option<String>,
+}
+
+impl Attempt {
+    /// From this address, and nothing else is known.
+    pub fn from(address: ClientAddress) -> Self {
+        Self { address, agent: None, session: None, browser: None, code: None }
+    }
+}
 
 /// Somebody who was let in.
 #[derive(Debug)]
@@ -25,23 +51,40 @@ pub struct Login {
     pub user: User,
     /// The session's secret, for the cookie.
     pub session: Secret,
+    /// By what the browser is known from now on, where it was not.
+    pub browser: Option<Secret>,
 }
 
 impl Authenticator {
-    /// Lets somebody in by password. Failures are limited by name and by `client`, and stand in the log.
-    pub async fn login(&self, username: &str, password: String, client: ClientAddress) -> Result<Login, Error> {
-        let keys = [Key::Name(username.to_owned()), Key::from(client)];
-        self.attempts.check(&keys, self.clock.now())?;
+    /// Lets somebody in by password. Failures are limited for the account and the network together, and stand in the log.
+    pub async fn login(&self, username: &str, password: String, attempt: Attempt) -> Result<Login, Error> {
+        let network = attempt.address.network();
+        let known = self.known_browser(username, &attempt).await?;
+        let keys = match known {
+            Some(browser) => vec![Key::Browser(browser)],
+            None => vec![Key::Account(username.to_owned(), network), Key::Network(network)],
+        };
+        self.limit.check(&keys, self.clock.now())?;
+        // Whoever is known does not wait behind the others of their network.
+        let line = known.is_none().then_some(network);
         let person = self.store.user(username).await?;
         let hash = person.as_ref().filter(|person| person.user.active).and_then(|person| person.password_hash.clone());
         // Those who waited for their turn are checked again when it has come: many attempts at once are no way around.
-        let (attempts, clock, asked) = (self.attempts.clone(), self.clock.clone(), keys.clone());
-        let right = self.passwords().verify(password, hash, move || attempts.check(&asked, clock.now())).await?;
-        match person {
-            Some(person) if right => self.start_session(person).await,
-            person => {
-                self.attempts.failed(&keys, self.clock.now());
-                if let Some(UserRecord { user, .. }) = person {
+        let (limit, clock, asked) = (self.limit.clone(), self.clock.clone(), keys.clone());
+        let may = move || limit.check(&asked, clock.now());
+        let right = self.passwords().verify(line, password, hash.clone(), may).await?;
+        match (person, hash) {
+            (Some(person), Some(phc)) if right => {
+                self.start_session(person, SignIn::Password(phc), attempt, known.is_some()).await
+            }
+            (person, _) => {
+                let now = self.clock.now();
+                self.limit.failed(&keys, now);
+                let recorded = [Key::Record(username.to_owned())];
+                if let Some(UserRecord { user, .. }) = person
+                    && self.limit.check(&recorded, now).is_ok()
+                {
+                    self.limit.failed(&recorded, now);
                     self.record_failure(user.username);
                 }
                 Err(WRONG)
@@ -49,25 +92,23 @@ impl Authenticator {
         }
     }
 
-    /// Lets somebody in by the secret of a link, which is used up by that.
-    pub async fn redeem(&self, secret: &str, client: ClientAddress) -> Result<Login, Error> {
-        const WRONG: Error = Error::Unauthenticated("the link has been used or has run out; ask for a new one");
-        let keys = [Key::from(client)];
-        self.attempts.check(&keys, self.clock.now())?;
+    /// Lets somebody in by the secret of a link, which is used up by that. Nobody guesses 256 random bits, so failures of
+    /// others do not count.
+    pub async fn redeem(&self, secret: &str, attempt: Attempt) -> Result<Login, Error> {
         let link = digest(secret);
-        let found = self.store.credential(&link).await?.filter(|(link, _)| link.kind == CredentialKind::Link);
-        let Some((_, person)) = found else {
-            self.attempts.failed(&keys, self.clock.now());
-            return Err(WRONG);
-        };
-        let session = Secret::new(CredentialKind::Session, &*self.clock);
-        let credential = Box::new(self.session(person.user.username, &session));
-        let redeem = Change::by_server(Operation::RedeemLink { link, session: credential });
-        match self.store.commit(redeem).await {
-            Ok(Answer::User { user }) => Ok(Login { user: *user, session }),
-            Ok(_) | Err(CommitError::NotFound | CommitError::Unauthenticated) => Err(WRONG),
-            Err(error) => Err(error.into()),
-        }
+        let (_, person) = self.linked(link).await?;
+        let known = self.known_browser(person.user.username.as_str(), &attempt).await?.is_some();
+        self.start_session(person, SignIn::Link(link), attempt, known).await
+    }
+
+    /// Whom a link lets in; it is not used up by asking.
+    pub async fn link_owner(&self, secret: &str) -> Result<User, Error> {
+        self.linked(digest(secret)).await.map(|(_, person)| User { email: None, ..person.user })
+    }
+
+    async fn linked(&self, link: [u8; 32]) -> Result<(Credential, UserRecord), Error> {
+        let found = self.store.credential(&link).await?;
+        found.filter(|(link, person)| link.kind == CredentialKind::Link && person.user.active).ok_or(WRONG_LINK)
     }
 
     /// Ends the session by which somebody is in.
@@ -76,6 +117,16 @@ impl Authenticator {
         self.store.commit(Change { by: Some(identity.actor()), key: None, operation }).await?;
         self.invalidate();
         Ok(())
+    }
+
+    /// The SHA-256 of what the browser is known by, where it has logged in to this account before.
+    async fn known_browser(&self, username: &str, attempt: &Attempt) -> Result<Option<[u8; 32]>, Error> {
+        let Some(secret) = &attempt.browser else { return Ok(None) };
+        let digest = digest(secret);
+        let found = self.store.credential(&digest).await?;
+        let known = found
+            .filter(|(browser, _)| browser.kind == CredentialKind::Browser && browser.username.as_str() == username);
+        Ok(known.map(|_| digest))
     }
 
     /// In the background: an answer that waited for the disk would tell that there is such a person.
@@ -89,21 +140,50 @@ impl Authenticator {
         });
     }
 
-    async fn start_session(&self, person: UserRecord) -> Result<Login, Error> {
-        let session = Secret::new(CredentialKind::Session, &*self.clock);
-        let operation = Operation::AddCredential(Box::new(self.session(person.user.username.clone(), &session)));
-        let by = Some(Actor::of(person.principal(None)));
-        self.store.commit(Change { by, key: None, operation }).await?;
-        Ok(Login { user: person.user, session })
-    }
-
-    fn session(&self, username: Username, secret: &Secret) -> NewCredential {
+    async fn start_session(
+        &self,
+        person: UserRecord,
+        by: SignIn,
+        attempt: Attempt,
+        known: bool,
+    ) -> Result<Login, Error> {
+        let proof = self.prove(&person, attempt.code.as_deref())?;
         let now = self.clock.now();
-        credential(CredentialKind::Session, username, secret, now, SESSION_LIFE)
+        let username = person.user.username;
+        let secret = Secret::new(CredentialKind::Session, &*self.clock);
+        let life = self.policy.session_until(now, now).since(now);
+        let mut session = credential(CredentialKind::Session, username.clone(), &secret, now, life);
+        let stored = &mut session.credential;
+        stored.id = Some(TokenId(crate::clock::Moment::of(&*self.clock).ids().uuid()));
+        stored.last_used_at = Some(now);
+        let agent = attempt.agent.as_deref().map(in_short);
+        stored.client = Some(SessionClient { address: attempt.address.to_string(), agent });
+        let browser = (!known).then(|| Secret::new(CredentialKind::Browser, &*self.clock));
+        let new_browser = browser
+            .as_ref()
+            .map(|secret| credential(CredentialKind::Browser, username.clone(), secret, now, BROWSER_LIFE));
+        let replaces = attempt.session.as_deref().map(digest);
+        let wrong = if matches!(by, SignIn::Link(_)) { WRONG_LINK } else { WRONG };
+        let new = NewSession { session, by, proof, replaces, browser: new_browser };
+        match self.store.commit(Change::by_server(Operation::StartSession(Box::new(new)))).await {
+            Ok(Answer::User { user }) => {
+                if replaces.is_some() {
+                    self.invalidate();
+                }
+                Ok(Login { user: *user, session: secret, browser })
+            }
+            Ok(_) | Err(CommitError::NotFound | CommitError::Unauthenticated) => Err(wrong),
+            Err(error) => Err(error.into()),
+        }
     }
 }
 
-/// A session or link that ends `life` after `now`.
+/// What a browser says that it is, as far as a list shows it.
+fn in_short(agent: &str) -> String {
+    agent.chars().filter(|c| !c.is_control()).take(200).collect()
+}
+
+/// A credential that ends `life` after `now`.
 pub(super) fn credential(
     kind: CredentialKind,
     username: Username,
@@ -119,6 +199,8 @@ pub(super) fn credential(
         roles: None,
         created_at: now,
         expires_at: Some(now.after(life)),
+        last_used_at: None,
+        client: None,
     };
     NewCredential { digest: secret.digest(), credential }
 }

@@ -4,20 +4,29 @@
 //! Imports `shared`, `crate::clock`, `crate::client_address`, `crate::store` and `crate::problem` only. No secret is ever stored or logged: the database holds
 //! SHA-256 of random secrets and argon2 hashes of passwords.
 
-mod attempts;
 mod authenticator;
 mod login;
+mod own;
 mod password;
 mod people;
+mod policy;
+mod rate_limit;
+mod second_factor;
 mod secret;
+mod turns;
 
-use shared::error::Mistake;
+use shared::error::{Mistake, Problem};
 
 pub use authenticator::{Authenticator, Identity, SESSION_COOKIE};
-pub use login::{Login, SESSION_LIFE};
+pub(crate) use login::BROWSER_LIFE;
+pub use login::{Attempt, BROWSER_COOKIE, Login};
 pub use password::Passwords;
-pub use people::{add_user, bootstrap, check_roles, demo_users, login_link};
-pub(crate) use people::{check_password, check_text};
+pub use people::{add_user, bootstrap, check_roles, demo_users, login_link, reset_second_factor, set_password};
+pub(crate) use people::{check_text, known_of};
+pub use policy::Policy;
+pub use second_factor::RequiredFor;
+#[cfg(test)]
+pub(crate) use second_factor::code_at;
 pub use secret::{Secret, digest};
 
 use crate::store;
@@ -28,7 +37,13 @@ pub enum Error {
     /// The name, the password, or the link is wrong; never says which.
     #[error("{0}")]
     Unauthenticated(&'static str),
-    /// Too many failed attempts for this name or from this address.
+    /// The password or the link is right, and a code of the second factor is asked for.
+    #[error("the code of the second factor is needed, or a recovery code: send it as `code`")]
+    SecondFactorRequired,
+    /// Any other refusal.
+    #[error("{0}")]
+    Problem(Box<Problem>),
+    /// Too many failed attempts from this address.
     #[error("too many failed attempts; try again in {retry_after} s")]
     TooManyAttempts {
         /// Seconds until the next attempt is heard.

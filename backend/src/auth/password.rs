@@ -1,58 +1,93 @@
-//! Passwords: argon2id with the crate's defaults (OWASP's), as PHC strings.
+//! Passwords: which are taken, and their hashes, argon2id with the crate's defaults (OWASP's) as PHC strings.
 
 use std::sync::Arc;
 
 use argon2::Argon2;
 use argon2::password_hash::{PasswordHasher, PasswordVerifier, phc::PasswordHash};
-use tokio::sync::Semaphore;
+use shared::error::Mistake;
 use tokio::task::spawn_blocking;
+use zxcvbn::{Score, zxcvbn};
 
 use super::Error;
+use super::turns::Turns;
+use crate::client_address::Network;
 use crate::clock::SharedClock;
 
-/// How many hashes are computed at once: each takes 19 MiB and some tens of milliseconds of a core.
-const AT_ONCE: usize = 2;
+const MIN: usize = 12;
+/// More is work for the hash without more safety.
+const MAX: usize = 128;
 
 /// Hashes and checks passwords away from the threads that serve requests. Cheap to clone.
 #[derive(Clone)]
 pub struct Passwords {
     clock: SharedClock,
-    permits: Arc<Semaphore>,
+    turns: Arc<Turns>,
 }
 
 impl Passwords {
     /// A hasher that takes its salts from `clock`.
     pub fn new(clock: SharedClock) -> Self {
-        Self { clock, permits: Arc::new(Semaphore::new(AT_ONCE)) }
+        Self { clock, turns: Arc::new(Turns::new()) }
     }
 
-    /// The PHC string of a password.
-    pub async fn hash(&self, password: String) -> Result<String, Error> {
+    /// The PHC string of a new password, which stands at `path` of a body; `known` is what others know of the person.
+    pub async fn hash(&self, password: String, known: Vec<String>, path: &'static str) -> Result<String, Error> {
         let salt = self.clock.random();
-        self.run(move || hash(password.as_bytes(), &salt)).await?
+        let work = move || {
+            check(&password, &known).map_err(|why| Error::Invalid(vec![Mistake::new(path, "weak_password", why)]))?;
+            hash(password.as_bytes(), &salt)
+        };
+        self.turns
+            .take(None, async { spawn_blocking(work).await })
+            .await?
+            .map_err(|error| Error::Hash(error.to_string()))?
     }
 
     /// Whether the password is that of `phc`. Without one it takes as long, and the answer is no: the time does not
-    /// tell whether there is such a person. `may` is asked just before the work, when it is this call's turn.
-    pub async fn verify<F>(&self, password: String, phc: Option<String>, may: F) -> Result<bool, Error>
+    /// tell whether there is such a person. `may` is asked just before the work, when it is this call's turn; `network`
+    /// is that of a caller who is not logged in.
+    pub async fn verify<F>(
+        &self,
+        network: Option<Network>,
+        password: String,
+        phc: Option<String>,
+        may: F,
+    ) -> Result<bool, Error>
     where
         F: FnOnce() -> Result<(), Error> + Send + 'static,
     {
         let salt = self.clock.random();
-        self.run(move || {
+        let work = async {
             may()?;
-            match phc {
+            let work = spawn_blocking(move || match phc {
                 Some(phc) => Ok(Argon2::default().verify_password(password.as_bytes(), phc.as_str()).is_ok()),
                 None => hash(password.as_bytes(), &salt).map(|_| false),
-            }
-        })
-        .await?
+            });
+            work.await.map_err(|error| Error::Hash(error.to_string()))?
+        };
+        self.turns.take(network, work).await?
     }
+}
 
-    async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
-        let _permit = self.permits.acquire().await.map_err(|error| Error::Hash(error.to_string()))?;
-        spawn_blocking(work).await.map_err(|error| Error::Hash(error.to_string()))
+/// Why a password is not taken.
+fn check(password: &str, known: &[String]) -> Result<(), String> {
+    let length = password.chars().count();
+    if length < MIN {
+        return Err(format!("a password has at least {MIN} characters; several words in a row do well"));
     }
+    if length > MAX {
+        return Err(format!("a password has at most {MAX} characters"));
+    }
+    let known: Vec<&str> = known.iter().map(String::as_str).chain(["countersign"]).collect();
+    let estimate = zxcvbn(password, &known);
+    if estimate.score() >= Score::Three {
+        return Ok(());
+    }
+    let warning = estimate.feedback().and_then(zxcvbn::feedback::Feedback::warning);
+    let why = warning.map_or_else(String::new, |warning| format!(" ({})", warning.to_string().trim_end_matches('.')));
+    Err(format!(
+        "this password would be guessed soon{why}; several words that have nothing to do with each other do well"
+    ))
 }
 
 fn hash(password: &[u8], salt: &[u8]) -> Result<String, Error> {
@@ -68,10 +103,36 @@ mod tests {
     #[tokio::test]
     async fn a_password_is_told_from_another() {
         let passwords = Passwords::new(Arc::new(SystemClock));
-        let phc = passwords.hash("correct horse".to_owned()).await.unwrap();
+        let phc = passwords.hash("correct horse battery".to_owned(), Vec::new(), "").await.unwrap();
         assert!(phc.starts_with("$argon2id$"), "{phc}");
-        assert!(passwords.verify("correct horse".to_owned(), Some(phc.clone()), || Ok(())).await.unwrap());
-        assert!(!passwords.verify("wrong horse".to_owned(), Some(phc), || Ok(())).await.unwrap());
-        assert!(!passwords.verify("correct horse".to_owned(), None, || Ok(())).await.unwrap());
+        let verify = |password: &str, phc: Option<String>| passwords.verify(None, password.to_owned(), phc, || Ok(()));
+        assert!(verify("correct horse battery", Some(phc.clone())).await.unwrap());
+        assert!(!verify("wrong horse battery", Some(phc)).await.unwrap());
+        assert!(!verify("correct horse battery", None).await.unwrap());
+    }
+
+    #[test]
+    fn a_password_is_long_and_not_known() {
+        let known = ["ana".to_owned(), "Ana Novak".to_owned()];
+        for weak in [
+            "short",
+            "eleven char",
+            "            ",
+            "aaaaaaaaaaaa",
+            "123456789012",
+            "abcabcabcabc",
+            "password1234",
+            "Password123!",
+            "qwertyuiop12",
+            "countersign1",
+            "ana novak ana",
+        ] {
+            assert!(check(weak, &known).is_err(), "{weak}");
+        }
+        for good in ["correct horse battery", "unhurried-otter-41", "mKx8Tq2vPz0w", "лошадь батарея скрепка"]
+        {
+            assert_eq!(check(good, &known), Ok(()), "{good}");
+        }
+        assert!(check(&"длинно ".repeat(19), &known).is_err(), "133 characters");
     }
 }

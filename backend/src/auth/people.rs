@@ -3,20 +3,19 @@
 use std::time::Duration;
 
 use shared::access::{ADMIN, REVIEWER};
-use shared::api::{NewUser, User};
+use shared::api::{NewUser, User, UserPatch};
 use shared::error::{Mistake, pointer};
 use shared::id::Username;
 
 use super::login::credential;
 use super::{Error, Passwords, Secret};
 use crate::clock::SharedClock;
-use crate::store::{Actor, Answer, Change, CommitError, CredentialKind, NewUserRecord, Operation, Store};
+use crate::store::{
+    Actor, Answer, Change, CommitError, CredentialKind, FactorChange, NewUserRecord, Operation, Store, UserChange,
+};
 
 /// How long a link can be used.
 const LINK_LIFE: Duration = Duration::from_hours(24);
-const MIN_PASSWORD: usize = 8;
-/// More is work for the hash without more safety.
-const MAX_PASSWORD: usize = 1024;
 const MAX_ROLES: usize = 50;
 
 /// Makes the user `admin` where there are no users: with this password, else with a link. Answers with the secret of a
@@ -30,8 +29,8 @@ pub async fn bootstrap(
         let admin = person(ADMIN, None, &[ADMIN], clock)?;
         let password_hash = match admin_password {
             Some(password) => {
-                check_password(&password, "")?;
-                Some(Passwords::new(clock.clone()).hash(password).await?)
+                let passwords = Passwords::new(clock.clone());
+                Some(passwords.hash(password, known_of(&admin), "COUNTERSIGN_ADMIN_PASSWORD").await?)
             }
             None => None,
         };
@@ -78,7 +77,6 @@ pub async fn add_user(
     new: NewUser,
 ) -> Result<User, Error> {
     let roles = check_roles(new.roles)?;
-    check_password(&new.password, "/password")?;
     check_text("/display_name", new.display_name.as_deref())?;
     check_text("/email", new.email.as_deref())?;
     let user = User {
@@ -90,8 +88,30 @@ pub async fn add_user(
         created_at: clock.now(),
         stands_for: Vec::new(),
     };
-    let hash = passwords.hash(new.password).await?;
+    let hash = passwords.hash(new.password, known_of(&user), "/password").await?;
     create(store, by, user, Some(hash)).await
+}
+
+/// Sets somebody's password, by somebody at the server's terminal.
+pub async fn set_password(
+    store: &Store,
+    passwords: &Passwords,
+    username: &Username,
+    password: String,
+) -> Result<(), Error> {
+    let person = store.user(username).await?.ok_or(CommitError::NotFound)?;
+    let hash = passwords.hash(password, known_of(&person.user), "/password").await?;
+    let (username, patch) = (username.clone(), UserPatch::default());
+    let change = UserChange { username, patch, password_hash: Some(hash) };
+    store.commit(Change::by_server(Operation::UpdateUser(Box::new(change)))).await?;
+    Ok(())
+}
+
+/// Removes somebody's second factor, by somebody at the server's terminal.
+pub async fn reset_second_factor(store: &Store, username: Username) -> Result<(), Error> {
+    let remove = Operation::ChangeSecondFactor { username, change: FactorChange::Remove(None) };
+    store.commit(Change::by_server(remove)).await?;
+    Ok(())
 }
 
 /// Roles without doubles, each a name.
@@ -113,15 +133,10 @@ pub fn check_roles(roles: Vec<String>) -> Result<Vec<String>, Error> {
     Ok(checked)
 }
 
-/// Refuses passwords that are too short or absurdly long.
-pub(crate) fn check_password(password: &str, path: &str) -> Result<(), Error> {
-    if password.chars().count() < MIN_PASSWORD {
-        return invalid(path, format!("a password has at least {MIN_PASSWORD} characters"));
-    }
-    if password.len() > MAX_PASSWORD {
-        return invalid(path, format!("a password has at most {MAX_PASSWORD} bytes"));
-    }
-    Ok(())
+/// What others know of somebody: no password should be made of it.
+pub(crate) fn known_of(user: &User) -> Vec<String> {
+    let known = [Some(user.username.to_string()), user.display_name.clone(), user.email.clone()];
+    known.into_iter().flatten().collect()
 }
 
 /// Refuses names and addresses that no list could show.

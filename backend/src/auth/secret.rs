@@ -47,6 +47,7 @@ fn prefix(kind: CredentialKind) -> &'static str {
         CredentialKind::Session => "cs_session_",
         CredentialKind::Token => "cs_token_",
         CredentialKind::Link => "cs_link_",
+        CredentialKind::Browser => "cs_browser_",
     }
 }
 

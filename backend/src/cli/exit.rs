@@ -55,7 +55,11 @@ impl Quit {
 impl From<Problem> for Quit {
     fn from(problem: Problem) -> Self {
         let exit = match problem.code {
-            Code::Unauthenticated | Code::Forbidden | Code::ForeignOrigin => Exit::Forbidden,
+            Code::Unauthenticated
+            | Code::SecondFactorRequired
+            | Code::Forbidden
+            | Code::SecondFactorMissing
+            | Code::ForeignOrigin => Exit::Forbidden,
             Code::NotFound => Exit::NotFound,
             Code::ReviewResolved | Code::RevisionChanged | Code::ReviewClaimed | Code::RunOver | Code::Conflict => {
                 Exit::Conflict

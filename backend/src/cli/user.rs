@@ -34,6 +34,23 @@ pub enum UserCommand {
         #[command(flatten)]
         storage: StorageArgs,
     },
+    /// Sets somebody's password; their sessions, tokens and links end
+    Password {
+        /// Their name
+        username: Username,
+        /// Reads the password, one line, from standard input
+        #[arg(long, required = true)]
+        password_stdin: bool,
+        #[command(flatten)]
+        storage: StorageArgs,
+    },
+    /// Removes somebody's second factor, as when their device is lost
+    ResetSecondFactor {
+        /// Their name
+        username: Username,
+        #[command(flatten)]
+        storage: StorageArgs,
+    },
     /// Prints a secret that logs a person in once, within a day: open /login#token=<secret> on the server
     Link {
         /// Their name
@@ -48,20 +65,31 @@ pub async fn run(command: UserCommand) -> anyhow::Result<()> {
     let clock = app::system_clock();
     match command {
         UserCommand::Add { username, roles, display_name, email, password_stdin: _, storage } => {
-            let mut password = String::new();
-            std::io::stdin().lock().read_line(&mut password).context("the password cannot be read")?;
-            let password = password.trim_end_matches(['\n', '\r']).to_owned();
+            let password = password_of_stdin()?;
             let store = app::open_store(&Storage::resolve(&storage)?.0, clock.clone()).await?;
             let new = NewUser { username, password, display_name, email, roles };
             let added = auth::add_user(&store, &clock, &Passwords::new(clock.clone()), None, new).await;
             store.close().await;
             match added {
                 Ok(user) => print(&format!("{} may log in, with the roles: {}", user.username, user.roles.join(", "))),
-                Err(auth::Error::Invalid(mistakes)) => {
-                    bail!("{}", mistakes.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
-                }
                 Err(error) => return Err(error.into()),
             }
+        }
+        UserCommand::Password { username, password_stdin: _, storage } => {
+            let password = password_of_stdin()?;
+            let store = app::open_store(&Storage::resolve(&storage)?.0, clock.clone()).await?;
+            let passwords = Passwords::new(clock.clone());
+            let set = auth::set_password(&store, &passwords, &username, password).await;
+            store.close().await;
+            set?;
+            print(&format!("{username} has a new password; what let them in before has ended"));
+        }
+        UserCommand::ResetSecondFactor { username, storage } => {
+            let store = app::open_store(&Storage::resolve(&storage)?.0, clock.clone()).await?;
+            let removed = auth::reset_second_factor(&store, username.clone()).await;
+            store.close().await;
+            removed.with_context(|| format!("the second factor of {username}"))?;
+            print(&format!("{username} logs in without a second factor"));
         }
         UserCommand::Link { username, storage } => {
             let store = app::open_store(&Storage::resolve(&storage)?.0, clock.clone()).await?;
@@ -75,4 +103,10 @@ pub async fn run(command: UserCommand) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+fn password_of_stdin() -> anyhow::Result<String> {
+    let mut password = String::new();
+    std::io::stdin().lock().read_line(&mut password).context("the password cannot be read")?;
+    Ok(password.trim_end_matches(['\n', '\r']).to_owned())
 }

@@ -2,7 +2,7 @@
 //!
 //! Everything that a flow must not hold stands here: model providers, the commands of MCP servers, the hosts that
 //! tools may reach, limits, prices, who is told of reviews. Imports the shapes of MCP servers, prices and receivers from
-//! `crate::tool`, `crate::agent` and `crate::notify` only.
+//! `crate::tool`, `crate::agent`, `crate::auth` and `crate::notify` only.
 
 mod network;
 
@@ -19,6 +19,7 @@ use shared::time::Span;
 pub use network::{Network, NetworkArgs};
 
 use crate::agent::Prices;
+use crate::auth;
 use crate::notify;
 use crate::tool::McpServer;
 
@@ -105,6 +106,8 @@ pub struct File {
     pub prices: Prices,
     /// Who outside is told of reviews.
     pub notifications: notify::Settings,
+    /// How long sessions and tokens last, and who must have a second factor.
+    pub logins: auth::Policy,
 }
 
 /// What tools may do.
@@ -142,6 +145,8 @@ pub struct Settings {
     pub prices: Prices,
     /// Who outside is told of reviews.
     pub notifications: notify::Settings,
+    /// How long sessions and tokens last, and who must have a second factor.
+    pub logins: auth::Policy,
 }
 
 /// Where things are stored.
@@ -229,6 +234,7 @@ impl Settings {
             mcp: file.mcp,
             prices: file.prices,
             notifications: file.notifications,
+            logins: file.logins,
         })
     }
 }

@@ -1,9 +1,8 @@
 //! Who calls, in a handler's arguments; and the commits that they make.
 
-use axum::extract::{FromRequestParts, OptionalFromRequestParts};
+use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use shared::access::{Act, Principal};
-use shared::error::{Code, Problem};
 
 use super::AppState;
 use super::problem::{Failure, Result, allowed};
@@ -36,17 +35,8 @@ impl Caller {
 impl FromRequestParts<AppState> for Caller {
     type Rejection = Failure;
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self> {
-        Ok(Self(state.authenticator.authenticate(&parts.headers).await?))
-    }
-}
-
-impl OptionalFromRequestParts<AppState> for Caller {
-    type Rejection = Failure;
-    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Option<Self>> {
-        match state.authenticator.authenticate(&parts.headers).await {
-            Ok(identity) => Ok(Some(Self(identity))),
-            Err(Problem { code: Code::Unauthenticated, .. }) => Ok(None),
-            Err(problem) => Err(problem.into()),
-        }
+        let identity = state.authenticator.authenticate(&parts.headers).await?;
+        identity.may_go_on()?;
+        Ok(Self(identity))
     }
 }

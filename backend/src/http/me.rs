@@ -7,17 +7,18 @@ use axum::extract::State;
 use shared::api::User;
 use shared::error::{Code, Problem};
 
+use super::AppState;
+use super::account::Known;
 use super::api::{Api, Operation};
 use super::problem::Result;
-use super::{AppState, Caller};
 
 pub(super) fn mount(api: &mut Api) {
     api.get("/api/v1/me", Operation::new("Who is calling, with the roles that count", "User"), get);
 }
 
 /// Their roles are those that count for the call: a token's may be fewer than its maker's.
-async fn get(State(state): State<AppState>, caller: Caller) -> Result<Json<User>> {
-    let principal = caller.principal();
+async fn get(State(state): State<AppState>, Known(identity): Known) -> Result<Json<User>> {
+    let principal = &identity.principal;
     let person = state.store.user(&principal.username).await?.ok_or_else(|| Problem::new(Code::Unauthenticated))?;
     let mut user = person.user;
     user.stands_for.clone_from(&principal.stands_for);

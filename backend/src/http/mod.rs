@@ -4,6 +4,7 @@
 //! Imports `shared`, `crate::client_address`, `crate::clock`, `crate::flow`, `crate::engine`, `crate::store`, `crate::problem`,
 //! `crate::json`, `crate::auth` and `crate::audit`.
 
+mod account;
 mod api;
 mod assets;
 mod audit;
@@ -129,6 +130,7 @@ fn api() -> Api {
     let mut api = Api::new();
     session::mount(&mut api);
     me::mount(&mut api);
+    account::mount(&mut api);
     users::mount(&mut api);
     tokens::mount(&mut api);
     deputies::mount(&mut api);

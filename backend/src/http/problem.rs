@@ -33,6 +33,10 @@ impl From<auth::Error> for Failure {
     fn from(error: auth::Error) -> Self {
         Self(match error {
             auth::Error::Unauthenticated(detail) => Problem::new(Code::Unauthenticated).detail(detail),
+            error @ auth::Error::SecondFactorRequired => {
+                Problem::new(Code::SecondFactorRequired).detail(error.to_string())
+            }
+            auth::Error::Problem(problem) => *problem,
             auth::Error::TooManyAttempts { retry_after } => {
                 let problem = Problem { retry_after: Some(retry_after), ..Problem::new(Code::TooManyRequests) };
                 problem.detail(format!("too many failed attempts; try again in {retry_after} s"))

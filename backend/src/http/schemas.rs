@@ -5,7 +5,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::Value;
 use shared::JsonMap;
 use shared::api::{
-    Decided, FlowVersion, Launch, LoginRequest, NewComment, NewToken, NewUser, Page, Reason, Token, User, UserPatch,
+    Decided, FlowVersion, Launch, LinkSecret, LoginRequest, NewComment, NewPassword, NewSecondFactor, NewToken,
+    NewUser, Page, Reason, RecoveryCodes, SecondFactorCode, SecondFactorState, SessionInfo, Token, User, UserPatch,
     Validation,
 };
 use shared::decision::DecisionRequest;
@@ -43,6 +44,13 @@ impl Schemas {
             "Delegate" => self.typed::<Delegate>(),
             "Deputyship" => self.typed::<Deputyship>(),
             "NewDeputy" => self.typed::<NewDeputy>(),
+            "LinkSecret" => self.typed::<LinkSecret>(),
+            "NewPassword" => self.typed::<NewPassword>(),
+            "NewSecondFactor" => self.typed::<NewSecondFactor>(),
+            "PageOfSessions" => self.typed::<Page<SessionInfo>>(),
+            "RecoveryCodes" => self.typed::<RecoveryCodes>(),
+            "SecondFactorCode" => self.typed::<SecondFactorCode>(),
+            "SecondFactorState" => self.typed::<SecondFactorState>(),
             "PageOfGrants" => self.typed::<Page<Grant>>(),
             "PageOfDeputies" => self.typed::<Page<Deputyship>>(),
             "Flow" => self.typed::<Flow>(),

@@ -3,18 +3,18 @@
 use std::time::Duration;
 
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{AppendHeaders, IntoResponse, Response};
 use axum_extra::extract::cookie::{Cookie, SameSite};
-use shared::api::LoginRequest;
+use shared::api::{LinkSecret, LoginRequest, User};
 
+use super::AppState;
+use super::account::InSession;
 use super::api::{Api, Operation};
 use super::body::Json;
 use super::problem::Result;
-use super::{AppState, Caller};
-use crate::auth::{SESSION_COOKIE, SESSION_LIFE};
+use crate::auth::{Attempt, BROWSER_COOKIE, BROWSER_LIFE, SESSION_COOKIE};
 use crate::client_address::ClientAddress;
-use crate::store::CredentialKind;
 
 const PATH: &str = "/api/v1/session";
 
@@ -22,6 +22,8 @@ pub(super) fn mount(api: &mut Api) {
     let login = Operation::new("Log in with a password or the secret of a link", "User").body("LoginRequest").open();
     api.post(PATH, login, post);
     api.delete(PATH, Operation::new("Log out", "").status(204).open(), delete);
+    let link = Operation::new("Whom a link logs in; asking does not use it up", "User").body("LinkSecret").open();
+    api.post("/api/v1/session/link", link, self::link);
 }
 
 async fn post(
@@ -30,31 +32,63 @@ async fn post(
     client: ClientAddress,
     Json { value, .. }: Json<LoginRequest>,
 ) -> Result<Response> {
-    let login = match value {
-        LoginRequest::Password { username, password } => state.authenticator.login(&username, password, client).await?,
-        LoginRequest::Link { token } => state.authenticator.redeem(&token, client).await?,
+    let mut attempt = Attempt {
+        agent: headers.get(header::USER_AGENT).and_then(|agent| agent.to_str().ok()).map(str::to_owned),
+        session: cookie_of(&headers, SESSION_COOKIE),
+        browser: cookie_of(&headers, BROWSER_COOKIE),
+        ..Attempt::from(client)
     };
-    let cookie = cookie(&headers, login.session.expose(), SESSION_LIFE);
-    Ok((AppendHeaders([(header::SET_COOKIE, cookie)]), axum::Json(login.user)).into_response())
+    let login = match value {
+        LoginRequest::Password { username, password, code } => {
+            attempt.code = code;
+            state.authenticator.login(&username, password, attempt).await?
+        }
+        LoginRequest::Link { token, code } => {
+            attempt.code = code;
+            state.authenticator.redeem(&token, attempt).await?
+        }
+    };
+    let life = state.authenticator.policy().session_life;
+    let session = cookie(&headers, SESSION_COOKIE, login.session.expose(), "/", life);
+    let browser = login.browser.map(|secret| cookie(&headers, BROWSER_COOKIE, secret.expose(), PATH, BROWSER_LIFE));
+    let mut response = axum::Json(login.user).into_response();
+    for cookie in std::iter::once(session).chain(browser) {
+        if let Ok(cookie) = HeaderValue::from_str(&cookie) {
+            response.headers_mut().append(header::SET_COOKIE, cookie);
+        }
+    }
+    Ok(response)
+}
+
+async fn link(
+    State(state): State<AppState>,
+    Json { value: LinkSecret { token }, .. }: Json<LinkSecret>,
+) -> Result<axum::Json<User>> {
+    Ok(axum::Json(state.authenticator.link_owner(&token).await?))
 }
 
 /// Who is not logged in is logged out: no failure. A token is not ended by this.
-async fn delete(State(state): State<AppState>, headers: HeaderMap, caller: Option<Caller>) -> Result<Response> {
-    if let Some(Caller(identity)) = caller
-        && identity.kind == CredentialKind::Session
-    {
+async fn delete(State(state): State<AppState>, headers: HeaderMap, caller: Option<InSession>) -> Result<Response> {
+    if let Some(InSession(identity)) = caller {
         state.authenticator.logout(&identity).await?;
     }
-    let gone = cookie(&headers, String::new(), Duration::ZERO);
+    let gone = cookie(&headers, SESSION_COOKIE, String::new(), "/", Duration::ZERO);
     Ok((StatusCode::NO_CONTENT, AppendHeaders([(header::SET_COOKIE, gone)])).into_response())
 }
 
-/// The session's cookie. `Secure` where the page that asks came over https; a server behind a proxy cannot tell
-/// otherwise, and one on the loopback without https must work too.
-fn cookie(headers: &HeaderMap, secret: String, life: Duration) -> String {
+/// The value of a cookie of the request.
+fn cookie_of(headers: &HeaderMap, name: &str) -> Option<String> {
+    let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let mut pairs = cookies.flat_map(|cookies| cookies.split(';')).filter_map(|cookie| cookie.trim().split_once('='));
+    pairs.find(|(known, _)| *known == name).map(|(_, value)| value.to_owned())
+}
+
+/// A cookie. `Secure` where the page that asks came over https; a server behind a proxy cannot tell otherwise, and one on
+/// the loopback without https must work too.
+fn cookie(headers: &HeaderMap, name: &'static str, secret: String, path: &'static str, life: Duration) -> String {
     let https = headers.get(header::ORIGIN).is_some_and(|origin| origin.as_bytes().starts_with(b"https:"));
     let max_age = i64::try_from(life.as_secs()).unwrap_or(i64::MAX);
-    let cookie = Cookie::build((SESSION_COOKIE, secret)).path("/").http_only(true).same_site(SameSite::Lax);
+    let cookie = Cookie::build((name, secret)).path(path).http_only(true).same_site(SameSite::Lax);
     // The builder's own `max_age` takes a type of a crate that nothing else here needs.
     format!("{}; Max-Age={max_age}", cookie.secure(https).build())
 }

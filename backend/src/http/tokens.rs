@@ -60,6 +60,14 @@ async fn create(
     if value.expires_at.is_some_and(|at| at <= moment.now) {
         return Err(Problem::invalid("/expires_at", "this time is past").into());
     }
+    let latest = state.authenticator.policy().token_life.map(|life| moment.now.after(life));
+    if let (Some(at), Some(latest)) = (value.expires_at, latest)
+        && at > latest
+    {
+        return Err(
+            Problem::invalid("/expires_at", format!("the server's settings allow {latest} at the latest")).into()
+        );
+    }
     let id = TokenId(moment.ids().uuid());
     let secret = Secret::new(CredentialKind::Token, &*state.clock);
     let credential = Credential {
@@ -69,7 +77,9 @@ async fn create(
         username: caller.principal().username.clone(),
         roles: Some(roles),
         created_at: moment.now,
-        expires_at: value.expires_at,
+        expires_at: value.expires_at.or(latest),
+        last_used_at: None,
+        client: None,
     };
     let new = Box::new(NewCredential { digest: secret.digest(), credential });
     let answer = caller.commit(&state.store, key.of(&caller, body), store::Operation::AddCredential(new)).await?;

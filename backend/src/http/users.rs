@@ -5,6 +5,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use shared::access::Act;
 use shared::api::{NewUser, Page, User, UserPatch};
+use shared::error::{Code, Problem};
 use shared::id::Username;
 
 use super::api::{Api, Operation};
@@ -13,14 +14,16 @@ use super::idempotency::Key;
 use super::page::{List, Paging};
 use super::problem::{Result, unexpected};
 use super::{AppState, Caller};
-use crate::auth::{add_user, check_password, check_roles, check_text};
-use crate::store::{self, Answer, UserChange};
+use crate::auth::{add_user, check_roles, check_text, digest, known_of};
+use crate::store::{self, Answer, FactorChange, UserChange};
 
 pub(super) fn mount(api: &mut Api) {
     let list = Operation::new("People, by name", "PageOfUsers").query(&["limit", "cursor"]);
     api.get("/api/v1/users", list, self::list);
     api.post("/api/v1/users", Operation::new("Add a person", "User").body("NewUser").status(201), create);
     api.patch("/api/v1/users/{username}", Operation::new("Change a person", "User").body("UserPatch"), update);
+    let reset = Operation::new("Remove a person's second factor, as when their device is lost", "").status(204);
+    api.delete("/api/v1/users/{username}/totp", reset, reset_totp);
 }
 
 async fn list(
@@ -45,6 +48,19 @@ async fn create(
     Ok((StatusCode::CREATED, Json(user)))
 }
 
+async fn reset_totp(
+    State(state): State<AppState>,
+    caller: Caller,
+    Id(username): Id<Username>,
+    key: Key,
+) -> Result<StatusCode> {
+    caller.may(Act::ManagePeople)?;
+    let remove = store::Operation::ChangeSecondFactor { username, change: FactorChange::Remove(None) };
+    caller.commit(&state.store, key.of(&caller, digest("")), remove).await?;
+    state.authenticator.invalidate();
+    Ok(StatusCode::NO_CONTENT)
+}
+
 async fn update(
     State(state): State<AppState>,
     caller: Caller,
@@ -60,8 +76,9 @@ async fn update(
     check_text("/email", patch.email.as_deref())?;
     let (key, password_hash) = match patch.password.take() {
         Some(password) => {
-            check_password(&password, "/password")?;
-            (None, Some(state.authenticator.passwords().hash(password).await?))
+            let person = state.store.user(&username).await?.ok_or_else(|| Problem::new(Code::NotFound))?;
+            let known = known_of(&person.user);
+            (None, Some(state.authenticator.passwords().hash(password, known, "/password").await?))
         }
         None => (key.of(&caller, digest), None),
     };

@@ -1,5 +1,7 @@
 //! What can be committed, and what comes back.
 
+mod sign_in;
+
 use serde::{Deserialize, Serialize};
 use shared::access::{ADMIN, Principal};
 use shared::api::{Decided, FlowVersion, Token, User, UserPatch};
@@ -11,6 +13,8 @@ use shared::run::{Context, Run};
 use shared::time::Timestamp;
 
 use crate::engine::{Input, Refusal};
+
+pub use sign_in::{FactorChange, NewSession, PasswordChange, Proof, SecondFactor, SessionClient, SignIn};
 
 /// One change with every precondition that it rests on.
 #[derive(Debug, Clone)]
@@ -122,12 +126,17 @@ pub enum Operation {
     ChooseNotifications(Box<ChosenNotifications>),
     /// Adds a session, token or link. Answers [`Answer::Token`] for a token, else [`Answer::Done`].
     AddCredential(Box<NewCredential>),
-    /// Redeems a one-time link: removes it and adds the session, or [`CommitError::NotFound`]. Answers [`Answer::User`].
-    RedeemLink {
-        /// The SHA-256 of the link's secret.
-        link: [u8; 32],
-        /// The session.
-        session: Box<NewCredential>,
+    /// Logs somebody in. What was checked before is checked again; where it no longer holds, [`CommitError::NotFound`] or
+    /// [`CommitError::Unauthenticated`]. Answers [`Answer::User`].
+    StartSession(Box<NewSession>),
+    /// Replaces the caller's own password. Answers [`Answer::Done`].
+    ChangePassword(Box<PasswordChange>),
+    /// Changes somebody's second factor. Answers [`Answer::Done`].
+    ChangeSecondFactor {
+        /// Whose.
+        username: Username,
+        /// How.
+        change: FactorChange,
     },
     /// Ends a session. Answers [`Answer::Done`].
     EndSession {
@@ -175,7 +184,7 @@ pub struct UserChange {
     pub username: Username,
     /// What; `password` is ignored here.
     pub patch: UserPatch,
-    /// PHC string of the new password; ends all their sessions.
+    /// PHC string of the new password; ends everything that lets them in.
     pub password_hash: Option<String>,
 }
 
@@ -212,6 +221,8 @@ pub enum CredentialKind {
     Token,
     /// A link that logs in once.
     Link,
+    /// A browser's cookie by which it is known to have logged in before. It lets nobody in.
+    Browser,
 }
 
 /// A session, token or link as it is stored: never its secret.
@@ -231,6 +242,10 @@ pub struct Credential {
     pub created_at: Timestamp,
     /// Until when.
     pub expires_at: Option<Timestamp>,
+    /// When a session was used last, to some minutes.
+    pub last_used_at: Option<Timestamp>,
+    /// From where a session was started.
+    pub client: Option<SessionClient>,
 }
 
 /// A session, token or link to add.

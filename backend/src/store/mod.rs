@@ -47,8 +47,9 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 pub use change::{
-    Actor, Answer, Change, ChosenNotifications, CommitError, Credential, CredentialKind, IdempotencyKey, NewCredential,
-    NewFlow, NewUserRecord, Operation, UserChange,
+    Actor, Answer, Change, ChosenNotifications, CommitError, Credential, CredentialKind, FactorChange, IdempotencyKey,
+    NewCredential, NewFlow, NewSession, NewUserRecord, Operation, PasswordChange, Proof, SecondFactor, SessionClient,
+    SignIn, UserChange,
 };
 
 pub use deliveries::{ClaimedDelivery, Sent};
@@ -161,6 +162,8 @@ pub struct UserRecord {
     pub password_hash: Option<String>,
     /// When they stand in for others. It stands with the deputy, so that whoever reads their rights reads it too.
     pub deputyships: Vec<Deputyship>,
+    /// Their second factor.
+    pub second_factor: Option<SecondFactor>,
 }
 
 impl Store {

@@ -4,7 +4,7 @@ use shared::notification::Notifications;
 
 use super::blobs::encode_whole;
 use super::db::{Arg, Conn, Row, Sql};
-use super::people::{USER, user};
+use super::people::{USER, USER_COLUMNS, user};
 use super::{Error, Store, UserRecord};
 
 impl Store {
@@ -21,7 +21,7 @@ impl Store {
             .push(USER)
             .push(", n.body FROM notifications n JOIN users u ON u.username = n.username WHERE u.active <> 0");
         let rows = self.inner.db.read().await?.fetch(sql).await?;
-        let read = rows.iter().filter_map(|row| Some((user(row, 0).ok()?, readable(row, 8)?)));
+        let read = rows.iter().filter_map(|row| Some((user(row, 0).ok()?, readable(row, USER_COLUMNS)?)));
         Ok(read.collect())
     }
 

@@ -13,8 +13,11 @@ use super::db::{Arg, Conn, Row, Sql};
 use super::{Credential, CredentialKind, Error, Store, UserRecord};
 
 pub(super) const USER: &str = "u.username, u.display_name, u.email, u.roles, u.active, u.password_hash, u.created_at, \
-                    u.deputyships";
-const CREDENTIAL: &str = "c.digest, c.kind, c.id, c.name, c.username, c.roles, c.created_at, c.expires_at";
+                    u.deputyships, u.second_factor";
+/// How many columns that are.
+pub(super) const USER_COLUMNS: usize = 9;
+const CREDENTIAL: &str = "c.digest, c.kind, c.id, c.name, c.username, c.roles, c.created_at, c.expires_at, \
+                          c.last_used_at, c.client";
 
 impl UserRecord {
     /// This person with the rights that they have now: all their roles, or, for a token, those of its roles that they
@@ -101,6 +104,33 @@ impl Store {
         }
         all.sort_by_key(|span| std::cmp::Reverse((span.created_at, span.id)));
         Ok(all)
+    }
+
+    /// Somebody's sessions with the SHA-256 of their secrets, newest first.
+    pub async fn sessions(&self, owner: &str) -> Result<Vec<([u8; 32], Credential)>, Error> {
+        let now = self.inner.clock.now();
+        let sql = Sql::new("SELECT ")
+            .push(CREDENTIAL)
+            .push(" FROM credentials c WHERE c.username = ")
+            .bind(owner)
+            .push(" AND c.kind = 'session' AND c.expires_at > ")
+            .bind(now.0)
+            .push(" ORDER BY c.created_at DESC, c.id DESC");
+        self.inner.db.read().await?.fetch(sql).await?.iter().map(credential).collect()
+    }
+
+    /// Notes that a session is used, and how long it lasts from then on. It is no change of what anybody may do, and is
+    /// in no log.
+    pub async fn session_used(&self, digest: &[u8; 32], now: Timestamp, until: Timestamp) -> Result<(), Error> {
+        let mut conn = self.inner.db.write().await?;
+        let sql = Sql::new("UPDATE credentials SET last_used_at = ")
+            .bind(now.0)
+            .push(", expires_at = ")
+            .bind(until.0)
+            .push(" WHERE kind = 'session' AND digest = ")
+            .bind(digest);
+        conn.execute(sql).await?;
+        Ok(conn.commit().await?)
     }
 
     /// Somebody's tokens, newest first.
@@ -192,7 +222,7 @@ impl Conn {
         let rows = self.fetch(sql).await?;
         let read = rows.iter().map(|row| {
             let (digest, credential) = credential(row)?;
-            Ok((digest, credential, user(row, 8)?))
+            Ok((digest, credential, user(row, 10)?))
         });
         read.collect()
     }
@@ -219,6 +249,10 @@ pub(super) fn user(row: &Row, at: usize) -> Result<UserRecord, Error> {
         },
         password_hash: row.text_opt(at + 5)?,
         deputyships: serde_json::from_str(&row.text(at + 7)?).map_err(|error| stored(&error))?,
+        second_factor: match row.text_opt(at + 8)? {
+            Some(text) => Some(serde_json::from_str(&text).map_err(|error| stored(&error))?),
+            None => None,
+        },
     })
 }
 
@@ -232,6 +266,8 @@ fn credential(row: &Row) -> Result<([u8; 32], Credential), Error> {
         roles: row.text_opt(5)?.map(|text| serde_json::from_str(&text)).transpose().map_err(|error| stored(&error))?,
         created_at: Timestamp(row.int(6)?),
         expires_at: row.int_opt(7)?.map(Timestamp),
+        last_used_at: row.int_opt(8)?.map(Timestamp),
+        client: row.text_opt(9)?.map(|text| serde_json::from_str(&text)).transpose().map_err(|error| stored(&error))?,
     };
     Ok((super::blobs::digest(&row.blob(0)?)?, credential))
 }
@@ -248,6 +284,7 @@ pub(super) fn user_row(record: &UserRecord) -> Vec<Arg> {
         record.password_hash.clone().into(),
         user.created_at.0.into(),
         serde_json::json!(record.deputyships).to_string().into(),
+        record.second_factor.as_ref().map(|factor| serde_json::json!(factor).to_string()).into(),
     ]
 }
 
@@ -257,6 +294,7 @@ pub(super) fn credential_row(digest: &[u8; 32], credential: &Credential) -> Vec<
         CredentialKind::Session => "session",
         CredentialKind::Token => "token",
         CredentialKind::Link => "link",
+        CredentialKind::Browser => "browser",
     };
     vec![
         digest.into(),
@@ -267,6 +305,8 @@ pub(super) fn credential_row(digest: &[u8; 32], credential: &Credential) -> Vec<
         credential.roles.as_deref().map(json).into(),
         credential.created_at.0.into(),
         credential.expires_at.map(|at| at.0).into(),
+        credential.last_used_at.map(|at| at.0).into(),
+        credential.client.as_ref().map(|client| serde_json::json!(client).to_string()).into(),
     ]
 }
 

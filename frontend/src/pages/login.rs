@@ -4,7 +4,7 @@ use crate::client::address::{NavigateOptions, use_location, use_navigate, use_qu
 use leptos::html;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
-use shared::api::LoginRequest;
+use shared::api::{LoginRequest, User};
 use shared::error::Code;
 
 use crate::client::{Session, use_api};
@@ -27,11 +27,25 @@ pub fn LoginPage() -> impl IntoView {
     let ended = query.with_untracked(|query| query.get("ended"));
     let trouble = RwSignal::new(ended.map(|_| ENDED.to_owned()));
     let first = NodeRef::<html::Input>::new();
+    let now = RwSignal::new(None::<User>);
     let next = move || next_page(query.with_untracked(|query| query.get("next")));
 
-    let enter = move |login: LoginRequest| {
+    // The link that is used, with whom it lets in, and the code of the second factor once it is asked for.
+    let linked = RwSignal::new(None::<(String, User)>);
+    let code = RwSignal::new(None::<String>);
+    let asks_code = Memo::new(move |_| code.with(Option::is_some));
+    let owner = move || linked.with(|linked| linked.as_ref().map(|(_, owner)| owner.clone()));
+    let enter = move || {
         busy.set(true);
         trouble.set(None);
+        let code_now = code.get_untracked();
+        let login = match linked.get_untracked() {
+            Some((token, _)) => LoginRequest::Link { token, code: code_now },
+            None => {
+                let (username, password) = (username.get_untracked().trim().to_owned(), password.get_untracked());
+                LoginRequest::Password { username, password, code: code_now }
+            }
+        };
         let link = matches!(login, LoginRequest::Link { .. });
         spawn_local(async move {
             match api.login(&login).await {
@@ -39,7 +53,11 @@ pub fn LoginPage() -> impl IntoView {
                     session.entered(user);
                     navigate(&next(), NavigateOptions { replace: true, scroll: true });
                 }
+                Err(problem) if problem.code == Code::SecondFactorRequired => code.set(Some(String::new())),
                 Err(problem) => trouble.set(Some(match problem.code {
+                    Code::Unauthenticated if code.with_untracked(Option::is_some) => {
+                        "The code is not right, or was used before. Wait for the next one.".to_owned()
+                    }
                     Code::Unauthenticated if link => {
                         "This link was used before, or is too old. Ask for a new one.".to_owned()
                     }
@@ -55,7 +73,7 @@ pub fn LoginPage() -> impl IntoView {
     let fragment = location.hash.get_untracked();
     let secret =
         fragment.trim_start_matches('#').split('&').find_map(|pair| pair.strip_prefix("token=")).map(str::to_owned);
-    let linked = secret.is_some();
+    let opening = RwSignal::new(secret.is_some());
     if let Some(token) = secret {
         if let Ok(history) = window().history() {
             let search = location.search.get_untracked();
@@ -63,7 +81,17 @@ pub fn LoginPage() -> impl IntoView {
             let clean = format!("{}{mark}{search}", location.pathname.get_untracked());
             drop(history.replace_state_with_url(&wasm_bindgen::JsValue::NULL, "", Some(&clean)));
         }
-        enter(LoginRequest::Link { token });
+        // Whoever sent the link may be somebody else: say whom it lets in, and ask.
+        spawn_local(async move {
+            match api.link_owner(token.clone()).await {
+                Ok(owner) => linked.set(Some((token, owner))),
+                Err(_) => trouble.set(Some("This link was used before, or is too old. Ask for a new one.".to_owned())),
+            }
+            if let Ok(user) = api.me().await {
+                now.set(Some(user));
+            }
+            opening.set(false);
+        });
     } else {
         let navigate = use_navigate();
         // Somebody who is logged in already has nothing to do here.
@@ -82,18 +110,44 @@ pub fn LoginPage() -> impl IntoView {
     let submit = move |event: web_sys::SubmitEvent| {
         event.prevent_default();
         if !busy.get_untracked() {
-            let (username, password) = (username.get_untracked().trim().to_owned(), password.get_untracked());
-            enter(LoginRequest::Password { username, password });
+            enter();
         }
     };
-    let opening = move || linked && busy.get();
+    let fields = move || {
+        if asks_code.get() {
+            return view! {
+                <div class="field">
+                    <label for="code">"Code of your second factor"</label>
+                    <input id="code" class="input" autocomplete="one-time-code" autofocus required
+                        prop:value=move || code.get().unwrap_or_default()
+                        on:input=move |event| code.set(Some(event_target_value(&event)))/>
+                </div>
+            }
+            .into_any();
+        }
+        match owner() {
+            Some(owner) => {
+                let name = owner.display_name.unwrap_or_else(|| owner.username.to_string());
+                let before = now.get().filter(|me| me.username != owner.username).map(|me| {
+                    view! { <p class="banner stop">{format!("You are logged in as {} now. This link logs you in as somebody else.", me.username)}</p> }
+                });
+                view! { <p>{format!("This link logs you in as {name} ({}).", owner.username)}</p>{before} }.into_any()
+            }
+            None => password_fields(first, username, password),
+        }
+    };
+    let words = move || match (busy.get(), owner()) {
+        (true, _) => "Logging in…".to_owned(),
+        (false, Some(owner)) => format!("Log in as {}", owner.username),
+        (false, None) => "Log in".to_owned(),
+    };
     view! {
         <main class="login">
             <form class="card" on:submit=submit aria-busy=move || busy.get().to_string()>
                 <span class="mark" aria-hidden="true"></span>
                 <h1>"Countersign"</h1>
                 <Show
-                    when=move || !opening()
+                    when=move || !opening.get()
                     fallback=|| view! { <p class="soft" role="status">"Opening your link…"</p> }
                 >
                     <Show when=move || trouble.with(Option::is_some)>
@@ -102,39 +156,46 @@ pub fn LoginPage() -> impl IntoView {
                             <span>{move || trouble.get()}</span>
                         </p>
                     </Show>
-                    <div class="field">
-                        <label for="username">"Username"</label>
-                        <input
-                            node_ref=first
-                            id="username"
-                            class="input"
-                            autocomplete="username"
-                            autocapitalize="none"
-                            spellcheck="false"
-                            required
-                            prop:value=move || username.get()
-                            on:input=move |event| username.set(event_target_value(&event))
-                        />
-                    </div>
-                    <div class="field">
-                        <label for="password">"Password"</label>
-                        <input
-                            id="password"
-                            type="password"
-                            class="input"
-                            autocomplete="current-password"
-                            required
-                            prop:value=move || password.get()
-                            on:input=move |event| password.set(event_target_value(&event))
-                        />
-                    </div>
+                    {fields}
                     <button class="b primary" disabled=move || busy.get()>
-                        {move || if busy.get() { "Logging in…" } else { "Log in" }}
+                        {words}
                     </button>
                 </Show>
             </form>
         </main>
     }
+}
+
+fn password_fields(first: NodeRef<html::Input>, username: RwSignal<String>, password: RwSignal<String>) -> AnyView {
+    view! {
+        <div class="field">
+            <label for="username">"Username"</label>
+            <input
+                node_ref=first
+                id="username"
+                class="input"
+                autocomplete="username"
+                autocapitalize="none"
+                spellcheck="false"
+                required
+                prop:value=move || username.get()
+                on:input=move |event| username.set(event_target_value(&event))
+            />
+        </div>
+        <div class="field">
+            <label for="password">"Password"</label>
+            <input
+                id="password"
+                type="password"
+                class="input"
+                autocomplete="current-password"
+                required
+                prop:value=move || password.get()
+                on:input=move |event| password.set(event_target_value(&event))
+            />
+        </div>
+    }
+    .into_any()
 }
 
 /// Where to go after logging in: a page of this console, never another site.

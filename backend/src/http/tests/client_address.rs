@@ -23,8 +23,8 @@ async fn attempt(site: &Site, peer: &str, client: &str, username: &str, password
 
 #[tokio::test]
 async fn failures_of_one_client_of_a_proxy_keep_no_other_client_out() {
-    let site = Site::new().await;
-    for name in 0..10 {
+    let (site, _) = Site::at_rest().await;
+    for name in 0..50 {
         assert_eq!(attempt(&site, "127.0.0.1", "203.0.113.7", &format!("nobody-{name}"), "wrong").await, 401);
     }
     assert_eq!(attempt(&site, "127.0.0.1", "203.0.113.7", "somebody", "wrong").await, 429);
@@ -33,8 +33,8 @@ async fn failures_of_one_client_of_a_proxy_keep_no_other_client_out() {
 
 #[tokio::test]
 async fn who_is_no_trusted_proxy_cannot_choose_an_address() {
-    let site = Site::new().await;
-    for name in 0..10 {
+    let (site, _) = Site::at_rest().await;
+    for name in 0..50 {
         let claimed = format!("198.51.100.{name}");
         assert_eq!(attempt(&site, "203.0.113.7", &claimed, &format!("nobody-{name}"), "wrong").await, 401);
     }

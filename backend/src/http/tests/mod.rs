@@ -1,6 +1,7 @@
 //! The API as clients meet it: the whole router over a database of its own: in SQLite, or in both where the
 //! store matters. No worker runs.
 
+mod account;
 mod audit;
 mod client_address;
 mod deputies;
@@ -29,10 +30,10 @@ use tower::ServiceExt as _;
 
 use super::{AppState, Edge, router};
 use crate::audit::{SealKey, Seals};
-use crate::auth::{Authenticator, bootstrap};
+use crate::auth::{Authenticator, Policy, bootstrap};
 use crate::clock::{SharedClock, SystemClock};
 use crate::notify::Desk;
-use crate::store::testing::Database;
+use crate::store::testing::{Database, ManualClock};
 use crate::store::{Options, Store};
 
 const PASSWORD: &str = "correct horse";
@@ -92,9 +93,18 @@ impl Site {
         Some(Self::on(Database::postgres().await.unwrap()?).await)
     }
 
+    /// A server whose time stands still, with its clock.
+    async fn at_rest() -> (Self, Arc<ManualClock>) {
+        let clock = ManualClock::now();
+        (Self::with_clock(Database::sqlite().unwrap(), clock.clone()).await, clock)
+    }
+
     async fn on(database: Database) -> Self {
+        Self::with_clock(database, Arc::new(SystemClock)).await
+    }
+
+    async fn with_clock(database: Database, clock: SharedClock) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let clock: SharedClock = Arc::new(SystemClock);
         let store = Store::open(Options { readers: 2, ..database.options(clock.clone()) }).await.unwrap();
         assert_eq!(bootstrap(&store, &clock, Some(PASSWORD.to_owned())).await.unwrap(), None);
         let authenticator = Authenticator::new(store.clone(), clock.clone());
@@ -106,6 +116,13 @@ impl Site {
 
     fn is_postgres(&self) -> bool {
         self.database.options(self.clock.clone()).url.starts_with("postgres")
+    }
+
+    /// From now on people log in by other settings.
+    fn logins(&mut self, policy: Policy) {
+        let authenticator = Authenticator::new(self.store.clone(), self.clock.clone()).with(policy);
+        let (store, clock) = (self.store.clone(), self.clock.clone());
+        self.router = router(AppState::new(store, clock, authenticator, None, edge(), self.seals.clone(), None));
     }
 
     /// From now on people are told outside the console.

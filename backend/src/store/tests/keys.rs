@@ -55,6 +55,8 @@ async fn a_token_is_never_shown_again(world: World) {
         roles: Some(vec!["developer".to_owned()]),
         created_at: shared::time::Timestamp(1),
         expires_at: None,
+        last_used_at: None,
+        client: None,
     };
     let new = NewCredential { digest: [7; 32], credential };
     let change = Change { by: Some(actor("dev")), key: None, operation: Operation::AddCredential(Box::new(new)) };

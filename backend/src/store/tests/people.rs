@@ -10,7 +10,9 @@ use shared::time::Timestamp;
 
 use super::support::{World, actor, after, decide, launch, new_run, on_both};
 use crate::engine::Refusal;
-use crate::store::{Actor, Change, CommitError, Credential, CredentialKind, NewCredential, Operation, UserChange};
+use crate::store::{
+    Actor, Change, CommitError, Credential, CredentialKind, NewCredential, NewSession, Operation, SignIn, UserChange,
+};
 
 on_both! {
     rights_that_were_lost_since_count_no_more,
@@ -32,12 +34,18 @@ fn credential(kind: CredentialKind, name: &str, digest: u8, expires_at: Option<T
         roles: token.then(|| vec![DEVELOPER.to_owned()]),
         created_at: Timestamp(1),
         expires_at,
+        last_used_at: None,
+        client: None,
     };
     NewCredential { digest: [digest; 32], credential }
 }
 
 async fn add(world: &World, new: NewCredential) {
     world.store.commit(Change::by_server(Operation::AddCredential(Box::new(new)))).await.expect("it is added");
+}
+
+fn start(session: NewCredential, by: SignIn) -> NewSession {
+    NewSession { session, by, proof: None, replaces: None, browser: None }
 }
 
 async fn patch(world: &World, name: &str, patch: UserPatch, password_hash: Option<&str>) {
@@ -72,11 +80,14 @@ async fn rights_that_were_lost_since_count_no_more(world: World) {
 async fn sessions_end_with_the_password_and_with_the_person(world: World) {
     add(&world, credential(CredentialKind::Session, "dev", 1, None)).await;
     add(&world, credential(CredentialKind::Token, "dev", 2, None)).await;
+    add(&world, credential(CredentialKind::Link, "dev", 3, None)).await;
     patch(&world, "dev", UserPatch::default(), Some("a new hash")).await;
     assert!(world.store.credential(&[1; 32]).await.expect("reads").is_none());
-    assert!(world.store.credential(&[2; 32]).await.expect("reads").is_some());
+    assert!(world.store.credential(&[2; 32]).await.expect("reads").is_none());
+    assert!(world.store.credential(&[3; 32]).await.expect("reads").is_none());
     let refused = world.store.commit(with(launch("a"), 1)).await;
     assert!(matches!(refused, Err(CommitError::Unauthenticated)), "{refused:?}");
+    add(&world, credential(CredentialKind::Token, "dev", 2, None)).await;
     patch(&world, "dev", UserPatch { active: Some(false), ..UserPatch::default() }, None).await;
     assert!(world.store.credential(&[2; 32]).await.expect("reads").is_none());
     let text = serde_json::to_string(&world.told(EntryKind::UserUpdated).await).expect("JSON");
@@ -100,8 +111,8 @@ async fn a_token_has_no_more_than_its_roles(world: World) {
 async fn a_link_logs_in_once(world: World) {
     add(&world, credential(CredentialKind::Link, "ana", 1, None)).await;
     let redeem = |digest| {
-        let session = Box::new(credential(CredentialKind::Session, "ana", digest, None));
-        Change::by_server(Operation::RedeemLink { link: [1; 32], session })
+        let session = credential(CredentialKind::Session, "ana", digest, None);
+        Change::by_server(Operation::StartSession(Box::new(start(session, SignIn::Link([1; 32])))))
     };
     let (first, second) = tokio::join!(world.store.commit(redeem(2)), world.store.commit(redeem(3)));
     let won = [first.is_ok(), second.is_ok()];

@@ -15,7 +15,7 @@ use shared::time::Timestamp;
 
 use super::super::blobs::Blobs;
 use super::super::log_row::Recorded;
-use super::super::{Answer, Change, CommitError, Credential, IdempotencyKey, Operation, UserRecord};
+use super::super::{Answer, Change, CommitError, Credential, CredentialKind, IdempotencyKey, Operation, UserRecord};
 use super::rights::allow_again;
 use crate::clock::Moment;
 use crate::engine::{Snapshot, Task};
@@ -88,6 +88,15 @@ impl Changed {
     }
 }
 
+/// What of that which lets somebody in ends.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Ended {
+    /// All of it.
+    All,
+    /// All but their tokens, and the session with this SHA-256.
+    AllButTokensAnd([u8; 32]),
+}
+
 /// What is to be written beside runs.
 #[derive(Default)]
 pub(super) struct Out {
@@ -95,10 +104,8 @@ pub(super) struct Out {
     pub users: BTreeSet<Username>,
     pub notifications: BTreeMap<Username, Notifications>,
     pub ended_credentials: BTreeSet<[u8; 32]>,
-    /// People all of whose sessions end.
-    pub ended_sessions: BTreeSet<Username>,
-    /// People all of whose tokens and links end too.
-    pub ended_access: BTreeSet<Username>,
+    /// People whose sessions, links and more end.
+    pub ended_access: Vec<(Username, Ended)>,
     pub new_credentials: BTreeMap<[u8; 32], Credential>,
     pub new_grants: BTreeMap<GrantId, Grant>,
     pub ended_grants: BTreeSet<GrantId>,
@@ -171,8 +178,12 @@ impl Group {
             Operation::RevokeGrant(id) => self.revoke_grant(by, id, moment),
             Operation::ChooseNotifications(chosen) => self.choose_notifications(by, *chosen, moment),
             Operation::AddCredential(new) => self.add_credential(by, *new, moment),
-            Operation::RedeemLink { link, session } => self.redeem_link(&link, *session, moment),
-            Operation::EndSession { digest } => Ok(self.end_session(&digest, moment)),
+            Operation::StartSession(new) => self.start_session(*new, moment),
+            Operation::ChangePassword(change) => self.change_password(by, *change, moment),
+            Operation::ChangeSecondFactor { username, change } => {
+                self.change_second_factor(by, &username, change, moment)
+            }
+            Operation::EndSession { digest } => self.end_session(by, &digest, moment),
             Operation::RevokeToken { id, owner } => self.revoke_token(by, id, owner.as_ref(), moment),
             Operation::LoginFailed { username } => Ok(self.login_failed(&username, moment)),
         }
@@ -187,7 +198,10 @@ impl Group {
 
     /// The credential of a token.
     pub fn token(&self, id: TokenId) -> Option<([u8; 32], &Credential)> {
-        let (digest, credential) = self.credentials.iter().find(|(_, credential)| credential.id == Some(id))?;
+        let (digest, credential) = self
+            .credentials
+            .iter()
+            .find(|(_, credential)| credential.kind == CredentialKind::Token && credential.id == Some(id))?;
         Some((*digest, credential))
     }
 }

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::super::blobs::{Reader, digest};
 use super::super::db::{Arg, Conn, Sql};
-use super::super::{Change, Error, Inner, Operation, grants};
+use super::super::{Change, Error, Inner, Operation, SignIn, grants};
 use super::group::{Group, UsedKey};
 use crate::engine::{Input, RunState, Snapshot};
 use crate::flow::{Compiled, calls};
@@ -287,10 +287,16 @@ impl<'a> Named<'a> {
                 self.slack_users.extend(chosen.notifications.slack_user_id.as_deref());
             }
             Operation::AddCredential(new) => self.user(&new.credential.username),
-            Operation::RedeemLink { link, session } => {
-                self.user(&session.credential.username);
-                self.credentials.insert(link);
+            Operation::StartSession(new) => {
+                self.user(&new.session.credential.username);
+                if let SignIn::Link(link) = &new.by {
+                    self.credentials.insert(link);
+                }
+                self.credentials.extend(new.replaces.as_ref());
             }
+            // The caller's own.
+            Operation::ChangePassword(_) => {}
+            Operation::ChangeSecondFactor { username, .. } => self.user(username),
             Operation::EndSession { digest } => {
                 self.credentials.insert(digest);
             }

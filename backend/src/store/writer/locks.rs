@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 use super::super::db::{Arg, Conn, Sql};
-use super::super::{Change, Error, Operation};
+use super::super::{Change, Error, Operation, SignIn};
 use crate::engine::Input;
 
 /// The key of an advisory lock, and whether it is taken alone.
@@ -145,11 +145,22 @@ impl Keys {
                 self.user(&new.credential.username, false);
                 self.credential(&new.digest, true);
             }
-            Operation::RedeemLink { link, session } => {
-                self.user(&session.credential.username, false);
-                self.credential(link, true);
-                self.credential(&session.digest, true);
+            Operation::StartSession(new) => {
+                // A proof of the second factor is used up in the person's row.
+                self.user(&new.session.credential.username, new.proof.is_some());
+                self.credential(&new.session.digest, true);
+                if let SignIn::Link(link) = &new.by {
+                    self.credential(link, true);
+                }
+                let others = new.replaces.iter().chain(new.browser.as_ref().map(|browser| &browser.digest));
+                others.for_each(|digest| self.credential(digest, true));
             }
+            Operation::ChangePassword(_) => {
+                if let Some(actor) = &change.by {
+                    self.user(&actor.principal.username, true);
+                }
+            }
+            Operation::ChangeSecondFactor { username, .. } => self.user(username, true),
             Operation::EndSession { digest } => self.credential(digest, true),
             Operation::RevokeToken { id, .. } => self.add("token", id.0.as_bytes(), true),
             Operation::LoginFailed { username } => self.user(username, false),

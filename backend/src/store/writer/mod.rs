@@ -17,6 +17,7 @@ mod notifications;
 mod people;
 mod rights;
 mod runs;
+mod sign_in;
 mod write;
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};

@@ -7,10 +7,8 @@ use shared::id::{TokenId, Username};
 use shared::log::EntryKind;
 
 use super::super::people::token;
-use super::super::{
-    Answer, CommitError, Credential, CredentialKind, NewCredential, NewUserRecord, UserChange, UserRecord,
-};
-use super::group::Group;
+use super::super::{Answer, CommitError, CredentialKind, NewCredential, NewUserRecord, UserChange, UserRecord};
+use super::group::{Ended, Group};
 use super::rights::allow;
 use crate::clock::Moment;
 
@@ -29,7 +27,12 @@ impl Group {
         let entry = data(json!({"username": user.username, "roles": user.roles}));
         self.tell(EntryKind::UserCreated, by.map(|by| &by.username), entry, moment);
         self.out.users.insert(user.username.clone());
-        let record = UserRecord { user: user.clone(), password_hash: new.password_hash, deputyships: Vec::new() };
+        let record = UserRecord {
+            user: user.clone(),
+            password_hash: new.password_hash,
+            deputyships: Vec::new(),
+            second_factor: None,
+        };
         self.users.insert(user.username.clone(), record);
         Ok(Answer::User { user: Box::new(user) })
     }
@@ -70,14 +73,10 @@ impl Group {
             // That it changed, and never what it is.
             entry.insert("password".to_owned(), json!(true));
             record.password_hash = Some(hash);
-            self.out.ended_sessions.insert(user.username.clone());
-        }
-        if !user.active {
-            self.out.ended_access.insert(user.username.clone());
         }
         let user = user.clone();
         if new_password || !user.active {
-            self.end_in_memory(&user.username, !user.active);
+            self.end_access(&user.username, Ended::All);
         }
         self.out.users.insert(user.username.clone());
         self.tell(EntryKind::UserUpdated, by.map(|by| &by.username), entry, moment);
@@ -89,15 +88,6 @@ impl Group {
         let people = self.everybody();
         let mut admins = people.values().filter(|person| person.has(ADMIN)).map(|person| &person.username).peekable();
         admins.peek().is_some() && admins.all(|admin| admin == name)
-    }
-
-    /// What follows in the same group finds the sessions (or whatever lets them in) gone, too.
-    fn end_in_memory(&mut self, name: &Username, all: bool) {
-        let ends = |credential: &Credential| {
-            credential.username == *name && (all || credential.kind == CredentialKind::Session)
-        };
-        self.credentials.retain(|_, credential| !ends(credential));
-        self.out.new_credentials.retain(|_, credential| !ends(credential));
     }
 
     pub fn add_credential(
@@ -138,6 +128,9 @@ impl Group {
                 self.tell(EntryKind::SessionStarted, Some(&credential.username), entry, moment);
                 Answer::Done
             }
+            CredentialKind::Browser => {
+                return Err(CommitError::Forbidden("a browser is known by logging in".to_owned()));
+            }
             CredentialKind::Link => {
                 if by.is_some() {
                     allow(by, Act::ManagePeople)?;
@@ -150,42 +143,6 @@ impl Group {
         self.credentials.insert(digest, credential.clone());
         self.out.new_credentials.insert(digest, credential);
         Ok(answer)
-    }
-
-    pub fn redeem_link(
-        &mut self,
-        link: &[u8; 32],
-        session: NewCredential,
-        moment: Moment,
-    ) -> Result<Answer, CommitError> {
-        let found = self.credentials.get(link).filter(|credential| {
-            credential.kind == CredentialKind::Link
-                && credential.username == session.credential.username
-                && !credential.is_over(moment.now)
-        });
-        let name = found.ok_or(CommitError::NotFound)?.username.clone();
-        let record = self.users.get(&name).filter(|record| record.user.active).ok_or(CommitError::NotFound)?;
-        let user = record.user.clone();
-        self.credentials.remove(link);
-        self.out.new_credentials.remove(link);
-        self.out.ended_credentials.insert(*link);
-        self.credentials.insert(session.digest, session.credential.clone());
-        self.out.new_credentials.insert(session.digest, session.credential);
-        self.tell(EntryKind::SessionStarted, Some(&name), data(json!({"username": name, "link": true})), moment);
-        Ok(Answer::User { user: Box::new(user) })
-    }
-
-    pub fn end_session(&mut self, digest: &[u8; 32], moment: Moment) -> Answer {
-        let is_session = |credential: &Credential| credential.kind == CredentialKind::Session;
-        if self.credentials.get(digest).is_some_and(is_session)
-            && let Some(session) = self.credentials.remove(digest)
-        {
-            self.out.new_credentials.remove(digest);
-            self.out.ended_credentials.insert(*digest);
-            let entry = data(json!({"username": session.username}));
-            self.tell(EntryKind::SessionEnded, Some(&session.username), entry, moment);
-        }
-        Answer::Done
     }
 
     pub fn revoke_token(

@@ -16,7 +16,7 @@ use super::super::reviews::search_text;
 use super::super::tasks::lane;
 use super::super::{Answer, Error, visibility};
 use super::fate::Written;
-use super::group::{Changed, Group};
+use super::group::{Changed, Ended, Group};
 use crate::engine::{RunState, Snapshot, summary};
 
 /// How many keys one statement looks up, and how many rows one writes in PostgreSQL. Each number of them is a statement
@@ -166,11 +166,12 @@ impl Group {
         let users = out.users.iter().filter_map(|name| self.users.get(name)).map(user_row).collect();
         insert(
             conn,
-            "INSERT INTO users (username, display_name, email, roles, active, password_hash, created_at, deputyships) ",
+            "INSERT INTO users (username, display_name, email, roles, active, password_hash, created_at, deputyships, \
+             second_factor) ",
             users,
             " ON CONFLICT (username) DO UPDATE SET display_name = excluded.display_name, email = excluded.email, \
              roles = excluded.roles, active = excluded.active, password_hash = excluded.password_hash, \
-             deputyships = excluded.deputyships",
+             deputyships = excluded.deputyships, second_factor = excluded.second_factor",
         )
         .await?;
         let chosen = out.notifications.iter().map(|(name, chosen)| choice_row(name, chosen));
@@ -181,15 +182,19 @@ impl Group {
             " ON CONFLICT (username) DO UPDATE SET slack_user_id = excluded.slack_user_id, body = excluded.body",
         )
         .await?;
-        let ended =
-            |names: &std::collections::BTreeSet<_>| names.iter().map(ToString::to_string).map(Arg::from).collect();
-        for_each(conn, "DELETE FROM credentials WHERE kind = 'session' AND username IN (", ended(&out.ended_sessions))
+        for (name, ended) in &out.ended_access {
+            let sql = Sql::new("DELETE FROM credentials WHERE username = ").bind(name.as_str());
+            conn.execute(match ended {
+                Ended::All => sql,
+                Ended::AllButTokensAnd(kept) => sql.push(" AND kind <> 'token' AND digest <> ").bind(kept),
+            })
             .await?;
-        for_each(conn, "DELETE FROM credentials WHERE username IN (", ended(&out.ended_access)).await?;
+        }
         let digests = out.ended_credentials.iter().map(Arg::from).collect();
         for_each(conn, "DELETE FROM credentials WHERE digest IN (", digests).await?;
         let new = out.new_credentials.iter().map(|(digest, credential)| credential_row(digest, credential)).collect();
-        let into = "INSERT INTO credentials (digest, kind, id, name, username, roles, created_at, expires_at) ";
+        let into = "INSERT INTO credentials (digest, kind, id, name, username, roles, created_at, expires_at, last_used_at, \
+                    client) ";
         insert(conn, into, new, "").await
     }
 }

@@ -7,11 +7,12 @@ mod template;
 use crate::client::address::{NavigateOptions, use_id, use_navigate, use_query_map};
 use leptos::prelude::*;
 use leptos::task::spawn_local;
+use shared::access::Act;
 use shared::error::Problem;
 
 use self::definition::Definition;
 use self::launch::LaunchTab;
-use crate::client::{FlowVersion, use_api};
+use crate::client::{FlowVersion, Session, use_api};
 use crate::components::states::{Empty, Failed, Loading};
 use crate::components::time::Ago;
 
@@ -67,10 +68,12 @@ fn OneFlow(wanted: Wanted) -> impl IntoView {
     };
     load();
     let writing = wanted.new;
+    let session = Session::expect();
+    let reads = Memo::new(move |_| session.may(Act::SeeSource));
     let tab = Memo::new(move |_| {
         let tab = query.with(|query| query.get("tab"));
         let unsaved = known.with(|known| matches!(known, Some(Ok(Known { shown: None, .. }))));
-        tab.as_deref() == Some("definition") || writing || unsaved
+        (tab.as_deref() == Some("definition") || writing || unsaved) && reads.get()
     });
     let id = StoredValue::new(wanted.id);
     let body = move || match known.get() {
@@ -144,12 +147,15 @@ fn FlowHeader(flow: Known, id: String, definition: Memo<bool>) -> impl IntoView 
     });
     let saved = flow.shown.is_some();
     // Plain links: the router's own mark the page, whatever its query says.
-    let tabs = saved.then(|| view! {
+    let session = Session::expect();
+    let tabs = move || {
+        (saved && session.may(Act::SeeSource)).then(|| view! {
         <nav class="tabs" aria-label="What to do">
             <a href=address.with_value(|address| address(false, None)) aria-current=move || (!definition.get()).then_some("page")>"Launch"</a>
             <a href=address.with_value(|address| address(true, None)) aria-current=move || definition.get().then_some("page")>"Definition"</a>
         </nav>
-    });
+    })
+    };
     view! {
         <header class="flow-head">
             <div class="grow">

@@ -1,7 +1,9 @@
-//! People and their roles, for admins; for everybody their own tokens, deputies, grants and notifications.
+//! People and their roles, for admins; for everybody their own tokens, deputies, grants, notifications, password, sessions and second
+//! factor.
 
 mod place;
 mod roles;
+mod security;
 mod token_form;
 mod tokens;
 mod told;
@@ -14,6 +16,7 @@ use shared::access::Act;
 use shared::error::Problem;
 
 use self::place::Place;
+use self::security::Security;
 use self::tokens::Tokens;
 use self::told::Told;
 use self::users::Users;
@@ -26,6 +29,7 @@ enum Tab {
     Tokens,
     Place,
     Told,
+    Security,
 }
 
 /// The page `/people`.
@@ -37,6 +41,7 @@ pub fn PeoplePage() -> impl IntoView {
     let tab = Memo::new(move |_| match query.with(|query| query.get("tab")).as_deref() {
         Some("you") => Tab::Place,
         Some("notifications") => Tab::Told,
+        Some("security") => Tab::Security,
         Some("tokens") => Tab::Tokens,
         _ if manages.get() => Tab::Users,
         _ => Tab::Tokens,
@@ -54,9 +59,10 @@ pub fn PeoplePage() -> impl IntoView {
                     {link(Tab::Tokens, "/people?tab=tokens", "Your tokens")}
                     {link(Tab::Place, "/people?tab=you", "Away and allowed")}
                     {link(Tab::Told, "/people?tab=notifications", "Notifications")}
+                    {link(Tab::Security, "/people?tab=security", "Security")}
                 </nav>
                 <span class="grow"></span>
-                <button class="b primary" hidden=move || matches!(tab.get(), Tab::Place | Tab::Told) on:click=move |_| adding.set(true)>
+                <button class="b primary" hidden=move || matches!(tab.get(), Tab::Place | Tab::Told | Tab::Security) on:click=move |_| adding.set(true)>
                     {move || if tab.get() == Tab::Tokens { "Make a token" } else { "Add a person" }}
                 </button>
             </header>
@@ -66,6 +72,7 @@ pub fn PeoplePage() -> impl IntoView {
                     Tab::Tokens => view! { <Tokens adding/> }.into_any(),
                     Tab::Place => view! { <Place/> }.into_any(),
                     Tab::Told => view! { <Told/> }.into_any(),
+                    Tab::Security => view! { <Security/> }.into_any(),
                 }}
             </div>
         </section>

@@ -77,7 +77,7 @@ pub fn TokenForm(open: RwSignal<bool>, made: Callback<()>) -> impl IntoView {
                 </label>
                 <RoleSubset offered=offered.get_value() roles/>
                 <span class="mistake">{wrong_roles}</span>
-                <Show when=move || roles.with(BTreeSet::is_empty)><p class="hint">"Without a role it may only see what you started or may decide by name."</p></Show>
+                <Show when=move || roles.with(BTreeSet::is_empty)><p class="hint">"Without a role it may do nothing."</p></Show>
                 <label class="field">
                     <span class="label">"It works for"</span>
                     <select class="select" on:change=move |event| term.set(event_target_value(&event).parse().unwrap_or(0))>

@@ -14,7 +14,7 @@ use crate::client::{Session, use_api};
 use crate::components::notice::Notifier;
 
 /// The shortest password that is taken.
-const MIN_PASSWORD: usize = 8;
+const MIN_PASSWORD: usize = 12;
 
 /// The form. `user`: who is changed; none: somebody new.
 #[component]
@@ -117,6 +117,15 @@ pub fn UserForm(
             </label>
         }
     };
+    let remove_factor = move || {
+        let Some(before) = user.get_value() else { return };
+        spawn_local(async move {
+            match api.reset_second_factor(before.username.as_str()).await {
+                Ok(()) => notices.good(format!("{} logs in without a second factor.", before.username)),
+                Err(refused) => problem.set(Some(refused)),
+            }
+        });
+    };
     let other = elsewhere(problem, &["/username", "/password", "/display_name", "/email", "/roles"]);
     let wrong_roles = mistake_at(problem, "/roles");
     view! {
@@ -130,11 +139,13 @@ pub fn UserForm(
             <OwnRoles roles known/>
             <span class="mistake">{wrong_roles}</span>
             {if new {
-                field("Password", "At least 8 characters. Tell them in person.", "/password", "password", password, "new-password").into_any()
+                field("Password", "At least 12 characters. Tell them in person.", "/password", "password", password, "new-password").into_any()
             } else {
                 view! {
-                    <details class="fold"><summary>"New password"<span class="muted">"ends all their sessions"</span></summary>
-                        {field("New password", "", "/password", "password", password, "new-password")}</details>
+                    <details class="fold"><summary>"New password"<span class="muted">"ends all their sessions and tokens"</span></summary>
+                        {field("New password", "At least 12 characters.", "/password", "password", password, "new-password")}</details>
+                    <details class="fold"><summary>"Second factor"<span class="muted">"when their device is lost"</span></summary>
+                        <button type="button" class="b" on:click=move |_| remove_factor()>"Remove it"</button></details>
                     <label class="role">
                         <input type="checkbox" prop:checked=move || active.get() on:change=move |event| active.set(event_target_checked(&event))/>
                         <span><b>"May log in"</b><span class="hint">{if own { "This is you: without it you lock yourself out." } else { "Without it their sessions and tokens end. What they decided stays on record." }}</span></span>

@@ -1,0 +1,69 @@
+//! What people change of their own account: their password, and their sessions.
+
+use shared::api::{NewPassword, SessionInfo};
+use shared::error::{Code, Mistake, Problem};
+use shared::id::SessionId;
+
+use super::people::known_of;
+use super::rate_limit::Key;
+use super::{Authenticator, Error, Identity};
+use crate::store::{Change, Operation, PasswordChange};
+
+impl Authenticator {
+    /// Replaces their password. All their other sessions, and links, end with it.
+    pub async fn change_password(&self, identity: &Identity, password: NewPassword) -> Result<(), Error> {
+        let person = self.person(identity).await?;
+        let Some(from) = person.password_hash.clone() else {
+            let detail = "you have no password; an admin can set one";
+            return Err(Error::Problem(Box::new(Problem::new(Code::Conflict).detail(detail))));
+        };
+        let keys = [Key::Browser(identity.credential)];
+        self.limit.check(&keys, self.clock.now())?;
+        let NewPassword { current, new } = password;
+        if !self.passwords().verify(None, current, Some(from.clone()), || Ok(())).await? {
+            self.limit.failed(&keys, self.clock.now());
+            return Err(Error::Invalid(vec![Mistake::new("/current", "invalid", "this is not your password")]));
+        }
+        let to = self.passwords().hash(new, known_of(&person.user), "/new").await?;
+        let change = Box::new(PasswordChange { from, to, keep: identity.credential });
+        let operation = Operation::ChangePassword(change);
+        self.store.commit(Change { by: Some(identity.actor()), key: None, operation }).await?;
+        self.invalidate();
+        Ok(())
+    }
+
+    /// Their sessions, newest first.
+    pub async fn sessions(&self, identity: &Identity) -> Result<Vec<SessionInfo>, Error> {
+        let sessions = self.store.sessions(identity.principal.username.as_str()).await?;
+        let shown = sessions.into_iter().filter_map(|(digest, session)| {
+            let (address, agent) = session.client.map_or((None, None), |client| (Some(client.address), client.agent));
+            Some(SessionInfo {
+                id: SessionId(session.id?.0),
+                current: digest == identity.credential,
+                created_at: session.created_at,
+                last_used_at: session.last_used_at.unwrap_or(session.created_at),
+                expires_at: session.expires_at,
+                address,
+                agent,
+            })
+        });
+        Ok(shown.collect())
+    }
+
+    /// Ends one of their sessions; `None`: all but the one that asks. Whether there was one.
+    pub async fn end_sessions(&self, identity: &Identity, id: Option<SessionId>) -> Result<bool, Error> {
+        let sessions = self.store.sessions(identity.principal.username.as_str()).await?;
+        let meant = sessions.into_iter().filter(|(digest, session)| match id {
+            Some(id) => session.id.is_some_and(|known| known.0 == id.0),
+            None => *digest != identity.credential,
+        });
+        let mut found = false;
+        for (digest, _) in meant {
+            let operation = Operation::EndSession { digest };
+            self.store.commit(Change { by: Some(identity.actor()), key: None, operation }).await?;
+            found = true;
+        }
+        self.invalidate();
+        Ok(found)
+    }
+}

@@ -1,0 +1,51 @@
+//! How long what lets people in lasts, and who must have a second factor.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Deserializer};
+use shared::time::{Span, Timestamp};
+
+use super::RequiredFor;
+
+/// The table `[logins]` of the settings file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Policy {
+    /// How long a session lasts that is not used.
+    #[serde(deserialize_with = "span")]
+    pub session_idle: Duration,
+    /// How long a session lasts at most.
+    #[serde(deserialize_with = "span")]
+    pub session_life: Duration,
+    /// How long a token lasts at most; where nothing is said when it is made, it lasts as long.
+    #[serde(deserialize_with = "span_or_none")]
+    pub token_life: Option<Duration>,
+    /// Who must have a second factor.
+    pub second_factor: RequiredFor,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            session_idle: Duration::from_hours(24),
+            session_life: Duration::from_hours(14 * 24),
+            token_life: None,
+            second_factor: RequiredFor::Nobody,
+        }
+    }
+}
+
+impl Policy {
+    /// Until when a session lasts that is used now.
+    pub fn session_until(&self, created_at: Timestamp, now: Timestamp) -> Timestamp {
+        now.after(self.session_idle).min(created_at.after(self.session_life))
+    }
+}
+
+fn span<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    Span::deserialize(deserializer).map(|span| span.0)
+}
+
+fn span_or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+    span(deserializer).map(Some)
+}

@@ -1,0 +1,206 @@
+//! The second factor: codes by time (TOTP, RFC 6238), and recovery codes that each count once.
+
+use shared::api::{NewSecondFactor, RecoveryCodes, SecondFactorState};
+use shared::error::{Code, Problem};
+use totp_rs::{Builder, Totp};
+
+use super::rate_limit::Key;
+use super::{Authenticator, Error, Identity, digest};
+use crate::clock::Clock;
+use crate::store::{Change, FactorChange, Operation, Proof, SecondFactor, UserRecord};
+
+const ISSUER: &str = "Countersign";
+const RECOVERY_CODES: usize = 10;
+/// Letters and digits that are not mistaken for each other.
+const ALPHABET: &[u8; 32] = b"abcdefghjkmnpqrstuvwxyz123456789";
+
+/// Who must have a second factor.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RequiredFor {
+    /// Nobody; who wants one has one.
+    #[default]
+    Nobody,
+    /// Admins.
+    Admins,
+    /// All who log in.
+    All,
+}
+
+impl RequiredFor {
+    /// Whether this person must have one.
+    pub fn includes(self, person: &UserRecord) -> bool {
+        match self {
+            Self::Nobody => false,
+            Self::Admins => person.user.roles.iter().any(|role| role == shared::access::ADMIN),
+            Self::All => true,
+        }
+    }
+}
+
+impl Authenticator {
+    /// What proves the second factor of somebody; `None` where they have none. Wrong codes are limited for the account.
+    pub(super) fn prove(&self, person: &UserRecord, code: Option<&str>) -> Result<Option<Proof>, Error> {
+        let Some(factor) = person.second_factor.as_ref().filter(|factor| factor.confirmed) else { return Ok(None) };
+        let code = code.map(str::trim).filter(|code| !code.is_empty()).ok_or(Error::SecondFactorRequired)?;
+        let recovery = hex::encode(digest(&plain(code)));
+        if factor.recovery.contains(&recovery) {
+            // 80 random bits: nobody guesses one, and nobody can keep its owner from using it.
+            return Ok(Some(Proof::Recovery(digest(&plain(code)))));
+        }
+        let now = self.clock.now();
+        let keys = [Key::Codes(person.user.username.to_string())];
+        self.limit.check(&keys, now)?;
+        match step_of(&factor.secret, code, &*self.clock).filter(|step| *step > factor.used_step) {
+            Some(step) => Ok(Some(Proof::Step(step))),
+            None => {
+                self.limit.failed(&keys, now);
+                Err(WRONG)
+            }
+        }
+    }
+
+    /// How the second factor of somebody stands.
+    pub async fn second_factor(&self, identity: &Identity) -> Result<SecondFactorState, Error> {
+        let person = self.person(identity).await?;
+        let on = person.second_factor.as_ref().filter(|factor| factor.confirmed);
+        Ok(SecondFactorState {
+            enabled: on.is_some(),
+            required: self.policy.second_factor.includes(&person),
+            recovery_codes_left: on.map_or(0, |factor| u32::try_from(factor.recovery.len()).unwrap_or(u32::MAX)),
+        })
+    }
+
+    /// Sets a new secret, which counts once it is confirmed.
+    pub async fn begin_second_factor(&self, identity: &Identity) -> Result<NewSecondFactor, Error> {
+        let mut bytes = [0; 20];
+        bytes[..16].copy_from_slice(&self.clock.random());
+        bytes[16..].copy_from_slice(&self.clock.random()[..4]);
+        let secret = hex::encode(bytes);
+        self.change(identity, FactorChange::Begin(secret.clone())).await?;
+        let totp = totp(&secret, identity.principal.username.as_str());
+        let uri = totp.as_ref().and_then(|totp| totp.to_url().ok()).ok_or_else(unreadable)?;
+        let shown = uri.split(['?', '&']).find_map(|part| part.strip_prefix("secret=")).unwrap_or_default().to_owned();
+        Ok(NewSecondFactor { secret: shown, qr_svg: qr_svg(&uri), uri })
+    }
+
+    /// Turns the second factor on, for who shows a code of it.
+    pub async fn confirm_second_factor(&self, identity: &Identity, code: &str) -> Result<RecoveryCodes, Error> {
+        let person = self.person(identity).await?;
+        let Some(SecondFactor { secret, .. }) = person.second_factor.filter(|factor| !factor.confirmed) else {
+            return Err(Error::Problem(Box::new(
+                Problem::new(Code::Conflict)
+                    .detail("there is no second factor to confirm; begin with POST /api/v1/me/totp"),
+            )));
+        };
+        let keys = [Key::Codes(person.user.username.to_string())];
+        self.limit.check(&keys, self.clock.now())?;
+        let Some(step) = step_of(&secret, code, &*self.clock) else {
+            self.limit.failed(&keys, self.clock.now());
+            return Err(wrong_at_code());
+        };
+        let codes: Vec<String> = (0..RECOVERY_CODES).map(|_| recovery_code(&*self.clock)).collect();
+        let recovery = codes.iter().map(|code| hex::encode(digest(&plain(code)))).collect();
+        self.change(identity, FactorChange::Confirm { secret, step, recovery }).await?;
+        self.invalidate();
+        Ok(RecoveryCodes { recovery_codes: codes })
+    }
+
+    /// Turns it off, for who shows a code of it or a recovery code.
+    pub async fn remove_second_factor(&self, identity: &Identity, code: &str) -> Result<(), Error> {
+        let person = self.person(identity).await?;
+        let proof = self.prove(&person, Some(code)).map_err(|error| match error {
+            Error::Unauthenticated(_) | Error::SecondFactorRequired => wrong_at_code(),
+            other => other,
+        })?;
+        // Without a proof it is an admin's to remove.
+        let Some(proof) = proof else { return Ok(()) };
+        self.change(identity, FactorChange::Remove(Some(proof))).await?;
+        self.invalidate();
+        Ok(())
+    }
+
+    async fn change(&self, identity: &Identity, change: FactorChange) -> Result<(), Error> {
+        let username = identity.principal.username.clone();
+        let operation = Operation::ChangeSecondFactor { username, change };
+        self.store.commit(Change { by: Some(identity.actor()), key: None, operation }).await?;
+        Ok(())
+    }
+
+    pub(super) async fn person(&self, identity: &Identity) -> Result<UserRecord, Error> {
+        let person = self.store.user(&identity.principal.username).await?;
+        person.ok_or(Error::Unauthenticated("the session has ended; log in again"))
+    }
+}
+
+const WRONG: Error = Error::Unauthenticated("the code is wrong, or was used before; wait for the next one");
+
+fn wrong_at_code() -> Error {
+    let why = "the code is wrong, or was used before; wait for the next one";
+    Error::Problem(Box::new(Problem::invalid("/code", why)))
+}
+
+fn unreadable() -> Error {
+    Error::Store(crate::store::Error::Stored("the secret of a second factor".to_owned()))
+}
+
+fn totp(secret: &str, account: &str) -> Option<Totp> {
+    let bytes = hex::decode(secret).ok()?;
+    Builder::new().with_secret(bytes).with_account_name(account).with_issuer(Some(ISSUER)).build().ok()
+}
+
+/// The time step of which this is the code: of now, or of the one before or after.
+fn step_of(secret: &str, code: &str, clock: &dyn Clock) -> Option<u64> {
+    let seconds = u64::try_from(clock.now().0 / 1_000_000).ok()?;
+    let code: String = code.chars().filter(|c| !c.is_whitespace()).collect();
+    totp(secret, "account")?.check(&code, seconds)
+}
+
+/// Sixteen letters in four groups: 80 random bits.
+fn recovery_code(clock: &dyn Clock) -> String {
+    let letters = clock.random().map(|byte| char::from(ALPHABET[usize::from(byte % 32)]));
+    let groups: Vec<String> = letters.chunks(4).map(|group| group.iter().collect()).collect();
+    groups.join("-")
+}
+
+/// A recovery code as it is hashed, however it was typed.
+fn plain(code: &str) -> String {
+    code.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
+}
+
+/// A QR code as a picture; empty where the text is too long for one.
+fn qr_svg(text: &str) -> String {
+    use std::fmt::Write as _;
+    let Ok(code) = qrcodegen::QrCode::encode_text(text, qrcodegen::QrCodeEcc::Medium) else { return String::new() };
+    let (size, border) = (code.size(), 4);
+    let mut path = String::new();
+    for (x, y) in (0..size).flat_map(|y| (0..size).map(move |x| (x, y))).filter(|(x, y)| code.get_module(*x, *y)) {
+        let _ = write!(path, "M{},{}h1v1h-1z", x + border, y + border);
+    }
+    let side = size + 2 * border;
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {side} {side}\"><path fill=\"#fff\" \
+         d=\"M0,0h{side}v{side}h-{side}z\"/><path d=\"{path}\"/></svg>"
+    )
+}
+
+#[cfg(test)]
+pub(crate) fn code_at(secret: &str, seconds: u64) -> String {
+    let secret = totp_rs::Secret::try_from_base32(secret).unwrap();
+    let totp = Builder::new().with_secret(secret).with_account_name("test").build().unwrap();
+    totp.generate(seconds).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::SystemClock;
+
+    #[test]
+    fn a_recovery_code_is_random_and_may_be_typed_freely() {
+        let code = recovery_code(&SystemClock);
+        assert_eq!(code.len(), 19);
+        assert_ne!(code, recovery_code(&SystemClock));
+        assert_eq!(plain(&code), plain(&format!("  {} ", code.to_uppercase().replace('-', " "))));
+    }
+}

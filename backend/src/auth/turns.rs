@@ -1,0 +1,115 @@
+//! Whose password is hashed next. Hashing is meant to be slow, so few are computed at once; networks take turns, so that
+//! whoever sends many attempts waits behind their own, and somebody else behind at most one of each other network.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::Semaphore;
+
+use super::Error;
+use crate::client_address::Network;
+
+/// How many hashes are computed at once: each takes 19 MiB and some tens of milliseconds of a core.
+const AT_ONCE: usize = 2;
+/// How many attempts of one network wait at most.
+const WAITING: usize = 32;
+
+/// Turns at hashing.
+pub(super) struct Turns {
+    free: Semaphore,
+    lines: Mutex<HashMap<Network, Arc<Line>>>,
+}
+
+/// The attempts of one network: the first of them stands for all where networks take turns.
+struct Line {
+    room: Semaphore,
+    first: Semaphore,
+}
+
+impl Turns {
+    pub(super) fn new() -> Self {
+        Self { free: Semaphore::new(AT_ONCE), lines: Mutex::default() }
+    }
+
+    /// Does work when it is the turn of this network; for who is logged in already there is no network.
+    pub(super) async fn take<T>(&self, network: Option<Network>, work: impl Future<Output = T>) -> Result<T, Error> {
+        let Some(network) = network else {
+            let _free = self.free.acquire().await.map_err(closed)?;
+            return Ok(work.await);
+        };
+        let stand = Stand { turns: self, network, line: Some(self.line(network)) };
+        let Some(line) = &stand.line else { return Err(Error::TooManyAttempts { retry_after: 1 }) };
+        let _room = line.room.try_acquire().map_err(|_| Error::TooManyAttempts { retry_after: 1 })?;
+        let _first = line.first.acquire().await.map_err(closed)?;
+        let _free = self.free.acquire().await.map_err(closed)?;
+        Ok(work.await)
+    }
+
+    fn line(&self, network: Network) -> Arc<Line> {
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let line = || Arc::new(Line { room: Semaphore::new(WAITING), first: Semaphore::new(1) });
+        Arc::clone(lines.entry(network).or_insert_with(line))
+    }
+}
+
+/// A place in a line. A line in which nobody stands any more is forgotten.
+struct Stand<'a> {
+    turns: &'a Turns,
+    network: Network,
+    line: Option<Arc<Line>>,
+}
+
+impl Drop for Stand<'_> {
+    fn drop(&mut self) {
+        let mut lines = self.turns.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        self.line = None;
+        if lines.get(&self.network).is_some_and(|line| Arc::strong_count(line) == 1) {
+            lines.remove(&self.network);
+        }
+    }
+}
+
+fn closed(error: tokio::sync::AcquireError) -> Error {
+    Error::Hash(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::IpAddr;
+
+    use tokio::sync::mpsc;
+
+    use super::*;
+    use crate::client_address::ClientAddress;
+
+    fn network(address: &str) -> Option<Network> {
+        Some(ClientAddress::from(address.parse::<IpAddr>().unwrap()).network())
+    }
+
+    #[tokio::test]
+    async fn who_sends_many_attempts_waits_behind_their_own() {
+        let turns = Arc::new(Turns::new());
+        let held = turns.free.acquire_many(2).await.unwrap();
+        let (done, mut order) = mpsc::unbounded_channel();
+        let mut all = tokio::task::JoinSet::new();
+        for (who, address) in [("many", "192.0.2.1"); WAITING + 5].into_iter().chain([("one", "192.0.2.2")]) {
+            let (turns, done) = (Arc::clone(&turns), done.clone());
+            all.spawn(async move {
+                let work = async { done.send(who).is_ok() };
+                turns.take(network(address), work).await.is_ok()
+            });
+            // Each stands in its line before the next one comes.
+            tokio::task::yield_now().await;
+        }
+        drop(held);
+        let heard = all.join_all().await.into_iter().filter(|heard| *heard).count();
+        assert_eq!(heard, WAITING + 1, "a line has an end");
+        let mut whose = Vec::new();
+        while let Ok(who) = order.try_recv() {
+            whose.push(who);
+        }
+        let place = whose.iter().position(|who| *who == "one").unwrap();
+        assert!(place <= 2, "{place}");
+        assert!(turns.lines.lock().unwrap().is_empty());
+    }
+}

@@ -1,0 +1,127 @@
+//! `/api/v1/me/…`: what people change of their own account. Only in a session: a token is not the person.
+
+use axum::Json;
+use axum::extract::{FromRequestParts, OptionalFromRequestParts, State};
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use shared::api::{
+    NewPassword, NewSecondFactor, Page, RecoveryCodes, SecondFactorCode, SecondFactorState, SessionInfo,
+};
+use shared::error::{Code, Problem};
+use shared::id::SessionId;
+
+use super::AppState;
+use super::api::{Api, Operation};
+use super::body::{self, Id};
+use super::problem::{Failure, Result};
+use crate::auth::Identity;
+use crate::store::CredentialKind;
+
+pub(super) fn mount(api: &mut Api) {
+    let password = Operation::new("Change one's own password; all other sessions end", "").body("NewPassword");
+    api.put("/api/v1/me/password", password.status(204), self::password);
+    api.get("/api/v1/me/sessions", Operation::new("One's own sessions, newest first", "PageOfSessions"), sessions);
+    let others = Operation::new("End all of one's sessions but this one", "").status(204);
+    api.delete("/api/v1/me/sessions", others, end_others);
+    api.delete("/api/v1/me/sessions/{id}", Operation::new("End a session", "").status(204), end);
+    api.get("/api/v1/me/totp", Operation::new("How one's second factor stands", "SecondFactorState"), state);
+    let begin = Operation::new("Make a secret for a second factor; it is shown this once", "NewSecondFactor");
+    api.post("/api/v1/me/totp", begin.status(201), begin_totp);
+    let confirm = Operation::new("Turn the second factor on with a code of it", "RecoveryCodes");
+    api.post("/api/v1/me/totp/confirm", confirm.body("SecondFactorCode"), confirm_totp);
+    let remove = Operation::new("Turn the second factor off with a code of it, or a recovery code", "");
+    api.post("/api/v1/me/totp/remove", remove.body("SecondFactorCode").status(204), remove_totp);
+}
+
+/// Whoever calls, also one who must set up a second factor before anything else.
+pub(super) struct Known(pub Identity);
+
+impl FromRequestParts<AppState> for Known {
+    type Rejection = Failure;
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self> {
+        Ok(Self(state.authenticator.authenticate(&parts.headers).await?))
+    }
+}
+
+/// Somebody in a session, also one who must set up a second factor before anything else.
+pub(super) struct InSession(pub Identity);
+
+impl FromRequestParts<AppState> for InSession {
+    type Rejection = Failure;
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self> {
+        let identity = state.authenticator.authenticate(&parts.headers).await?;
+        if identity.kind != CredentialKind::Session {
+            return Err(Problem::new(Code::Forbidden).detail("a token may not do this; log in").into());
+        }
+        Ok(Self(identity))
+    }
+}
+
+impl OptionalFromRequestParts<AppState> for InSession {
+    type Rejection = Failure;
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Option<Self>> {
+        let session = <Self as FromRequestParts<AppState>>::from_request_parts(parts, state).await;
+        match session {
+            Ok(session) => Ok(Some(session)),
+            Err(Failure(Problem { code: Code::Unauthenticated | Code::Forbidden, .. })) => Ok(None),
+            Err(failure) => Err(failure),
+        }
+    }
+}
+
+async fn password(
+    State(state): State<AppState>,
+    InSession(identity): InSession,
+    body::Json { value, .. }: body::Json<NewPassword>,
+) -> Result<StatusCode> {
+    state.authenticator.change_password(&identity, value).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn sessions(State(state): State<AppState>, InSession(identity): InSession) -> Result<Json<Page<SessionInfo>>> {
+    Ok(Json(Page { items: state.authenticator.sessions(&identity).await?, next_cursor: None }))
+}
+
+async fn end(
+    State(state): State<AppState>,
+    InSession(identity): InSession,
+    Id(id): Id<SessionId>,
+) -> Result<StatusCode> {
+    if !state.authenticator.end_sessions(&identity, Some(id)).await? {
+        return Err(Problem::new(Code::NotFound).into());
+    }
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn end_others(State(state): State<AppState>, InSession(identity): InSession) -> Result<StatusCode> {
+    state.authenticator.end_sessions(&identity, None).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn state(State(state): State<AppState>, InSession(identity): InSession) -> Result<Json<SecondFactorState>> {
+    Ok(Json(state.authenticator.second_factor(&identity).await?))
+}
+
+async fn begin_totp(
+    State(state): State<AppState>,
+    InSession(identity): InSession,
+) -> Result<(StatusCode, Json<NewSecondFactor>)> {
+    Ok((StatusCode::CREATED, Json(state.authenticator.begin_second_factor(&identity).await?)))
+}
+
+async fn confirm_totp(
+    State(state): State<AppState>,
+    InSession(identity): InSession,
+    body::Json { value, .. }: body::Json<SecondFactorCode>,
+) -> Result<Json<RecoveryCodes>> {
+    Ok(Json(state.authenticator.confirm_second_factor(&identity, &value.code).await?))
+}
+
+async fn remove_totp(
+    State(state): State<AppState>,
+    InSession(identity): InSession,
+    body::Json { value, .. }: body::Json<SecondFactorCode>,
+) -> Result<StatusCode> {
+    state.authenticator.remove_second_factor(&identity, &value.code).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

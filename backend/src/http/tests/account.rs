@@ -1,0 +1,230 @@
+//! One's own account: limits of logins, passwords, sessions, the second factor.
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::ConnectInfo;
+use axum::http::{Request, header};
+use serde_json::{Value, json};
+
+use super::{Answer, Client, PASSWORD, Site};
+use crate::auth::{Policy, RequiredFor, code_at, login_link};
+
+/// Logs in from an address, with cookies.
+async fn enter(site: &Site, address: &str, cookies: &str, body: &Value) -> Answer {
+    let mut request = Request::builder()
+        .method("POST")
+        .uri("/api/v1/session")
+        .header(header::HOST, "127.0.0.1:8080")
+        .header(header::CONTENT_TYPE, "application/json")
+        .header(header::USER_AGENT, "Browser/1.0")
+        .header(header::COOKIE, cookies)
+        .body(Body::from(body.to_string()))
+        .unwrap();
+    let peer = SocketAddr::new(address.parse::<IpAddr>().unwrap(), 4242);
+    request.extensions_mut().insert(ConnectInfo(peer));
+    site.send(request).await
+}
+
+fn password(username: &str, password: &str) -> Value {
+    json!({ "username": username, "password": password })
+}
+
+/// A cookie that an answer set, as the browser sends it back.
+fn cookie(answer: &Answer, name: &str) -> String {
+    let cookies = answer.headers.get_all(header::SET_COOKIE).iter().map(|cookie| cookie.to_str().unwrap());
+    let cookie = cookies.into_iter().find(|cookie| cookie.starts_with(name)).expect("the cookie is set");
+    cookie.split(';').next().unwrap().to_owned()
+}
+
+fn seconds(site: &Site) -> u64 {
+    u64::try_from(site.clock.now().0 / 1_000_000).unwrap()
+}
+
+#[tokio::test]
+async fn a_right_password_is_not_refused_because_others_guess() {
+    let (site, _) = Site::at_rest().await;
+    let known = enter(&site, "192.0.2.1", "", &password("admin", PASSWORD)).await;
+    let known = cookie(&known, "countersign_browser");
+    for guess in 0..12 {
+        // The eleventh has to wait, whether or not there is such a person.
+        for name in ["admin", "nobody"] {
+            let answer = enter(&site, "198.51.100.7", "", &password(name, "a wrong password")).await;
+            answer.expect(if guess < 10 { 401 } else { 429 });
+        }
+    }
+    for address in 0..30 {
+        enter(&site, &format!("203.0.113.{address}"), "", &password("admin", "a wrong password")).await.expect(401);
+    }
+    enter(&site, "192.0.2.1", "", &password("admin", PASSWORD)).await.expect(200);
+    // Behind the address of who guesses: a browser that was here before is known, and a link is no password.
+    enter(&site, "198.51.100.7", "", &password("admin", PASSWORD)).await.expect(429);
+    enter(&site, "198.51.100.7", &known, &password("admin", PASSWORD)).await.expect(200);
+    let link = login_link(&site.store, &site.clock, "admin".parse().unwrap()).await.unwrap();
+    enter(&site, "198.51.100.7", "", &json!({ "token": link })).await.expect(200);
+    // What a browser is known by is no session, and counts for its own account only.
+    let as_session = known.replace("countersign_browser", "countersign_session");
+    let me = Client { site: &site, cookie: Some(as_session) };
+    assert_eq!(me.get("/api/v1/me").await.code(401), "unauthenticated");
+}
+
+#[tokio::test]
+async fn people_change_their_password_and_what_let_others_in_ends() {
+    let site = Site::new().await;
+    let ana = site.join("ana", &["reviewer"]).await;
+    let other = site.login("ana").await;
+    let link = login_link(&site.store, &site.clock, "ana".parse().unwrap()).await.unwrap();
+    let token = ana.post("/api/v1/tokens", &json!({ "name": "ci", "roles": ["reviewer"] })).await.expect(201);
+    let path = "/api/v1/me/password";
+    for (current, new, place) in [
+        ("a wrong password", "two otters on a raft", "/current"),
+        (PASSWORD, "password1234", "/new"),
+        (PASSWORD, "ana ana ana ana", "/new"),
+        (PASSWORD, "eleven char", "/new"),
+    ] {
+        let refused = ana.put(path, &json!({ "current": current, "new": new })).await.expect(422);
+        assert_eq!(refused["errors"][0]["path"], place, "{refused}");
+    }
+    ana.put(path, &json!({ "current": PASSWORD, "new": "two otters on a raft" })).await.expect(204);
+    ana.get("/api/v1/me").await.expect(200);
+    assert_eq!(other.get("/api/v1/me").await.code(401), "unauthenticated");
+    enter(&site, "192.0.2.1", "", &json!({ "token": link })).await.expect(401);
+    enter(&site, "192.0.2.1", "", &password("ana", PASSWORD)).await.expect(401);
+    let entered = enter(&site, "192.0.2.1", "", &password("ana", "two otters on a raft")).await;
+    assert_eq!(entered.status, 200);
+
+    let request = |secret: &str| {
+        let nobody = Client { site: &site, cookie: None };
+        let request = nobody.request("PUT", path).header(header::AUTHORIZATION, format!("Bearer {secret}"));
+        let body = json!({ "current": "two otters on a raft", "new": PASSWORD }).to_string();
+        request.header(header::CONTENT_TYPE, "application/json").body(Body::from(body)).unwrap()
+    };
+    let secret = token["secret"].as_str().unwrap();
+    assert_eq!(site.send(request(secret)).await.code(403), "forbidden", "a token is not the person");
+    site.login("admin").await.patch("/api/v1/users/ana", &json!({ "password": PASSWORD })).await.expect(200);
+    assert_eq!(site.send(request(secret)).await.code(401), "unauthenticated", "a reset ends tokens too");
+}
+
+#[tokio::test]
+async fn people_see_and_end_their_sessions() {
+    let site = Site::new().await;
+    let ana = site.join("ana", &["reviewer"]).await;
+    let tom = site.join("tom", &["reviewer"]).await;
+    let first = enter(&site, "192.0.2.1", "", &password("ana", PASSWORD)).await;
+    let first = cookie(&first, "countersign_session");
+    let list = ana.get("/api/v1/me/sessions").await.expect(200);
+    assert_eq!(list["items"].as_array().unwrap().len(), 2);
+    let other = list["items"].as_array().unwrap().iter().find(|one| one["current"] == false).unwrap();
+    assert_eq!((&other["address"], &other["agent"]), (&json!("192.0.2.1"), &json!("Browser/1.0")));
+    let path = format!("/api/v1/me/sessions/{}", other["id"].as_str().unwrap());
+    assert_eq!(tom.delete(&path).await.code(404), "not_found");
+    ana.delete(&path).await.expect(204);
+    let gone = Client { site: &site, cookie: Some(first.clone()) };
+    assert_eq!(gone.get("/api/v1/me").await.code(401), "unauthenticated");
+
+    // Logging in ends the session that the browser had.
+    let second = enter(&site, "192.0.2.1", "", &password("ana", PASSWORD)).await;
+    let second = cookie(&second, "countersign_session");
+    enter(&site, "192.0.2.1", &second, &password("ana", PASSWORD)).await.expect(200);
+    let gone = Client { site: &site, cookie: Some(second) };
+    assert_eq!(gone.get("/api/v1/me").await.code(401), "unauthenticated");
+    ana.delete("/api/v1/me/sessions").await.expect(204);
+    assert_eq!(ana.get("/api/v1/me/sessions").await.expect(200)["items"].as_array().unwrap().len(), 1);
+    tom.get("/api/v1/me").await.expect(200);
+}
+
+#[tokio::test]
+async fn a_second_factor_is_asked_for_and_each_code_counts_once() {
+    let (site, _) = Site::at_rest().await;
+    let ana = site.join("ana", &["reviewer"]).await;
+    let new = ana.post("/api/v1/me/totp", &json!({})).await.expect(201);
+    let secret = new["secret"].as_str().unwrap().to_owned();
+    assert!(new["uri"].as_str().unwrap().starts_with("otpauth://totp/"), "{new}");
+    assert!(new["qr_svg"].as_str().unwrap().starts_with("<svg"));
+    // It counts only once it is confirmed.
+    site.login("ana").await;
+    let wrong = ana.post("/api/v1/me/totp/confirm", &json!({ "code": "000000x" })).await.expect(422);
+    assert_eq!(wrong["errors"][0]["path"], "/code");
+    // Of the step before, so that there is a later one that is taken now.
+    let earlier = code_at(&secret, seconds(&site) - 30);
+    let codes = ana.post("/api/v1/me/totp/confirm", &json!({ "code": earlier })).await.expect(200);
+    let recovery = codes["recovery_codes"][0].as_str().unwrap().to_owned();
+    assert_eq!(codes["recovery_codes"].as_array().unwrap().len(), 10);
+    assert_eq!(ana.get("/api/v1/me/totp").await.expect(200)["enabled"], true);
+
+    let with = |code: &str| json!({ "username": "ana", "password": PASSWORD, "code": code });
+    let site = &site;
+    let enter = |body: Value| async move { enter(site, "192.0.2.1", "", &body).await };
+    assert_eq!(enter(password("ana", PASSWORD)).await.code(401), "second_factor_required");
+    assert_eq!(enter(password("ana", "a wrong password")).await.code(401), "unauthenticated");
+    assert_eq!(enter(with(&earlier)).await.code(401), "unauthenticated", "it was used");
+    let code = code_at(&secret, seconds(site));
+    enter(with(&code)).await.expect(200);
+    assert_eq!(enter(with(&code)).await.code(401), "unauthenticated", "it was used");
+    enter(with(&recovery.to_uppercase())).await.expect(200);
+    assert_eq!(enter(with(&recovery)).await.code(401), "unauthenticated", "it was used");
+    let link = login_link(&site.store, &site.clock, "ana".parse().unwrap()).await.unwrap();
+    let owner = Client { site, cookie: None }.post("/api/v1/session/link", &json!({ "token": link })).await.expect(200);
+    assert_eq!(owner["username"], "ana");
+    assert_eq!(enter(json!({ "token": link })).await.code(401), "second_factor_required");
+    let another = codes["recovery_codes"][1].as_str().unwrap();
+    enter(json!({ "token": link, "code": another })).await.expect(200);
+
+    for _ in 0..6 {
+        enter(with("000000x")).await.expect(401);
+    }
+    assert_eq!(enter(with("000000x")).await.code(429), "too_many_requests");
+    let last = codes["recovery_codes"][2].as_str().unwrap();
+    enter(with(last)).await.expect(200);
+
+    let admin = site.login("admin").await;
+    assert_eq!(ana.delete("/api/v1/users/ana/totp").await.code(403), "forbidden");
+    admin.delete("/api/v1/users/ana/totp").await.expect(204);
+    enter(password("ana", PASSWORD)).await.expect(200);
+    let audit = admin.get("/api/v1/audit?kind=user.updated").await.expect(200).to_string();
+    assert!(audit.contains("\"second_factor\":\"on\"") && audit.contains("\"second_factor\":\"off\""), "{audit}");
+    let all = admin.get("/api/v1/audit?limit=200").await.expect(200).to_string();
+    assert!(!all.contains(&secret) && !all.contains(&recovery), "no secret is in the record");
+}
+
+#[tokio::test]
+async fn who_must_have_a_second_factor_sets_it_up_before_anything_else() {
+    let (mut site, _) = Site::at_rest().await;
+    site.logins(Policy { second_factor: RequiredFor::Admins, ..Policy::default() });
+    let admin = site.login("admin").await;
+    assert_eq!(admin.get("/api/v1/users").await.code(403), "second_factor_missing");
+    admin.get("/api/v1/me").await.expect(200);
+    assert_eq!(admin.get("/api/v1/me/totp").await.expect(200)["required"], true);
+    let new = admin.post("/api/v1/me/totp", &json!({})).await.expect(201);
+    let code = code_at(new["secret"].as_str().unwrap(), seconds(&site));
+    admin.post("/api/v1/me/totp/confirm", &json!({ "code": code })).await.expect(200);
+    admin.get("/api/v1/users").await.expect(200);
+}
+
+#[tokio::test]
+async fn a_session_that_is_not_used_ends_and_a_token_has_a_longest_life() {
+    let (mut site, clock) = Site::at_rest().await;
+    let (used, idle) = (site.login("admin").await, site.login("admin").await);
+    clock.advance(Duration::from_hours(20));
+    used.get("/api/v1/me").await.expect(200);
+    // That it was used is noted beside the answer.
+    for _ in 0..500 {
+        let sessions = used.get("/api/v1/me/sessions").await.expect(200);
+        let noted = |one: &Value| one["current"] == true && one["last_used_at"] != one["created_at"];
+        if sessions["items"].as_array().unwrap().iter().any(noted) {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    clock.advance(Duration::from_hours(20));
+    used.get("/api/v1/me").await.expect(200);
+    assert_eq!(idle.get("/api/v1/me").await.code(401), "unauthenticated");
+    site.logins(Policy { token_life: Some(Duration::from_hours(24)), ..Policy::default() });
+    let admin = site.login("admin").await;
+    let token = admin.post("/api/v1/tokens", &json!({ "name": "ci", "roles": [] })).await.expect(201);
+    assert!(token["expires_at"].is_string());
+    let late = site.clock.now().after(Duration::from_hours(25)).to_string();
+    let refused = admin.post("/api/v1/tokens", &json!({ "name": "ci", "roles": [], "expires_at": late })).await;
+    assert_eq!(refused.expect(422)["errors"][0]["path"], "/expires_at");
+}

@@ -1,0 +1,121 @@
+//! What lets people in: sessions, passwords, second factors.
+
+use serde::{Deserialize, Serialize};
+
+use super::NewCredential;
+
+/// From where a session was started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionClient {
+    /// The address.
+    pub address: String,
+    /// What the browser says that it is, in short.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+}
+
+/// A session to start.
+#[derive(Debug, Clone)]
+pub struct NewSession {
+    /// The session.
+    pub session: NewCredential,
+    /// What lets them in.
+    pub by: SignIn,
+    /// What proves their second factor, where they have one.
+    pub proof: Option<Proof>,
+    /// The SHA-256 of the secret of the session that ends: that of the same browser.
+    pub replaces: Option<[u8; 32]>,
+    /// By what the browser is known later.
+    pub browser: Option<NewCredential>,
+}
+
+/// What lets somebody in.
+#[derive(Clone)]
+pub enum SignIn {
+    /// The password of this PHC string.
+    Password(String),
+    /// The link with this SHA-256, which is used up.
+    Link([u8; 32]),
+}
+
+impl std::fmt::Debug for SignIn {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Password(_) => "Password",
+            Self::Link(_) => "Link",
+        })
+    }
+}
+
+/// What proves a second factor. Each counts once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Proof {
+    /// A code of this time step.
+    Step(u64),
+    /// The recovery code with this SHA-256.
+    Recovery([u8; 32]),
+}
+
+/// A new password.
+#[derive(Clone)]
+pub struct PasswordChange {
+    /// PHC string of the password that was given as the old one.
+    pub from: String,
+    /// PHC string of the new one.
+    pub to: String,
+    /// The SHA-256 of the secret of the session that stays; all others end.
+    pub keep: [u8; 32],
+}
+
+impl std::fmt::Debug for PasswordChange {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("PasswordChange(…)")
+    }
+}
+
+/// The second factor of a person, as it is stored. Who can read the database can compute its codes.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SecondFactor {
+    /// The secret that the person's device has too, in hexadecimal.
+    pub secret: String,
+    /// Whether the person has shown that the device has it; it counts only then.
+    pub confirmed: bool,
+    /// The time step of the last code that was taken: neither it nor an older one is taken again.
+    pub used_step: u64,
+    /// SHA-256 of the recovery codes that are left, in hexadecimal.
+    pub recovery: Vec<String>,
+}
+
+impl std::fmt::Debug for SecondFactor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SecondFactor").field("confirmed", &self.confirmed).finish_non_exhaustive()
+    }
+}
+
+/// What happens to a second factor.
+#[derive(Clone)]
+pub enum FactorChange {
+    /// A secret is set, in hexadecimal, which the person then confirms.
+    Begin(String),
+    /// The person has shown a code of this step for the secret; recovery codes are set by their SHA-256.
+    Confirm {
+        /// The secret that they confirm.
+        secret: String,
+        /// The time step.
+        step: u64,
+        /// SHA-256 of the recovery codes, in hexadecimal.
+        recovery: Vec<String>,
+    },
+    /// It is removed: by the person with a proof, or by an admin without.
+    Remove(Option<Proof>),
+}
+
+impl std::fmt::Debug for FactorChange {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Begin(_) => "Begin",
+            Self::Confirm { .. } => "Confirm",
+            Self::Remove(_) => "Remove",
+        })
+    }
+}

@@ -1,0 +1,189 @@
+//! Sessions, passwords and second factors: what was checked before the transaction is checked in it again.
+
+use serde_json::json;
+use shared::access::{Act, Principal};
+use shared::id::Username;
+use shared::log::EntryKind;
+
+use super::super::{
+    Answer, CommitError, Credential, CredentialKind, FactorChange, NewSession, PasswordChange, Proof, SecondFactor,
+    SignIn, UserRecord,
+};
+use super::group::{Ended, Group};
+use super::people::data;
+use super::rights::allow;
+use crate::clock::Moment;
+
+impl Group {
+    pub fn start_session(&mut self, new: NewSession, moment: Moment) -> Result<Answer, CommitError> {
+        let NewSession { session, by, proof, replaces, browser } = new;
+        let name = session.credential.username.clone();
+        let link = match &by {
+            SignIn::Password(_) => None,
+            SignIn::Link(link) => {
+                let holds = |credential: &&Credential| {
+                    credential.kind == CredentialKind::Link
+                        && credential.username == name
+                        && !credential.is_over(moment.now)
+                };
+                self.credentials.get(link).filter(holds).ok_or(CommitError::NotFound)?;
+                Some(*link)
+            }
+        };
+        let record = self.active_mut(&name)?;
+        if let SignIn::Password(phc) = &by
+            && record.password_hash.as_ref() != Some(phc)
+        {
+            return Err(CommitError::Unauthenticated);
+        }
+        let proven = use_up(record, proof)?;
+        let user = record.user.clone();
+        if let Some(link) = link {
+            self.end(&link);
+        }
+        if let Some(replaced) = replaces {
+            self.end_session(None, &replaced, moment)?;
+        }
+        for new in std::iter::once(session).chain(browser) {
+            self.credentials.insert(new.digest, new.credential.clone());
+            self.out.new_credentials.insert(new.digest, new.credential);
+        }
+        let mut entry = data(json!({"username": name}));
+        if link.is_some() {
+            entry.insert("link".to_owned(), json!(true));
+        }
+        if let Some(proven) = proven {
+            entry.insert("second_factor".to_owned(), json!(proven));
+            self.out.users.insert(name.clone());
+        }
+        self.tell(EntryKind::SessionStarted, Some(&name), entry, moment);
+        Ok(Answer::User { user: Box::new(user) })
+    }
+
+    /// Of the actor themselves; of anybody where the server does it.
+    pub fn end_session(
+        &mut self,
+        by: Option<&Principal>,
+        digest: &[u8; 32],
+        moment: Moment,
+    ) -> Result<Answer, CommitError> {
+        let session = self.credentials.get(digest).filter(|credential| credential.kind == CredentialKind::Session);
+        let Some(name) = session.map(|session| session.username.clone()) else { return Ok(Answer::Done) };
+        if by.is_some_and(|by| by.username != name) {
+            return Err(CommitError::NotFound);
+        }
+        self.end(digest);
+        self.tell(EntryKind::SessionEnded, Some(&name), data(json!({"username": name})), moment);
+        Ok(Answer::Done)
+    }
+
+    pub fn change_password(
+        &mut self,
+        by: Option<&Principal>,
+        change: PasswordChange,
+        moment: Moment,
+    ) -> Result<Answer, CommitError> {
+        let by = by.filter(|by| !by.token).ok_or(CommitError::Unauthenticated)?;
+        let record = self.active_mut(&by.username)?;
+        if record.password_hash.as_ref() != Some(&change.from) {
+            return Err(CommitError::Conflict("the password was changed a moment ago".to_owned()));
+        }
+        record.password_hash = Some(change.to);
+        self.out.users.insert(by.username.clone());
+        self.end_access(&by.username, Ended::AllButTokensAnd(change.keep));
+        let entry = data(json!({"username": by.username, "password": true}));
+        self.tell(EntryKind::UserUpdated, Some(&by.username), entry, moment);
+        Ok(Answer::Done)
+    }
+
+    pub fn change_second_factor(
+        &mut self,
+        by: Option<&Principal>,
+        name: &Username,
+        change: FactorChange,
+        moment: Moment,
+    ) -> Result<Answer, CommitError> {
+        let own = by.is_some_and(|by| by.username == *name && !by.token);
+        let by_admin = matches!(change, FactorChange::Remove(None));
+        if by_admin {
+            allow(by, Act::ManagePeople)?;
+        } else if !own {
+            return Err(CommitError::Forbidden("people set up their second factor themselves".to_owned()));
+        }
+        let record = self.users.get_mut(name).ok_or(CommitError::NotFound)?;
+        let is_on = record.second_factor.as_ref().is_some_and(|factor| factor.confirmed);
+        let conflict = |why: &str| Err(CommitError::Conflict(why.to_owned()));
+        let told = match change {
+            FactorChange::Begin(_) | FactorChange::Confirm { .. } if is_on => {
+                return conflict("there is a second factor already; remove it first");
+            }
+            FactorChange::Begin(secret) => {
+                let factor = SecondFactor { secret, confirmed: false, used_step: 0, recovery: Vec::new() };
+                record.second_factor = Some(factor);
+                "begun"
+            }
+            FactorChange::Confirm { secret, step, recovery } => {
+                if record.second_factor.as_ref().is_none_or(|factor| factor.secret != secret) {
+                    return conflict("another secret was set meanwhile; begin again");
+                }
+                record.second_factor = Some(SecondFactor { secret, confirmed: true, used_step: step, recovery });
+                "on"
+            }
+            FactorChange::Remove(proof) => {
+                if !by_admin {
+                    use_up(record, proof)?;
+                }
+                if record.second_factor.take().is_none() {
+                    return Ok(Answer::Done);
+                }
+                "off"
+            }
+        };
+        self.out.users.insert(name.clone());
+        let entry = data(json!({"username": name, "second_factor": told}));
+        self.tell(EntryKind::UserUpdated, by.map(|by| &by.username), entry, moment);
+        Ok(Answer::Done)
+    }
+
+    /// Ends what lets somebody in. What follows in the same group finds it gone, too.
+    pub fn end_access(&mut self, name: &Username, ended: Ended) {
+        let ends = |digest: &[u8; 32], credential: &Credential| {
+            credential.username == *name
+                && match ended {
+                    Ended::All => true,
+                    Ended::AllButTokensAnd(kept) => credential.kind != CredentialKind::Token && *digest != kept,
+                }
+        };
+        self.credentials.retain(|digest, credential| !ends(digest, credential));
+        self.out.new_credentials.retain(|digest, credential| !ends(digest, credential));
+        self.out.ended_access.push((name.clone(), ended));
+    }
+
+    fn end(&mut self, digest: &[u8; 32]) {
+        self.credentials.remove(digest);
+        self.out.new_credentials.remove(digest);
+        self.out.ended_credentials.insert(*digest);
+    }
+
+    fn active_mut(&mut self, name: &Username) -> Result<&mut UserRecord, CommitError> {
+        self.users.get_mut(name).filter(|record| record.user.active).ok_or(CommitError::Unauthenticated)
+    }
+}
+
+/// Uses up what proves a second factor; says what it was. `None`: the person has no second factor.
+fn use_up(record: &mut UserRecord, proof: Option<Proof>) -> Result<Option<&'static str>, CommitError> {
+    let Some(factor) = record.second_factor.as_mut().filter(|factor| factor.confirmed) else { return Ok(None) };
+    match proof {
+        Some(Proof::Step(step)) if step > factor.used_step => {
+            factor.used_step = step;
+            Ok(Some("code"))
+        }
+        Some(Proof::Recovery(digest)) => {
+            let digest = hex::encode(digest);
+            let place = factor.recovery.iter().position(|known| *known == digest);
+            factor.recovery.remove(place.ok_or(CommitError::Unauthenticated)?);
+            Ok(Some("recovery"))
+        }
+        Some(Proof::Step(_)) | None => Err(CommitError::Unauthenticated),
+    }
+}

@@ -1,0 +1,233 @@
+//! One's own password, sessions and second factor.
+
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+use shared::api::{NewPassword, NewSecondFactor, SecondFactorState, SessionInfo};
+use shared::error::Problem;
+use shared::id::SessionId;
+
+use super::place::{row, table};
+use super::{elsewhere, mistake_at};
+use crate::client::use_api;
+use crate::components::notice::Notifier;
+use crate::components::states::{Failed, Loading};
+
+/// The three of them.
+#[component]
+pub fn Security() -> impl IntoView {
+    view! {
+        <PasswordForm/>
+        <SecondFactor/>
+        <Sessions/>
+    }
+}
+
+/// A field of a form, with what a refusal says of it.
+fn field(
+    label: &'static str,
+    hint: &'static str,
+    kind: &'static str,
+    complete: &'static str,
+    value: RwSignal<String>,
+    problem: RwSignal<Option<Problem>>,
+    path: &'static str,
+) -> AnyView {
+    let wrong = mistake_at(problem, path);
+    view! {
+        <label class="field">
+            <span class="label">{label}</span>
+            <span class="hint">{hint}</span>
+            <input class="input" type=kind autocomplete=complete autocapitalize="off" spellcheck="false" prop:value=move || value.get()
+                on:input=move |event| value.set(event_target_value(&event)) aria-invalid=move || wrong().is_some().to_string()/>
+            <span class="mistake" aria-live="polite">{wrong}</span>
+        </label>
+    }
+    .into_any()
+}
+
+#[component]
+fn PasswordForm() -> impl IntoView {
+    let api = use_api();
+    let notices = Notifier::expect();
+    let (current, new) = (RwSignal::new(String::new()), RwSignal::new(String::new()));
+    let problem = RwSignal::new(None::<Problem>);
+    let busy = RwSignal::new(false);
+    let send = move || {
+        if busy.get_untracked() {
+            return;
+        }
+        busy.set(true);
+        problem.set(None);
+        let password = NewPassword { current: current.get_untracked(), new: new.get_untracked() };
+        spawn_local(async move {
+            match api.change_password(&password).await {
+                Ok(()) => {
+                    current.set(String::new());
+                    new.set(String::new());
+                    notices.good("Your password is changed. Your other sessions have ended.".to_owned());
+                }
+                Err(refused) => problem.set(Some(refused)),
+            }
+            busy.set(false);
+        });
+    };
+    let other = elsewhere(problem, &["/current", "/new"]);
+    view! {
+        <h2>"Password"</h2>
+        <form class="narrow" on:submit=move |event| { event.prevent_default(); send(); } novalidate>
+            {field("Current password", "", "password", "current-password", current, problem, "/current")}
+            {field("New password", "At least 12 characters. Several words in a row do well.", "password", "new-password", new, problem, "/new")}
+            {move || other().map(|why| view! { <p class="banner stop" role="alert">{why}</p> })}
+            <div class="actions"><button class="b" disabled=move || busy.get()>"Change the password"</button></div>
+        </form>
+    }
+}
+
+/// How far the second factor is set up.
+#[derive(Clone)]
+enum Step {
+    Known(SecondFactorState),
+    Confirm(NewSecondFactor),
+    Recovery(Vec<String>),
+}
+
+#[component]
+fn SecondFactor() -> impl IntoView {
+    let api = use_api();
+    let step = RwSignal::new(None::<Result<Step, Problem>>);
+    let code = RwSignal::new(String::new());
+    let problem = RwSignal::new(None::<Problem>);
+    let load = move || {
+        spawn_local(async move {
+            let answer = api.second_factor().await.map(Step::Known);
+            step.set(Some(answer));
+        });
+    };
+    load();
+    // What is done with the code that stands in the field.
+    let with_code = move |confirm: bool| {
+        problem.set(None);
+        let typed = code.get_untracked();
+        spawn_local(async move {
+            let answer = if confirm {
+                api.confirm_second_factor(typed).await.map(|codes| Some(Step::Recovery(codes.recovery_codes)))
+            } else {
+                api.remove_second_factor(typed).await.map(|()| None)
+            };
+            match answer {
+                Ok(next) => {
+                    code.set(String::new());
+                    match next {
+                        Some(next) => step.set(Some(Ok(next))),
+                        None => load(),
+                    }
+                }
+                Err(refused) => problem.set(Some(refused)),
+            }
+        });
+    };
+    let begin = move |_| {
+        problem.set(None);
+        spawn_local(async move {
+            match api.begin_second_factor().await {
+                Ok(new) => step.set(Some(Ok(Step::Confirm(new)))),
+                Err(refused) => problem.set(Some(refused)),
+            }
+        });
+    };
+    let form = move |confirm: bool, words: &'static str, hint: &'static str| {
+        view! {
+            <form class="narrow" on:submit=move |event| { event.prevent_default(); with_code(confirm); } novalidate>
+                {field("Code", hint, "text", "one-time-code", code, problem, "/code")}
+                <div class="actions"><button class="b">{words}</button></div>
+            </form>
+        }
+        .into_any()
+    };
+    let other = elsewhere(problem, &["/code"]);
+    let body = move || {
+        match step.get() {
+        None => view! { <Loading rows=2/> }.into_any(),
+        Some(Err(problem)) => {
+            let retry = Callback::new(move |()| load());
+            view! { <Failed title="Your second factor could not be loaded" problem retry/> }.into_any()
+        }
+        Some(Ok(Step::Known(known))) if known.enabled => view! {
+            <p>{format!("On. A code of your app is asked for when you log in. {} recovery codes are left.", known.recovery_codes_left)}</p>
+            {form(false, "Turn it off", "A code that your app shows now, or a recovery code.")}
+        }
+        .into_any(),
+        Some(Ok(Step::Known(known))) => view! {
+            <p>{if known.required { "This server wants you to have one before you go on." } else { "Off. With it, a stolen password alone lets nobody in." }}</p>
+            <div class="actions"><button class="b primary" on:click=begin>"Set it up"</button></div>
+        }
+        .into_any(),
+        Some(Ok(Step::Confirm(new))) => {
+            let picture = format!("data:image/svg+xml,{}", js_sys::encode_uri_component(&new.qr_svg));
+            view! {
+                <p>"Scan this with an authenticator app, or type the secret into it. Then type the code that it shows."</p>
+                <img class="qr" src=picture alt="QR code of the secret"/>
+                <div class="secret"><code>{new.secret}</code></div>
+                {form(true, "Turn it on", "Six digits.")}
+            }
+            .into_any()
+        }
+        Some(Ok(Step::Recovery(codes))) => view! {
+            <p>"It is on. Each of these codes logs you in once in the place of your app. They are shown only now: keep them where you find them without your device."</p>
+            <pre class="secret">{codes.join("\n")}</pre>
+            <div class="actions"><button class="b primary" on:click=move |_| load()>"I have stored them"</button></div>
+        }
+        .into_any(),
+    }
+    };
+    view! {
+        <h2>"Second factor"</h2>
+        {body}
+        {move || other().map(|why| view! { <p class="banner stop" role="alert">{why}</p> })}
+    }
+}
+
+#[component]
+fn Sessions() -> impl IntoView {
+    let api = use_api();
+    let sessions = RwSignal::new(None::<Result<Vec<SessionInfo>, Problem>>);
+    let load = move || {
+        spawn_local(async move {
+            let answer = api.sessions().await.map(|page| page.items);
+            sessions.set(Some(answer));
+        });
+    };
+    load();
+    let end = move |id: Option<SessionId>| {
+        spawn_local(async move {
+            match api.end_sessions(id).await {
+                Ok(()) => load(),
+                Err(problem) => sessions.set(Some(Err(problem))),
+            }
+        });
+    };
+    view! {
+        <h2>"Sessions"</h2>
+        {move || match sessions.get() {
+            None => view! { <Loading rows=2/> }.into_any(),
+            Some(Err(problem)) => {
+                let retry = Callback::new(move |()| load());
+                view! { <Failed title="Your sessions could not be loaded" problem retry/> }.into_any()
+            }
+            Some(Ok(sessions)) => {
+                let others = sessions.len() > 1;
+                let rows = sessions.into_iter().map(|one| {
+                    let seen = format!("used {}", one.last_used_at);
+                    let from = [one.address, one.agent, Some(seen)].into_iter().flatten().collect::<Vec<_>>().join(" · ");
+                    let what = if one.current { "This one" } else { "Another browser" };
+                    row(what.to_owned(), from, "b", "End", move |_| end(Some(one.id)))
+                });
+                view! {
+                    {table(rows.collect(), "You have no sessions.")}
+                    {others.then(|| view! { <div class="actions"><button class="b" on:click=move |_| end(None)>"End all others"</button></div> })}
+                }
+                .into_any()
+            }
+        }}
+    }
+}

@@ -1,0 +1,131 @@
+//! Logging in, and what people manage of their own account: password, sessions, second factor.
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::SessionId;
+use crate::read::read_fields;
+use crate::time::Timestamp;
+
+/// `POST /api/v1/session`.
+#[derive(Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged, expecting = "expected {username, password} or {token}")]
+pub enum LoginRequest {
+    /// With a password.
+    Password {
+        /// Who.
+        username: String,
+        /// Their password.
+        password: String,
+        /// The code of their second factor, or a recovery code, where they have one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        code: Option<String>,
+    },
+    /// With the one-time secret of a link.
+    Link {
+        /// The secret.
+        token: String,
+        /// The code of their second factor, or a recovery code, where they have one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        code: Option<String>,
+    },
+}
+
+/// `POST /api/v1/session/link`.
+#[derive(Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct LinkSecret {
+    /// The secret of the link.
+    pub token: String,
+}
+
+/// `PUT /api/v1/me/password`.
+#[derive(Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct NewPassword {
+    /// The password until now.
+    pub current: String,
+    /// 12 to 128 characters, and not one that is known or guessed soon.
+    pub new: String,
+}
+
+/// A session, as the person sees it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SessionInfo {
+    /// Its id.
+    pub id: SessionId,
+    /// Whether it is the one that asks.
+    #[serde(default)]
+    pub current: bool,
+    /// Since when.
+    pub created_at: Timestamp,
+    /// When it was used last, to some minutes.
+    pub last_used_at: Timestamp,
+    /// When it ends if it is not used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
+    /// From which address it was started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
+    /// In which browser.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+}
+
+read_fields!(SessionInfo {
+    need id, or_default current, need created_at, need last_used_at, may expires_at, may address, may agent,
+});
+
+/// `GET /api/v1/me/totp`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SecondFactorState {
+    /// Whether a code is asked for when they log in.
+    pub enabled: bool,
+    /// Whether the server's settings require it of them.
+    pub required: bool,
+    /// How many recovery codes are left.
+    pub recovery_codes_left: u32,
+}
+
+read_fields!(SecondFactorState { need enabled, need required, need recovery_codes_left, });
+
+/// A second factor that is to be confirmed; its secret is shown this once.
+#[derive(Clone, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct NewSecondFactor {
+    /// The secret in base 32, to type into an app.
+    pub secret: String,
+    /// The same as an `otpauth:` address.
+    pub uri: String,
+    /// The same as a QR code, an SVG picture.
+    pub qr_svg: String,
+}
+
+read_fields!(NewSecondFactor { need secret, need uri, need qr_svg, });
+
+/// `POST /api/v1/me/totp/confirm` and `POST /api/v1/me/totp/remove`.
+#[derive(Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct SecondFactorCode {
+    /// A code that the app shows now; to remove it, a recovery code does too.
+    pub code: String,
+}
+
+/// Codes that each log in once in the place of one that an app shows; they are shown this once.
+#[derive(Clone, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RecoveryCodes {
+    /// The codes.
+    pub recovery_codes: Vec<String>,
+}
+
+read_fields!(RecoveryCodes { need recovery_codes, });

@@ -1,0 +1,57 @@
+//! One's own account: password, sessions, second factor.
+
+use super::{Answer, Client, Transport};
+use crate::api::{
+    LinkSecret, NewPassword, NewSecondFactor, Page, RecoveryCodes, SecondFactorCode, SecondFactorState, SessionInfo,
+    User,
+};
+use crate::id::SessionId;
+use crate::read::FromJson;
+
+impl<T: Transport, D: FromJson> Client<T, D> {
+    /// `POST /api/v1/session/link`.
+    pub async fn link_owner(&self, token: String) -> Answer<User> {
+        self.send("POST", "/api/v1/session/link".into(), &LinkSecret { token }, None).await
+    }
+
+    /// `PUT /api/v1/me/password`.
+    pub async fn change_password(&self, password: &NewPassword) -> Answer<()> {
+        self.send("PUT", "/api/v1/me/password".into(), password, None).await
+    }
+
+    /// `GET /api/v1/me/sessions`.
+    pub async fn sessions(&self) -> Answer<Page<SessionInfo>> {
+        self.get("/api/v1/me/sessions".into()).await
+    }
+
+    /// `DELETE /api/v1/me/sessions[/{id}]`; without an id all but this one.
+    pub async fn end_sessions(&self, id: Option<SessionId>) -> Answer<()> {
+        let id = id.map_or(String::new(), |id| format!("/{id}"));
+        self.send("DELETE", format!("/api/v1/me/sessions{id}"), &(), None).await
+    }
+
+    /// `GET /api/v1/me/totp`.
+    pub async fn second_factor(&self) -> Answer<SecondFactorState> {
+        self.get("/api/v1/me/totp".into()).await
+    }
+
+    /// `POST /api/v1/me/totp`.
+    pub async fn begin_second_factor(&self) -> Answer<NewSecondFactor> {
+        self.send("POST", "/api/v1/me/totp".into(), &(), None).await
+    }
+
+    /// `POST /api/v1/me/totp/confirm`.
+    pub async fn confirm_second_factor(&self, code: String) -> Answer<RecoveryCodes> {
+        self.send("POST", "/api/v1/me/totp/confirm".into(), &SecondFactorCode { code }, None).await
+    }
+
+    /// `POST /api/v1/me/totp/remove`.
+    pub async fn remove_second_factor(&self, code: String) -> Answer<()> {
+        self.send("POST", "/api/v1/me/totp/remove".into(), &SecondFactorCode { code }, None).await
+    }
+
+    /// `DELETE /api/v1/users/{username}/totp`.
+    pub async fn reset_second_factor(&self, username: &str) -> Answer<()> {
+        self.send("DELETE", format!("/api/v1/users/{username}/totp"), &(), None).await
+    }
+}
