@@ -14,13 +14,16 @@ use crate::store::{self, Store};
 
 /// How many runs are remembered; the one that came first is forgotten first.
 const MAX_RUNS: usize = 4096;
+/// How many reviews of them.
+const MAX_REVIEWS: usize = 50_000;
 
 /// What decides who may see a run.
 #[derive(Debug, Clone)]
 pub(super) struct RunSight {
     run: RunSummary,
-    /// All its reviews, without their content.
-    reviews: Vec<Review>,
+    /// All its reviews, without their content. Entries that are on their way keep the sight of their time: what has not
+    /// changed is shared.
+    reviews: Vec<Arc<Review>>,
 }
 
 impl RunSight {
@@ -34,10 +37,11 @@ impl RunSight {
     }
 
     fn put(&mut self, review: Review) {
-        match self.reviews.iter_mut().find(|old| old.id == review.id) {
+        // From the end: it is nearly always the newest.
+        match self.reviews.iter_mut().rev().find(|old| old.id == review.id) {
             Some(old) if old.version > review.version => {}
-            Some(old) => *old = review,
-            None => self.reviews.push(review),
+            Some(old) => *old = Arc::new(review),
+            None => self.reviews.push(Arc::new(review)),
         }
     }
 }
@@ -52,18 +56,22 @@ pub(super) struct Sights {
 struct Known {
     runs: HashMap<RunId, Arc<RunSight>>,
     order: VecDeque<RunId>,
+    /// How many reviews they have.
+    reviews: usize,
 }
 
 impl Known {
     fn insert(&mut self, id: RunId, sight: RunSight) -> Arc<RunSight> {
         let sight = Arc::new(sight);
-        if self.runs.insert(id, Arc::clone(&sight)).is_none() {
-            self.order.push_back(id);
+        self.reviews += sight.reviews.len();
+        match self.runs.insert(id, Arc::clone(&sight)) {
+            Some(old) => self.reviews -= old.reviews.len(),
+            None => self.order.push_back(id),
         }
-        while self.order.len() > MAX_RUNS {
-            if let Some(oldest) = self.order.pop_front() {
-                self.runs.remove(&oldest);
-            }
+        while self.order.len() > MAX_RUNS || (self.reviews > MAX_REVIEWS && self.order.len() > 1) {
+            let Some(oldest) = self.order.pop_front() else { break };
+            let forgotten = self.runs.remove(&oldest);
+            self.reviews -= forgotten.map_or(0, |forgotten| forgotten.reviews.len());
         }
         sight
     }
@@ -85,7 +93,7 @@ impl Sights {
             return Ok(Some(Arc::clone(known)));
         }
         let Some((run, reviews)) = self.store.run_with_reviews(id).await? else { return Ok(None) };
-        let reviews = reviews.into_iter().map(without_content).collect();
+        let reviews = reviews.into_iter().map(without_content).map(Arc::new).collect();
         let loaded = RunSight { run: run.summary(), reviews };
         let mut known = self.known();
         // Whoever came first has followed the log since; what was read here may be older.

@@ -15,12 +15,14 @@ use tokio_util::sync::CancellationToken;
 use super::Outlets;
 use super::people::{self, Person};
 use super::plan::{self, Told};
-use crate::store::{self, LogPage, Store};
+use crate::store::{self, LogPage, NewDelivery, Store};
 
 /// How many entries are read at once.
 const PAGE: u32 = 500;
 /// How many entries that tell nobody anything are read before the place is stored.
 const UNSAVED: usize = 2000;
+/// How many deliveries are stored at once, but for those of one entry: other writers wait meanwhile.
+const AT_ONCE: usize = 500;
 /// How soon the log is read again where a commit was announced but not there to be read yet.
 const HIDDEN: Duration = Duration::from_millis(20);
 /// How long to wait at most without having been told of a commit.
@@ -97,22 +99,32 @@ impl Feeder {
                 }
             }
             before = entry.cursor.clone();
-        }
-        if !deliveries.is_empty() || self.unsaved > UNSAVED {
-            if !self.store.feed(Some(&self.saved), &cursor, &deliveries).await? {
-                // Another server has told of these.
-                self.restart().await?;
+            if deliveries.len() >= AT_ONCE && !self.store_up_to(&entry.cursor, std::mem::take(&mut deliveries)).await? {
                 return Ok(true);
             }
-            self.saved = cursor.clone();
-            self.unsaved = 0;
         }
+        if (!deliveries.is_empty() || self.unsaved > UNSAVED) && !self.store_up_to(&cursor, deliveries).await? {
+            return Ok(true);
+        }
+        self.read = cursor;
+        Ok(more)
+    }
+
+    /// Stores deliveries with the place up to which they tell. `false`: another server has told of these.
+    async fn store_up_to(&mut self, place: &Cursor, deliveries: Vec<NewDelivery>) -> Result<bool, store::Error> {
+        if !self.store.feed(Some(&self.saved), place, &deliveries).await? {
+            self.restart().await?;
+            return Ok(false);
+        }
+        // What is stored is not read again, also where the rest of the page fails.
+        self.saved = place.clone();
+        self.read = place.clone();
+        self.unsaved = 0;
         if !deliveries.is_empty() {
             tracing::debug!(deliveries = deliveries.len(), "there is something to tell");
             self.fed.notify_one();
         }
-        self.read = cursor;
-        Ok(more)
+        Ok(true)
     }
 
     /// Everybody who chose to be told, where there is something to tell.

@@ -129,14 +129,14 @@ impl Store {
             Sent::Dropped(why) => self.now(end("dropped")).push(", error = ").bind(*why),
             Sent::Failed { after, error } => {
                 let sql = self.now(failed("failures + 1").push(", ready_at = "));
-                sql.push(" + ").bind(micros(*after)).push(", error = ").bind(error.as_str())
+                sql.push(" + ").bind(micros(*after)).push(", error = ").bind(error.replace('\0', ""))
             }
             Sent::Later { after } => {
                 self.now(failed("failures").push(", ready_at = ")).push(" + ").bind(micros(*after))
             }
             Sent::GivenUp { error } => {
                 let sql = failed("failures + 1").push(", status = 'given_up', ready_at = ");
-                self.now(sql).push(", error = ").bind(error.as_str())
+                self.now(sql).push(", error = ").bind(error.replace('\0', ""))
             }
         };
         let sql = sql.push(" WHERE id = ").bind(held.id.0).push(" AND attempt = ").bind(held.attempt);

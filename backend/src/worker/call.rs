@@ -157,7 +157,13 @@ impl Waits {
     }
 }
 
-fn failed(claimed: &Claimed, failure: TaskFailure) -> Input {
+/// The longest message of a failure, in characters: it may be what a program outside said.
+const MAX_MESSAGE: usize = 4000;
+
+fn failed(claimed: &Claimed, mut failure: TaskFailure) -> Input {
+    if let Some((end, _)) = failure.message.char_indices().nth(MAX_MESSAGE) {
+        failure.message.truncate(end);
+    }
     Input::TaskFailed { task: claimed.task.id, attempt: claimed.attempt, failure }
 }
 

@@ -30,6 +30,11 @@ impl Views {
         }
         looks.insert(look)
     }
+
+    /// This one was not recorded after all: the next one is.
+    fn forget(&self, look: &(Username, ReviewId, u32)) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(look);
+    }
 }
 
 /// Records that somebody who may decide a pending review has opened it. It never fails the reading, and the key makes
@@ -37,7 +42,8 @@ impl Views {
 pub(super) async fn record(state: &AppState, caller: &Caller, review: &Review) {
     let principal = caller.principal();
     let counts = review.is_pending() && access(principal, Act::Decide(review)).is_allowed();
-    if !counts || !state.views.remember((principal.username.clone(), review.id, review.revision)) {
+    let look = (principal.username.clone(), review.id, review.revision);
+    if !counts || !state.views.remember(look.clone()) {
         return;
     }
     let key = IdempotencyKey {
@@ -48,10 +54,11 @@ pub(super) async fn record(state: &AppState, caller: &Caller, review: &Review) {
     let input = Box::new(Input::View { review: review.id, by: principal.clone() });
     let operation = Operation::Review { review: review.id, input };
     let change = Change { by: Some(caller.0.actor()), key: Some(key), operation };
-    let store = state.store.clone();
+    let state = state.clone();
     let recording = tokio::spawn(async move {
-        if let Err(error) = store.commit(change).await {
+        if let Err(error) = state.store.commit(change).await {
             tracing::debug!(%error, "a look at a review was not recorded");
+            state.views.forget(&look);
         }
     });
     // It is waited for a little, so that the record usually stands before the decision that follows it.

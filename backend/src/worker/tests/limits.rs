@@ -41,7 +41,7 @@ impl Model for DeepCall {
 async fn reads_all(house: &House) {
     let admin = Principal::new("boss".parse().unwrap(), ["admin".to_owned()].into());
     house.store.runs(&admin, &RunQuery::default()).await.unwrap();
-    house.store.reviews(&admin, &Default::default()).await.unwrap();
+    house.store.reviews(&admin, &shared::api::ReviewQuery::default()).await.unwrap();
     for form in [Form::Whole, Form::Sealed] {
         let page = house.store.audit(&AuditQuery { limit: Some(200), ..<_>::default() }, form).await.unwrap();
         assert!(page.items.iter().all(|entry| entry.event.kind != shared::log::EntryKind::Unreadable));
