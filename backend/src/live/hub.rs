@@ -48,12 +48,22 @@ pub struct Options {
     pub ring_entries: usize,
     /// How many bytes of frames are kept for slow sessions at most.
     pub ring_bytes: usize,
+    /// How many entries are replayed to a session that comes back, before it gets a snapshot instead.
+    pub max_replay: usize,
 }
 
 impl Options {
-    /// The usual: 4,096 entries, 32 MiB, no observers.
+    /// The usual: 4,096 entries, 32 MiB, a replay of 50,000, no observers.
     pub fn new(store: Store, clock: SharedClock, streams: Streams) -> Self {
-        Self { store, clock, streams, observers: Vec::new(), ring_entries: 4096, ring_bytes: 32 << 20 }
+        Self {
+            store,
+            clock,
+            streams,
+            observers: Vec::new(),
+            ring_entries: 4096,
+            ring_bytes: 32 << 20,
+            max_replay: 50_000,
+        }
     }
 }
 
@@ -71,6 +81,7 @@ impl Hub {
             store: options.store,
             clock: options.clock,
             streams: options.streams,
+            max_replay: options.max_replay,
             stopped: CancellationToken::new(),
         });
         let tail = Tail { shared: Arc::clone(&shared), observers: options.observers };
@@ -98,6 +109,7 @@ struct Shared {
     store: Store,
     clock: SharedClock,
     streams: Streams,
+    max_replay: usize,
     stopped: CancellationToken,
 }
 
@@ -133,6 +145,10 @@ impl Handle {
 
     pub(super) fn streams(&self) -> &Streams {
         &self.0.streams
+    }
+
+    pub(super) fn max_replay(&self) -> usize {
+        self.0.max_replay
     }
 
     pub(super) fn stopped(&self) -> &CancellationToken {

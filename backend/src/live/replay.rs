@@ -1,11 +1,13 @@
 //! Where a session stands in the log: it replays from the store until it meets the ring, then follows the ring. No
-//! entry is missed or given twice, and no order of cursors is assumed, since only the store can read them.
+//! entry is missed or given twice, and no order of cursors is assumed, since only the store can read them. A replay that
+//! has read too much ends in a snapshot.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use shared::log::Cursor;
 use tokio::sync::watch;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::hub::Handle;
 use super::published::Published;
@@ -35,39 +37,80 @@ pub(super) enum Place {
 pub(super) enum Next {
     /// These entries; afterwards the session stands at this place.
     Entries(Vec<Arc<Published>>, Place),
-    /// The place is not of this log, is too old, or comes from the future: a snapshot is needed.
+    /// The place is not of this log, comes from the future, or is too old to be replayed from: a snapshot is needed.
     Unknown,
     /// The session was too slow for the ring.
     Lagged,
 }
 
-/// Waits for what comes next at `place`. Changes nothing, so it may be dropped at any time.
-pub(super) async fn next(hub: &Handle, grown: &mut watch::Receiver<u64>, place: &Place) -> Result<Next, store::Error> {
-    match place {
-        Place::Silent => std::future::pending().await,
-        Place::Ring(from) => loop {
-            grown.mark_unchanged();
-            match hub.ring().read(*from, BATCH) {
-                Read::Lagged => return Ok(Next::Lagged),
-                Read::Entries(entries) if entries.is_empty() => {
-                    if grown.changed().await.is_err() {
-                        std::future::pending::<()>().await;
+/// Follows the log for one session.
+pub(super) struct Follower {
+    place: Place,
+    grown: watch::Receiver<u64>,
+    /// Reads a page for a replay, whatever the session does meanwhile: a query that is dropped whenever something else
+    /// comes first may never end, and one that waits for a slow client would keep its connection from others.
+    reading: Option<AbortOnDropHandle<Result<Next, store::Error>>>,
+    /// How many entries this replay has read.
+    replayed: usize,
+}
+
+impl Follower {
+    pub fn new(hub: &Handle) -> Self {
+        Self { place: Place::Silent, grown: hub.ring().grown(), reading: None, replayed: 0 }
+    }
+
+    /// Whether it reads from the store.
+    pub fn replays(&self) -> bool {
+        matches!(self.place, Place::Replay(_))
+    }
+
+    /// Begins anew at a place.
+    pub fn begin(&mut self, place: Place) {
+        *self = Self { place, grown: self.grown.clone(), reading: None, replayed: 0 };
+    }
+
+    /// Goes on behind entries that [`Self::next`] gave.
+    pub fn go_on(&mut self, place: Place) {
+        self.place = place;
+    }
+
+    /// Waits for what comes next. It may be dropped at any time, and goes on where it was.
+    pub async fn next(&mut self, hub: &Handle) -> Result<Next, store::Error> {
+        match &self.place {
+            Place::Silent => std::future::pending().await,
+            Place::Ring(from) => loop {
+                self.grown.mark_unchanged();
+                match hub.ring().read(*from, BATCH) {
+                    Read::Lagged => return Ok(Next::Lagged),
+                    Read::Entries(entries) if entries.is_empty() => {
+                        if self.grown.changed().await.is_err() {
+                            std::future::pending::<()>().await;
+                        }
+                    }
+                    Read::Entries(entries) => {
+                        let after = Place::Ring(from + entries.len() as u64);
+                        return Ok(Next::Entries(entries, after));
                     }
                 }
-                Read::Entries(entries) => {
-                    let after = Place::Ring(from + entries.len() as u64);
-                    return Ok(Next::Entries(entries, after));
+            },
+            Place::Replay(_) if self.replayed > hub.max_replay() => Ok(Next::Unknown),
+            Place::Replay(after) => {
+                let begin = || AbortOnDropHandle::new(tokio::spawn(replay(hub.clone(), after.clone())));
+                let read = self.reading.get_or_insert_with(begin).await;
+                self.reading = None;
+                let next = read.map_err(|error| store::Error::Stored(format!("a replay broke down: {error}")))?;
+                if let Ok(Next::Entries(entries, _)) = &next {
+                    self.replayed += entries.len();
                 }
+                next
             }
-        },
-        // Boxed: only few sessions replay at a time, and the others should not carry the space for it.
-        Place::Replay(after) => Box::pin(replay(hub, after)).await,
+        }
     }
 }
 
-async fn replay(hub: &Handle, after: &Cursor) -> Result<Next, store::Error> {
+async fn replay(hub: Handle, after: Cursor) -> Result<Next, store::Error> {
     loop {
-        if let Some(number) = hub.ring().after(after) {
+        if let Some(number) = hub.ring().after(&after) {
             return Ok(Next::Entries(Vec::new(), Place::Ring(number)));
         }
         // What the ring will get first after its present end. If all of it is visible now, and nothing comes after
@@ -77,7 +120,7 @@ async fn replay(hub: &Handle, after: &Cursor) -> Result<Next, store::Error> {
             tokio::time::sleep(BEHIND).await;
             continue;
         };
-        let Some(page) = hub.store().log(after, None, PAGE).await? else { return Ok(Next::Unknown) };
+        let Some(page) = hub.store().log(&after, None, PAGE).await? else { return Ok(Next::Unknown) };
         if !page.entries.is_empty() || page.more {
             return Ok(Next::Entries(hub.publish(page.entries).await?, Place::Replay(page.cursor)));
         }

@@ -11,14 +11,14 @@ use shared::error::Code;
 use shared::id::{ReviewId, Username};
 use shared::log::Cursor;
 use shared::protocol::{ClientMessage, ServerMessage, Topic};
-use tokio::sync::{broadcast, watch};
+use tokio::sync::broadcast;
 use tokio::time::{Instant, timeout};
 
 use super::end::{End, clip, too_large, unreadable};
 use super::hub::{Handle, Listening};
 use super::limit::Bucket;
 use super::published::{Audience, Published, text};
-use super::replay::{self, Next, Place};
+use super::replay::{Follower, Next, Place};
 use super::request::{self, Unreadable};
 use super::topics::Topics;
 use super::upgrade::Authenticate;
@@ -55,8 +55,7 @@ pub(super) struct Session<S> {
     auth: Arc<dyn Authenticate>,
     actor: Actor,
     topics: Topics,
-    place: Place,
-    grown: watch::Receiver<u64>,
+    follower: Follower,
     /// Token streams, while a run is followed.
     chunks: Option<broadcast::Receiver<Chunk>>,
     /// Pending reviews that the client was shown: it is told when it may no longer see one.
@@ -78,12 +77,11 @@ where
         Self {
             socket,
             _listening: hub.listen(),
-            grown: hub.ring().grown(),
+            follower: Follower::new(&hub),
             hub,
             auth,
             actor,
             topics: Topics::default(),
-            place: Place::Silent,
             chunks: None,
             shown: IndexSet::new(),
             stale: false,
@@ -125,7 +123,7 @@ where
                     Some(Err(error)) => return Err(unreadable(&error)),
                     Some(Ok(message)) => self.hear(message).await?,
                 },
-                next = replay::next(&self.hub, &mut self.grown, &self.place) => match next {
+                next = self.follower.next(&self.hub) => match next {
                     Ok(next) => self.advance(next).await?,
                     Err(error) => {
                         problem::of_store(&error);
@@ -200,7 +198,7 @@ where
         self.refresh().await?;
         match after {
             Some(after) if !self.stale => {
-                self.place = Place::Replay(after);
+                self.follower.begin(Place::Replay(after));
                 Ok(())
             }
             _ => self.snapshot().await,
@@ -219,7 +217,7 @@ where
         for review in &reviews {
             self.show(review.id);
         }
-        self.place = Place::Replay(cursor.clone());
+        self.follower.begin(Place::Replay(cursor.clone()));
         self.say(&ServerMessage::Snapshot { cursor, pending: count, reviews }).await
     }
 
@@ -231,7 +229,7 @@ where
             Next::Unknown => Box::pin(self.snapshot()).await,
             Next::Entries(entries, place) => {
                 self.catch_up_streams().await?;
-                let replayed = matches!(self.place, Place::Replay(_));
+                let replayed = self.follower.replays();
                 let mut frames = Vec::new();
                 for published in &entries {
                     if let Audience::Person { username, rights } = &published.audience {
@@ -250,7 +248,7 @@ where
                     }
                 }
                 self.send(frames).await?;
-                self.place = place;
+                self.follower.go_on(place);
                 Ok(())
             }
         }
@@ -296,7 +294,7 @@ where
     }
 
     async fn resync(&mut self) -> Step {
-        self.place = Place::Silent;
+        self.follower.begin(Place::Silent);
         self.chunks = None;
         self.say(&ServerMessage::Resync).await
     }

@@ -1,5 +1,7 @@
 //! Sessions without a socket, on a real store.
 
+mod replay;
+
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};

@@ -65,6 +65,8 @@ impl RunData {
         live.follow_run(id);
         live.listen(move |message| match message {
             ServerMessage::Entry(entry) if entry.event.run_id == Some(id) => data.load(),
+            // What happened before it may not be told.
+            ServerMessage::Snapshot { .. } => data.load(),
             ServerMessage::Stream { run, .. } if *run == id => data.streams.update(|streams| streams.hear(message)),
             _ => {}
         });

@@ -1,0 +1,92 @@
+//! Replays end, and nothing else that comes keeps them from it.
+
+use shared::id::RunId;
+use shared::log::{Cursor, EntryKind};
+use shared::protocol::ClientMessage;
+
+use super::*;
+use crate::store::tests::support::World;
+use crate::stream::Chunk;
+
+/// A hub over a log with entries, which replays so many.
+async fn hub(world: &World, max_replay: usize, streams: &Streams) -> Handle {
+    let clock = world.clock.clone();
+    let options = Options { max_replay, ..Options::new(world.store.clone(), clock, streams.clone()) };
+    Hub::run(options).await.expect("a hub")
+}
+
+fn subscribe(client: &Client, after: Cursor, topics: &[String]) {
+    let topics = topics.iter().map(|topic| topic.clone().try_into().expect("a topic")).collect();
+    let subscribe = ClientMessage::Subscribe { after: Some(after), topics: Some(topics) };
+    let text = serde_json::to_string(&subscribe).expect("JSON");
+    client.outgoing.unbounded_send(Message::text(text)).expect("open");
+}
+
+async fn heard(client: &mut Client) -> ServerMessage {
+    loop {
+        let heard = tokio::time::timeout(Duration::from_secs(20), client.incoming.next()).await;
+        if let Some(Message::Text(text)) = heard.expect("in time") {
+            return serde_json::from_str(&text).expect("a message");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_cursor_that_is_too_old_gets_a_snapshot() {
+    let world = World::sqlite().await;
+    // Fewer entries than the log has now, and as many as a launch adds.
+    let hub = hub(&world, 4, &Streams::default()).await;
+    let origin = world.store.origin().await.expect("reads");
+    let (line, mut client) = line();
+    let talking = async {
+        assert!(matches!(heard(&mut client).await, ServerMessage::Welcome { .. }));
+        let topics = ["reviews".to_owned(), "runs".to_owned()];
+        subscribe(&client, origin, &topics);
+        let ServerMessage::Snapshot { cursor, pending: 0, .. } = heard(&mut client).await else {
+            panic!("no snapshot")
+        };
+        // From there on, everything is heard.
+        let run = world.launch("hello").await.summary.id;
+        let ServerMessage::Entry(entry) = heard(&mut client).await else { panic!("no entry") };
+        assert_eq!(entry.event.run_id, Some(run));
+        // A place that is near enough is replayed, without a snapshot.
+        subscribe(&client, cursor, &topics);
+        loop {
+            match heard(&mut client).await {
+                ServerMessage::Entry(entry) if entry.event.kind == EntryKind::RunStarted => break,
+                ServerMessage::Entry(_) => {}
+                other => panic!("{other:?}"),
+            }
+        }
+        drop(client);
+    };
+    tokio::join!(talking, session(&hub, line).run());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_replay_goes_on_while_text_streams() {
+    let world = World::sqlite().await;
+    let streams = Streams::default();
+    let hub = hub(&world, 1000, &streams).await;
+    let before = world.store.head().await.expect("reads");
+    let run = world.launch("hello").await.summary.id;
+    let flood = tokio::spawn(async move {
+        let other = RunId(uuid::Uuid::from_u128(7));
+        let node: shared::id::NodeId = "draft".parse().expect("an id");
+        loop {
+            let text = "word ".to_owned();
+            streams.send(Chunk { run: other, node: node.clone(), visit: 1, attempt: 1, offset: 0, text });
+            tokio::task::yield_now().await;
+        }
+    });
+    let (line, mut client) = line();
+    let talking = async {
+        assert!(matches!(heard(&mut client).await, ServerMessage::Welcome { .. }));
+        subscribe(&client, before, &[format!("run:{run}")]);
+        let ServerMessage::Entry(entry) = heard(&mut client).await else { panic!("no entry") };
+        assert_eq!(entry.event.run_id, Some(run));
+        drop(client);
+    };
+    tokio::join!(talking, session(&hub, line).run());
+    flood.abort();
+}
