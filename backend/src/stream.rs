@@ -1,10 +1,20 @@
-//! Text of running agents, on its way from workers to the live socket. Not committed; whoever is too slow misses some.
+//! Text of running agents, on its way from workers to live sockets, of this server and of others on the same database.
+//! Not committed; whoever is too slow misses some. Imports `shared` only.
 
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
 use shared::id::{NodeId, RunId};
-use tokio::sync::broadcast;
+use tokio::sync::{broadcast, watch};
+use tokio::time::Instant;
+
+/// How many chunks a listener may be behind.
+const BEHIND: usize = 1024;
 
 /// A piece of a running agent's answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chunk {
     /// The run.
     pub run: RunId,
@@ -20,25 +30,125 @@ pub struct Chunk {
     pub text: String,
 }
 
+/// The runs whose text a server wants.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Interest {
+    /// So many that they are not named.
+    All,
+    /// These.
+    Runs(HashSet<RunId>),
+}
+
 /// Where workers put chunks and sockets take them. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Streams(broadcast::Sender<Chunk>);
+pub struct Streams(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    /// All chunks, for the sockets of this server.
+    arrived: broadcast::Sender<Chunk>,
+    /// The chunks of this server that other servers want.
+    outgoing: broadcast::Sender<Chunk>,
+    /// The runs that sockets of this server follow, with the number of sockets.
+    followed: watch::Sender<HashMap<RunId, usize>>,
+    /// What each other server wants, and until when it counts.
+    elsewhere: Mutex<HashMap<String, (Interest, Instant)>>,
+}
 
 impl Default for Streams {
     fn default() -> Self {
-        Self(broadcast::Sender::new(1024))
+        Self(Arc::new(Inner {
+            arrived: broadcast::Sender::new(BEHIND),
+            outgoing: broadcast::Sender::new(BEHIND),
+            followed: watch::Sender::default(),
+            elsewhere: Mutex::default(),
+        }))
     }
 }
 
 impl Streams {
-    /// Sends a chunk to whoever listens.
+    /// Sends a chunk that was made here to whoever listens.
     pub fn send(&self, chunk: Chunk) {
         // Nobody listening is no failure.
-        let _ = self.0.send(chunk);
+        if self.is_wanted_elsewhere(chunk.run) {
+            let _ = self.0.outgoing.send(chunk.clone());
+        }
+        let _ = self.0.arrived.send(chunk);
+    }
+
+    /// Takes a chunk that another server sent.
+    pub fn receive(&self, chunk: Chunk) {
+        let _ = self.0.arrived.send(chunk);
     }
 
     /// Listens from now on.
     pub fn subscribe(&self) -> broadcast::Receiver<Chunk> {
-        self.0.subscribe()
+        self.0.arrived.subscribe()
+    }
+
+    /// The chunks for other servers, from now on.
+    pub fn outgoing(&self) -> broadcast::Receiver<Chunk> {
+        self.0.outgoing.subscribe()
+    }
+
+    /// Says that a socket follows these runs, until the answer is dropped.
+    pub fn follow(&self, runs: &[RunId]) -> Following {
+        self.0.followed.send_modify(|followed| {
+            for run in runs {
+                *followed.entry(*run).or_default() += 1;
+            }
+        });
+        Following { streams: self.clone(), runs: runs.to_vec() }
+    }
+
+    /// The runs that sockets of this server follow.
+    pub fn followed(&self) -> watch::Receiver<HashMap<RunId, usize>> {
+        self.0.followed.subscribe()
+    }
+
+    /// What another server wants, for so long.
+    pub fn wanted_by(&self, server: String, interest: Interest, lasts: Duration) {
+        let mut elsewhere = self.0.elsewhere.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        elsewhere.retain(|_, (_, until)| *until > now);
+        elsewhere.insert(server, (interest, now + lasts));
+    }
+
+    fn is_wanted_elsewhere(&self, run: RunId) -> bool {
+        let elsewhere = self.0.elsewhere.lock().unwrap_or_else(PoisonError::into_inner);
+        if elsewhere.is_empty() {
+            return false;
+        }
+        let now = Instant::now();
+        elsewhere.values().any(|(interest, until)| {
+            let wanted = match interest {
+                Interest::All => true,
+                Interest::Runs(runs) => runs.contains(&run),
+            };
+            wanted && *until > now
+        })
+    }
+}
+
+/// Runs that a socket follows.
+#[derive(Debug)]
+pub struct Following {
+    streams: Streams,
+    runs: Vec<RunId>,
+}
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        self.streams.0.followed.send_modify(|followed| {
+            for run in &self.runs {
+                if let Some(count) = followed.get_mut(run) {
+                    *count -= 1;
+                    if *count == 0 {
+                        followed.remove(run);
+                    }
+                }
+            }
+        });
     }
 }

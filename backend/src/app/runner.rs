@@ -60,6 +60,7 @@ impl Runner {
     pub async fn start(options: RunnerOptions) -> Result<Self, store::Error> {
         let RunnerOptions { store, clock, models, tools, observers, slots, logins } = options;
         let streams = Streams::default();
+        store.relay(streams.clone());
         let authenticator = Authenticator::new(store.clone(), clock.clone()).with(logins);
         let mut hub = live::Options::new(store.clone(), clock.clone(), streams.clone());
         hub.observers.push(wiring::forget_rights(authenticator.clone()));

@@ -8,7 +8,7 @@ use futures::{Sink, SinkExt, Stream, StreamExt};
 use indexmap::IndexSet;
 use shared::api::DEFAULT_LIMIT;
 use shared::error::Code;
-use shared::id::{ReviewId, Username};
+use shared::id::{ReviewId, RunId, Username};
 use shared::log::Cursor;
 use shared::protocol::{ClientMessage, ServerMessage, Topic};
 use tokio::sync::broadcast;
@@ -24,7 +24,7 @@ use super::topics::Topics;
 use super::upgrade::Authenticate;
 use crate::problem;
 use crate::store::{Actor, Pending};
-use crate::stream::Chunk;
+use crate::stream::{Chunk, Following};
 
 /// The largest message of a client, in bytes.
 pub(super) const MAX_MESSAGE: usize = 256 * 1024;
@@ -57,7 +57,7 @@ pub(super) struct Session<S> {
     topics: Topics,
     follower: Follower,
     /// Token streams, while a run is followed.
-    chunks: Option<broadcast::Receiver<Chunk>>,
+    chunks: Option<Chunks>,
     /// Pending reviews that the client was shown: it is told when it may no longer see one.
     shown: IndexSet<ReviewId>,
     /// Whether what the client knows was seen with other rights: replaying from there would not be enough.
@@ -193,7 +193,7 @@ where
 
     async fn subscribe(&mut self, after: Option<Cursor>, topics: Option<Vec<Topic>>) -> Step {
         self.topics = Topics::new(topics).map_err(|reason| End::Close(close_code::INVALID, reason))?;
-        self.chunks = self.topics.follows_any().then(|| self.hub.streams().subscribe());
+        self.chunks = Chunks::of(&self.hub, self.topics.followed());
         // Before the place in the log: what changes the rights after this is in the log after that place.
         self.refresh().await?;
         match after {
@@ -303,7 +303,7 @@ where
     /// that tells the whole answer.
     async fn catch_up_streams(&mut self) -> Step {
         for _ in 0..CHUNKS {
-            let Some(Ok(chunk)) = self.chunks.as_mut().map(broadcast::Receiver::try_recv) else { break };
+            let Some(Ok(chunk)) = self.chunks.as_mut().map(|chunks| chunks.arriving.try_recv()) else { break };
             Box::pin(self.stream(chunk)).await?;
         }
         Ok(())
@@ -357,11 +357,25 @@ where
     }
 }
 
+/// The token streams of some runs.
+struct Chunks {
+    arriving: broadcast::Receiver<Chunk>,
+    /// Has them sent from other servers.
+    _following: Following,
+}
+
+impl Chunks {
+    fn of(hub: &Handle, runs: &[RunId]) -> Option<Self> {
+        let streams = hub.streams();
+        (!runs.is_empty()).then(|| Self { arriving: streams.subscribe(), _following: streams.follow(runs) })
+    }
+}
+
 /// The next piece of a token stream; pieces that were missed are missed.
-async fn chunk(chunks: Option<&mut broadcast::Receiver<Chunk>>) -> Chunk {
+async fn chunk(chunks: Option<&mut Chunks>) -> Chunk {
     if let Some(chunks) = chunks {
         loop {
-            match chunks.recv().await {
+            match chunks.arriving.recv().await {
                 Ok(chunk) => return chunk,
                 Err(broadcast::error::RecvError::Lagged(_)) => {}
                 Err(broadcast::error::RecvError::Closed) => break,

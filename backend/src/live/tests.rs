@@ -1,6 +1,7 @@
 //! Sessions without a socket, on a real store.
 
 mod replay;
+mod streams;
 
 use std::pin::Pin;
 use std::sync::Arc;

@@ -46,9 +46,9 @@ impl Topics {
         self.each.contains(&run)
     }
 
-    /// Whether any token streams are asked for.
-    pub fn follows_any(&self) -> bool {
-        !self.each.is_empty()
+    /// The runs whose token streams are asked for.
+    pub fn followed(&self) -> &[RunId] {
+        &self.each
     }
 
     /// Whether an entry belongs to one of them.

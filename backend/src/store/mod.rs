@@ -19,6 +19,7 @@ mod notifications;
 mod open;
 mod outbox;
 mod people;
+mod relay;
 mod reviews;
 mod runs;
 mod seals;
@@ -114,6 +115,10 @@ struct Inner {
     flows: flows::Cache,
     newest: newest::Newest,
     wake: wake::Wake,
+    /// Tells this process from others.
+    name: String,
+    /// Where the database is.
+    url: String,
     queue: writer::Queue,
     /// Ends what runs in the background.
     stop: CancellationToken,
@@ -171,7 +176,7 @@ impl Store {
     pub async fn open(options: Options) -> Result<Self, Error> {
         let (db, log) = open::open(&options).await?;
         let (queue, receivers) = writer::Queue::new(if db.is_postgres() { open::WRITERS } else { 1 });
-        let name = options.clock.random();
+        let name = hex::encode(&options.clock.random()[..8]);
         let inner = Arc::new(Inner {
             db,
             clock: options.clock,
@@ -180,7 +185,9 @@ impl Store {
             longest_grant: options.longest_grant,
             flows: flows::Cache::default(),
             newest: newest::Newest::default(),
-            wake: wake::Wake::new(hex::encode(&name[..8])),
+            wake: wake::Wake::new(name.clone()),
+            name,
+            url: options.url.clone(),
             queue,
             stop: CancellationToken::new(),
             background: Mutex::new(JoinSet::new()),

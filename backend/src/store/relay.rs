@@ -1,0 +1,253 @@
+//! Carries text of running agents between the servers on one PostgreSQL, by NOTIFY. A server says which runs its sockets
+//! follow, and the others send it the text of these: where nobody follows a run elsewhere, nothing is sent.
+//!
+//! Text may be lost. It is sent many chunks at a time and so much at most, on connections that read: no commit waits for
+//! it. Who may see it is decided at the socket that gets it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use sqlx::postgres::PgListener;
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::time::{sleep, timeout};
+
+use super::db::{Arg, Sql};
+use super::{Error, Inner, Store};
+use crate::stream::{Chunk, Interest, Streams};
+
+const CHANNEL: &str = "countersign_streams";
+/// How often text is sent, and what sockets have begun to follow is told.
+const EVERY: Duration = Duration::from_millis(100);
+/// How often the runs that are followed are told again.
+const AGAIN: Duration = Duration::from_secs(10);
+/// How long they are believed.
+const BELIEVED: Duration = Duration::from_secs(30);
+/// How long to wait after a failure.
+const AFTER_FAILURE: Duration = Duration::from_secs(1);
+/// The longest payload, in bytes; PostgreSQL takes 7,999.
+const MAX_PAYLOAD: usize = 7900;
+/// The longest text in one piece, in bytes: as JSON, a byte is six at most.
+const MAX_TEXT: usize = 1000;
+/// How many payloads are sent at once. What is beyond is dropped.
+const MAX_AT_ONCE: usize = 8;
+/// How many runs are named; a server whose sockets follow more gets the text of all.
+const MAX_NAMED: usize = 150;
+
+/// What one server tells the others.
+#[derive(Debug, Serialize, Deserialize)]
+struct Notice {
+    /// Who tells it.
+    from: String,
+    #[serde(flatten)]
+    what: What,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum What {
+    /// The runs that its sockets follow.
+    Wants(Interest),
+    /// Text of its agents.
+    Text(Vec<Chunk>),
+}
+
+impl Store {
+    /// Exchanges text of running agents with the other servers on this database, until the store is closed. SQLite has
+    /// no other servers.
+    pub fn relay(&self, streams: Streams) {
+        if self.inner.db.is_postgres() {
+            let relay = run(Arc::clone(&self.inner), streams);
+            self.inner.background.lock().unwrap_or_else(std::sync::PoisonError::into_inner).spawn(relay);
+        }
+    }
+}
+
+async fn run(inner: Arc<Inner>, streams: Streams) {
+    let relay = async {
+        tokio::join!(listen(&inner, &streams), announce(&inner, &streams), forward(&inner, &streams));
+    };
+    tokio::select! {
+        () = relay => {}
+        () = inner.stop.cancelled() => {}
+    }
+}
+
+async fn listen(inner: &Inner, streams: &Streams) {
+    loop {
+        if let Err(error) = hear(inner, streams).await {
+            report(&error);
+        }
+        sleep(AFTER_FAILURE).await;
+    }
+}
+
+async fn hear(inner: &Inner, streams: &Streams) -> Result<(), Error> {
+    let mut listener = PgListener::connect(&inner.url).await?;
+    listener.listen(CHANNEL).await?;
+    loop {
+        let heard = listener.recv().await?;
+        // One of a newer server may say more than this one understands.
+        let Ok(Notice { from, what }) = serde_json::from_str(heard.payload()) else { continue };
+        if from == inner.name {
+            continue;
+        }
+        match what {
+            What::Wants(interest) => streams.wanted_by(from, interest, BELIEVED),
+            What::Text(chunks) => chunks.into_iter().for_each(|chunk| streams.receive(chunk)),
+        }
+    }
+}
+
+/// Tells the others which runs are followed here: when that changes, and from time to time. Nothing is told while it is
+/// none.
+async fn announce(inner: &Inner, streams: &Streams) {
+    let mut followed = streams.followed();
+    let mut told = Interest::Runs(std::collections::HashSet::new());
+    loop {
+        let wanted = {
+            let followed = followed.borrow_and_update();
+            match followed.len() {
+                0..=MAX_NAMED => Interest::Runs(followed.keys().copied().collect()),
+                _ => Interest::All,
+            }
+        };
+        let none = matches!(&wanted, Interest::Runs(runs) if runs.is_empty());
+        if !none || wanted != told {
+            match notify(inner, vec![payload(inner, What::Wants(wanted.clone()))]).await {
+                Ok(()) => told = wanted,
+                Err(error) => report(&error),
+            }
+        }
+        sleep(EVERY).await;
+        // The sender is held by the streams.
+        let _ = timeout(AGAIN, followed.changed()).await;
+    }
+}
+
+/// Sends the text that others want.
+async fn forward(inner: &Inner, streams: &Streams) {
+    let mut outgoing = streams.outgoing();
+    loop {
+        let Some(first) = next(&mut outgoing).await else { return };
+        let mut batch = Batch::default();
+        batch.add(first);
+        sleep(EVERY).await;
+        while let Ok(chunk) = outgoing.try_recv() {
+            batch.add(chunk);
+        }
+        if let Err(error) = notify(inner, batch.payloads(inner)).await {
+            report(&error);
+        }
+    }
+}
+
+async fn next(outgoing: &mut broadcast::Receiver<Chunk>) -> Option<Chunk> {
+    loop {
+        match outgoing.recv().await {
+            Ok(chunk) => return Some(chunk),
+            Err(RecvError::Lagged(_)) => {}
+            Err(RecvError::Closed) => return None,
+        }
+    }
+}
+
+/// Text that goes together.
+#[derive(Debug, Default)]
+struct Batch(Vec<Chunk>);
+
+impl Batch {
+    /// Adds a chunk: to the one that it continues, where there is one.
+    fn add(&mut self, chunk: Chunk) {
+        let continues = |last: &&mut Chunk| {
+            (last.run, &last.node, last.visit, last.attempt) == (chunk.run, &chunk.node, chunk.visit, chunk.attempt)
+                && last.offset + last.text.len() as u64 == chunk.offset
+        };
+        match self.0.iter_mut().rev().find(continues) {
+            Some(last) => last.text.push_str(&chunk.text),
+            None => self.0.push(chunk),
+        }
+    }
+
+    fn payloads(&self, inner: &Inner) -> Vec<String> {
+        let (mut payloads, mut pieces, mut size) = (Vec::new(), Vec::new(), 0);
+        for piece in self.0.iter().flat_map(split) {
+            // As JSON, with a margin for who sends it.
+            let length = serde_json::to_string(&piece).map_or(MAX_PAYLOAD, |text| text.len()) + 1;
+            if size + length > MAX_PAYLOAD - 200 {
+                payloads.push(payload(inner, What::Text(std::mem::take(&mut pieces))));
+                size = 0;
+            }
+            size += length;
+            pieces.push(piece);
+        }
+        payloads.push(payload(inner, What::Text(pieces)));
+        payloads
+    }
+}
+
+/// Pieces of a chunk that each fit into a payload.
+fn split(chunk: &Chunk) -> Vec<Chunk> {
+    let (mut pieces, mut rest) = (Vec::new(), chunk.text.as_str());
+    let mut offset = chunk.offset;
+    while !rest.is_empty() {
+        let (text, behind) = rest.split_at(rest.floor_char_boundary(MAX_TEXT));
+        pieces.push(Chunk { offset, text: text.to_owned(), node: chunk.node.clone(), ..*chunk });
+        offset += text.len() as u64;
+        rest = behind;
+    }
+    pieces
+}
+
+fn payload(inner: &Inner, what: What) -> String {
+    // Ids, numbers and texts cannot fail to serialise.
+    serde_json::to_string(&Notice { from: inner.name.clone(), what }).unwrap_or_default()
+}
+
+/// Sends these in one statement; what is too much or too long is dropped.
+async fn notify(inner: &Inner, payloads: Vec<String>) -> Result<(), Error> {
+    let fit = payloads.into_iter().filter(|payload| payload.len() <= MAX_PAYLOAD).take(MAX_AT_ONCE);
+    let rows: Vec<Vec<Arg>> = fit.map(|payload| vec![payload.into()]).collect();
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let sql = Sql::new("SELECT pg_notify('").push(CHANNEL).push("', p.column1)::text FROM (");
+    inner.db.read().await?.fetch(sql.values(rows).push(") AS p")).await?;
+    Ok(())
+}
+
+fn report(error: &Error) {
+    tracing::warn!(%error, "text of running agents is not exchanged with other servers");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_that_follows_goes_together_and_long_text_in_pieces() {
+        let chunk = |offset, text: &str| Chunk {
+            run: shared::id::RunId(uuid::Uuid::from_u128(1)),
+            node: "draft".parse().expect("an id"),
+            visit: 1,
+            attempt: 1,
+            offset,
+            text: text.to_owned(),
+        };
+        let mut batch = Batch::default();
+        batch.add(chunk(0, "a"));
+        batch.add(Chunk { visit: 2, ..chunk(0, "other") });
+        batch.add(chunk(1, &"é".repeat(1500)));
+        batch.add(chunk(9000, "after a gap"));
+        assert_eq!(batch.0.len(), 3);
+        let pieces = split(&batch.0.swap_remove(0));
+        assert!(pieces.iter().all(|piece| piece.text.len() <= MAX_TEXT) && pieces.len() == 4);
+        let mut offset = 0;
+        for piece in pieces {
+            assert_eq!(piece.offset, offset);
+            offset += piece.text.len() as u64;
+        }
+        assert_eq!(offset, 3001);
+    }
+}
