@@ -7,6 +7,7 @@ pub mod agent;
 pub mod app;
 pub mod audit;
 pub mod auth;
+pub mod background;
 pub mod cli;
 pub mod client_address;
 pub mod clock;

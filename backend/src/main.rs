@@ -2,6 +2,7 @@
 
 use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use backend::cli::{Cli, Quit};
 use clap::Parser;
@@ -11,6 +12,9 @@ use tracing_subscriber::EnvFilter;
 /// A third of the server's time went into the system's allocator: JSON is many small pieces.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
+
+/// How long what still runs may take when the command has ended.
+const END_LIMIT: Duration = Duration::from_secs(1);
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
@@ -25,8 +29,14 @@ fn main() -> ExitCode {
         logs.init();
     }
     let is_server = cli.is_server();
-    let outcome = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(anyhow::Error::from);
-    match outcome.and_then(|runtime| runtime.block_on(cli.run())) {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(anyhow::Error::from);
+    let outcome = runtime.and_then(|runtime| {
+        let outcome = runtime.block_on(cli.run());
+        // What blocks a thread, such as a disk that does not answer, must not keep the process.
+        runtime.shutdown_timeout(END_LIMIT);
+        outcome
+    });
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             let quit = error.downcast_ref::<Quit>();

@@ -7,7 +7,7 @@ use shared::error::{Code, Problem};
 use shared::review::Review;
 
 use crate::engine::Refusal;
-use crate::store::{self, CommitError};
+use crate::store::{self, CommitError, Kind};
 
 /// Why a commit was not made, as somebody may know it: a review goes along only to those who see it.
 pub fn of_commit(error: CommitError, viewer: Option<&Principal>) -> Problem {
@@ -18,10 +18,14 @@ pub fn of_commit(error: CommitError, viewer: Option<&Principal>) -> Problem {
         CommitError::Forbidden(why) => Problem::new(Code::Forbidden).detail(why),
         CommitError::Conflict(why) => Problem::new(Code::Conflict).detail(why),
         CommitError::KeyReused => Problem::new(Code::KeyReused).detail("use a new key for a new request"),
-        CommitError::Unavailable(why) => unavailable(why),
-        CommitError::Database(error) => {
+        CommitError::Unavailable(why) | CommitError::NewerFormat(why) => unavailable(why),
+        CommitError::Unreadable(why) => {
+            let remedy = "cancel the run, save the flow anew, or start the version of the server that wrote it";
+            Problem::new(Code::Unreadable).detail(format!("{why}; nothing was changed; {remedy}"))
+        }
+        CommitError::Failed(error) => {
             tracing::error!(%error, "a commit failed");
-            Problem::new(Code::Internal).detail("the database failed; nothing was changed")
+            Problem::new(Code::Internal).detail("the server failed here; nothing was changed")
         }
         CommitError::Unknown(error) => {
             tracing::error!(%error, "a commit was not answered");
@@ -84,11 +88,12 @@ pub fn unavailable(why: impl Into<String>) -> Problem {
 
 /// The problem that a failed query is; what exactly failed stays in the server's log.
 pub fn of_store(error: &store::Error) -> Problem {
-    let problem = match error {
+    let problem = match (error, error.kind()) {
         // The client's mistake, and no failure.
-        store::Error::Cursor => return unknown_cursor(),
-        store::Error::Database(_) => unavailable("the database does not answer; try again"),
-        store::Error::Stored(_) | store::Error::TooDeep | store::Error::Settings(_) => Problem::new(Code::Internal),
+        (store::Error::Cursor, _) => return unknown_cursor(),
+        (_, Kind::Unavailable(why)) => unavailable(why),
+        (_, Kind::Contended) => unavailable("the database is busy with other changes; try again in a moment"),
+        (_, Kind::Unreadable | Kind::Refused) => Problem::new(Code::Internal),
     };
     tracing::error!(%error, "a query failed");
     problem

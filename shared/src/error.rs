@@ -38,6 +38,8 @@ pub enum Code {
     RunOver,
     /// 409: the name is taken, or a token's secret was shown already.
     Conflict,
+    /// 409: what is stored of it cannot be read by this version of the server. Nothing was changed.
+    Unreadable,
     /// 413.
     TooLarge,
     /// 415.
@@ -64,7 +66,7 @@ words!(Code {
     SecondFactorMissing = "second_factor_missing",
     ForeignOrigin = "foreign_origin", NotFound = "not_found", MethodNotAllowed = "method_not_allowed",
     ReviewResolved = "review_resolved", RevisionChanged = "revision_changed", ReviewClaimed = "review_claimed",
-    RunOver = "run_over", Conflict = "conflict", TooLarge = "too_large",
+    RunOver = "run_over", Conflict = "conflict", Unreadable = "unreadable", TooLarge = "too_large",
     UnsupportedMediaType = "unsupported_media_type", Invalid = "invalid", FlowInvalid = "flow_invalid",
     VisitLimit = "visit_limit", KeyReused = "key_reused", TooManyRequests = "too_many_requests", Internal = "internal",
     Unavailable = "unavailable",
@@ -79,7 +81,12 @@ impl Code {
             Self::Forbidden | Self::ForeignOrigin | Self::SecondFactorMissing => 403,
             Self::NotFound => 404,
             Self::MethodNotAllowed => 405,
-            Self::ReviewResolved | Self::RevisionChanged | Self::ReviewClaimed | Self::RunOver | Self::Conflict => 409,
+            Self::ReviewResolved
+            | Self::RevisionChanged
+            | Self::ReviewClaimed
+            | Self::RunOver
+            | Self::Conflict
+            | Self::Unreadable => 409,
             Self::TooLarge => 413,
             Self::UnsupportedMediaType => 415,
             Self::Invalid | Self::FlowInvalid | Self::VisitLimit | Self::KeyReused => 422,
@@ -105,6 +112,7 @@ impl Code {
             Self::ReviewClaimed => "Somebody else has claimed the review",
             Self::RunOver => "The run is over",
             Self::Conflict => "Conflict",
+            Self::Unreadable => "What is stored cannot be read by this version",
             Self::TooLarge => "The request is too large",
             Self::UnsupportedMediaType => "Unsupported media type",
             Self::Invalid => "Not valid",
@@ -268,6 +276,12 @@ pub enum FlowCode {
     BudgetExceeded,
     /// What is stored of it cannot be read.
     RecordUnreadable,
+    /// The stored flow of a run cannot be read by this version of the server.
+    FlowUnreadable,
+    /// The server failed while it worked out what a run does next.
+    EngineFailed,
+    /// The server ended again and again while it carried out a task.
+    TaskAbandoned,
 }
 
 words!(FlowCode {
@@ -276,7 +290,8 @@ words!(FlowCode {
     FlowHumanTimeout = "FLOW_HUMAN_TIMEOUT", FlowVisitLimit = "FLOW_VISIT_LIMIT",
     FlowNoMatchingEdge = "FLOW_NO_MATCHING_EDGE", FlowCondition = "FLOW_CONDITION",
     ToolPermissionDenied = "TOOL_PERMISSION_DENIED", ToolFailed = "TOOL_FAILED", ModelFailed = "MODEL_FAILED",
-    GuardrailBlocked = "GUARDRAIL_BLOCKED", BudgetExceeded = "BUDGET_EXCEEDED",
+    GuardrailBlocked = "GUARDRAIL_BLOCKED", BudgetExceeded = "BUDGET_EXCEEDED", FlowUnreadable = "FLOW_UNREADABLE",
+    EngineFailed = "ENGINE_FAILED", TaskAbandoned = "TASK_ABANDONED",
     RecordUnreadable = "RECORD_UNREADABLE",
 });
 

@@ -16,6 +16,7 @@ pub mod flows;
 pub mod pages;
 pub mod postgres;
 pub mod process;
+pub mod proxy;
 pub mod recorder;
 pub mod server;
 pub mod settings;
@@ -24,6 +25,7 @@ pub mod transport;
 pub mod wait;
 
 pub use browser::Browser;
+pub use proxy::Proxy;
 pub use recorder::Recorder;
 pub use server::{Database, Options, Server, binary};
 pub use socket::Socket;

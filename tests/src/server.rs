@@ -2,10 +2,11 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::{Arc, mpsc};
 use std::thread;
+use std::time::Duration;
 
 use shared::api::NewUser;
 use shared::definition::Flow;
@@ -143,6 +144,27 @@ impl Server {
     /// Its process id.
     pub fn id(&self) -> u32 {
         self.process.as_ref().expect("it runs").id()
+    }
+
+    /// Sends it a signal, such as `TERM`.
+    pub fn signal(&self, name: &str) {
+        let _ = Command::new("kill").arg(format!("-{name}")).arg(self.id().to_string()).status();
+    }
+
+    /// Waits until it has ended by itself.
+    pub async fn ended(&mut self, within: Duration) -> ExitStatus {
+        let process = self.process.as_mut().expect("it runs");
+        eventually_within(within, "the server has ended", async || process.child.try_wait().ok().flatten()).await
+    }
+
+    /// Its data folder.
+    pub fn data(&self) -> &Path {
+        self.data.path()
+    }
+
+    /// Where its PostgreSQL is.
+    pub fn postgres(&self) -> &Postgres {
+        self.postgres.as_deref().expect("it stands on PostgreSQL")
     }
 
     /// Resident memory, in bytes.

@@ -14,6 +14,7 @@ const MAX_LINES: usize = 400;
 /// Which modules of the server each of them may import. What is not listed may not be imported; `app` and what starts
 /// it may import everything.
 const MAY_IMPORT: &[(&str, &[&str])] = &[
+    ("background", &[]),
     ("client_address", &[]),
     ("clock", &[]),
     ("guard", &[]),
@@ -22,7 +23,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("stream", &[]),
     ("flow", &["limits"]),
     ("engine", &["clock", "limits", "flow"]),
-    ("store", &["clock", "limits", "stream", "flow", "engine"]),
+    ("store", &["background", "clock", "limits", "stream", "flow", "engine"]),
     ("problem", &["engine", "store"]),
     ("agent", &["limits", "engine", "flow"]),
     ("tool", &["engine", "flow", "guard", "json"]),

@@ -9,6 +9,7 @@ mod wiring;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::routing::get;
@@ -18,6 +19,7 @@ use shared::access::Principal;
 use shared::id::Username;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent;
@@ -37,6 +39,11 @@ pub use wiring::{flow_env, models, tools};
 
 /// How many connections read from the database.
 const READERS: u32 = 8;
+
+/// How long a stop takes at most. Service managers wait 30 s (Kubernetes) or 90 s (systemd) before they kill.
+const STOP_LIMIT: Duration = Duration::from_secs(25);
+/// How long, once workers have stopped, answers that are under way may take.
+pub const ANSWER_LIMIT: Duration = Duration::from_secs(5);
 
 /// Why the server does not start.
 #[derive(Debug, thiserror::Error)]
@@ -115,7 +122,6 @@ impl App {
     pub async fn start(settings: Settings, admin_password: Option<String>) -> Result<Self, Error> {
         let stopping = CancellationToken::new();
         let metrics = wiring::metrics()?;
-        wiring::sum_up(metrics.clone(), stopping.clone());
         let listener = listen(settings.listen).await?;
         let address = listener.local_addr().map_err(|source| Error::Listen { address: settings.listen, source })?;
         let clock = system_clock();
@@ -124,6 +130,7 @@ impl App {
             ..options(&settings.storage, clock.clone())
         })
         .await?;
+        wiring::sum_up(metrics.clone(), store.background(), &stopping);
         let (seal_key, trusted) = SealKey::open(&settings.storage.seal_key, &*clock)?;
         let links = first_people(&store, &clock, admin_password, settings.demo).await?;
         if let Some(folder) = &settings.flows {
@@ -163,15 +170,28 @@ impl App {
         &self.links
     }
 
-    /// Stops taking requests, finishes or gives back what is under way, and closes the database.
+    /// Waits until something that must run for as long as the server does has ended unasked, and names it.
+    pub async fn failed(&self) -> &'static str {
+        self.runner.store.background().failed().await
+    }
+
+    /// Stops taking requests, finishes or gives back what is under way, and closes the database. It ends within
+    /// [`STOP_LIMIT`], whatever clients, receivers and the database do.
     pub async fn stop(self) {
-        self.stopping.cancel();
-        self.server.stop();
-        let store = self.runner.stop().await;
-        self.notifier.shutdown().await;
-        self.server.stopped().await;
-        self.sealer.stop().await;
-        store.close().await;
+        let until = Instant::now() + STOP_LIMIT;
+        let orderly = async {
+            self.stopping.cancel();
+            self.server.stop();
+            let store = self.runner.stop().await;
+            self.notifier.shutdown().await;
+            let answered = Instant::now() + ANSWER_LIMIT;
+            self.server.stopped(answered.min(until)).await;
+            self.sealer.stop().await;
+            store.close().await;
+        };
+        if tokio::time::timeout_at(until, orderly).await.is_err() {
+            tracing::warn!("not everything could be ended in order; what was acknowledged is on disk");
+        }
     }
 }
 
@@ -192,7 +212,7 @@ pub struct Front {
 pub struct Server {
     address: SocketAddr,
     stopping: CancellationToken,
-    serving: JoinHandle<std::io::Result<()>>,
+    serving: JoinHandle<()>,
 }
 
 impl Server {
@@ -208,11 +228,14 @@ impl Server {
             Router::new().route("/api/v1/live", get(live::upgrade)).with_state(live).merge(http::router(state));
         let service = router.into_make_service_with_connect_info::<SocketAddr>();
         let stopping = CancellationToken::new();
-        let serving = tokio::spawn(
-            axum::serve(listener.tap_io(without_delay), service)
-                .with_graceful_shutdown(stopping.clone().cancelled_owned())
-                .into_future(),
-        );
+        let serving = axum::serve(listener.tap_io(without_delay), service)
+            .with_graceful_shutdown(stopping.clone().cancelled_owned())
+            .into_future();
+        let serving = tokio::spawn(runner.store.background().watch("listener", &stopping, async {
+            if let Err(error) = serving.await {
+                tracing::error!(%error, "the server takes no more requests");
+            }
+        }));
         Ok(Self { address, stopping, serving })
     }
 
@@ -226,10 +249,11 @@ impl Server {
         self.stopping.cancel();
     }
 
-    /// Waits until those under way are answered.
-    pub async fn stopped(self) {
-        if let Ok(Err(error)) = self.serving.await {
-            tracing::warn!(%error, "the server did not stop cleanly");
+    /// Waits until those under way are answered, or until there is no more time: their connections are dropped.
+    pub async fn stopped(mut self, until: Instant) {
+        if tokio::time::timeout_at(until, &mut self.serving).await.is_err() {
+            tracing::warn!("connections are dropped: their requests were not sent, or their answers not read, in time");
+            self.serving.abort();
         }
     }
 }

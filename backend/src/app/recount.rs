@@ -28,7 +28,8 @@ pub fn start(store: Store, stopping: CancellationToken) -> Arc<dyn Observe> {
     let changed = Arc::new(Notify::new());
     changed.notify_one();
     let heard = Arc::clone(&changed);
-    tokio::spawn(stopping.run_until_cancelled_owned(async move {
+    let background = store.background().clone();
+    let work = stopping.clone().run_until_cancelled_owned(async move {
         let mut commits = store.commits();
         loop {
             let looked = tokio::select! {
@@ -44,6 +45,9 @@ pub fn start(store: Store, stopping: CancellationToken) -> Arc<dyn Observe> {
                 () = heard.notified() => heard.notify_one(),
             }
         }
+    });
+    tokio::spawn(background.watch("recount", &stopping, async {
+        work.await;
     }));
     Arc::new(Watch(changed))
 }

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::Error;
 use crate::agent::{self, Models, Prices};
 use crate::auth::Authenticator;
+use crate::background::Background;
 use crate::clock::SharedClock;
 use crate::config::{self, Settings};
 use crate::http::{PublicOrigins, origin_allowed};
@@ -33,12 +34,15 @@ pub fn metrics() -> Result<PrometheusHandle, Error> {
 }
 
 /// Sums up what was measured, again and again until the stop: between two looks at `/metrics` every sample would be kept.
-pub fn sum_up(metrics: PrometheusHandle, stopping: CancellationToken) {
-    tokio::spawn(stopping.run_until_cancelled_owned(async move {
+pub fn sum_up(metrics: PrometheusHandle, background: &Background, stopping: &CancellationToken) {
+    let work = stopping.clone().run_until_cancelled_owned(async move {
         loop {
             tokio::time::sleep(SUM_UP).await;
             metrics.run_upkeep();
         }
+    });
+    tokio::spawn(background.watch("metrics", stopping, async {
+        work.await;
     }));
 }
 

@@ -71,7 +71,7 @@ pub struct Sealer {
 /// A sealer that runs.
 pub struct Handle {
     stop: CancellationToken,
-    task: JoinHandle<Option<()>>,
+    task: JoinHandle<()>,
 }
 
 impl Handle {
@@ -91,7 +91,11 @@ impl Sealer {
     /// Seals until it is stopped.
     pub fn run(self) -> Handle {
         let stop = CancellationToken::new();
-        let task = tokio::spawn(stop.clone().run_until_cancelled_owned(self.keep_sealing()));
+        let background = self.store.background().clone();
+        let sealing = stop.clone().run_until_cancelled_owned(self.keep_sealing());
+        let task = tokio::spawn(background.watch("sealer", &stop, async {
+            sealing.await;
+        }));
         Handle { stop, task }
     }
 

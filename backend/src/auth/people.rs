@@ -34,7 +34,11 @@ pub async fn bootstrap(
             }
             None => None,
         };
-        create(store, None, admin, password_hash).await?;
+        match create(store, None, admin, password_hash).await {
+            // Another server that starts on the same database was first.
+            Ok(_) | Err(Error::Commit(CommitError::Conflict(_))) => {}
+            Err(error) => return Err(error),
+        }
     }
     match store.user(ADMIN).await? {
         Some(admin) if admin.user.active && admin.password_hash.is_none() => {

@@ -61,9 +61,12 @@ impl From<Problem> for Quit {
             | Code::SecondFactorMissing
             | Code::ForeignOrigin => Exit::Forbidden,
             Code::NotFound => Exit::NotFound,
-            Code::ReviewResolved | Code::RevisionChanged | Code::ReviewClaimed | Code::RunOver | Code::Conflict => {
-                Exit::Conflict
-            }
+            Code::ReviewResolved
+            | Code::RevisionChanged
+            | Code::ReviewClaimed
+            | Code::RunOver
+            | Code::Conflict
+            | Code::Unreadable => Exit::Conflict,
             Code::Invalid | Code::FlowInvalid | Code::VisitLimit | Code::KeyReused | Code::TooLarge => Exit::Invalid,
             Code::TooManyRequests | Code::Unavailable => Exit::Unavailable,
             Code::BadRequest | Code::MethodNotAllowed | Code::UnsupportedMediaType | Code::Internal => Exit::Error,

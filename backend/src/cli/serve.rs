@@ -19,10 +19,18 @@ pub async fn run(args: ServeArgs) -> anyhow::Result<()> {
         }
         print("");
     }
-    stop_signal().await;
-    tracing::info!("stopping: what is under way is finished or given back");
-    app.stop().await;
-    Ok(())
+    tokio::select! {
+        () = stop_signal() => {}
+        task = app.failed() => {
+            // What is half alive is worse than what is started again.
+            anyhow::bail!("the {task} ended unasked, and without it the server is of no use; the log says why. Start it again");
+        }
+    }
+    tracing::info!("stopping: what is under way is finished or given back; a second signal ends the process at once");
+    tokio::select! {
+        () = app.stop() => Ok(()),
+        () = stop_signal() => anyhow::bail!("ended at once by a second signal; what was acknowledged is on disk"),
+    }
 }
 
 /// Ctrl+C, or what service managers send.

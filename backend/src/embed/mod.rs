@@ -31,6 +31,7 @@ use shared::run::Context;
 use tempfile::TempDir;
 use tokio::sync::broadcast;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 pub use choice::{Choice, Declined, IntoChoice};
 pub use error::{RunError, StartError};
@@ -38,7 +39,7 @@ pub use options::Options;
 pub use reviewer::Reviewer;
 pub use running::{Finished, Running};
 
-use crate::app::{Runner, Server};
+use crate::app::{ANSWER_LIMIT, Runner, Server};
 use crate::clock::{Moment, SharedClock};
 use crate::flow;
 use crate::live::{Listening, Observe};
@@ -117,7 +118,7 @@ impl Countersign {
             runner.stop().await;
         }
         if let Some(server) = server {
-            server.stopped().await;
+            server.stopped(Instant::now() + ANSWER_LIMIT).await;
         }
         self.inner.store.close().await;
         drop(self.folder.take());

@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde_json::json;
 use shared::access::{Access, Act, Principal, access};
 use shared::decision::Via;
-use shared::error::Mistake;
-use shared::id::ReviewId;
+use shared::error::{Mistake, RunError};
+use shared::id::{ReviewId, TaskId};
 use shared::log::EntryKind;
 use shared::review::{Claim, Comment, Review};
 
@@ -103,6 +103,18 @@ impl Builder<'_> {
             return Err(Refusal::RunOver);
         }
         self.end_run(RunOutcome::Cancelled { at: self.now, by: by.username.clone(), reason });
+        Ok(())
+    }
+
+    /// The run fails as a whole because of a task, whatever its failure policies say.
+    pub(super) fn fail_run(&mut self, task: TaskId, error: RunError) -> Result<(), Refusal> {
+        if self.state.outcome.is_some() {
+            return Err(Refusal::RunOver);
+        }
+        self.end_run(RunOutcome::Failed { at: self.now, error });
+        // No answer to this task will come.
+        self.state.unanswered.remove(&task);
+        self.end_task(task);
         Ok(())
     }
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use shared::JsonMap;
 use shared::access::Principal;
 use shared::decision::{DecisionRequest, Via};
-use shared::error::FlowCode;
+use shared::error::{FlowCode, RunError};
 use shared::id::{FlowId, ReviewId, RunId, TaskId, Username};
 use shared::run::Context;
 
@@ -88,6 +88,15 @@ pub enum Input {
         task: TaskId,
         /// The attempt that was lost.
         attempt: u32,
+    },
+    /// A task of the run can never be carried out by this server: the run fails, without a look at its flow.
+    Fail {
+        /// The task.
+        task: TaskId,
+        /// The attempt that the worker held.
+        attempt: u32,
+        /// Why.
+        error: RunError,
     },
     /// The time of a timer has come (a deadline or a sleep).
     Due {
@@ -187,7 +196,8 @@ impl Input {
             Self::ModelAnswered { task, attempt, .. }
             | Self::ToolReturned { task, attempt, .. }
             | Self::TaskFailed { task, attempt, .. }
-            | Self::TaskLost { task, attempt } => Some((*task, Some(*attempt))),
+            | Self::TaskLost { task, attempt }
+            | Self::Fail { task, attempt, .. } => Some((*task, Some(*attempt))),
             Self::Due { task } => Some((*task, None)),
             _ => None,
         }

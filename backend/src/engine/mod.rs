@@ -103,6 +103,7 @@ fn hear(builder: &mut Builder<'_>, input: Input, recounted: bool) -> Result<(), 
         Input::ToolReturned { task, result, .. } => builder.tool_returned(task, result),
         Input::TaskFailed { task, failure, .. } => builder.task_failed(task, &failure),
         Input::TaskLost { task, .. } => builder.tool_lost(task, None),
+        Input::Fail { task, error, .. } => builder.fail_run(task, error),
         Input::Due { task } => builder.due(task),
         Input::Recount => Builder::people_changed(recounted),
         Input::Cancel { by, reason } => builder.cancel(&by, reason),
@@ -113,6 +114,19 @@ fn hear(builder: &mut Builder<'_>, input: Input, recounted: bool) -> Result<(), 
         Input::Withdraw { review, by, via, reason } => builder.take_back(review, &by, via, reason.as_deref()),
         Input::View { review, by } => builder.viewed(review, &by),
     }
+}
+
+/// Ends a run without its flow: the input cancels it, or lets it fail. This works where the flow cannot be read any more,
+/// and where working with it fails.
+pub fn end(snapshot: Snapshot, input: Input, moment: Moment) -> Result<Transition, Refusal> {
+    let flow = Compiled::without_nodes(snapshot.state.flow.clone(), snapshot.state.version);
+    let mut builder = Builder::resume(&flow, snapshot, moment);
+    match input {
+        Input::Cancel { by, reason } => builder.cancel(&by, reason)?,
+        Input::Fail { task, error, .. } => builder.fail_run(task, error)?,
+        _ => return Err(Refusal::Unchanged),
+    }
+    Ok(builder.finish(None))
 }
 
 /// What a worker is to do for a task that is due; none where it is over, or is no call.
@@ -130,7 +144,7 @@ pub fn report(run: &RunSummary, steps: Vec<Step>, reviews: Vec<Review>, now: Tim
     view::report(run, steps, reviews, now)
 }
 
-/// The run as the API shows it.
-pub fn view(flow: &Compiled, state: &RunState) -> Run {
+/// The run as the API shows it; without its output where its flow is not known.
+pub fn view(flow: Option<&Compiled>, state: &RunState) -> Run {
     view::run(flow, state)
 }

@@ -55,7 +55,7 @@ pub(super) fn report(run: &RunSummary, steps: Vec<Step>, reviews: Vec<Review>, n
 }
 
 /// The run as the API shows it.
-pub(super) fn run(flow: &Compiled, state: &RunState) -> Run {
+pub(super) fn run(flow: Option<&Compiled>, state: &RunState) -> Run {
     let completed = matches!(state.outcome, Some(RunOutcome::Completed { .. }));
     let cancel_reason = match &state.outcome {
         Some(RunOutcome::Cancelled { reason, .. }) => reason.clone(),
@@ -73,7 +73,7 @@ pub(super) fn run(flow: &Compiled, state: &RunState) -> Run {
         input: state.input.clone(),
         state: state.keys.clone(),
         calls: state.frames.iter().map(|(call, frame)| (call.clone(), frame.keys.clone().into())).collect(),
-        output: completed.then(|| output(flow, &state.keys)),
+        output: flow.filter(|_| completed).map(|flow| output(flow, &state.keys)),
         context: state.context.clone(),
         positions: positions.collect(),
         cancel_reason,

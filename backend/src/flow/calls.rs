@@ -16,6 +16,8 @@ use super::suggest::did_you_mean;
 pub struct Library {
     newest: HashMap<FlowId, Arc<Compiled>>,
     versions: HashMap<(FlowId, u32), Arc<Compiled>>,
+    /// Those that cannot be called, since this server cannot read them, and why.
+    unreadable: HashMap<FlowId, String>,
     /// What others are called, for "did you mean".
     names: BTreeSet<String>,
 }
@@ -34,6 +36,11 @@ impl Library {
     /// Adds the name of one that nobody has asked for.
     pub fn name(&mut self, id: String) {
         self.names.insert(id);
+    }
+
+    /// Adds one that this server cannot read.
+    pub fn unreadable(&mut self, id: FlowId, why: String) {
+        self.unreadable.insert(id, why);
     }
 
     /// The flow of a call.
@@ -64,6 +71,9 @@ pub(super) fn find<'l>(
         return Err(("id", format!("`{id}` calls itself; use `next` to go back in the same flow")));
     }
     let Some(called) = library.get(call) else {
+        if let Some(why) = library.unreadable.get(id) {
+            return Err(("id", format!("`{id}` cannot be called before it is saved anew: {why}")));
+        }
         if let Some(newest) = library.newest.get(id) {
             return Err(("version", format!("the newest version of `{id}` is {}", newest.version)));
         }

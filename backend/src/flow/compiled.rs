@@ -3,10 +3,11 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use indexmap::IndexMap;
 use jsonschema::Validator;
 use serde_json::Value;
 use shared::JsonMap;
-use shared::definition::{Flow, Gate, GateSetting, MapNode, Node, NodeKind};
+use shared::definition::{Defaults, Flow, Gate, GateSetting, Gates, MapNode, Node, NodeKind};
 use shared::error::{FlowCode, Mistake};
 use shared::id::{FlowId, NodeId};
 
@@ -106,6 +107,41 @@ impl Compiled {
             depth,
             env: Arc::default(),
         })
+    }
+
+    /// A stand-in for a flow that cannot be read: it has no nodes.
+    pub fn without_nodes(id: FlowId, version: u32) -> Self {
+        let flow = Flow {
+            id,
+            title: None,
+            description: None,
+            tags: Vec::new(),
+            input: None,
+            output: None,
+            start: None,
+            agents: IndexMap::default(),
+            tools: IndexMap::default(),
+            gates: Gates::default(),
+            guardrails: None,
+            defaults: Defaults::default(),
+            nodes: IndexMap::default(),
+        };
+        Self {
+            ways: Ways::new(&flow),
+            flow,
+            version,
+            templates: Templates::default(),
+            conditions: Conditions::default(),
+            mapped: HashMap::new(),
+            input: None,
+            plain_gate: Gate::default(),
+            needs_people: false,
+            checked: BTreeSet::new(),
+            called: HashMap::new(),
+            calls: BTreeSet::new(),
+            depth: 0,
+            env: Arc::default(),
+        }
     }
 
     /// The flow that a node is in: this one, or one that it calls.

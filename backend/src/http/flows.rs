@@ -135,8 +135,7 @@ fn picture(flow: &Flow, library: &Library) -> Graph {
 
 /// The same version with its picture.
 async fn drawn(state: &AppState, mut version: FlowVersion) -> Result<FlowVersion> {
-    let compiled = state.store.compiled(&version.id, version.version).await?;
-    version.graph = match compiled {
+    version.graph = match state.store.readable(&version.id, version.version).await?.ok() {
         Some(compiled) => Some(off_thread(move || flow::graph_of(&compiled)).await?),
         None => None,
     };

@@ -12,13 +12,14 @@ use super::AppState;
 use super::api::{Api, Operation};
 use super::problem::Result;
 use crate::problem::unavailable;
+use crate::store::Kind;
 
-/// How long the database may take to answer.
+/// How long the database may take to write.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 pub(super) fn mount(api: &mut Api) {
     api.get("/healthz", Operation::new("Whether the server lives", "Status").open(), healthz);
-    api.get("/readyz", Operation::new("Whether it can work: the database answers", "Status").open(), readyz);
+    api.get("/readyz", Operation::new("Whether it can work: the database can be written", "Status").open(), readyz);
     api.get("/metrics", Operation::new("Numbers for Prometheus", "Text").open(), metrics);
 }
 
@@ -27,13 +28,20 @@ async fn healthz() -> Json<Value> {
 }
 
 async fn readyz(State(state): State<AppState>) -> Result<Json<Value>> {
-    match tokio::time::timeout(PATIENCE, state.store.ping()).await {
+    if let Some(task) = state.store.background().first_failed() {
+        return Err(unavailable(format!("the server is ending: its {task} failed")).into());
+    }
+    match tokio::time::timeout(PATIENCE, state.store.ready()).await {
         Ok(Ok(())) => Ok(Json(json!({ "status": "ok" }))),
         Ok(Err(error)) => {
             tracing::warn!(%error, "not ready");
-            Err(unavailable("the database does not answer").into())
+            let why = match error.kind() {
+                Kind::Unavailable(why) => why,
+                _ => "the database cannot be written",
+            };
+            Err(unavailable(why).into())
         }
-        Err(_) => Err(unavailable("the database takes too long to answer").into()),
+        Err(_) => Err(unavailable("the database takes too long to write").into()),
     }
 }
 

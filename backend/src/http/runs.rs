@@ -65,8 +65,8 @@ async fn launch(
 async fn get(State(state): State<AppState>, caller: Caller, Id(id): Id<RunId>) -> Result<Json<Run>> {
     let (run, summary) = visible(&state, &caller, id).await?;
     let FoundRun::Read(run) = run else { return Ok(Json(unreadable(summary))) };
-    let compiled = state.store.compiled(&run.flow, run.version).await?.ok_or_else(unexpected)?;
-    Ok(Json(engine::view(&compiled, &run)))
+    let compiled = state.store.readable(&run.flow, run.version).await?.ok();
+    Ok(Json(engine::view(compiled.as_deref(), &run)))
 }
 
 async fn report(State(state): State<AppState>, caller: Caller, Id(id): Id<RunId>) -> Result<Json<Report>> {

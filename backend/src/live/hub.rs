@@ -85,7 +85,8 @@ impl Hub {
             stopped: CancellationToken::new(),
         });
         let tail = Tail { shared: Arc::clone(&shared), observers: options.observers };
-        tokio::spawn(tail.follow(commits));
+        let follow = tail.follow(commits);
+        tokio::spawn(shared.store.background().watch("tail of the log", &shared.stopped, follow));
         Ok(Handle(shared))
     }
 }

@@ -146,8 +146,11 @@ impl Notifier {
         let feeder = Feeder::new(store.clone(), Arc::clone(&outlets), Arc::clone(&fed)).await?;
         let name = format!("sender-{}", hex::encode(&clock.random()[..6]));
         let desk = Desk::new(clock.clone(), Arc::clone(&outlets));
+        let background = store.background().clone();
         let sender = Arc::new(Sender { store, clock, outlets, fed, name, first_wait });
-        let tasks = vec![tokio::spawn(feeder.follow(commits, stop.clone())), tokio::spawn(sender.serve(stop.clone()))];
+        let feeder = background.watch("feeder", &stop, feeder.follow(commits, stop.clone()));
+        let sender = background.watch("sender", &stop, sender.serve(stop.clone()));
+        let tasks = vec![tokio::spawn(feeder), tokio::spawn(sender)];
         Ok(Handle { desk, stop: stop.drop_guard(), tasks })
     }
 }

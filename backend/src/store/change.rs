@@ -316,12 +316,21 @@ pub enum CommitError {
     /// The idempotency key was used with another body.
     #[error("the idempotency key was used with another body")]
     KeyReused,
-    /// Too much waits to be written, or the server is stopping. Nothing was written.
+    /// Nothing can be written now: the database is away, locked, full or read-only, too much waits, or the server is
+    /// stopping. Nothing was written; the same change may be made later.
     #[error("{0}")]
     Unavailable(String),
-    /// The database failed. Nothing was written, or the process ends.
-    #[error("database: {0}")]
-    Database(String),
+    /// The run was continued by a newer server: this one must leave it alone. Nothing was written.
+    #[error("{0}")]
+    NewerFormat(String),
+    /// What is stored, and what the change rests on, cannot be read by this server. Nothing was written, and trying again
+    /// gives the same.
+    #[error("{0}")]
+    Unreadable(String),
+    /// A mistake of this program: the engine failed, or the database refuses what it was given. Nothing was written, and
+    /// trying again gives the same.
+    #[error("{0}")]
+    Failed(String),
     /// The database went away while it was told to keep the change, and has not come back to say what became of it.
     #[error("{0}")]
     Unknown(String),

@@ -5,12 +5,12 @@
 use std::fmt::Write as _;
 
 use rusqlite::types::Value;
-use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgArguments, PgPool, PgRow, Postgres};
 use sqlx::query::Query;
-use sqlx::{Arguments as _, AssertSqlSafe, Row as _, Transaction};
+use sqlx::{Arguments as _, AssertSqlSafe, Row as _};
 use uuid::Uuid;
 
+use super::postgres::{Session, Use};
 use super::sqlite::{self, Where};
 
 /// A database: where it is read, and where it is written.
@@ -25,8 +25,7 @@ pub(super) enum Db {
 /// A connection, or a transaction that is rolled back when it is dropped.
 pub(super) enum Conn {
     Sqlite(sqlite::Session),
-    Postgres(PoolConnection<Postgres>),
-    PostgresTx(Transaction<'static, Postgres>),
+    Postgres(Session),
 }
 
 impl Db {
@@ -38,7 +37,7 @@ impl Db {
     pub async fn read(&self) -> Result<Conn, sqlx::Error> {
         Ok(match self {
             Self::Sqlite { readers, .. } => Conn::Sqlite(readers.acquire(Where::Aside).await?),
-            Self::Postgres { readers, .. } => Conn::Postgres(readers.acquire().await?),
+            Self::Postgres { readers, .. } => Conn::Postgres(Session::begin(readers, Use::Statements).await?),
         })
     }
 
@@ -46,9 +45,7 @@ impl Db {
     pub async fn snapshot(&self) -> Result<Conn, sqlx::Error> {
         Ok(match self {
             Self::Sqlite { readers, .. } => Conn::Sqlite(readers.begin(Where::Aside).await?),
-            Self::Postgres { readers, .. } => {
-                Conn::PostgresTx(readers.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?)
-            }
+            Self::Postgres { readers, .. } => Conn::Postgres(Session::begin(readers, Use::Snapshot).await?),
         })
     }
 
@@ -65,10 +62,7 @@ impl Db {
     async fn begin(&self, place: Where) -> Result<Conn, sqlx::Error> {
         Ok(match self {
             Self::Sqlite { writer, .. } => Conn::Sqlite(writer.begin(place).await?),
-            // READ COMMITTED: what is read after the run's lock is what the run's last commit left.
-            Self::Postgres { writers, .. } => {
-                Conn::PostgresTx(writers.begin_with("BEGIN ISOLATION LEVEL READ COMMITTED").await?)
-            }
+            Self::Postgres { writers, .. } => Conn::Postgres(Session::begin(writers, Use::Write).await?),
         })
     }
 
@@ -88,15 +82,22 @@ impl Db {
 
 impl Conn {
     pub fn is_postgres(&self) -> bool {
-        matches!(self, Self::Postgres(_) | Self::PostgresTx(_))
+        matches!(self, Self::Postgres(_))
+    }
+
+    /// Whether rows can be held until the end of the transaction. SQLite's writer holds all of them.
+    pub fn locks_rows(&self) -> bool {
+        matches!(self, Self::Postgres(session) if session.writes())
     }
 
     /// Runs a query, and gives all its rows.
     pub async fn fetch(&mut self, sql: Sql) -> Result<Vec<Row>, sqlx::Error> {
         Ok(match self {
             Self::Sqlite(conn) => wrap(conn.fetch(sql).await?, Row::Sqlite),
-            Self::Postgres(conn) => wrap(postgres(sql)?.fetch_all(&mut **conn).await?, Row::Postgres),
-            Self::PostgresTx(conn) => wrap(postgres(sql)?.fetch_all(&mut **conn).await?, Row::Postgres),
+            Self::Postgres(conn) => {
+                let query = postgres(sql)?;
+                wrap(conn.with(async |conn| query.fetch_all(conn).await).await?, Row::Postgres)
+            }
         })
     }
 
@@ -109,8 +110,10 @@ impl Conn {
     pub async fn execute(&mut self, sql: Sql) -> Result<u64, sqlx::Error> {
         Ok(match self {
             Self::Sqlite(conn) => conn.execute(sql).await?,
-            Self::Postgres(conn) => postgres(sql)?.execute(&mut **conn).await?.rows_affected(),
-            Self::PostgresTx(conn) => postgres(sql)?.execute(&mut **conn).await?.rows_affected(),
+            Self::Postgres(conn) => {
+                let query = postgres(sql)?;
+                conn.with(async |conn| query.execute(conn).await).await?.rows_affected()
+            }
         })
     }
 
@@ -118,8 +121,7 @@ impl Conn {
     pub async fn commit(self) -> Result<(), sqlx::Error> {
         match self {
             Self::Sqlite(tx) => tx.end("COMMIT").await,
-            Self::PostgresTx(tx) => tx.commit().await,
-            Self::Postgres(_) => Ok(()),
+            Self::Postgres(tx) => tx.end("COMMIT").await,
         }
     }
 
@@ -127,8 +129,7 @@ impl Conn {
     pub async fn rollback(self) -> Result<(), sqlx::Error> {
         match self {
             Self::Sqlite(tx) => tx.end("ROLLBACK").await,
-            Self::PostgresTx(tx) => tx.rollback().await,
-            Self::Postgres(_) => Ok(()),
+            Self::Postgres(tx) => tx.end("ROLLBACK").await,
         }
     }
 }

@@ -68,6 +68,16 @@ impl Store {
         Ok(Page { items, next_cursor })
     }
 
+    /// A version ready to run, or why this server cannot read it.
+    pub async fn readable(&self, id: &str, version: u32) -> Result<Result<Arc<Compiled>, String>, Error> {
+        match self.compiled(id, version).await {
+            Ok(Some(compiled)) => Ok(Ok(compiled)),
+            Ok(None) => Ok(Err(format!("version {version} of the flow `{id}` is not stored here"))),
+            Err(Error::Stored(why)) => Ok(Err(why)),
+            Err(error) => Err(error),
+        }
+    }
+
     /// A version ready to run; kept in memory.
     pub async fn compiled(&self, id: &str, version: u32) -> Result<Option<Arc<Compiled>>, Error> {
         if let Some(compiled) = self.inner.flows.get(id, version) {
@@ -94,7 +104,7 @@ impl Store {
         let mut library = Library::default();
         let mut conn = self.inner.db.read().await?;
         for (_, call) in calls(flow) {
-            let newest = conn.flow(&call.id, None).await?.map(|newest| newest.version);
+            let newest = conn.newest_version(&call.id).await?;
             if newest.is_none() {
                 let sql = Sql::new("SELECT DISTINCT id FROM flows");
                 for row in conn.fetch(sql).await? {
@@ -102,8 +112,10 @@ impl Store {
                 }
             }
             for version in call.version.into_iter().chain(newest) {
-                if let Some(called) = self.inner.compiled_in(&mut conn, &call.id, version).await? {
-                    library.add(called);
+                match self.inner.compiled_in(&mut conn, &call.id, version).await {
+                    Ok(called) => called.into_iter().for_each(|called| library.add(called)),
+                    Err(Error::Stored(why)) => library.unreadable(call.id.clone(), why),
+                    Err(error) => return Err(error),
                 }
             }
         }
@@ -145,6 +157,13 @@ fn list_place(cursor: &str) -> Option<(i64, &str)> {
 }
 
 impl Conn {
+    /// The number of the newest version of a flow.
+    pub async fn newest_version(&mut self, id: &str) -> Result<Option<u32>, Error> {
+        let sql = Sql::new("SELECT version FROM flows WHERE id = ").bind(id).push(" ORDER BY version DESC LIMIT 1");
+        let Some(row) = self.fetch_one(sql).await? else { return Ok(None) };
+        u32::try_from(row.int(0)?).map(Some).map_err(|error| Error::Stored(format!("flow {id}: {error}")))
+    }
+
     /// One version of a flow; the newest where no version is named.
     pub async fn flow(&mut self, id: &str, version: Option<u32>) -> Result<Option<FlowVersion>, Error> {
         let sql = Sql::new(COLUMNS).push(" WHERE id = ").bind(id);

@@ -1,6 +1,6 @@
 //! The store: one `commit` for everything that changes, and the queries. SQLite and PostgreSQL behind one type.
 //!
-//! Imports `shared`, `crate::clock`, `crate::flow` and `crate::engine` only.
+//! Imports `shared`, `crate::background`, `crate::clock`, `crate::flow` and `crate::engine` only.
 
 mod audit;
 mod blobs;
@@ -9,6 +9,7 @@ mod checkpoint;
 pub(crate) mod cursor;
 mod db;
 mod deliveries;
+mod error;
 mod flows;
 mod grants;
 mod lean;
@@ -19,6 +20,8 @@ mod notifications;
 mod open;
 mod outbox;
 mod people;
+mod postgres;
+mod ready;
 mod relay;
 mod reviews;
 mod runs;
@@ -38,6 +41,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use shared::JsonMap;
 use shared::api::User;
 use shared::deputy::Deputyship;
@@ -54,36 +59,18 @@ pub use change::{
 };
 
 pub use deliveries::{ClaimedDelivery, Sent};
+pub use error::{Error, Kind};
 pub use log_row::Form;
 pub use outbox::NewDelivery;
 pub use runs::FoundRun;
 pub use seals::{RecordPage, RecordRow, StoredSeal};
 pub use shared::grant::LONGEST as LONGEST_GRANT;
-pub use tasks::Room;
+pub use tasks::{Room, SUSPECT};
 
+use crate::background::Background;
 use crate::clock::SharedClock;
 use crate::engine::Task;
 use db::{Db, Sql};
-
-/// What went wrong in the database, or with what is stored there.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The database said no.
-    #[error("database: {0}")]
-    Database(#[from] sqlx::Error),
-    /// What is stored cannot be read by this server.
-    #[error("stored data: {0}")]
-    Stored(String),
-    /// What was to be stored is nested so deeply that it could not be read again.
-    #[error("what was to be stored is nested too deeply")]
-    TooDeep,
-    /// A cursor names no place of the list, such as one from another database.
-    #[error("there is no such place in the list")]
-    Cursor,
-    /// The settings do not fit.
-    #[error("{0}")]
-    Settings(String),
-}
 
 /// How to open a store.
 #[derive(Clone)]
@@ -114,6 +101,7 @@ struct Inner {
     log: cursor::Log,
     flows: flows::Cache,
     newest: newest::Newest,
+    written: ready::Written,
     wake: wake::Wake,
     /// Tells this process from others.
     name: String,
@@ -122,7 +110,8 @@ struct Inner {
     queue: writer::Queue,
     /// Ends what runs in the background.
     stop: CancellationToken,
-    background: Mutex<JoinSet<()>>,
+    background: Background,
+    tasks: Mutex<JoinSet<()>>,
 }
 
 /// A task with the lease under which a worker holds it.
@@ -134,6 +123,8 @@ pub struct Claimed {
     pub attempt: u32,
     /// Whether an earlier worker held it and was lost.
     pub lost_before: bool,
+    /// How many workers were lost that held it, one after the other.
+    pub lost: u32,
 }
 
 /// The pending reviews of one person, and the place in the log of the same moment.
@@ -188,33 +179,42 @@ impl Store {
             wake: wake::Wake::new(name.clone()),
             name,
             url: options.url.clone(),
+            written: ready::Written::default(),
             queue,
             stop: CancellationToken::new(),
-            background: Mutex::new(JoinSet::new()),
+            background: Background::default(),
+            tasks: Mutex::new(JoinSet::new()),
         });
-        let mut background = JoinSet::new();
+        let mut tasks = JoinSet::new();
+        let watched = |name, task: BoxFuture<'static, ()>| inner.background.watch(name, &inner.stop, task);
         for receiver in receivers {
-            writer::start(&inner, receiver, &mut background)?;
+            tasks.spawn(watched("writer", writer::start(&inner, receiver)?));
         }
-        background.spawn(wake::run(Arc::clone(&inner), options.url));
+        tasks.spawn(watched("watch for commits", wake::run(Arc::clone(&inner), options.url).boxed()));
         if !inner.db.is_postgres() {
-            background.spawn(checkpoint::run(Arc::clone(&inner)));
+            tasks.spawn(watched("checkpoint", checkpoint::run(Arc::clone(&inner)).boxed()));
         }
-        *inner.background.lock().unwrap_or_else(PoisonError::into_inner) = background;
+        *inner.tasks.lock().unwrap_or_else(PoisonError::into_inner) = tasks;
         Ok(Self { inner })
     }
 
     /// Finishes what was accepted, and closes.
     pub async fn close(&self) {
         self.inner.stop.cancel();
-        let background = std::mem::take(&mut *self.inner.background.lock().unwrap_or_else(PoisonError::into_inner));
-        background.join_all().await;
+        let mut tasks = std::mem::take(&mut *self.inner.tasks.lock().unwrap_or_else(PoisonError::into_inner));
+        // One that panicked was told of when it did.
+        while tasks.join_next().await.is_some() {}
         self.inner.db.close().await;
     }
 
     /// The one write path: decides, writes, and answers only when it is on disk.
     pub async fn commit(&self, change: Change) -> Result<Answer, CommitError> {
         self.inner.queue.commit(change).await
+    }
+
+    /// The tasks that run for as long as the server does: whoever starts one has it watched here.
+    pub fn background(&self) -> &Background {
+        &self.inner.background
     }
 
     /// A number that grows with every commit that this process made or noticed: a reason to read the log.
@@ -225,12 +225,6 @@ impl Store {
     /// A number that grows whenever tasks may have become due.
     pub fn tasks_due(&self) -> watch::Receiver<u64> {
         self.inner.wake.tasks_due()
-    }
-
-    /// Whether the database answers.
-    pub async fn ping(&self) -> Result<(), Error> {
-        self.inner.db.read().await?.fetch_one(Sql::new("SELECT one FROM meta")).await?;
-        Ok(())
     }
 
     /// How many rows each table has, for metrics.

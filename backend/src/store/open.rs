@@ -4,12 +4,13 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use sqlx::migrate::{MigrateError, Migrator};
-use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::postgres::{PgConnectOptions, PgConnection, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Connection as _};
 
 use super::cursor::Log;
 use super::db::{Db, Sql};
+use super::postgres::is_alive;
 use super::sqlite::Pool;
 use super::{Error, Options};
 
@@ -56,7 +57,10 @@ async fn sqlite(options: &Options) -> Result<Db, Error> {
         .busy_timeout(ACQUIRE);
     let cannot = |error: &sqlx::Error| cannot_open(&options.url, error, "may the server write there?");
     let mut first = connect.connect().await.map_err(|error| cannot(&error))?;
-    migrate(SQLITE.run(&mut first).await)?;
+    // At once or not at all: of several servers that start together, the others wait and find it done.
+    let mut all = first.begin_with("BEGIN IMMEDIATE").await.map_err(|error| cannot(&error))?;
+    migrate(SQLITE.run(&mut *all).await)?;
+    all.commit().await?;
     first.close().await?;
     let db = Db::Sqlite {
         readers: Pool::of_readers(connect.get_filename(), options.readers.max(2)),
@@ -79,42 +83,43 @@ async fn sqlite(options: &Options) -> Result<Db, Error> {
 }
 
 async fn postgres(options: &Options) -> Result<Db, Error> {
-    let connect = PgConnectOptions::from_str(&options.url)
+    let unlimited = PgConnectOptions::from_str(&options.url)
         .map_err(|error| Error::Settings(format!("the database URL: {error}")))?
         .application_name("countersign")
         .statement_cache_capacity(512)
-        .options([
-            ("statement_timeout", TIME_LIMIT_MS),
-            ("idle_in_transaction_session_timeout", TIME_LIMIT_MS),
-            ("synchronous_commit", "on"),
-        ]);
+        .options([("synchronous_commit", "on")]);
+    let connect = unlimited
+        .clone()
+        .options([("statement_timeout", TIME_LIMIT_MS), ("idle_in_transaction_session_timeout", TIME_LIMIT_MS)]);
     let writers = PgPoolOptions::new()
         // One more for claims and heartbeats than for the writers.
         .max_connections(WRITERS + 2)
         .acquire_timeout(ACQUIRE)
         .test_before_acquire(false)
+        .before_acquire(|conn, about| Box::pin(is_usable(conn, about.idle_for)))
         .connect_with(connect.clone())
         .await
         .map_err(|error| {
             let place = format!("{}:{}", connect.get_host(), connect.get_port());
             cannot_open(&format!("PostgreSQL at {place}"), &error, "does it run, and does the database exist?")
         })?;
-    migrate(POSTGRES.run(&writers).await)?;
+    // A migration may take as long as it needs: it has a connection of its own, without the limits of statements.
+    let mut first = unlimited.connect().await?;
+    migrate(POSTGRES.run(&mut first).await)?;
+    first.close().await?;
     let readers = PgPoolOptions::new()
         .max_connections(options.readers.max(2))
         .acquire_timeout(ACQUIRE)
         .test_before_acquire(false)
-        .before_acquire(|conn, about| {
-            Box::pin(async move {
-                if about.idle_for >= TRUSTED {
-                    conn.ping().await?;
-                }
-                Ok(true)
-            })
-        })
+        .before_acquire(|conn, about| Box::pin(is_usable(conn, about.idle_for)))
         .connect_with(connect)
         .await?;
     Ok(Db::Postgres { readers, writers })
+}
+
+/// Whether a connection can be used. One that was idle for a while may be gone, and is asked.
+async fn is_usable(conn: &mut PgConnection, idle_for: Duration) -> Result<bool, sqlx::Error> {
+    if idle_for < TRUSTED { Ok(true) } else { is_alive(conn).await }
 }
 
 /// The database, by a name without a password; why; and what to look at.

@@ -184,7 +184,7 @@ impl Conn {
             return Ok(Vec::new());
         }
         let sql = Sql::new("SELECT ").push(USER).push(" FROM users u WHERE u.username IN (").list(names).push(")");
-        let sql = sql.push(if matches!(self, Self::PostgresTx(_)) { " ORDER BY u.username FOR SHARE" } else { "" });
+        let sql = sql.push(if self.locks_rows() { " ORDER BY u.username FOR SHARE" } else { "" });
         self.fetch(sql).await?.iter().map(|row| user(row, 0)).collect()
     }
 

@@ -58,8 +58,9 @@ impl Store {
     /// no other servers.
     pub fn relay(&self, streams: Streams) {
         if self.inner.db.is_postgres() {
-            let relay = run(Arc::clone(&self.inner), streams);
-            self.inner.background.lock().unwrap_or_else(std::sync::PoisonError::into_inner).spawn(relay);
+            let inner = &self.inner;
+            let relay = inner.background.watch("relay of streams", &inner.stop, run(Arc::clone(inner), streams));
+            inner.tasks.lock().unwrap_or_else(std::sync::PoisonError::into_inner).spawn(relay);
         }
     }
 }

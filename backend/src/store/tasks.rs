@@ -11,12 +11,19 @@ use std::time::Duration;
 use shared::id::TaskId;
 use shared::time::Timestamp;
 
-use super::db::{Db, Row, Sql};
+use super::db::{Conn, Db, Row, Sql};
 use super::{Claimed, Error, Store};
 use crate::engine::{RunState, Task};
 
 /// The clock of PostgreSQL, in microseconds.
 pub(super) const NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
+
+/// From how many lost workers on a task may be what ended them. A server carries out one such task at a time, so that
+/// the task that ends the process is found, and no other is taken for it.
+pub const SUSPECT: u32 = 2;
+
+/// The same in SQL, where the index of suspects names it.
+const SUSPECTED: &str = "2";
 
 /// How many tasks of each lane a worker has room for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +32,8 @@ pub struct Room {
     pub calls: u32,
     /// Deadlines and sleeps.
     pub timers: u32,
+    /// Tasks of either kind that may be what ends their workers, beside the others: 0 or 1.
+    pub suspects: u32,
 }
 
 impl Room {
@@ -56,14 +65,14 @@ impl Store {
         let sql = due
             .push(") UPDATE tasks t SET attempt = t.attempt + 1, owner = ")
             .bind(worker)
-            .push(", ready_at = ")
+            .push(", lost = t.lost + CASE WHEN due.owner IS NULL THEN 0 ELSE 1 END, ready_at = ")
             .push(NOW)
             .push(" + ")
             .bind(lease)
-            .push(" FROM due WHERE t.id = due.id RETURNING t.attempt, due.owner, t.body");
+            .push(" FROM due WHERE t.id = due.id RETURNING t.attempt, due.owner, t.body, t.lost, t.id");
         let mut conn = self.inner.db.write().await?;
         let rows = conn.fetch(sql).await?;
-        let claimed = rows.iter().filter_map(readable).collect();
+        let claimed = self.readable_tasks(&mut conn, &rows).await?;
         conn.commit().await?;
         Ok(claimed)
     }
@@ -77,10 +86,11 @@ impl Store {
             return Ok(Vec::new());
         }
         let mut conn = self.inner.db.write().await?;
-        let rows = conn.fetch(due("attempt + 1, owner, body, id")).await?;
-        let ids = rows.iter().map(|row| row.uuid(3)).collect::<Result<Vec<_>, _>>()?;
+        // One more worker is lost where one is still named.
+        let rows = conn.fetch(due("attempt + 1, owner, body, lost + (owner IS NOT NULL), id")).await?;
+        let ids = rows.iter().map(|row| row.uuid(4)).collect::<Result<Vec<_>, _>>()?;
         if !ids.is_empty() {
-            let sql = Sql::new("UPDATE tasks SET attempt = attempt + 1, owner = ")
+            let sql = Sql::new("UPDATE tasks SET attempt = attempt + 1, lost = lost + (owner IS NOT NULL), owner = ")
                 .bind(worker)
                 .push(", ready_at = ")
                 .bind(now.saturating_add(lease))
@@ -89,9 +99,52 @@ impl Store {
                 .push(")");
             conn.execute(sql).await?;
         }
-        let claimed = rows.iter().filter_map(readable).collect();
+        let claimed = self.readable_tasks(&mut conn, &rows).await?;
         conn.commit().await?;
         Ok(claimed)
+    }
+
+    /// The tasks of claimed rows. One that cannot be read keeps no other from being carried out: it is put aside.
+    async fn readable_tasks(&self, conn: &mut Conn, rows: &[Row]) -> Result<Vec<Claimed>, Error> {
+        let mut tasks = Vec::with_capacity(rows.len());
+        for row in rows {
+            match claimed(row) {
+                Ok(claimed) => tasks.push(claimed),
+                Err(error) => {
+                    let task = row.uuid(4)?;
+                    tracing::error!(%error, %task, "a task cannot be read; it is looked at again in an hour");
+                    let sql = self.ready_in(Sql::new("UPDATE tasks SET "), Duration::from_hours(1));
+                    conn.execute(sql.push(" WHERE id = ").bind(task)).await?;
+                }
+            }
+        }
+        Ok(tasks)
+    }
+
+    /// Adds `ready_at = ` so much from now on the clock of leases.
+    fn ready_in(&self, sql: Sql, delay: Duration) -> Sql {
+        let sql = sql.push("ready_at = ");
+        match &self.inner.db {
+            Db::Postgres { .. } => sql.push(NOW).push(" + ").bind(micros(delay)),
+            Db::Sqlite { .. } => sql.bind(self.inner.clock.now().0.saturating_add(micros(delay))),
+        }
+    }
+
+    /// Ends leases of tasks that were not carried out: others may claim them after a delay. The worker that held them
+    /// does not count as lost.
+    pub async fn release(&self, worker: &str, held: &[(TaskId, u32)], delay: Duration) -> Result<(), Error> {
+        if held.is_empty() {
+            return Ok(());
+        }
+        // The next claim counts the owner that stands there.
+        let sql = self.ready_in(Sql::new("UPDATE tasks SET lost = lost - 1, "), delay);
+        let sql = sql.push(" WHERE id IN (SELECT id FROM tasks WHERE owner = ").bind(worker);
+        let held = held.iter().map(|(task, attempt)| vec![task.0.into(), (*attempt).into()]);
+        let sql = sql.push(" AND (id, attempt) IN (").values(held);
+        let sql = sql.push(if self.inner.db.is_postgres() { ") FOR UPDATE SKIP LOCKED)" } else { "))" });
+        let mut conn = self.inner.db.write().await?;
+        conn.execute(sql).await?;
+        Ok(conn.commit().await?)
     }
 
     /// Lengthens leases; answers with the tasks that are still held.
@@ -115,15 +168,12 @@ impl Store {
             conn.rollback().await?;
             return Ok(still);
         }
-        let update = Sql::new("UPDATE tasks SET ready_at = ");
-        let update = match &self.inner.db {
+        let update = self.ready_in(Sql::new("UPDATE tasks SET "), lease);
+        let update = if self.inner.db.is_postgres() {
             // A row that a writer holds is left alone: waiting for it while holding others could be a deadlock.
-            Db::Postgres { .. } => {
-                let update =
-                    update.push(NOW).push(" + ").bind(micros(lease)).push(" WHERE id IN (SELECT id FROM tasks");
-                mine(update, &still).push(" FOR UPDATE SKIP LOCKED)")
-            }
-            Db::Sqlite { .. } => mine(update.bind(self.inner.clock.now().0.saturating_add(micros(lease))), &still),
+            mine(update.push(" WHERE id IN (SELECT id FROM tasks"), &still).push(" FOR UPDATE SKIP LOCKED)")
+        } else {
+            mine(update, &still)
         };
         conn.execute(update).await?;
         conn.commit().await?;
@@ -132,32 +182,36 @@ impl Store {
 
     /// When the next task that there is room for is due, or its lease runs out.
     pub async fn next_due(&self, room: Room) -> Result<Option<Timestamp>, Error> {
-        let one = Room { calls: room.calls.min(1), timers: room.timers.min(1) };
+        let one = Room { calls: room.calls.min(1), timers: room.timers.min(1), ..room };
         let rows = self.inner.db.read().await?.fetch(first(Sql::default(), "ready_at", one, |sql| sql, "")).await?;
         let times = rows.iter().map(|row| row.int(0)).collect::<Result<Vec<_>, _>>()?;
         Ok(times.into_iter().min().map(Timestamp))
     }
 }
 
-/// Of each lane the tasks that come first, as many as there is room for.
+/// Of each lane the tasks that come first, as many as there is room for; and beside them suspects.
 fn first(mut sql: Sql, columns: &str, room: Room, which: impl Fn(Sql) -> Sql, lock: &str) -> Sql {
-    for (union, lane, limit) in [("", "call", room.calls), (" UNION ALL ", "timer", room.timers)] {
-        sql = sql.push(union).push("SELECT * FROM (SELECT ").push(columns).push(" FROM tasks WHERE lane = '");
-        sql = which(sql.push(lane).push("' AND format <= ").bind(RunState::FORMAT));
-        sql = sql.push(" ORDER BY ready_at LIMIT ").bind(limit).push(lock).push(") AS ").push(lane);
+    let lanes = [("call", room.calls), ("timer", room.timers)];
+    for (lane, limit) in lanes {
+        sql = sql.push("SELECT * FROM (SELECT ").push(columns).push(" FROM tasks WHERE lane = '").push(lane);
+        sql = which(sql.push("' AND lost < ").push(SUSPECTED).push(" AND format <= ").bind(RunState::FORMAT));
+        sql = sql.push(" ORDER BY ready_at LIMIT ").bind(limit).push(lock).push(") AS ").push(lane).push(" UNION ALL ");
     }
-    sql
-}
-
-/// A task that cannot be read keeps no other from being carried out. It is claimed again when its lease has run out.
-fn readable(row: &Row) -> Option<Claimed> {
-    claimed(row).inspect_err(|error| tracing::error!(%error, "a task cannot be read")).ok()
+    sql = sql.push("SELECT * FROM (SELECT ").push(columns).push(" FROM tasks WHERE lost >= ").push(SUSPECTED);
+    sql = sql.push(" AND lane IN (").list(lanes.iter().filter(|(_, limit)| *limit > 0).map(|(lane, _)| *lane));
+    sql = which(sql.push(") AND format <= ").bind(RunState::FORMAT));
+    sql.push(" ORDER BY ready_at LIMIT ").bind(room.suspects).push(lock).push(") AS suspects")
 }
 
 fn claimed(row: &Row) -> Result<Claimed, Error> {
     let task: Task = serde_json::from_str(&row.text(2)?).map_err(|error| Error::Stored(format!("a task: {error}")))?;
     let attempt = u32::try_from(row.int(0)?).map_err(|error| Error::Stored(format!("task {}: {error}", task.id)))?;
-    Ok(Claimed { task, attempt, lost_before: row.text_opt(1)?.is_some() })
+    Ok(Claimed {
+        task,
+        attempt,
+        lost_before: row.text_opt(1)?.is_some(),
+        lost: u32::try_from(row.int(3)?).unwrap_or(0),
+    })
 }
 
 pub(super) fn micros(time: Duration) -> i64 {

@@ -7,18 +7,33 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use serde_json::Value;
-use shared::error::FlowCode;
+use shared::error::{FlowCode, RunError};
 use tokio_util::sync::CancellationToken;
 
 use super::Options;
 use crate::engine::{self, Input, ModelAnswer, ModelRequest, Refusal, Task, TaskFailure, TaskKind, Work};
 use crate::limits::{self, Exceeded};
-use crate::store::{Change, Claimed, CommitError, Error, Operation};
+use crate::store::{Change, Claimed, CommitError, Error, Kind, Operation};
 use crate::stream::Chunk;
 
 /// The waits between two tries to reach the database.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
+
+/// How often the process may end while a task is carried out before the task is given up. What is told once that also
+/// ends the process is told in a simpler way [`MORE`] attempts later.
+pub(super) const MOST_LOST: u32 = 5;
+const MORE: u32 = 2;
+/// How long a task rests that this server can neither carry out nor give up. A later version may be able to.
+const PARKED: Duration = Duration::from_hours(1);
+
+/// Why nothing can be told to the run.
+enum Nothing {
+    /// The task is over.
+    Over,
+    /// Its run cannot be read.
+    Unreadable(String),
+}
 
 /// Does what a task asks, and puts the answer in. While it is at work, `lost` breaks it off; once there is an answer,
 /// only the store says whether it still counts.
@@ -36,36 +51,44 @@ pub(super) async fn handle(options: Arc<Options>, claimed: Claimed, lost: Cancel
         answered = answered => answered.unwrap_or_else(|_| {
             tracing::error!("a call panicked");
             let failure = failure(&claimed.task, "the call broke down: the server's log says where", false);
-            Some(failed(&claimed, TaskFailure { uncertain: true, ..failure }))
+            Ok(failed(&claimed, TaskFailure { uncertain: true, ..failure }))
         }),
     };
     metrics::histogram!("countersign_worker_call_seconds", "kind" => kind)
         .record(options.clock.now().since(begun).as_secs_f64());
-    let Some(input) = input else {
-        tracing::debug!("the task is over");
-        count(kind, "over");
-        return;
-    };
-    count(kind, result(&input));
-    commit(&options, &claimed.task, input).await;
+    match input {
+        Ok(input) => {
+            count(kind, result(&input));
+            commit(&options, &claimed, input).await;
+        }
+        Err(Nothing::Over) => {
+            tracing::debug!("the task is over");
+            count(kind, "over");
+        }
+        Err(Nothing::Unreadable(why)) => park(&options, &claimed, &why).await,
+    }
 }
 
-/// What there is to tell the run; nothing where the task is over.
-async fn input(options: &Options, claimed: &Claimed) -> Option<Input> {
+/// What there is to tell the run.
+async fn input(options: &Options, claimed: &Claimed) -> Result<Input, Nothing> {
     let task = &claimed.task;
-    if !task.kind.is_call() {
-        return Some(Input::Due { task: task.id });
+    let asks = claimed.lost_before && !task.repeatable && task.kind.is_call();
+    if asks && claimed.lost < MOST_LOST {
+        return Ok(Input::TaskLost { task: task.id, attempt: claimed.attempt });
     }
-    if claimed.lost_before && !task.repeatable {
-        return Some(Input::TaskLost { task: task.id, attempt: claimed.attempt });
+    if claimed.lost >= MOST_LOST {
+        return Ok(given_up(claimed));
+    }
+    if !task.kind.is_call() {
+        return Ok(Input::Due { task: task.id });
     }
     let store = &options.store;
-    let state = patiently(|| store.run(task.run)).await?;
-    let Some(flow) = patiently(|| store.compiled(&state.flow, state.version)).await else {
-        let missing = format!("version {} of the flow `{}` is not stored here", state.version, state.flow);
-        return Some(failed(claimed, failure(task, missing, false)));
+    let state = patiently(|| store.run(task.run)).await.map_err(Nothing::Unreadable)?.ok_or(Nothing::Over)?;
+    let flow = match patiently(|| store.readable(&state.flow, state.version)).await.map_err(Nothing::Unreadable)? {
+        Ok(flow) => flow,
+        Err(why) => return Ok(end(claimed, FlowCode::FlowUnreadable, why)),
     };
-    Some(match engine::work(&flow, &state, task)? {
+    Ok(match engine::work(&flow, &state, task).ok_or(Nothing::Over)? {
         Work::Model(request) => match call_model(options, claimed, &request).await {
             Ok(answer) => Input::ModelAnswered { task: task.id, attempt: claimed.attempt, answer },
             Err(failure) => failed(claimed, failure),
@@ -76,6 +99,21 @@ async fn input(options: &Options, claimed: &Claimed) -> Option<Input> {
         },
         Work::Refuse(failure) => failed(claimed, failure),
     })
+}
+
+/// The end of a task whose attempts keep dying: its step fails. A timer has no step that could fail, and a failure that
+/// also ends the process is no way out: then the run fails.
+fn given_up(claimed: &Claimed) -> Input {
+    let message = format!(
+        "given up: the server ended {} times while this was carried out, and nothing says why; its log may",
+        claimed.lost
+    );
+    tracing::error!(lost = claimed.lost, "a task is given up: the server keeps ending while it is carried out");
+    if claimed.task.kind.is_call() && claimed.lost < MOST_LOST + MORE {
+        failed(claimed, TaskFailure { code: FlowCode::TaskAbandoned, message, retryable: false, uncertain: true })
+    } else {
+        end(claimed, FlowCode::TaskAbandoned, message)
+    }
 }
 
 async fn call_model(options: &Options, claimed: &Claimed, request: &ModelRequest) -> Result<ModelAnswer, TaskFailure> {
@@ -108,35 +146,71 @@ fn too_large(task: &Task, exceeded: Exceeded) -> TaskFailure {
     failure(task, format!("the answer is {exceeded}"), false)
 }
 
-/// Puts the answer in. The database is given time to come back: an answer that cost something is not thrown away.
-async fn commit(options: &Options, task: &Task, input: Input) {
-    let change = Change::by_server(Operation::Run { run: task.run, input: Box::new(input) });
+/// Puts the answer in. The database is given time to come back: an answer that cost something is not thrown away. What
+/// can never be put in ends the step, and where even that fails, the run.
+async fn commit(options: &Options, claimed: &Claimed, input: Input) {
+    let run = claimed.task.run;
+    let mut change = Change::by_server(Operation::Run { run, input: Box::new(input) });
     let mut waits = Waits::default();
     loop {
-        match options.store.commit(change.clone()).await {
+        let (code, why) = match options.store.commit(change.clone()).await {
             Ok(_) => return,
             Err(CommitError::Refused(refusal @ (Refusal::TaskOver | Refusal::RunOver))) => {
                 tracing::debug!(%refusal, "the answer came too late");
                 return;
             }
-            Err(error @ (CommitError::Unavailable(_) | CommitError::Database(_) | CommitError::Unknown(_))) => {
+            Err(error @ (CommitError::Unavailable(_) | CommitError::Unknown(_))) => {
                 tracing::warn!(%error, "the answer could not be stored; it is tried again");
                 tokio::time::sleep(waits.next()).await;
+                continue;
             }
+            Err(CommitError::Unreadable(why)) => (FlowCode::FlowUnreadable, why),
+            Err(CommitError::Failed(why)) => (FlowCode::EngineFailed, why),
+            Err(CommitError::Refused(refusal @ Refusal::Invalid(_))) => (FlowCode::EngineFailed, refusal.to_string()),
             Err(error) => {
                 tracing::error!(%error, "the answer was refused; the task is tried again when its lease has run out");
                 return;
             }
-        }
+        };
+        let Operation::Run { input, .. } = &change.operation else { return };
+        let Some(instead) = instead(claimed, input, code, &why) else {
+            return park(options, claimed, &why).await;
+        };
+        tracing::error!(%why, "the answer can never be stored; the step or the run fails instead");
+        change = Change::by_server(Operation::Run { run, input: Box::new(instead) });
     }
 }
 
-/// Reads from the store, and waits for a database that is away.
-async fn patiently<T, F: Future<Output = Result<T, Error>>>(read: impl Fn() -> F) -> T {
+/// What the run is told where it can never be told this; nothing where it can be told nothing at all.
+fn instead(claimed: &Claimed, refused: &Input, code: FlowCode, why: &str) -> Option<Input> {
+    match refused {
+        Input::Fail { .. } => None,
+        Input::ModelAnswered { .. } | Input::ToolReturned { .. } if code == FlowCode::EngineFailed => {
+            let message = format!("what came of it could not be stored: {why}");
+            Some(failed(claimed, TaskFailure { code, message, retryable: false, uncertain: false }))
+        }
+        _ => Some(end(claimed, code, why.to_owned())),
+    }
+}
+
+/// Puts a task aside: nothing can be done with it, and it must keep no other from being carried out.
+async fn park(options: &Options, claimed: &Claimed, why: &str) {
+    let (kind, hours) = (kind(&claimed.task.kind), PARKED.as_secs() / 3600);
+    tracing::error!(%why, "the run cannot be read or changed; its task is tried again in {hours} h");
+    count(kind, "parked");
+    let held = [(claimed.task.id, claimed.attempt)];
+    if let Err(error) = options.store.release(&options.name, &held, PARKED).await {
+        tracing::warn!(%error, "the task could not be put aside; it is tried again when its lease has run out");
+    }
+}
+
+/// Reads from the store, and waits for a database that is away. `Err`: what is stored cannot be read.
+async fn patiently<T, F: Future<Output = Result<T, Error>>>(read: impl Fn() -> F) -> Result<T, String> {
     let mut waits = Waits::default();
     loop {
         match read().await {
-            Ok(found) => return found,
+            Ok(found) => return Ok(found),
+            Err(error) if matches!(error.kind(), Kind::Unreadable | Kind::Refused) => return Err(error.to_string()),
             Err(error) => {
                 tracing::warn!(%error, "the run could not be read; it is tried again");
                 tokio::time::sleep(waits.next()).await;
@@ -167,6 +241,12 @@ fn failed(claimed: &Claimed, mut failure: TaskFailure) -> Input {
     Input::TaskFailed { task: claimed.task.id, attempt: claimed.attempt, failure }
 }
 
+/// The end of the run.
+fn end(claimed: &Claimed, code: FlowCode, message: String) -> Input {
+    let error = RunError { code, message, node: Some(claimed.task.node.clone()) };
+    Input::Fail { task: claimed.task.id, attempt: claimed.attempt, error }
+}
+
 fn failure(task: &Task, message: impl Into<String>, retryable: bool) -> TaskFailure {
     let code = match task.kind {
         TaskKind::Model { .. } => FlowCode::ModelFailed,
@@ -185,7 +265,7 @@ fn kind(kind: &TaskKind) -> &'static str {
 
 fn result(input: &Input) -> &'static str {
     match input {
-        Input::TaskFailed { .. } => "failed",
+        Input::TaskFailed { .. } | Input::Fail { .. } => "failed",
         Input::TaskLost { .. } => "lost",
         _ => "ok",
     }

@@ -8,7 +8,7 @@ use tokio::task::{Id, JoinError};
 use tokio_util::sync::CancellationToken;
 
 use super::Options;
-use crate::store::{Claimed, Room};
+use crate::store::{Claimed, Room, SUSPECT};
 
 /// How many timers are fired at once: firing one is a commit and no more.
 const TIMERS: usize = 64;
@@ -22,6 +22,8 @@ pub(super) struct Lease {
     attempt: u32,
     /// Whether it takes one of the slots for calls.
     is_call: bool,
+    /// Whether it may be what ends the process.
+    is_suspect: bool,
     /// Tells the call that somebody else may have the task.
     lost: CancellationToken,
 }
@@ -30,7 +32,8 @@ impl Lease {
     /// That of a task that was just claimed.
     pub(super) fn of(claimed: &Claimed, lost: CancellationToken) -> Self {
         let Claimed { task, attempt, .. } = claimed;
-        Self { task: task.id, attempt: *attempt, is_call: task.kind.is_call(), lost }
+        let is_suspect = claimed.lost >= SUSPECT;
+        Self { task: task.id, attempt: *attempt, is_call: task.kind.is_call(), is_suspect, lost }
     }
 }
 
@@ -49,7 +52,8 @@ impl Held {
     pub(super) fn room(&self, slots: usize) -> Room {
         let calls = self.calls();
         let free = |of: usize, held: usize| u32::try_from(of.saturating_sub(held)).unwrap_or(u32::MAX);
-        Room { calls: free(slots, calls), timers: free(TIMERS, self.0.len() - calls) }
+        let suspects = u32::from(!self.0.values().any(|lease| lease.is_suspect));
+        Room { calls: free(slots, calls), timers: free(TIMERS, self.0.len() - calls), suspects }
     }
 
     /// A task has ended, however it did.
@@ -66,7 +70,7 @@ impl Held {
 
     /// Renews all leases, and breaks off the calls of tasks that are held no longer.
     pub(super) async fn beat(&self, options: &Options) {
-        let Some(still) = self.renew(options, options.lease).await else { return };
+        let Some(still) = self.renew(options).await else { return };
         for lease in self.0.values().filter(|lease| !still.contains(&lease.task)) {
             lease.lost.cancel();
         }
@@ -74,15 +78,21 @@ impl Held {
 
     /// Ends all leases.
     pub(super) async fn give_back(&self, options: &Options) {
-        self.renew(options, Duration::ZERO).await;
+        if let Err(error) = options.store.release(&options.name, &self.tasks(), Duration::ZERO).await {
+            tracing::warn!(%error, tasks = self.0.len(), "leases could not be ended; they run out");
+        }
     }
 
-    async fn renew(&self, options: &Options, lease: Duration) -> Option<HashSet<TaskId>> {
-        if self.0.is_empty() {
+    fn tasks(&self) -> Vec<(TaskId, u32)> {
+        self.0.values().map(|lease| (lease.task, lease.attempt)).collect()
+    }
+
+    async fn renew(&self, options: &Options) -> Option<HashSet<TaskId>> {
+        let tasks = self.tasks();
+        if tasks.is_empty() {
             return None;
         }
-        let tasks: Vec<(TaskId, u32)> = self.0.values().map(|lease| (lease.task, lease.attempt)).collect();
-        match options.store.heartbeat(&options.name, &tasks, lease).await {
+        match options.store.heartbeat(&options.name, &tasks, options.lease).await {
             Ok(still) => Some(still.into_iter().collect()),
             // The leases may run out; the store will then refuse the answers of calls that others have taken over.
             Err(error) => {

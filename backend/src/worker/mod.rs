@@ -96,7 +96,9 @@ impl Worker {
     /// Starts it.
     pub fn run(self) -> Handle {
         let stop = CancellationToken::new();
-        let task = tokio::spawn(serve(Arc::new(self.0), stop.clone()));
+        let background = self.0.store.background().clone();
+        let serving = serve(Arc::new(self.0), stop.clone());
+        let task = tokio::spawn(background.watch("worker", &stop, serving));
         Handle { stop: stop.drop_guard(), task }
     }
 }

@@ -2,6 +2,7 @@
 
 mod approved;
 mod limits;
+mod lost;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -24,7 +25,7 @@ use crate::store::testing::ManualClock;
 use crate::store::{self, Actor, Change, NewFlow, NewUserRecord, Operation, Room};
 use crate::tool::{self, Tools};
 
-const ROOM: Room = Room { calls: 10, timers: 10 };
+const ROOM: Room = Room { calls: 10, timers: 10, suspects: 1 };
 
 /// A store with a flow and a person who may do everything.
 struct House {

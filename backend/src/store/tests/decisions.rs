@@ -32,7 +32,7 @@ async fn a_decision_ends_the_run(world: World) {
     assert_eq!(crate::engine::summary(&state).status, RunStatus::Completed);
     assert_eq!(world.store.review(review.id).await.expect("reads"), Some(answer.review));
     assert_eq!(
-        world.store.next_due(Room { calls: 1, timers: 1 }).await.expect("reads"),
+        world.store.next_due(Room { calls: 1, timers: 1, suspects: 1 }).await.expect("reads"),
         None,
         "the deadline went with the review"
     );
@@ -146,4 +146,24 @@ async fn a_full_disk_is_said_and_all_goes_on_once_there_is_room() {
     assert!(matches!(&full, Err(CommitError::Unavailable(why)) if why.contains("is full")), "{full:?}");
     room("1000000").await;
     world.launch("hello").await;
+}
+
+/// `SQLite` has one writer, which a lock of the file holds up.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_change_whose_caller_has_gone_before_it_is_begun_is_never_made() {
+    let world = World::sqlite().await;
+    let lock = world.store.inner.db.write().await.expect("a transaction");
+    let mut begun = Box::pin(world.store.commit(launch("begun")));
+    assert!(futures::poll!(&mut begun).is_pending());
+    while world.store.inner.queue.waiting() > 0 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let mut left = Box::pin(world.store.commit(launch("left")));
+    assert!(futures::poll!(&mut left).is_pending());
+    assert_eq!(world.store.inner.queue.waiting(), 1);
+    drop(left);
+    lock.rollback().await.expect("ended");
+    begun.await.expect("the other one is made");
+    world.launch("after").await;
+    assert_eq!(world.store.counts().await.expect("counts")["runs"], 2);
 }

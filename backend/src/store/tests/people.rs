@@ -183,7 +183,7 @@ async fn a_change_that_cannot_be_written_hurts_only_itself(world: World) {
         waiting.spawn(async move { (n == 10, store.commit(change).await) });
     }
     for (bad, answer) in waiting.join_all().await {
-        assert_eq!(matches!(answer, Err(CommitError::Database(_))), bad, "{answer:?}");
+        assert_eq!(matches!(answer, Err(CommitError::Failed(_))), bad, "{answer:?}");
     }
     assert_eq!(world.store.counts().await.expect("counts")["runs"], 19);
 }

@@ -12,7 +12,7 @@ use super::support::{World, actor, new_run, on_both, person};
 use crate::engine::{Input, Refusal, TaskFailure, TaskKind};
 use crate::store::{Answer, Change, Claimed, CommitError, NewFlow, Operation, Room};
 
-const ROOM: Room = Room { calls: 10, timers: 10 };
+const ROOM: Room = Room { calls: 10, timers: 10, suspects: 1 };
 const LEASE: Duration = Duration::from_secs(30);
 
 on_both! {
@@ -103,7 +103,7 @@ async fn cancel(world: &World, run: RunId) {
 
 async fn a_result_after_the_runs_end_is_recorded_once(world: World) {
     let run = launched_calls(&world).await;
-    let one = Room { calls: 1, timers: 0 };
+    let one = Room { calls: 1, timers: 0, suspects: 1 };
     let lost = world.store.claim("lost", one, LEASE).await.expect("claims").remove(0);
     // Of the two calls, one is held in its second attempt, and the other by nobody.
     let sql = super::super::db::Sql::new("UPDATE tasks SET ready_at = 0 WHERE owner IS NOT NULL");

@@ -21,12 +21,12 @@ impl Group {
         allow(by, Act::SaveFlow)?;
         let NewFlow { flow, source, digest } = new;
         let newest = self.newest.get(&flow.id);
-        let version = newest.map_or(1, |newest| newest.version + 1);
+        let version = newest.map_or(1, |(version, _)| version + 1);
         let compiled = Compiled::calling(flow, version, &self.library()).map_err(Refusal::Invalid)?;
         let flow = compiled.flow.clone();
         // The same file calls other versions where they have been saved since.
         let is_same = |newest: &&FlowVersion| newest.digest == digest && newest.definition.as_deref() == Some(&flow);
-        if let Some(same) = newest.filter(is_same) {
+        if let Some(same) = newest.and_then(|(_, newest)| newest.as_ref()).filter(is_same) {
             return Ok(Answer::Flow { flow: Box::new(same.clone()) });
         }
         let saved = FlowVersion {
@@ -46,7 +46,7 @@ impl Group {
         let entry = data(json!({"flow": saved.id, "version": version, "digest": saved.digest}));
         self.tell(EntryKind::FlowSaved, by.map(|by| &by.username), entry, moment);
         self.compiled.insert((saved.id.clone(), version), Arc::new(compiled.with_env(Arc::clone(&self.env))));
-        self.newest.insert(saved.id.clone(), saved.clone());
+        self.newest.insert(saved.id.clone(), (version, Some(saved.clone())));
         self.out.flows.push(saved.clone());
         Ok(Answer::Flow { flow: Box::new(saved) })
     }

@@ -37,8 +37,11 @@ pub(super) struct Group {
     pub runs: BTreeMap<RunId, RunWork>,
     /// The runs of the reviews that are named.
     pub run_of: BTreeMap<ReviewId, RunId>,
-    pub newest: BTreeMap<FlowId, FlowVersion>,
+    /// The newest version of each flow that is named; none beside its number where it cannot be read.
+    pub newest: BTreeMap<FlowId, (u32, Option<FlowVersion>)>,
     pub compiled: HashMap<(FlowId, u32), Arc<Compiled>>,
+    /// Versions of flows that this server cannot read, and why.
+    pub unreadable: HashMap<(FlowId, u32), String>,
     /// Grants that may count for these runs, and those that are named.
     pub grants: BTreeMap<GrantId, Grant>,
     /// How long a grant may hold.
@@ -135,7 +138,7 @@ impl Group {
 
     /// Decides one change on top of those before it. `Err`: nothing of it is written, but for a deadline that it came
     /// too late for.
-    pub fn decide(&mut self, change: Change, moment: Moment) -> Result<Answer, CommitError> {
+    pub fn decide(&mut self, change: &Change, moment: Moment) -> Result<Answer, CommitError> {
         let Change { by, key, operation } = change;
         let principal = by.as_ref().map(|actor| self.principal(actor, moment.now)).transpose()?;
         if let Some(key) = &key
@@ -147,46 +150,60 @@ impl Group {
             let answer = used.answer.clone().ok_or_else(|| {
                 CommitError::Conflict("this was done already, and its secret is shown only once".to_owned())
             })?;
-            allow_again(principal.as_ref(), &operation, &answer)?;
+            allow_again(principal.as_ref(), operation, &answer)?;
             return Ok(answer);
         }
         // A flow that drives the engine into a bug must not take the writer with it.
         let answer = catch_unwind(AssertUnwindSafe(|| self.operate(operation, principal.as_ref(), moment)))
             .unwrap_or_else(|_| {
-                Err(CommitError::Database("deciding this change failed; the log says why".to_owned()))
+                Err(CommitError::Failed("deciding this change failed: the server's log says where".to_owned()))
             })?;
         if let Some(key) = key {
             let kept = (!matches!(answer, Answer::Token { .. })).then(|| answer.clone());
             self.keys.insert((key.scope.clone(), key.key.clone()), UsedKey { body: key.body, answer: kept.clone() });
-            self.out.keys.push((key, moment.now, kept));
+            self.out.keys.push((key.clone(), moment.now, kept));
         }
         Ok(answer)
     }
 
-    fn operate(&mut self, operation: Operation, by: Option<&Principal>, moment: Moment) -> Result<Answer, CommitError> {
+    fn operate(
+        &mut self,
+        operation: &Operation,
+        by: Option<&Principal>,
+        moment: Moment,
+    ) -> Result<Answer, CommitError> {
         match operation {
             Operation::Launch { run, flow, version, input, context } => {
-                self.launch(by, run, &flow, version, input, context, moment)
+                self.launch(by, *run, flow, *version, input.clone(), context.clone(), moment)
             }
-            Operation::Run { run, input } => self.tell_run(by, run, *input, moment),
-            Operation::Review { review, input } => self.tell_review(by, review, *input, moment),
-            Operation::SaveFlow(flow) => self.save_flow(by, *flow, moment),
-            Operation::CreateUser(record) => self.create_user(by, *record, moment),
-            Operation::UpdateUser(change) => self.update_user(by, *change, moment),
-            Operation::NameDeputy(span) => self.name_deputy(by, *span, moment),
-            Operation::RemoveDeputy(id) => self.remove_deputy(by, id, moment),
-            Operation::RevokeGrant(id) => self.revoke_grant(by, id, moment),
-            Operation::ChooseNotifications(chosen) => self.choose_notifications(by, *chosen, moment),
-            Operation::AddCredential(new) => self.add_credential(by, *new, moment),
-            Operation::StartSession(new) => self.start_session(*new, moment),
-            Operation::ChangePassword(change) => self.change_password(by, *change, moment),
+            Operation::Run { run, input } => self.tell_run(by, *run, (**input).clone(), moment),
+            Operation::Review { review, input } => self.tell_review(by, *review, (**input).clone(), moment),
+            Operation::SaveFlow(flow) => self.save_flow(by, (**flow).clone(), moment),
+            Operation::CreateUser(record) => self.create_user(by, (**record).clone(), moment),
+            Operation::UpdateUser(change) => self.update_user(by, (**change).clone(), moment),
+            Operation::NameDeputy(span) => self.name_deputy(by, (**span).clone(), moment),
+            Operation::RemoveDeputy(id) => self.remove_deputy(by, *id, moment),
+            Operation::RevokeGrant(id) => self.revoke_grant(by, *id, moment),
+            Operation::ChooseNotifications(chosen) => self.choose_notifications(by, (**chosen).clone(), moment),
+            Operation::AddCredential(new) => self.add_credential(by, (**new).clone(), moment),
+            Operation::StartSession(new) => self.start_session((**new).clone(), moment),
+            Operation::ChangePassword(change) => self.change_password(by, (**change).clone(), moment),
             Operation::ChangeSecondFactor { username, change } => {
-                self.change_second_factor(by, &username, change, moment)
+                self.change_second_factor(by, username, change.clone(), moment)
             }
-            Operation::EndSession { digest } => self.end_session(by, &digest, moment),
-            Operation::RevokeToken { id, owner } => self.revoke_token(by, id, owner.as_ref(), moment),
-            Operation::LoginFailed { username } => Ok(self.login_failed(&username, moment)),
+            Operation::EndSession { digest } => self.end_session(by, digest, moment),
+            Operation::RevokeToken { id, owner } => self.revoke_token(by, *id, owner.as_ref(), moment),
+            Operation::LoginFailed { username } => Ok(self.login_failed(username, moment)),
         }
+    }
+
+    /// A version of a flow, ready to run.
+    pub fn flow(&self, id: &FlowId, version: u32) -> Result<&Arc<Compiled>, CommitError> {
+        let key = (id.clone(), version);
+        self.compiled.get(&key).ok_or_else(|| match self.unreadable.get(&key) {
+            Some(why) => CommitError::Unreadable(why.clone()),
+            None => CommitError::Unreadable(format!("version {version} of the flow `{id}` is not stored here")),
+        })
     }
 
     /// Puts an entry that is of no run into the log.

@@ -156,14 +156,30 @@ impl Group {
     ) -> Result<(), Error> {
         // As many queries as there are different flows in a group: few.
         for flow in newest {
-            if let Some(version) = conn.flow(flow, None).await? {
-                versions.insert((flow.clone(), version.version));
-                self.newest.insert(flow.clone(), version);
+            let Some(newest) = conn.newest_version(flow).await? else { continue };
+            versions.insert((flow.clone(), newest));
+            match conn.flow(flow, Some(newest)).await {
+                Ok(version) => {
+                    self.newest.insert(flow.clone(), (newest, version));
+                }
+                // The next version can be saved all the same.
+                Err(Error::Stored(_)) => {
+                    self.newest.insert(flow.clone(), (newest, None));
+                }
+                Err(error) => return Err(error),
             }
         }
         for (flow, version) in versions {
-            if let Some(compiled) = inner.compiled_in(conn, &flow, version).await? {
-                self.compiled.insert((flow, version), compiled);
+            match inner.compiled_in(conn, &flow, version).await {
+                Ok(Some(compiled)) => {
+                    self.compiled.insert((flow, version), compiled);
+                }
+                Ok(None) => {}
+                // Only the changes that rest on it are refused.
+                Err(Error::Stored(why)) => {
+                    self.unreadable.insert((flow, version), why);
+                }
+                Err(error) => return Err(error),
             }
         }
         Ok(())

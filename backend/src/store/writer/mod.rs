@@ -3,8 +3,9 @@
 //! statements, commits, and answers.
 //!
 //! Since a run is read inside the transaction that writes it (SQLite has one writer; PostgreSQL's take the locks of
-//! their runs first), nothing can move under a decision, and there is no retry. A group that fails as a whole is run
-//! again one by one, so that a bad change hurts only itself.
+//! their runs first), nothing can move under a decision, and there is no retry. Where the database is away, the whole
+//! group is answered so at once. Where one change can be to blame, the group is divided until that one stands alone. A
+//! change whose caller has gone before it was begun is dropped, and never made later.
 
 mod deputies;
 mod fate;
@@ -24,17 +25,15 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::Duration;
 
-use sqlx::error::DatabaseError;
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::JoinSet;
 
 use self::fate::Fate;
 use self::group::Group;
 use super::{Answer, Change, CommitError, Error, Inner, Operation};
 use crate::clock::Moment;
-use crate::engine::Refusal;
-use shared::error::Mistake;
 use shared::time::Timestamp;
 
 /// The most changes in one transaction. Twice as many would come a little cheaper each, but a full load of callers would
@@ -76,8 +75,14 @@ impl Queue {
             }
         }
         answered.await.unwrap_or_else(|_| {
-            Err(CommitError::Database("the writer ended; whether the change was made is not known".to_owned()))
+            Err(CommitError::Unknown("the writer ended, and whether the change was made is not known".to_owned()))
         })
+    }
+
+    /// How many changes wait to be begun.
+    #[cfg(test)]
+    pub fn waiting(&self) -> usize {
+        self.0.iter().map(|queue| queue.max_capacity() - queue.capacity()).sum()
     }
 
     /// What concerns one run goes through one writer, so that it meets in one group instead of waiting for a lock.
@@ -94,16 +99,11 @@ impl Queue {
     }
 }
 
-/// Starts a writer. SQLite's has a thread, where its statements run.
-pub(super) fn start(
-    inner: &Arc<Inner>,
-    queue: mpsc::Receiver<Job>,
-    background: &mut JoinSet<()>,
-) -> Result<(), sqlx::Error> {
+/// A writer, to be run in the background. SQLite's has a thread, where its statements run.
+pub(super) fn start(inner: &Arc<Inner>, queue: mpsc::Receiver<Job>) -> Result<BoxFuture<'static, ()>, sqlx::Error> {
     let writer = run(Arc::clone(inner), queue);
     if inner.db.is_postgres() {
-        background.spawn(writer);
-        return Ok(());
+        return Ok(writer.boxed());
     }
     let runtime = Handle::current();
     let (done, ended) = oneshot::channel::<()>();
@@ -114,11 +114,12 @@ pub(super) fn start(
     std::thread::Builder::new().name("sqlite-writer".to_owned()).spawn(work)?;
     // A runtime that ends without closing the store ends the thread too.
     let stop = inner.stop.clone().drop_guard();
-    background.spawn(async move {
+    Ok(async move {
         let _ = ended.await;
-        drop(stop);
-    });
-    Ok(())
+        // A thread that ended by itself has not been stopped.
+        stop.disarm();
+    }
+    .boxed())
 }
 
 /// A writer: ends when the store is closed and what waited is written.
@@ -150,51 +151,59 @@ async fn run(inner: Arc<Inner>, mut queue: mpsc::Receiver<Job>) {
     }
 }
 
-/// Writes a group; where it fails as a whole, each change alone.
-async fn write_all(inner: &Inner, mut jobs: Vec<Job>) {
-    // Whoever has gone no longer wants an answer, but the change was accepted: it is made all the same.
-    let changes: Vec<Change> = jobs.iter().map(|job| job.change.clone()).collect();
-    match write_group(inner, changes).await {
-        Ok(answers) => {
-            for (job, answer) in jobs.into_iter().zip(answers) {
-                let _ = job.answer.send(answer);
+/// Writes a group. Where it fails for a reason that one change can be to blame for, each half is written by itself.
+async fn write_all(inner: &Inner, jobs: Vec<Job>) {
+    // What nobody waits for any more is not begun: its caller was told that it may not have taken effect.
+    let (jobs, gone): (Vec<_>, Vec<_>) = jobs.into_iter().partition(|job| !job.answer.is_closed());
+    if !gone.is_empty() {
+        tracing::info!(changes = gone.len(), "changes were dropped before they were begun: nobody waits for them");
+    }
+    if jobs.is_empty() {
+        return;
+    }
+    let (changes, answers): (Vec<_>, Vec<_>) = jobs.into_iter().map(|job| (job.change, job.answer)).unzip();
+    match write_group(inner, &changes).await {
+        Ok(results) => {
+            for (answer, result) in answers.into_iter().zip(results) {
+                let _ = answer.send(result);
             }
         }
-        Err(error) if jobs.len() == 1 => {
-            tracing::error!(%error, "a change could not be written");
-            if let Some(job) = jobs.pop() {
-                let _ = job.answer.send(Err(error));
-            }
+        Err(error) if changes.len() > 1 && error.can_be_due_to_one_change() => {
+            tracing::warn!(%error, changes = changes.len(), "a group could not be written: its halves are written apart");
+            let jobs = changes.into_iter().zip(answers).map(|(change, answer)| Job { change, answer });
+            let mut first: Vec<Job> = jobs.collect();
+            let second = first.split_off(first.len() / 2);
+            Box::pin(write_all(inner, first)).await;
+            Box::pin(write_all(inner, second)).await;
         }
         Err(error) => {
-            tracing::warn!(%error, changes = jobs.len(), "a group could not be written: writing each change alone");
-            for job in jobs {
-                Box::pin(write_all(inner, vec![job])).await;
+            tracing::error!(%error, changes = changes.len(), "changes could not be written");
+            for answer in answers {
+                let _ = answer.send(Err(error.of_commit()));
             }
         }
     }
 }
 
 /// One transaction. `Err`: nothing of it was written.
-async fn write_group(inner: &Inner, changes: Vec<Change>) -> Result<Vec<Result<Answer, CommitError>>, CommitError> {
-    let mut conn = inner.db.write_here().await.map_err(failed)?;
-    let locks =
-        if inner.db.is_postgres() { locks::take(&mut conn, &changes).await.map_err(failed)? } else { Vec::new() };
-    let mut group = Group::load(inner, &mut conn, &changes).await.map_err(failed)?;
+async fn write_group(inner: &Inner, changes: &[Change]) -> Result<Vec<Result<Answer, CommitError>>, Error> {
+    let mut conn = inner.db.write_here().await?;
+    let locks = if inner.db.is_postgres() { locks::take(&mut conn, changes).await? } else { Vec::new() };
+    let mut group = Group::load(inner, &mut conn, changes).await?;
     let mut answers = Vec::with_capacity(changes.len());
     for change in changes {
         answers.push(group.decide(change, Moment::of(&*inner.clock)));
     }
     if group.is_empty() {
-        conn.rollback().await.map_err(failed)?;
+        conn.rollback().await?;
         return Ok(answers);
     }
     let commit = shared::id::CommitId(Moment::of(&*inner.clock).ids().uuid());
-    let written = group.write(&mut conn, commit).await.map_err(failed)?;
+    let written = group.write(&mut conn, commit).await?;
     if let Err(error) = conn.commit().await {
         match fate::after(inner, &locks, &written, &error).await {
             Fate::Committed => {}
-            Fate::NotCommitted => return Err(failed(error)),
+            Fate::NotCommitted => return Err(error.into()),
             // Each answer is the same: nothing may be tried again, since it may have been made.
             Fate::Unknown => {
                 let unknown = || {
@@ -211,33 +220,4 @@ async fn write_group(inner: &Inner, changes: Vec<Change>) -> Result<Vec<Result<A
     }
     inner.wake.committed(written.xid, group.has_new_tasks());
     Ok(answers)
-}
-
-fn failed(error: impl Into<Error>) -> CommitError {
-    match error.into() {
-        Error::Database(error) if is_away(&error) => {
-            CommitError::Unavailable("the database does not answer; try again in a moment".to_owned())
-        }
-        Error::Database(error) if is_full(&error) => CommitError::Unavailable(
-            "the disk of the database is full; nothing was changed, and nothing can be until there is room".to_owned(),
-        ),
-        Error::Database(error) => CommitError::Database(error.to_string()),
-        error @ Error::TooDeep => Refusal::Invalid(vec![Mistake::new("", "invalid", error.to_string())]).into(),
-        other => CommitError::Database(other.to_string()),
-    }
-}
-
-/// Whether the connection is gone, or the database is: it goes down, comes up, or ends connections (class 57P).
-fn is_away(error: &sqlx::Error) -> bool {
-    match error {
-        sqlx::Error::PoolTimedOut | sqlx::Error::Io(_) => true,
-        sqlx::Error::Database(error) => error.code().is_some_and(|code| code.starts_with("57P")),
-        _ => false,
-    }
-}
-
-/// Whether there is no room: `SQLITE_FULL`, or PostgreSQL's `disk_full`.
-fn is_full(error: &sqlx::Error) -> bool {
-    let code = error.as_database_error().and_then(DatabaseError::code);
-    code.is_some_and(|code| code == "13" || code == "53100")
 }

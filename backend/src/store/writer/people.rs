@@ -114,8 +114,8 @@ impl Group {
                         "a token cannot have the role {role}, which its maker has not"
                     )));
                 }
-                let made = token(credential.clone())
-                    .ok_or_else(|| CommitError::Database("a token without an id".to_owned()))?;
+                let made =
+                    token(credential.clone()).ok_or_else(|| CommitError::Failed("a token without an id".to_owned()))?;
                 let entry = data(json!({"id": made.id, "name": made.name, "roles": made.roles}));
                 self.tell(EntryKind::TokenCreated, Some(&credential.username), entry, moment);
                 Answer::Token { token: Box::new(made) }

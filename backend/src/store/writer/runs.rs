@@ -1,5 +1,7 @@
 //! Launches, and what runs are told: each input is applied to what the one before it left.
 
+use std::sync::Arc;
+
 use shared::JsonMap;
 use shared::access::{Act, Principal};
 use shared::api::{Decided, DecisionEffect};
@@ -30,9 +32,13 @@ impl Group {
         allow(Some(by), Act::Launch)?;
         let version = match version {
             Some(version) => version,
-            None => self.newest.get(flow).map(|newest| newest.version).ok_or(CommitError::NotFound)?,
+            None => self.newest.get(flow).map(|(version, _)| *version).ok_or(CommitError::NotFound)?,
         };
-        let compiled = self.compiled.get(&(flow.clone(), version)).ok_or(CommitError::NotFound)?;
+        let key = (flow.clone(), version);
+        if !self.compiled.contains_key(&key) && !self.unreadable.contains_key(&key) {
+            return Err(CommitError::NotFound);
+        }
+        let compiled = &Arc::clone(self.flow(flow, version)?);
         if self.runs.get(&run).is_some_and(|work| work.snapshot.is_some()) {
             return Err(CommitError::Conflict(format!("there is a run {run} already")));
         }
@@ -54,7 +60,7 @@ impl Group {
         let people = people.filter(|_| transition.people_asked);
         let recorded = Recorded { moment, launch: Some(launch), input: None, grants, people };
         self.runs.entry(run).or_default().absorb(transition, recorded)?;
-        Ok(Answer::Run { run: Box::new(engine::view(compiled, &state)) })
+        Ok(Answer::Run { run: Box::new(engine::view(Some(compiled), &state)) })
     }
 
     pub fn tell_run(
@@ -66,7 +72,7 @@ impl Group {
     ) -> Result<Answer, CommitError> {
         self.apply(by, run, input, moment)?;
         let state = &self.snapshot(run)?.state;
-        let compiled = self.compiled.get(&(state.flow.clone(), state.version)).ok_or(CommitError::NotFound)?;
+        let compiled = self.flow(&state.flow, state.version).ok().map(Arc::as_ref);
         Ok(Answer::Run { run: Box::new(engine::view(compiled, state)) })
     }
 
@@ -112,7 +118,7 @@ impl Group {
         let snapshot = work.snapshot.as_ref().ok_or(CommitError::NotFound)?;
         let state = &snapshot.state;
         if state.format > RunState::FORMAT {
-            return Err(CommitError::Unavailable(format!(
+            return Err(CommitError::NewerFormat(format!(
                 "run {run} was continued by a newer server (format {}); this one can no longer change it",
                 state.format
             )));
@@ -123,12 +129,11 @@ impl Group {
                 return Err(Refusal::TaskOver.into());
             }
         }
-        let compiled = self.compiled.get(&(state.flow.clone(), state.version)).ok_or_else(|| {
-            CommitError::Database(format!(
-                "run {run} is of flow {} version {}, which is gone",
-                state.flow, state.version
-            ))
-        })?;
+        let compiled = match self.flow(&state.flow, state.version) {
+            Ok(compiled) if !matches!(input, Input::Fail { .. }) => &Arc::clone(compiled),
+            Err(error) if !matches!(input, Input::Fail { .. } | Input::Cancel { .. }) => return Err(error),
+            _ => return self.end(run, input, moment),
+        };
         let people = self.people(compiled, Some(&input));
         let mut snapshot = snapshot.clone();
         if compiled.has_gates() {
@@ -143,6 +148,16 @@ impl Group {
         let work = self.runs.get_mut(&run).ok_or(CommitError::NotFound)?;
         let answer = work.absorb(transition, Recorded { moment, launch: None, input: Some(input), grants, people });
         self.keep_grants(run, given, over);
+        answer
+    }
+
+    /// Ends a run without a look at its flow.
+    fn end(&mut self, run: RunId, input: Input, moment: Moment) -> Result<(), CommitError> {
+        let snapshot = self.snapshot(run)?.clone();
+        let transition = engine::end(snapshot, input.clone(), moment)?;
+        let recorded = Recorded { moment, launch: None, input: Some(input), grants: Vec::new(), people: None };
+        let answer = self.runs.get_mut(&run).ok_or(CommitError::NotFound)?.absorb(transition, recorded);
+        self.keep_grants(run, Vec::new(), true);
         answer
     }
 

@@ -93,7 +93,7 @@ impl Group {
             "INSERT INTO tasks (id, run_id, lane, ready_at, attempt, format, body) ",
             rows.tasks,
             " ON CONFLICT (id) DO UPDATE SET ready_at = excluded.ready_at, attempt = tasks.attempt + 1, owner = NULL, \
-             format = excluded.format, body = excluded.body",
+             lost = 0, format = excluded.format, body = excluded.body",
         )
         .await?;
         let ended = self.out.ended_grants.iter().map(|id| Arg::from(id.0)).collect();

@@ -1,0 +1,99 @@
+//! Tasks that run for as long as the server does. One that ends unasked, by a panic or by returning, leaves the server
+//! half alive: whoever runs the process is told, ends it, and lets it be started again.
+//!
+//! Imports nothing.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+/// The tasks of one server. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Background(Arc<watch::Sender<Option<&'static str>>>);
+
+impl Default for Background {
+    fn default() -> Self {
+        Self(Arc::new(watch::Sender::new(None)))
+    }
+}
+
+impl Background {
+    /// The same task, watched: where it ends although nobody has asked it to stop, [`Self::failed`] says so.
+    pub fn watch<F: Future<Output = ()> + Send>(
+        &self,
+        name: &'static str,
+        stop: &CancellationToken,
+        task: F,
+    ) -> impl Future<Output = ()> + Send + use<F> {
+        let watched = Watched { name, stop: stop.clone(), ended: false, failed: Arc::clone(&self.0) };
+        async move {
+            task.await;
+            watched.end();
+        }
+    }
+
+    /// The first task that ended unasked, if one did.
+    pub fn first_failed(&self) -> Option<&'static str> {
+        *self.0.borrow()
+    }
+
+    /// Waits until a task ends unasked, and names it.
+    pub async fn failed(&self) -> &'static str {
+        let mut failed = self.0.subscribe();
+        match failed.wait_for(Option::is_some).await.ok().and_then(|name| *name) {
+            Some(name) => name,
+            // Not while `self` is there.
+            None => std::future::pending().await,
+        }
+    }
+}
+
+/// Dropped when the task ends, returns or panics; and when it is dropped itself, which is no failure.
+struct Watched {
+    name: &'static str,
+    stop: CancellationToken,
+    ended: bool,
+    failed: Arc<watch::Sender<Option<&'static str>>>,
+}
+
+impl Watched {
+    fn end(mut self) {
+        self.ended = true;
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        let unasked = (self.ended || std::thread::panicking()) && !self.stop.is_cancelled();
+        if unasked {
+            tracing::error!(task = self.name, "a background task ended unasked");
+            self.failed.send_modify(|failed| {
+                failed.get_or_insert(self.name);
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_task_that_returns_or_panics_unasked_is_named_and_one_that_was_stopped_is_not() {
+        let background = Background::default();
+        let stop = CancellationToken::new();
+        let stopped = background.watch("stopped", &stop, stop.clone().cancelled_owned());
+        stop.cancel();
+        stopped.await;
+        drop(background.watch("dropped", &CancellationToken::new(), std::future::pending()));
+        assert_eq!(background.first_failed(), None);
+
+        let stop = CancellationToken::new();
+        let panics = background.watch("panics", &stop, async { panic!("on purpose") });
+        assert!(tokio::spawn(panics).await.is_err());
+        assert_eq!(background.failed().await, "panics");
+        background.watch("returns", &stop, async {}).await;
+        assert_eq!(background.first_failed(), Some("panics"), "the first one is the cause");
+    }
+}

@@ -1,0 +1,152 @@
+//! What goes wrong in the database or with what is stored there, and what can be done about it.
+
+use shared::error::Mistake;
+use sqlx::error::DatabaseError;
+
+use super::CommitError;
+use crate::engine::Refusal;
+
+/// What went wrong in the database, or with what is stored there.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The database said no.
+    #[error("database: {0}")]
+    Database(#[from] sqlx::Error),
+    /// What is stored cannot be read by this server.
+    #[error("stored data: {0}")]
+    Stored(String),
+    /// What was to be stored is nested so deeply that it could not be read again.
+    #[error("what was to be stored is nested too deeply")]
+    TooDeep,
+    /// A cursor names no place of the list, such as one from another database.
+    #[error("there is no such place in the list")]
+    Cursor,
+    /// The settings do not fit.
+    #[error("{0}")]
+    Settings(String),
+}
+
+/// What can be done about an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// The database cannot be reached or written now. Everything fails alike, and may succeed later. Why, for people.
+    Unavailable(&'static str),
+    /// This transaction met another one, and may succeed when it is tried again.
+    Contended,
+    /// Stored data cannot be read by this server: trying again gives the same.
+    Unreadable,
+    /// The database refuses this statement or this value: trying again gives the same.
+    Refused,
+}
+
+const AWAY: Kind = Kind::Unavailable("the database does not answer; try again in a moment");
+const FULL: Kind =
+    Kind::Unavailable("the disk of the database is full; nothing was changed, and nothing can be until there is room");
+const READ_ONLY: Kind = Kind::Unavailable(
+    "the database only allows reading (a standby, a demoted primary, or a read-only file); nothing was changed",
+);
+const LOCKED: Kind =
+    Kind::Unavailable("another program holds the lock of the database; nothing was changed; try again in a moment");
+const DISK: Kind = Kind::Unavailable("the disk of the database fails; nothing was changed");
+
+impl Error {
+    /// What can be done about it.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::Database(error) => of_driver(error),
+            Self::Stored(_) => Kind::Unreadable,
+            Self::TooDeep | Self::Cursor | Self::Settings(_) => Kind::Refused,
+        }
+    }
+
+    /// Whether a single change of a group can be to blame, so that the others may succeed without it.
+    pub(super) fn can_be_due_to_one_change(&self) -> bool {
+        !matches!(self.kind(), Kind::Unavailable(_))
+    }
+
+    /// The same as the answer to a change.
+    pub(super) fn of_commit(&self) -> CommitError {
+        match self.kind() {
+            Kind::Unavailable(why) => CommitError::Unavailable(why.to_owned()),
+            Kind::Contended => {
+                CommitError::Unavailable("too many changes to the same rows at once; try again in a moment".to_owned())
+            }
+            Kind::Unreadable => CommitError::Unreadable(self.to_string()),
+            Kind::Refused if matches!(self, Self::TooDeep) => {
+                Refusal::Invalid(vec![Mistake::new("", "invalid", self.to_string())]).into()
+            }
+            Kind::Refused => CommitError::Failed(self.to_string()),
+        }
+    }
+}
+
+fn of_driver(error: &sqlx::Error) -> Kind {
+    match error {
+        sqlx::Error::PoolTimedOut
+        | sqlx::Error::PoolClosed
+        | sqlx::Error::Io(_)
+        | sqlx::Error::Tls(_)
+        | sqlx::Error::WorkerCrashed => AWAY,
+        sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_) => Kind::Unreadable,
+        sqlx::Error::Database(error) => of_database(&**error),
+        _ => Kind::Refused,
+    }
+}
+
+fn of_database(error: &dyn DatabaseError) -> Kind {
+    let code = error.code().unwrap_or_default();
+    // SQLSTATEs have five characters; the numbers of SQLite have fewer.
+    if code.len() == 5 { of_sqlstate(&code) } else { of_sqlite(code.parse().unwrap_or(0)) }
+}
+
+/// SQLite's extended result codes: <https://sqlite.org/rescode.html>. The low byte is the primary code.
+fn of_sqlite(code: i32) -> Kind {
+    match code & 0xff {
+        // SQLITE_BUSY, SQLITE_LOCKED.
+        5 | 6 => LOCKED,
+        // SQLITE_READONLY.
+        8 => READ_ONLY,
+        // SQLITE_NOMEM, SQLITE_IOERR, SQLITE_CANTOPEN.
+        7 | 10 | 14 => DISK,
+        // SQLITE_FULL.
+        13 => FULL,
+        _ => Kind::Refused,
+    }
+}
+
+/// PostgreSQL's SQLSTATEs: <https://www.postgresql.org/docs/current/errcodes-appendix.html>.
+fn of_sqlstate(code: &str) -> Kind {
+    match code {
+        // read_only_sql_transaction.
+        "25006" => READ_ONLY,
+        // disk_full.
+        "53100" => FULL,
+        // idle_in_transaction_session_timeout, transaction_timeout, lock_not_available; invalid_catalog_name.
+        "25P03" | "25P04" | "55P03" | "3D000" => AWAY,
+        _ => match code.get(..2) {
+            // Connections, logging in, resources, operators (among them statement_timeout), the system below.
+            Some("08" | "28" | "53" | "57" | "58") => AWAY,
+            // Serialization failures and deadlocks.
+            Some("40") => Kind::Contended,
+            _ => Kind::Refused,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_every_change_would_meet_is_told_from_what_one_may_be_to_blame_for() {
+        let all = ["25006", "53100", "53300", "57P01", "57014", "08006", "25P03", "58030"];
+        assert!(all.iter().all(|code| matches!(of_sqlstate(code), Kind::Unavailable(_))));
+        // unique_violation, untranslatable_character, program_limit_exceeded.
+        assert!(["23505", "22P05", "54000"].iter().all(|code| of_sqlstate(code) == Kind::Refused));
+        assert!(["40001", "40P01"].iter().all(|code| of_sqlstate(code) == Kind::Contended));
+        // SQLITE_BUSY_SNAPSHOT, SQLITE_READONLY, SQLITE_IOERR_FSYNC, SQLITE_FULL.
+        assert!([517, 8, 1034, 13].iter().all(|code| matches!(of_sqlite(*code), Kind::Unavailable(_))));
+        // SQLITE_CONSTRAINT_UNIQUE, SQLITE_CORRUPT.
+        assert!([2067, 11].iter().all(|code| of_sqlite(*code) == Kind::Refused));
+    }
+}

@@ -1,0 +1,71 @@
+//! Tasks whose workers keep dying: given up after some attempts, and found among those that died beside them.
+
+use shared::error::FlowCode;
+
+use super::*;
+use crate::worker::call::MOST_LOST;
+
+/// A call whose failure has a way on.
+fn forgiving() -> Value {
+    let mut flow = flow(&json!({ "tool": "publish", "arguments": { "title": "A", "text": "B" } }), true);
+    flow["nodes"]["draft"]["failure"] = json!({ "then": { "goto": "told" } });
+    flow["nodes"]["told"] = json!({ "set": { "told": true } });
+    flow
+}
+
+/// Claims by workers that die at once; answers with how many tasks the last of them held.
+async fn die(house: &House, times: u32) -> usize {
+    let mut held = 0;
+    for n in 0..times {
+        held = house.store.claim(&format!("dead-{n}"), ROOM, Duration::ZERO).await.unwrap().len();
+    }
+    held
+}
+
+#[tokio::test]
+async fn a_task_whose_workers_keep_dying_fails_its_step_and_the_failure_policy_applies() {
+    let house = House::with(forgiving()).await;
+    let run = house.launch().await;
+    assert_eq!(die(&house, MOST_LOST).await, 1);
+    let calls = Counting::default();
+    let worker = Worker::new(house.worker(demo(), calls.clone())).run();
+    let state = house.ended(run).await;
+    assert!(matches!(state.outcome, Some(RunOutcome::Completed { .. })), "{:?}", state.outcome);
+    assert_eq!(state.keys.get("told"), Some(&json!(true)));
+    assert_eq!(calls.0.load(Ordering::SeqCst), 0, "it is not tried once more");
+    let steps = house.store.steps(run).await.unwrap();
+    let error = steps.iter().find_map(|step| step.error.as_ref()).expect("a failed step");
+    assert_eq!(error.code, FlowCode::TaskAbandoned);
+    worker.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_timer_or_a_failure_that_also_ends_the_process_fails_the_run() {
+    let house = House::with(forgiving()).await;
+    let run = house.launch().await;
+    die(&house, MOST_LOST + 2).await;
+    let worker = Worker::new(house.worker(demo(), tools())).run();
+    let state = house.ended(run).await;
+    let Some(RunOutcome::Failed { error, .. }) = &state.outcome else { panic!("{:?}", state.outcome) };
+    assert_eq!(error.code, FlowCode::TaskAbandoned);
+    worker.shutdown().await;
+}
+
+#[tokio::test]
+async fn those_who_may_be_to_blame_are_tried_one_at_a_time_and_a_stop_is_no_loss() {
+    let house = House::with(forgiving()).await;
+    for _ in 0..3 {
+        house.launch().await;
+    }
+    assert_eq!(die(&house, 3).await, 3, "all three were held when two workers died");
+    let suspect = house.store.claim("one", ROOM, Duration::from_mins(1)).await.unwrap();
+    assert_eq!(suspect.len(), 1);
+    assert_eq!(suspect[0].lost, 3);
+    let none = Room { suspects: 0, ..ROOM };
+    assert_eq!(house.store.claim("one", none, Duration::from_mins(1)).await.unwrap(), Vec::new());
+    // A worker that stops gives its tasks back.
+    let held = [(suspect[0].task.id, suspect[0].attempt)];
+    house.store.release("one", &held, Duration::ZERO).await.unwrap();
+    let again = house.store.claim("two", ROOM, Duration::from_mins(1)).await.unwrap();
+    assert_eq!((again.len(), again[0].lost <= 3), (1, true), "{again:?}");
+}
