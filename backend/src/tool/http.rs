@@ -66,7 +66,7 @@ impl Whole {
         }
         let mut body = http.body.clone();
         if let Some(body) = &mut body {
-            put_into(body, "/body".to_owned(), http, secrets)?;
+            put_into(body, "/body", http, secrets)?;
         }
         let body = body.map(|body| match body {
             Value::String(text) => text,
@@ -88,20 +88,20 @@ fn url(http: &HttpRequest, secrets: &Secrets) -> Result<Url, String> {
 }
 
 /// Puts secrets into every text of a body.
-fn put_into(value: &mut Value, at: String, http: &HttpRequest, secrets: &Secrets) -> Result<(), String> {
-    if !http.secrets.iter().any(|secret| secret.at.starts_with(&at)) {
+fn put_into(value: &mut Value, at: &str, http: &HttpRequest, secrets: &Secrets) -> Result<(), String> {
+    if !http.secrets.iter().any(|secret| secret.at.starts_with(at)) {
         return Ok(());
     }
     match value {
-        Value::String(text) => *text = secrets.put_into(text, &at, &http.secrets)?,
+        Value::String(text) => *text = secrets.put_into(text, at, &http.secrets)?,
         Value::Array(items) => {
             for (index, item) in items.iter_mut().enumerate() {
-                put_into(item, format!("{at}/{index}"), http, secrets)?;
+                put_into(item, &format!("{at}/{index}"), http, secrets)?;
             }
         }
         Value::Object(fields) => {
             for (name, field) in fields {
-                put_into(field, format!("{at}{}", pointer([name])), http, secrets)?;
+                put_into(field, &format!("{at}{}", pointer([name])), http, secrets)?;
             }
         }
         _ => {}
