@@ -141,7 +141,7 @@ impl Group {
     pub fn decide(&mut self, change: &Change, moment: Moment) -> Result<Answer, CommitError> {
         let Change { by, key, operation } = change;
         let principal = by.as_ref().map(|actor| self.principal(actor, moment.now)).transpose()?;
-        if let Some(key) = &key
+        if let Some(key) = key
             && let Some(used) = self.keys.get(&(key.scope.clone(), key.key.clone()))
         {
             if used.body != key.body {
