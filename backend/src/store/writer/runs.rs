@@ -132,7 +132,7 @@ impl Group {
         let compiled = match self.flow(&state.flow, state.version) {
             Ok(compiled) if !matches!(input, Input::Fail { .. }) => &Arc::clone(compiled),
             Err(error) if !matches!(input, Input::Fail { .. } | Input::Cancel { .. }) => return Err(error),
-            _ => return self.end(run, input, moment),
+            _ => return self.end_run(run, input, moment),
         };
         let people = self.people(compiled, Some(&input));
         let mut snapshot = snapshot.clone();
@@ -152,7 +152,7 @@ impl Group {
     }
 
     /// Ends a run without a look at its flow.
-    fn end(&mut self, run: RunId, input: Input, moment: Moment) -> Result<(), CommitError> {
+    fn end_run(&mut self, run: RunId, input: Input, moment: Moment) -> Result<(), CommitError> {
         let snapshot = self.snapshot(run)?.clone();
         let transition = engine::end(snapshot, input.clone(), moment)?;
         let recorded = Recorded { moment, launch: None, input: Some(input), grants: Vec::new(), people: None };

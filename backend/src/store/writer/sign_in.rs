@@ -39,7 +39,7 @@ impl Group {
         let proven = use_up(record, proof)?;
         let user = record.user.clone();
         if let Some(link) = link {
-            self.end(&link);
+            self.end_credential(&link);
         }
         if let Some(replaced) = replaces {
             self.end_session(None, &replaced, moment)?;
@@ -72,7 +72,7 @@ impl Group {
         if by.is_some_and(|by| by.username != name) {
             return Err(CommitError::NotFound);
         }
-        self.end(digest);
+        self.end_credential(digest);
         self.tell(EntryKind::SessionEnded, Some(&name), data(json!({"username": name})), moment);
         Ok(Answer::Done)
     }
@@ -159,7 +159,7 @@ impl Group {
         self.out.ended_access.push((name.clone(), ended));
     }
 
-    fn end(&mut self, digest: &[u8; 32]) {
+    fn end_credential(&mut self, digest: &[u8; 32]) {
         self.credentials.remove(digest);
         self.out.new_credentials.remove(digest);
         self.out.ended_credentials.insert(*digest);
