@@ -24,6 +24,7 @@ pub mod limits;
 pub mod live;
 pub mod notify;
 pub mod problem;
+pub mod server;
 pub mod store;
 pub mod stream;
 pub mod tool;

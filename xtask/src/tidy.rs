@@ -17,6 +17,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("background", &[]),
     ("client_address", &[]),
     ("clock", &[]),
+    ("server", &["background", "client_address"]),
     ("guard", &[]),
     ("limits", &[]),
     ("json", &["limits"]),

@@ -13,12 +13,10 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::routing::get;
-use axum::serve::ListenerExt as _;
 use metrics_exporter_prometheus::PrometheusHandle;
 use shared::access::Principal;
 use shared::id::Username;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinHandle;
+use tokio::net::TcpListener;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -30,9 +28,11 @@ use crate::config::{Settings, Storage};
 use crate::http::{self, AppState, Edge};
 use crate::live::{self, LiveState};
 use crate::notify::{self, Notifier};
+use crate::server::Limits;
 use crate::store::{self, Store};
 use crate::tool;
 
+pub use crate::server::Server;
 pub use flows::files as flow_files;
 pub use runner::{Runner, RunnerOptions};
 pub use wiring::{flow_env, models, tools};
@@ -154,8 +154,9 @@ impl App {
             public_origins: settings.origins.into(),
             trusted_proxies: settings.network.trusted_proxies.into_iter().collect(),
         };
-        let front = Front { metrics: Some(metrics), edge, seals, desk };
-        let server = Server::start(&runner, listener, front)?;
+        let limits = settings.network.limits();
+        let front = Front { metrics: Some(metrics), edge, limits, seals, desk };
+        let server = serve(&runner, listener, front)?;
         tracing::info!(%address, "ready");
         Ok(Self { links, runner, notifier, sealer, stopping, server })
     }
@@ -202,60 +203,25 @@ pub struct Front {
     pub metrics: Option<PrometheusHandle>,
     /// How callers reach the server.
     pub edge: Edge,
+    /// What connections may take.
+    pub limits: Limits,
     /// The keys that prove the audit.
     pub seals: Seals,
     /// Where people are told, and answer, outside the console.
     pub desk: Option<notify::Desk>,
 }
 
-/// The API and the console, in front of what runs flows.
-pub struct Server {
-    address: SocketAddr,
-    stopping: CancellationToken,
-    serving: JoinHandle<()>,
-}
-
-impl Server {
-    /// Starts to serve.
-    pub fn start(runner: &Runner, listener: TcpListener, front: Front) -> Result<Self, Error> {
-        let Front { metrics, edge, seals, desk } = front;
-        let address = listener.local_addr().map_err(|source| Error::Listen { address: ([0; 4], 0).into(), source })?;
-        let sockets = wiring::sockets(runner.authenticator.clone(), edge.public_origins.clone());
-        let live = LiveState::new(runner.hub.clone(), sockets, live::Limits::default());
-        let Runner { store, clock, authenticator, .. } = runner;
-        let state = AppState::new(store.clone(), clock.clone(), authenticator.clone(), metrics, edge, seals, desk);
-        let router =
-            Router::new().route("/api/v1/live", get(live::upgrade)).with_state(live).merge(http::router(state));
-        let service = router.into_make_service_with_connect_info::<SocketAddr>();
-        let stopping = CancellationToken::new();
-        let serving = axum::serve(listener.tap_io(without_delay), service)
-            .with_graceful_shutdown(stopping.clone().cancelled_owned())
-            .into_future();
-        let serving = tokio::spawn(runner.store.background().watch("listener", &stopping, async {
-            if let Err(error) = serving.await {
-                tracing::error!(%error, "the server takes no more requests");
-            }
-        }));
-        Ok(Self { address, stopping, serving })
-    }
-
-    /// Where it listens.
-    pub fn address(&self) -> SocketAddr {
-        self.address
-    }
-
-    /// Takes no more requests.
-    pub fn stop(&self) {
-        self.stopping.cancel();
-    }
-
-    /// Waits until those under way are answered, or until there is no more time: their connections are dropped.
-    pub async fn stopped(mut self, until: Instant) {
-        if tokio::time::timeout_at(until, &mut self.serving).await.is_err() {
-            tracing::warn!("connections are dropped: their requests were not sent, or their answers not read, in time");
-            self.serving.abort();
-        }
-    }
+/// Starts the API and the console, in front of what runs flows.
+pub fn serve(runner: &Runner, listener: TcpListener, front: Front) -> Result<Server, Error> {
+    let Front { metrics, edge, limits, seals, desk } = front;
+    let sockets = wiring::sockets(runner.authenticator.clone(), edge.public_origins.clone());
+    let live = LiveState::new(runner.hub.clone(), sockets, live::Limits::default());
+    let Runner { store, clock, authenticator, .. } = runner;
+    let proxies = edge.trusted_proxies.clone();
+    let state = AppState::new(store.clone(), clock.clone(), authenticator.clone(), metrics, edge, seals, desk);
+    let router = Router::new().route("/api/v1/live", get(live::upgrade)).with_state(live).merge(http::router(state));
+    Server::start(listener, router, limits, proxies, store.background())
+        .map_err(|source| Error::Listen { address: ([0; 4], 0).into(), source })
 }
 
 /// Binds an address.
@@ -278,13 +244,6 @@ async fn first_people(
         links.extend(auth::demo_users(store, clock).await?);
     }
     Ok(links)
-}
-
-/// Every frame and answer is written whole: nothing is gained by waiting for more.
-fn without_delay(stream: &mut TcpStream) {
-    if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "a connection keeps its delay");
-    }
 }
 
 /// Saves the flow files of a folder, and warns of what the people could not decide where they are given.

@@ -3,9 +3,11 @@
 use super::print;
 use crate::app::App;
 use crate::config::{ServeArgs, Settings};
+use crate::server;
 
 /// Serves until the process is told to stop.
 pub async fn run(args: ServeArgs) -> anyhow::Result<()> {
+    server::raise_limit();
     let settings = Settings::resolve(args)?;
     let admin_password = std::env::var("COUNTERSIGN_ADMIN_PASSWORD").ok().filter(|password| !password.is_empty());
     let app = App::start(settings, admin_password).await?;

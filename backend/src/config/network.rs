@@ -1,9 +1,12 @@
 //! Settings of how callers reach the server: the table `[network]` of the file, and its flags.
 
+use std::num::NonZeroUsize;
+
 use clap::Args;
 use serde::Deserialize;
 
 use crate::client_address::TrustedProxy;
+use crate::server::Limits;
 
 /// The flags.
 #[derive(Debug, Clone, Default, Args)]
@@ -25,13 +28,25 @@ pub struct NetworkArgs {
 pub struct Network {
     /// As `--trusted-proxy`.
     pub trusted_proxies: Vec<TrustedProxy>,
+    /// How many connections there are at once; default: as many as the limit of open files leaves room for.
+    pub max_connections: Option<NonZeroUsize>,
+    /// How many there are at once from one address; default: half of all, and at most 1,000.
+    pub max_connections_per_address: Option<NonZeroUsize>,
 }
 
 impl Network {
+    /// What connections may take.
+    pub fn limits(&self) -> Limits {
+        let limits = self.max_connections.map_or_else(Limits::default, |all| Limits::of(all.get()));
+        let each = self.max_connections_per_address.map_or(limits.connections_per_address, NonZeroUsize::get);
+        Limits { connections_per_address: each, ..limits }
+    }
+
     /// With what flags or the environment set instead.
     pub(super) fn overridden_by(self, args: NetworkArgs) -> Self {
         let NetworkArgs { trusted_proxies } = args;
-        Self { trusted_proxies: if trusted_proxies.is_empty() { self.trusted_proxies } else { trusted_proxies } }
+        let trusted_proxies = if trusted_proxies.is_empty() { self.trusted_proxies } else { trusted_proxies };
+        Self { trusted_proxies, ..self }
     }
 }
 

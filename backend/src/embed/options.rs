@@ -21,7 +21,7 @@ use super::error::StartError;
 use super::function::{Functions, WithFunctions};
 use super::reviewer::{ByFunction, Reviewer};
 use super::{Countersign, Inner, Tail};
-use crate::app::{self, Front, Runner, RunnerOptions, Server};
+use crate::app::{self, Front, Runner, RunnerOptions};
 use crate::auth;
 use crate::clock::SharedClock;
 use crate::config;
@@ -183,7 +183,7 @@ impl Options {
         let desk = Desk::new(Arc::clone(&inner), people, listener.is_some());
         let desk = tokio::spawn(desk.run(heard));
         let server = match listener {
-            Some(listener) => Some(Server::start(&runner, listener, Front::default())?),
+            Some(listener) => Some(app::serve(&runner, listener, Front::default())?),
             None => None,
         };
         Ok(Countersign { inner, desk, server, links, _listening: listening, runner: Some(runner), folder })

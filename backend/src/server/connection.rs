@@ -1,0 +1,103 @@
+//! One connection: its requests, one after another, until it is idle for too long, has to make room, or the server
+//! stops.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::ConnectInfo;
+use axum::http::{Request, Response, StatusCode};
+use hyper::body::{Body as _, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_util::sync::CancellationToken;
+use tower::ServiceExt as _;
+
+use super::Limits;
+use super::body::{Received, Sent};
+use super::room::Place;
+use super::stream::{Phase, Stream};
+
+/// How long the head of a request may be, and how much of a body is read at once, in bytes.
+const BUFFER: usize = 64 * 1024;
+
+/// Serves a connection until it ends, or goes on as a WebSocket.
+pub(super) async fn serve(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    peer: SocketAddr,
+    router: Router,
+    place: Place,
+    limits: Limits,
+    stopping: CancellationToken,
+) {
+    let place = Arc::new(place);
+    let phase = Arc::new(Phase::default());
+    let stream = Stream::new(stream, Arc::clone(&phase), Arc::clone(&place), limits);
+    let answers = Answers { router, peer, place: Arc::clone(&place), phase };
+    let service = service_fn(move |request| answers.clone().answer(request));
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        // Also counts while there is no request at all; the time of a head that has begun is `Stream`'s.
+        .header_read_timeout(limits.idle)
+        .max_buf_size(BUFFER)
+        .serve_connection(TokioIo::new(stream), service)
+        .with_upgrades();
+    let mut connection = pin!(connection);
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = place.evicted() => return,
+        () = stopping.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            tokio::select! {
+                ended = connection => ended,
+                () = place.evicted() => return,
+            }
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%peer, %error, "a connection ended early");
+    }
+}
+
+#[derive(Clone)]
+struct Answers {
+    router: Router,
+    peer: SocketAddr,
+    place: Arc<Place>,
+    phase: Arc<Phase>,
+}
+
+impl Answers {
+    async fn answer(self, request: Request<Incoming>) -> Result<Response<Sent>, Infallible> {
+        let Self { router, peer, place, phase } = self;
+        phase.next();
+        let mut request = if request.body().is_end_stream() {
+            place.works();
+            request.map(Body::new)
+        } else {
+            request.map(|body| Body::new(Received::new(body, Arc::clone(&place))))
+        };
+        request.extensions_mut().insert(ConnectInfo(peer));
+        let response = router.oneshot(request).await?;
+        if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+            // It is no longer this module's.
+            place.works();
+            return Ok(response.map(Sent::whole));
+        }
+        phase.next();
+        Ok(response.map(|body| {
+            if body.size_hint().exact().is_some() {
+                place.waits();
+                Sent::whole(body)
+            } else {
+                place.works();
+                Sent::stream(body, place)
+            }
+        }))
+    }
+}

@@ -1,0 +1,177 @@
+//! The server: accepts connections, within limits, and answers the requests that come over them.
+//!
+//! Imports `crate::background` and `crate::client_address` only.
+
+mod body;
+mod connection;
+mod descriptors;
+mod room;
+mod stream;
+
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use axum::Router;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::background::Background;
+use crate::client_address::{ClientAddress, TrustedProxies};
+use room::Room;
+
+pub use descriptors::raise_limit;
+
+/// How long to pause where no connection can be accepted, such as where the process has no file descriptor left.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// What connections may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// How many there are at once.
+    pub connections: usize,
+    /// How many there are at once from one address. Loopback addresses and trusted proxies may have all.
+    pub connections_per_address: usize,
+    /// How long the head of a request may take from its first byte on, or from when the connection was accepted.
+    pub head: Duration,
+    /// How long a connection is kept open without a request.
+    pub idle: Duration,
+    /// How long a client may read nothing of what is sent to it.
+    pub stalled: Duration,
+}
+
+impl Limits {
+    /// The usual, with so many connections.
+    pub fn of(connections: usize) -> Self {
+        Self {
+            connections,
+            connections_per_address: (connections / 2).clamp(1, 1000),
+            head: Duration::from_secs(10),
+            // Longer than proxies keep theirs: a request must not meet a connection that is just being closed.
+            idle: Duration::from_secs(90),
+            stalled: Duration::from_secs(60),
+        }
+    }
+}
+
+impl Default for Limits {
+    /// As many connections as the limit of file descriptors leaves room for.
+    fn default() -> Self {
+        Self::of(descriptors::room_for_connections())
+    }
+}
+
+/// A running server. It ends when this is dropped.
+#[derive(Debug)]
+pub struct Server {
+    address: SocketAddr,
+    stopping: CancellationToken,
+    serving: JoinHandle<()>,
+}
+
+impl Server {
+    /// Starts to serve.
+    pub fn start(
+        listener: TcpListener,
+        router: Router,
+        limits: Limits,
+        proxies: TrustedProxies,
+        background: &Background,
+    ) -> io::Result<Self> {
+        let address = listener.local_addr()?;
+        let stopping = CancellationToken::new();
+        let acceptor = Acceptor { router, limits, proxies, room: Room::new(limits), stopping: stopping.clone() };
+        let serving = tokio::spawn(background.watch("listener", &stopping, acceptor.run(listener)));
+        Ok(Self { address, stopping, serving })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Accepts no more connections, closes idle ones, and the others after the request that is under way.
+    pub fn stop(&self) {
+        self.stopping.cancel();
+    }
+
+    /// Waits until every connection is closed, or until there is no more time: then the others are dropped.
+    pub async fn stopped(mut self, until: Instant) {
+        if tokio::time::timeout_at(until, &mut self.serving).await.is_err() {
+            tracing::warn!("connections are dropped: their requests were not sent, or their answers not read, in time");
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stopping.cancel();
+        self.serving.abort();
+    }
+}
+
+struct Acceptor {
+    router: Router,
+    limits: Limits,
+    proxies: TrustedProxies,
+    room: Room,
+    stopping: CancellationToken,
+}
+
+impl Acceptor {
+    async fn run(self, listener: TcpListener) {
+        // Dropped with this future: then every connection is closed.
+        let mut connections = JoinSet::new();
+        loop {
+            tokio::select! {
+                biased;
+                () = self.stopping.cancelled() => break,
+                Some(_) = connections.join_next() => {}
+                accepted = listener.accept() => match accepted {
+                    Ok((stream, peer)) => self.accept(stream, peer, &mut connections).await,
+                    Err(error) => self.failed(&error).await,
+                },
+            }
+        }
+        drop(listener);
+        while connections.join_next().await.is_some() {}
+    }
+
+    async fn accept(&self, stream: TcpStream, peer: SocketAddr, connections: &mut JoinSet<()>) {
+        let shared = peer.ip().to_canonical().is_loopback() || self.proxies.contains(peer.ip());
+        let network = (!shared).then(|| ClientAddress::from(peer.ip()).network());
+        let place = tokio::select! {
+            place = self.room.enter(network) => place,
+            () = self.stopping.cancelled() => return,
+        };
+        let Some(place) = place else {
+            metrics::counter!("countersign_connections_refused_total").increment(1);
+            tracing::debug!(%peer, "refused: too many connections from this address");
+            return;
+        };
+        // Every frame and answer is written whole: nothing is gained by waiting for more.
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(%error, "a connection keeps its delay");
+        }
+        let stopping = self.stopping.clone();
+        connections.spawn(connection::serve(stream, peer, self.router.clone(), place, self.limits, stopping));
+    }
+
+    async fn failed(&self, error: &io::Error) {
+        use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+        if matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset) {
+            return;
+        }
+        tracing::error!(%error, "a connection cannot be accepted; an idle one is closed to make room");
+        self.room.evict();
+        tokio::select! {
+            () = tokio::time::sleep(PAUSE) => {}
+            () = self.stopping.cancelled() => {}
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! How many connections there are, and which of them makes room for a new one.
+//!
+//! A connection on which the server waits for the client (for the rest of a head or a body, or for the next request)
+//! can be closed without loss. Where all places are taken, the one that has waited longest is: so whoever holds
+//! connections open with half a request keeps nobody out.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+use super::Limits;
+use crate::client_address::Network;
+
+/// The places for connections.
+pub(super) struct Room(Arc<Shared>);
+
+struct Shared {
+    all: usize,
+    each: usize,
+    taken: Mutex<Taken>,
+    /// A place was given back, or a connection waits.
+    changed: Notify,
+}
+
+#[derive(Default)]
+struct Taken {
+    all: usize,
+    by_network: HashMap<Network, usize>,
+    /// The connections that wait for their clients, by the order in which they began to.
+    waiting: BTreeMap<u64, Arc<Notify>>,
+    last: u64,
+}
+
+/// The place of one connection; given back when dropped.
+pub(super) struct Place {
+    room: Arc<Shared>,
+    network: Option<Network>,
+    /// Its number among those that wait; 0: it does not wait.
+    waits: AtomicU64,
+    evicted: Arc<Notify>,
+}
+
+impl Room {
+    pub fn new(limits: Limits) -> Self {
+        let Limits { connections: all, connections_per_address: each, .. } = limits;
+        Self(Arc::new(Shared { all, each, taken: Mutex::default(), changed: Notify::new() }))
+    }
+
+    /// Takes a place, which waits for its client, and for which another connection may have to make room; none where
+    /// the network has as many as it may. Waits for as long as no connection can make room.
+    pub async fn enter(&self, network: Option<Network>) -> Option<Place> {
+        let Self(room) = self;
+        let mut evicted = false;
+        loop {
+            let mut changed = std::pin::pin!(room.changed.notified());
+            changed.as_mut().enable();
+            {
+                let mut taken = room.lock();
+                if let Some(network) = network
+                    && taken.by_network.get(&network).is_some_and(|own| *own >= room.each)
+                {
+                    return None;
+                }
+                if taken.all < room.all {
+                    taken.all += 1;
+                    if let Some(network) = network {
+                        *taken.by_network.entry(network).or_default() += 1;
+                    }
+                    break;
+                }
+                // One is enough, but it takes a moment until its place is given back.
+                evicted = evicted || taken.evict();
+            }
+            changed.await;
+        }
+        let place =
+            Place { room: Arc::clone(room), network, waits: AtomicU64::new(0), evicted: Arc::new(Notify::new()) };
+        place.waits();
+        Some(place)
+    }
+
+    /// Closes the connection that has waited longest for its client.
+    pub fn evict(&self) {
+        self.0.lock().evict();
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Taken> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Taken {
+    fn evict(&mut self) -> bool {
+        let longest = self.waiting.pop_first();
+        if let Some((_, connection)) = &longest {
+            metrics::counter!("countersign_connections_evicted_total").increment(1);
+            connection.notify_one();
+        }
+        longest.is_some()
+    }
+}
+
+impl Place {
+    /// From now on the server waits for the client.
+    pub fn waits(&self) {
+        let mut taken = self.room.lock();
+        taken.last += 1;
+        let number = taken.last;
+        taken.waiting.remove(&self.waits.swap(number, Ordering::Relaxed));
+        taken.waiting.insert(number, Arc::clone(&self.evicted));
+        drop(taken);
+        self.room.changed.notify_one();
+    }
+
+    /// From now on the client waits for the server: the connection is not closed to make room.
+    pub fn works(&self) {
+        let mut taken = self.room.lock();
+        taken.waiting.remove(&self.waits.swap(0, Ordering::Relaxed));
+    }
+
+    /// Waits until the connection has to make room.
+    pub async fn evicted(&self) {
+        self.evicted.notified().await;
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut taken = self.room.lock();
+        taken.waiting.remove(self.waits.get_mut());
+        taken.all -= 1;
+        if let Some(network) = self.network
+            && let Some(own) = taken.by_network.get_mut(&network)
+        {
+            *own -= 1;
+            if *own == 0 {
+                taken.by_network.remove(&network);
+            }
+        }
+        drop(taken);
+        self.room.changed.notify_one();
+    }
+}
