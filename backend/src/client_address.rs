@@ -60,6 +60,11 @@ impl ClientAddress {
         peer.map_or(Self::UNKNOWN, |ConnectInfo(peer)| Self::of(peer.ip(), request.headers(), proxies))
     }
 
+    /// Whether the client is on this machine.
+    pub fn is_loopback(self) -> bool {
+        self.0.is_loopback()
+    }
+
     /// What it is counted by.
     pub fn network(self) -> Network {
         let mut network = [0; 8];

@@ -12,6 +12,9 @@ use shared::error::{Code, Mistake, Problem, pointer};
 
 use crate::limits::{Exceeded, MAX_DEPTH, Size};
 
+/// The longest metadata of a decision, as JSON, in bytes.
+pub const MAX_METADATA: usize = 16 * 1024;
+
 /// Reads a body or a frame: `400` where it is no JSON, `422` where it breaks a rule or does not fit `T`.
 pub fn from_slice<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     fit(check(bytes)?)
@@ -88,6 +91,16 @@ fn kind(message: &str) -> (&'static str, Option<&str>) {
     } else {
         ("invalid", None)
     }
+}
+
+/// Refuses metadata of a decision that is longer than [`MAX_METADATA`]: each version of its review holds all of it.
+pub fn check_metadata(metadata: &JsonMap) -> Result<(), Problem> {
+    let length = serde_json::to_vec(metadata).map_or(usize::MAX, |json| json.len());
+    if length <= MAX_METADATA {
+        return Ok(());
+    }
+    let message = format!("longer than {MAX_METADATA} bytes as JSON");
+    Err(Problem::new(Code::Invalid).errors(vec![Mistake::new("/metadata", "too_long", message)]))
 }
 
 /// Where the reading stands, and what it stumbled over.

@@ -14,6 +14,7 @@ pub mod clock;
 pub mod config;
 pub mod embed;
 pub mod engine;
+pub mod files;
 pub mod flow;
 #[doc(hidden)]
 pub mod fuzzing;
@@ -24,6 +25,7 @@ pub mod limits;
 pub mod live;
 pub mod notify;
 pub mod problem;
+pub mod rate_limit;
 pub mod server;
 pub mod store;
 pub mod stream;

@@ -43,12 +43,21 @@ pub struct Options {
     pub environment: Vec<(String, String)>,
     /// Further tables of the settings file.
     pub settings: String,
+    /// How many files it may have open; none: as many as the tests.
+    pub open_files: Option<u32>,
 }
 
 impl Options {
     /// On this database, and nothing else.
     pub fn on(database: Database) -> Self {
-        Self { database, flows: None, arguments: Vec::new(), environment: Vec::new(), settings: String::new() }
+        Self {
+            database,
+            flows: None,
+            arguments: Vec::new(),
+            environment: Vec::new(),
+            settings: String::new(),
+            open_files: None,
+        }
     }
 
     /// The same with further arguments.
@@ -105,7 +114,14 @@ impl Server {
     pub async fn restart(&mut self) {
         self.kill();
         let listen = self.base.strip_prefix("http://").unwrap_or("127.0.0.1:0").to_owned();
-        let mut command = Command::new(binary());
+        let mut command = match self.options.open_files {
+            None => Command::new(binary()),
+            Some(limit) => {
+                let mut shell = Command::new("sh");
+                shell.args(["-c", &format!("ulimit -n {limit}; exec \"$0\" \"$@\"")]).arg(binary());
+                shell
+            }
+        };
         command.args(["serve", "--listen", &listen, "--data"]).arg(self.data.path());
         if let Some(postgres) = &self.postgres {
             command.args(["--database", &postgres.url]);

@@ -26,7 +26,9 @@ struct Race {
 impl Race {
     async fn prepare(database: Database, human: &str) -> Self {
         let recorder = Recorder::start(Duration::ZERO).await;
-        let server = Server::start(Options::on(database)).await;
+        // Two people speak for sixty-four.
+        let settings = "[limits]\nwrites_per_second = 0\n".to_owned();
+        let server = Server::start(Options { settings, ..Options::on(database) }).await;
         server.save(&flows::choice(&recorder.url, human)).await;
         let ana = server.person("ana", &["reviewer"]).await;
         let tom = server.person("tom", &["reviewer"]).await;

@@ -17,6 +17,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("background", &[]),
     ("client_address", &[]),
     ("clock", &[]),
+    ("files", &[]),
+    ("rate_limit", &[]),
     ("server", &["background", "client_address"]),
     ("guard", &[]),
     ("limits", &[]),
@@ -24,7 +26,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("stream", &[]),
     ("flow", &["limits"]),
     ("engine", &["clock", "limits", "flow"]),
-    ("store", &["background", "clock", "limits", "stream", "flow", "engine"]),
+    ("store", &["background", "files", "clock", "limits", "stream", "flow", "engine"]),
     ("problem", &["engine", "store"]),
     ("agent", &["limits", "engine", "flow"]),
     ("tool", &["engine", "flow", "guard", "json"]),
@@ -33,7 +35,22 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("notify", &["clock", "guard", "engine", "store"]),
     ("auth", &["client_address", "clock", "engine", "store", "problem"]),
     ("audit", &["clock", "store"]),
-    ("http", &["client_address", "clock", "json", "flow", "engine", "store", "problem", "notify", "auth", "audit"]),
+    (
+        "http",
+        &[
+            "client_address",
+            "rate_limit",
+            "clock",
+            "json",
+            "flow",
+            "engine",
+            "store",
+            "problem",
+            "notify",
+            "auth",
+            "audit",
+        ],
+    ),
 ];
 
 /// Modules that see everything.

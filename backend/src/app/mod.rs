@@ -28,6 +28,7 @@ use crate::config::{Settings, Storage};
 use crate::http::{self, AppState, Edge};
 use crate::live::{self, LiveState};
 use crate::notify::{self, Notifier};
+use crate::rate_limit::Budgets;
 use crate::server::Limits;
 use crate::store::{self, Store};
 use crate::tool;
@@ -131,6 +132,7 @@ impl App {
         })
         .await?;
         wiring::sum_up(metrics.clone(), store.background(), &stopping);
+        wiring::count_rows(store.clone(), &stopping);
         let (seal_key, trusted) = SealKey::open(&settings.storage.seal_key, &*clock)?;
         let links = first_people(&store, &clock, admin_password, settings.demo).await?;
         if let Some(folder) = &settings.flows {
@@ -152,7 +154,10 @@ impl App {
         let desk = Some(notifier.desk());
         let edge = Edge {
             public_origins: settings.origins.into(),
-            trusted_proxies: settings.network.trusted_proxies.into_iter().collect(),
+            trusted_proxies: settings.network.trusted_proxies.iter().copied().collect(),
+            budgets: Arc::new(Budgets::new(settings.limits)),
+            hosts: settings.network.hosts.iter().cloned().collect(),
+            metrics_token: wiring::metrics_token(),
         };
         let limits = settings.network.limits();
         let front = Front { metrics: Some(metrics), edge, limits, seals, desk };
@@ -214,12 +219,13 @@ pub struct Front {
 /// Starts the API and the console, in front of what runs flows.
 pub fn serve(runner: &Runner, listener: TcpListener, front: Front) -> Result<Server, Error> {
     let Front { metrics, edge, limits, seals, desk } = front;
-    let sockets = wiring::sockets(runner.authenticator.clone(), edge.public_origins.clone());
+    let sockets = wiring::sockets(runner.authenticator.clone(), runner.clock.clone(), edge.clone());
     let live = LiveState::new(runner.hub.clone(), sockets, live::Limits::default());
     let Runner { store, clock, authenticator, .. } = runner;
     let proxies = edge.trusted_proxies.clone();
     let state = AppState::new(store.clone(), clock.clone(), authenticator.clone(), metrics, edge, seals, desk);
-    let router = Router::new().route("/api/v1/live", get(live::upgrade)).with_state(live).merge(http::router(state));
+    let live = Router::new().route("/api/v1/live", get(live::upgrade)).with_state(live);
+    let router = http::router(state, live);
     Server::start(listener, router, limits, proxies, store.background())
         .map_err(|source| Error::Listen { address: ([0; 4], 0).into(), source })
 }

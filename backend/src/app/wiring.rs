@@ -11,15 +11,16 @@ use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use shared::JsonMap;
 use shared::error::{Code, Problem};
 use shared::log::{Entry, EntryKind};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::Error;
 use crate::agent::{self, Models, Prices};
-use crate::auth::Authenticator;
+use crate::auth::{Authenticator, digest};
 use crate::background::Background;
 use crate::clock::SharedClock;
 use crate::config::{self, Settings};
-use crate::http::{PublicOrigins, origin_allowed};
+use crate::http::{Edge, origin_allowed};
 use crate::live::{Authenticate, Observe};
 use crate::notify;
 use crate::store::{Actor, Store};
@@ -27,6 +28,8 @@ use crate::tool::{self, McpServer, Secrets, Tools};
 
 /// How often measurements are summed up.
 const SUM_UP: Duration = Duration::from_secs(5);
+/// How often rows are counted, at most.
+const COUNT: Duration = Duration::from_mins(1);
 
 /// What `/metrics` shows.
 pub fn metrics() -> Result<PrometheusHandle, Error> {
@@ -44,6 +47,35 @@ pub fn sum_up(metrics: PrometheusHandle, background: &Background, stopping: &Can
     tokio::spawn(background.watch("metrics", stopping, async {
         work.await;
     }));
+}
+
+/// Counts rows for `/metrics`, again and again until the stop: beside the requests, and never for more than a hundredth
+/// of the time.
+pub fn count_rows(store: Store, stopping: &CancellationToken) {
+    let background = store.background().clone();
+    let work = stopping.clone().run_until_cancelled_owned(async move {
+        loop {
+            let begun = Instant::now();
+            match store.counts().await {
+                Ok(counts) => {
+                    for (table, rows) in counts {
+                        let rows = f64::from(u32::try_from(rows).unwrap_or(u32::MAX));
+                        metrics::gauge!("countersign_rows", "table" => table).set(rows);
+                    }
+                }
+                Err(error) => tracing::warn!(%error, "rows could not be counted"),
+            }
+            tokio::time::sleep(COUNT.max(begun.elapsed() * 100)).await;
+        }
+    });
+    tokio::spawn(background.watch("row count", stopping, async {
+        work.await;
+    }));
+}
+
+/// The SHA-256 of the secret by which `/metrics` is read from elsewhere.
+pub fn metrics_token() -> Option<[u8; 32]> {
+    std::env::var("COUNTERSIGN_METRICS_TOKEN").ok().filter(|token| !token.is_empty()).map(|token| digest(token.trim()))
 }
 
 /// Where models are and what they cost, by the settings and the environment.
@@ -104,20 +136,21 @@ impl Observe for ForgetRights {
     }
 }
 
-/// Lets sockets in: the same people as everywhere, and from the same origins.
-pub fn sockets(authenticator: Authenticator, origins: PublicOrigins) -> Arc<dyn Authenticate> {
-    Arc::new(Sockets { authenticator, origins })
+/// Lets sockets in: the same people as everywhere, from the same origins, and within the same budgets.
+pub fn sockets(authenticator: Authenticator, clock: SharedClock, edge: Edge) -> Arc<dyn Authenticate> {
+    Arc::new(Sockets { authenticator, clock, edge })
 }
 
 struct Sockets {
     authenticator: Authenticator,
-    origins: PublicOrigins,
+    clock: SharedClock,
+    edge: Edge,
 }
 
 #[async_trait]
 impl Authenticate for Sockets {
     fn is_origin_allowed(&self, headers: &HeaderMap) -> bool {
-        origin_allowed(headers, &self.origins)
+        origin_allowed(headers, &self.edge.public_origins)
     }
 
     async fn authenticate(&self, headers: &HeaderMap) -> Result<Actor, Problem> {
@@ -131,5 +164,14 @@ impl Authenticate for Sockets {
         let identity = self.authenticator.look_up(credential).await?;
         identity.may_go_on()?;
         Ok(identity.actor())
+    }
+
+    fn admit(&self, actor: &Actor) -> Result<(), Problem> {
+        self.edge.budgets.admit(&actor.principal, self.clock.now())
+    }
+
+    fn charge(&self, actor: &Actor, bytes: usize) {
+        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+        self.edge.budgets.charge(&actor.principal, bytes, self.clock.now());
     }
 }

@@ -17,6 +17,8 @@ use crate::store::{Actor, Credential, CredentialKind, Store};
 
 /// The browser's cookie.
 pub const SESSION_COOKIE: &str = "countersign_session";
+/// The same over https: browsers take it from this host alone, and over https.
+pub const SECURE_SESSION_COOKIE: &str = "__Host-countersign_session";
 
 /// How long an identity is believed without another look. The log empties the cache at once when something changes
 /// here; this bounds what another process changes.
@@ -202,14 +204,13 @@ fn presented(headers: &HeaderMap) -> Option<(&str, CredentialKind)> {
         let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
         return scheme.eq_ignore_ascii_case("bearer").then(|| (token.trim(), CredentialKind::Token));
     }
-    headers
-        .get_all(header::COOKIE)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|cookies| cookies.split(';'))
-        .filter_map(|cookie| cookie.trim().split_once('='))
-        .find(|(name, _)| *name == SESSION_COOKIE)
-        .map(|(_, secret)| (secret, CredentialKind::Session))
+    let cookies = || {
+        let values = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+        values.flat_map(|cookies| cookies.split(';')).filter_map(|cookie| cookie.trim().split_once('='))
+    };
+    let secure = cookies().find(|(name, _)| *name == SECURE_SESSION_COOKIE);
+    let session = secure.or_else(|| cookies().find(|(name, _)| *name == SESSION_COOKIE));
+    session.map(|(_, secret)| (secret, CredentialKind::Session))
 }
 
 #[cfg(test)]
@@ -222,6 +223,8 @@ mod tests {
         assert_eq!(presented(&headers), None);
         headers.insert(header::COOKIE, "a=b; countersign_session=cs_session_x; c=d".parse().unwrap());
         assert_eq!(presented(&headers), Some(("cs_session_x", CredentialKind::Session)));
+        headers.append(header::COOKIE, "__Host-countersign_session=cs_session_z".parse().unwrap());
+        assert_eq!(presented(&headers), Some(("cs_session_z", CredentialKind::Session)));
         headers.insert(header::AUTHORIZATION, "bearer cs_token_y".parse().unwrap());
         assert_eq!(presented(&headers), Some(("cs_token_y", CredentialKind::Token)));
         headers.insert(header::AUTHORIZATION, "Basic abc".parse().unwrap());

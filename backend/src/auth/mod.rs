@@ -17,7 +17,7 @@ mod turns;
 
 use shared::error::{Mistake, Problem};
 
-pub use authenticator::{Authenticator, Identity, SESSION_COOKIE};
+pub use authenticator::{Authenticator, Identity, SECURE_SESSION_COOKIE, SESSION_COOKIE};
 pub(crate) use login::BROWSER_LIFE;
 pub use login::{Attempt, BROWSER_COOKIE, Login};
 pub use password::Passwords;

@@ -20,7 +20,9 @@ pub use network::{Network, NetworkArgs};
 
 use crate::agent::Prices;
 use crate::auth;
+use crate::files;
 use crate::notify;
+use crate::rate_limit::WriteLimits;
 use crate::tool::McpServer;
 
 /// The file that is read from the data folder where no other is named.
@@ -94,6 +96,8 @@ pub struct File {
     pub origins: Vec<String>,
     /// How callers reach the server.
     pub network: Network,
+    /// What each person may write.
+    pub limits: WriteLimits,
     /// As `--workers`.
     pub workers: Option<usize>,
     /// As `--longest-grant`.
@@ -131,6 +135,8 @@ pub struct Settings {
     pub origins: Vec<String>,
     /// How callers reach the server.
     pub network: Network,
+    /// What each person may write.
+    pub limits: WriteLimits,
     /// How many calls run at once.
     pub workers: usize,
     /// Whether the examples' people are made.
@@ -200,7 +206,7 @@ impl Storage {
     pub fn resolve(args: &StorageArgs) -> Result<(Self, File), Error> {
         let data = args.data.clone().unwrap_or_else(|| PathBuf::from("data"));
         let file = File::read(args.config.as_deref(), &data)?;
-        std::fs::create_dir_all(&data).map_err(|source| Error::Data { path: data.display().to_string(), source })?;
+        files::make_private_folder(&data).map_err(|source| Error::Data { path: data.display().to_string(), source })?;
         let database = args.database.clone().or_else(|| file.database.clone());
         let database = database.unwrap_or_else(|| format!("sqlite:{}", data.join("countersign.db").display()));
         let seal_key = args.seal_key.clone().or_else(|| file.seal_key.clone()).unwrap_or_else(|| data.join("seal.key"));
@@ -227,6 +233,7 @@ impl Settings {
             flows: args.flows.or(file.flows),
             origins,
             network: file.network.overridden_by(args.network),
+            limits: file.limits,
             workers,
             demo: args.demo,
             longest_grant: args.longest_grant.or(file.longest_grant).map_or(LONGEST, |span| span.0),

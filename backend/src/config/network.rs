@@ -32,6 +32,8 @@ pub struct Network {
     pub max_connections: Option<NonZeroUsize>,
     /// How many there are at once from one address; default: half of all, and at most 1,000.
     pub max_connections_per_address: Option<NonZeroUsize>,
+    /// Further names by which the server is reached; `*`: any.
+    pub hosts: Vec<String>,
 }
 
 impl Network {

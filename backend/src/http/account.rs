@@ -10,10 +10,10 @@ use shared::api::{
 use shared::error::{Code, Problem};
 use shared::id::SessionId;
 
-use super::AppState;
 use super::api::{Api, Operation};
 use super::body::{self, Id};
 use super::problem::{Failure, Result};
+use super::{AppState, budget};
 use crate::auth::Identity;
 use crate::store::CredentialKind;
 
@@ -46,9 +46,8 @@ impl FromRequestParts<AppState> for Known {
 /// Somebody in a session, also one who must set up a second factor before anything else.
 pub(super) struct InSession(pub Identity);
 
-impl FromRequestParts<AppState> for InSession {
-    type Rejection = Failure;
-    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self> {
+impl InSession {
+    async fn find(parts: &Parts, state: &AppState) -> Result<Self> {
         let identity = state.authenticator.authenticate(&parts.headers).await?;
         if identity.kind != CredentialKind::Session {
             return Err(Problem::new(Code::Forbidden).detail("a token may not do this; log in").into());
@@ -57,11 +56,20 @@ impl FromRequestParts<AppState> for InSession {
     }
 }
 
+impl FromRequestParts<AppState> for InSession {
+    type Rejection = Failure;
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self> {
+        let session = Self::find(parts, state).await?;
+        budget::admit(state, parts, &session.0.principal)?;
+        Ok(session)
+    }
+}
+
 impl OptionalFromRequestParts<AppState> for InSession {
     type Rejection = Failure;
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Option<Self>> {
-        let session = <Self as FromRequestParts<AppState>>::from_request_parts(parts, state).await;
-        match session {
+        // Without the budget: whoever has used it up may still log out.
+        match Self::find(parts, state).await {
             Ok(session) => Ok(Some(session)),
             Err(Failure(Problem { code: Code::Unauthenticated | Code::Forbidden, .. })) => Ok(None),
             Err(failure) => Err(failure),

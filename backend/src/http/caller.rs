@@ -1,11 +1,11 @@
-//! Who calls, in a handler's arguments; and the commits that they make.
+//! Who calls, in a handler's arguments; and the commits that they make. A request that writes is counted here.
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use shared::access::{Act, Principal};
 
-use super::AppState;
 use super::problem::{Failure, Result, allowed};
+use super::{AppState, budget};
 use crate::auth::Identity;
 use crate::problem::of_commit;
 use crate::store::{Answer, Change, IdempotencyKey, Operation, Store};
@@ -37,6 +37,7 @@ impl FromRequestParts<AppState> for Caller {
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self> {
         let identity = state.authenticator.authenticate(&parts.headers).await?;
         identity.may_go_on()?;
+        budget::admit(state, parts, &identity.principal)?;
         Ok(Self(identity))
     }
 }

@@ -13,12 +13,16 @@ const ALWAYS: [(HeaderName, &str); 6] = [
 ];
 /// On what is no page.
 const NO_PAGE: HeaderValue = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'");
+const ONE_YEAR: HeaderValue = HeaderValue::from_static("max-age=31536000");
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 
-/// Adds them to an answer; `api`: it is an answer of the API.
-pub(super) fn secure(headers: &mut HeaderMap, api: bool) {
+/// Adds them to an answer; `api`: it is an answer of the API; `https`: browsers find the server by https.
+pub(super) fn secure(headers: &mut HeaderMap, api: bool, https: bool) {
     for (name, value) in ALWAYS {
         headers.insert(name, HeaderValue::from_static(value));
+    }
+    if https {
+        headers.insert(header::STRICT_TRANSPORT_SECURITY, ONE_YEAR);
     }
     headers.entry(header::CONTENT_SECURITY_POLICY).or_insert(NO_PAGE);
     if api {

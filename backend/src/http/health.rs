@@ -4,13 +4,17 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::header;
-use axum::response::{AppendHeaders, IntoResponse, Response};
+use axum::http::{HeaderMap, header};
+use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
+use shared::access::ADMIN;
+use shared::error::{Code, Problem};
 
 use super::AppState;
 use super::api::{Api, Operation};
 use super::problem::Result;
+use crate::auth::digest;
+use crate::client_address::ClientAddress;
 use crate::problem::unavailable;
 use crate::store::Kind;
 
@@ -45,11 +49,27 @@ async fn readyz(State(state): State<AppState>) -> Result<Json<Value>> {
     }
 }
 
-async fn metrics(State(state): State<AppState>) -> Result<Response> {
-    for (table, rows) in state.store.counts().await? {
-        let rows = f64::from(u32::try_from(rows).unwrap_or(u32::MAX));
-        metrics::gauge!("countersign_rows", "table" => table).set(rows);
+/// For who is on this machine, admins, and who has the token of the settings. Through a proxy everybody would seem to be
+/// on this machine, so whoever comes through one is not.
+async fn metrics(State(state): State<AppState>, client: ClientAddress, headers: HeaderMap) -> Result<Response> {
+    let proxied = headers.contains_key(header::FORWARDED) || headers.contains_key("x-forwarded-for");
+    let local = client.is_loopback() && !proxied;
+    if !local && !has_token(&state, &headers) && !is_admin(&state, &headers).await {
+        let detail = "log in as an admin, or send `Authorization: Bearer` with the value of COUNTERSIGN_METRICS_TOKEN";
+        return Err(Problem::new(Code::Unauthenticated).detail(detail).into());
     }
     let text = state.metrics.as_ref().map(metrics_exporter_prometheus::PrometheusHandle::render).unwrap_or_default();
-    Ok((AppendHeaders([(header::CONTENT_TYPE, "text/plain; version=0.0.4")]), text).into_response())
+    Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response())
+}
+
+async fn is_admin(state: &AppState, headers: &HeaderMap) -> bool {
+    let identity = state.authenticator.authenticate(headers).await;
+    identity.is_ok_and(|identity| identity.may_go_on().is_ok() && identity.principal.has(ADMIN))
+}
+
+/// Compares digests: how long that takes says nothing of the token.
+fn has_token(state: &AppState, headers: &HeaderMap) -> bool {
+    let sent = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()?.split_once(' '));
+    let sent = sent.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
+    sent.is_some_and(|(_, token)| state.edge.metrics_token == Some(digest(token.trim())))
 }

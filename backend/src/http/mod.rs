@@ -1,20 +1,22 @@
 //! The HTTP API: one file a resource. A handler finds out who calls, reads the body, asks `shared::access`, and then
 //! reads from the store or commits to it.
 //!
-//! Imports `shared`, `crate::client_address`, `crate::clock`, `crate::flow`, `crate::engine`, `crate::store`, `crate::problem`,
-//! `crate::json`, `crate::auth` and `crate::audit`.
+//! Imports `shared`, `crate::client_address`, `crate::rate_limit`, `crate::clock`, `crate::flow`, `crate::engine`,
+//! `crate::store`, `crate::problem`, `crate::json`, `crate::auth` and `crate::audit`.
 
 mod account;
 mod api;
 mod assets;
 mod audit;
 pub mod body;
+mod budget;
 mod caller;
 mod deputies;
 mod flows;
 mod grants;
 mod headers;
 mod health;
+mod host;
 mod idempotency;
 mod log;
 mod me;
@@ -46,6 +48,7 @@ use tower::service_fn;
 use tower_http::catch_panic::CatchPanicLayer;
 
 pub use caller::Caller;
+pub use host::Hosts;
 pub use origin::{PublicOrigins, origin_allowed};
 
 use crate::audit::Seals;
@@ -53,6 +56,7 @@ use crate::auth::Authenticator;
 use crate::client_address::TrustedProxies;
 use crate::clock::SharedClock;
 use crate::notify::Desk;
+use crate::rate_limit::Budgets;
 use crate::store::Store;
 use api::Api;
 use problem::Failure;
@@ -81,13 +85,26 @@ pub struct Parts {
     views: Views,
 }
 
-/// How callers reach the server.
-#[derive(Debug, Clone, Default)]
+/// How callers reach the server, and what they may do there.
+#[derive(Clone, Default)]
 pub struct Edge {
     /// Where browsers find the console, beside the `Host` that they name.
     pub public_origins: PublicOrigins,
     /// Whose reports of their clients' addresses are believed.
     pub trusted_proxies: TrustedProxies,
+    /// What each person may write.
+    pub budgets: Arc<Budgets>,
+    /// Further names by which the server is reached.
+    pub hosts: Hosts,
+    /// Who sends the secret with this SHA-256 may read `/metrics`.
+    pub metrics_token: Option<[u8; 32]>,
+}
+
+impl Edge {
+    /// Whether browsers find the server by https.
+    fn is_https(&self) -> bool {
+        self.public_origins.iter().any(|origin| origin.starts_with("https://"))
+    }
 }
 
 impl AppState {
@@ -113,16 +130,17 @@ impl Deref for AppState {
     }
 }
 
-/// The API and the console. Serve it with `into_make_service_with_connect_info::<SocketAddr>()`: callers are counted by
-/// address.
-pub fn router(state: AppState) -> Router {
+/// The API and the console, with the routes of `further`. Serve it with `ConnectInfo<SocketAddr>` in each request: callers
+/// are counted by address.
+pub fn router(state: AppState, further: Router) -> Router {
     let console = assets::console();
     openapi::mount(api())
         .method_not_allowed_fallback(async || Failure(Problem::new(Code::MethodNotAllowed)))
         .fallback_service(service_fn(move |request| assets::serve(console.clone(), request)))
+        .with_state(state.clone())
+        .merge(further)
         .layer(CatchPanicLayer::custom(observe::panicked))
-        .layer(from_fn_with_state(state.clone(), observe::observe))
-        .with_state(state)
+        .layer(from_fn_with_state(state, observe::observe))
 }
 
 /// Every resource, with its description.

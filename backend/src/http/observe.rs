@@ -12,8 +12,9 @@ use axum::response::{IntoResponse as _, Response};
 use shared::error::{Code, Problem};
 use tracing::Instrument as _;
 
+use super::budget::Bill;
 use super::problem::Failure;
-use super::{AppState, headers, origin};
+use super::{AppState, Edge, headers, host, origin};
 use crate::client_address::ClientAddress;
 use crate::problem::unavailable;
 
@@ -24,16 +25,22 @@ const TIME_LIMIT: Duration = Duration::from_secs(30);
 pub(super) async fn observe(State(state): State<AppState>, mut request: Request, next: Next) -> Response {
     let client = ClientAddress::of_request(&request, &state.edge.trusted_proxies);
     request.extensions_mut().insert(client);
+    let bill = Bill::of(&mut request);
     let id = hex::encode(&state.clock.random()[..8]);
     let method = known(request.method());
     let route = request.extensions().get::<MatchedPath>().map_or("console", MatchedPath::as_str).to_owned();
     let span = tracing::info_span!("request", %id, method, route);
     let begun = state.clock.now();
     let api = request.uri().path().starts_with("/api/");
-    let mut response = match origin::check(&request, &state.edge.public_origins) {
+    let Edge { public_origins, hosts, .. } = &state.edge;
+    let checked = host::check(&request, hosts, public_origins).and_then(|()| origin::check(&request, public_origins));
+    let mut response = match checked {
         Ok(()) => limit_time(next.run(request)).instrument(span.clone()).await,
-        Err(foreign) => foreign.into_response(),
+        Err(refused) => refused.into_response(),
     };
+    if let Some(bill) = bill {
+        bill.charge(&state, &response);
+    }
     let took = state.clock.now().since(begun);
     let status = response.status().as_u16();
     span.in_scope(|| tracing::debug!(status, took_ms = took.as_millis(), "answered"));
@@ -42,7 +49,7 @@ pub(super) async fn observe(State(state): State<AppState>, mut request: Request,
     .increment(1);
     metrics::histogram!("countersign_http_request_seconds", "method" => method, "route" => route)
         .record(took.as_secs_f64());
-    headers::secure(response.headers_mut(), api);
+    headers::secure(response.headers_mut(), api, state.edge.is_https());
     if let Ok(id) = HeaderValue::from_str(&id) {
         response.headers_mut().insert("x-request-id", id);
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::http::header;
-use axum::response::{AppendHeaders, IntoResponse};
+use axum::response::IntoResponse;
 use serde_json::{Map, Value, json};
 
 use super::AppState;
@@ -36,7 +36,7 @@ fn described(api: &mut Api) -> Value {
 }
 
 fn answer(text: &str) -> impl IntoResponse + use<> {
-    (AppendHeaders([(header::CONTENT_TYPE, "application/json")]), text.to_owned())
+    ([(header::CONTENT_TYPE, "application/json")], text.to_owned())
 }
 
 /// The OpenAPI 3.1 document.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
-use axum::response::{AppendHeaders, IntoResponse, Response};
+use axum::response::{IntoResponse, Response};
 use axum_extra::extract::cookie::{Cookie, SameSite};
 use shared::api::{LinkSecret, LoginRequest, User};
 
@@ -13,7 +13,7 @@ use super::account::InSession;
 use super::api::{Api, Operation};
 use super::body::Json;
 use super::problem::Result;
-use crate::auth::{Attempt, BROWSER_COOKIE, BROWSER_LIFE, SESSION_COOKIE};
+use crate::auth::{Attempt, BROWSER_COOKIE, BROWSER_LIFE, SECURE_SESSION_COOKIE, SESSION_COOKIE};
 use crate::client_address::ClientAddress;
 
 const PATH: &str = "/api/v1/session";
@@ -34,7 +34,7 @@ async fn post(
 ) -> Result<Response> {
     let mut attempt = Attempt {
         agent: headers.get(header::USER_AGENT).and_then(|agent| agent.to_str().ok()).map(str::to_owned),
-        session: cookie_of(&headers, SESSION_COOKIE),
+        session: cookie_of(&headers, SECURE_SESSION_COOKIE).or_else(|| cookie_of(&headers, SESSION_COOKIE)),
         browser: cookie_of(&headers, BROWSER_COOKIE),
         ..Attempt::from(client)
     };
@@ -49,14 +49,10 @@ async fn post(
         }
     };
     let life = state.authenticator.policy().session_life;
-    let session = cookie(&headers, SESSION_COOKIE, login.session.expose(), "/", life);
+    let session = session_cookies(&headers, login.session.expose(), life);
     let browser = login.browser.map(|secret| cookie(&headers, BROWSER_COOKIE, secret.expose(), PATH, BROWSER_LIFE));
     let mut response = axum::Json(login.user).into_response();
-    for cookie in std::iter::once(session).chain(browser) {
-        if let Ok(cookie) = HeaderValue::from_str(&cookie) {
-            response.headers_mut().append(header::SET_COOKIE, cookie);
-        }
-    }
+    set_cookies(&mut response, session.into_iter().chain(browser));
     Ok(response)
 }
 
@@ -72,8 +68,27 @@ async fn delete(State(state): State<AppState>, headers: HeaderMap, caller: Optio
     if let Some(InSession(identity)) = caller {
         state.authenticator.logout(&identity).await?;
     }
-    let gone = cookie(&headers, SESSION_COOKIE, String::new(), "/", Duration::ZERO);
-    Ok((StatusCode::NO_CONTENT, AppendHeaders([(header::SET_COOKIE, gone)])).into_response())
+    let mut response = StatusCode::NO_CONTENT.into_response();
+    set_cookies(&mut response, session_cookies(&headers, String::new(), Duration::ZERO));
+    Ok(response)
+}
+
+fn set_cookies(response: &mut Response, cookies: impl IntoIterator<Item = String>) {
+    for cookie in cookies {
+        if let Ok(cookie) = HeaderValue::from_str(&cookie) {
+            response.headers_mut().append(header::SET_COOKIE, cookie);
+        }
+    }
+}
+
+/// The session's cookie: over https for this host alone. One of the other name is older, and would let its bearer in
+/// after this one has ended, so it goes.
+fn session_cookies(headers: &HeaderMap, secret: String, life: Duration) -> Vec<String> {
+    if !is_https(headers) {
+        return vec![cookie(headers, SESSION_COOKIE, secret, "/", life)];
+    }
+    let older = cookie(headers, SESSION_COOKIE, String::new(), "/", Duration::ZERO);
+    vec![cookie(headers, SECURE_SESSION_COOKIE, secret, "/", life), older]
 }
 
 /// The value of a cookie of the request.
@@ -83,12 +98,16 @@ fn cookie_of(headers: &HeaderMap, name: &str) -> Option<String> {
     pairs.find(|(known, _)| *known == name).map(|(_, value)| value.to_owned())
 }
 
-/// A cookie. `Secure` where the page that asks came over https; a server behind a proxy cannot tell otherwise, and one on
-/// the loopback without https must work too.
+/// Whether the page that asks came over https. A server behind a proxy cannot tell otherwise, and one on the loopback
+/// without https must work too.
+fn is_https(headers: &HeaderMap) -> bool {
+    headers.get(header::ORIGIN).is_some_and(|origin| origin.as_bytes().starts_with(b"https:"))
+}
+
+/// A cookie, over https for https alone.
 fn cookie(headers: &HeaderMap, name: &'static str, secret: String, path: &'static str, life: Duration) -> String {
-    let https = headers.get(header::ORIGIN).is_some_and(|origin| origin.as_bytes().starts_with(b"https:"));
     let max_age = i64::try_from(life.as_secs()).unwrap_or(i64::MAX);
     let cookie = Cookie::build((name, secret)).path(path).http_only(true).same_site(SameSite::Lax);
     // The builder's own `max_age` takes a type of a crate that nothing else here needs.
-    format!("{}; Max-Age={max_age}", cookie.secure(https).build())
+    format!("{}; Max-Age={max_age}", cookie.secure(is_https(headers)).build())
 }

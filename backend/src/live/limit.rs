@@ -1,12 +1,16 @@
 //! Limits: how fast one client may speak, and how many sockets there may be.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use shared::error::{Code, Problem};
 use shared::id::Username;
 use tokio::time::Instant;
+
+use super::Limits;
+use crate::client_address::{ClientAddress, Network};
 
 /// A token bucket: `per_second` messages sustained, three seconds' worth at once.
 #[derive(Debug)]
@@ -28,15 +32,20 @@ impl Bucket {
     }
 }
 
-/// The sockets that are open, by person.
+/// The sockets that are open, by person and by address.
 #[derive(Debug, Clone)]
 pub(super) struct Seats(Arc<Room>);
 
 #[derive(Debug)]
 struct Room {
-    taken: Mutex<HashMap<Username, usize>>,
-    each: usize,
-    all: usize,
+    taken: Mutex<Taken>,
+    limits: Limits,
+}
+
+#[derive(Debug, Default)]
+struct Taken {
+    by_person: HashMap<Username, usize>,
+    by_network: HashMap<Network, usize>,
 }
 
 /// One open socket; given back when dropped.
@@ -44,45 +53,67 @@ struct Room {
 pub(super) struct Seat {
     room: Arc<Room>,
     username: Username,
+    network: Option<Network>,
 }
 
 impl Seats {
-    /// At most `each` sockets of one person, and `all` of everybody.
-    pub fn new(each: usize, all: usize) -> Self {
-        Self(Arc::new(Room { taken: Mutex::default(), each, all }))
+    /// At most so many.
+    pub fn new(limits: Limits) -> Self {
+        Self(Arc::new(Room { taken: Mutex::default(), limits }))
     }
 
-    /// Takes one.
-    pub fn take(&self, username: &Username) -> Result<Seat, Problem> {
+    /// Takes one. Whoever is on this machine is not counted by address.
+    pub fn take(&self, username: &Username, client: ClientAddress) -> Result<Seat, Problem> {
+        let Limits { each, per_address, all } = self.0.limits;
         let mut taken = self.0.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        if taken.values().sum::<usize>() >= self.0.all {
+        let Taken { by_person, by_network } = &mut *taken;
+        if by_person.values().sum::<usize>() >= all {
             let detail = "this server has as many live sockets as its settings allow; try another, or later";
             return Err(Problem { retry_after: Some(5), ..Problem::new(Code::Unavailable).detail(detail) });
         }
-        let own = taken.entry(username.clone()).or_default();
-        if *own >= self.0.each {
-            let detail = format!("at most {} live sockets for one person; close some first", self.0.each);
-            return Err(Problem { retry_after: Some(5), ..Problem::new(Code::TooManyRequests).detail(detail) });
+        let too_many = |of: usize, whom: &str| {
+            let detail = format!("at most {of} live sockets for one {whom}; close some first");
+            Problem { retry_after: Some(5), ..Problem::new(Code::TooManyRequests).detail(detail) }
+        };
+        if by_person.get(username).is_some_and(|own| *own >= each) {
+            return Err(too_many(each, "person"));
         }
-        *own += 1;
-        Ok(Seat { room: Arc::clone(&self.0), username: username.clone() })
+        let network = (!client.is_loopback()).then(|| client.network());
+        if let Some(network) = network {
+            let own = by_network.entry(network).or_default();
+            if *own >= per_address {
+                return Err(too_many(per_address, "address"));
+            }
+            *own += 1;
+        }
+        *by_person.entry(username.clone()).or_default() += 1;
+        Ok(Seat { room: Arc::clone(&self.0), username: username.clone(), network })
     }
 }
 
 impl Drop for Seat {
     fn drop(&mut self) {
         let mut taken = self.room.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(own) = taken.get_mut(&self.username) {
-            *own -= 1;
-            if *own == 0 {
-                taken.remove(&self.username);
-            }
+        give_back(&mut taken.by_person, &self.username);
+        if let Some(network) = &self.network {
+            give_back(&mut taken.by_network, network);
+        }
+    }
+}
+
+fn give_back<K: Eq + Hash>(taken: &mut HashMap<K, usize>, key: &K) {
+    if let Some(own) = taken.get_mut(key) {
+        *own -= 1;
+        if *own == 0 {
+            taken.remove(key);
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::net::IpAddr;
+
     use super::*;
 
     #[tokio::test(start_paused = true)]
@@ -98,13 +129,26 @@ mod tests {
 
     #[test]
     fn a_seat_is_given_back() {
-        let seats = Seats::new(1, 2);
+        let seats = Seats::new(Limits { each: 1, per_address: 9, all: 2 });
         let [ana, tom, eve] = ["ana", "tom", "eve"].map(|name| name.parse::<Username>().expect("a name"));
-        let first = seats.take(&ana).expect("free");
-        assert_eq!(seats.take(&ana).expect_err("one each").code, Code::TooManyRequests);
-        let _second = seats.take(&tom).expect("free");
-        assert_eq!(seats.take(&eve).expect_err("two in all").code, Code::Unavailable);
+        let take = |person| seats.take(person, ClientAddress::UNKNOWN);
+        let first = take(&ana).expect("free");
+        assert_eq!(take(&ana).expect_err("one each").code, Code::TooManyRequests);
+        let _second = take(&tom).expect("free");
+        assert_eq!(take(&eve).expect_err("two in all").code, Code::Unavailable);
         drop(first);
-        assert!(seats.take(&ana).is_ok());
+        assert!(take(&ana).is_ok());
+    }
+
+    #[test]
+    fn an_address_has_its_share_of_the_seats() {
+        let seats = Seats::new(Limits { each: 9, per_address: 1, all: 9 });
+        let ana: Username = "ana".parse().expect("a name");
+        let [here, there] = [[203, 0, 113, 7], [198, 51, 100, 1]].map(|at| ClientAddress::from(IpAddr::from(at)));
+        let first = seats.take(&ana, here).expect("free");
+        assert_eq!(seats.take(&ana, here).expect_err("one each").code, Code::TooManyRequests);
+        let _second = seats.take(&ana, there).expect("another address");
+        drop(first);
+        assert!(seats.take(&ana, here).is_ok());
     }
 }

@@ -101,6 +101,9 @@ pub(super) async fn decide(
     review: ReviewId,
     request: DecisionRequest,
 ) -> ServerMessage {
+    if let Err(problem) = json::check_metadata(&request.metadata) {
+        return reply(r#ref, Err(problem));
+    }
     let body = serde_json::to_vec(&request).unwrap_or_default();
     let by = actor.principal.clone();
     let input = Input::Decide { review, by, via: Via::Human, request };
@@ -140,7 +143,8 @@ async fn commit(
     reply(r#ref, answer)
 }
 
-fn reply(r#ref: String, answer: Result<Box<Decided>, Problem>) -> ServerMessage {
+/// The answer to a message with this `ref`.
+pub(super) fn reply(r#ref: String, answer: Result<Box<Decided>, Problem>) -> ServerMessage {
     let answer = answer.map_or_else(|problem| Answer::Problem(Box::new(problem)), Answer::Ok);
     ServerMessage::Reply { r#ref, answer }
 }

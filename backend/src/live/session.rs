@@ -178,17 +178,31 @@ where
             }
             Ok(ClientMessage::Subscribe { after, topics }) => Box::pin(self.subscribe(after, topics)).await,
             Ok(ClientMessage::Decide { r#ref, review, decision }) => {
-                let decide = request::decide(self.hub.store(), &self.actor, r#ref, review, decision);
-                let reply = Box::pin(decide).await;
-                self.say(&reply).await
+                let store = self.hub.store();
+                let reply = match self.auth.admit(&self.actor) {
+                    Ok(()) => Box::pin(request::decide(store, &self.actor, r#ref, review, decision)).await,
+                    Err(problem) => request::reply(r#ref, Err(problem)),
+                };
+                self.answer(frame.len(), &reply).await
             }
             Ok(ClientMessage::Claim { r#ref, review }) => {
-                let reply = Box::pin(request::claim(self.hub.store(), &self.actor, r#ref, review)).await;
-                self.say(&reply).await
+                let store = self.hub.store();
+                let reply = match self.auth.admit(&self.actor) {
+                    Ok(()) => Box::pin(request::claim(store, &self.actor, r#ref, review)).await,
+                    Err(problem) => request::reply(r#ref, Err(problem)),
+                };
+                self.answer(frame.len(), &reply).await
             }
             Err(Unreadable::Reply(reply)) => self.say(&reply).await,
             Err(Unreadable::Close(reason)) => Err(End::Close(close_code::INVALID, reason)),
         }
+    }
+
+    /// Answers a write, and counts what was sent and answered: the log keeps about as much of both.
+    async fn answer(&mut self, sent: usize, reply: &ServerMessage) -> Step {
+        let text = text(reply);
+        self.auth.charge(&self.actor, sent + text.len());
+        self.send([Message::Text(text)]).await
     }
 
     async fn subscribe(&mut self, after: Option<Cursor>, topics: Option<Vec<Topic>>) -> Step {

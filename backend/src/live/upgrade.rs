@@ -14,6 +14,7 @@ use shared::protocol::SUBPROTOCOL;
 use super::hub::Handle;
 use super::limit::Seats;
 use super::session::{MAX_MESSAGE, Session};
+use crate::client_address::ClientAddress;
 use crate::store::Actor;
 
 /// How much is read from a socket at once, in bytes: an idle socket holds this much.
@@ -33,6 +34,14 @@ pub trait Authenticate: Send + Sync + 'static {
     /// The same person with the rights of now, read from the store and not from what was remembered;
     /// `unauthenticated` where their session or token no longer holds.
     async fn refresh(&self, actor: &Actor) -> Result<Actor, Problem>;
+
+    /// Counts a write of theirs; refuses it where they have written as much as they may.
+    fn admit(&self, _actor: &Actor) -> Result<(), Problem> {
+        Ok(())
+    }
+
+    /// Counts how many bytes the write has written.
+    fn charge(&self, _actor: &Actor, _bytes: usize) {}
 }
 
 /// How many sockets there may be.
@@ -40,13 +49,15 @@ pub trait Authenticate: Send + Sync + 'static {
 pub struct Limits {
     /// Of one person.
     pub each: usize,
+    /// From one address.
+    pub per_address: usize,
     /// Of everybody on this server.
     pub all: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { each: 50, all: 20_000 }
+        Self { each: 50, per_address: 1000, all: 20_000 }
     }
 }
 
@@ -61,21 +72,23 @@ pub struct LiveState {
 impl LiveState {
     /// Lets in whom `auth` lets in, up to `limits`.
     pub fn new(hub: Handle, auth: Arc<dyn Authenticate>, limits: Limits) -> Self {
-        Self { hub, auth, seats: Seats::new(limits.each, limits.all) }
+        Self { hub, auth, seats: Seats::new(limits) }
     }
 }
 
 /// Opens a socket.
 pub async fn upgrade(
     State(state): State<LiveState>,
+    client: ClientAddress,
     headers: HeaderMap,
     socket: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Response {
-    admit(state, &headers, socket).await.unwrap_or_else(|problem| refusal(&problem))
+    admit(state, client, &headers, socket).await.unwrap_or_else(|problem| refusal(&problem))
 }
 
 async fn admit(
     state: LiveState,
+    client: ClientAddress,
     headers: &HeaderMap,
     socket: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response, Problem> {
@@ -90,7 +103,7 @@ async fn admit(
         let detail = format!("this server speaks the subprotocol {SUBPROTOCOL} only");
         return Err(Problem::new(Code::BadRequest).detail(detail));
     }
-    let seat = state.seats.take(&actor.principal.username)?;
+    let seat = state.seats.take(&actor.principal.username, client)?;
     let socket = socket
         .protocols([SUBPROTOCOL])
         .max_message_size(MAX_MESSAGE)

@@ -131,7 +131,7 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         let mut taken = self.room.lock();
-        taken.waiting.remove(self.waits.get_mut());
+        taken.waiting.remove(&*self.waits.get_mut());
         taken.all -= 1;
         if let Some(network) = self.network
             && let Some(own) = taken.by_network.get_mut(&network)

@@ -1,6 +1,6 @@
 //! The store: one `commit` for everything that changes, and the queries. SQLite and PostgreSQL behind one type.
 //!
-//! Imports `shared`, `crate::background`, `crate::clock`, `crate::flow` and `crate::engine` only.
+//! Imports `shared`, `crate::background`, `crate::files`, `crate::clock`, `crate::flow` and `crate::engine` only.
 
 mod audit;
 mod blobs;
@@ -227,9 +227,11 @@ impl Store {
         self.inner.wake.tasks_due()
     }
 
-    /// How many rows each table has, for metrics.
+    /// How many rows each table has, for metrics. In PostgreSQL those of large tables are estimated.
     pub async fn counts(&self) -> Result<BTreeMap<&'static str, u64>, Error> {
-        let mut conn = self.inner.db.snapshot().await?;
+        /// From how many rows on an estimate is enough.
+        const LARGE: i64 = 100_000;
+        let mut conn = self.inner.db.read().await?;
         let mut counts = BTreeMap::new();
         for table in [
             "flows",
@@ -245,8 +247,19 @@ impl Store {
             "idempotency",
             "deliveries",
         ] {
-            let row = conn.fetch_one(Sql::new("SELECT COUNT(*) FROM ").push(table)).await?;
-            let count = row.map(|row| row.int(0)).transpose()?.unwrap_or(0);
+            let estimated = if self.inner.db.is_postgres() {
+                let sql = Sql::new("SELECT CAST(reltuples AS BIGINT) FROM pg_class WHERE oid = to_regclass(");
+                let row = conn.fetch_one(sql.bind(table.to_owned()).push(")")).await?;
+                row.map(|row| row.int(0)).transpose()?.filter(|rows| *rows >= LARGE)
+            } else {
+                None
+            };
+            let count = if let Some(rows) = estimated {
+                rows
+            } else {
+                let row = conn.fetch_one(Sql::new("SELECT COUNT(*) FROM ").push(table)).await?;
+                row.map(|row| row.int(0)).transpose()?.unwrap_or(0)
+            };
             counts.insert(table, u64::try_from(count).unwrap_or(0));
         }
         Ok(counts)

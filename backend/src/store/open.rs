@@ -1,5 +1,6 @@
 //! Opening a database: its settings, checked; its schema, brought to this version; and what tells its log from others.
 
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use super::db::{Db, Sql};
 use super::postgres::is_alive;
 use super::sqlite::Pool;
 use super::{Error, Options};
+use crate::files;
 
 static SQLITE: Migrator = sqlx::migrate!("migrations/sqlite");
 static POSTGRES: Migrator = sqlx::migrate!("migrations/postgres");
@@ -56,6 +58,7 @@ async fn sqlite(options: &Options) -> Result<Db, Error> {
         .synchronous(SqliteSynchronous::Full)
         .busy_timeout(ACQUIRE);
     let cannot = |error: &sqlx::Error| cannot_open(&options.url, error, "may the server write there?");
+    make_private(connect.get_filename());
     let mut first = connect.connect().await.map_err(|error| cannot(&error))?;
     // At once or not at all: of several servers that start together, the others wait and find it done.
     let mut all = first.begin_with("BEGIN IMMEDIATE").await.map_err(|error| cannot(&error))?;
@@ -80,6 +83,21 @@ async fn sqlite(options: &Options) -> Result<Db, Error> {
     }
     conn.rollback().await?;
     Ok(db)
+}
+
+/// SQLite makes its further files with the mode of the first. Where it cannot be made, opening it says why.
+fn make_private(file: &Path) {
+    if let Err(error) = files::make_private(file) {
+        tracing::debug!(%error, path = %file.display(), "the mode of the database could not be set");
+    }
+    for suffix in ["-wal", "-shm"] {
+        let mut further = file.as_os_str().to_owned();
+        further.push(suffix);
+        let further = PathBuf::from(further);
+        if let Err(error) = files::narrow(&further) {
+            tracing::warn!(%error, path = %further.display(), "the mode of a file of the database could not be set");
+        }
+    }
 }
 
 async fn postgres(options: &Options) -> Result<Db, Error> {

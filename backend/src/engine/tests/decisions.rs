@@ -159,6 +159,8 @@ fn a_claim_is_advisory_and_runs_out() {
     assert_eq!((claimed.version, claimed.revision), (2, 1));
     assert_eq!(claimed.claimed_by.as_ref().unwrap().until, play.now.after(Duration::from_mins(15)));
     assert_eq!(play.events[0].data["change"], "claim");
+    play.apply(Input::Claim { review: id, by: editor(), via: Via::Human });
+    assert_eq!((play.review().version, play.events.len()), (2, 0), "said again, it is no entry of the log");
     assert!(matches!(
         play.try_apply(Input::Claim { review: id, by: tom.clone(), via: Via::Human }),
         Err(Refusal::ReviewClaimed(_))

@@ -20,6 +20,7 @@ use super::page::List;
 use super::problem::{Result, unexpected};
 use super::{AppState, Caller};
 use crate::engine::Input;
+use crate::json;
 use crate::store::{self, Answer, CredentialKind};
 
 pub(super) use view::Views;
@@ -108,6 +109,7 @@ fn via(caller: &Caller, headers: &HeaderMap) -> Via {
 
 async fn decide(write: Write, body: body::Json<DecisionRequest>) -> Result<Json<Decided>> {
     let request = body.value;
+    json::check_metadata(&request.metadata)?;
     write.commit(body.digest, |review, by, via| Input::Decide { review, by, via, request }).await
 }
 

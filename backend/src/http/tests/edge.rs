@@ -1,12 +1,17 @@
 //! What holds for every path: bodies, origins, methods, headers, the console's page, the description.
 
+use std::sync::Arc;
+
 use axum::body::Body;
 use axum::http::header;
 use serde_json::json;
 
-use super::{Client, PASSWORD, Site};
+use super::{Client, Edge, PASSWORD, Site, edge};
+use crate::clock::SystemClock;
+use crate::store::testing::Database;
 
 const SESSION: &str = "/api/v1/session";
+const ORIGIN: &str = "https://reviews.example.org";
 
 #[tokio::test]
 async fn what_is_not_there_is_a_problem_and_what_a_browser_visits_is_the_console() {
@@ -72,6 +77,23 @@ async fn a_write_of_another_site_is_refused_before_anything_else() {
             assert_eq!(answer.code(403), "foreign_origin");
         }
     }
+}
+
+#[tokio::test]
+async fn over_https_the_cookie_is_for_this_host_alone_and_the_older_one_goes() {
+    let edge = Edge { public_origins: [ORIGIN.to_owned()].into(), ..edge() };
+    let site = Site::with(Database::sqlite().unwrap(), Arc::new(SystemClock), edge).await;
+    let nobody = Client { site: &site, cookie: None };
+    let login = json!({ "username": "admin", "password": PASSWORD });
+    let answer = nobody.post_with(SESSION, &login, &[("origin", ORIGIN)]).await;
+    let cookies: Vec<_> = answer.headers.get_all(header::SET_COOKIE).iter().map(|c| c.to_str().unwrap()).collect();
+    let [cookie, older, ..] = cookies[..] else { panic!("{cookies:?}") };
+    assert!(cookie.starts_with("__Host-countersign_session=cs_session_") && cookie.contains("; Secure"), "{cookie}");
+    assert!(older.starts_with("countersign_session=;") && older.contains("Max-Age=0"), "{older}");
+    assert!(answer.headers.contains_key(header::STRICT_TRANSPORT_SECURITY));
+    let both = format!("countersign_session=old; {}", cookie.split(';').next().unwrap());
+    let me = Client { site: &site, cookie: Some(both) }.get("/api/v1/me").await.expect(200);
+    assert_eq!(me["username"], "admin");
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 
 mod account;
 mod audit;
+mod budgets;
 mod client_address;
 mod deputies;
 mod described;
@@ -23,7 +24,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::ConnectInfo;
-use axum::http::{HeaderMap, Request, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Request, StatusCode, header};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tower::ServiceExt as _;
@@ -96,22 +97,22 @@ impl Site {
     /// A server whose time stands still, with its clock.
     async fn at_rest() -> (Self, Arc<ManualClock>) {
         let clock = ManualClock::now();
-        (Self::with_clock(Database::sqlite().unwrap(), clock.clone()).await, clock)
+        (Self::with(Database::sqlite().unwrap(), clock.clone(), edge()).await, clock)
     }
 
     async fn on(database: Database) -> Self {
-        Self::with_clock(database, Arc::new(SystemClock)).await
+        Self::with(database, Arc::new(SystemClock), edge()).await
     }
 
-    async fn with_clock(database: Database, clock: SharedClock) -> Self {
+    async fn with(database: Database, clock: SharedClock, edge: Edge) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(Options { readers: 2, ..database.options(clock.clone()) }).await.unwrap();
         assert_eq!(bootstrap(&store, &clock, Some(PASSWORD.to_owned())).await.unwrap(), None);
         let authenticator = Authenticator::new(store.clone(), clock.clone());
         let (_, trusted) = SealKey::open(&folder.path().join("seal.key"), &*clock).unwrap();
         let seals = Seals::new(trusted);
-        let state = AppState::new(store.clone(), clock.clone(), authenticator, None, edge(), seals.clone(), None);
-        Self { router: router(state), store, clock, seals, folder, database }
+        let state = AppState::new(store.clone(), clock.clone(), authenticator, None, edge, seals.clone(), None);
+        Self { router: router(state, Router::new()), store, clock, seals, folder, database }
     }
 
     fn is_postgres(&self) -> bool {
@@ -122,20 +123,23 @@ impl Site {
     fn logins(&mut self, policy: Policy) {
         let authenticator = Authenticator::new(self.store.clone(), self.clock.clone()).with(policy);
         let (store, clock) = (self.store.clone(), self.clock.clone());
-        self.router = router(AppState::new(store, clock, authenticator, None, edge(), self.seals.clone(), None));
+        let state = AppState::new(store, clock, authenticator, None, edge(), self.seals.clone(), None);
+        self.router = router(state, Router::new());
     }
 
     /// From now on people are told outside the console.
     fn tell(&mut self, desk: Desk) {
         let authenticator = Authenticator::new(self.store.clone(), self.clock.clone());
         let (store, clock) = (self.store.clone(), self.clock.clone());
-        self.router = router(AppState::new(store, clock, authenticator, None, edge(), self.seals.clone(), Some(desk)));
+        let state = AppState::new(store, clock, authenticator, None, edge(), self.seals.clone(), Some(desk));
+        self.router = router(state, Router::new());
     }
 
     /// Sends a request as the proxy does, if it does not say otherwise.
     async fn send(&self, mut request: Request<Body>) -> Answer {
         let proxy = ConnectInfo(SocketAddr::from(([127, 0, 0, 1], 40_000)));
         request.extensions_mut().get_or_insert(proxy);
+        request.headers_mut().entry(header::HOST).or_insert(HeaderValue::from_static("127.0.0.1:8080"));
         let (method, path) = (request.method().as_str().to_lowercase(), request.uri().path().to_owned());
         let response = self.router.clone().oneshot(request).await.unwrap();
         let (parts, body) = response.into_parts();

@@ -1,0 +1,75 @@
+//! Files that only their owner may read: they hold what people and agents wrote, and digests of passwords.
+//!
+//! Imports nothing of the server.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+/// Makes a folder, and those above it, for the owner alone. One that is there stays as it is.
+pub fn make_private_folder(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
+/// Makes a file for the owner alone, before somebody else makes it for all. From one that is there access is taken
+/// from those who are neither its owner nor in its group: a group was chosen, the others never are.
+pub fn make_private(path: &Path) -> io::Result<()> {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    // One that is there is not opened: closing it would end the locks that SQLite has on it in this process.
+    match options.open(path) {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => narrow(path),
+        Err(error) => Err(error),
+    }
+}
+
+/// Takes access to a file, where there is one, from those who are neither its owner nor in its group.
+pub fn narrow(path: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mut permissions = match fs::metadata(path) {
+            Ok(file) => file.permissions(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        if permissions.mode() & 0o007 != 0 {
+            permissions.set_mode(permissions.mode() & !0o007);
+            fs::set_permissions(path, permissions)?;
+            tracing::info!(path = %path.display(), "the file was readable by everybody on this machine; no longer");
+        }
+    }
+    Ok(())
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn files_are_their_owners_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let (data, file) = (folder.path().join("a/data"), folder.path().join("a/data/file"));
+        make_private_folder(&data).unwrap();
+        make_private(&file).unwrap();
+        assert_eq!((mode(&data), mode(&file)), (0o700, 0o600));
+        fs::write(&file, "kept").unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+        make_private(&file).unwrap();
+        assert_eq!((mode(&file), fs::read_to_string(&file).unwrap().as_str()), (0o640, "kept"));
+        narrow(&folder.path().join("none")).unwrap();
+    }
+}

@@ -1,0 +1,87 @@
+//! What one person may write.
+
+use std::sync::Arc;
+
+use axum::http::header;
+use serde_json::{Value, json};
+
+use super::{Client, Edge, Site, edge};
+use crate::rate_limit::{Budgets, WriteLimits};
+use crate::store::testing::{Database, ManualClock};
+
+const FLOW: &str = r#"{"id": "ask", "nodes": {"ask": {"human": {"prompt": "Go on?",
+    "options": [{"id": "yes", "label": "Yes"}]}}}}"#;
+
+async fn site(limits: WriteLimits) -> Site {
+    let edge = Edge { budgets: Arc::new(Budgets::new(limits)), ..edge() };
+    Site::with(Database::sqlite().unwrap(), ManualClock::now(), edge).await
+}
+
+/// A review of a run that was just launched.
+async fn asked(admin: &Client<'_>) -> Value {
+    admin.put_flow("/api/v1/flows/ask", FLOW).await.expect(200);
+    admin.post("/api/v1/runs", &json!({ "flow": "ask" })).await.expect(201);
+    admin.get("/api/v1/reviews?status=pending").await.expect(200)["items"][0].clone()
+}
+
+#[tokio::test]
+async fn one_reviewer_cannot_fill_the_disk_and_holds_up_nobody_else() {
+    let site = site(WriteLimits { bytes_per_minute: 100_000, ..WriteLimits::default() }).await;
+    let ana = site.join("ana", &["reviewer"]).await;
+    let tom = site.join("tom", &["reviewer"]).await;
+    let review = asked(&site.login("admin").await).await;
+    let comments = format!("/api/v1/reviews/{}/comments", review["id"].as_str().unwrap());
+    let remark = json!({ "text": "x".repeat(5_000) });
+    let mut written = 0;
+    let refused = loop {
+        let answer = ana.post(&comments, &remark).await;
+        if answer.status != 200 {
+            break answer;
+        }
+        written += answer.body.to_string().len();
+        assert!(written < 200_000, "what was written is not counted");
+    };
+    let wait: u64 = refused.headers[header::RETRY_AFTER].to_str().unwrap().parse().unwrap();
+    assert!((1..=60).contains(&wait), "{wait}");
+    assert_eq!(refused.code(429), "too_many_requests");
+    ana.get("/api/v1/reviews").await.expect(200);
+    tom.post(&comments, &remark).await.expect(200);
+}
+
+#[tokio::test]
+async fn writes_of_every_kind_are_counted() {
+    let site = site(WriteLimits { bytes_per_minute: 60, ..WriteLimits::default() }).await;
+    for name in ["ana", "tom"] {
+        let person = site.join(name, &["reviewer"]).await;
+        let token = json!({ "name": "x", "roles": [] });
+        person.post("/api/v1/tokens", &token).await.expect(201);
+        assert_eq!(person.post("/api/v1/tokens", &token).await.code(429), "too_many_requests");
+        assert_eq!(person.put("/api/v1/notifications", &json!({})).await.code(429), "too_many_requests");
+    }
+}
+
+#[tokio::test]
+async fn claiming_again_writes_nothing_and_metadata_is_bounded() {
+    let site = Site::new().await;
+    let ana = site.join("ana", &["reviewer"]).await;
+    let admin = site.login("admin").await;
+    let review = asked(&admin).await;
+    let path = format!("/api/v1/reviews/{}", review["id"].as_str().unwrap());
+    let entries = async || admin.get("/api/v1/log?limit=200").await.expect(200)["items"].as_array().unwrap().len();
+    ana.post(&format!("{path}/claim"), &json!({})).await.expect(200);
+    let before = entries().await;
+    for _ in 0..5 {
+        ana.post(&format!("{path}/claim"), &json!({})).await.expect(200);
+    }
+    assert_eq!(entries().await, before);
+    let verdict = json!({ "type": "choose", "option": "yes" });
+    let mut decision = json!({ "revision": review["revision"], "digest": review["digest"], "verdict": verdict });
+    decision["metadata"] = json!({ "note": "x".repeat(17_000) });
+    let refused = ana.post(&format!("{path}/decisions"), &decision).await.expect(422);
+    assert_eq!(
+        (&refused["errors"][0]["path"], &refused["errors"][0]["code"]),
+        (&json!("/metadata"), &json!("too_long"))
+    );
+    decision["metadata"] = json!({ "note": "x".repeat(15_000) });
+    ana.post(&format!("{path}/decisions"), &decision).await.expect(200);
+}
