@@ -24,14 +24,7 @@ pub async fn against_bare_loop(options: &Options) -> Result<Row> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("store.db");
     let url = format!("sqlite:{}", path.display());
-    let store = Store::open(StoreOptions {
-        url,
-        clock: Arc::new(SystemClock),
-        readers: 4,
-        env: Arc::default(),
-        longest_grant: backend::store::LONGEST_GRANT,
-    })
-    .await?;
+    let store = Store::open(StoreOptions::new(url, Arc::new(SystemClock))).await?;
     save_flow(&store).await?;
     let length = Duration::from_secs(options.seconds);
     round_of_transitions(&store, length).await?;

@@ -116,6 +116,9 @@ kinds! {
     LoginFailed = "login.failed",
     /// In the place of what is stored here and cannot be read; `data.reason`.
     Unreadable = "unreadable",
+    /// An operator accepted that the record ends otherwise than it did, such as after a backup was restored;
+    /// `data.previous` and `data.head`, each absent where nothing was sealed.
+    HeadAccepted = "audit.head_accepted",
 }
 
 impl EntryKind {

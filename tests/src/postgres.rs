@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tempfile::TempDir;
@@ -18,6 +19,8 @@ use crate::wait::eventually;
 pub struct Postgres {
     /// Where the server under test finds it.
     pub url: String,
+    /// The key of the first server that was started on it, which every other one needs too.
+    pub seal_key: OnceLock<Vec<u8>>,
     _cluster: Option<Cluster>,
 }
 
@@ -46,7 +49,7 @@ impl Postgres {
         let name = format!("countersign_{}", Uuid::now_v7().simple());
         let create = AssertSqlSafe(format!("CREATE DATABASE {name}"));
         sqlx::query(create).execute(&mut connection).await.expect("a database can be made");
-        Self { url: database(&name).trim_end_matches('?').to_owned(), _cluster: cluster }
+        Self { url: database(&name).trim_end_matches('?').to_owned(), seal_key: OnceLock::new(), _cluster: cluster }
     }
 }
 

@@ -100,8 +100,15 @@ impl Server {
         // Recording tools and stand-ins of model servers are on loopback, where tools may not go unless allowed.
         let settings = format!("[tools]\nallowed_hosts = [\"127.0.0.1\"]\n{}", options.settings);
         std::fs::write(data.path().join("countersign.toml"), settings).expect("the settings can be written");
+        let key = data.path().join("seal.key");
+        if let Some(shared) = postgres.as_ref().and_then(|postgres| postgres.seal_key.get()).filter(|_| !key.exists()) {
+            std::fs::write(&key, shared).expect("the key can be written");
+        }
         let mut server = Self { base: String::new(), process: None, options, postgres, data };
         server.restart().await;
+        if let Some(postgres) = &server.postgres {
+            postgres.seal_key.get_or_init(|| std::fs::read(key).expect("the server has made a key"));
+        }
         server
     }
 

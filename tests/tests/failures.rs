@@ -232,12 +232,15 @@ async fn a_stop_ends_within_its_time_whatever_clients_do_and_at_once_by_a_second
 
 async fn start_together(arguments: &[String], count: usize) -> Vec<Process> {
     let folder = |n: usize| std::env::temp_dir().join(format!("countersign-together-{}-{n}", std::process::id()));
+    // Every server on one database has the same key.
+    let keys = tempfile::tempdir().expect("a folder");
     let mut servers = Vec::new();
     for n in 0..count {
         let mut command = std::process::Command::new(tests::binary());
         let log = folder(n).join("log");
         std::fs::create_dir_all(folder(n)).expect("a folder");
         command.args(["serve", "--demo", "--listen", "127.0.0.1:0", "--data"]).arg(folder(n)).args(arguments);
+        command.arg("--seal-key").arg(keys.path().join("seal.key"));
         command.stdout(std::fs::File::create(&log).expect("a log")).stderr(std::process::Stdio::null());
         servers.push(Process::spawn(command));
     }

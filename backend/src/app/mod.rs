@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent;
-use crate::audit::{self, SealKey, Sealer, Seals};
+use crate::audit::{self, HeadFile, SealKey, Sealer, Seals, Trusted};
 use crate::auth;
 use crate::clock::{SharedClock, SystemClock};
 use crate::config::{Settings, Storage};
@@ -83,6 +83,12 @@ pub enum Error {
     /// The audit cannot be sealed.
     #[error(transparent)]
     Seal(#[from] audit::KeyError),
+    /// The head of the audit cannot be kept.
+    #[error(transparent)]
+    Head(#[from] audit::HeadError),
+    /// The audit is sealed by somebody else.
+    #[error(transparent)]
+    Register(#[from] audit::RegisterError),
     /// Metrics cannot be kept.
     #[error("metrics: {0}")]
     Metrics(String),
@@ -103,19 +109,27 @@ pub fn system_clock() -> SharedClock {
     Arc::new(SystemClock)
 }
 
-/// Opens the database alone, for commands that need no more.
-pub async fn open_store(storage: &Storage, clock: SharedClock) -> Result<Store, store::Error> {
-    Store::open(options(storage, clock)).await
+/// Opens the database to read it, for commands that need no more.
+pub async fn open_to_read(storage: &Storage, clock: SharedClock) -> Result<Store, store::Error> {
+    let row_keys = SealKey::find(&storage.seal_key).map(|key| key.row_keys());
+    Store::open(store::Options { access: store::Access::Read, row_keys, ..options(storage, clock) }).await
+}
+
+/// Opens the database to write to it, with the key of its record.
+pub async fn open_to_write(storage: &Storage, clock: SharedClock) -> Result<(Store, SealKey, Trusted), Error> {
+    open_record(&storage.seal_key, options(storage, clock)).await
+}
+
+/// Opens a database with the key of its record, which is registered with it.
+pub async fn open_record(path: &Path, options: store::Options) -> Result<(Store, SealKey, Trusted), Error> {
+    let (key, trusted) = SealKey::open(path, &*options.clock)?;
+    let store = Store::open(store::Options { row_keys: Some(key.row_keys()), ..options }).await?;
+    audit::register(&store, &key, &trusted).await?;
+    Ok((store, key, trusted))
 }
 
 fn options(storage: &Storage, clock: SharedClock) -> store::Options {
-    store::Options {
-        url: storage.database.clone(),
-        clock,
-        readers: READERS,
-        env: flow_env(),
-        longest_grant: store::LONGEST_GRANT,
-    }
+    store::Options { readers: READERS, env: flow_env(), ..store::Options::new(storage.database.clone(), clock) }
 }
 
 impl App {
@@ -126,21 +140,20 @@ impl App {
         let listener = listen(settings.listen).await?;
         let address = listener.local_addr().map_err(|source| Error::Listen { address: settings.listen, source })?;
         let clock = system_clock();
-        let store = Store::open(store::Options {
-            longest_grant: settings.longest_grant,
-            ..options(&settings.storage, clock.clone())
-        })
-        .await?;
+        let kept = HeadFile::at(settings.storage.seal_head.clone());
+        kept.check()?;
+        let options =
+            store::Options { longest_grant: settings.longest_grant, ..options(&settings.storage, clock.clone()) };
+        let (store, seal_key, trusted) = open_record(&settings.storage.seal_key, options).await?;
         wiring::sum_up(metrics.clone(), store.background(), &stopping);
         wiring::count_rows(store.clone(), &stopping);
-        let (seal_key, trusted) = SealKey::open(&settings.storage.seal_key, &*clock)?;
         let links = first_people(&store, &clock, admin_password, settings.demo).await?;
         if let Some(folder) = &settings.flows {
             let people = store.people().await?;
             load_flows(&store, folder, Some(&people)).await?;
         }
 
-        let seals = Seals::new(trusted);
+        let seals = Seals::new(trusted, kept);
         let sealer = Sealer::new(store.clone(), seal_key, seals.clone(), clock.clone()).run();
         let models = Arc::new(models(&settings.prices)?);
         let tools = Arc::new(tools(&settings.tools, &settings.mcp)?);

@@ -15,6 +15,7 @@ use ring::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
 use sha2::{Digest as _, Sha256};
 
 use crate::clock::Clock;
+use crate::store::{RowKey, RowKeys};
 
 /// What stands before the 32 bytes of a private key in PKCS#8 (RFC 8410).
 const PKCS8: [u8; 16] = *b"\x30\x2e\x02\x01\x00\x30\x05\x06\x03\x2b\x65\x70\x04\x22\x04\x20";
@@ -49,6 +50,10 @@ pub enum KeyError {
 pub struct SealKey {
     pair: Ed25519KeyPair,
     public: PublicKey,
+    /// Authenticates rows of the log.
+    rows: RowKey,
+    /// Those of the keys that this one has replaced.
+    previous: Vec<RowKey>,
 }
 
 impl SealKey {
@@ -59,6 +64,7 @@ impl SealKey {
             Err(error) if error.kind() == ErrorKind::NotFound => Self::make(path, clock)?,
             Err(source) => return Err(file_error(path, source)),
         };
+        let key = Self { previous: previous(path), ..key };
         warn_of_others(path);
         let mut trusted = Trusted::beside(path)?;
         if trusted.add(key.public) {
@@ -68,6 +74,17 @@ impl SealKey {
             }
         }
         Ok((key, trusted))
+    }
+
+    /// Reads the key where there is one that may be read.
+    pub fn find(path: &Path) -> Option<Self> {
+        let key = Self::read(path, &fs::read_to_string(path).ok()?).ok()?;
+        Some(Self { previous: previous(path), ..key })
+    }
+
+    /// The keys that authenticate rows of the log, derived from this one and those that it has replaced.
+    pub fn row_keys(&self) -> RowKeys {
+        RowKeys::new(self.rows.clone(), self.previous.clone())
     }
 
     /// Puts a new key in the place of the one that is there. What that one sealed still holds: it stays trusted.
@@ -94,8 +111,9 @@ impl SealKey {
         let inside: String = inside.split_whitespace().collect();
         let der = BASE64.decode(inside).map_err(|_| no_key())?;
         let pair = Ed25519KeyPair::from_pkcs8_maybe_unchecked(&der).map_err(|_| no_key())?;
-        let public = pair.public_key().as_ref().try_into().map(PublicKey).map_err(|_| no_key())?;
-        Ok(Self { pair, public })
+        let public: PublicKey = pair.public_key().as_ref().try_into().map(PublicKey).map_err(|_| no_key())?;
+        let secret = der.get(PKCS8.len()..PKCS8.len() + 32).ok_or_else(no_key)?;
+        Ok(Self { rows: RowKey::derive(public.short(), secret), previous: Vec::new(), pair, public })
     }
 
     /// Makes a key. Two servers that start at once on one folder end with the same one.
@@ -118,6 +136,18 @@ impl SealKey {
             Err(error) => Err(failed(error)),
         }
     }
+}
+
+/// What authenticates the rows that were written with the keys that this one has replaced, as [`SealKey::renew`] keeps
+/// them. Where such a file is removed, what was written with it and is not sealed yet no longer counts.
+fn previous(path: &Path) -> Vec<RowKey> {
+    let (Some(folder), Some(stem)) = (path.parent(), path.file_stem()) else { return Vec::new() };
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let prefix = format!("{}.key.", stem.to_string_lossy());
+    let files = fs::read_dir(folder).into_iter().flatten().flatten();
+    let files = files.filter(|file| file.file_name().to_string_lossy().starts_with(&prefix));
+    let keys = files.filter_map(|file| SealKey::read(&file.path(), &fs::read_to_string(file.path()).ok()?).ok());
+    keys.map(|key| key.rows).collect()
 }
 
 fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
@@ -152,7 +182,13 @@ pub struct PublicKey([u8; 32]);
 impl PublicKey {
     /// The name under which seals speak of it.
     pub fn id(self) -> String {
-        hex::encode(&Sha256::digest(self.0)[..8])
+        hex::encode(self.short())
+    }
+
+    fn short(self) -> [u8; 8] {
+        let mut id = [0; 8];
+        id.copy_from_slice(&Sha256::digest(self.0)[..8]);
+        id
     }
 
     fn verifies(self, message: &[u8], signature: &[u8]) -> bool {
@@ -222,18 +258,16 @@ impl Trusted {
         self.0.get(id).map(|key| key.verifies(message, signature))
     }
 
+    /// As they stand in a file.
+    pub(super) fn lines(&self) -> Vec<String> {
+        self.0.values().map(ToString::to_string).collect()
+    }
+
     /// Writes the file beside a private key, that key first.
     fn write(&self, key: &Path, newest: PublicKey) -> std::io::Result<()> {
         let rest = self.0.values().filter(|other| **other != newest);
-        let lines: Vec<String> = std::iter::once(&newest).chain(rest).map(ToString::to_string).collect();
-        fs::write(
-            public_file(key),
-            lines.join(
-                "
-",
-            ) + "
-",
-        )
+        let lines: String = std::iter::once(&newest).chain(rest).map(|key| format!("{key}\n")).collect();
+        fs::write(public_file(key), lines)
     }
 }
 

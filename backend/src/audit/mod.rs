@@ -5,19 +5,26 @@
 //!
 //! Imports `shared`, `crate::clock` and `crate::store` only.
 
+mod authentic;
 mod compare;
 mod export;
 mod file;
+mod head_file;
 mod key;
+mod register;
 mod seal;
 mod sealer;
+mod seals;
 #[cfg(test)]
 mod tests;
 mod verify;
 
 pub use export::{Format, Lines, WriteError};
 pub use file::{FileCheck, verify_file};
+pub use head_file::{HeadError, HeadFile};
 pub use key::{KeyError, PublicKey, SealKey, Trusted};
+pub use register::{RegisterError, register};
 pub use seal::Head;
 pub use sealer::{Handle, SealError, Sealer};
-pub use verify::{Seals, verify};
+pub use seals::Seals;
+pub use verify::verify;

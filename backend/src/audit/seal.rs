@@ -49,9 +49,13 @@ pub(super) struct Seal {
     pub sealed_at: Timestamp,
     /// The name of the key that signs it.
     pub key: String,
+    /// Whether each of its rows was authenticated by whoever wrote it, and each that follows is.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub authenticated: bool,
 }
 
-const FORMAT: u32 = 1;
+/// Format 1 knew nothing of rows that are authenticated.
+const FORMAT: u32 = 2;
 
 /// A seal that was signed by a key that is trusted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,6 +75,7 @@ impl Opened {
         from: Cursor,
         to: Cursor,
         hashes: Vec<Hash>,
+        authenticated: bool,
         key: &SealKey,
         now: Timestamp,
     ) -> Result<(Self, StoredSeal), serde_json::Error> {
@@ -85,6 +90,7 @@ impl Opened {
             previous: last.map(|last| last.hash.clone()),
             sealed_at: now,
             key: key.public().id(),
+            authenticated,
         };
         let body = serde_json::to_string(&seal)?;
         let stored = StoredSeal {
@@ -101,7 +107,7 @@ impl Opened {
     pub fn open(stored: &StoredSeal, trusted: &Trusted) -> Result<Self, String> {
         let number = stored.number;
         let seal: Seal = serde_json::from_str(&stored.body).map_err(|_| format!("seal {number} cannot be read"))?;
-        if seal.format != FORMAT {
+        if seal.format > FORMAT {
             return Err(format!("seal {number} has the format {} of a newer countersign", seal.format));
         }
         match trusted.has_signed(&seal.key, stored.body.as_bytes(), &stored.signature) {
@@ -118,6 +124,9 @@ impl Opened {
         let (hashes, rest) = stored.hashes.as_chunks::<32>();
         if !rest.is_empty() || hashes.len() as u64 != seal.entries || digest(&stored.hashes) != seal.digest {
             return Err(format!("the hashes of seal {number} were changed: they are not those that were signed"));
+        }
+        if seal.format > 1 && stored.to != seal.to {
+            return Err(format!("seal {number} was moved to another place in the log"));
         }
         if number != seal.number {
             return Err(format!("seal {} stands in the place of seal {number}", seal.number));

@@ -11,11 +11,14 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::authentic::MustBeAuthentic;
+use super::head_file::HeadError;
 use super::key::SealKey;
 use super::seal::{Opened, hash, sealed_text};
-use super::verify::{ROWS, Seals};
+use super::seals::Seals;
+use super::verify::ROWS;
 use crate::clock::SharedClock;
-use crate::store::{self, Store};
+use crate::store::{self, Authenticity, Store};
 
 /// How often it looks, while there are commits.
 const EVERY: Duration = Duration::from_secs(2);
@@ -38,8 +41,11 @@ pub enum SealError {
     /// The database.
     #[error(transparent)]
     Store(#[from] store::Error),
+    /// The file that keeps the head.
+    #[error(transparent)]
+    Head(#[from] HeadError),
     /// What is there cannot be built on.
-    #[error("{0}; nothing more is sealed until that is put right")]
+    #[error("{0}; nothing more is sealed until that is put right (`countersign audit verify`, docs/audit.md)")]
     Broken(String),
 }
 
@@ -138,12 +144,24 @@ impl Sealer {
         if fresh && number != self.mine {
             return Ok(Sealed::Elsewhere);
         }
-        let (mut to, mut hashes, mut more) = (from.clone(), Vec::new(), true);
-        while more && hashes.len() < MOST {
+        let must = MustBeAuthentic::after(&self.store, last.as_ref()).await?;
+        let (mut to, mut hashes, mut more, mut authenticated) = (from.clone(), Vec::new(), true, None);
+        'pages: while more && hashes.len() < MOST {
             let page = self.store.record(&to, None, ROWS).await?;
             let page = page.ok_or_else(|| SealError::Broken("the newest seal is of another log".to_owned()))?;
             more = page.more;
             for row in page.rows {
+                let refused = must.refuses(&row);
+                let authentic = row.mac == Authenticity::Authentic;
+                if !hashes.is_empty() && (refused.is_some() || authenticated != Some(authentic)) {
+                    // What comes before it is sealed by itself.
+                    more = true;
+                    break 'pages;
+                }
+                if let Some(why) = refused {
+                    return Err(SealError::Broken(why));
+                }
+                authenticated = Some(authentic);
                 let unreadable =
                     |why: String| SealError::Broken(format!("the log can no longer be read at {}: {why}", row.row));
                 for (_, event) in row.entries.map_err(unreadable)? {
@@ -159,37 +177,50 @@ impl Sealer {
         if hashes.is_empty() {
             return Ok(Sealed::All);
         }
-        let made = Opened::make(last.as_ref(), from, to, hashes, &self.key, now);
+        let made = Opened::make(last.as_ref(), from, to, hashes, authenticated == Some(true), &self.key, now);
         let (opened, stored) = made.map_err(|error| SealError::Broken(error.to_string()))?;
         if self.store.add_seal(&stored).await? {
             self.mine = Some(stored.number);
-            self.seals.see(opened.head());
+            self.seals.keep(opened.head()).await?;
             self.tell(&opened, now);
         }
         Ok(if more { Sealed::Some } else { Sealed::All })
     }
 
-    /// The newest seal, which must be one that can be built on.
+    /// The newest seal, which must be of this key's record, and continue the head that was kept.
     async fn last(&self) -> Result<Option<Opened>, SealError> {
+        let kept = self.seals.kept()?;
+        self.check_key().await?;
         let stored = self.store.last_seal().await?;
         let last = stored.map(|stored| Opened::open(&stored, self.seals.trusted())).transpose();
         let last = last.map_err(SealError::Broken)?;
-        let newest = last.as_ref().map_or(0, |last| last.seal.number);
-        match (self.seals.seen(), &last) {
-            (Some(seen), _) if seen.number > newest => {
-                return Err(SealError::Broken(format!(
-                    "the end of the audit was cut: seal {seen} is gone (where a backup was put back, start again)"
-                )));
-            }
-            (Some(seen), Some(last)) if seen.number == newest && seen != last.head() => {
-                return Err(SealError::Broken(format!("seal {seen} was replaced")));
-            }
-            _ => {}
+        if let Some(kept) = &kept {
+            let continues = self.seals.continues(&self.store, kept, last.as_ref()).await?;
+            continues.map_err(|why| {
+                SealError::Broken(format!(
+                    "{why}. Where you have restored a backup, look at it and run `countersign audit accept`"
+                ))
+            })?;
         }
-        if let Some(last) = &last {
-            self.seals.see(last.head());
+        if let Some(head) = last.as_ref().map(Opened::head).filter(|head| kept.as_ref() != Some(head)) {
+            if kept.is_none() {
+                tracing::warn!(%head, "no head of the audit was kept here yet: the newest seal is taken as it is");
+            }
+            self.seals.keep(head).await?;
         }
         Ok(last)
+    }
+
+    /// Two keys on one record would each call the other's seals forged.
+    async fn check_key(&self) -> Result<(), SealError> {
+        let mine = self.key.public().to_string();
+        match self.store.seal_key().await? {
+            Some(registered) if registered != mine => Err(SealError::Broken(format!(
+                "the record of this database is sealed with {registered}, and this server has {mine}: give it the same \
+                 seal.key, and start it again"
+            ))),
+            _ => Ok(()),
+        }
     }
 
     fn tell(&mut self, opened: &Opened, now: Timestamp) {
@@ -204,6 +235,8 @@ impl Sealer {
     /// The lag: how long something has waited, at most.
     fn measure(&mut self, sealed: &Result<Sealed, SealError>) {
         let now = self.clock.now();
+        let refused = matches!(sealed, Err(SealError::Broken(_)));
+        metrics::gauge!("countersign_seal_refused").set(if refused { 1.0 } else { 0.0 });
         match sealed {
             Ok(Sealed::All | Sealed::Elsewhere) => self.waiting = None,
             Ok(Sealed::Some) => self.waiting = self.waiting.or(Some(now)),

@@ -1,5 +1,6 @@
 //! What the seals promise, on both databases: nothing in the record changes unnoticed, and what changed is named.
 
+mod forgery;
 mod proof;
 mod support;
 mod tampering;

@@ -1,74 +1,31 @@
 //! Holds the log in the database against its seals: seal after seal, page after page, in constant memory. Stops at the
 //! first thing that does not hold, and names it.
 
-use std::sync::{Arc, Mutex, PoisonError};
-
 use shared::id::RunId;
 use shared::log::{Cursor, EntryKind, Event};
-use shared::seal::{FirstBad, SealCheck, SealHead, Tampering};
+use shared::seal::{FirstBad, SealCheck, Tampering};
 use shared::time::Timestamp;
 
+use super::authentic::MustBeAuthentic;
 use super::compare::{Difference, compare};
 use super::key::Trusted;
 use super::seal::{Hash, Head, Opened, hash, sealed_text};
-use crate::store::{self, Store, StoredSeal};
+use crate::store::{self, Authenticity, RecordRow, Store, StoredSeal};
 
 /// How many seals are read at once.
-const SEALS: u32 = 8;
+pub(super) const SEALS: u32 = 8;
 /// How many rows of the log are read at once.
 pub(super) const ROWS: u32 = 64;
 /// How many entries more than were sealed are looked at before a range is called wrong.
 const BEYOND: usize = 64;
 
-/// What a server knows of its seals: whose are trusted, and which was the newest that it saw. Cheap to clone.
-#[derive(Debug, Clone, Default)]
-pub struct Seals {
-    trusted: Arc<Trusted>,
-    seen: Arc<Mutex<Option<Head>>>,
-    /// One check at a time: it reads the whole log.
-    turn: Arc<tokio::sync::Mutex<()>>,
-}
-
-impl Seals {
-    /// Trusts these keys.
-    pub fn new(trusted: Trusted) -> Self {
-        Self { trusted: Arc::new(trusted), ..Self::default() }
-    }
-
-    /// Checks everything, and that the newest seal that this server saw is still there.
-    pub async fn check(&self, store: &Store) -> Result<SealCheck, store::Error> {
-        let _turn = self.turn.lock().await;
-        let seen = self.seen();
-        verify(store, &self.trusted, seen.as_ref()).await
-    }
-
-    /// The newest seal, where there is one and it is signed by a key that is trusted.
-    pub async fn head(&self, store: &Store) -> Result<Option<SealHead>, store::Error> {
-        let last = store.last_seal().await?.and_then(|stored| Opened::open(&stored, &self.trusted).ok());
-        Ok(last.map(|last| SealHead {
-            head: last.head().to_string(),
-            sealed: last.sealed(),
-            sealed_at: last.seal.sealed_at,
-        }))
-    }
-
-    pub(super) fn trusted(&self) -> &Trusted {
-        &self.trusted
-    }
-
-    pub(super) fn seen(&self) -> Option<Head> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    pub(super) fn see(&self, head: Head) {
-        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(head);
-    }
-}
-
 /// An entry as it was found.
 pub(super) struct Found {
     pub hash: Hash,
     pub cursor: Cursor,
+    pub run_id: Option<RunId>,
+    /// Whether its row is as it was written; it cannot be told from a file.
+    pub mac: Authenticity,
     /// What it tells, or why it cannot be read.
     pub told: Result<Told, String>,
 }
@@ -77,7 +34,6 @@ pub(super) struct Found {
 pub(super) struct Told {
     pub kind: EntryKind,
     pub at: Timestamp,
-    pub run_id: Option<RunId>,
 }
 
 impl Found {
@@ -91,17 +47,30 @@ impl Found {
 
     /// The same, where its hash is known.
     pub fn read(hash: Hash, cursor: Cursor, event: &Event) -> Self {
-        Self { hash, cursor, told: Ok(Told { kind: event.kind, at: event.at, run_id: event.run_id }) }
+        let told = Ok(Told { kind: event.kind, at: event.at });
+        Self { hash, cursor, run_id: event.run_id, mac: Authenticity::Unchecked, told }
     }
 
     /// What can no longer be read: no entry has this hash.
     pub fn unreadable(cursor: Cursor, why: String) -> Self {
-        Self { hash: [0; 32], cursor, told: Err(why) }
+        Self { hash: [0; 32], cursor, run_id: None, mac: Authenticity::Unchecked, told: Err(why) }
+    }
+
+    /// What a row has.
+    fn of_row(row: RecordRow) -> Vec<Self> {
+        let RecordRow { row, run_id, mac, entries, .. } = row;
+        match entries {
+            Ok(entries) => {
+                let found = entries.into_iter().map(|(cursor, event)| Self::of(cursor, &event));
+                found.map(|found| Self { mac: mac.clone(), ..found }).collect()
+            }
+            Err(why) => vec![Self { run_id, mac, ..Self::unreadable(row, why) }],
+        }
     }
 }
 
-/// Holds the whole log against its seals. With the head of a seal that was kept elsewhere: also that it is still there.
-pub async fn verify(store: &Store, trusted: &Trusted, expected: Option<&Head>) -> Result<SealCheck, store::Error> {
+/// Holds the whole log against its seals. With heads that were kept elsewhere: also that these seals are still there.
+pub async fn verify(store: &Store, trusted: &Trusted, expected: &[Head]) -> Result<SealCheck, store::Error> {
     let mut last: Option<Opened> = None;
     loop {
         let number = last.as_ref().map_or(0, |last| last.seal.number);
@@ -112,7 +81,7 @@ pub async fn verify(store: &Store, trusted: &Trusted, expected: Option<&Head>) -
         for stored in seals {
             match check_seal(store, trusted, last.as_ref(), &stored).await? {
                 Ok(opened) => {
-                    if let Some(bad) = expected.and_then(|expected| replaced(&opened, expected)) {
+                    if let Some(bad) = expected.iter().find_map(|expected| replaced(&opened, expected)) {
                         return Ok(found_bad(last.as_ref(), bad));
                     }
                     last = Some(opened);
@@ -121,7 +90,7 @@ pub async fn verify(store: &Store, trusted: &Trusted, expected: Option<&Head>) -
             }
         }
     }
-    if let Some(bad) = expected.and_then(|expected| cut(last.as_ref(), expected)) {
+    if let Some(bad) = expected.iter().find_map(|expected| cut(last.as_ref(), expected)) {
         return Ok(found_bad(last.as_ref(), bad));
     }
     let sealed = last.as_ref().map_or(0, Opened::sealed);
@@ -154,7 +123,10 @@ async fn check_seal(
     };
     let hashes: Vec<Hash> = found.iter().map(|found| found.hash).collect();
     Ok(match compare(&opened.hashes, &hashes) {
-        None => Ok(opened),
+        None => match found.iter().position(|found| opened.seal.authenticated && is_bad(&found.mac)) {
+            None => Ok(opened),
+            Some(at) => Err(not_as_written(&opened, &found, at)),
+        },
         Some(difference) => Err(named(&opened, &found, pushed_out(store, &opened, difference).await?)),
     })
 }
@@ -179,11 +151,8 @@ async fn range(store: &Store, from: Cursor, opened: &Opened) -> Result<Option<Ve
     loop {
         let Some(page) = store.record(&after, Some(&opened.seal.to), ROWS).await? else { return Ok(None) };
         for row in page.rows {
-            match row.entries {
-                Ok(entries) => found.extend(entries.into_iter().map(|(cursor, event)| Found::of(cursor, &event))),
-                Err(why) => found.push(Found::unreadable(row.row.clone(), why)),
-            }
-            after = row.row;
+            after = row.row.clone();
+            found.extend(Found::of_row(row));
         }
         if !page.more || found.len() > opened.hashes.len() + BEYOND {
             return Ok(Some(found));
@@ -197,16 +166,29 @@ async fn waiting(store: &Store, last: Option<&Opened>) -> Result<(u64, Option<Fi
         Some(last) => last.seal.to.clone(),
         None => store.origin().await?,
     };
+    let must = MustBeAuthentic::after(store, last).await?;
     let mut count = 0;
     while let Some(page) = store.record(&after, None, ROWS).await? {
         for row in page.rows {
+            if row.mac != Authenticity::Unchecked
+                && let Some(why) = must.refuses(&row)
+            {
+                let number = last.map_or(0, Opened::sealed) + count + 1;
+                let kind = row.entries.ok().and_then(|entries| Some(entries.first()?.1.kind));
+                let (cursor, run_id, entry) = (Some(row.row), row.run_id, Some(number));
+                return Ok((count, Some(FirstBad { entry, cursor, run_id, kind, ..bad(Tampering::Added, why) })));
+            }
             match row.entries {
                 Ok(entries) => count += entries.len() as u64,
                 Err(why) => {
                     let number = last.map_or(0, Opened::sealed) + count + 1;
                     let message = format!("entry {number}, which is not sealed yet, can no longer be read: {why}");
-                    let bad =
-                        FirstBad { entry: Some(number), cursor: Some(row.row), ..bad(Tampering::Changed, message) };
+                    let bad = FirstBad {
+                        entry: Some(number),
+                        cursor: Some(row.row),
+                        run_id: row.run_id,
+                        ..bad(Tampering::Changed, message)
+                    };
                     return Ok((count, Some(bad)));
                 }
             }
@@ -252,6 +234,24 @@ pub(super) fn bad_seal(number: u64, message: String) -> FirstBad {
     FirstBad { seal: Some(number), ..bad(Tampering::Seal, message) }
 }
 
+/// Whether a row that is sealed is not as it was written. Where the key that wrote it is gone, its seal alone speaks.
+fn is_bad(mac: &Authenticity) -> bool {
+    matches!(mac, Authenticity::Missing | Authenticity::Wrong)
+}
+
+/// Names an entry that is what was sealed, in a row that is not.
+fn not_as_written(opened: &Opened, found: &[Found], at: usize) -> FirstBad {
+    let difference = Difference { at, what: Tampering::Changed };
+    let bad = named(opened, found, difference);
+    let number = opened.seal.before + at as u64 + 1;
+    let is = words(&found[at]);
+    let message = format!(
+        "entry {number} ({is}) is what was sealed, but the row that holds it was changed or moved: its number, its \
+         commit, or what the engine was told"
+    );
+    FirstBad { message, ..bad }
+}
+
 /// Names the entry of a difference.
 pub(super) fn named(opened: &Opened, found: &[Found], difference: Difference) -> FirstBad {
     let Difference { at, what } = difference;
@@ -278,15 +278,15 @@ pub(super) fn named(opened: &Opened, found: &[Found], difference: Difference) ->
         seal: Some(seal),
         cursor: there.or(before).map(|found| found.cursor.clone()),
         kind: told.map(|told| told.kind),
-        run_id: told.and_then(|told| told.run_id),
+        run_id: there.and_then(|found| found.run_id),
         ..bad(what, message)
     }
 }
 
 fn words(found: &Found) -> String {
-    match &found.told {
-        Ok(Told { kind, at, run_id: Some(run) }) => format!("{kind} of run {run} at {at}"),
-        Ok(Told { kind, at, run_id: None }) => format!("{kind} at {at}"),
-        Err(_) => "an entry that cannot be read".to_owned(),
+    match (&found.told, found.run_id) {
+        (Ok(Told { kind, at }), Some(run)) => format!("{kind} of run {run} at {at}"),
+        (Ok(Told { kind, at }), None) => format!("{kind} at {at}"),
+        (Err(_), _) => "an entry that cannot be read".to_owned(),
     }
 }

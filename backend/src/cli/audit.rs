@@ -11,8 +11,9 @@ use shared::seal::SealCheck;
 
 use super::print;
 use crate::app;
-use crate::audit::{FileCheck, Head, KeyError, SealKey, Seals, Trusted, verify, verify_file};
+use crate::audit::{FileCheck, Head, HeadFile, KeyError, SealKey, Seals, Trusted, verify, verify_file};
 use crate::config::{Storage, StorageArgs};
+use crate::store::{Change, Operation};
 
 /// What can be done with the audit.
 #[derive(Debug, Subcommand)]
@@ -28,6 +29,17 @@ pub enum AuditCommand {
         /// A head that `countersign audit head` printed: also proves that nothing before it was cut or made anew
         #[arg(long, value_name = "HEAD")]
         expect: Option<Head>,
+        /// Do not expect the head that is kept beside the key: a backup is older than it
+        #[arg(long)]
+        ignore_head: bool,
+        #[command(flatten)]
+        storage: StorageArgs,
+    },
+    /// Accepts that the record ends with another seal than the one that is kept beside the key, such as after a backup
+    /// was restored; says so on the record. Look at it first: `countersign audit verify --ignore-head`
+    Accept {
+        /// The head that the record has now, as `countersign audit head` prints it; or none, where nothing is sealed
+        head: String,
         #[command(flatten)]
         storage: StorageArgs,
     },
@@ -50,7 +62,7 @@ pub enum AuditCommand {
 pub async fn run(command: AuditCommand) -> anyhow::Result<()> {
     let clock = app::system_clock();
     match command {
-        AuditCommand::Verify { export: Some(path), public_keys, expect, storage } => {
+        AuditCommand::Verify { export: Some(path), public_keys, expect, ignore_head: _, storage } => {
             let trusted = trusted(&Storage::resolve(&storage)?.0, &public_keys)?;
             let shown = path.display();
             let file = File::open(&path).with_context(|| format!("{shown} cannot be read"))?;
@@ -67,19 +79,27 @@ pub async fn run(command: AuditCommand) -> anyhow::Result<()> {
                 }
             }
         }
-        AuditCommand::Verify { export: None, public_keys, expect, storage } => {
+        AuditCommand::Verify { export: None, public_keys, expect, ignore_head, storage } => {
             let storage = Storage::resolve(&storage)?.0;
             let trusted = trusted(&storage, &public_keys)?;
-            let store = app::open_store(&storage, clock).await?;
-            let checked = verify(&store, &trusted, expect.as_ref()).await;
+            let kept = if ignore_head { None } else { HeadFile::at(storage.seal_head.clone()).read()? };
+            let expected: Vec<Head> = expect.into_iter().chain(kept.clone()).collect();
+            let store = app::open_to_read(&storage, clock).await?;
+            let checked = verify(&store, &trusted, &expected).await;
             store.close().await;
-            report(&checked?)?;
+            let checked = checked?;
+            if let Some(kept) = kept.filter(|_| !checked.valid) {
+                let file = storage.seal_head.display();
+                print(&format!("expected {kept}, which {file} keeps (a backup is older: --ignore-head)"));
+            }
+            report(&checked)?;
         }
+        AuditCommand::Accept { head, storage } => accept(&head, &Storage::resolve(&storage)?.0).await?,
         AuditCommand::Head { storage } => {
             let storage = Storage::resolve(&storage)?.0;
             let trusted = Trusted::beside(&storage.seal_key)?;
-            let store = app::open_store(&storage, clock).await?;
-            let head = Seals::new(trusted).head(&store).await;
+            let store = app::open_to_read(&storage, clock).await?;
+            let head = Seals::new(trusted, HeadFile::at(storage.seal_head.clone())).head(&store).await;
             store.close().await;
             match head? {
                 Some(head) => print(&head.head),
@@ -95,6 +115,39 @@ pub async fn run(command: AuditCommand) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Keeps the head that the record has now, whatever was kept before.
+async fn accept(head: &str, storage: &Storage) -> anyhow::Result<()> {
+    let file = HeadFile::at(storage.seal_head.clone());
+    file.check()?;
+    let accepted: Option<Head> = match head {
+        "none" => None,
+        head => Some(head.parse().map_err(anyhow::Error::msg)?),
+    };
+    let (store, _, trusted) = app::open_to_write(storage, app::system_clock()).await?;
+    let done = async {
+        let check = verify(&store, &trusted, &[]).await?;
+        report(&check)?;
+        let found = check.head.as_deref().unwrap_or("none");
+        if found != head {
+            bail!("the record ends with {found}, not with {head}: nothing was changed");
+        }
+        let previous = file.read()?;
+        if previous == accepted {
+            print(&format!("{head} is the head that is kept already"));
+            return Ok(());
+        }
+        let text = |head: &Option<Head>| head.as_ref().map(Head::to_string);
+        let operation = Operation::AcceptHead { previous: text(&previous), head: text(&accepted) };
+        store.commit(Change::by_server(operation)).await?;
+        file.replace(accepted.as_ref())?;
+        print(&format!("accepted {head} in the place of {}", text(&previous).as_deref().unwrap_or("none")));
+        Ok(())
+    };
+    let done = done.await;
+    store.close().await;
+    done
 }
 
 /// The keys that are named, or those beside the private one.

@@ -66,7 +66,7 @@ pub async fn run(command: UserCommand) -> anyhow::Result<()> {
     match command {
         UserCommand::Add { username, roles, display_name, email, password_stdin: _, storage } => {
             let password = password_of_stdin()?;
-            let store = app::open_store(&Storage::resolve(&storage)?.0, clock.clone()).await?;
+            let (store, ..) = app::open_to_write(&Storage::resolve(&storage)?.0, clock.clone()).await?;
             let new = NewUser { username, password, display_name, email, roles };
             let added = auth::add_user(&store, &clock, &Passwords::new(clock.clone()), None, new).await;
             store.close().await;
@@ -77,7 +77,7 @@ pub async fn run(command: UserCommand) -> anyhow::Result<()> {
         }
         UserCommand::Password { username, password_stdin: _, storage } => {
             let password = password_of_stdin()?;
-            let store = app::open_store(&Storage::resolve(&storage)?.0, clock.clone()).await?;
+            let (store, ..) = app::open_to_write(&Storage::resolve(&storage)?.0, clock.clone()).await?;
             let passwords = Passwords::new(clock.clone());
             let set = auth::set_password(&store, &passwords, &username, password).await;
             store.close().await;
@@ -85,14 +85,14 @@ pub async fn run(command: UserCommand) -> anyhow::Result<()> {
             print(&format!("{username} has a new password; what let them in before has ended"));
         }
         UserCommand::ResetSecondFactor { username, storage } => {
-            let store = app::open_store(&Storage::resolve(&storage)?.0, clock.clone()).await?;
+            let (store, ..) = app::open_to_write(&Storage::resolve(&storage)?.0, clock.clone()).await?;
             let removed = auth::reset_second_factor(&store, username.clone()).await;
             store.close().await;
             removed.with_context(|| format!("the second factor of {username}"))?;
             print(&format!("{username} logs in without a second factor"));
         }
         UserCommand::Link { username, storage } => {
-            let store = app::open_store(&Storage::resolve(&storage)?.0, clock.clone()).await?;
+            let (store, ..) = app::open_to_write(&Storage::resolve(&storage)?.0, clock.clone()).await?;
             let known = store.user(&username).await?;
             let link = match known {
                 Some(_) => auth::login_link(&store, &clock, username.clone()).await,

@@ -75,6 +75,9 @@ pub struct StorageArgs {
     /// The key that seals the audit [default: seal.key in the data folder, made where there is none]
     #[arg(long, env = "COUNTERSIGN_SEAL_KEY", hide_env_values = true, value_name = "FILE")]
     pub seal_key: Option<PathBuf>,
+    /// The file that keeps the newest seal, which is replaced often [default: beside the key, as .head]
+    #[arg(long, env = "COUNTERSIGN_SEAL_HEAD", hide_env_values = true, value_name = "FILE")]
+    pub seal_head: Option<PathBuf>,
     /// The settings file [default: countersign.toml in the data folder, where there is one]
     #[arg(long, env = "COUNTERSIGN_CONFIG", hide_env_values = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
@@ -90,6 +93,8 @@ pub struct File {
     pub database: Option<String>,
     /// As `--seal-key`.
     pub seal_key: Option<PathBuf>,
+    /// As `--seal-head`.
+    pub seal_head: Option<PathBuf>,
     /// As `--flows`.
     pub flows: Option<PathBuf>,
     /// As `--origin`.
@@ -164,6 +169,8 @@ pub struct Storage {
     pub data: PathBuf,
     /// The key that seals the audit.
     pub seal_key: PathBuf,
+    /// The file that keeps the newest head of the audit.
+    pub seal_head: PathBuf,
 }
 
 /// Why the settings do not hold.
@@ -210,7 +217,9 @@ impl Storage {
         let database = args.database.clone().or_else(|| file.database.clone());
         let database = database.unwrap_or_else(|| format!("sqlite:{}", data.join("countersign.db").display()));
         let seal_key = args.seal_key.clone().or_else(|| file.seal_key.clone()).unwrap_or_else(|| data.join("seal.key"));
-        Ok((Self { database, data, seal_key }, file))
+        let seal_head = args.seal_head.clone().or_else(|| file.seal_head.clone());
+        let seal_head = seal_head.unwrap_or_else(|| seal_key.with_extension("head"));
+        Ok((Self { database, data, seal_key, seal_head }, file))
     }
 }
 

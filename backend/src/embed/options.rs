@@ -117,7 +117,8 @@ impl Options {
         self
     }
 
-    /// MCP servers, hosts that tools may reach, and prices, as in a server's settings file.
+    /// MCP servers, hosts that tools may reach, and prices, as in a server's settings file. Where a server seals the same
+    /// database, `seal_key` is needed too: what is written without it is not sealed.
     pub fn settings(mut self, settings: config::File) -> Self {
         self.settings = settings;
         self
@@ -152,8 +153,12 @@ impl Options {
         let clock = app::system_clock();
         let env = app::flow_env();
         let longest_grant = self.settings.longest_grant.map_or(store::LONGEST_GRANT, |span| span.0);
-        let store =
-            Store::open(store::Options { url, clock: clock.clone(), readers: READERS, env, longest_grant }).await?;
+        let options =
+            store::Options { readers: READERS, env, longest_grant, ..store::Options::new(url, clock.clone()) };
+        let store = match &self.settings.seal_key {
+            Some(path) => app::open_record(path, options).await?.0,
+            None => Store::open(options).await?,
+        };
         add_people(&store, &clock, &requester, &people).await?;
         if let Some(folder) = &self.flows {
             app::load_flows(&store, folder, None).await?;

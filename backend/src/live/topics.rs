@@ -98,6 +98,7 @@ fn is_milestone(kind: EntryKind) -> bool {
         | EntryKind::SessionStarted
         | EntryKind::SessionEnded
         | EntryKind::LoginFailed
+        | EntryKind::HeadAccepted
         | EntryKind::Unreadable => false,
     }
 }

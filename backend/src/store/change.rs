@@ -155,6 +155,13 @@ pub enum Operation {
         /// The name that was tried; only where such a person exists.
         username: Username,
     },
+    /// Puts on the record that an operator accepted another head of the audit. Answers [`Answer::Done`].
+    AcceptHead {
+        /// The head that was kept until then.
+        previous: Option<String>,
+        /// The head that was accepted; none: nothing is sealed.
+        head: Option<String>,
+    },
 }
 
 /// A flow to save.

@@ -312,6 +312,7 @@ impl Row {
         text -> String,
         text_opt -> Option<String>,
         blob -> Vec<u8>,
+        blob_opt -> Option<Vec<u8>>,
         uuid -> Uuid,
         uuid_opt -> Option<Uuid>,
     }

@@ -171,13 +171,13 @@ pub(super) fn columns(log: &Log) -> &'static str {
 /// Reads the events of rows, with the places before the first of each. What cannot be read is marked so.
 pub(super) async fn read_rows(conn: &mut Conn, rows: &[Row], form: Form) -> Result<Vec<(Place, Vec<Event>)>, Error> {
     let mut read = Vec::with_capacity(rows.len());
-    for (row, (place, events)) in rows.iter().zip(whole_rows(conn, rows, form).await?) {
+    for (row, (place, events)) in rows.iter().zip(whole_rows(Reader::default(), conn, rows, form).await?) {
         let events = match events {
             Ok(events) => events,
             Err(why) => {
                 let (at, run) = (Timestamp(row.int(4)?), row.uuid_opt(2)?.map(RunId));
                 tracing::error!(row = row.int(1)?, run = ?run, %why, "a row of the log cannot be read");
-                let loose = rows_as::<Loose>(conn, std::slice::from_ref(row)).await?.pop();
+                let loose = rows_as::<Loose>(Reader::default(), conn, std::slice::from_ref(row)).await?.pop();
                 match loose {
                     Some(Ok(loose)) => loose.unpack(at, run, form),
                     _ => vec![unreadable::event(at, run, &why)],
@@ -191,12 +191,13 @@ pub(super) async fn read_rows(conn: &mut Conn, rows: &[Row], form: Form) -> Resu
 
 /// The same, with the reason in the place of a row of which anything cannot be read.
 pub(super) async fn whole_rows(
+    reader: Reader,
     conn: &mut Conn,
     rows: &[Row],
     form: Form,
 ) -> Result<Vec<(Place, Result<Vec<Event>, String>)>, Error> {
     let mut read = Vec::with_capacity(rows.len());
-    for (row, body) in rows.iter().zip(rows_as::<Body>(conn, rows).await?) {
+    for (row, body) in rows.iter().zip(rows_as::<Body>(reader, conn, rows).await?) {
         let place = Place { xid: row.int(0)?, seq: row.int(1)?, seen: 0 };
         let (at, run) = (Timestamp(row.int(4)?), row.uuid_opt(2)?.map(RunId));
         read.push((place, body.map(|body| body.unpack(at, run, form)).map_err(|error| error.to_string())));
@@ -204,8 +205,11 @@ pub(super) async fn whole_rows(
     Ok(read)
 }
 
-async fn rows_as<T: DeserializeOwned>(conn: &mut Conn, rows: &[Row]) -> Result<Vec<Result<T, Error>>, Error> {
-    let mut reader = Reader::default();
+async fn rows_as<T: DeserializeOwned>(
+    mut reader: Reader,
+    conn: &mut Conn,
+    rows: &[Row],
+) -> Result<Vec<Result<T, Error>>, Error> {
     for row in rows {
         reader.add_column(row.uuid_opt(2)?.unwrap_or(Uuid::nil()), row.text(3));
     }

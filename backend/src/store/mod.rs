@@ -24,7 +24,9 @@ mod postgres;
 mod ready;
 mod relay;
 mod reviews;
+mod row_mac;
 mod runs;
+mod seal_key;
 mod seals;
 mod sqlite;
 mod tasks;
@@ -62,6 +64,7 @@ pub use deliveries::{ClaimedDelivery, Sent};
 pub use error::{Error, Kind};
 pub use log_row::Form;
 pub use outbox::NewDelivery;
+pub use row_mac::{Authenticity, RowKey, RowKeys};
 pub use runs::FoundRun;
 pub use seals::{RecordPage, RecordRow, StoredSeal};
 pub use shared::grant::LONGEST as LONGEST_GRANT;
@@ -85,6 +88,27 @@ pub struct Options {
     pub env: Arc<JsonMap>,
     /// How long a grant may hold.
     pub longest_grant: Duration,
+    /// What for.
+    pub access: Access,
+    /// What authenticates the rows of the log; none where nobody seals them.
+    pub row_keys: Option<RowKeys>,
+}
+
+impl Options {
+    /// The usual ones.
+    pub fn new(url: String, clock: SharedClock) -> Self {
+        let (env, longest_grant) = (Arc::default(), LONGEST_GRANT);
+        Self { url, clock, readers: 4, env, longest_grant, access: Access::Write, row_keys: None }
+    }
+}
+
+/// What a database is opened for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// For all that is done with it. Its schema is brought to this version.
+    Write,
+    /// To read what is there. It may be an SQLite file that cannot be written, such as a backup.
+    Read,
 }
 
 /// The database. Cheap to clone.
@@ -99,6 +123,7 @@ struct Inner {
     env: Arc<JsonMap>,
     longest_grant: Duration,
     log: cursor::Log,
+    row_keys: Option<RowKeys>,
     flows: flows::Cache,
     newest: newest::Newest,
     written: ready::Written,
@@ -172,6 +197,7 @@ impl Store {
             db,
             clock: options.clock,
             log,
+            row_keys: options.row_keys,
             env: options.env,
             longest_grant: options.longest_grant,
             flows: flows::Cache::default(),
@@ -185,6 +211,9 @@ impl Store {
             background: Background::default(),
             tasks: Mutex::new(JoinSet::new()),
         });
+        if options.access == Access::Read {
+            return Ok(Self { inner });
+        }
         let mut tasks = JoinSet::new();
         let watched = |name, task: BoxFuture<'static, ()>| inner.background.watch(name, &inner.stop, task);
         for receiver in receivers {

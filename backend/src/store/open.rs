@@ -1,5 +1,6 @@
 //! Opening a database: its settings, checked; its schema, brought to this version; and what tells its log from others.
 
+use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
@@ -10,10 +11,10 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Connection as _};
 
 use super::cursor::Log;
-use super::db::{Db, Sql};
+use super::db::{Conn, Db, Sql};
 use super::postgres::is_alive;
-use super::sqlite::Pool;
-use super::{Error, Options};
+use super::sqlite::{self, Pool};
+use super::{Access, Error, Options};
 use crate::files;
 
 static SQLITE: Migrator = sqlx::migrate!("migrations/sqlite");
@@ -32,7 +33,7 @@ const ACQUIRE: Duration = Duration::from_secs(10);
 /// Opens the database, and brings it to this version.
 pub(super) async fn open(options: &Options) -> Result<(Db, Log), Error> {
     let db = if options.url.starts_with("sqlite:") {
-        sqlite(options).await?
+        open_sqlite(options).await?
     } else if options.url.starts_with("postgres:") || options.url.starts_with("postgresql:") {
         postgres(options).await?
     } else {
@@ -40,12 +41,15 @@ pub(super) async fn open(options: &Options) -> Result<(Db, Log), Error> {
             "the database must be sqlite:<path> or postgres://…; set --database or COUNTERSIGN_DATABASE_URL".to_owned(),
         ));
     };
-    let generation = generation(&db, options).await?;
+    let generation = match options.access {
+        Access::Write => make_generation(&db, options).await?,
+        Access::Read => generation(&mut db.read().await?).await?,
+    };
     let postgres = db.is_postgres();
     Ok((db, Log { postgres, generation }))
 }
 
-async fn sqlite(options: &Options) -> Result<Db, Error> {
+async fn open_sqlite(options: &Options) -> Result<Db, Error> {
     if options.url.contains(":memory:") {
         return Err(Error::Settings(
             "a database in memory is not durable: name a file, as in sqlite:countersign.db".into(),
@@ -57,6 +61,15 @@ async fn sqlite(options: &Options) -> Result<Db, Error> {
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)
         .busy_timeout(ACQUIRE);
+    if options.access == Access::Read {
+        let path = connect.get_filename();
+        let immutable = sqlite::cannot_be_written(path).map_err(Error::Settings)?;
+        let readers =
+            if immutable { Pool::of_an_immutable_file(path) } else { Pool::of_readers(path, options.readers) };
+        let db = Db::Sqlite { readers, writer: Pool::of_the_writer(path) };
+        check_schema(&db, &SQLITE, &options.url).await?;
+        return Ok(db);
+    }
     let cannot = |error: &sqlx::Error| cannot_open(&options.url, error, "may the server write there?");
     make_private(connect.get_filename());
     let mut first = connect.connect().await.map_err(|error| cannot(&error))?;
@@ -122,9 +135,11 @@ async fn postgres(options: &Options) -> Result<Db, Error> {
             cannot_open(&format!("PostgreSQL at {place}"), &error, "does it run, and does the database exist?")
         })?;
     // A migration may take as long as it needs: it has a connection of its own, without the limits of statements.
-    let mut first = unlimited.connect().await?;
-    migrate(POSTGRES.run(&mut first).await)?;
-    first.close().await?;
+    if options.access == Access::Write {
+        let mut first = unlimited.connect().await?;
+        migrate(POSTGRES.run(&mut first).await)?;
+        first.close().await?;
+    }
     let readers = PgPoolOptions::new()
         .max_connections(options.readers.max(2))
         .acquire_timeout(ACQUIRE)
@@ -132,7 +147,11 @@ async fn postgres(options: &Options) -> Result<Db, Error> {
         .before_acquire(|conn, about| Box::pin(is_usable(conn, about.idle_for)))
         .connect_with(connect)
         .await?;
-    Ok(Db::Postgres { readers, writers })
+    let db = Db::Postgres { readers, writers };
+    if options.access == Access::Read {
+        check_schema(&db, &POSTGRES, "PostgreSQL").await?;
+    }
+    Ok(db)
 }
 
 /// Whether a connection can be used. One that was idle for a while may be gone, and is asked.
@@ -159,14 +178,37 @@ fn migrate(result: Result<(), MigrateError>) -> Result<(), Error> {
     })
 }
 
+/// Whoever only reads leaves the schema as it is: it must be this version's.
+async fn check_schema(db: &Db, migrator: &Migrator, what: &str) -> Result<(), Error> {
+    let sql = Sql::new("SELECT MAX(version) FROM _sqlx_migrations");
+    let found = match db.read().await?.fetch_one(sql).await {
+        Ok(row) => row.map(|row| row.int_opt(0)).transpose()?.flatten().unwrap_or(0),
+        Err(error) => return Err(cannot_open(what, &error, "is it a database of countersign?")),
+    };
+    let wanted = migrator.iter().map(|migration| migration.version).max().unwrap_or(0);
+    match found.cmp(&wanted) {
+        Ordering::Equal => Ok(()),
+        Ordering::Greater => migrate(Err(MigrateError::VersionMissing(found))),
+        Ordering::Less => Err(Error::Settings(format!(
+            "the database ({what}) has the schema {found} of an older countersign, and this version reads {wanted}: use \
+             that version, or a copy that this version's server has been started with"
+        ))),
+    }
+}
+
 /// The generation of the log: made once, with the database.
-async fn generation(db: &Db, options: &Options) -> Result<String, Error> {
+async fn make_generation(db: &Db, options: &Options) -> Result<String, Error> {
     let mut conn = db.write().await?;
     let made = hex::encode(&options.clock.random()[..8]);
     let sql =
         Sql::new("INSERT INTO meta (one, generation) VALUES (1, ").bind(made).push(") ON CONFLICT (one) DO NOTHING");
     conn.execute(sql).await?;
-    let row = conn.fetch_one(Sql::new("SELECT generation FROM meta")).await?;
+    let generation = generation(&mut conn).await?;
     conn.commit().await?;
+    Ok(generation)
+}
+
+async fn generation(conn: &mut Conn) -> Result<String, Error> {
+    let row = conn.fetch_one(Sql::new("SELECT generation FROM meta")).await?;
     row.map(|row| row.text(0)).transpose()?.ok_or_else(|| Error::Stored("the table meta is empty".to_owned()))
 }

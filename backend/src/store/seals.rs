@@ -3,12 +3,15 @@
 //!
 //! What a seal means is `crate::audit`'s; here it is bytes with a number and a place.
 
+use shared::id::RunId;
 use shared::log::{Cursor, Event};
 
+use super::blobs::Reader;
 use super::cursor::{Log, Place};
 use super::db::{Arg, Conn, Row, Sql};
 use super::log::{columns, whole_rows};
 use super::log_row::Form;
+use super::row_mac::{Authenticity, RowKeys, Stored};
 use super::{Error, Store};
 
 /// A seal as it is stored.
@@ -31,6 +34,12 @@ pub struct StoredSeal {
 pub struct RecordRow {
     /// Its place, as seals name it.
     pub row: Cursor,
+    /// Its number.
+    pub number: i64,
+    /// The run that it is of.
+    pub run_id: Option<RunId>,
+    /// Whether it is as a server with the key wrote it.
+    pub mac: Authenticity,
     /// Its entries with their places, or why they can no longer be read.
     pub entries: Result<Vec<(Cursor, Event)>, String>,
 }
@@ -66,9 +75,28 @@ impl Store {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let more = rows.len() > limit;
         rows.truncate(limit);
-        let read = whole_rows(&mut conn, &rows, Form::Sealed).await?;
-        let rows = read.into_iter().map(|(place, events)| record_row(log, place, events)).collect();
-        Ok(Some(RecordPage { rows, more }))
+        let read = whole_rows(Reader::verifying(), &mut conn, &rows, Form::Sealed).await?;
+        let read = rows.iter().zip(read).map(|(row, (place, events))| self.record_row(row, place, events));
+        Ok(Some(RecordPage { rows: read.collect::<Result<_, _>>()?, more }))
+    }
+
+    fn record_row(&self, row: &Row, place: Place, events: Result<Vec<Event>, String>) -> Result<RecordRow, Error> {
+        let log = &self.inner.log;
+        let run = row.uuid_opt(2)?;
+        let mac = match &self.inner.row_keys {
+            None => Authenticity::Unchecked,
+            // A column that holds something else is not what was written.
+            Some(keys) => checked(keys, &log.generation, row, place.seq).unwrap_or(Authenticity::Wrong),
+        };
+        let entries = events.map(|events| {
+            let mut next = place;
+            let placed = events.into_iter().map(|event| {
+                next.seen += 1;
+                (next.cursor(log), event)
+            });
+            placed.collect()
+        });
+        Ok(RecordRow { row: place.cursor(log), number: place.seq, run_id: run.map(RunId), mac, entries })
     }
 
     /// The newest seal.
@@ -147,7 +175,7 @@ fn signed(number: u64) -> i64 {
 
 /// Rows behind `after` and not behind `up_to`. Nothing lies before the origin, whatever its number.
 pub(super) fn between(log: &Log, after: Place, up_to: Place) -> Sql {
-    let sql = Sql::new("SELECT ").push(columns(log)).push(" FROM log WHERE ");
+    let sql = Sql::new("SELECT ").push(columns(log)).push(", commit_id, mac FROM log WHERE ");
     let first = after == Place::ORIGIN;
     if !log.postgres {
         let sql = sql.push("seq <= ").bind(up_to.seq);
@@ -163,14 +191,7 @@ pub(super) fn between(log: &Log, after: Place, up_to: Place) -> Sql {
     sql.push(" ORDER BY xid, seq")
 }
 
-fn record_row(log: &Log, place: Place, events: Result<Vec<Event>, String>) -> RecordRow {
-    let entries = events.map(|events| {
-        let mut next = place;
-        let placed = events.into_iter().map(|event| {
-            next.seen += 1;
-            (next.cursor(log), event)
-        });
-        placed.collect()
-    });
-    RecordRow { row: place.cursor(log), entries }
+fn checked(keys: &RowKeys, generation: &str, row: &Row, seq: i64) -> Result<Authenticity, sqlx::Error> {
+    let (run, body, at, commit) = (row.uuid_opt(2)?, row.text(3)?, row.int(4)?, row.uuid(5)?);
+    Ok(keys.check(&Stored { generation, seq, commit, at, run, body: &body }, row.blob_opt(6)?.as_deref()))
 }

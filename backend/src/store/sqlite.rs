@@ -7,10 +7,12 @@
 //! Imports nothing of the store but [`Arg`] and [`Sql`].
 
 use std::borrow::Cow;
+use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use percent_encoding::{NON_ALPHANUMERIC, percent_encode};
 use rusqlite::types::{FromSql, ToSqlOutput, Value, ValueRef};
 use rusqlite::{Connection, OpenFlags, Statement, ToSql};
 use sqlx::error::{BoxDynError, DatabaseError, ErrorKind};
@@ -30,6 +32,8 @@ const STATEMENTS: usize = 512;
 enum Use {
     /// They cannot change anything.
     Reading,
+    /// Nobody can: the file is read as it is, without locks or a log beside it.
+    Immutable,
     /// There is one of them.
     Writing,
 }
@@ -75,6 +79,11 @@ impl Pool {
         Self::new(path, Use::Reading, most)
     }
 
+    /// A connection that reads a file that nobody can write.
+    pub fn of_an_immutable_file(path: &Path) -> Self {
+        Self::new(path, Use::Immutable, 1)
+    }
+
     /// The one connection that writes to a file that is there.
     pub fn of_the_writer(path: &Path) -> Self {
         Self::new(path, Use::Writing, 1)
@@ -111,12 +120,39 @@ impl Pool {
     }
 }
 
+/// Whether a file lies where nothing can be written, such as a backup on a read-only disk. `Err` where it cannot be read
+/// there as it is.
+pub(super) fn cannot_be_written(path: &Path) -> Result<bool, String> {
+    let Ok(about) = path.metadata() else { return Ok(false) };
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let writable = !about.permissions().readonly()
+        && OpenOptions::new().write(true).open(path).is_ok()
+        && tempfile::tempfile_in(folder).is_ok();
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    if !writable && Path::new(&log).metadata().is_ok_and(|log| log.len() > 0) {
+        let path = path.display();
+        return Err(format!(
+            "{path} cannot be written, and a part of it is still in {path}-wal: copy both to where they can be written, \
+             or make the backup with sqlite3's .backup"
+        ));
+    }
+    Ok(!writable)
+}
+
 impl Shared {
     fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Connection>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn connect(&self) -> rusqlite::Result<Connection> {
+        if self.of == Use::Immutable {
+            let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+            let path = percent_encode(self.path.as_os_str().as_encoded_bytes(), NON_ALPHANUMERIC);
+            let conn = Connection::open_with_flags(format!("file:{path}?immutable=1"), flags)?;
+            conn.set_prepared_statement_cache_capacity(STATEMENTS);
+            return Ok(conn);
+        }
         // Nothing is made: a file that was taken away under the server is missed, and no empty one stands in for it.
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let conn = Connection::open_with_flags(&self.path, flags)?;
@@ -127,7 +163,7 @@ impl Shared {
         match self.of {
             // KiB. A commit of another connection empties the cache of a reader, which keeps the usual 2 MiB.
             Use::Writing => conn.pragma_update(None, "cache_size", -16384)?,
-            Use::Reading => conn.pragma_update(None, "query_only", true)?,
+            Use::Reading | Use::Immutable => conn.pragma_update(None, "query_only", true)?,
         }
         Ok(conn)
     }

@@ -74,7 +74,7 @@ impl Database {
 
     /// How to open it.
     pub fn options(&self, clock: SharedClock) -> Options {
-        Options { url: self.url.clone(), clock, readers: 4, env: Arc::default(), longest_grant: super::LONGEST_GRANT }
+        Options::new(self.url.clone(), clock)
     }
 }
 

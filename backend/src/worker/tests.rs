@@ -43,15 +43,7 @@ impl House {
     async fn at(clock: SharedClock, flow: Value) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let url = format!("sqlite:{}", folder.path().join("test.db").display());
-        let store = Store::open(store::Options {
-            url,
-            clock: Arc::clone(&clock),
-            readers: 2,
-            env: Arc::default(),
-            longest_grant: store::LONGEST_GRANT,
-        })
-        .await
-        .unwrap();
+        let store = Store::open(store::Options::new(url, Arc::clone(&clock))).await.unwrap();
         let username: Username = "ana".parse().unwrap();
         let roles = ["reviewer", "developer"].map(str::to_owned);
         let user = User {

@@ -216,6 +216,7 @@ pub fn told(entry: &Entry) -> (String, Tone) {
         EntryKind::SessionEnded => plain("logged out".to_owned()),
         EntryKind::LoginFailed => (format!("refused to log in {}", text("username")), Tone::Again),
         EntryKind::Unreadable => (format!("recorded what cannot be read: {}", text("reason")), Tone::Stop),
+        EntryKind::HeadAccepted => plain("accepted another head of the audit".to_owned()),
     }
 }
 

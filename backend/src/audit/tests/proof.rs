@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use percent_encoding::{NON_ALPHANUMERIC, percent_encode};
 use shared::api::AuditQuery;
 use shared::seal::Tampering;
 
@@ -11,14 +12,15 @@ use super::support::{World, add_user, on_both};
 use crate::audit::file::{FileCheck, verify_file};
 use crate::audit::key::{SealKey, Trusted};
 use crate::audit::sealer::{Sealed, Sealer};
-use crate::audit::{Head, Seals};
+use crate::audit::{Head, register, verify};
 use crate::clock::{Clock as _, SystemClock};
-use crate::store::{Form, Store};
+use crate::store::testing::ManualClock;
+use crate::store::{Access, Form, Options, Store};
 
 on_both! {
     nothing_is_lost_while_many_write_and_two_seal,
     a_killed_sealer_goes_on_where_it_stood,
-    a_server_without_the_key_seals_nothing,
+    a_server_with_another_key_is_refused_before_it_writes_or_seals,
     an_old_key_stays_trusted_when_a_new_one_takes_its_place,
     an_export_is_verified_by_itself,
     each_changed_line_of_an_export_is_named,
@@ -28,7 +30,7 @@ on_both! {
 async fn nothing_is_lost_while_many_write_and_two_seal(mut world: World) {
     const WRITERS: usize = 8;
     const PEOPLE: usize = 25;
-    let other = Store::open(world.database.options(world.clock.clone())).await.expect("another server");
+    let other = world.another_store().await;
     let mut writing = tokio::task::JoinSet::new();
     for writer in 0..WRITERS {
         let store = if writer % 2 == 0 { world.store.clone() } else { other.clone() };
@@ -80,26 +82,45 @@ async fn a_killed_sealer_goes_on_where_it_stood(mut world: World) {
     assert_eq!(world.head().await.number, 4);
 }
 
-async fn a_server_without_the_key_seals_nothing(mut world: World) {
+async fn a_server_with_another_key_is_refused_before_it_writes_or_seals(mut world: World) {
+    let (mine, trusted) = SealKey::open(&world.key_path(), &SystemClock).expect("the key is read");
+    let (other, others) = SealKey::open(&world.folder.path().join("other.key"), &SystemClock).expect("a key is made");
+    // Also where nothing is sealed yet: who comes first is registered.
+    register(&world.store, &mine, &trusted).await.expect("the first key is taken");
+    let refused = register(&world.store, &other, &others).await.expect_err("there is another").to_string();
+    for word in [&mine.public().to_string(), &other.public().to_string(), "COUNTERSIGN_SEAL_KEY"] {
+        assert!(refused.contains(word), "{refused}");
+    }
+    let mut stranger = Sealer::new(world.store.clone(), other, world.seals(others), world.clock.clone());
+    let error = stranger.seal().await.expect_err("another key is registered").to_string();
+    assert!(error.contains("give it the same seal.key"), "{error}");
+    // Of a database that was sealed before keys were registered, the newest seal tells.
     world.three_seals().await;
-    world.people(&["gus"]).await;
-    world.clock.advance(Duration::from_secs(10));
-    let (key, trusted) = SealKey::open(&world.folder.path().join("other.key"), &SystemClock).expect("a key is made");
-    let mut stranger = Sealer::new(world.store.clone(), key, Seals::new(trusted), world.clock.clone());
-    let error = stranger.seal().await.expect_err("the keys differ").to_string();
-    assert!(error.contains("not trusted"), "{error}");
-    world.seal(7).await;
+    world.behind_its_back("UPDATE meta SET seal_key = NULL").await;
+    let (other, others) = SealKey::open(&world.folder.path().join("other.key"), &SystemClock).expect("the key is read");
+    assert!(register(&world.store, &other, &others).await.is_err());
+    register(&world.store, &mine, &trusted).await.expect("it is the key of the newest seal");
+    // A new key in the place of an old one is registered, and the old one is not taken any more.
+    let (new, both) = SealKey::renew(&world.key_path(), &SystemClock).expect("a new key");
+    register(&world.store, &new, &both).await.expect("it replaces the old one");
+    assert!(register(&world.store, &mine, &trusted).await.is_err());
+    let error = world.sealer.seal().await.expect_err("its key was replaced").to_string();
+    assert!(error.contains("start it again"), "{error}");
 }
 
 async fn an_old_key_stays_trusted_when_a_new_one_takes_its_place(mut world: World) {
     world.three_seals().await;
     let old = world.trusted.clone();
     let (new, trusted) = SealKey::renew(&world.key_path(), &SystemClock).expect("a new key");
-    world.sealer = Sealer::new(world.store.clone(), new, Seals::new(trusted.clone()), world.clock.clone());
-    world.trusted = trusted;
+    // What was written before the server was started anew still counts.
     world.people(&["gus"]).await;
+    register(&world.store, &new, &trusted).await.expect("it replaces the old one");
+    world.store = world.another_store().await;
+    world.sealer = Sealer::new(world.store.clone(), new, world.seals(trusted.clone()), world.clock.clone());
+    world.trusted = trusted;
+    world.people(&["hal"]).await;
     world.clock.advance(Duration::from_secs(10));
-    world.seal(7).await;
+    world.seal(8).await;
     assert!(world.check(None).await.valid);
     world.trusted = old;
     let (what, bad) = world.first_bad(None).await;
@@ -188,6 +209,30 @@ async fn an_entry_says_which_seal_holds_it(mut world: World) {
     };
     let seals = tokio::time::timeout(Duration::from_secs(20), told).await.expect("all are told");
     assert_eq!(seals, [None, Some(3), Some(3), Some(2), Some(2), Some(1), Some(1)]);
+}
+
+#[tokio::test]
+async fn a_backup_is_verified_where_nothing_can_be_written() {
+    let mut world = World::sqlite().await;
+    let head = world.three_seals().await;
+    world.people(&["gus"]).await;
+    world.store.close().await;
+    let backup = world.folder.path().join("backup #1 %41?.db");
+    let original = world.database.url.trim_start_matches("sqlite:");
+    std::fs::copy(original, &backup).expect("copied");
+    std::fs::set_permissions(&backup, std::os::unix::fs::PermissionsExt::from_mode(0o444)).expect("read-only");
+    let url = format!("sqlite:{}", percent_encode(backup.as_os_str().as_encoded_bytes(), NON_ALPHANUMERIC));
+    let options = Options { access: Access::Read, ..Options::new(url, ManualClock::now()) };
+    let store = Store::open(options.clone()).await.expect("it is read as it is");
+    let check = verify(&store, &world.trusted, &[head]).await.expect("reads");
+    assert!(check.valid, "{check:?}");
+    assert_eq!((check.sealed, check.entries), (6, 7));
+    store.close().await;
+    // What is not in the file itself cannot be read there, and is not left out silently.
+    let log = world.folder.path().join("backup #1 %41?.db-wal");
+    std::fs::write(&log, "entries").expect("written");
+    let error = Store::open(options).await.map(drop).expect_err("a part is missing").to_string();
+    assert!(error.contains("-wal"), "{error}");
 }
 
 #[test]

@@ -30,7 +30,7 @@ use tempfile::TempDir;
 use tower::ServiceExt as _;
 
 use super::{AppState, Edge, router};
-use crate::audit::{SealKey, Seals};
+use crate::audit::{HeadFile, SealKey, Seals};
 use crate::auth::{Authenticator, Policy, bootstrap};
 use crate::clock::{SharedClock, SystemClock};
 use crate::notify::Desk;
@@ -106,11 +106,12 @@ impl Site {
 
     async fn with(database: Database, clock: SharedClock, edge: Edge) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(Options { readers: 2, ..database.options(clock.clone()) }).await.unwrap();
+        let (key, trusted) = SealKey::open(&folder.path().join("seal.key"), &*clock).unwrap();
+        let options = Options { readers: 2, row_keys: Some(key.row_keys()), ..database.options(clock.clone()) };
+        let store = Store::open(options).await.unwrap();
         assert_eq!(bootstrap(&store, &clock, Some(PASSWORD.to_owned())).await.unwrap(), None);
         let authenticator = Authenticator::new(store.clone(), clock.clone());
-        let (_, trusted) = SealKey::open(&folder.path().join("seal.key"), &*clock).unwrap();
-        let seals = Seals::new(trusted);
+        let seals = Seals::new(trusted, HeadFile::at(folder.path().join("seal.head")));
         let state = AppState::new(store.clone(), clock.clone(), authenticator, None, edge, seals.clone(), None);
         Self { router: router(state, Router::new()), store, clock, seals, folder, database }
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 use super::super::Error;
@@ -15,6 +16,8 @@ use super::{Blobs, ESCAPE, Key, LITERAL, digest, is_marked, reference};
 #[derive(Default)]
 pub(in crate::store) struct Reader {
     values: Vec<(Uuid, Stored)>,
+    /// Whether each blob is held against its digest.
+    verify: bool,
 }
 
 enum Stored {
@@ -27,6 +30,11 @@ enum Stored {
 }
 
 impl Reader {
+    /// One to which a blob that was changed is missing.
+    pub fn verifying() -> Self {
+        Self { verify: true, ..Self::default() }
+    }
+
     /// Takes stored JSON; its place is that of what [`Reader::finish`] gives.
     pub fn add(&mut self, run: Uuid, stored: String) {
         let stored = if is_marked(&stored) { Stored::parse(&stored) } else { Stored::Whole(stored) };
@@ -75,7 +83,7 @@ impl Reader {
             }
         }
         while !wanted.is_empty() {
-            wanted = blobs.read(conn, &wanted).await?;
+            wanted = blobs.read(conn, &wanted, self.verify).await?;
         }
         let read = self.values.into_iter().map(|(run, stored)| {
             let read = match stored {
@@ -98,7 +106,7 @@ impl Stored {
 
 impl Blobs {
     /// Reads these, and says which others they refer to.
-    async fn read(&mut self, conn: &mut Conn, wanted: &BTreeSet<Key>) -> Result<BTreeSet<Key>, Error> {
+    async fn read(&mut self, conn: &mut Conn, wanted: &BTreeSet<Key>, verify: bool) -> Result<BTreeSet<Key>, Error> {
         let mut next = BTreeSet::new();
         for keys in Vec::from_iter(wanted).chunks(500) {
             let rows = keys.iter().map(|(run, digest)| vec![(*run).into(), digest.into()]);
@@ -107,8 +115,12 @@ impl Blobs {
                 .push(") AS k JOIN blobs b ON b.run_id = k.column1 AND b.digest = k.column2");
             for row in conn.fetch(sql).await? {
                 let (run, digest) = (row.uuid(0)?, digest(&row.blob(1)?)?);
+                let text = row.text(2)?;
+                if verify && digest != <[u8; 32]>::from(Sha256::digest(text.as_bytes())) {
+                    continue;
+                }
                 // One that is no JSON is missing to whatever refers to it.
-                if let Ok(value) = serde_json::from_str(&row.text(2)?) {
+                if let Ok(value) = serde_json::from_str(&text) {
                     self.0.insert((run, digest), value);
                 }
             }
@@ -148,7 +160,8 @@ fn references(value: &Value, found: &mut Vec<[u8; 32]>) {
 /// Puts back what was replaced.
 pub(super) fn restore(run: Uuid, value: Value, blobs: &Blobs) -> Result<Value, String> {
     if let Some((_, digest)) = reference(&value) {
-        let missing = || format!("it refers to a blob {} that is not there, or is no JSON", hex::encode(digest));
+        let missing =
+            || format!("it refers to a blob {} that is not there, is no JSON, or was changed", hex::encode(digest));
         let blob = blobs.0.get(&(run, digest)).cloned().ok_or_else(missing)?;
         return restore(run, blob, blobs);
     }

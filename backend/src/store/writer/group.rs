@@ -194,6 +194,15 @@ impl Group {
             Operation::EndSession { digest } => self.end_session(by, digest, moment),
             Operation::RevokeToken { id, owner } => self.revoke_token(by, *id, owner.as_ref(), moment),
             Operation::LoginFailed { username } => Ok(self.login_failed(username, moment)),
+            Operation::AcceptHead { previous, head } => {
+                let heads = [("previous", previous), ("head", head)];
+                let heads = heads
+                    .into_iter()
+                    .filter_map(|(name, head)| Some((name.to_owned(), serde_json::Value::from(head.as_deref()?))));
+                let entry = heads.collect();
+                self.tell(EntryKind::HeadAccepted, by.map(|by| &by.username), entry, moment);
+                Ok(Answer::Done)
+            }
         }
     }
 

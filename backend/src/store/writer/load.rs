@@ -320,6 +320,7 @@ impl<'a> Named<'a> {
                 self.tokens.insert(id.0);
             }
             Operation::LoginFailed { username } => self.user(username),
+            Operation::AcceptHead { .. } => {}
         }
     }
 

@@ -164,6 +164,7 @@ impl Keys {
             Operation::EndSession { digest } => self.credential(digest, true),
             Operation::RevokeToken { id, .. } => self.add("token", id.0.as_bytes(), true),
             Operation::LoginFailed { username } => self.user(username, false),
+            Operation::AcceptHead { .. } => {}
         }
     }
 }

@@ -199,7 +199,7 @@ async fn write_group(inner: &Inner, changes: &[Change]) -> Result<Vec<Result<Ans
         return Ok(answers);
     }
     let commit = shared::id::CommitId(Moment::of(&*inner.clock).ids().uuid());
-    let written = group.write(&mut conn, commit).await?;
+    let written = group.write(inner, &mut conn, commit).await?;
     if let Err(error) = conn.commit().await {
         match fate::after(inner, &locks, &written, &error).await {
             Fate::Committed => {}

@@ -13,8 +13,9 @@ use super::super::newest::{LARGE, NewRow};
 use super::super::notifications::choice_row;
 use super::super::people::{credential_row, user_row};
 use super::super::reviews::search_text;
+use super::super::row_mac::Stored;
 use super::super::tasks::lane;
-use super::super::{Answer, Error, visibility};
+use super::super::{Answer, Error, Inner, visibility};
 use super::fate::Written;
 use super::group::{Changed, Ended, Group};
 use crate::engine::{RunState, Snapshot, summary};
@@ -39,17 +40,24 @@ struct Rows {
     ended_tasks: Vec<Arg>,
     abandoned_tasks: Vec<Arg>,
     tasks: Vec<Vec<Arg>>,
-    log: Vec<Vec<Arg>>,
+    log: Vec<LogRow>,
     /// A row of the log is not to be kept in memory.
     large: bool,
     keys: Vec<Vec<Arg>>,
     blobs: NewBlobs,
 }
 
+/// A row of the log before it has its number.
+struct LogRow {
+    at: i64,
+    run: Option<Uuid>,
+    body: String,
+}
+
 impl Group {
     /// Writes everything.
-    pub async fn write(&mut self, conn: &mut Conn, commit: CommitId) -> Result<Written, Error> {
-        let rows = self.rows(commit)?;
+    pub async fn write(&mut self, inner: &Inner, conn: &mut Conn, commit: CommitId) -> Result<Written, Error> {
+        let rows = self.rows()?;
         self.write_flows_and_people(conn).await?;
         insert(
             conn,
@@ -101,7 +109,7 @@ impl Group {
         let given = self.out.new_grants.values().map(grant_row).collect();
         insert(conn, "INSERT INTO grants (id, place, given_by, expires_at, body) ", given, "").await?;
         insert(conn, "INSERT INTO idempotency (scope, key, body, run_id, answer, created_at) ", rows.keys, "").await?;
-        let written = write_log(conn, commit, rows.log).await?;
+        let written = write_log(inner, conn, commit, rows.log).await?;
         Ok(Written { large: rows.large, ..written })
     }
 
@@ -115,18 +123,18 @@ impl Group {
         rows.map(|((of_run, events), seq)| NewRow { seq, of_run, events }).collect()
     }
 
-    fn rows(&self, commit: CommitId) -> Result<Rows, Error> {
+    fn rows(&self) -> Result<Rows, Error> {
         let mut rows = Rows::default();
         for (run, work) in &self.runs {
             if let (Some(changed), Some(snapshot)) = (&work.changed, &work.snapshot) {
-                rows.run(*run, snapshot, changed, commit)?;
+                rows.run(*run, snapshot, changed)?;
             }
         }
         for (moment, event) in &self.out.events {
             let body = Body::pack(moment.now, None, std::slice::from_ref(event));
             let body = encode(Uuid::nil(), &body, &mut rows.blobs)?;
             rows.large |= is_large(&body);
-            rows.log.push(vec![commit.0.into(), moment.now.0.into(), None::<Uuid>.into(), body.into()]);
+            rows.log.push(LogRow { at: moment.now.0, run: None, body });
         }
         for (key, at, answer) in &self.out.keys {
             let run = answer.as_ref().and_then(run_of);
@@ -200,7 +208,7 @@ impl Group {
 }
 
 impl Rows {
-    fn run(&mut self, run: RunId, snapshot: &Snapshot, changed: &Changed, commit: CommitId) -> Result<(), Error> {
+    fn run(&mut self, run: RunId, snapshot: &Snapshot, changed: &Changed) -> Result<(), Error> {
         let state = &snapshot.state;
         self.runs.push(vec![
             run.0.into(),
@@ -262,26 +270,43 @@ impl Rows {
         );
         let body = encode(run.0, &body, &mut self.blobs)?;
         self.large |= is_large(&body);
-        self.log.push(vec![commit.0.into(), state.updated_at.0.into(), run.0.into(), body.into()]);
+        self.log.push(LogRow { at: state.updated_at.0, run: Some(run.0), body });
         Ok(())
     }
 }
 
-async fn write_log(conn: &mut Conn, commit: CommitId, rows: Vec<Vec<Arg>>) -> Result<Written, Error> {
-    let mut written = Written { commit, xid: 0, seq: 0, large: false };
-    let postgres = conn.is_postgres();
-    let mut rows = rows.into_iter().peekable();
-    while rows.peek().is_some() {
-        let sql = Sql::new("INSERT INTO log (commit_id, at, run_id, body) ")
-            .values(rows.by_ref().take(rows_at_once(conn)))
-            .push(if postgres { " RETURNING seq, xid::text::bigint" } else { " RETURNING seq, 0" });
-        let first = conn.fetch_one(sql).await?;
-        if let Some(row) = first.filter(|_| written.seq == 0) {
-            written.seq = row.int(0)?;
-            written.xid = row.int(1)?;
-        }
-    }
+/// The numbers come first, since the HMAC of a row covers its number.
+async fn write_log(inner: &Inner, conn: &mut Conn, commit: CommitId, rows: Vec<LogRow>) -> Result<Written, Error> {
+    let (xid, numbers) = log_numbers(conn, rows.len()).await?;
+    let written = Written { commit, xid, seq: numbers.first().copied().unwrap_or(0), large: false };
+    let rows = numbers.into_iter().zip(rows).map(|(seq, LogRow { at, run, body })| {
+        let generation = &inner.log.generation;
+        let row = Stored { generation, seq, commit: commit.0, at, run, body: &body };
+        let mac = inner.row_keys.as_ref().map(|keys| keys.mac(&row));
+        vec![seq.into(), commit.0.into(), at.into(), run.into(), body.into(), Arg::Blob(mac)]
+    });
+    let into = "INSERT INTO log (seq, commit_id, at, run_id, body, mac) ";
+    let into = if conn.is_postgres() { format!("{into}OVERRIDING SYSTEM VALUE ") } else { into.to_owned() };
+    insert(conn, &into, rows.collect(), "").await?;
     Ok(written)
+}
+
+/// The transaction (0 in SQLite), and numbers for rows of the log, which nobody else is given. In PostgreSQL whoever has
+/// some holds the lock of the log until the commit.
+async fn log_numbers(conn: &mut Conn, count: usize) -> Result<(i64, Vec<i64>), Error> {
+    let count = i64::try_from(count).unwrap_or(i64::MAX);
+    if count == 0 {
+        return Ok((0, Vec::new()));
+    }
+    if conn.is_postgres() {
+        let sql = Sql::new("SELECT pg_current_xact_id()::text::bigint, n FROM log_numbers(").bind(count).push(") AS n");
+        let rows = conn.fetch(sql).await?;
+        let xid = rows.first().map(|row| row.int(0)).transpose()?.unwrap_or(0);
+        return Ok((xid, rows.iter().map(|row| row.int(1)).collect::<Result<_, _>>()?));
+    }
+    let row = conn.fetch_one(Sql::new("SELECT seq FROM sqlite_sequence WHERE name = 'log'")).await?;
+    let last = row.map(|row| row.int(0)).transpose()?.unwrap_or(0);
+    Ok((0, (last + 1..=last + count).collect()))
 }
 
 /// Whether what a row tells is long, or refers to what may be.

@@ -1,0 +1,187 @@
+//! The newest head, kept in a file beside the key. What is sealed next must continue it: who can write the database, but
+//! not this file, cannot put another record in the place of the one that was sealed.
+//!
+//! The file is replaced as a whole (temporary file, fsync, rename) and is for its owner only. Servers that share it take
+//! a lock while they write, and the number in it grows, unless an operator accepts another head.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{Error, ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::seal::Head;
+
+/// How often, and how long apart, a lock that another process holds is asked for.
+const TRIES: u32 = 100;
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// The file cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("the head of the audit, {path}: {source}; COUNTERSIGN_SEAL_HEAD names another file")]
+pub struct HeadError {
+    path: String,
+    source: Error,
+}
+
+/// The file that keeps the newest head.
+#[derive(Debug, Clone)]
+pub struct HeadFile {
+    path: PathBuf,
+}
+
+impl HeadFile {
+    /// The file at this path, which need not exist yet.
+    pub fn at(path: PathBuf) -> Self {
+        Self { path }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Fails where the file could not be read or replaced later.
+    pub fn check(&self) -> Result<(), HeadError> {
+        self.read()?;
+        self.locked(|| tempfile::NamedTempFile::new_in(self.folder()).map(drop))
+    }
+
+    /// The head that is kept; none where there is no file yet.
+    pub fn read(&self) -> Result<Option<Head>, HeadError> {
+        self.read_file().map_err(|source| self.error(source))
+    }
+
+    /// Keeps a newer head. One that is not newer than what is kept changes nothing.
+    pub fn advance(&self, head: &Head) -> Result<(), HeadError> {
+        self.locked(|| match self.read_file()? {
+            Some(kept) if kept.number >= head.number => Ok(()),
+            _ => self.write(head),
+        })
+    }
+
+    /// Keeps this head whatever was kept before; none: the record begins anew.
+    pub fn replace(&self, head: Option<&Head>) -> Result<(), HeadError> {
+        self.locked(|| match head {
+            Some(head) => self.write(head),
+            None => match fs::remove_file(&self.path) {
+                Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+                _ => self.sync_folder(),
+            },
+        })
+    }
+
+    fn read_file(&self) -> Result<Option<Head>, Error> {
+        match fs::read_to_string(&self.path) {
+            Ok(text) => text.parse().map(Some).map_err(|why: String| Error::new(ErrorKind::InvalidData, why)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn write(&self, head: &Head) -> Result<(), Error> {
+        // Readable by its owner only, as temporary files are.
+        let mut draft = tempfile::Builder::new().prefix(".seal-head-").tempfile_in(self.folder())?;
+        writeln!(draft, "{head}")?;
+        draft.as_file().sync_all()?;
+        self.keep_owner(draft.path());
+        draft.persist(&self.path).map_err(|error| error.error)?;
+        self.sync_folder()
+    }
+
+    /// An operator who is root must not take the file away from the server.
+    fn keep_owner(&self, draft: &Path) {
+        #[cfg(unix)]
+        if let Ok(old) = fs::metadata(&self.path).or_else(|_| fs::metadata(self.folder())) {
+            use std::os::unix::fs::{MetadataExt as _, chown};
+            let same = fs::metadata(draft).is_ok_and(|new| (new.uid(), new.gid()) == (old.uid(), old.gid()));
+            if !same && let Err(error) = chown(draft, Some(old.uid()), Some(old.gid())) {
+                tracing::debug!(%error, "the file that keeps the head of the audit has another owner now");
+            }
+        }
+    }
+
+    fn sync_folder(&self) -> Result<(), Error> {
+        File::open(self.folder())?.sync_all()
+    }
+
+    fn folder(&self) -> &Path {
+        self.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+    }
+
+    /// Does something while no other process writes the file.
+    fn locked(&self, work: impl FnOnce() -> Result<(), Error>) -> Result<(), HeadError> {
+        let lock = self.lock().map_err(|source| self.error(source))?;
+        let done = work();
+        drop(lock);
+        done.map_err(|source| self.error(source))
+    }
+
+    fn lock(&self) -> Result<File, Error> {
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(false);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut name = self.path.clone().into_os_string();
+        name.push(".lock");
+        let file = options.open(&name)?;
+        self.keep_owner(Path::new(&name));
+        for _ in 0..TRIES {
+            match file.try_lock() {
+                Ok(()) => return Ok(file),
+                Err(TryLockError::WouldBlock) => std::thread::sleep(PAUSE),
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
+        }
+        Err(Error::new(ErrorKind::WouldBlock, "another process has held its lock for seconds"))
+    }
+
+    fn error(&self, source: Error) -> HeadError {
+        HeadError { path: self.path.display().to_string(), source }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn head(number: u64) -> Head {
+        format!("{number}:{}", "0f".repeat(32)).parse().unwrap()
+    }
+
+    #[test]
+    fn the_newest_head_is_kept_whoever_writes_last() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = HeadFile::at(folder.path().join("seal.head"));
+        assert_eq!(file.read().unwrap(), None);
+        std::thread::scope(|scope| {
+            for first in 1..=4 {
+                let file = &file;
+                scope.spawn(move || (first..=40).step_by(4).for_each(|number| file.advance(&head(number)).unwrap()));
+            }
+        });
+        assert_eq!(file.read().unwrap(), Some(head(40)));
+        file.advance(&head(39)).unwrap();
+        assert_eq!(file.read().unwrap(), Some(head(40)));
+        file.replace(Some(&head(7))).unwrap();
+        assert_eq!(file.read().unwrap(), Some(head(7)));
+        // Nothing but the file and its lock is left behind, for their owner only.
+        for entry in fs::read_dir(folder.path()).unwrap().flatten() {
+            assert!(entry.file_name().to_string_lossy().starts_with("seal.head"), "{entry:?}");
+            #[cfg(unix)]
+            assert_eq!(std::os::unix::fs::MetadataExt::mode(&entry.metadata().unwrap()) & 0o777, 0o600);
+        }
+        file.replace(None).unwrap();
+        assert_eq!(file.read().unwrap(), None);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_used_is_named_with_the_remedy() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = HeadFile::at(folder.path().join("missing/seal.head"));
+        let error = file.check().unwrap_err().to_string();
+        assert!(error.contains("missing/seal.head") && error.contains("COUNTERSIGN_SEAL_HEAD"), "{error}");
+        let file = HeadFile::at(folder.path().join("seal.head"));
+        fs::write(file.path(), "garbage").unwrap();
+        assert!(file.read().is_err());
+    }
+}

@@ -1,0 +1,42 @@
+//! One key for one database: whoever would seal or write its record with another key is refused before they do.
+
+use super::key::{PublicKey, SealKey, Trusted};
+use super::seal::Opened;
+use crate::store::{self, Store};
+
+/// Why this key is not the database's.
+#[derive(Debug, thiserror::Error)]
+pub enum RegisterError {
+    /// The database.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// Another server has another key.
+    #[error(
+        "the record of this database is sealed with the key {registered}, and this server has {mine}: every server on \
+         one database needs the same seal.key and seal.pub (COUNTERSIGN_SEAL_KEY). Where the old key is lost, add its \
+         line to seal.pub, and start again"
+    )]
+    OtherKey {
+        /// What is registered.
+        registered: String,
+        /// What this server has.
+        mine: PublicKey,
+    },
+    /// Nothing is registered, but the newest seal is another's.
+    #[error(
+        "{0}. Every server on one database needs the same seal.key and seal.pub (COUNTERSIGN_SEAL_KEY); see docs/audit.md"
+    )]
+    OtherSeal(String),
+}
+
+/// Registers a key with the database, in the place of none or of one that it replaces.
+pub async fn register(store: &Store, key: &SealKey, trusted: &Trusted) -> Result<(), RegisterError> {
+    if store.seal_key().await?.is_none()
+        && let Some(newest) = store.last_seal().await?
+    {
+        Opened::open(&newest, trusted).map_err(RegisterError::OtherSeal)?;
+    }
+    let mine = key.public();
+    let registered = store.register_seal_key(&mine.to_string(), &trusted.lines()).await?;
+    if registered == mine.to_string() { Ok(()) } else { Err(RegisterError::OtherKey { registered, mine }) }
+}

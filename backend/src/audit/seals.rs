@@ -1,0 +1,111 @@
+//! What a process knows of the seals: which keys are trusted, and which head was kept beside the key.
+
+use std::sync::Arc;
+
+use shared::seal::{SealCheck, SealHead, Tampering};
+
+use super::head_file::{HeadError, HeadFile};
+use super::key::Trusted;
+use super::seal::{Head, Opened};
+use super::verify::{SEALS, bad, found_bad, verify};
+use crate::store::{self, Store};
+
+/// Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct Seals {
+    trusted: Arc<Trusted>,
+    /// None in a process that has no key.
+    kept: Option<HeadFile>,
+    /// One check at a time: it reads the whole log.
+    turn: Arc<tokio::sync::Mutex<()>>,
+}
+
+impl Seals {
+    /// Trusts these keys; this file keeps the newest head.
+    pub fn new(trusted: Trusted, kept: HeadFile) -> Self {
+        Self { trusted: Arc::new(trusted), kept: Some(kept), ..Self::default() }
+    }
+
+    /// Checks everything, and that the record continues the head that was kept.
+    pub async fn check(&self, store: &Store) -> Result<SealCheck, store::Error> {
+        let _turn = self.turn.lock().await;
+        // Read before the seals are: those that are added meanwhile lie behind it.
+        match self.kept() {
+            Ok(kept) => verify(store, &self.trusted, kept.as_slice()).await,
+            // Without it nobody can say that the end is there.
+            Err(error) => Ok(found_bad(None, bad(Tampering::Cut, error.to_string()))),
+        }
+    }
+
+    /// The newest seal, where there is one and it is signed by a key that is trusted.
+    pub async fn head(&self, store: &Store) -> Result<Option<SealHead>, store::Error> {
+        let last = store.last_seal().await?.and_then(|stored| Opened::open(&stored, &self.trusted).ok());
+        Ok(last.map(|last| SealHead {
+            head: last.head().to_string(),
+            sealed: last.sealed(),
+            sealed_at: last.seal.sealed_at,
+        }))
+    }
+
+    pub(super) fn trusted(&self) -> &Trusted {
+        &self.trusted
+    }
+
+    pub(super) fn kept(&self) -> Result<Option<Head>, HeadError> {
+        self.kept.as_ref().map_or(Ok(None), HeadFile::read)
+    }
+
+    /// Keeps a newer head.
+    pub(super) async fn keep(&self, head: Head) -> Result<(), HeadError> {
+        let Some(file) = self.kept.clone() else { return Ok(()) };
+        // It waits for the disk.
+        let kept = tokio::task::spawn_blocking(move || file.advance(&head)).await;
+        kept.unwrap_or_else(|error| match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            // The process ends: the next one keeps it.
+            Err(_) => Ok(()),
+        })
+    }
+
+    /// Whether the newest seal continues the head that was kept. `Err` in it says why not.
+    pub(super) async fn continues(
+        &self,
+        store: &Store,
+        kept: &Head,
+        newest: Option<&Opened>,
+    ) -> Result<Result<(), String>, store::Error> {
+        let Some(newest) = newest.filter(|newest| newest.seal.number >= kept.number) else {
+            return Ok(Err(format!("the end of the record was cut: seal {kept}, which was made, is gone")));
+        };
+        let mut last: Option<Opened> = None;
+        loop {
+            let after = last.as_ref().map_or(kept.number - 1, |last| last.seal.number);
+            if after >= newest.seal.number {
+                return Ok(Ok(()));
+            }
+            let seals = store.seals(after, SEALS).await?;
+            if seals.is_empty() {
+                return Ok(Err(format!("seal {} is gone", after + 1)));
+            }
+            for stored in seals {
+                let opened = match Opened::open(&stored, &self.trusted) {
+                    Ok(opened) => opened,
+                    Err(why) => return Ok(Err(why)),
+                };
+                let follows = match &last {
+                    Some(last) => opened.follows(Some(last)),
+                    None if opened.head() == *kept => Ok(()),
+                    None => Err(format!(
+                        "seal {} is {}, and {kept} was made: the record was replaced",
+                        kept.number,
+                        opened.head()
+                    )),
+                };
+                if follows.is_err() {
+                    return Ok(follows);
+                }
+                last = Some(opened);
+            }
+        }
+    }
+}

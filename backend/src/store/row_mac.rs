@@ -1,0 +1,138 @@
+//! Authenticates rows of the log as they are written: an HMAC over a row as it is stored, and over its place, by a key
+//! that is not in the database. A row that somebody without the key inserted, changed, copied or moved has none that fits.
+
+use ring::{hkdf, hmac};
+use uuid::Uuid;
+
+/// How many bytes name a key.
+const ID: usize = 8;
+
+/// A key that authenticates rows.
+#[derive(Clone)]
+pub struct RowKey {
+    id: [u8; ID],
+    key: hmac::Key,
+}
+
+/// The key that authenticates what is written, and those that did so before it.
+#[derive(Clone)]
+pub struct RowKeys {
+    current: RowKey,
+    previous: Vec<RowKey>,
+}
+
+/// What the HMAC of a row says of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Authenticity {
+    /// It was written here by who had the key.
+    Authentic,
+    /// It has no HMAC.
+    Missing,
+    /// Its HMAC is not that of this row in this place.
+    Wrong,
+    /// The key that it names is none of those that are there.
+    UnknownKey(String),
+    /// There is no key to check it with.
+    Unchecked,
+}
+
+/// A row of the log as it is stored, in its place.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Stored<'a> {
+    /// Tells the log from others.
+    pub generation: &'a str,
+    pub seq: i64,
+    pub commit: Uuid,
+    pub at: i64,
+    pub run: Option<Uuid>,
+    pub body: &'a str,
+}
+
+impl Stored<'_> {
+    /// What is authenticated. Everything before the body has a length of its own.
+    fn message(&self) -> Vec<u8> {
+        let generation = self.generation.as_bytes();
+        let length = u64::try_from(generation.len()).unwrap_or(u64::MAX);
+        [
+            b"countersign log row 1\n",
+            &length.to_be_bytes()[..],
+            generation,
+            &self.seq.to_be_bytes(),
+            self.commit.as_bytes(),
+            &self.at.to_be_bytes(),
+            &[u8::from(self.run.is_some())],
+            self.run.unwrap_or_default().as_bytes(),
+            self.body.as_bytes(),
+        ]
+        .concat()
+    }
+}
+
+impl RowKey {
+    /// Derives the key from a secret, by HKDF with SHA-256. The id is the name under which rows speak of it.
+    pub fn derive(id: [u8; ID], secret: &[u8]) -> Self {
+        let secret = hkdf::Salt::new(hkdf::HKDF_SHA256, b"countersign").extract(secret);
+        let info: &[&[u8]] = &[b"rows of the log"];
+        let key = secret.expand(info, hmac::HMAC_SHA256).expect("HKDF gives as many bytes as its hash has");
+        Self { id, key: key.into() }
+    }
+}
+
+impl RowKeys {
+    /// What is written is authenticated by the first; rows of the others still count.
+    pub fn new(current: RowKey, previous: Vec<RowKey>) -> Self {
+        Self { current, previous }
+    }
+
+    /// What is stored with a row.
+    pub(super) fn mac(&self, row: &Stored<'_>) -> Vec<u8> {
+        [&self.current.id[..], hmac::sign(&self.current.key, &row.message()).as_ref()].concat()
+    }
+
+    /// Whether what is stored with a row is its own.
+    pub(super) fn check(&self, row: &Stored<'_>, mac: Option<&[u8]>) -> Authenticity {
+        let Some((id, tag)) = mac.and_then(|mac| mac.split_at_checked(ID)) else { return Authenticity::Missing };
+        let key = std::iter::once(&self.current).chain(&self.previous).find(|key| key.id == id);
+        match key {
+            None => Authenticity::UnknownKey(hex::encode(id)),
+            Some(key) => match hmac::verify(&key.key, &row.message(), tag) {
+                Ok(()) => Authenticity::Authentic,
+                Err(_) => Authenticity::Wrong,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROW: Stored<'_> =
+        Stored { generation: "aa", seq: 7, commit: Uuid::from_u128(1), at: 5, run: Some(Uuid::nil()), body: "{}" };
+
+    #[test]
+    fn a_row_is_authentic_as_it_was_written_and_where_it_was_written() {
+        let key = |id: u8| RowKey::derive([id; ID], &[id; 32]);
+        let keys = RowKeys::new(key(1), Vec::new());
+        let mac = keys.mac(&ROW);
+        assert_eq!(keys.check(&ROW, Some(&mac)), Authenticity::Authentic);
+        let others = [
+            Stored { generation: "ab", ..ROW },
+            Stored { seq: 8, ..ROW },
+            Stored { commit: Uuid::from_u128(2), ..ROW },
+            Stored { at: 6, ..ROW },
+            Stored { run: None, ..ROW },
+            Stored { body: "{ }", ..ROW },
+        ];
+        for other in others {
+            assert_eq!(keys.check(&other, Some(&mac)), Authenticity::Wrong, "{other:?}");
+        }
+        assert_eq!(keys.check(&ROW, None), Authenticity::Missing);
+        assert_eq!(keys.check(&ROW, Some(&mac[..ID - 1])), Authenticity::Missing);
+        assert_eq!(keys.check(&ROW, Some(&mac[..ID])), Authenticity::Wrong);
+        let renewed = RowKeys::new(key(2), vec![key(1)]);
+        assert_eq!(renewed.check(&ROW, Some(&mac)), Authenticity::Authentic);
+        let strangers = RowKeys::new(key(2), Vec::new());
+        assert_eq!(strangers.check(&ROW, Some(&mac)), Authenticity::UnknownKey("01".repeat(ID)));
+    }
+}

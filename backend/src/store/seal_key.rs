@@ -1,0 +1,33 @@
+//! The public key whose seals this database takes: registered by the first server, so that one with another key finds out
+//! before it writes or seals anything.
+
+use super::db::Sql;
+use super::{Error, Store};
+
+impl Store {
+    /// The key that is registered.
+    pub async fn seal_key(&self) -> Result<Option<String>, Error> {
+        let row = self.inner.db.read().await?.fetch_one(Sql::new("SELECT seal_key FROM meta")).await?;
+        Ok(row.map(|row| row.text_opt(0)).transpose()?.flatten())
+    }
+
+    /// The last row of the log that was there when the first key was registered: so far rows may not be authenticated.
+    pub async fn unauthenticated_to(&self) -> Result<i64, Error> {
+        let row = self.inner.db.read().await?.fetch_one(Sql::new("SELECT unauthenticated_to FROM meta")).await?;
+        Ok(row.map(|row| row.int_opt(0)).transpose()?.flatten().unwrap_or(0))
+    }
+
+    /// Registers a key in the place of none, or of one of these; answers with the key that is registered then.
+    pub async fn register_seal_key(&self, key: &str, in_place_of: &[String]) -> Result<String, Error> {
+        let replaced = in_place_of.iter().map(String::as_str).chain([key]);
+        let sql = Sql::new("UPDATE meta SET seal_key = ").bind(key).push(
+            ", unauthenticated_to = COALESCE(unauthenticated_to, (SELECT COALESCE(MAX(seq), 0) FROM log)) \
+             WHERE seal_key IS NULL OR seal_key IN (",
+        );
+        let mut conn = self.inner.db.write().await?;
+        conn.execute(sql.list(replaced).push(")")).await?;
+        let row = conn.fetch_one(Sql::new("SELECT seal_key FROM meta")).await?;
+        conn.commit().await?;
+        row.map(|row| row.text(0)).transpose()?.ok_or_else(|| Error::Stored("the table meta is empty".to_owned()))
+    }
+}
