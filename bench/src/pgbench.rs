@@ -104,7 +104,8 @@ INSERT INTO runs (id, flow, status, requested_by, created_at, format, state) VAL
 INSERT INTO reviews (id, run_id, status, kind, severity, flow, requested_by, not_requester, created_at, search, body) VALUES (lpad(to_hex(:run::bigint), 32, '1')::uuid, lpad(to_hex(:run::bigint), 32, '0')::uuid, 'pending', 'approval', 'medium', 'ask', 'admin', 0, :run::bigint, :search, :review) ON CONFLICT (id) DO UPDATE SET status = excluded.status, body = excluded.body;
 INSERT INTO review_audience (review_id, subject, pending, created_at) VALUES (lpad(to_hex(:run::bigint), 32, '1')::uuid, 'role-reviewer', 1, :run::bigint), (lpad(to_hex(:run::bigint), 32, '1')::uuid, 'asked-admin', 1, :run::bigint) ON CONFLICT (review_id, subject) DO UPDATE SET pending = excluded.pending;
 INSERT INTO steps (run_id, id, body) VALUES (lpad(to_hex(:run::bigint), 32, '0')::uuid, lpad(to_hex(:run::bigint), 32, '2')::uuid, :step) ON CONFLICT (run_id, id) DO UPDATE SET body = excluded.body;
-INSERT INTO log (commit_id, at, run_id, body) VALUES (lpad(to_hex(:run::bigint), 32, '3')::uuid, :run::bigint, lpad(to_hex(:run::bigint), 32, '0')::uuid, :log) RETURNING seq, xid::text::bigint;
+SELECT n AS seq FROM log_numbers(1::bigint) AS n \gset
+INSERT INTO log (seq, commit_id, at, run_id, body) OVERRIDING SYSTEM VALUE VALUES (:seq::bigint, lpad(to_hex(:run::bigint), 32, '3')::uuid, :run::bigint, lpad(to_hex(:run::bigint), 32, '0')::uuid, :log);
 COMMIT;
 SELECT NULL AS at, id, state AS body FROM runs WHERE id = lpad(to_hex(:run::bigint), 32, '0')::uuid UNION ALL SELECT created_at, id, body FROM reviews WHERE run_id = lpad(to_hex(:run::bigint), 32, '0')::uuid ORDER BY 1, 2;
 BEGIN ISOLATION LEVEL READ COMMITTED;
@@ -119,6 +120,7 @@ INSERT INTO runs (id, flow, status, requested_by, created_at, format, state) VAL
 INSERT INTO reviews (id, run_id, status, kind, severity, flow, requested_by, not_requester, created_at, search, body) VALUES (lpad(to_hex(:run::bigint), 32, '1')::uuid, lpad(to_hex(:run::bigint), 32, '0')::uuid, 'resolved', 'approval', 'medium', 'ask', 'admin', 0, :run::bigint, :search, :review) ON CONFLICT (id) DO UPDATE SET status = excluded.status, body = excluded.body;
 INSERT INTO review_audience (review_id, subject, pending, created_at) VALUES (lpad(to_hex(:run::bigint), 32, '1')::uuid, 'role-reviewer', 0, :run::bigint), (lpad(to_hex(:run::bigint), 32, '1')::uuid, 'asked-admin', 0, :run::bigint), (lpad(to_hex(:run::bigint), 32, '1')::uuid, 'decided-admin', 0, :run::bigint) ON CONFLICT (review_id, subject) DO UPDATE SET pending = excluded.pending;
 INSERT INTO steps (run_id, id, body) VALUES (lpad(to_hex(:run::bigint), 32, '0')::uuid, lpad(to_hex(:run::bigint), 32, '2')::uuid, :step) ON CONFLICT (run_id, id) DO UPDATE SET body = excluded.body;
-INSERT INTO log (commit_id, at, run_id, body) VALUES (lpad(to_hex(:run::bigint), 32, '4')::uuid, :run::bigint, lpad(to_hex(:run::bigint), 32, '0')::uuid, :log) RETURNING seq, xid::text::bigint;
+SELECT n AS seq FROM log_numbers(1::bigint) AS n \gset
+INSERT INTO log (seq, commit_id, at, run_id, body) OVERRIDING SYSTEM VALUE VALUES (:seq::bigint, lpad(to_hex(:run::bigint), 32, '4')::uuid, :run::bigint, lpad(to_hex(:run::bigint), 32, '0')::uuid, :log);
 COMMIT;
 ";

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tempfile::TempDir;
@@ -21,26 +21,34 @@ pub struct Postgres {
     pub url: String,
     /// The key of the first server that was started on it, which every other one needs too.
     pub seal_key: OnceLock<Vec<u8>>,
-    _cluster: Option<Cluster>,
+    cluster: Option<Cluster>,
 }
 
 #[derive(Debug)]
 struct Cluster {
     // Dropped in this order: the process, then its files.
-    _process: Process,
-    _folder: TempDir,
+    process: Mutex<Process>,
+    folder: TempDir,
+    port: u16,
 }
 
 impl Postgres {
     /// Makes one.
     pub async fn start() -> Self {
-        let (server, cluster) = if let Ok(url) = std::env::var("COUNTERSIGN_TEST_POSTGRES") {
-            (url, None)
-        } else {
-            let (url, cluster) = start_cluster();
-            (url, Some(cluster))
-        };
-        let (server, query) = server.split_once('?').unwrap_or((&server, ""));
+        match std::env::var("COUNTERSIGN_TEST_POSTGRES") {
+            Ok(url) => Self::on(&url, None).await,
+            Err(_) => Self::alone().await,
+        }
+    }
+
+    /// Makes one in a cluster of its own, which may be crashed.
+    pub async fn alone() -> Self {
+        let cluster = Cluster::start();
+        Self::on(&cluster.url(), Some(cluster)).await
+    }
+
+    async fn on(server: &str, cluster: Option<Cluster>) -> Self {
+        let (server, query) = server.split_once('?').unwrap_or((server, ""));
         let database = |name: &str| format!("{}/{name}?{query}", server.trim_end_matches('/'));
         let admin = database("postgres");
         let mut connection =
@@ -49,31 +57,87 @@ impl Postgres {
         let name = format!("countersign_{}", Uuid::now_v7().simple());
         let create = AssertSqlSafe(format!("CREATE DATABASE {name}"));
         sqlx::query(create).execute(&mut connection).await.expect("a database can be made");
-        Self { url: database(&name).trim_end_matches('?').to_owned(), seal_key: OnceLock::new(), _cluster: cluster }
+        Self { url: database(&name).trim_end_matches('?').to_owned(), seal_key: OnceLock::new(), cluster }
+    }
+
+    /// A connection to its database.
+    pub async fn connect(&self) -> PgConnection {
+        eventually("PostgreSQL lets us in", async || PgConnection::connect(&self.url).await.ok()).await
+    }
+
+    /// A connection to another database of the cluster.
+    pub async fn connect_elsewhere(&self) -> PgConnection {
+        let (before, query) = self.url.split_once('?').unwrap_or((&self.url, ""));
+        let (server, _) = before.rsplit_once('/').expect("a URL with a database");
+        PgConnection::connect(&format!("{server}/postgres?{query}")).await.expect("PostgreSQL lets us in")
+    }
+
+    /// Ends its cluster as a crash does, and starts it again.
+    pub async fn crash(&self) {
+        self.cluster.as_ref().expect("a cluster of its own").crash();
+        self.connect().await;
+    }
+
+    /// What `pg_dump` says of it.
+    pub fn dump(&self) -> Vec<u8> {
+        let output = Command::new(find("pg_dump")).arg(&self.url).output().expect("pg_dump starts");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        output.stdout
+    }
+
+    /// Puts a dump into it.
+    pub fn restore(&self, dump: &Path) {
+        let mut psql = Command::new(find("psql"));
+        psql.args(["-X", "-q", "-v", "ON_ERROR_STOP=1", "-f"]).arg(dump).arg(&self.url).stdout(Stdio::null());
+        assert!(psql.status().expect("psql starts").success(), "the dump was not restored");
     }
 }
 
-fn start_cluster() -> (String, Cluster) {
-    let folder = tempfile::Builder::new().prefix("countersign-pg-").tempdir().expect("a temporary folder");
-    // `initdb` refuses to run as root: the cluster belongs to another user then, who must get into the folder.
-    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o777)).expect("permissions can be set");
-    let data = folder.path().join("data");
-    let initdb = as_postgres("initdb")
-        .args(["--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync", "--pgdata"])
-        .arg(&data)
-        .stdout(Stdio::null())
-        .status();
-    assert!(initdb.expect("initdb starts").success(), "initdb failed");
-    let port = free_port();
+impl Cluster {
+    fn start() -> Self {
+        let folder = tempfile::Builder::new().prefix("countersign-pg-").tempdir().expect("a temporary folder");
+        // `initdb` refuses to run as root: the cluster belongs to another user then, who must get into the folder.
+        let everybody = std::fs::Permissions::from_mode(0o777);
+        std::fs::set_permissions(folder.path(), everybody).expect("permissions can be set");
+        let initdb = as_postgres("initdb")
+            .args(["--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync", "--pgdata"])
+            .arg(folder.path().join("data"))
+            .stdout(Stdio::null())
+            .status();
+        assert!(initdb.expect("initdb starts").success(), "initdb failed");
+        let port = free_port();
+        Self { process: Mutex::new(run_cluster(folder.path(), port)), folder, port }
+    }
+
+    fn url(&self) -> String {
+        format!("postgres://postgres@127.0.0.1:{}", self.port)
+    }
+
+    fn crash(&self) {
+        let mut process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
+        // `pg_ctl stop -m immediate`: nothing more is written, and the next start recovers.
+        let quit = Command::new("kill").arg("-QUIT").arg(process.id().to_string()).status();
+        assert!(quit.expect("kill starts").success(), "the cluster does not run");
+        process.child.wait().expect("it ends");
+        *process = run_cluster(self.folder.path(), self.port);
+    }
+}
+
+fn run_cluster(folder: &Path, port: u16) -> Process {
     let mut postgres = as_postgres("postgres");
-    postgres.arg("-D").arg(&data).arg("-k").arg(folder.path()).arg("-p").arg(port.to_string());
-    // Nothing here is kept, so nothing has to reach the disk.
-    for setting in ["listen_addresses=127.0.0.1", "fsync=off", "max_connections=200", "log_min_messages=fatal"] {
+    postgres.arg("-D").arg(folder.join("data")).arg("-k").arg(folder).arg("-p").arg(port.to_string());
+    // A crash of the machine is not tried, so nothing has to reach the disk.
+    for setting in [
+        "listen_addresses=127.0.0.1",
+        "fsync=off",
+        "max_connections=200",
+        "max_prepared_transactions=2",
+        "log_min_messages=fatal",
+    ] {
         postgres.arg("-c").arg(setting);
     }
     postgres.stdout(Stdio::null()).stderr(Stdio::null());
-    let cluster = Cluster { _process: Process::spawn(postgres), _folder: folder };
-    (format!("postgres://postgres@127.0.0.1:{port}"), cluster)
+    Process::spawn(postgres)
 }
 
 /// A program of PostgreSQL, as a user whom it accepts.

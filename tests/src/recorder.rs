@@ -15,7 +15,7 @@ use tokio::task::AbortHandle;
 /// One call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Call {
-    /// Its idempotency key: the same for every attempt of one call.
+    /// Its idempotency key, or the id of a webhook's message: the same for every attempt of one call.
     pub key: String,
     /// Its arguments.
     pub arguments: Value,
@@ -67,7 +67,8 @@ async fn record(
     headers: HeaderMap,
     Json(arguments): Json<Value>,
 ) -> Json<Value> {
-    let key = headers.get("idempotency-key").and_then(|key| key.to_str().ok()).unwrap_or_default().to_owned();
+    let key = headers.get("idempotency-key").or(headers.get("webhook-id"));
+    let key = key.and_then(|key| key.to_str().ok()).unwrap_or_default().to_owned();
     // Written down before the answer: the effect has happened even where nobody hears of it.
     calls.lock().unwrap_or_else(PoisonError::into_inner).push(Call { key, arguments });
     tokio::time::sleep(delay).await;

@@ -45,6 +45,8 @@ pub struct Options {
     pub settings: String,
     /// How many files it may have open; none: as many as the tests.
     pub open_files: Option<u32>,
+    /// Files of which the data folder gets copies.
+    pub files: Vec<PathBuf>,
 }
 
 impl Options {
@@ -57,12 +59,23 @@ impl Options {
             environment: Vec::new(),
             settings: String::new(),
             open_files: None,
+            files: Vec::new(),
         }
     }
 
     /// The same with further arguments.
     pub fn arguments<const N: usize>(mut self, arguments: [&str; N]) -> Self {
         self.arguments.extend(arguments.map(str::to_owned));
+        self
+    }
+
+    /// The same with a webhook that is told of what is asked.
+    pub fn webhook(mut self, url: &str) -> Self {
+        let allowed = "[notifications]\nallowed_hosts = [\"127.0.0.1\"]";
+        let desk = format!("[notifications.webhooks.desk]\nurl = \"{url}\"\nevents = [\"review.requested\"]");
+        self.settings = format!("{}{allowed}\n{desk}\n", self.settings);
+        let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwRi7Ht2zVf0s=";
+        self.environment.push(("COUNTERSIGN_WEBHOOK_SECRET_DESK".to_owned(), secret.to_owned()));
         self
     }
 }
@@ -81,7 +94,6 @@ pub struct Server {
 impl Server {
     /// Starts one, and waits until it is ready.
     pub async fn start(options: Options) -> Self {
-        transport::install_tls();
         let postgres = match options.database {
             Database::Sqlite => None,
             Database::Postgres => Some(Arc::new(Postgres::start().await)),
@@ -95,11 +107,17 @@ impl Server {
         Self::start_on(self.postgres.clone(), Options::on(Database::Postgres)).await
     }
 
-    async fn start_on(postgres: Option<Arc<Postgres>>, options: Options) -> Self {
+    /// Starts one on a database of PostgreSQL that is there.
+    pub async fn start_on(postgres: Option<Arc<Postgres>>, options: Options) -> Self {
+        transport::install_tls();
         let data = tempfile::Builder::new().prefix("countersign-test-").tempdir().expect("a temporary folder");
         // Recording tools and stand-ins of model servers are on loopback, where tools may not go unless allowed.
         let settings = format!("[tools]\nallowed_hosts = [\"127.0.0.1\"]\n{}", options.settings);
         std::fs::write(data.path().join("countersign.toml"), settings).expect("the settings can be written");
+        for file in &options.files {
+            let name = file.file_name().expect("a file has a name");
+            std::fs::copy(file, data.path().join(name)).expect("the file can be copied");
+        }
         let key = data.path().join("seal.key");
         if let Some(shared) = postgres.as_ref().and_then(|postgres| postgres.seal_key.get()).filter(|_| !key.exists()) {
             std::fs::write(&key, shared).expect("the key can be written");
@@ -241,8 +259,13 @@ impl Server {
         lines[lines.len().saturating_sub(40)..].join("\n")
     }
 
+    /// A file of its data folder.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.data.path().join(name)
+    }
+
     fn log(&self) -> PathBuf {
-        self.data.path().join("server.log")
+        self.file("server.log")
     }
 }
 

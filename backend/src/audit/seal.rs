@@ -66,6 +66,9 @@ pub(super) struct Opened {
     pub hashes: Vec<Hash>,
     /// Its own.
     pub hash: String,
+    /// Where its last row stands now. What it says of that, and the seal after it repeats, is where it stood when it was
+    /// made: an upgrade may have numbered the log anew.
+    pub to: Cursor,
 }
 
 impl Opened {
@@ -100,7 +103,7 @@ impl Opened {
             hashes: hashes.as_flattened().to_vec(),
             body,
         };
-        Ok((Self { seal, hashes, hash: digest(stored.body.as_bytes()) }, stored))
+        Ok((Self { hashes, hash: digest(stored.body.as_bytes()), to: stored.to.clone(), seal }, stored))
     }
 
     /// Opens what is stored. `Err` says why it cannot be trusted.
@@ -131,7 +134,7 @@ impl Opened {
         if number != seal.number {
             return Err(format!("seal {} stands in the place of seal {number}", seal.number));
         }
-        Ok(Self { hashes: hashes.to_vec(), hash: digest(stored.body.as_bytes()), seal })
+        Ok(Self { hashes: hashes.to_vec(), hash: digest(stored.body.as_bytes()), to: stored.to.clone(), seal })
     }
 
     /// How many entries are sealed up to its end.

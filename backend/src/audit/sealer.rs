@@ -1,8 +1,8 @@
 //! The sealer: signs what the log has become, off the write path. A commit knows nothing of it.
 //!
-//! Only what can no longer change is sealed: rows below the horizon of the log. Several servers on one database may all
-//! try; a number is taken once, and who did not get it goes on from there. Whoever sealed last goes on sealing, so that
-//! the others need not read the same entries for nothing.
+//! Whatever can be read can be sealed: no row of the log ever appears before one that is there. Several servers on one
+//! database may all try; a number is taken once, and who did not get it goes on from there. Whoever sealed last goes on
+//! sealing, so that the others need not read the same entries for nothing.
 
 use std::time::Duration;
 
@@ -68,8 +68,6 @@ pub struct Sealer {
     clock: SharedClock,
     /// The seal that this server made last.
     mine: Option<u64>,
-    /// Since when something waits.
-    waiting: Option<Timestamp>,
     /// When the head was told.
     told: Timestamp,
 }
@@ -91,7 +89,7 @@ impl Handle {
 impl Sealer {
     /// A sealer that signs with this key.
     pub fn new(store: Store, key: SealKey, seals: Seals, clock: SharedClock) -> Self {
-        Self { store, key, seals, clock, mine: None, waiting: None, told: Timestamp::default() }
+        Self { store, key, seals, clock, mine: None, told: Timestamp::default() }
     }
 
     /// Seals until it is stopped.
@@ -111,7 +109,7 @@ impl Sealer {
             let seen = *commits.borrow_and_update();
             let begun = Instant::now();
             let sealed = self.seal().await;
-            self.measure(&sealed);
+            Self::measure(&sealed);
             match sealed {
                 Ok(Sealed::All) => {
                     // Nothing is read while nothing is committed.
@@ -134,9 +132,10 @@ impl Sealer {
     /// Makes the next seal, where there is something to seal.
     pub(super) async fn seal(&mut self) -> Result<Sealed, SealError> {
         let last = self.last().await?;
-        let from = match &last {
-            Some(last) => last.seal.to.clone(),
-            None => self.store.origin().await?,
+        let origin = self.store.origin().await?;
+        let (from, mut to) = match &last {
+            Some(last) => (last.seal.to.clone(), last.to.clone()),
+            None => (origin.clone(), origin),
         };
         let number = last.as_ref().map(|last| last.seal.number);
         let now = self.clock.now();
@@ -145,7 +144,7 @@ impl Sealer {
             return Ok(Sealed::Elsewhere);
         }
         let must = MustBeAuthentic::after(&self.store, last.as_ref()).await?;
-        let (mut to, mut hashes, mut more, mut authenticated) = (from.clone(), Vec::new(), true, None);
+        let (mut hashes, mut more, mut authenticated) = (Vec::new(), true, None);
         'pages: while more && hashes.len() < MOST {
             let page = self.store.record(&to, None, ROWS).await?;
             let page = page.ok_or_else(|| SealError::Broken("the newest seal is of another log".to_owned()))?;
@@ -232,20 +231,12 @@ impl Sealer {
         metrics::gauge!("countersign_sealed_entries").set(opened.sealed() as f64);
     }
 
-    /// The lag: how long something has waited, at most.
-    fn measure(&mut self, sealed: &Result<Sealed, SealError>) {
-        let now = self.clock.now();
+    /// Counts what failed, and says whether sealing is refused.
+    fn measure(sealed: &Result<Sealed, SealError>) {
         let refused = matches!(sealed, Err(SealError::Broken(_)));
         metrics::gauge!("countersign_seal_refused").set(if refused { 1.0 } else { 0.0 });
-        match sealed {
-            Ok(Sealed::All | Sealed::Elsewhere) => self.waiting = None,
-            Ok(Sealed::Some) => self.waiting = self.waiting.or(Some(now)),
-            Err(_) => {
-                metrics::counter!("countersign_seal_failures_total").increment(1);
-                self.waiting = self.waiting.or(Some(now));
-            }
+        if sealed.is_err() {
+            metrics::counter!("countersign_seal_failures_total").increment(1);
         }
-        let lag = self.waiting.map_or(Duration::ZERO, |since| now.since(since));
-        metrics::gauge!("countersign_seal_lag_seconds").set(lag.as_secs_f64());
     }
 }

@@ -114,8 +114,12 @@ async fn check_seal(
     if let Err(why) = opened.follows(last) {
         return bad(why);
     }
-    let from = if last.is_some() { opened.seal.from.clone() } else { store.origin().await? };
-    if stored.to != opened.seal.to || from != opened.seal.from {
+    let from = match last {
+        Some(last) => last.to.clone(),
+        None => store.origin().await?,
+    };
+    // A place of an older numbering says nothing today; the order of the hashes says everything.
+    if stored.to != opened.seal.to && store.is_place(&opened.seal.to) {
         return bad(format!("seal {} was moved to another place in the log", stored.number));
     }
     let Some(found) = range(store, from, &opened).await? else {
@@ -138,7 +142,7 @@ async fn pushed_out(store: &Store, opened: &Opened, difference: Difference) -> R
         Some(wanted) if difference.what == Tampering::Changed => wanted,
         _ => return Ok(difference),
     };
-    let Some(behind) = store.record(&opened.seal.to, None, ROWS).await? else { return Ok(difference) };
+    let Some(behind) = store.record(&opened.to, None, ROWS).await? else { return Ok(difference) };
     let entries = behind.rows.into_iter().filter_map(|row| row.entries.ok()).flatten();
     let is_there = entries.map(|(cursor, event)| Found::of(cursor, &event)).any(|found| found.hash == *wanted);
     Ok(if is_there { Difference { what: Tampering::Added, ..difference } } else { difference })
@@ -149,7 +153,7 @@ async fn range(store: &Store, from: Cursor, opened: &Opened) -> Result<Option<Ve
     let mut found = Vec::with_capacity(opened.hashes.len());
     let mut after = from;
     loop {
-        let Some(page) = store.record(&after, Some(&opened.seal.to), ROWS).await? else { return Ok(None) };
+        let Some(page) = store.record(&after, Some(&opened.to), ROWS).await? else { return Ok(None) };
         for row in page.rows {
             after = row.row.clone();
             found.extend(Found::of_row(row));
@@ -163,7 +167,7 @@ async fn range(store: &Store, from: Cursor, opened: &Opened) -> Result<Option<Ve
 /// How many entries wait for their seal. One that cannot be read never gets one.
 async fn waiting(store: &Store, last: Option<&Opened>) -> Result<(u64, Option<FirstBad>), store::Error> {
     let mut after = match last {
-        Some(last) => last.seal.to.clone(),
+        Some(last) => last.to.clone(),
         None => store.origin().await?,
     };
     let must = MustBeAuthentic::after(store, last).await?;

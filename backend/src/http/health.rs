@@ -1,5 +1,6 @@
 //! `/healthz`, `/readyz` and `/metrics`, for whoever watches the server.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use axum::Json;
@@ -36,7 +37,11 @@ async fn readyz(State(state): State<AppState>) -> Result<Json<Value>> {
         return Err(unavailable(format!("the server is ending: its {task} failed")).into());
     }
     match tokio::time::timeout(PATIENCE, state.store.ready()).await {
-        Ok(Ok(())) => Ok(Json(json!({ "status": "ok" }))),
+        Ok(Ok(())) => {
+            let lag = state.store.lag().await.unwrap_or_default();
+            let lag: BTreeMap<_, _> = lag.into_iter().map(|(reader, lag)| (reader, lag.as_secs_f64())).collect();
+            Ok(Json(json!({ "status": "ok", "log_lag_seconds": lag })))
+        }
         Ok(Err(error)) => {
             tracing::warn!(%error, "not ready");
             let why = match error.kind() {
@@ -57,6 +62,12 @@ async fn metrics(State(state): State<AppState>, client: ClientAddress, headers: 
     if !local && !has_token(&state, &headers) && !is_admin(&state, &headers).await {
         let detail = "log in as an admin, or send `Authorization: Bearer` with the value of COUNTERSIGN_METRICS_TOKEN";
         return Err(Problem::new(Code::Unauthenticated).detail(detail).into());
+    }
+    for (reader, lag) in state.store.lag().await? {
+        metrics::gauge!("countersign_log_lag_seconds", "reader" => reader).set(lag.as_secs_f64());
+        if reader == "seals" {
+            metrics::gauge!("countersign_seal_lag_seconds").set(lag.as_secs_f64());
+        }
     }
     let text = state.metrics.as_ref().map(metrics_exporter_prometheus::PrometheusHandle::render).unwrap_or_default();
     Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response())

@@ -17,11 +17,10 @@ use crate::clock::SharedClock;
 use crate::store::{self, LogPage, Store};
 use crate::stream::Streams;
 
+/// How the tail is called in metrics.
+const READER: &str = "live";
 /// How many entries are read at once.
 const PAGE: u32 = 500;
-/// How soon the log is read again where a commit was announced but not there to be read yet: in PostgreSQL an older
-/// transaction that is still open hides it.
-const HIDDEN: Duration = Duration::from_millis(10);
 /// How long the tail waits at most without having been told of a commit: covers a notice that was lost.
 const IDLE: Duration = Duration::from_secs(1);
 
@@ -194,36 +193,23 @@ struct Tail {
 impl Tail {
     async fn follow(self, mut commits: watch::Receiver<u64>) {
         let stopped = self.shared.stopped.clone();
-        let mut pause = IDLE;
         loop {
             commits.mark_unchanged();
             match self.advance().await {
-                Ok(Advance::More) => {
-                    pause = IDLE;
-                    if !stopped.is_cancelled() {
-                        continue;
-                    }
-                }
-                Ok(Advance::Some) => pause = IDLE,
-                Ok(Advance::Nothing) => pause = (pause * 2).min(IDLE),
-                Err(error) => {
-                    tracing::warn!(%error, "the log could not be read; trying again");
-                    pause = IDLE;
-                }
+                Ok(true) if !stopped.is_cancelled() => continue,
+                Ok(_) => {}
+                Err(error) => tracing::warn!(%error, "the log could not be read; trying again"),
             }
             tokio::select! {
                 () = stopped.cancelled() => return,
-                changed = timeout(pause, commits.changed()) => match changed {
-                    Ok(Ok(())) => pause = HIDDEN,
-                    // The store is closed: nothing more will be committed here.
-                    Ok(Err(_)) => return,
-                    Err(_) => {}
-                },
+                // The store is closed: nothing more will be committed here.
+                changed = timeout(IDLE, commits.changed()) => if let Ok(Err(_)) = changed { return },
             }
         }
     }
 
-    async fn advance(&self) -> Result<Advance, store::Error> {
+    /// Reads a page; says whether there may be more right now.
+    async fn advance(&self) -> Result<bool, store::Error> {
         let (head, _) = self.shared.ring.mark();
         if !self.shared.ring.is_heard() {
             return self.skip(head).await;
@@ -231,7 +217,6 @@ impl Tail {
         let Some(LogPage { entries, cursor, more }) = self.shared.store.log(&head, None, PAGE).await? else {
             return self.start_anew().await;
         };
-        let some = !entries.is_empty();
         let mut told = Vec::with_capacity(entries.len());
         for entry in entries {
             self.observers.iter().for_each(|observer| observer.entry(&entry));
@@ -241,44 +226,29 @@ impl Tail {
             told.push(entry);
         }
         let published = self.shared.publish(told).await?;
+        self.shared.store.has_read(READER, &cursor);
         self.shared.ring.push(published, cursor);
-        Ok(Advance::of(more, some))
+        Ok(more)
     }
 
     /// While nobody listens, only observers are told, of what they wait for: no entry of a run is read.
-    async fn skip(&self, head: Cursor) -> Result<Advance, store::Error> {
+    async fn skip(&self, head: Cursor) -> Result<bool, store::Error> {
         let Some(LogPage { entries, cursor, more }) = self.shared.store.log_beside_runs(&head, PAGE).await? else {
             return self.start_anew().await;
         };
         for entry in &entries {
             self.observers.iter().for_each(|observer| observer.entry(entry));
         }
-        let some = cursor != head;
+        self.shared.store.has_read(READER, &cursor);
         let skipped = self.shared.ring.skip(cursor, || self.shared.sights.forget());
-        Ok(Advance::of(more || !skipped, some))
+        Ok(more || !skipped)
     }
 
-    async fn start_anew(&self) -> Result<Advance, store::Error> {
+    async fn start_anew(&self) -> Result<bool, store::Error> {
         tracing::warn!("the log is not the one that was followed so far; every socket subscribes again");
         let head = self.shared.store.head().await?;
         self.observers.iter().for_each(|observer| observer.lost());
         self.shared.ring.reset(head);
-        Ok(Advance::Some)
-    }
-}
-
-enum Advance {
-    More,
-    Some,
-    Nothing,
-}
-
-impl Advance {
-    fn of(more: bool, some: bool) -> Self {
-        match (more, some) {
-            (true, _) => Self::More,
-            (false, true) => Self::Some,
-            (false, false) => Self::Nothing,
-        }
+        Ok(false)
     }
 }

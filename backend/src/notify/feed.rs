@@ -17,14 +17,14 @@ use super::people::{self, Person};
 use super::plan::{self, Told};
 use crate::store::{self, LogPage, NewDelivery, Store};
 
+/// How the feeder is called in metrics.
+const READER: &str = "notifications";
 /// How many entries are read at once.
 const PAGE: u32 = 500;
 /// How many entries that tell nobody anything are read before the place is stored.
 const UNSAVED: usize = 2000;
 /// How many deliveries are stored at once, but for those of one entry: other writers wait meanwhile.
 const AT_ONCE: usize = 500;
-/// How soon the log is read again where a commit was announced but not there to be read yet.
-const HIDDEN: Duration = Duration::from_millis(20);
 /// How long to wait at most without having been told of a commit.
 const IDLE: Duration = Duration::from_secs(1);
 
@@ -50,24 +50,16 @@ impl Feeder {
 
     /// Follows until the stop.
     pub async fn follow(mut self, mut commits: watch::Receiver<u64>, stop: CancellationToken) {
-        let mut pause = IDLE;
         loop {
             commits.mark_unchanged();
             match self.advance().await {
                 Ok(true) if !stop.is_cancelled() => continue,
-                Ok(_) => pause = (pause * 2).min(IDLE),
-                Err(error) => {
-                    tracing::warn!(%error, "the log could not be turned into notifications; trying again");
-                    pause = IDLE;
-                }
+                Ok(_) => {}
+                Err(error) => tracing::warn!(%error, "the log could not be turned into notifications; trying again"),
             }
             tokio::select! {
                 () = stop.cancelled() => return,
-                changed = timeout(pause, commits.changed()) => match changed {
-                    Ok(Ok(())) => pause = HIDDEN,
-                    Ok(Err(_)) => return,
-                    Err(_) => {}
-                },
+                changed = timeout(IDLE, commits.changed()) => if let Ok(Err(_)) = changed { return },
             }
         }
     }
@@ -106,6 +98,7 @@ impl Feeder {
         if (!deliveries.is_empty() || self.unsaved > UNSAVED) && !self.store_up_to(&cursor, deliveries).await? {
             return Ok(true);
         }
+        self.store.has_read(READER, &cursor);
         self.read = cursor;
         Ok(more)
     }

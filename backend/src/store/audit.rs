@@ -8,7 +8,7 @@ use shared::log::{Entry, Event};
 
 use super::cursor::Place;
 use super::db::{Conn, Sql};
-use super::log::{columns, read_rows};
+use super::log::{COLUMNS, read_rows};
 use super::log_row::Form;
 use super::{Error, Store};
 
@@ -46,11 +46,11 @@ impl Store {
                 Some(place) => place,
                 None => return Err(Error::Cursor),
             },
-            None => conn.head(log).await?,
+            None => conn.head().await?,
         };
         let Some(run) = filter.run(conn).await? else { return Ok((page, places)) };
         loop {
-            let sql = self.rows_before(query, before, run);
+            let sql = Self::rows_before(query, before, run);
             let rows = conn.fetch(sql).await?;
             let ended = rows.len() < usize::try_from(BATCH).unwrap_or(usize::MAX);
             for (place, events) in read_rows(conn, &rows, form).await? {
@@ -75,9 +75,8 @@ impl Store {
     }
 
     /// Rows before a place, newest first.
-    pub(super) fn rows_before(&self, query: &AuditQuery, before: Place, run: Option<RunId>) -> Sql {
-        let log = &self.inner.log;
-        let mut sql = Sql::new("SELECT ").push(columns(log)).push(" FROM log WHERE true");
+    pub(super) fn rows_before(query: &AuditQuery, before: Place, run: Option<RunId>) -> Sql {
+        let mut sql = Sql::new("SELECT ").push(COLUMNS).push(" FROM log WHERE true");
         if let Some(run) = run {
             sql = sql.push(" AND run_id = ").bind(run.0);
         }
@@ -89,16 +88,10 @@ impl Store {
         }
         // `seen` is 0 where the whole row has been looked at, and the row of a cursor has entries before it.
         let whole = before.seen == 0;
-        let sql = if log.postgres {
-            sql.push(if whole { " AND (xid, seq) < (" } else { " AND (xid, seq) <= (" })
-                .bind(before.xid.to_string())
-                .push("::text::xid8, ")
-                .bind(before.seq)
-                .push(") ORDER BY xid DESC, seq DESC")
-        } else {
-            sql.push(if whole { " AND seq < " } else { " AND seq <= " }).bind(before.seq).push(" ORDER BY seq DESC")
-        };
-        sql.push(" LIMIT ").bind(BATCH)
+        sql.push(if whole { " AND seq < " } else { " AND seq <= " })
+            .bind(before.seq)
+            .push(" ORDER BY seq DESC LIMIT ")
+            .bind(BATCH)
     }
 }
 

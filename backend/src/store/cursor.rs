@@ -1,8 +1,8 @@
 //! Opaque cursors: places in the log, and places in lists.
 //!
-//! A place in the log is (transaction, sequence number, how many entries of that row have been seen), with the kind
-//! of database and the generation of the log, so that a cursor of another log is known as such. SQLite, where one
-//! writer makes sequence numbers commit order, has no transaction.
+//! A place in the log is (number of a row, how many entries of that row have been seen), with the kind of database and
+//! the generation of the log, so that a cursor of another log is known as such. Between them stands a 0: PostgreSQL's
+//! cursors of schema 1 have the id of a transaction there, and are refused.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
@@ -15,8 +15,6 @@ use super::db::{Arg, Sql};
 /// A place in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
-    /// The transaction; 0 in SQLite.
-    pub xid: i64,
     /// The row.
     pub seq: i64,
     /// How many of its entries have been seen.
@@ -25,25 +23,24 @@ pub(crate) struct Place {
 
 impl Place {
     /// Before the first entry.
-    pub const ORIGIN: Self = Self { xid: 0, seq: 0, seen: 0 };
+    pub const ORIGIN: Self = Self { seq: 0, seen: 0 };
 
     /// The cursor of this place in a log.
     pub fn cursor(self, log: &Log) -> Cursor {
         let kind = if log.postgres { 'p' } else { 's' };
-        Cursor(format!("{kind}{}.{:x}.{:x}.{:x}", log.generation, self.xid, self.seq, self.seen))
+        Cursor(format!("{kind}{}.0.{:x}.{:x}", log.generation, self.seq, self.seen))
     }
 
     /// The place of a cursor, where it is of this log.
     pub fn of(cursor: &str, log: &Log) -> Option<Self> {
         let rest = cursor.strip_prefix(if log.postgres { 'p' } else { 's' })?;
         let mut parts = rest.split('.');
-        if parts.next()? != log.generation {
+        if parts.next()? != log.generation || parts.next()? != "0" {
             return None;
         }
-        let xid = i64::from_str_radix(parts.next()?, 16).ok()?;
         let seq = i64::from_str_radix(parts.next()?, 16).ok()?;
         let seen = u32::from_str_radix(parts.next()?, 16).ok()?;
-        (parts.next().is_none() && xid >= 0 && seq >= 0).then_some(Self { xid, seq, seen })
+        (parts.next().is_none() && seq >= 0).then_some(Self { seq, seen })
     }
 }
 
@@ -99,12 +96,12 @@ mod tests {
     fn a_cursor_of_another_log_is_none() {
         let log = Log { postgres: false, generation: "aa".to_owned() };
         let other = Log { postgres: false, generation: "bb".to_owned() };
-        let place = Place { xid: 0, seq: 77, seen: 3 };
+        let place = Place { seq: 77, seen: 3 };
         let cursor = place.cursor(&log);
         assert_eq!(Place::of(&cursor.0, &log), Some(place));
         assert_eq!(Place::of(&cursor.0, &other), None);
         assert_eq!(Place::of(&cursor.0, &Log { postgres: true, ..log.clone() }), None);
-        for garbage in ["", "s", "saa", "saa.0.1", "saa.0.-1.0", "saa.0.1.2.3", "💥", "saa.zz.1.1"] {
+        for garbage in ["", "s", "saa", "saa.0.1", "saa.0.-1.0", "saa.0.1.2.3", "💥", "saa.0.zz.1", "saa.5.1.1"] {
             assert_eq!(Place::of(garbage, &log), None, "{garbage}");
         }
     }

@@ -1,7 +1,8 @@
 //! Reading the log: in commit order, none missing.
 //!
-//! In PostgreSQL sequence numbers are not commit order, nor are transactions'. A reader stays below the oldest
-//! transaction that is under way (`pg_snapshot_xmin`): what lies below it can no longer change.
+//! The number of a row is its place in the order of commits: SQLite has one writer, and in PostgreSQL a lock is held from
+//! before the number is drawn until after the commit (`log_numbers`, and a trigger on the table for whoever inserts
+//! without it). So no row ever appears below one that can be read.
 
 use serde::de::DeserializeOwned;
 use shared::id::RunId;
@@ -10,7 +11,7 @@ use shared::time::Timestamp;
 use uuid::Uuid;
 
 use super::blobs::{Blobs, Reader};
-use super::cursor::{Log, Place};
+use super::cursor::Place;
 use super::db::{Conn, Row, Sql};
 use super::log_row::{Body, Form, Loose};
 use super::{Error, LogPage, Store, unreadable};
@@ -29,13 +30,18 @@ pub(super) enum Rows {
 impl Store {
     /// The end of the log.
     pub async fn head(&self) -> Result<Cursor, Error> {
-        Ok(self.inner.db.read().await?.head(&self.inner.log).await?.cursor(&self.inner.log))
+        Ok(self.inner.db.read().await?.head().await?.cursor(&self.inner.log))
     }
 
     /// The place before the first entry.
     #[expect(clippy::unused_async, reason = "where a log has been cut, its origin is in the database")]
     pub async fn origin(&self) -> Result<Cursor, Error> {
         Ok(Place::ORIGIN.cursor(&self.inner.log))
+    }
+
+    /// Whether a cursor is of this log, as it is numbered now.
+    pub fn is_place(&self, cursor: &Cursor) -> bool {
+        Place::of(&cursor.0, &self.inner.log).is_some()
     }
 
     /// Entries after a place, in commit order, none missing. `None` where the place is not of this log, is in its
@@ -58,14 +64,13 @@ impl Store {
             return Ok(Some(page));
         }
         let mut conn = self.inner.db.read().await?;
-        let mut rows = conn.fetch(page_of(log, after, of, limit + 1)).await?;
-        let head = rows.first().map(|row| row.int_opt(5)).transpose()?.flatten();
-        let head = place_of_head(log, head);
-        if (after.xid, after.seq) > (head.xid, head.seq) {
+        let mut rows = conn.fetch(page_of(after, of, limit + 1)).await?;
+        let head = place_of_head(rows.first().map(|row| row.int_opt(4)).transpose()?.flatten());
+        if after.seq > head.seq {
             return Ok(None);
         }
         // Where there is nothing after the place, the head stands alone.
-        if matches!(&rows[..], [row] if row.int_opt(1)?.is_none()) {
+        if matches!(&rows[..], [row] if row.int_opt(0)?.is_none()) {
             rows.clear();
         }
         let full = rows.len() > usize::try_from(limit).unwrap_or(usize::MAX);
@@ -80,9 +85,9 @@ impl Store {
             Rows::OfRun(_) => return None,
             Rows::All | Rows::OfNoRun => self.inner.newest.after(after),
         };
-        let head = Place { xid: 0, seq: rows.last()?.seq, seen: u32::MAX };
+        let head = Place { seq: rows.last()?.seq, seen: u32::MAX };
         let rows = rows.into_iter().filter(|row| !(row.of_run && matches!(of, Rows::OfNoRun)));
-        let rows = rows.map(|row| (Place { xid: 0, seq: row.seq, seen: 0 }, row.events)).collect();
+        let rows = rows.map(|row| (Place { seq: row.seq, seen: 0 }, row.events)).collect();
         Some(self.paged(rows, after, limit, head, false))
     }
 
@@ -117,56 +122,34 @@ impl Store {
 
 impl Conn {
     /// The end of the log: everything before it is committed and can be read.
-    pub async fn head(&mut self, log: &Log) -> Result<Place, Error> {
-        let row = self.fetch_one(Sql::new(head_of(log))).await?;
-        Ok(place_of_head(log, row.map(|row| row.int_opt(0)).transpose()?.flatten()))
+    pub async fn head(&mut self) -> Result<Place, Error> {
+        let row = self.fetch_one(Sql::new(HEAD)).await?;
+        Ok(place_of_head(row.map(|row| row.int_opt(0)).transpose()?.flatten()))
     }
 }
 
 /// The rows of a page, each with the head of the same moment as the last column.
-pub(super) fn page_of(log: &Log, after: Place, of: Rows, limit: u32) -> Sql {
-    let sql = Sql::new("SELECT l.place, l.seq, l.run_id, l.body, l.at, h.head FROM (").push(head_of(log));
-    let sql = sql.push(") AS h LEFT JOIN (SELECT ").push(columns(log)).push(" FROM log WHERE ");
+pub(super) fn page_of(after: Place, of: Rows, limit: u32) -> Sql {
+    let sql = Sql::new("SELECT l.seq, l.run_id, l.body, l.at, h.head FROM (").push(HEAD);
+    let sql = sql.push(") AS h LEFT JOIN (SELECT ").push(COLUMNS).push(" FROM log WHERE ");
     let sql = match of {
         Rows::All => sql,
         Rows::OfRun(run) => sql.push("run_id = ").bind(run.0).push(" AND "),
         Rows::OfNoRun => sql.push("run_id IS NULL AND "),
     };
     // The row of the cursor itself may have more entries.
-    let sql = if log.postgres {
-        sql.push("(xid, seq) >= (")
-            .bind(after.xid.to_string())
-            .push("::text::xid8, ")
-            .bind(after.seq)
-            .push(") AND xid < pg_snapshot_xmin(pg_current_snapshot()) ORDER BY xid, seq")
-    } else {
-        sql.push("seq >= ").bind(after.seq).push(" ORDER BY seq")
-    };
-    sql.push(" LIMIT ").bind(limit).push(") AS l ON true")
+    sql.push("seq >= ").bind(after.seq).push(" ORDER BY seq LIMIT ").bind(limit).push(") AS l ON true")
 }
 
-/// Asks for the head, which is empty where the log is.
-fn head_of(log: &Log) -> &'static str {
-    if log.postgres {
-        "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS head"
-    } else {
-        "SELECT MAX(seq) AS head FROM log"
-    }
+/// Asks for the number of the last row, which is empty where the log is.
+const HEAD: &str = "SELECT MAX(seq) AS head FROM log";
+
+fn place_of_head(head: Option<i64>) -> Place {
+    head.map_or(Place::ORIGIN, |seq| Place { seq, seen: u32::MAX })
 }
 
-fn place_of_head(log: &Log, head: Option<i64>) -> Place {
-    match head {
-        None => Place::ORIGIN,
-        Some(xid) if log.postgres => Place { xid, seq: 0, seen: 0 },
-        Some(seq) => Place { xid: 0, seq, seen: u32::MAX },
-    }
-}
-
-/// The columns that [`read_rows`] reads. None may be named `xid`: `ORDER BY xid` would mean it instead of the column of
-/// the index, and every page would sort all that comes after it.
-pub(super) fn columns(log: &Log) -> &'static str {
-    if log.postgres { "xid::text::bigint AS place, seq, run_id, body, at" } else { "0 AS place, seq, run_id, body, at" }
-}
+/// The columns that [`read_rows`] reads.
+pub(super) const COLUMNS: &str = "seq, run_id, body, at";
 
 /// Reads the events of rows, with the places before the first of each. What cannot be read is marked so.
 pub(super) async fn read_rows(conn: &mut Conn, rows: &[Row], form: Form) -> Result<Vec<(Place, Vec<Event>)>, Error> {
@@ -175,8 +158,8 @@ pub(super) async fn read_rows(conn: &mut Conn, rows: &[Row], form: Form) -> Resu
         let events = match events {
             Ok(events) => events,
             Err(why) => {
-                let (at, run) = (Timestamp(row.int(4)?), row.uuid_opt(2)?.map(RunId));
-                tracing::error!(row = row.int(1)?, run = ?run, %why, "a row of the log cannot be read");
+                let (at, run) = (Timestamp(row.int(3)?), row.uuid_opt(1)?.map(RunId));
+                tracing::error!(row = row.int(0)?, run = ?run, %why, "a row of the log cannot be read");
                 let loose = rows_as::<Loose>(Reader::default(), conn, std::slice::from_ref(row)).await?.pop();
                 match loose {
                     Some(Ok(loose)) => loose.unpack(at, run, form),
@@ -198,8 +181,8 @@ pub(super) async fn whole_rows(
 ) -> Result<Vec<(Place, Result<Vec<Event>, String>)>, Error> {
     let mut read = Vec::with_capacity(rows.len());
     for (row, body) in rows.iter().zip(rows_as::<Body>(reader, conn, rows).await?) {
-        let place = Place { xid: row.int(0)?, seq: row.int(1)?, seen: 0 };
-        let (at, run) = (Timestamp(row.int(4)?), row.uuid_opt(2)?.map(RunId));
+        let place = Place { seq: row.int(0)?, seen: 0 };
+        let (at, run) = (Timestamp(row.int(3)?), row.uuid_opt(1)?.map(RunId));
         read.push((place, body.map(|body| body.unpack(at, run, form)).map_err(|error| error.to_string())));
     }
     Ok(read)
@@ -211,7 +194,7 @@ async fn rows_as<T: DeserializeOwned>(
     rows: &[Row],
 ) -> Result<Vec<Result<T, Error>>, Error> {
     for row in rows {
-        reader.add_column(row.uuid_opt(2)?.unwrap_or(Uuid::nil()), row.text(3));
+        reader.add_column(row.uuid_opt(1)?.unwrap_or(Uuid::nil()), row.text(2));
     }
     reader.finish_each("a row of the log", conn, &mut Blobs::default()).await
 }

@@ -12,6 +12,7 @@ mod deliveries;
 mod error;
 mod flows;
 mod grants;
+mod lag;
 mod lean;
 mod log;
 mod log_row;
@@ -126,6 +127,7 @@ struct Inner {
     row_keys: Option<RowKeys>,
     flows: flows::Cache,
     newest: newest::Newest,
+    readers: lag::Readers,
     written: ready::Written,
     wake: wake::Wake,
     /// Tells this process from others.
@@ -206,6 +208,7 @@ impl Store {
             name,
             url: options.url.clone(),
             written: ready::Written::default(),
+            readers: lag::Readers::default(),
             queue,
             stop: CancellationToken::new(),
             background: Background::default(),

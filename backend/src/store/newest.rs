@@ -1,9 +1,7 @@
-//! The newest rows of SQLite's log, in memory: whoever follows the log reads them here right after their commit, and
-//! asks the database only for what is not here (it was written by another process, is large, or is older).
-//!
-//! SQLite alone: in PostgreSQL a row that was committed may come before one that was read already.
+//! The newest rows of the log, in memory: whoever follows the log reads them here right after their commit, and asks the
+//! database only for what is not here (it was written by another process, is large, or is older).
 
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use shared::log::Event;
@@ -26,17 +24,18 @@ pub(super) struct NewRow {
     pub events: Vec<Event>,
 }
 
-/// The rows, in order; there may be others between them.
+/// The rows by their numbers; there may be others between them. Writers add theirs in any order.
 #[derive(Debug, Default)]
-pub(super) struct Newest(Mutex<VecDeque<NewRow>>);
+pub(super) struct Newest(Mutex<BTreeMap<i64, NewRow>>);
 
 impl Newest {
     /// Adds what has just been committed.
     pub fn add(&self, rows: impl IntoIterator<Item = NewRow>) {
         let mut kept = self.kept();
-        kept.extend(rows);
-        let excess = kept.len().saturating_sub(MOST);
-        kept.drain(..excess);
+        kept.extend(rows.into_iter().map(|row| (row.seq, row)));
+        while kept.len() > MOST {
+            kept.pop_first();
+        }
     }
 
     /// The rows that follow a place, none missing as far as they go. Empty: the database knows.
@@ -46,11 +45,15 @@ impl Newest {
             return Vec::new();
         }
         let kept = self.kept();
-        let ahead = kept.iter().skip_while(|row| row.seq <= place.seq);
-        ahead.zip(place.seq + 1..).take_while(|(row, next)| row.seq == *next).map(|(row, _)| row.clone()).collect()
+        let next = place.seq.saturating_add(1);
+        kept.range(next..)
+            .zip(next..)
+            .take_while(|((seq, _), next)| *seq == next)
+            .map(|((_, row), _)| row.clone())
+            .collect()
     }
 
-    fn kept(&self) -> MutexGuard<'_, VecDeque<NewRow>> {
+    fn kept(&self) -> MutexGuard<'_, BTreeMap<i64, NewRow>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -64,22 +67,22 @@ mod tests {
     }
 
     fn after(newest: &Newest, seq: i64) -> Vec<i64> {
-        newest.after(Place { xid: 0, seq, seen: u32::MAX }).into_iter().map(|row| row.seq).collect()
+        newest.after(Place { seq, seen: u32::MAX }).into_iter().map(|row| row.seq).collect()
     }
 
     #[test]
     fn rows_are_given_as_far_as_none_is_missing() {
         let newest = Newest::default();
-        newest.add(rows([4, 5]));
-        // Another process has written 6.
+        // Another process has written 6; of two writers of this one, the second was first to say so.
         newest.add(rows([7]));
+        newest.add(rows([4, 5]));
         assert_eq!(after(&newest, 2), [0; 0]);
         assert_eq!(after(&newest, 3), [4, 5]);
         assert_eq!(after(&newest, 5), [0; 0]);
         assert_eq!(after(&newest, 6), [7]);
         assert_eq!(after(&newest, 7), [0; 0]);
         // Some of row 4 has been seen, and the rest is not here.
-        assert!(newest.after(Place { xid: 0, seq: 4, seen: 1 }).is_empty());
+        assert!(newest.after(Place { seq: 4, seen: 1 }).is_empty());
     }
 
     #[test]

@@ -40,7 +40,7 @@ impl Store {
     pub async fn pending(&self, viewer: &Principal, limit: u32) -> Result<Pending, Error> {
         let query = ReviewQuery { status: Some(ReviewStatus::Pending), limit: Some(limit), ..ReviewQuery::default() };
         let mut conn = self.inner.db.snapshot().await?;
-        let cursor = conn.head(&self.inner.log).await?.cursor(&self.inner.log);
+        let cursor = conn.head().await?.cursor(&self.inner.log);
         let reviews = self.shown(page(&mut conn, viewer, &query).await?.items);
         let sql = if visibility::sees_all(viewer) {
             Sql::new("SELECT COUNT(*) FROM reviews WHERE status = 'pending'")

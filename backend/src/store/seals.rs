@@ -9,7 +9,7 @@ use shared::log::{Cursor, Event};
 use super::blobs::Reader;
 use super::cursor::{Log, Place};
 use super::db::{Arg, Conn, Row, Sql};
-use super::log::{columns, whole_rows};
+use super::log::{COLUMNS, whole_rows};
 use super::log_row::Form;
 use super::row_mac::{Authenticity, RowKeys, Stored};
 use super::{Error, Store};
@@ -65,13 +65,13 @@ impl Store {
         let log = &self.inner.log;
         let Some(after) = Place::of(&after.0, log) else { return Ok(None) };
         let mut conn = self.inner.db.read().await?;
-        let head = conn.head(log).await?;
+        let head = conn.head().await?;
         let up_to = match up_to.map(|place| Place::of(&place.0, log)) {
             Some(Some(place)) => place.min(head),
             Some(None) => return Ok(None),
             None => head,
         };
-        let mut rows = conn.fetch(between(log, after, up_to).push(" LIMIT ").bind(limit + 1)).await?;
+        let mut rows = conn.fetch(between(after, up_to).push(" LIMIT ").bind(limit + 1)).await?;
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let more = rows.len() > limit;
         rows.truncate(limit);
@@ -82,7 +82,7 @@ impl Store {
 
     fn record_row(&self, row: &Row, place: Place, events: Result<Vec<Event>, String>) -> Result<RecordRow, Error> {
         let log = &self.inner.log;
-        let run = row.uuid_opt(2)?;
+        let run = row.uuid_opt(1)?;
         let mac = match &self.inner.row_keys {
             None => Authenticity::Unchecked,
             // A column that holds something else is not what was written.
@@ -119,13 +119,12 @@ impl Store {
             .ok_or_else(|| Error::Stored(format!("seal {} is of another log", seal.number)))?;
         let row = vec![
             Arg::from(signed(seal.number)),
-            place.xid.into(),
             place.seq.into(),
             seal.body.as_str().into(),
             Arg::Blob(Some(seal.signature.clone())),
             Arg::Blob(Some(seal.hashes.clone())),
         ];
-        let sql = Sql::new("INSERT INTO seals (number, xid, seq, body, signature, hashes) ")
+        let sql = Sql::new("INSERT INTO seals (number, seq, body, signature, hashes) ")
             .values([row])
             .push(" ON CONFLICT (number) DO NOTHING");
         let mut conn = self.inner.db.write().await?;
@@ -143,29 +142,27 @@ impl Conn {
         }
         let rows = places.iter().enumerate().map(|(index, place)| {
             let index = i64::try_from(index).unwrap_or(i64::MAX);
-            vec![Arg::from(index), place.xid.into(), place.seq.into()]
+            vec![Arg::from(index), place.seq.into()]
         });
-        let sql = Sql::new(
-            "SELECT (SELECT s.number FROM seals s WHERE (s.xid, s.seq) >= (k.column2, k.column3) \
-             ORDER BY s.xid, s.seq LIMIT 1) FROM (",
-        )
-        .values(rows)
-        .push(") AS k ORDER BY k.column1");
+        let sql =
+            Sql::new("SELECT (SELECT s.number FROM seals s WHERE s.seq >= k.column2 ORDER BY s.seq LIMIT 1) FROM (")
+                .values(rows)
+                .push(") AS k ORDER BY k.column1");
         let rows = self.fetch(sql).await?;
         rows.iter().map(|row| Ok(row.int_opt(0)?.and_then(|number| u64::try_from(number).ok()))).collect()
     }
 }
 
-const SELECT: &str = "SELECT number, xid, seq, body, signature, hashes FROM seals";
+const SELECT: &str = "SELECT number, seq, body, signature, hashes FROM seals";
 
 fn stored(log: &Log, row: &Row) -> Result<StoredSeal, Error> {
-    let place = Place { xid: row.int(1)?, seq: row.int(2)?, seen: 0 };
+    let place = Place { seq: row.int(1)?, seen: 0 };
     Ok(StoredSeal {
         number: u64::try_from(row.int(0)?).unwrap_or(0),
         to: place.cursor(log),
-        body: row.text(3)?,
-        signature: row.blob(4)?,
-        hashes: row.blob(5)?,
+        body: row.text(2)?,
+        signature: row.blob(3)?,
+        hashes: row.blob(4)?,
     })
 }
 
@@ -174,24 +171,13 @@ fn signed(number: u64) -> i64 {
 }
 
 /// Rows behind `after` and not behind `up_to`. Nothing lies before the origin, whatever its number.
-pub(super) fn between(log: &Log, after: Place, up_to: Place) -> Sql {
-    let sql = Sql::new("SELECT ").push(columns(log)).push(", commit_id, mac FROM log WHERE ");
-    let first = after == Place::ORIGIN;
-    if !log.postgres {
-        let sql = sql.push("seq <= ").bind(up_to.seq);
-        let sql = if first { sql } else { sql.push(" AND seq > ").bind(after.seq) };
-        return sql.push(" ORDER BY seq");
-    }
-    let sql = sql.push("(xid, seq) <= (").bind(up_to.xid.to_string()).push("::text::xid8, ").bind(up_to.seq).push(")");
-    let sql = if first {
-        sql
-    } else {
-        sql.push(" AND (xid, seq) > (").bind(after.xid.to_string()).push("::text::xid8, ").bind(after.seq).push(")")
-    };
-    sql.push(" ORDER BY xid, seq")
+pub(super) fn between(after: Place, up_to: Place) -> Sql {
+    let sql = Sql::new("SELECT ").push(COLUMNS).push(", commit_id, mac FROM log WHERE seq <= ").bind(up_to.seq);
+    let sql = if after == Place::ORIGIN { sql } else { sql.push(" AND seq > ").bind(after.seq) };
+    sql.push(" ORDER BY seq")
 }
 
 fn checked(keys: &RowKeys, generation: &str, row: &Row, seq: i64) -> Result<Authenticity, sqlx::Error> {
-    let (run, body, at, commit) = (row.uuid_opt(2)?, row.text(3)?, row.int(4)?, row.uuid(5)?);
-    Ok(keys.check(&Stored { generation, seq, commit, at, run, body: &body }, row.blob_opt(6)?.as_deref()))
+    let (run, body, at, commit) = (row.uuid_opt(1)?, row.text(2)?, row.int(3)?, row.uuid(4)?);
+    Ok(keys.check(&Stored { generation, seq, commit, at, run, body: &body }, row.blob_opt(5)?.as_deref()))
 }

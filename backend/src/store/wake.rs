@@ -5,20 +5,18 @@
 //! transaction it would cost more than the transaction.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use sqlx::postgres::PgListener;
 use tokio::sync::{Notify, watch};
 
-use super::Inner;
+use super::cursor::Place;
 use super::db::{Conn, Db, Sql};
+use super::{Error, Inner};
 
 const CHANNEL: &str = "countersign";
 /// How often somebody looks, whatever was heard.
 const POLL: Duration = Duration::from_secs(1);
-/// How often the horizon of the log is looked at after a commit, until the commit lies below it.
-const HORIZON: Duration = Duration::from_millis(10);
 
 /// The two numbers that grow.
 pub(super) struct Wake {
@@ -26,20 +24,12 @@ pub(super) struct Wake {
     name: String,
     commits: watch::Sender<u64>,
     tasks_due: watch::Sender<u64>,
-    /// The newest transaction that this process committed.
-    newest: AtomicI64,
     committed: Notify,
 }
 
 impl Wake {
     pub fn new(name: String) -> Self {
-        Self {
-            name,
-            commits: watch::Sender::new(0),
-            tasks_due: watch::Sender::new(0),
-            newest: AtomicI64::new(0),
-            committed: Notify::new(),
-        }
+        Self { name, commits: watch::Sender::new(0), tasks_due: watch::Sender::new(0), committed: Notify::new() }
     }
 
     pub fn commits(&self) -> watch::Receiver<u64> {
@@ -51,8 +41,7 @@ impl Wake {
     }
 
     /// This process has committed a transaction.
-    pub fn committed(&self, xid: i64, tasks: bool) {
-        self.newest.fetch_max(xid, Ordering::AcqRel);
+    pub fn committed(&self, tasks: bool) {
         self.commits.send_modify(|count| *count += 1);
         if tasks {
             self.tasks_due.send_modify(|count| *count += 1);
@@ -73,7 +62,7 @@ pub(super) async fn run(inner: Arc<Inner>, url: String) {
         match &inner.db {
             Db::Sqlite { .. } => watch_file(&inner).await,
             Db::Postgres { .. } => {
-                tokio::join!(tell(&inner), listen(&inner, &url), watch_horizon(&inner));
+                tokio::join!(tell(&inner), listen(&inner, &url), watch_log(&inner));
             }
         }
     };
@@ -111,33 +100,20 @@ async fn watch_file(inner: &Inner) {
     }
 }
 
-/// PostgreSQL: tells other processes of commits, many at a time, once their entries can be read.
+/// PostgreSQL: tells other processes of commits, many at a time.
 async fn tell(inner: &Inner) {
     loop {
         inner.wake.committed.notified().await;
-        let newest = inner.wake.newest.load(Ordering::Acquire);
-        // An older transaction that is under way hides newer entries; when it ends, nobody else says so.
-        for _ in 0..100 {
-            match told(inner, newest).await {
-                Ok(true) => break,
-                Ok(false) => tokio::time::sleep(HORIZON).await,
-                Err(error) => {
-                    report(&error);
-                    break;
-                }
-            }
+        if let Err(error) = notify(inner).await {
+            report(&error);
         }
-        inner.wake.commits.send_modify(|count| *count += 1);
     }
 }
 
-/// Tells others, unless a transaction that is not newer is still under way.
-async fn told(inner: &Inner, newest: i64) -> Result<bool, sqlx::Error> {
-    let notify = Sql::new("SELECT pg_notify('countersign', ")
-        .bind(inner.wake.name.as_str())
-        .push(")::text WHERE pg_snapshot_xmin(pg_current_snapshot())::text::bigint > ")
-        .bind(newest);
-    Ok(inner.db.read().await?.fetch_one(notify).await?.is_some())
+async fn notify(inner: &Inner) -> Result<(), sqlx::Error> {
+    let sql = Sql::new("SELECT pg_notify('countersign', ").bind(inner.wake.name.as_str()).push(")::text");
+    inner.db.read().await?.fetch_one(sql).await?;
+    Ok(())
 }
 
 async fn listen(inner: &Inner, url: &str) {
@@ -160,11 +136,11 @@ async fn hear(inner: &Inner, url: &str) -> Result<(), sqlx::Error> {
 }
 
 /// PostgreSQL: covers a lost NOTIFY.
-async fn watch_horizon(inner: &Inner) {
+async fn watch_log(inner: &Inner) {
     let mut seen = None;
     loop {
         tokio::time::sleep(POLL).await;
-        match horizon(inner).await {
+        match head(inner).await {
             Ok(now) => {
                 if seen.replace(now).is_some_and(|before| before != now) {
                     inner.wake.noticed();
@@ -175,12 +151,10 @@ async fn watch_horizon(inner: &Inner) {
     }
 }
 
-async fn horizon(inner: &Inner) -> Result<i64, sqlx::Error> {
-    let sql = Sql::new("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint");
-    let row = inner.db.read().await?.fetch_one(sql).await?;
-    Ok(row.map(|row| row.int(0)).transpose()?.unwrap_or(0))
+async fn head(inner: &Inner) -> Result<Place, Error> {
+    inner.db.read().await?.head().await
 }
 
-fn report(error: &sqlx::Error) {
+fn report(error: &impl std::fmt::Display) {
     tracing::warn!(%error, "watching the database for commits");
 }

@@ -80,12 +80,16 @@ async fn two_swapped_entries_are_found(mut world: World) {
 async fn an_entry_put_between_others_is_found(mut world: World) {
     world.three_seals().await;
     let forged = "commit_id, at, run_id, replace(body, 'cem', 'mal')";
+    // There is no room between two numbers: what follows moves up.
     let sql = if world.is_postgres() {
         format!(
-            "INSERT INTO log (xid, commit_id, at, run_id, body) SELECT xid, {forged} FROM log WHERE body LIKE '%cem%'"
+            "CREATE TABLE moved AS SELECT * FROM log WHERE seq > (SELECT seq FROM log WHERE body LIKE '%cem%'); \
+             DELETE FROM log WHERE seq IN (SELECT seq FROM moved); UPDATE moved SET seq = seq + 1; \
+             INSERT INTO log OVERRIDING SYSTEM VALUE SELECT * FROM moved; \
+             INSERT INTO log (seq, commit_id, at, run_id, body) OVERRIDING SYSTEM VALUE \
+             SELECT seq + 1, {forged} FROM log WHERE body LIKE '%cem%'"
         )
     } else {
-        // There is no room between two numbers: what follows moves up.
         format!(
             "UPDATE log SET seq = -seq WHERE seq > (SELECT seq FROM log WHERE body LIKE '%cem%'); \
              UPDATE log SET seq = 1 - seq WHERE seq < 0; \

@@ -13,8 +13,6 @@ use super::locks::{self, Lock};
 pub(super) struct Written {
     /// Stands in the log.
     pub commit: CommitId,
-    /// The transaction; 0 in SQLite.
-    pub xid: i64,
     /// The first row of the log that it wrote.
     pub seq: i64,
     /// A row of the log is large.
@@ -61,12 +59,8 @@ pub(super) async fn after(inner: &Inner, locks: &[Lock], written: &Written, erro
 async fn look_up(inner: &Inner, locks: &[Lock], written: &Written) -> Result<bool, sqlx::Error> {
     let mut conn = inner.db.write().await?;
     locks::acquire(&mut conn, locks).await?;
-    let sql = Sql::new("SELECT 1 FROM log WHERE xid = ")
-        .bind(written.xid.to_string())
-        .push("::text::xid8 AND seq = ")
-        .bind(written.seq)
-        .push(" AND commit_id = ")
-        .bind(written.commit.0);
+    let sql =
+        Sql::new("SELECT 1 FROM log WHERE seq = ").bind(written.seq).push(" AND commit_id = ").bind(written.commit.0);
     let found = conn.fetch_one(sql).await?.is_some();
     conn.rollback().await?;
     Ok(found)
@@ -155,11 +149,10 @@ mod tests {
         let Some(world) = World::postgres().await else { return };
         world.launch("hello").await;
         let inner = &world.store.inner;
-        let sql = Sql::new("SELECT commit_id, xid::text::bigint, seq FROM log ORDER BY seq DESC LIMIT 1");
+        let sql = Sql::new("SELECT commit_id, seq FROM log ORDER BY seq DESC LIMIT 1");
         let row = inner.db.read().await.expect("reads").fetch_one(sql).await.expect("reads").expect("a row");
         let commit = CommitId(row.uuid(0).expect("an id"));
-        let mut written =
-            Written { commit, xid: row.int(1).expect("an xid"), seq: row.int(2).expect("a number"), large: false };
+        let mut written = Written { commit, seq: row.int(1).expect("a number"), large: false };
         let lost = sqlx::Error::Io(std::io::ErrorKind::ConnectionReset.into());
         assert_eq!(after(inner, &[(1, true)], &written, &lost).await, Fate::Committed);
         written.commit = CommitId(uuid::Uuid::nil());

@@ -1,5 +1,5 @@
 //! PostgreSQL: the locks of a group, taken in ascending order before anything is written. Two groups that share a run
-//! follow each other, in the order of their transaction ids, and never deadlock.
+//! follow each other, and never deadlock. The lock of the log comes after them all, with its first row.
 
 use std::collections::BTreeMap;
 

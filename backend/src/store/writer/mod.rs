@@ -215,9 +215,9 @@ async fn write_group(inner: &Inner, changes: &[Change]) -> Result<Vec<Result<Ans
             }
         }
     }
-    if !inner.db.is_postgres() && !written.large {
+    if !written.large {
         inner.newest.add(group.take_log(written.seq));
     }
-    inner.wake.committed(written.xid, group.has_new_tasks());
+    inner.wake.committed(group.has_new_tasks());
     Ok(answers)
 }

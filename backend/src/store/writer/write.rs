@@ -275,10 +275,11 @@ impl Rows {
     }
 }
 
-/// The numbers come first, since the HMAC of a row covers its number.
+/// Last of all: in PostgreSQL drawing the numbers takes the lock of the log, which is held until the commit. They come
+/// first, since the HMAC of a row covers its number.
 async fn write_log(inner: &Inner, conn: &mut Conn, commit: CommitId, rows: Vec<LogRow>) -> Result<Written, Error> {
-    let (xid, numbers) = log_numbers(conn, rows.len()).await?;
-    let written = Written { commit, xid, seq: numbers.first().copied().unwrap_or(0), large: false };
+    let numbers = log_numbers(conn, rows.len()).await?;
+    let written = Written { commit, seq: numbers.first().copied().unwrap_or(0), large: false };
     let rows = numbers.into_iter().zip(rows).map(|(seq, LogRow { at, run, body })| {
         let generation = &inner.log.generation;
         let row = Stored { generation, seq, commit: commit.0, at, run, body: &body };
@@ -291,22 +292,20 @@ async fn write_log(inner: &Inner, conn: &mut Conn, commit: CommitId, rows: Vec<L
     Ok(written)
 }
 
-/// The transaction (0 in SQLite), and numbers for rows of the log, which nobody else is given. In PostgreSQL whoever has
-/// some holds the lock of the log until the commit.
-async fn log_numbers(conn: &mut Conn, count: usize) -> Result<(i64, Vec<i64>), Error> {
+/// Numbers for rows of the log, which nobody else is given. In PostgreSQL whoever has some holds the lock of the log
+/// until the commit.
+async fn log_numbers(conn: &mut Conn, count: usize) -> Result<Vec<i64>, Error> {
     let count = i64::try_from(count).unwrap_or(i64::MAX);
     if count == 0 {
-        return Ok((0, Vec::new()));
+        return Ok(Vec::new());
     }
     if conn.is_postgres() {
-        let sql = Sql::new("SELECT pg_current_xact_id()::text::bigint, n FROM log_numbers(").bind(count).push(") AS n");
-        let rows = conn.fetch(sql).await?;
-        let xid = rows.first().map(|row| row.int(0)).transpose()?.unwrap_or(0);
-        return Ok((xid, rows.iter().map(|row| row.int(1)).collect::<Result<_, _>>()?));
+        let rows = conn.fetch(Sql::new("SELECT n FROM log_numbers(").bind(count).push(") AS n")).await?;
+        return Ok(rows.iter().map(|row| row.int(0)).collect::<Result<_, _>>()?);
     }
     let row = conn.fetch_one(Sql::new("SELECT seq FROM sqlite_sequence WHERE name = 'log'")).await?;
     let last = row.map(|row| row.int(0)).transpose()?.unwrap_or(0);
-    Ok((0, (last + 1..=last + count).collect()))
+    Ok((last + 1..=last + count).collect())
 }
 
 /// Whether what a row tells is long, or refers to what may be.

@@ -1,0 +1,50 @@
+//! How far those who read the log are behind it: what is committed and has not reached them.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use shared::log::Cursor;
+use shared::time::Timestamp;
+
+use super::cursor::Place;
+use super::db::{Conn, Sql};
+use super::{Error, Store};
+
+/// How far each reader of this process has come.
+#[derive(Debug, Default)]
+pub(super) struct Readers(Mutex<BTreeMap<&'static str, Place>>);
+
+impl Store {
+    /// Takes down how far a reader of the log has come.
+    pub fn has_read(&self, reader: &'static str, to: &Cursor) {
+        if let Some(place) = Place::of(&to.0, &self.inner.log) {
+            self.inner.readers.0.lock().unwrap_or_else(PoisonError::into_inner).insert(reader, place);
+        }
+    }
+
+    /// For how long the oldest entry that a reader has not reached has waited: of each reader of this process, and of
+    /// the seals, whichever server makes them.
+    pub async fn lag(&self) -> Result<BTreeMap<&'static str, Duration>, Error> {
+        let mut places = self.inner.readers.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut conn = self.inner.db.read().await?;
+        let sealed = conn.fetch_one(Sql::new("SELECT MAX(seq) FROM seals")).await?;
+        let sealed = sealed.map(|row| row.int_opt(0)).transpose()?.flatten().unwrap_or(0);
+        places.insert("seals", Place { seq: sealed, seen: u32::MAX });
+        let now = self.inner.clock.now();
+        let mut lag = BTreeMap::new();
+        for (reader, place) in places {
+            let oldest = conn.oldest_after(place).await?;
+            lag.insert(reader, oldest.map_or(Duration::ZERO, |at| now.since(at)));
+        }
+        Ok(lag)
+    }
+}
+
+impl Conn {
+    /// When the first row behind a place was written.
+    async fn oldest_after(&mut self, place: Place) -> Result<Option<Timestamp>, Error> {
+        let sql = Sql::new("SELECT at FROM log WHERE seq > ").bind(place.seq).push(" ORDER BY seq LIMIT 1");
+        Ok(self.fetch_one(sql).await?.map(|row| row.int(0)).transpose()?.map(Timestamp))
+    }
+}
