@@ -100,16 +100,13 @@ fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<V
 
 impl HttpRequest {
     fn text(&self) -> String {
-        let mut text = format!("{} {}", self.method, self.url);
-        for (name, value) in &self.headers {
-            text.push_str(&format!("\n{name}: {value}"));
-        }
-        match &self.body {
-            None => {}
-            Some(Value::String(body)) => text.push_str(&format!("\n\n{body}")),
-            Some(body) => text.push_str(&format!("\n\n{body:#}")),
-        }
-        text
+        let headers: String = self.headers.iter().flat_map(|(name, value)| ["\n", name, ": ", value]).collect();
+        let body = match &self.body {
+            None => String::new(),
+            Some(Value::String(body)) => format!("\n\n{body}"),
+            Some(body) => format!("\n\n{body:#}"),
+        };
+        format!("{} {}{headers}{body}", self.method, self.url)
     }
 }
 

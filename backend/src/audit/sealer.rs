@@ -152,6 +152,11 @@ impl Sealer {
             for row in page.rows {
                 let refused = must.refuses(&row);
                 let authentic = row.mac == Authenticity::Authentic;
+                let unreadable = |why: String| format!("the log can no longer be read at {}: {why}", row.row);
+                let (entries, refused) = match (row.entries, refused) {
+                    (Ok(entries), refused) => (entries, refused),
+                    (Err(why), refused) => (Vec::new(), Some(refused.unwrap_or_else(|| unreadable(why)))),
+                };
                 if !hashes.is_empty() && (refused.is_some() || authenticated != Some(authentic)) {
                     // What comes before it is sealed by itself.
                     more = true;
@@ -161,10 +166,9 @@ impl Sealer {
                     return Err(SealError::Broken(why));
                 }
                 authenticated = Some(authentic);
-                let unreadable =
-                    |why: String| SealError::Broken(format!("the log can no longer be read at {}: {why}", row.row));
-                for (_, event) in row.entries.map_err(unreadable)? {
-                    hashes.push(hash(&sealed_text(&event).map_err(|error| unreadable(error.to_string()))?));
+                for (_, event) in entries {
+                    let text = sealed_text(&event).map_err(|error| SealError::Broken(unreadable(error.to_string())))?;
+                    hashes.push(hash(&text));
                 }
                 to = row.row;
                 if hashes.len() >= MOST {

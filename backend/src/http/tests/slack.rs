@@ -76,7 +76,7 @@ async fn press(site: &Site, slack: &MockServer, value: &str, user: &str, ago: i6
     mac.update(format!("v0:{at}:{body}").as_bytes());
     let signature = format!("v0={}", hex::encode(mac.finalize().into_bytes()));
     let request = Request::post("/api/v1/slack/interactions")
-        .header(header::HOST, "desk.example")
+        .header(header::HOST, "127.0.0.1")
         .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
         .header("x-slack-request-timestamp", at)
         .header("x-slack-signature", signature);
