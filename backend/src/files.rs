@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     fn mode(path: &Path) -> u32 {
-        fs::metadata(path).unwrap().permissions().mode() & 0o777
+        fs::metadata(path).expect("a file").permissions().mode() & 0o777
     }
 
     #[test]

@@ -85,7 +85,7 @@ async fn goes_on(database: Database) {
     for run in &runs {
         let mut kinds = entries.iter().filter(|entry| entry.event.run_id == Some(run.id)).map(|entry| entry.event.kind);
         assert_eq!(kinds.next(), Some(EntryKind::RunStarted));
-        assert_eq!(kinds.last(), Some(EntryKind::RunCompleted));
+        assert_eq!(kinds.next_back(), Some(EntryKind::RunCompleted));
     }
 
     // Two messages were sent by the earlier version, and two waited to be tried again.

@@ -24,7 +24,7 @@ const PAUSE: Duration = Duration::from_secs(5);
 
 /// Looks again at the start, since a server may have been stopped in between, and whenever the observer hears that
 /// rights have changed; and, while anything is committed, for what was asked of nobody.
-pub fn start(store: Store, stopping: CancellationToken) -> Arc<dyn Observe> {
+pub fn start(store: Store, stopping: &CancellationToken) -> Arc<dyn Observe> {
     let changed = Arc::new(Notify::new());
     changed.notify_one();
     let heard = Arc::clone(&changed);
@@ -46,7 +46,7 @@ pub fn start(store: Store, stopping: CancellationToken) -> Arc<dyn Observe> {
             }
         }
     });
-    tokio::spawn(background.watch("recount", &stopping, async {
+    tokio::spawn(background.watch("recount", stopping, async {
         work.await;
     }));
     Arc::new(Watch(changed))

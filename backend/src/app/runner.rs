@@ -65,7 +65,7 @@ impl Runner {
         let mut hub = live::Options::new(store.clone(), clock.clone(), streams.clone());
         hub.observers.push(wiring::forget_rights(authenticator.clone()));
         let stopping = CancellationToken::new();
-        hub.observers.push(recount::start(store.clone(), stopping.clone()));
+        hub.observers.push(recount::start(store.clone(), &stopping));
         hub.observers.extend(observers);
         let hub = Hub::run(hub).await?;
         let mut worker = worker::Options::new(store.clone(), models, tools, streams, clock.clone());

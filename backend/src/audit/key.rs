@@ -266,8 +266,8 @@ impl Trusted {
     /// Writes the file beside a private key, that key first.
     fn write(&self, key: &Path, newest: PublicKey) -> std::io::Result<()> {
         let rest = self.0.values().filter(|other| **other != newest);
-        let lines: String = std::iter::once(&newest).chain(rest).map(|key| format!("{key}\n")).collect();
-        fs::write(public_file(key), lines)
+        let lines: Vec<String> = std::iter::once(&newest).chain(rest).map(ToString::to_string).collect();
+        fs::write(public_file(key), lines.join("\n") + "\n")
     }
 }
 

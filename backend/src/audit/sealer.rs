@@ -98,7 +98,7 @@ impl Sealer {
         let background = self.store.background().clone();
         let sealing = stop.clone().run_until_cancelled_owned(self.keep_sealing());
         let task = tokio::spawn(background.watch("sealer", &stop, async {
-            sealing.await;
+            Box::pin(sealing).await;
         }));
         Handle { stop, task }
     }

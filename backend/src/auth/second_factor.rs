@@ -51,12 +51,11 @@ impl Authenticator {
         let now = self.clock.now();
         let keys = [Key::Codes(person.user.username.to_string())];
         self.limit.check(&keys, now)?;
-        match step_of(&factor.secret, code, &*self.clock).filter(|step| *step > factor.used_step) {
-            Some(step) => Ok(Some(Proof::Step(step))),
-            None => {
-                self.limit.failed(&keys, now);
-                Err(WRONG)
-            }
+        if let Some(step) = step_of(&factor.secret, code, &*self.clock).filter(|step| *step > factor.used_step) {
+            Ok(Some(Proof::Step(step)))
+        } else {
+            self.limit.failed(&keys, now);
+            Err(WRONG)
         }
     }
 

@@ -34,14 +34,14 @@ impl Turns {
     /// Does work when it is the turn of this network; for who is logged in already there is no network.
     pub(super) async fn take<T>(&self, network: Option<Network>, work: impl Future<Output = T>) -> Result<T, Error> {
         let Some(network) = network else {
-            let _free = self.free.acquire().await.map_err(closed)?;
+            let _free = self.free.acquire().await.map_err(|error| closed(&error))?;
             return Ok(work.await);
         };
         let stand = Stand { turns: self, network, line: Some(self.line(network)) };
         let Some(line) = &stand.line else { return Err(Error::TooManyAttempts { retry_after: 1 }) };
         let _room = line.room.try_acquire().map_err(|_| Error::TooManyAttempts { retry_after: 1 })?;
-        let _first = line.first.acquire().await.map_err(closed)?;
-        let _free = self.free.acquire().await.map_err(closed)?;
+        let _first = line.first.acquire().await.map_err(|error| closed(&error))?;
+        let _free = self.free.acquire().await.map_err(|error| closed(&error))?;
         Ok(work.await)
     }
 
@@ -69,7 +69,7 @@ impl Drop for Stand<'_> {
     }
 }
 
-fn closed(error: tokio::sync::AcquireError) -> Error {
+fn closed(error: &tokio::sync::AcquireError) -> Error {
     Error::Hash(error.to_string())
 }
 
@@ -82,8 +82,8 @@ mod tests {
     use super::*;
     use crate::client_address::ClientAddress;
 
-    fn network(address: &str) -> Option<Network> {
-        Some(ClientAddress::from(address.parse::<IpAddr>().unwrap()).network())
+    fn network(address: &str) -> Network {
+        ClientAddress::from(address.parse::<IpAddr>().unwrap()).network()
     }
 
     #[tokio::test]
@@ -96,7 +96,7 @@ mod tests {
             let (turns, done) = (Arc::clone(&turns), done.clone());
             all.spawn(async move {
                 let work = async { done.send(who).is_ok() };
-                turns.take(network(address), work).await.is_ok()
+                turns.take(Some(network(address)), work).await.is_ok()
             });
             // Each stands in its line before the next one comes.
             tokio::task::yield_now().await;

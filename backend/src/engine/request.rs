@@ -122,7 +122,7 @@ fn http_request(flow: &Compiled, tool: &HttpTool, arguments: &JsonMap, scope: &S
 
 /// The URL as it will be sent, in the one form that URL parsers agree on. Where it leads must be plain without the
 /// secrets in it.
-fn url(rendered: &str, secrets: &mut Vec<SecretUse>) -> Result<String, String> {
+fn url(rendered: &str, secrets: &mut [SecretUse]) -> Result<String, String> {
     let text = rendered.trim();
     if text.contains(char::is_control) {
         return Err("the url has a line break or another control character in it".to_owned());
@@ -131,9 +131,10 @@ fn url(rendered: &str, secrets: &mut Vec<SecretUse>) -> Result<String, String> {
     for secret in secrets.iter_mut() {
         (secret.start, secret.end) = (secret.start.saturating_sub(offset), secret.end.saturating_sub(offset));
     }
-    // What stands in for a secret occurs nowhere else, and is the same in every part of a URL.
+    // What stands in for a secret occurs nowhere else, and is the same in every part of a URL. A text has fewer places
+    // than there are names to choose from.
     let lower = text.to_lowercase();
-    let stand_in = (0_u64..).map(|number| format!("secret{number}x")).find(|own| !lower.contains(own.as_str()));
+    let stand_in = (0..=lower.len()).map(|number| format!("secret{number}x")).find(|own| !lower.contains(own.as_str()));
     let stand_in = stand_in.unwrap_or_default();
     let mut url: Url = with_stand_ins(text, secrets, |index| format!("{stand_in}{index}x"))
         .parse()

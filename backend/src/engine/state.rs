@@ -167,6 +167,7 @@ pub struct Branch {
 /// What a branch does at its node. Each variant carries what belongs to it and nothing else.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "phase", rename_all = "snake_case")]
+#[expect(clippy::large_enum_variant, reason = "a run has few branches, and they stay where they are")]
 pub enum Phase {
     /// Waits for the other branches that can still reach the node (`join: all`).
     Joining {

@@ -54,7 +54,7 @@ impl Limits {
             head: Duration::from_secs(10),
             // Longer than proxies keep theirs: a request must not meet a connection that is just being closed.
             idle: Duration::from_secs(90),
-            stalled: Duration::from_secs(60),
+            stalled: Duration::from_mins(1),
         }
     }
 }

@@ -28,7 +28,7 @@ static TAKEN_UP: Notify = Notify::const_new();
 fn router() -> Router {
     let slow = || async {
         TAKEN_UP.notify_one();
-        sleep(Duration::from_secs(3600)).await;
+        sleep(Duration::from_hours(1)).await;
     };
     let socket = |socket: WebSocketUpgrade| async move {
         socket.on_upgrade(|mut socket| async move { while socket.recv().await.is_some() {} })

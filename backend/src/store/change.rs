@@ -80,7 +80,6 @@ pub struct IdempotencyKey {
 
 /// What is to be done.
 #[derive(Debug, Clone)]
-#[expect(clippy::large_enum_variant, reason = "a launch is the most frequent of all, and is moved twice")]
 pub enum Operation {
     /// Starts a run. Answers [`Answer::Run`].
     Launch {

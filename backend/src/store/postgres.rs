@@ -69,16 +69,13 @@ impl Session {
         let conn = self.conn.as_mut().ok_or(sqlx::Error::PoolClosed)?;
         let until = self.until.unwrap_or_else(|| Instant::now() + STATEMENT);
         let was_open = std::mem::replace(&mut self.is_open, true);
-        match timeout_at(until, call(conn)).await {
-            Ok(result) => {
-                self.is_open = was_open;
-                result
-            }
-            Err(_) => {
-                self.discard();
-                let why = "the database did not answer in time: the connection was dropped";
-                Err(sqlx::Error::Io(std::io::Error::new(std::io::ErrorKind::TimedOut, why)))
-            }
+        if let Ok(result) = timeout_at(until, call(conn)).await {
+            self.is_open = was_open;
+            result
+        } else {
+            self.discard();
+            let why = "the database did not answer in time: the connection was dropped";
+            Err(sqlx::Error::Io(std::io::Error::new(std::io::ErrorKind::TimedOut, why)))
         }
     }
 

@@ -78,7 +78,9 @@ impl Store {
         let Some(run) = run else { return Ok(None) };
         let (mut state, mut bodies) = (Reader::default(), Reader::default());
         state.add_column(id.0, run.text(1));
-        reviews.iter().for_each(|row| bodies.add_column(id.0, row.text(1)));
+        for row in &reviews {
+            bodies.add_column(id.0, row.text(1));
+        }
         let mut blobs = Blobs::default();
         let Some(state) = state.finish_each("the state", &mut conn, &mut blobs).await?.pop() else { return Ok(None) };
         let bodies = bodies.finish_each("a review", &mut conn, &mut blobs).await?.into_iter().zip(&reviews);
@@ -136,7 +138,9 @@ impl Store {
         let mut conn = self.inner.db.read().await?;
         let mut reader = Reader::default();
         let rows = conn.fetch(sql).await?;
-        rows.iter().for_each(|row| reader.add_column(run.0, row.text(0)));
+        for row in &rows {
+            reader.add_column(run.0, row.text(0));
+        }
         let steps = reader.finish_each("a step", &mut conn, &mut Blobs::default()).await?.into_iter().zip(&rows);
         let steps = steps.map(|(step, row)| match step {
             Ok(step) => Ok(step),

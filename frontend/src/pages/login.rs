@@ -39,12 +39,11 @@ pub fn LoginPage() -> impl IntoView {
         busy.set(true);
         trouble.set(None);
         let code_now = code.get_untracked();
-        let login = match linked.get_untracked() {
-            Some((token, _)) => LoginRequest::Link { token, code: code_now },
-            None => {
-                let (username, password) = (username.get_untracked().trim().to_owned(), password.get_untracked());
-                LoginRequest::Password { username, password, code: code_now }
-            }
+        let login = if let Some((token, _)) = linked.get_untracked() {
+            LoginRequest::Link { token, code: code_now }
+        } else {
+            let (username, password) = (username.get_untracked().trim().to_owned(), password.get_untracked());
+            LoginRequest::Password { username, password, code: code_now }
         };
         let link = matches!(login, LoginRequest::Link { .. });
         spawn_local(async move {

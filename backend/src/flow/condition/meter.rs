@@ -82,19 +82,18 @@ impl Meter {
 
     fn matches(&self, text: &str, pattern: &str) -> Result<bool, ExecutionError> {
         let mut patterns = self.0.patterns.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = match patterns.iter().position(|(known, _)| known == pattern) {
-            Some(at) => at,
-            None => {
-                self.take(COMPILING)?;
-                if pattern.len() > MAX_PATTERN {
-                    return Err(failed(&format!("a regular expression is longer than {MAX_PATTERN} bytes")));
-                }
-                let compiled = RegexBuilder::new(pattern).size_limit(MAX_COMPILED).build();
-                let compiled =
-                    compiled.map_err(|error| failed(&format!("`{pattern}` is no regular expression: {error}")))?;
-                patterns.push((pattern.to_owned(), compiled));
-                patterns.len() - 1
+        let at = if let Some(at) = patterns.iter().position(|(known, _)| known == pattern) {
+            at
+        } else {
+            self.take(COMPILING)?;
+            if pattern.len() > MAX_PATTERN {
+                return Err(failed(&format!("a regular expression is longer than {MAX_PATTERN} bytes")));
             }
+            let compiled = RegexBuilder::new(pattern).size_limit(MAX_COMPILED).build();
+            let compiled =
+                compiled.map_err(|error| failed(&format!("`{pattern}` is no regular expression: {error}")))?;
+            patterns.push((pattern.to_owned(), compiled));
+            patterns.len() - 1
         };
         self.take(text.len() as u64 / 8)?;
         Ok(patterns[at].1.is_match(text))
@@ -177,14 +176,12 @@ fn index<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionE
 fn matches<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
     let Ok([text, pattern, meter]) = <[CowVal<'b, 'v>; 3]>::try_from(args) else { return Err(wrong()) };
     let Some(meter) = meter.downcast_ref::<Meter>() else { return Err(wrong()) };
-    match (text.downcast_ref::<CelString<'_>>(), pattern.downcast_ref::<CelString<'_>>()) {
-        (Some(text), Some(pattern)) => {
-            meter.matches(text.inner(), pattern.inner()).map(|found| CowVal::owned(CelBool::from(found)))
-        }
-        _ => {
-            let types = [&text, &pattern].map(|value| value.get_type().name().to_owned());
-            Err(ExecutionError::no_such_overload("matches", types.to_vec()))
-        }
+    if let (Some(text), Some(pattern)) = (text.downcast_ref::<CelString<'_>>(), pattern.downcast_ref::<CelString<'_>>())
+    {
+        meter.matches(text.inner(), pattern.inner()).map(|found| CowVal::owned(CelBool::from(found)))
+    } else {
+        let types = [&text, &pattern].map(|value| value.get_type().name().to_owned());
+        Err(ExecutionError::no_such_overload("matches", types.to_vec()))
     }
 }
 

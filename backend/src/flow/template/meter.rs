@@ -34,15 +34,12 @@ struct Left(u64);
 /// Takes from the budget of a rendering.
 pub fn take(state: &mut State<'_, '_>, cost: u64) -> Result<(), Error> {
     let left = state.get_or_insert_extension(Left(WORK));
-    match left.0.checked_sub(cost) {
-        Some(rest) => {
-            left.0 = rest;
-            Ok(())
-        }
-        None => {
-            left.0 = 0;
-            Err(spent())
-        }
+    if let Some(rest) = left.0.checked_sub(cost) {
+        left.0 = rest;
+        Ok(())
+    } else {
+        left.0 = 0;
+        Err(spent())
     }
 }
 
@@ -166,7 +163,7 @@ pub fn metered<'s>(code: &Instructions<'s>, is_value: bool) -> Instructions<'s> 
             Instruction::JumpIfFalse(to) => Instruction::JumpIfFalse(moved(*to)),
             Instruction::JumpIfFalseOrPop(to) => Instruction::JumpIfFalseOrPop(moved(*to)),
             Instruction::JumpIfTrueOrPop(to) => Instruction::JumpIfTrueOrPop(moved(*to)),
-            Instruction::BuildMacro(name, to, flags) => Instruction::BuildMacro(*name, moved(*to), *flags),
+            Instruction::BuildMacro(name, to, flags) => Instruction::BuildMacro(name, moved(*to), *flags),
             other => (*other).clone(),
         });
         match instruction {

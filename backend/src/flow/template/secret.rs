@@ -189,19 +189,20 @@ impl Templates {
         let pages = Pages::default();
         let seen = |pages: &Pages| context(scope, names, pages);
         // What is written to a page by position is written without a budget, so the same is done before within one.
-        let value = on_large_stack(|| match self.run(template, seen(&pages))? {
-            (Some(value), _) => match value.downcast_object_ref::<Secret>() {
-                Some(secret) => {
-                    let shown = SecretUse::shown(&secret.name);
-                    pages.with(|page| {
-                        page.places.push(secret.at(0));
-                        page.text = shown.clone().into_bytes();
-                    });
-                    Ok(Value::String(shown))
+        let value = on_large_stack(|| {
+            if let (Some(value), _) = self.run(template, seen(&pages))? {
+                match value.downcast_object_ref::<Secret>() {
+                    Some(secret) => {
+                        let shown = SecretUse::shown(&secret.name);
+                        pages.with(|page| {
+                            page.places.push(secret.at(0));
+                            page.text = shown.clone().into_bytes();
+                        });
+                        Ok(Value::String(shown))
+                    }
+                    None => to_json(&value, 0),
                 }
-                None => to_json(&value, 0),
-            },
-            (None, _) => {
+            } else {
                 pages.with(|page| *page = Page::default());
                 let compiled = self.environment.get_template(template)?;
                 compiled.render_captured_to(seen(&pages), pages.clone())?;

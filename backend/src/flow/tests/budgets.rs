@@ -68,7 +68,7 @@ fn what_aliases_repeat_counts_as_if_it_were_written() {
     assert_eq!(found(&file(4)), [""; 0]);
     expect(&file(6), &[("3:", "the file is larger than 1048576 bytes, aliases followed")]);
     // Anchors within anchors: each keeps what the one within it keeps.
-    let anchors: String = (0..60).map(|n| format!("&a{n} [")).collect();
+    let anchors = (0..60).map(|n| format!("&a{n} [")).collect::<Vec<_>>().concat();
     let file = format!("id: f\nnodes: {{ a: {{ set: {{ x: {anchors}{text}{} }} }} }}\n", "]".repeat(60));
     expect(&file, &[("2:", "aliases followed")]);
     let list = format!("&l [{}]", "1, ".repeat(30_000));

@@ -310,17 +310,15 @@ impl<'a> Named<'a> {
                 }
                 self.credentials.extend(new.replaces.as_ref());
             }
-            // The caller's own.
-            Operation::ChangePassword(_) => {}
-            Operation::ChangeSecondFactor { username, .. } => self.user(username),
             Operation::EndSession { digest } => {
                 self.credentials.insert(digest);
             }
             Operation::RevokeToken { id, .. } => {
                 self.tokens.insert(id.0);
             }
-            Operation::LoginFailed { username } => self.user(username),
-            Operation::AcceptHead { .. } => {}
+            Operation::ChangeSecondFactor { username, .. } | Operation::LoginFailed { username } => self.user(username),
+            // What a password is of is the caller's own.
+            Operation::ChangePassword(_) | Operation::AcceptHead { .. } => {}
         }
     }
 

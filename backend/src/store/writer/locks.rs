@@ -133,7 +133,7 @@ impl Keys {
                 self.user(&span.deputy, true);
             }
             // Whose row it stands in is found before the locks are taken.
-            Operation::RemoveDeputy(_) => {}
+            Operation::RemoveDeputy(_) | Operation::AcceptHead { .. } => {}
             Operation::RevokeGrant(id) => self.add("grant", id.0.as_bytes(), true),
             Operation::ChooseNotifications(chosen) => {
                 self.user(&chosen.username, true);
@@ -164,7 +164,6 @@ impl Keys {
             Operation::EndSession { digest } => self.credential(digest, true),
             Operation::RevokeToken { id, .. } => self.add("token", id.0.as_bytes(), true),
             Operation::LoginFailed { username } => self.user(username, false),
-            Operation::AcceptHead { .. } => {}
         }
     }
 }
