@@ -11,14 +11,46 @@ use super::{elsewhere, mistake_at};
 use crate::client::use_api;
 use crate::components::notice::Notifier;
 use crate::components::states::{Failed, Loading};
+use crate::components::time::full;
 
 /// The three of them.
 #[component]
 pub fn Security() -> impl IntoView {
     view! {
-        <PasswordForm/>
-        <SecondFactor/>
-        <Sessions/>
+        <div class="security">
+            <PasswordForm/>
+            <SecondFactor/>
+            <Sessions/>
+        </div>
+    }
+}
+
+/// A browser and its system in a few words, from what it calls itself: what is not known is left out.
+fn short_agent(agent: &str) -> String {
+    let named = |names: &[(&str, &str)]| {
+        names.iter().find(|(mark, _)| agent.contains(mark)).map(|(_, name)| (*name).to_owned())
+    };
+    // In this order: most browsers call themselves by the names of older ones too.
+    let browser = named(&[
+        ("Edg/", "Edge"),
+        ("OPR/", "Opera"),
+        ("Firefox/", "Firefox"),
+        ("Chrome/", "Chrome"),
+        ("Safari/", "Safari"),
+        ("curl/", "curl"),
+    ]);
+    let system = named(&[
+        ("Android", "Android"),
+        ("iPhone", "iPhone"),
+        ("iPad", "iPad"),
+        ("Windows", "Windows"),
+        ("Mac OS X", "macOS"),
+        ("Linux", "Linux"),
+    ]);
+    match (browser, system) {
+        (Some(browser), Some(system)) => format!("{browser} on {system}"),
+        (Some(one), None) | (None, Some(one)) => one,
+        (None, None) => "Another program".to_owned(),
     }
 }
 
@@ -78,7 +110,7 @@ fn PasswordForm() -> impl IntoView {
             {field("Current password", "", "password", "current-password", current, problem, "/current")}
             {field("New password", "At least 12 characters. Several words in a row do well.", "password", "new-password", new, problem, "/new")}
             {move || other().map(|why| view! { <p class="banner stop" role="alert">{why}</p> })}
-            <div class="actions"><button class="b" disabled=move || busy.get()>"Change the password"</button></div>
+            <div class="actions"><button class="b" disabled=move || busy.get()>"Change password"</button></div>
         </form>
     }
 }
@@ -154,12 +186,12 @@ fn SecondFactor() -> impl IntoView {
         }
         Some(Ok(Step::Known(known))) if known.enabled => view! {
             <p>{format!("On. A code of your app is asked for when you log in. {} recovery codes are left.", known.recovery_codes_left)}</p>
-            {form(false, "Turn it off", "A code that your app shows now, or a recovery code.")}
+            {form(false, "Turn off", "A code that your app shows now, or a recovery code.")}
         }
         .into_any(),
         Some(Ok(Step::Known(known))) => view! {
             <p>{if known.required { "This server wants you to have one before you go on." } else { "Off. With it, a stolen password alone lets nobody in." }}</p>
-            <div class="actions"><button class="b primary" on:click=begin>"Set it up"</button></div>
+            <div class="actions"><button class="b primary" on:click=begin>"Set up"</button></div>
         }
         .into_any(),
         Some(Ok(Step::Confirm(new))) => {
@@ -168,7 +200,7 @@ fn SecondFactor() -> impl IntoView {
                 <p>"Scan this with an authenticator app, or type the secret into it. Then type the code that it shows."</p>
                 <img class="qr" src=picture alt="QR code of the secret"/>
                 <div class="secret"><code>{new.secret}</code></div>
-                {form(true, "Turn it on", "Six digits.")}
+                {form(true, "Turn on", "Six digits.")}
             }
             .into_any()
         }
@@ -217,10 +249,11 @@ fn Sessions() -> impl IntoView {
             Some(Ok(sessions)) => {
                 let others = sessions.len() > 1;
                 let rows = sessions.into_iter().map(|one| {
-                    let seen = format!("used {}", one.last_used_at);
-                    let from = [one.address, one.agent, Some(seen)].into_iter().flatten().collect::<Vec<_>>().join(" · ");
-                    let what = if one.current { "This one" } else { "Another browser" };
-                    row(what.to_owned(), from, "b", "End", move |_| end(Some(one.id)))
+                    let what = one.agent.as_deref().map_or_else(|| "Unknown".to_owned(), short_agent);
+                    let what = if one.current { format!("{what} (this one)") } else { what };
+                    let used = format!("last used {}", full(one.last_used_at));
+                    let from = one.address.into_iter().chain([used]).collect::<Vec<_>>().join(" · ");
+                    row(what, from, "b", "End", move |_| end(Some(one.id)))
                 });
                 view! {
                     {table(rows.collect(), "You have no sessions.")}
@@ -229,5 +262,23 @@ fn Sessions() -> impl IntoView {
                 .into_any()
             }
         }}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::short_agent;
+
+    #[test]
+    fn a_browser_is_called_as_people_call_it() {
+        let chrome =
+            "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0 Safari/537.36";
+        assert_eq!(short_agent(chrome), "Chrome on Linux");
+        assert_eq!(short_agent(&chrome.replace("Safari/537.36", "Safari/537.36 Edg/156.0")), "Edge on Linux");
+        let phone =
+            "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 Version/18.0 Safari/604.1";
+        assert_eq!(short_agent(phone), "Safari on iPhone");
+        assert_eq!(short_agent("curl/8.5.0"), "curl");
+        assert_eq!(short_agent("x"), "Another program");
     }
 }
