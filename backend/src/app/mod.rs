@@ -2,6 +2,7 @@
 //! The only module that sees every other.
 
 mod flows;
+mod masked;
 mod recount;
 mod runner;
 mod wiring;
@@ -36,7 +37,7 @@ use crate::tool;
 pub use crate::server::Server;
 pub use flows::files as flow_files;
 pub use runner::{Runner, RunnerOptions};
-pub use wiring::{flow_env, models, tools};
+pub use wiring::{flow_env, models, secrets, tools};
 
 /// How many connections read from the database.
 const READERS: u32 = 8;
@@ -155,8 +156,9 @@ impl App {
 
         let seals = Seals::new(trusted, kept);
         let sealer = Sealer::new(store.clone(), seal_key, seals.clone(), clock.clone()).run();
-        let models = Arc::new(models(&settings.prices)?);
-        let tools = Arc::new(tools(&settings.tools, &settings.mcp)?);
+        let secrets = secrets(&settings.secrets);
+        let models = Arc::new(models(&settings.prices, secrets.clone())?);
+        let tools = Arc::new(tools(&settings.tools, &settings.mcp, secrets)?);
         let options = RunnerOptions {
             slots: settings.workers,
             logins: settings.logins,

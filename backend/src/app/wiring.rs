@@ -15,6 +15,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::Error;
+use super::masked::Masked;
 use crate::agent::{self, Models, Prices};
 use crate::auth::{Authenticator, digest};
 use crate::background::Background;
@@ -24,7 +25,7 @@ use crate::http::{Edge, origin_allowed};
 use crate::live::{Authenticate, Observe};
 use crate::notify;
 use crate::store::{Actor, Store};
-use crate::tool::{self, McpServer, Secrets, Tools};
+use crate::tool::{self, McpServer, SecretSettings, Secrets, Tools};
 
 /// How often measurements are summed up.
 const SUM_UP: Duration = Duration::from_secs(5);
@@ -78,15 +79,27 @@ pub fn metrics_token() -> Option<[u8; 32]> {
     std::env::var("COUNTERSIGN_METRICS_TOKEN").ok().filter(|token| !token.is_empty()).map(|token| digest(token.trim()))
 }
 
+/// Secrets, by the settings and the environment.
+pub fn secrets(settings: &BTreeMap<String, SecretSettings>) -> Secrets {
+    let secrets = Secrets::from_env(std::env::vars(), settings);
+    for secret in secrets.unbound() {
+        tracing::warn!(secret, "every flow may send this secret to the hosts that it writes out: bind it to hosts");
+    }
+    secrets
+}
+
 /// Where models are and what they cost, by the settings and the environment.
-pub fn models(prices: &Prices) -> Result<Models, agent::Error> {
+pub fn models(prices: &Prices, secrets: Secrets) -> Result<Masked, agent::Error> {
     let options = agent::Options::from_env(|name| std::env::var(name).ok());
-    Models::new(agent::Options { prices: prices.clone(), ..options })
+    Ok(Masked { models: Models::new(agent::Options { prices: prices.clone(), ..options })?, secrets })
 }
 
 /// What tools may do, by the settings and the environment.
-pub fn tools(settings: &config::Tools, mcp: &BTreeMap<String, McpServer>) -> Result<Tools, tool::Error> {
-    let secrets = Secrets::from_env(std::env::vars());
+pub fn tools(
+    settings: &config::Tools,
+    mcp: &BTreeMap<String, McpServer>,
+    secrets: Secrets,
+) -> Result<Tools, tool::Error> {
     Tools::new(tool::Options { allowed_hosts: settings.allowed_hosts.clone(), mcp: mcp.clone(), secrets })
 }
 

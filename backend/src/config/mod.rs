@@ -23,7 +23,7 @@ use crate::auth;
 use crate::files;
 use crate::notify;
 use crate::rate_limit::WriteLimits;
-use crate::tool::McpServer;
+use crate::tool::{McpServer, SecretSettings};
 
 /// The file that is read from the data folder where no other is named.
 pub const FILE: &str = "countersign.toml";
@@ -111,6 +111,8 @@ pub struct File {
     pub tools: Tools,
     /// MCP servers by the name under which flows know them.
     pub mcp: BTreeMap<String, McpServer>,
+    /// Where secrets may be sent, by their names.
+    pub secrets: BTreeMap<String, SecretSettings>,
     /// What models' tokens cost.
     pub prices: Prices,
     /// Who outside is told of reviews.
@@ -152,6 +154,8 @@ pub struct Settings {
     pub tools: Tools,
     /// MCP servers.
     pub mcp: BTreeMap<String, McpServer>,
+    /// Where secrets may be sent.
+    pub secrets: BTreeMap<String, SecretSettings>,
     /// What models' tokens cost.
     pub prices: Prices,
     /// Who outside is told of reviews.
@@ -248,6 +252,7 @@ impl Settings {
             longest_grant: args.longest_grant.or(file.longest_grant).map_or(LONGEST, |span| span.0),
             tools: file.tools,
             mcp: file.mcp,
+            secrets: file.secrets,
             prices: file.prices,
             notifications: file.notifications,
             logins: file.logins,

@@ -169,9 +169,10 @@ impl Options {
         };
 
         let functions = self.functions;
-        let others = app::tools(&self.settings.tools, &self.settings.mcp)?;
+        let secrets = app::secrets(&self.settings.secrets);
+        let others = app::tools(&self.settings.tools, &self.settings.mcp, secrets.clone())?;
         let tools = Arc::new(WithFunctions { functions: functions.clone(), others });
-        let models = Arc::new(app::models(&self.settings.prices)?);
+        let models = Arc::new(app::models(&self.settings.prices, secrets)?);
         let (news, heard) = broadcast::channel(NEWS);
         let inner = Arc::new(Inner {
             store: store.clone(),

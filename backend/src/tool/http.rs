@@ -3,11 +3,13 @@
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Response, StatusCode, Url};
 use serde_json::Value;
+use shared::definition::ToolKind;
 use shared::error::pointer;
 use shared::request::HttpRequest;
 
 use super::{Error, MAX_RESULT, Secrets, failed, uncertain};
 use crate::engine::{TaskFailure, ToolRequest};
+use crate::flow::has_fixed_host;
 use crate::guard::{Cause, Clients, cause};
 use crate::json;
 
@@ -27,6 +29,10 @@ impl Http {
 
     pub(super) async fn call(&self, http: &HttpRequest, request: &ToolRequest) -> Result<Value, TaskFailure> {
         let whole = Whole::of(http, &self.secrets).map_err(|why| failed(why, false))?;
+        let is_fixed = matches!(&request.tool.kind, ToolKind::Http(tool) if has_fixed_host(&tool.url));
+        for secret in &http.secrets {
+            self.secrets.check_host(&secret.name, &whole.url, is_fixed).map_err(|why| failed(why, false))?;
+        }
         let client = self.clients.of(&whole.url).map_err(|refused| failed(refused.to_string(), false))?;
         let mut builder = client
             .request(whole.method, whole.url)

@@ -5,6 +5,7 @@
 
 mod builtin;
 pub(crate) mod http;
+mod mask;
 pub(crate) mod mcp;
 mod secrets;
 
@@ -22,7 +23,7 @@ use shared::request::Request;
 use crate::engine::{TaskFailure, ToolRequest};
 use http::Http;
 use mcp::Mcp;
-pub use secrets::Secrets;
+pub use secrets::{SecretSettings, Secrets};
 
 /// The largest result that a tool may give, in bytes.
 const MAX_RESULT: usize = 1024 * 1024;

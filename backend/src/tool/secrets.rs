@@ -1,38 +1,86 @@
-//! Secrets: put into requests when they are sent, and kept out of everything that is shown.
+//! Secrets: put into requests when they are sent, to the hosts that they are for, and kept out of everything that is
+//! shown.
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
+use reqwest::Url;
+use serde::Deserialize;
 use serde_json::{Map, Value};
 use shared::request::SecretUse;
 
+use super::mask::{MASK, Mask};
 use crate::flow::url_piece;
 
-/// What stands in place of a secret.
-const MASK: &str = "***";
+/// What the settings say of a secret.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SecretSettings {
+    /// `host` or `host:port` that it may be sent to.
+    pub hosts: Vec<String>,
+}
 
 /// Secrets for tools, from this server's environment.
 #[derive(Clone, Default)]
 pub struct Secrets {
-    secret: BTreeMap<String, String>,
-    /// Everything to mask, the longest first, so that a secret that contains another is masked whole.
-    masked: Vec<String>,
+    secret: BTreeMap<String, Secret>,
+    mask: Arc<Mask>,
+}
+
+#[derive(Clone)]
+struct Secret {
+    value: String,
+    /// Where it may be sent; none where nothing is said of it.
+    hosts: Option<Vec<String>>,
 }
 
 impl Secrets {
-    /// `COUNTERSIGN_SECRET_<NAME>` of these variables.
-    pub fn from_env(variables: impl IntoIterator<Item = (String, String)>) -> Self {
-        let mut secrets = Self::default();
-        for (name, value) in variables {
-            if let Some(name) = name.strip_prefix("COUNTERSIGN_SECRET_") {
-                secrets.masked.extend([value.clone(), url_piece(&value)]);
-                secrets.secret.insert(name.to_owned(), value);
-            }
+    /// `COUNTERSIGN_SECRET_<NAME>` of these variables, for the hosts of `COUNTERSIGN_HOSTS_<NAME>`, with commas between
+    /// them, or else of the settings.
+    pub fn from_env(
+        variables: impl IntoIterator<Item = (String, String)>,
+        settings: &BTreeMap<String, SecretSettings>,
+    ) -> Self {
+        let variables: BTreeMap<String, String> = variables.into_iter().collect();
+        let secrets = variables.iter().filter_map(|(variable, value)| {
+            let name = variable.strip_prefix("COUNTERSIGN_SECRET_")?;
+            let named = variables.get(&format!("COUNTERSIGN_HOSTS_{name}")).map(|hosts| hosts.split(',').collect());
+            let set = || settings.get(name).map(|secret| secret.hosts.iter().map(String::as_str).collect());
+            let hosts: Option<Vec<&str>> = named.or_else(set);
+            let hosts = hosts.map(|hosts| hosts.iter().map(|host| host.trim().to_ascii_lowercase()).collect());
+            Some((name.to_owned(), Secret { value: value.clone(), hosts }))
+        });
+        let secret: BTreeMap<String, Secret> = secrets.collect();
+        let mask = Arc::new(Mask::new(secret.values().map(|secret| secret.value.as_str())));
+        Self { secret, mask }
+    }
+
+    /// The names of those that are bound to no host.
+    pub fn unbound(&self) -> impl Iterator<Item = &str> {
+        self.secret.iter().filter(|(_, secret)| secret.hosts.is_none()).map(|(name, _)| name.as_str())
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.mask.is_empty()
+    }
+
+    /// Whether a secret may be sent to this URL. `is_fixed`: the flow writes its host out, so that no run chooses it.
+    pub(super) fn check_host(&self, name: &str, url: &Url, is_fixed: bool) -> Result<(), String> {
+        let host = url.host_str().unwrap_or_default();
+        let with_port = format!("{host}:{}", url.port_or_known_default().unwrap_or_default());
+        match self.secret.get(name).and_then(|secret| secret.hosts.as_ref()) {
+            Some(hosts) if hosts.iter().any(|allowed| *allowed == host || *allowed == with_port) => Ok(()),
+            Some(_) => Err(format!(
+                "the secret `{name}` may not be sent to `{with_port}`: the server's settings bind it to other hosts"
+            )),
+            None if is_fixed => Ok(()),
+            None => Err(format!(
+                "the secret `{name}` may not be sent to `{with_port}`, which the flow does not write out: bind it in the \
+                 server's settings ([secrets.{name}] hosts = [\"{host}\"])"
+            )),
         }
-        secrets.masked.retain(|secret| !secret.is_empty());
-        secrets.masked.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
-        secrets.masked.dedup();
-        secrets
     }
 
     /// The text at a place of a request, with the secrets that belong there.
@@ -40,7 +88,7 @@ impl Secrets {
         fill(text, at, uses, |secret| {
             let unknown = || format!("the server has no secret `{0}`: set COUNTERSIGN_SECRET_{0}", secret.name);
             let value = self.secret.get(&secret.name).ok_or_else(unknown)?;
-            Ok(if secret.encoded { url_piece(value) } else { value.clone() })
+            Ok(if secret.encoded { url_piece(&value.value) } else { value.value.clone() })
         })
     }
 
@@ -51,16 +99,17 @@ impl Secrets {
 
     /// The text without secrets.
     pub fn mask(&self, text: &str) -> String {
-        self.masked.iter().fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), MASK))
+        self.mask.text(text)
     }
 
-    /// The value without secrets, whether in texts or in keys.
+    /// The value without secrets, whether in texts, in keys or as numbers.
     pub fn mask_value(&self, value: Value) -> Value {
-        if self.masked.is_empty() {
+        if self.is_empty() {
             return value;
         }
         match value {
             Value::String(text) => Value::String(self.mask(&text)),
+            Value::Number(number) if self.mask.is_secret(&number) => Value::String(MASK.to_owned()),
             Value::Array(items) => Value::Array(items.into_iter().map(|item| self.mask_value(item)).collect()),
             Value::Object(fields) => {
                 let masked = fields.into_iter().map(|(key, value)| (self.mask(&key), self.mask_value(value)));
@@ -68,6 +117,41 @@ impl Secrets {
             }
             other => other,
         }
+    }
+
+    /// For a text that comes piece by piece.
+    pub fn stream(&self) -> MaskedStream {
+        MaskedStream { mask: Arc::clone(&self.mask), held: String::new() }
+    }
+}
+
+/// A text that comes piece by piece. Its end is held back as long as it may be the beginning of a secret.
+pub struct MaskedStream {
+    mask: Arc<Mask>,
+    held: String,
+}
+
+impl MaskedStream {
+    /// What can be shown once this has come too.
+    pub fn push(&mut self, text: &str) -> String {
+        self.held.push_str(text);
+        let longest = self.mask.longest();
+        // Looked through once for many pieces.
+        if self.held.len() <= longest + longest / 2 {
+            return String::new();
+        }
+        let mut cut = self.held.len() - longest;
+        let across = |cut: usize| move |span: &std::ops::Range<usize>| span.start < cut && cut < span.end;
+        if let Some(span) = self.mask.spans(&self.held).into_iter().find(across(cut)) {
+            cut = span.start;
+        }
+        let rest = self.held.split_off(self.held.floor_char_boundary(cut));
+        self.mask.text(&std::mem::replace(&mut self.held, rest))
+    }
+
+    /// What is left at the end.
+    pub fn finish(&mut self) -> String {
+        self.mask.text(&std::mem::take(&mut self.held))
     }
 }
 

@@ -30,12 +30,13 @@ fn request(tool: Value, arguments: Value) -> ToolRequest {
 }
 
 fn tools(allowed: &[&str]) -> Tools {
-    let variables = [("COUNTERSIGN_SECRET_TOKEN", "s3cr3t/value"), ("PATH", "/bin")];
+    let variables =
+        [("COUNTERSIGN_SECRET_TOKEN", "s3cr3t/value"), ("COUNTERSIGN_SECRET_PIN", "4815162342"), ("PATH", "/bin")];
     let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
     Tools::new(Options {
         allowed_hosts: allowed.iter().map(|host| (*host).to_owned()).collect(),
         mcp: BTreeMap::new(),
-        secrets: Secrets::from_env(variables),
+        secrets: Secrets::from_env(variables, &BTreeMap::new()),
     })
     .unwrap()
 }
@@ -49,7 +50,9 @@ async fn an_http_tool_sends_what_its_templates_say_and_masks_secrets_that_come_b
         .and(header("idempotency-key", "run-1/publish/1/0"))
         .and(header("content-type", "application/json"))
         .and(body_json(json!({ "title": "a b", "count": 3 })))
-        .respond_with(ResponseTemplate::new(200).set_body_json(json!({ "id": 7, "echo": ["Bearer s3cr3t/value"] })))
+        .respond_with(ResponseTemplate::new(200).set_body_json(
+            json!({ "id": 7, "echo": ["Bearer s3cr3t/value", 4815162342_u64, "{\"key\":\"s3cr3t\\/value\"}"] }),
+        ))
         .expect(1)
         .mount(&server)
         .await;
@@ -58,7 +61,7 @@ async fn an_http_tool_sends_what_its_templates_say_and_masks_secrets_that_come_b
         "headers": { "authorization": "Bearer {{ secret.TOKEN }}" },
     } });
     let result = tools(&["127.0.0.1"]).call(&request(tool, json!({ "title": "a b", "count": 3 }))).await.unwrap();
-    assert_eq!(result, json!({ "id": 7, "echo": ["Bearer ***"] }));
+    assert_eq!(result, json!({ "id": 7, "echo": ["Bearer ***", "***", "{\"key\":\"***\"}"] }));
 }
 
 #[tokio::test]
@@ -163,10 +166,60 @@ async fn what_was_never_sent_is_certain_and_what_broke_off_is_not() {
 }
 
 #[tokio::test]
+async fn a_secret_is_sent_to_its_hosts_only_and_an_unbound_one_to_hosts_that_the_flow_writes_out() {
+    let server = MockServer::start().await;
+    Mock::given(method("POST")).respond_with(ResponseTemplate::new(200)).mount(&server).await;
+    let port = server.address().port();
+    let tools = |hosts: Option<&str>| {
+        let mut variables = vec![("COUNTERSIGN_SECRET_TOKEN".to_owned(), "s3cr3t/value".to_owned())];
+        variables.extend(hosts.map(|hosts| ("COUNTERSIGN_HOSTS_TOKEN".to_owned(), hosts.to_owned())));
+        let secrets = Secrets::from_env(variables, &BTreeMap::new());
+        let allowed_hosts = vec!["127.0.0.1".to_owned()];
+        Tools::new(Options { allowed_hosts, secrets, ..Options::default() }).unwrap()
+    };
+    let with_secret = |url: String| json!({ "http": { "url": url, "headers": { "key": "{{ secret.TOKEN }}" } } });
+    let written = with_secret(format!("http://127.0.0.1:{port}/"));
+    let filled_in = with_secret(format!("http://{{{{ arguments.host }}}}:{port}/"));
+    let here = format!("127.0.0.1:{port}");
+    for (hosts, tool, is_sent) in [
+        (None, &written, true),
+        (None, &filled_in, false),
+        (Some("127.0.0.1"), &filled_in, true),
+        (Some(&*format!("pay.example, {here}")), &written, true),
+        (Some("127.0.0.1:1"), &written, false),
+        (Some("pay.example"), &written, false),
+        (Some(""), &written, false),
+    ] {
+        let sent = tools(hosts).call(&request(tool.clone(), json!({ "host": "127.0.0.1" }))).await;
+        let message = sent.map_err(|failure| failure.message);
+        assert_eq!(message.is_ok(), is_sent, "{hosts:?} {tool}: {message:?}");
+        let said = message.err().unwrap_or_default();
+        assert!(is_sent || said.contains("`TOKEN` may not be sent to") && !said.contains("s3cr3t"), "{said}");
+    }
+    assert_eq!(server.received_requests().await.unwrap().len(), 3);
+}
+
+#[test]
+fn a_stream_shows_no_secret_however_it_is_cut() {
+    let variables = [("COUNTERSIGN_SECRET_TOKEN".to_owned(), "s3cr3t/value".to_owned())];
+    let secrets = Secrets::from_env(variables, &BTreeMap::new());
+    let text = format!("{}s3cr3t/value, {} s3cr3t%2Fvalue {}", "x".repeat(70), "é ".repeat(60), "y".repeat(9));
+    for size in 1..80 {
+        let mut stream = secrets.stream();
+        let pieces: Vec<char> = text.chars().collect();
+        let mut shown: String =
+            pieces.chunks(size).map(|piece| stream.push(&piece.iter().collect::<String>())).collect();
+        shown.push_str(&stream.finish());
+        assert_eq!(shown, secrets.mask(&text), "pieces of {size}");
+    }
+    assert_eq!(secrets.mask(&text).matches("***").count(), 2);
+}
+
+#[tokio::test]
 async fn a_secret_leads_nowhere_else_and_a_missing_one_is_named() {
     let hostile = |value: &str| {
         let variables = [("COUNTERSIGN_SECRET_TOKEN".to_owned(), value.to_owned())];
-        Tools::new(Options { secrets: Secrets::from_env(variables), ..Options::default() }).unwrap()
+        Tools::new(Options { secrets: Secrets::from_env(variables, &BTreeMap::new()), ..Options::default() }).unwrap()
     };
     let tool = json!({ "http": { "url": "https://user:{{ secret.TOKEN }}@shop.example/" } });
     let failure = hostile("x@evil.example/").call(&request(tool, json!({}))).await.unwrap_err();

@@ -1,11 +1,15 @@
 //! Templates, conditions and JSON Schemas: that they can be compiled, and that the names in them exist.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
+use shared::definition::ToolKind;
 use shared::error::pointer;
 
 use super::Checker;
 use crate::flow::EvalError;
 use crate::flow::condition::Conditions;
+use crate::flow::has_fixed_host;
 use crate::flow::json_schema::compile;
 use crate::flow::keys::{RESERVED, known};
 use crate::flow::template::Templates;
@@ -17,6 +21,7 @@ pub fn check(checker: &mut Checker<'_>) {
     let mut templates = Templates::default();
     let mut conditions = Conditions::default();
     let mut texts = Vec::new();
+    let mut sends_secrets = BTreeSet::new();
     visit_texts(flow, &mut |path, kind, text| texts.push((path, kind, text)));
     for (path, kind, text) in texts {
         let names: Vec<String> = match kind {
@@ -27,6 +32,9 @@ pub fn check(checker: &mut Checker<'_>) {
             checker.invalid(&path, message);
             Vec::new()
         });
+        if names.iter().any(|name| name == "secret") && path.starts_with("/tools/") {
+            sends_secrets.extend(path.split_once("/http/").map(|(tool, _)| tool.to_owned()));
+        }
         for name in names {
             if name == "secret" && !path.starts_with("/tools/") {
                 checker.invalid(&path, "secrets can be used in `http` tools only: their URL, headers and body");
@@ -38,7 +46,20 @@ pub fn check(checker: &mut Checker<'_>) {
             }
         }
     }
+    hosts(checker, &sends_secrets);
     schemas(checker);
+}
+
+/// A secret goes nowhere that a run can choose, unless the server's settings name the host.
+fn hosts(checker: &mut Checker<'_>, sends_secrets: &BTreeSet<String>) {
+    for (name, tool) in &checker.flow.tools {
+        let ToolKind::Http(http) = &tool.kind else { continue };
+        if sends_secrets.contains(&pointer(["tools", name])) && !has_fixed_host(&http.url) {
+            let message = "the host of this url depends on what is filled in: secrets are sent there only where the \
+                           server's settings bind them to that host";
+            checker.warn(&pointer(["tools", name, "http", "url"]), message);
+        }
+    }
 }
 
 fn schemas(checker: &mut Checker<'_>) {
