@@ -11,7 +11,7 @@ pub fn has_fixed_host(url: &str) -> bool {
 
 /// The beginning of a URL template, as far as it says where it leads: a `/`, `?` or `#` ends it, in the text itself.
 fn up_to_host(url: &str) -> &str {
-    let (mut at, mut inside, mut scheme) = (0, None, false);
+    let (mut at, mut inside, mut scheme) = (0, None::<&str>, false);
     while let Some(rest) = url.get(at..).filter(|rest| !rest.is_empty()) {
         if let Some(end) = inside {
             let closes = rest.starts_with(end);

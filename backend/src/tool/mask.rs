@@ -11,6 +11,9 @@ use aho_corasick::AhoCorasick;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
+/// Reads an escape at the beginning of a text: how long it is, and what it means.
+type ReadEscape = fn(&[u8]) -> Option<(usize, Means)>;
+
 /// What stands in place of a secret.
 pub(super) const MASK: &str = "***";
 /// Secrets shorter than this are looked for as they are only: their other forms would be found everywhere.
@@ -177,7 +180,7 @@ impl Layer {
 
     /// With one layer of escapes undone; none where there is none.
     fn unescaped(&self, escape: Escape) -> Option<Self> {
-        let (mark, read): (_, fn(&[u8]) -> Option<(usize, Means)>) = match escape {
+        let (mark, read): (_, ReadEscape) = match escape {
             Escape::Json => (b'\\', json_escape),
             Escape::Percent => (b'%', percent_escape),
             Escape::Html => (b'&', html_escape),

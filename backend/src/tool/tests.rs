@@ -51,7 +51,7 @@ async fn an_http_tool_sends_what_its_templates_say_and_masks_secrets_that_come_b
         .and(header("content-type", "application/json"))
         .and(body_json(json!({ "title": "a b", "count": 3 })))
         .respond_with(ResponseTemplate::new(200).set_body_json(
-            json!({ "id": 7, "echo": ["Bearer s3cr3t/value", 4815162342_u64, "{\"key\":\"s3cr3t\\/value\"}"] }),
+            json!({ "id": 7, "echo": ["Bearer s3cr3t/value", 4_815_162_342_u64, "{\"key\":\"s3cr3t\\/value\"}"] }),
         ))
         .expect(1)
         .mount(&server)

@@ -11,17 +11,17 @@ use super::*;
 fn forms(secret: &str, before: &str) -> Vec<String> {
     let percent = utf8_percent_encode(secret, NON_ALPHANUMERIC).to_string();
     let json = json!(secret).to_string();
-    let html: String = secret.chars().map(|one| format!("&#{};", u32::from(one))).collect();
-    let html_hex: String = secret.chars().map(|one| format!("&#x{:X};", u32::from(one))).collect();
+    let html = secret.chars().map(|one| format!("&#{};", u32::from(one))).collect::<Vec<_>>().concat();
+    let html_hex = secret.chars().map(|one| format!("&#x{:X};", u32::from(one))).collect::<Vec<_>>().concat();
     let named = secret.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;");
-    let unicode: String = secret.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect();
+    let unicode = secret.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect::<Vec<_>>().concat();
     let lines: Vec<String> = secret.chars().collect::<Vec<_>>().chunks(5).map(|part| part.iter().collect()).collect();
     let basic = format!("{before}:{secret}");
     vec![
         secret.to_owned(),
         secret.to_ascii_uppercase(),
         secret.to_ascii_lowercase(),
-        json.trim_matches('"').to_owned(),
+        json[1..json.len() - 1].to_owned(),
         json!(json).to_string(),
         json!(json!({ "in": json }).to_string()).to_string(),
         unicode,
