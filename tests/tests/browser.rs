@@ -73,7 +73,7 @@ async fn a_flow_stops_for_a_person_and_a_browser_decides() -> WebDriverResult<()
     inbox.press("with your edit").await?;
 
     // The gate before `publish` shows the arguments, with the edit in them.
-    inbox.open_card("wants to call publish").await?;
+    inbox.open_card("about to call publish").await?;
     wait_for_text(&reviewer.driver, "It was read by a person.").await;
     wait_for_text(&reviewer.driver, "cannot be undone").await;
     inbox.press("Approve publish").await?;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use indexmap::IndexSet;
 use shared::decision::ActionDecision;
 use shared::definition::{ActionKind, Cost, Gate, OnTimeout, Severity, Stakes};
 use shared::review::{Action, ActionType, ReviewKind};
@@ -14,18 +15,29 @@ use super::review::{Question, Rules};
 use super::scope::{self, Visit};
 use super::state::Asked;
 use super::title;
+use crate::flow::Scope;
 
 impl<'f> Builder<'f> {
     /// The gate that holds a call back. One whose `when` meets a missing field, or cannot be evaluated, is closed.
     pub(super) fn closed_gate(&self, step: &Step, correction: Option<&str>, call: &ToolCall) -> Option<&'f Gate> {
         let flow = self.flow.of(&step.node);
         let gate = flow.tool_gate(&call.tool)?;
-        let closed = gate.when.as_ref().is_none_or(|when| {
-            let visit = Visit { number: step.visit, correction, arguments: Some(&call.arguments), ..Visit::default() };
-            let scope = scope::of(self.flow, &self.state, &step.node, visit);
-            !flow.opens(when, &scope)
-        });
+        let closed = gate.when.as_ref().is_none_or(|when| !flow.opens(when, &self.gate_scope(step, correction, call)));
         closed.then_some(gate)
+    }
+
+    /// What a gate's condition and title see.
+    fn gate_scope(&self, step: &Step, correction: Option<&str>, call: &ToolCall) -> Scope {
+        let visit = Visit { number: step.visit, correction, arguments: Some(&call.arguments), ..Visit::default() };
+        scope::of(self.flow, &self.state, &step.node, visit)
+    }
+
+    /// The headline that the gate of a lone call gives it; one that cannot be rendered gives none.
+    fn given_title(&self, step: &Step, group: &[(&ToolCall, &'f Gate)]) -> Option<String> {
+        let [(call, gate)] = group else { return None };
+        let scope = || self.gate_scope(step, None, call);
+        let rendered = gate.title.as_ref().map(|title| self.flow.of(&step.node).render(title, &scope()));
+        rendered?.ok().and_then(|title| title::of_template(&title))
     }
 
     /// Asks about gated calls of one turn: one review, or one for each set of reviewers where the gates name
@@ -87,12 +99,16 @@ impl<'f> Builder<'f> {
         let actions: Vec<_> =
             group.iter().map(|(call, gate)| self.action(step, call, agent, gate.allowed_decisions())).collect();
         let on_timeout = gates().map(|gate| self.gate_timeout(step, gate).unwrap_or(OnTimeout::Reject));
-        let who = agent.map_or_else(|| format!("Step `{}`", step.node.place()), |agent| format!("Agent `{agent}`"));
-        let names: Vec<_> = actions.iter().map(|action| format!("`{}`", action.name)).collect();
+        let tools: IndexSet<_> = actions.iter().map(|action| format!("`{}`", action.name)).collect();
+        let tools = tools.into_iter().collect::<Vec<_>>().join(", ");
+        let request = match agent {
+            Some(agent) => format!("Agent `{agent}` wants to call {tools}."),
+            None => format!("Step `{}` is about to call {tools}.", step.node.place()),
+        };
         Question {
             kind: ReviewKind::ToolCalls,
-            title: title::of_calls(&step.node, &actions),
-            prompt: with_reason(format!("{who} wants to call {}.", names.join(", ")), said),
+            title: self.given_title(step, group).unwrap_or_else(|| title::of_calls(&actions)),
+            prompt: with_reason(request, said),
             stakes: merge_stakes(gates()),
             reviewers: gates().next().map(|gate| gate.reviewers.clone()).unwrap_or_default(),
             timeout: gates().filter_map(|gate| gate.timeout.or(defaults.timeout)).min(),
@@ -130,7 +146,7 @@ impl<'f> Builder<'f> {
         );
         let question = Question {
             kind: ReviewKind::ToolCalls,
-            title: format!("{} (lost in flight)", title::of_calls(&step.node, std::slice::from_ref(&action))),
+            title: format!("{} (lost in flight)", title::of_calls(std::slice::from_ref(&action))),
             prompt,
             stakes,
             reviewers: gate.map(|gate| gate.reviewers.clone()).unwrap_or_default(),

@@ -8,6 +8,7 @@ use shared::review::{Item, ReviewKind, ReviewOption, Source};
 use shared::run::Step;
 
 use super::builder::{Builder, unevaluated};
+use super::map;
 use super::review::{Question, Rules};
 use super::scope::{self, Visit};
 use super::state::Phase;
@@ -37,7 +38,7 @@ impl Builder<'_> {
         let defaults = &self.flow.of(&step.node).flow.defaults;
         Ok(Question {
             kind: ReviewKind::Approval,
-            title: title::of_items(&step.node, &items),
+            title: self.human_title(step, human, &prompt),
             prompt,
             stakes: human.stakes(),
             reviewers: human.reviewers.clone(),
@@ -51,6 +52,22 @@ impl Builder<'_> {
             rules: Rules { policy: human.policy.clone(), deny: human.deny, blind: human.blind },
             advice: Vec::new(),
         })
+    }
+
+    /// The headline that the flow gives; else the question, which is followed by what the run is about where it is the
+    /// same in every run. A headline that cannot be rendered is no reason to ask nobody.
+    fn human_title(&self, step: &Step, human: &Human, prompt: &str) -> String {
+        let visit = Visit { number: step.visit, ..Visit::default() };
+        let scope = || scope::of(self.flow, &self.state, &step.node, visit);
+        let rendered = human.title.as_ref().map(|title| self.flow.of(&step.node).render(title, &scope()));
+        if let Some(title) = rendered.and_then(Result::ok).and_then(|title| title::of_template(&title)) {
+            return title;
+        }
+        let is_fixed = human.prompt.as_ref().is_none_or(|template| template == prompt);
+        let item = map::item(self.flow, &self.state, &step.node, step.visit);
+        let item = item.and_then(|(_, item)| title::topic_of(item));
+        let topic = item.or_else(|| title::topic(self.state.input_of(&step.node))).filter(|_| is_fixed);
+        title::of_prompt(prompt, topic.as_deref())
     }
 
     /// `prompt_key` names a state key, then a key of `context.metadata`; else the template.

@@ -37,15 +37,15 @@ pub(super) fn of(flow: &Compiled, state: &RunState, node: &NodeId, visit: Visit<
     if let Some((name, item)) = map::item(flow, state, node, visit.number) {
         names.insert(name.to_owned(), item.clone());
     }
-    let frame = state.frames.get(node.frame());
-    if let Some(correction) = visit.correction.or_else(|| frame?.correction.as_deref()) {
+    let frame = || state.frames.get(node.frame());
+    if let Some(correction) = visit.correction.or_else(|| frame()?.correction.as_deref()) {
         names.insert("correction".to_owned(), correction.into());
     }
     let context = &state.context;
     let beside = state.decisions.iter().filter(|(other, _)| other.frame() == node.frame());
     let decisions: JsonMap = beside.map(|(node, value)| (node.own().to_owned(), value.clone())).collect();
     let fixed = json!({
-        "input": frame.map_or(&state.input, |frame| &frame.input),
+        "input": state.input_of(node),
         "context": {
             "user": context.user,
             "tenant": context.tenant,

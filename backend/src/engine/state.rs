@@ -95,7 +95,12 @@ impl RunState {
         self.frames.get(node.frame()).map_or(&self.keys, |frame| &frame.keys)
     }
 
-    /// The same, to change it.
+    /// The input that a node sees: that of its own execution of its flow.
+    pub fn input_of(&self, node: &NodeId) -> &JsonMap {
+        self.frames.get(node.frame()).map_or(&self.input, |frame| &frame.input)
+    }
+
+    /// The blackboard that a node sees, to change it.
     pub fn keys_of_mut(&mut self, node: &NodeId) -> &mut JsonMap {
         match self.frames.get_mut(node.frame()) {
             Some(frame) => &mut frame.keys,

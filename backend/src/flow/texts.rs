@@ -38,10 +38,12 @@ pub fn visit_texts<'a>(flow: &'a Flow, visit: &mut dyn FnMut(String, TextKind, &
     let gates = [("before_tool", &flow.gates.before_tool), ("before_agent", &flow.gates.before_agent)];
     for (trigger, gates) in gates {
         for (name, gate) in gates {
-            if let GateSetting::Gate(gate) = gate
-                && let Some(when) = &gate.when
-            {
+            let GateSetting::Gate(gate) = gate else { continue };
+            if let Some(when) = &gate.when {
                 visit(pointer(["gates", trigger, name, "when"]), TextKind::Condition, when);
+            }
+            if let Some(title) = &gate.title {
+                visit(pointer(["gates", trigger, name, "title"]), TextKind::Template, title);
             }
         }
     }
@@ -73,6 +75,9 @@ fn visit_kind<'a>(base: &str, kind: &'a NodeKind, visit: &mut dyn FnMut(String, 
             }
         }
         NodeKind::Human(human) => {
+            if let Some(title) = &human.title {
+                visit(format!("{base}/human/title"), TextKind::Template, title);
+            }
             if let Some(prompt) = &human.prompt {
                 visit(format!("{base}/human/prompt"), TextKind::Template, prompt);
             }

@@ -61,6 +61,9 @@ pub struct Gate {
     /// CEL on `arguments`: the gate closes only where this holds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub when: Option<String>,
+    /// Template of the headline, which sees `arguments`; none: the tool, and what its arguments are about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
     /// How much is at stake.
     pub severity: Severity,
     /// A word to sort reviews by.

@@ -16,6 +16,9 @@ use crate::time::Span;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Human {
+    /// Template of the headline; none: the question's first sentence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
     /// Template of the question; with `prompt_key`, the fallback.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,

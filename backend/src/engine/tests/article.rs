@@ -86,7 +86,7 @@ fn an_article_is_written_corrected_edited_approved_and_published_as_approved() {
     insta::assert_json_snapshot!("decision", play.snapshot.state.decisions["review"]);
 
     let gate = play.review();
-    assert_eq!((gate.title.as_str(), gate.actions[0].id.as_str()), ("Run publish", "c1-1"));
+    assert_eq!((gate.title.as_str(), gate.actions[0].id.as_str()), ("publish: the ocean", "c1-1"));
     assert_eq!(gate.actions[0].arguments, object(json!({ "title": "the ocean", "text": "Water, and salt." })));
     assert!(play.tasks.is_empty(), "nothing runs before leave is given");
     insta::assert_json_snapshot!("waiting_run", view(Some(&play.flow), &play.snapshot.state));

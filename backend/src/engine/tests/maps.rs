@@ -117,7 +117,7 @@ fn calls_of_items_are_gated_and_made_one_by_one_each_with_its_own_key() {
     let mut play = calls_play();
     assert_eq!((tasks_of(&play).len(), play.status()), (2, RunStatus::Running), "the others go on beside the gate");
     let gate = play.review();
-    assert_eq!((gate.title.as_str(), &gate.actions[0].arguments["to"]), ("Run send (2 of 3)", &json!("y")));
+    assert_eq!((gate.title.as_str(), &gate.actions[0].arguments["to"]), ("send: y (2 of 3)", &json!("y")));
     play.decide_on(&gate, answer_actions([("c1-1", ActionDecision::APPROVE)]));
     let mut keys = BTreeSet::new();
     let mut tasks = tasks_of(&play);

@@ -16,6 +16,7 @@ mod maps;
 mod nested;
 mod random;
 mod timers;
+mod titles;
 mod validators;
 mod votes;
 mod votes_random;

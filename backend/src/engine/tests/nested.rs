@@ -67,7 +67,7 @@ fn a_flow_runs_inside_another_with_keys_decisions_and_visits_of_its_own() {
     play.model("polish:1/edit", text("Dearest all"));
     let inner = play.review();
     assert_eq!(inner.node.as_deref(), Some("polish:1/review"));
-    assert_eq!((inner.title.as_str(), inner.prompt.as_str()), ("Review: Text", "Is this warm enough? (1)"));
+    assert_eq!((inner.title.as_str(), inner.prompt.as_str()), ("Is this warm enough?", "Is this warm enough? (1)"));
     assert_eq!(inner.source.as_ref().map(|source| &*source.node), Some("polish:1/edit"));
     // A correction runs the step inside again, which hears its own last answer.
     play.decide(choose("again"));
@@ -145,7 +145,10 @@ fn a_map_calls_a_flow_for_each_item_and_their_reviews_wait_side_by_side() {
     let pending = || play.snapshot.reviews.values().filter(|review| review.is_pending());
     let mut titles: Vec<_> = pending().map(|review| review.title.clone()).collect();
     titles.sort();
-    assert_eq!(titles, ["Review: Text (1 of 3)", "Review: Text (2 of 3)", "Review: Text (3 of 3)"]);
+    assert_eq!(
+        titles,
+        ["Is this plain enough? (1 of 3)", "Is this plain enough? (2 of 3)", "Is this plain enough? (3 of 3)"]
+    );
     let part = pending().find(|review| review.title.contains("(2 of 3)")).unwrap().part.unwrap();
     assert_eq!((part.number, part.of, part.inside), (2, 3, true), "the item is that of the call");
     assert_eq!(Part::again(Some(part), 2), Some(2));
@@ -154,7 +157,7 @@ fn a_map_calls_a_flow_for_each_item_and_their_reviews_wait_side_by_side() {
         play.decide_on(review, choose("fine"));
     }
     assert_eq!(play.key("polished"), &json!(["One", "Two", "Three"]));
-    assert_eq!(play.review().title, "After: run look_up");
+    assert_eq!(play.review().title, "look_up");
 }
 
 #[test]
@@ -179,7 +182,7 @@ fn leave_for_a_tool_of_one_flow_is_none_for_that_of_another_with_the_same_name()
     play.returned(&task, json!("found"));
     play.model("polish:1/edit", text("Done"));
     play.decide(choose("fine"));
-    assert_eq!(play.review().title, "After: run look_up");
+    assert_eq!(play.review().title, "look_up");
 }
 
 #[test]

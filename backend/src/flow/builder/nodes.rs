@@ -219,6 +219,12 @@ impl Human {
         Self(definition::Human { prompt: Some(prompt.into()), ..definition::Human::default() })
     }
 
+    /// The headline, a template; without one, it is the question's first sentence.
+    pub fn title(mut self, title: impl Into<String>) -> Self {
+        self.0.title = Some(title.into());
+        self
+    }
+
     /// Something that the person may choose. Without options, free text is the answer.
     pub fn option(mut self, option: Choice) -> Self {
         self.0.options.push(option);
