@@ -48,6 +48,7 @@ async fn save_flow(store: &Store) -> Result<()> {
         roles: vec!["admin".to_owned()],
         active: true,
         created_at: SystemClock.now(),
+        single_sign_on: false,
         stands_for: Vec::new(),
     };
     let user = NewUserRecord { user, password_hash: None };

@@ -58,13 +58,17 @@ pub struct User {
     pub active: bool,
     /// Since when.
     pub created_at: Timestamp,
+    /// Whether they sign in by the identity provider: they have no password here, and their roles come from there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub single_sign_on: bool,
     /// For whom they stand in now; only in `/api/v1/me`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stands_for: Vec<Absent>,
 }
 
 read_fields!(User {
-    need username, may display_name, may email, need roles, or(yes) active, need created_at, or_default stands_for,
+    need username, may display_name, may email, need roles, or(yes) active, need created_at,
+    or_default single_sign_on, or_default stands_for,
 });
 
 fn yes() -> bool {

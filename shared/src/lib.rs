@@ -24,6 +24,7 @@ pub mod request;
 pub mod review;
 pub mod run;
 pub mod seal;
+pub mod single_sign_on;
 pub mod time;
 pub mod voting;
 

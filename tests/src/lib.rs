@@ -13,6 +13,7 @@
 
 pub mod browser;
 pub mod flows;
+pub mod identity_provider;
 pub mod pages;
 pub mod postgres;
 pub mod process;
@@ -22,12 +23,15 @@ pub mod server;
 pub mod settings;
 pub mod socket;
 pub mod transport;
+pub mod visitor;
 pub mod wait;
 
 pub use browser::Browser;
+pub use identity_provider::{Fault, IdentityProvider, Person};
 pub use proxy::Proxy;
 pub use recorder::Recorder;
 pub use server::{Database, Options, Server, binary};
 pub use socket::Socket;
 pub use transport::{Api, HttpTransport};
+pub use visitor::Visitor;
 pub use wait::{DEADLINE, eventually};

@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent;
 use crate::audit::{self, HeadFile, SealKey, Sealer, Seals, Trusted};
-use crate::auth;
+use crate::auth::{self, oidc::Provider};
 use crate::clock::{SharedClock, SystemClock};
 use crate::config::{Settings, Storage};
 use crate::http::{self, AppState, Edge};
@@ -70,6 +70,9 @@ pub enum Error {
     /// Tools cannot be called.
     #[error(transparent)]
     Tools(#[from] tool::Error),
+    /// Nobody can sign in by the identity provider.
+    #[error(transparent)]
+    SingleSignOn(#[from] auth::oidc::SettingsError),
     /// Nobody can be told.
     #[error(transparent)]
     Notifications(#[from] notify::Error),
@@ -90,6 +93,9 @@ pub enum Error {
     /// The audit is sealed by somebody else.
     #[error(transparent)]
     Register(#[from] audit::RegisterError),
+    /// Nobody can be asked over HTTP.
+    #[error("no requests can be made: {0}")]
+    Requests(String),
     /// Metrics cannot be kept.
     #[error("metrics: {0}")]
     Metrics(String),
@@ -141,6 +147,7 @@ impl App {
         let listener = listen(settings.listen).await?;
         let address = listener.local_addr().map_err(|source| Error::Listen { address: settings.listen, source })?;
         let clock = system_clock();
+        let provider = wiring::provider(&settings, address)?;
         let kept = HeadFile::at(settings.storage.seal_head.clone());
         kept.check()?;
         let options =
@@ -154,6 +161,7 @@ impl App {
             load_flows(&store, folder, Some(&people)).await?;
         }
 
+        let provider = provider.map(|checked| Provider::new(checked, &seal_key.cookie_key(), clock.clone()));
         let seals = Seals::new(trusted, kept);
         let sealer = Sealer::new(store.clone(), seal_key, seals.clone(), clock.clone()).run();
         let secrets = secrets(&settings.secrets);
@@ -162,6 +170,7 @@ impl App {
         let options = RunnerOptions {
             slots: settings.workers,
             logins: settings.logins,
+            provider: provider.transpose().map_err(|error| Error::Requests(error.to_string()))?.map(Arc::new),
             ..RunnerOptions::new(store.clone(), clock.clone(), models, tools)
         };
         let runner = Runner::start(options).await?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::Model;
-use crate::auth::{self, Authenticator};
+use crate::auth::{self, Authenticator, oidc::Provider};
 use crate::clock::SharedClock;
 use crate::live::{self, Hub, Observe};
 use crate::store::{self, Store};
@@ -32,12 +32,15 @@ pub struct RunnerOptions {
     pub slots: usize,
     /// How people log in.
     pub logins: auth::Policy,
+    /// The identity provider, where there is one.
+    pub provider: Option<Arc<Provider>>,
 }
 
 impl RunnerOptions {
     /// The usual: 16 calls at once, no observers.
     pub fn new(store: Store, clock: SharedClock, models: Arc<dyn Model>, tools: Arc<dyn Tool>) -> Self {
-        Self { store, clock, models, tools, observers: Vec::new(), slots: 16, logins: auth::Policy::default() }
+        let (observers, logins) = (Vec::new(), auth::Policy::default());
+        Self { store, clock, models, tools, observers, slots: 16, logins, provider: None }
     }
 }
 
@@ -58,10 +61,10 @@ pub struct Runner {
 impl Runner {
     /// Starts the tail of the log, and the worker.
     pub async fn start(options: RunnerOptions) -> Result<Self, store::Error> {
-        let RunnerOptions { store, clock, models, tools, observers, slots, logins } = options;
+        let RunnerOptions { store, clock, models, tools, observers, slots, logins, provider } = options;
         let streams = Streams::default();
         store.relay(streams.clone());
-        let authenticator = Authenticator::new(store.clone(), clock.clone()).with(logins);
+        let authenticator = Authenticator::new(store.clone(), clock.clone()).with(logins).with_provider(provider);
         let mut hub = live::Options::new(store.clone(), clock.clone(), streams.clone());
         hub.observers.push(wiring::forget_rights(authenticator.clone()));
         let stopping = CancellationToken::new();

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::Error;
 use super::masked::Masked;
 use crate::agent::{self, Models, Prices};
-use crate::auth::{Authenticator, digest};
+use crate::auth::{Authenticator, digest, oidc};
 use crate::background::Background;
 use crate::clock::SharedClock;
 use crate::config::{self, Settings};
@@ -105,9 +105,20 @@ pub fn tools(
 
 /// Who outside is told, by the settings and the environment.
 pub fn notifier(settings: &Settings, address: SocketAddr, store: Store, clock: SharedClock) -> notify::Options {
-    let url = settings.origins.first().cloned().unwrap_or_else(|| format!("http://{address}"));
+    let url = public_url(settings, address);
     let secrets = notify::Secrets::from_env(std::env::vars());
     notify::Options::new(store, clock, settings.notifications.clone(), secrets, url)
+}
+
+/// Where browsers find the console.
+fn public_url(settings: &Settings, address: SocketAddr) -> String {
+    settings.origins.first().cloned().unwrap_or_else(|| format!("http://{address}"))
+}
+
+/// The identity provider, by the settings and the environment.
+pub fn provider(settings: &Settings, address: SocketAddr) -> Result<Option<oidc::Checked>, oidc::SettingsError> {
+    let public = public_url(settings, address);
+    settings.oidc.clone().map(|oidc| oidc.check(&public, |name| std::env::var(name).ok())).transpose()
 }
 
 /// What flows see as `env`: the variables `COUNTERSIGN_ENV_NAME`, without the prefix.

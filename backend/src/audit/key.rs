@@ -11,6 +11,7 @@ use std::str::FromStr;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use ring::hkdf;
 use ring::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
 use sha2::{Digest as _, Sha256};
 
@@ -52,6 +53,8 @@ pub struct SealKey {
     public: PublicKey,
     /// Authenticates rows of the log.
     rows: RowKey,
+    /// Seals what browsers keep.
+    cookies: [u8; 32],
     /// Those of the keys that this one has replaced.
     previous: Vec<RowKey>,
 }
@@ -87,6 +90,11 @@ impl SealKey {
         RowKeys::new(self.rows.clone(), self.previous.clone())
     }
 
+    /// The key that seals what browsers keep for a moment, derived from this one: every server of a database has it.
+    pub fn cookie_key(&self) -> [u8; 32] {
+        self.cookies
+    }
+
     /// Puts a new key in the place of the one that is there. What that one sealed still holds: it stays trusted.
     pub fn renew(path: &Path, clock: &dyn Clock) -> Result<(Self, Trusted), KeyError> {
         let (old, _) = Self::open(path, clock)?;
@@ -113,7 +121,8 @@ impl SealKey {
         let pair = Ed25519KeyPair::from_pkcs8_maybe_unchecked(&der).map_err(|_| no_key())?;
         let public: PublicKey = pair.public_key().as_ref().try_into().map(PublicKey).map_err(|_| no_key())?;
         let secret = der.get(PKCS8.len()..PKCS8.len() + 32).ok_or_else(no_key)?;
-        Ok(Self { rows: RowKey::derive(public.short(), secret), previous: Vec::new(), pair, public })
+        let rows = RowKey::derive(public.short(), secret);
+        Ok(Self { rows, cookies: cookie_key(secret), previous: Vec::new(), pair, public })
     }
 
     /// Makes a key. Two servers that start at once on one folder end with the same one.
@@ -136,6 +145,14 @@ impl SealKey {
             Err(error) => Err(failed(error)),
         }
     }
+}
+
+fn cookie_key(secret: &[u8]) -> [u8; 32] {
+    let secret = hkdf::Salt::new(hkdf::HKDF_SHA256, b"countersign").extract(secret);
+    let mut key = [0; 32];
+    let expanded = secret.expand(&[b"cookies"], hkdf::HKDF_SHA256);
+    expanded.and_then(|expanded| expanded.fill(&mut key)).expect("HKDF gives as many bytes as its hash has");
+    key
 }
 
 /// What authenticates the rows that were written with the keys that this one has replaced, as [`SealKey::renew`] keeps

@@ -9,6 +9,7 @@ use shared::access::Principal;
 use shared::error::{Code, Problem};
 use shared::time::Timestamp;
 
+use super::oidc::Provider;
 use super::rate_limit::RateLimit;
 use super::{Passwords, Policy, digest};
 use crate::clock::SharedClock;
@@ -68,6 +69,7 @@ pub struct Authenticator {
     pub(super) clock: SharedClock,
     pub(super) limit: Arc<RateLimit>,
     pub(super) policy: Policy,
+    pub(super) provider: Option<Arc<Provider>>,
     passwords: Passwords,
     cache: Arc<Mutex<Cache>>,
 }
@@ -84,12 +86,22 @@ impl Authenticator {
     pub fn new(store: Store, clock: SharedClock) -> Self {
         let passwords = Passwords::new(clock.clone());
         let (limit, policy) = (Arc::new(RateLimit::new()), Policy::default());
-        Self { store, clock, passwords, limit, policy, cache: Arc::default() }
+        Self { store, clock, passwords, limit, policy, provider: None, cache: Arc::default() }
     }
 
     /// The same with other settings.
     pub fn with(self, policy: Policy) -> Self {
         Self { policy, ..self }
+    }
+
+    /// The same with an identity provider.
+    pub fn with_provider(self, provider: Option<Arc<Provider>>) -> Self {
+        Self { provider, ..self }
+    }
+
+    /// The identity provider, where there is one.
+    pub fn provider(&self) -> Option<&Provider> {
+        self.provider.as_deref()
     }
 
     /// How long what lets people in lasts.

@@ -150,14 +150,7 @@ impl Authenticator {
         let proof = self.prove(&person, attempt.code.as_deref())?;
         let now = self.clock.now();
         let username = person.user.username;
-        let secret = Secret::new(CredentialKind::Session, &*self.clock);
-        let life = self.policy.session_until(now, now).since(now);
-        let mut session = credential(CredentialKind::Session, username.clone(), &secret, now, life);
-        let stored = &mut session.credential;
-        stored.id = Some(TokenId(crate::clock::Moment::of(&*self.clock).ids().uuid()));
-        stored.last_used_at = Some(now);
-        let agent = attempt.agent.as_deref().map(in_short);
-        stored.client = Some(SessionClient { address: attempt.address.to_string(), agent });
+        let (secret, session) = self.new_session(username.clone(), &attempt);
         let browser = (!known).then(|| Secret::new(CredentialKind::Browser, &*self.clock));
         let new_browser = browser
             .as_ref()
@@ -176,6 +169,20 @@ impl Authenticator {
             Err(error) => Err(error.into()),
         }
     }
+
+    /// A session that begins now, with its secret.
+    pub(super) fn new_session(&self, username: Username, attempt: &Attempt) -> (Secret, NewCredential) {
+        let now = self.clock.now();
+        let secret = Secret::new(CredentialKind::Session, &*self.clock);
+        let life = self.policy.session_until(now, now).since(now);
+        let mut session = credential(CredentialKind::Session, username, &secret, now, life);
+        let stored = &mut session.credential;
+        stored.id = Some(TokenId(crate::clock::Moment::of(&*self.clock).ids().uuid()));
+        stored.last_used_at = Some(now);
+        let agent = attempt.agent.as_deref().map(in_short);
+        stored.client = Some(SessionClient { address: attempt.address.to_string(), agent });
+        (secret, session)
+    }
 }
 
 /// What a browser says that it is, as far as a list shows it.
@@ -191,6 +198,17 @@ pub(super) fn credential(
     now: Timestamp,
     life: Duration,
 ) -> NewCredential {
+    with_digest(kind, username, secret.digest(), now, life)
+}
+
+/// The same of a secret of which only the SHA-256 is known.
+pub(super) fn with_digest(
+    kind: CredentialKind,
+    username: Username,
+    digest: [u8; 32],
+    now: Timestamp,
+    life: Duration,
+) -> NewCredential {
     let credential = Credential {
         kind,
         id: None,
@@ -202,5 +220,5 @@ pub(super) fn credential(
         last_used_at: None,
         client: None,
     };
-    NewCredential { digest: secret.digest(), credential }
+    NewCredential { digest, credential }
 }

@@ -1,11 +1,12 @@
-//! Who is calling: passwords, sessions, tokens and one-time links. What somebody may then do is `shared::access`'s to
+//! Who is calling: passwords, sessions, tokens, one-time links, and the identity provider. What somebody may then do is `shared::access`'s to
 //! say.
 //!
-//! Imports `shared`, `crate::clock`, `crate::client_address`, `crate::store` and `crate::problem` only. No secret is ever stored or logged: the database holds
+//! Imports `shared`, `crate::clock`, `crate::limits`, `crate::client_address`, `crate::store` and `crate::problem` only. No secret is ever stored or logged: the database holds
 //! SHA-256 of random secrets and argon2 hashes of passwords.
 
 mod authenticator;
 mod login;
+pub mod oidc;
 mod own;
 mod password;
 mod people;
@@ -13,6 +14,7 @@ mod policy;
 mod rate_limit;
 mod second_factor;
 mod secret;
+mod single_sign_on;
 mod turns;
 
 use shared::error::{Mistake, Problem};
@@ -21,13 +23,16 @@ pub use authenticator::{Authenticator, Identity, SECURE_SESSION_COOKIE, SESSION_
 pub(crate) use login::BROWSER_LIFE;
 pub use login::{Attempt, BROWSER_COOKIE, Login};
 pub use password::Passwords;
-pub use people::{add_user, bootstrap, check_roles, demo_users, login_link, reset_second_factor, set_password};
+pub use people::{
+    add_user, bootstrap, check_roles, demo_users, link_account, login_link, reset_second_factor, set_password,
+};
 pub(crate) use people::{check_text, known_of};
 pub use policy::Policy;
 pub use second_factor::RequiredFor;
 #[cfg(test)]
 pub(crate) use second_factor::code_at;
 pub use secret::{Secret, digest};
+pub use single_sign_on::Entered;
 
 use crate::store;
 

@@ -14,7 +14,10 @@ impl Authenticator {
     pub async fn change_password(&self, identity: &Identity, password: NewPassword) -> Result<(), Error> {
         let person = self.person(identity).await?;
         let Some(from) = person.password_hash.clone() else {
-            let detail = "you have no password; an admin can set one";
+            let detail = match person.account {
+                Some(_) => "you sign in by the identity provider, and have no password here",
+                None => "you have no password; an admin can set one",
+            };
             return Err(Error::Problem(Box::new(Problem::new(Code::Conflict).detail(detail))));
         };
         let keys = [Key::Browser(identity.credential)];

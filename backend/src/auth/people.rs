@@ -11,7 +11,8 @@ use super::login::credential;
 use super::{Error, Passwords, Secret};
 use crate::clock::SharedClock;
 use crate::store::{
-    Actor, Answer, Change, CommitError, CredentialKind, FactorChange, NewUserRecord, Operation, Store, UserChange,
+    Actor, Answer, Change, CommitError, CredentialKind, FactorChange, NewUserRecord, Operation, ProviderAccount, Store,
+    UserChange,
 };
 
 /// How long a link can be used.
@@ -41,7 +42,7 @@ pub async fn bootstrap(
         }
     }
     match store.user(ADMIN).await? {
-        Some(admin) if admin.user.active && admin.password_hash.is_none() => {
+        Some(admin) if admin.user.active && admin.password_hash.is_none() && admin.account.is_none() => {
             login_link(store, clock, admin.user.username).await.map(Some)
         }
         _ => Ok(None),
@@ -90,6 +91,7 @@ pub async fn add_user(
         roles,
         active: true,
         created_at: clock.now(),
+        single_sign_on: false,
         stands_for: Vec::new(),
     };
     let hash = passwords.hash(new.password, known_of(&user), "/password").await?;
@@ -115,6 +117,12 @@ pub async fn set_password(
 pub async fn reset_second_factor(store: &Store, username: Username) -> Result<(), Error> {
     let remove = Operation::ChangeSecondFactor { username, change: FactorChange::Remove(None) };
     store.commit(Change::by_server(remove)).await?;
+    Ok(())
+}
+
+/// Lets somebody sign in by the identity provider, or no longer, by somebody at the server's terminal.
+pub async fn link_account(store: &Store, username: Username, account: Option<ProviderAccount>) -> Result<(), Error> {
+    store.commit(Change::by_server(Operation::LinkAccount { username, account })).await?;
     Ok(())
 }
 
@@ -165,6 +173,7 @@ fn person(name: &str, display_name: Option<&str>, roles: &[&str], clock: &Shared
         roles: roles.iter().map(|&role| role.to_owned()).collect(),
         active: true,
         created_at: clock.now(),
+        single_sign_on: false,
         stands_for: Vec::new(),
     })
 }

@@ -13,7 +13,7 @@ use super::Error;
 use crate::client_address::Network;
 
 const PLACES: usize = 16_384;
-const TABLES: usize = 5;
+const TABLES: usize = 6;
 const SECOND: i64 = 1_000_000;
 
 /// What failures are counted by.
@@ -27,6 +27,8 @@ pub(super) enum Key {
     Network(Network),
     /// The codes of an account's second factor, wherever they are tried: whoever tries them knows the password.
     Codes(String),
+    /// A network that comes back from the identity provider: each time the provider is asked.
+    Returns(Network),
     /// The entries of the log about an account: failures beyond are not recorded.
     Record(String),
 }
@@ -36,7 +38,7 @@ impl Key {
     fn budget(&self) -> (i64, i64) {
         match self {
             Self::Account(..) | Self::Browser(_) => (10, 6 * SECOND),
-            Self::Network(_) => (50, 2 * SECOND),
+            Self::Network(_) | Self::Returns(_) => (50, 2 * SECOND),
             Self::Codes(_) => (10, 60 * SECOND),
             Self::Record(_) => (30, 60 * SECOND),
         }
@@ -50,6 +52,7 @@ impl Key {
             Self::Network(_) => 2,
             Self::Codes(_) => 3,
             Self::Record(_) => 4,
+            Self::Returns(_) => 5,
         }
     }
 }

@@ -28,9 +28,10 @@ pub enum RequiredFor {
 }
 
 impl RequiredFor {
-    /// Whether this person must have one.
+    /// Whether this person must have one. Who signs in by the identity provider has what that asks for.
     pub fn includes(self, person: &UserRecord) -> bool {
         match self {
+            _ if person.account.is_some() => false,
             Self::Nobody => false,
             Self::Admins => person.user.roles.iter().any(|role| role == shared::access::ADMIN),
             Self::All => true,

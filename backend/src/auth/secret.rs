@@ -48,6 +48,7 @@ fn prefix(kind: CredentialKind) -> &'static str {
         CredentialKind::Token => "cs_token_",
         CredentialKind::Link => "cs_link_",
         CredentialKind::Browser => "cs_browser_",
+        CredentialKind::SignIn => "cs_sign_in_",
     }
 }
 

@@ -11,6 +11,7 @@ use super::print;
 use crate::app;
 use crate::auth::{self, Passwords};
 use crate::config::{Storage, StorageArgs};
+use crate::store::ProviderAccount;
 
 /// What can be done with people.
 #[derive(Debug, Subcommand)]
@@ -48,6 +49,19 @@ pub enum UserCommand {
     ResetSecondFactor {
         /// Their name
         username: Username,
+        #[command(flatten)]
+        storage: StorageArgs,
+    },
+    /// Lets somebody who is known here sign in by the identity provider of the settings, in the place of a password
+    SingleSignOn {
+        /// Their name here
+        username: Username,
+        /// What the provider calls them: `sub`, as the audit shows it of a sign-in that was refused
+        #[arg(long, required_unless_present = "remove", conflicts_with = "remove")]
+        subject: Option<String>,
+        /// They sign in by the provider no longer; give them a password
+        #[arg(long)]
+        remove: bool,
         #[command(flatten)]
         storage: StorageArgs,
     },
@@ -90,6 +104,22 @@ pub async fn run(command: UserCommand) -> anyhow::Result<()> {
             store.close().await;
             removed.with_context(|| format!("the second factor of {username}"))?;
             print(&format!("{username} logs in without a second factor"));
+        }
+        UserCommand::SingleSignOn { username, subject, remove: _, storage } => {
+            let (storage, file) = Storage::resolve(&storage)?;
+            let account = match subject {
+                None => None,
+                Some(subject) => {
+                    let oidc = file.oidc.context("the settings name no identity provider: add [oidc]")?;
+                    Some(ProviderAccount { issuer: oidc.issuer, subject })
+                }
+            };
+            let by = if account.is_some() { "the identity provider" } else { "a password, once it is set" };
+            let (store, ..) = app::open_to_write(&storage, clock.clone()).await?;
+            let linked = auth::link_account(&store, username.clone(), account).await;
+            store.close().await;
+            linked.with_context(|| format!("the account of {username}"))?;
+            print(&format!("{username} signs in by {by}; what let them in before has ended"));
         }
         UserCommand::Link { username, storage } => {
             let (store, ..) = app::open_to_write(&Storage::resolve(&storage)?.0, clock.clone()).await?;

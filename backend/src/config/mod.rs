@@ -19,7 +19,7 @@ use shared::time::Span;
 pub use network::{Network, NetworkArgs};
 
 use crate::agent::Prices;
-use crate::auth;
+use crate::auth::{self, oidc::OidcSettings};
 use crate::files;
 use crate::notify;
 use crate::rate_limit::WriteLimits;
@@ -119,6 +119,8 @@ pub struct File {
     pub notifications: notify::Settings,
     /// How long sessions and tokens last, and who must have a second factor.
     pub logins: auth::Policy,
+    /// The identity provider by which people sign in.
+    pub oidc: Option<OidcSettings>,
 }
 
 /// What tools may do.
@@ -162,6 +164,8 @@ pub struct Settings {
     pub notifications: notify::Settings,
     /// How long sessions and tokens last, and who must have a second factor.
     pub logins: auth::Policy,
+    /// The identity provider by which people sign in.
+    pub oidc: Option<OidcSettings>,
 }
 
 /// Where things are stored.
@@ -256,6 +260,7 @@ impl Settings {
             prices: file.prices,
             notifications: file.notifications,
             logins: file.logins,
+            oidc: file.oidc,
         })
     }
 }

@@ -226,6 +226,7 @@ async fn add_people(
             roles,
             active: true,
             created_at: clock.now(),
+            single_sign_on: false,
             stands_for: Vec::new(),
         };
         let record = Box::new(NewUserRecord { user, password_hash: None });

@@ -11,6 +11,7 @@ mod audit;
 pub mod body;
 mod budget;
 mod caller;
+mod cookies;
 mod deputies;
 mod flows;
 mod grants;
@@ -22,6 +23,7 @@ mod log;
 mod me;
 mod notifications;
 mod observe;
+mod oidc;
 mod openapi;
 mod origin;
 mod page;
@@ -147,6 +149,7 @@ pub fn router(state: AppState, further: Router) -> Router {
 fn api() -> Api {
     let mut api = Api::new();
     session::mount(&mut api);
+    oidc::mount(&mut api);
     me::mount(&mut api);
     account::mount(&mut api);
     users::mount(&mut api);

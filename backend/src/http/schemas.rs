@@ -20,6 +20,7 @@ use shared::protocol::{ClientMessage, ServerMessage};
 use shared::review::Review;
 use shared::run::{Report, Run, RunSummary};
 use shared::seal::{SealCheck, SealHead};
+use shared::single_sign_on::LoginWays;
 
 /// Collects schemas; what they have in common stands among the components once.
 pub(super) struct Schemas(SchemaGenerator);
@@ -56,6 +57,7 @@ impl Schemas {
             "Flow" => self.typed::<Flow>(),
             "FlowVersion" => self.typed::<FlowVersion>(),
             "Launch" => self.typed::<Launch>(),
+            "LoginWays" => self.typed::<LoginWays>(),
             "LoginRequest" => self.typed::<LoginRequest>(),
             "NewComment" => self.typed::<NewComment>(),
             "NewToken" => self.typed::<NewToken>(),

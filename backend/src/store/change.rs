@@ -14,7 +14,10 @@ use shared::time::Timestamp;
 
 use crate::engine::{Input, Refusal};
 
-pub use sign_in::{FactorChange, NewSession, PasswordChange, Proof, SecondFactor, SessionClient, SignIn};
+pub use sign_in::{
+    FactorChange, NewSession, PasswordChange, Proof, ProviderAccount, ProviderSignIn, RefusedSignIn, SecondFactor,
+    SessionClient, SignIn,
+};
 
 /// One change with every precondition that it rests on.
 #[derive(Debug, Clone)]
@@ -126,8 +129,11 @@ pub enum Operation {
     /// Adds a session, token or link. Answers [`Answer::Token`] for a token, else [`Answer::Done`].
     AddCredential(Box<NewCredential>),
     /// Logs somebody in. What was checked before is checked again; where it no longer holds, [`CommitError::NotFound`] or
-    /// [`CommitError::Unauthenticated`]. Answers [`Answer::User`].
+    /// [`CommitError::Unauthenticated`]. Answers [`Answer::User`]. By the provider also: somebody whom nobody knows and
+    /// who is not to be added is [`CommitError::NotFound`], a name that is somebody else's [`CommitError::Conflict`].
     StartSession(Box<NewSession>),
+    /// Puts on the record that somebody whom the provider signed in was not let in. Answers [`Answer::Done`].
+    RefuseSignIn(Box<RefusedSignIn>),
     /// Replaces the caller's own password. Answers [`Answer::Done`].
     ChangePassword(Box<PasswordChange>),
     /// Changes somebody's second factor. Answers [`Answer::Done`].
@@ -136,6 +142,15 @@ pub enum Operation {
         username: Username,
         /// How.
         change: FactorChange,
+    },
+    /// Lets somebody sign in by the identity provider from now on, and no longer by a password; or no longer by the
+    /// provider. What let them in ends. Answers [`Answer::Done`]; an account that is somebody else's is
+    /// [`CommitError::Conflict`].
+    LinkAccount {
+        /// Who.
+        username: Username,
+        /// By what the provider knows them.
+        account: Option<ProviderAccount>,
     },
     /// Ends a session. Answers [`Answer::Done`].
     EndSession {
@@ -229,6 +244,8 @@ pub enum CredentialKind {
     Link,
     /// A browser's cookie by which it is known to have logged in before. It lets nobody in.
     Browser,
+    /// An attempt to sign in by the provider that has started a session. It lets nobody in.
+    SignIn,
 }
 
 /// A session, token or link as it is stored: never its secret.

@@ -57,8 +57,8 @@ use tokio_util::sync::CancellationToken;
 
 pub use change::{
     Actor, Answer, Change, ChosenNotifications, CommitError, Credential, CredentialKind, FactorChange, IdempotencyKey,
-    NewCredential, NewFlow, NewSession, NewUserRecord, Operation, PasswordChange, Proof, SecondFactor, SessionClient,
-    SignIn, UserChange,
+    NewCredential, NewFlow, NewSession, NewUserRecord, Operation, PasswordChange, Proof, ProviderAccount,
+    ProviderSignIn, RefusedSignIn, SecondFactor, SessionClient, SignIn, UserChange,
 };
 
 pub use deliveries::{ClaimedDelivery, Sent};
@@ -187,6 +187,8 @@ pub struct UserRecord {
     pub deputyships: Vec<Deputyship>,
     /// Their second factor.
     pub second_factor: Option<SecondFactor>,
+    /// By what the identity provider knows them, where they sign in there.
+    pub account: Option<ProviderAccount>,
 }
 
 impl Store {

@@ -10,12 +10,12 @@ use shared::time::Timestamp;
 use uuid::Uuid;
 
 use super::db::{Arg, Conn, Row, Sql};
-use super::{Credential, CredentialKind, Error, Store, UserRecord};
+use super::{Credential, CredentialKind, Error, ProviderAccount, Store, UserRecord};
 
 pub(super) const USER: &str = "u.username, u.display_name, u.email, u.roles, u.active, u.password_hash, u.created_at, \
-                    u.deputyships, u.second_factor";
+                    u.deputyships, u.second_factor, u.provider_account";
 /// How many columns that are.
-pub(super) const USER_COLUMNS: usize = 9;
+pub(super) const USER_COLUMNS: usize = 10;
 const CREDENTIAL: &str = "c.digest, c.kind, c.id, c.name, c.username, c.roles, c.created_at, c.expires_at, \
                           c.last_used_at, c.client";
 
@@ -62,6 +62,11 @@ impl Store {
     /// A person.
     pub async fn user(&self, username: &str) -> Result<Option<UserRecord>, Error> {
         Ok(self.inner.db.read().await?.users([username]).await?.pop())
+    }
+
+    /// The person whom an identity provider knows so.
+    pub async fn person_of(&self, account: &ProviderAccount) -> Result<Option<UserRecord>, Error> {
+        Ok(self.inner.db.read().await?.people_of([account]).await?.pop())
     }
 
     /// All people, by name.
@@ -165,6 +170,16 @@ impl Conn {
         self.fetch(sql).await?.iter().map(|row| user(row, 0)).collect()
     }
 
+    /// People by the accounts by which an identity provider knows them.
+    pub async fn people_of<'a>(
+        &mut self,
+        accounts: impl IntoIterator<Item = &'a ProviderAccount>,
+    ) -> Result<Vec<UserRecord>, Error> {
+        let accounts = accounts.into_iter().map(ToString::to_string);
+        let sql = Sql::new("SELECT ").push(USER).push(" FROM users u WHERE u.provider_account IN (");
+        self.fetch(sql.list(accounts).push(")")).await?.iter().map(|row| user(row, 0)).collect()
+    }
+
     /// The people for whom somebody among these stands in at a moment. They are held until the end of the transaction
     /// where there is one: a deputy's rights are those of a person who does not change meanwhile.
     pub async fn absent<'a>(
@@ -237,6 +252,7 @@ impl Conn {
 pub(super) fn user(row: &Row, at: usize) -> Result<UserRecord, Error> {
     let name = row.text(at)?;
     let stored = |error: &dyn std::fmt::Display| Error::Stored(format!("user {name}: {error}"));
+    let account = row.text_opt(at + 9)?;
     Ok(UserRecord {
         user: User {
             username: name.parse().map_err(|error| stored(&error))?,
@@ -245,6 +261,7 @@ pub(super) fn user(row: &Row, at: usize) -> Result<UserRecord, Error> {
             roles: serde_json::from_str(&row.text(at + 3)?).map_err(|error| stored(&error))?,
             active: row.int(at + 4)? != 0,
             created_at: Timestamp(row.int(at + 6)?),
+            single_sign_on: account.is_some(),
             stands_for: Vec::new(),
         },
         password_hash: row.text_opt(at + 5)?,
@@ -253,6 +270,7 @@ pub(super) fn user(row: &Row, at: usize) -> Result<UserRecord, Error> {
             Some(text) => Some(serde_json::from_str(&text).map_err(|error| stored(&error))?),
             None => None,
         },
+        account: account.map(|text| text.parse()).transpose().map_err(|error: &str| stored(&error))?,
     })
 }
 
@@ -285,6 +303,7 @@ pub(super) fn user_row(record: &UserRecord) -> Vec<Arg> {
         user.created_at.0.into(),
         serde_json::json!(record.deputyships).to_string().into(),
         record.second_factor.as_ref().map(|factor| serde_json::json!(factor).to_string()).into(),
+        record.account.as_ref().map(ToString::to_string).into(),
     ]
 }
 
@@ -295,6 +314,7 @@ pub(super) fn credential_row(digest: &[u8; 32], credential: &Credential) -> Vec<
         CredentialKind::Token => "token",
         CredentialKind::Link => "link",
         CredentialKind::Browser => "browser",
+        CredentialKind::SignIn => "sign_in",
     };
     vec![
         digest.into(),

@@ -53,6 +53,7 @@ impl House {
             roles: roles.to_vec(),
             active: true,
             created_at: clock.now(),
+            single_sign_on: false,
             stands_for: Vec::new(),
         };
         let user = Box::new(NewUserRecord { user, password_hash: None });

@@ -1,4 +1,4 @@
-//! Logging in: with a password, or with the one-time secret of a link (`/login#token=…`).
+//! Logging in: with a password, with the one-time secret of a link (`/login#token=…`), or by the identity provider.
 
 use crate::client::address::{NavigateOptions, use_location, use_navigate, use_query_map};
 use leptos::html;
@@ -6,6 +6,7 @@ use leptos::prelude::*;
 use leptos::task::spawn_local;
 use shared::api::{LoginRequest, User};
 use shared::error::Code;
+use shared::single_sign_on::{BEGIN, Trouble, is_own_page};
 
 use crate::client::{Session, use_api};
 use crate::components::glyph::Glyph;
@@ -25,7 +26,15 @@ pub fn LoginPage() -> impl IntoView {
     let password = RwSignal::new(String::new());
     let busy = RwSignal::new(false);
     let ended = query.with_untracked(|query| query.get("ended"));
-    let trouble = RwSignal::new(ended.map(|_| ENDED.to_owned()));
+    let refused = query.with_untracked(|query| query.get("trouble")).and_then(|word| Trouble::of(&word));
+    let trouble = RwSignal::new(ended.map(|_| ENDED).or(refused.map(why_refused)).map(str::to_owned));
+    // What the identity provider is called, where there is one.
+    let provider = RwSignal::new(None::<String>);
+    spawn_local(async move {
+        if let Ok(ways) = api.login_ways().await {
+            provider.set(ways.single_sign_on);
+        }
+    });
     let first = NodeRef::<html::Input>::new();
     let now = RwSignal::new(None::<User>);
     let next = move || next_page(query.with_untracked(|query| query.get("next")));
@@ -159,6 +168,11 @@ pub fn LoginPage() -> impl IntoView {
                     <button class="b primary" disabled=move || busy.get()>
                         {words}
                     </button>
+                    {move || provider.get().map(|label| {
+                        // Another page than those of the console: the browser loads it.
+                        let begin = format!("{BEGIN}?next={}", js_sys::encode_uri_component(&next()));
+                        view! { <a class="b" href=begin target="_self" rel="external">{format!("Sign in with {label}")}</a> }
+                    })}
                 </Show>
             </form>
         </main>
@@ -199,10 +213,24 @@ fn password_fields(first: NodeRef<html::Input>, username: RwSignal<String>, pass
 
 /// Where to go after logging in: a page of this console, never another site.
 fn next_page(next: Option<String>) -> String {
-    let own = |next: &String| {
-        next.starts_with('/') && !next.starts_with("//") && !next.contains('\\') && !next.starts_with("/login")
-    };
-    next.filter(own).unwrap_or_else(|| "/inbox".to_owned())
+    next.filter(|next| is_own_page(next)).unwrap_or_else(|| "/inbox".to_owned())
+}
+
+/// What somebody reads who came back from the identity provider and was not let in.
+fn why_refused(trouble: Trouble) -> &'static str {
+    match trouble {
+        Trouble::Attempt => "That sign-in was not begun in this browser, or took too long. Please try again.",
+        Trouble::Denied => "You were not signed in there. Please try again, or log in with a password.",
+        Trouble::Provider => "The sign-in service cannot be reached now. Try again soon, or log in with a password.",
+        Trouble::Token => "The sign-in service gave an answer that does not hold. Please tell an admin.",
+        Trouble::Claims => "The sign-in service did not say enough about you. Please tell an admin.",
+        Trouble::Groups => "You were signed in, but none of your groups may use this server. Please ask an admin.",
+        Trouble::Unknown => "You were signed in, but you have no account here. Please ask an admin for one.",
+        Trouble::Taken => "You were signed in, but somebody else here has your name. Please tell an admin.",
+        Trouble::Inactive => "You were signed in, but your account here is switched off. Please ask an admin.",
+        Trouble::Off => "There is no sign-in service any more. Log in with a password.",
+        Trouble::Busy => "That cannot be done now. Please try again in a moment.",
+    }
 }
 
 #[cfg(test)]

@@ -7,8 +7,14 @@ use crate::api::{
 };
 use crate::id::SessionId;
 use crate::read::FromJson;
+use crate::single_sign_on::LoginWays;
 
 impl<T: Transport, D: FromJson> Client<T, D> {
+    /// `GET /api/v1/session`.
+    pub async fn login_ways(&self) -> Answer<LoginWays> {
+        self.get("/api/v1/session".into()).await
+    }
+
     /// `POST /api/v1/session/link`.
     pub async fn link_owner(&self, token: String) -> Answer<User> {
         self.send("POST", "/api/v1/session/link".into(), &LinkSecret { token }, None).await

@@ -1,6 +1,9 @@
-//! What lets people in: sessions, passwords, second factors.
+//! What lets people in: sessions, passwords, second factors, the identity provider.
 
 use serde::{Deserialize, Serialize};
+use shared::access::ADMIN;
+use shared::id::Username;
+use shared::single_sign_on::Trouble;
 
 use super::NewCredential;
 
@@ -17,7 +20,8 @@ pub struct SessionClient {
 /// A session to start.
 #[derive(Debug, Clone)]
 pub struct NewSession {
-    /// The session.
+    /// The session. For somebody whom the provider has signed in and who has a second factor here: a link, with which
+    /// the code is then sent.
     pub session: NewCredential,
     /// What lets them in.
     pub by: SignIn,
@@ -36,6 +40,8 @@ pub enum SignIn {
     Password(String),
     /// The link with this SHA-256, which is used up.
     Link([u8; 32]),
+    /// The identity provider.
+    Provider(Box<ProviderSignIn>),
 }
 
 impl std::fmt::Debug for SignIn {
@@ -43,8 +49,68 @@ impl std::fmt::Debug for SignIn {
         f.write_str(match self {
             Self::Password(_) => "Password",
             Self::Link(_) => "Link",
+            Self::Provider(_) => "Provider",
         })
     }
+}
+
+/// By what an identity provider knows somebody, for ever: names change, and are given to somebody else.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ProviderAccount {
+    /// The provider, a URL.
+    pub issuer: String,
+    /// The person there.
+    pub subject: String,
+}
+
+/// As it is stored: a URL has no spaces.
+impl std::fmt::Display for ProviderAccount {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", self.issuer, self.subject)
+    }
+}
+
+impl std::str::FromStr for ProviderAccount {
+    type Err = &'static str;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (issuer, subject) = text.split_once(' ').ok_or("an account at a provider has an issuer and a subject")?;
+        Ok(Self { issuer: issuer.to_owned(), subject: subject.to_owned() })
+    }
+}
+
+/// Somebody whom the identity provider has signed in, and what it says of them.
+#[derive(Debug, Clone)]
+pub struct ProviderSignIn {
+    /// Who.
+    pub account: ProviderAccount,
+    /// Their full name; none: what is known stays.
+    pub display_name: Option<String>,
+    /// Their address; none: what is known stays.
+    pub email: Option<String>,
+    /// The roles that their groups give, in the place of those that they have; none: roles are given here.
+    pub roles: Option<Vec<String>>,
+    /// Whether somebody who is not known yet is added.
+    pub add: bool,
+    /// Remembers that the attempt was used: it starts one session, at however many servers.
+    pub attempt: NewCredential,
+}
+
+impl ProviderSignIn {
+    /// Whether somebody who is an admin would not be one any more.
+    pub fn takes_admin(&self) -> bool {
+        self.roles.as_ref().is_some_and(|roles| !roles.iter().any(|role| role == ADMIN))
+    }
+}
+
+/// Somebody whom the identity provider has signed in, and who is not let in here.
+#[derive(Debug, Clone)]
+pub struct RefusedSignIn {
+    /// Who.
+    pub account: ProviderAccount,
+    /// The name that they have or would have here.
+    pub username: Option<Username>,
+    /// Why. Where it is their groups, the roles go that these have given before.
+    pub trouble: Trouble,
 }
 
 /// What proves a second factor. Each counts once.

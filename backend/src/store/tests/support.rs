@@ -97,6 +97,7 @@ impl World {
             roles: roles.iter().map(ToString::to_string).collect(),
             active: true,
             created_at: self.clock.now(),
+            single_sign_on: false,
             stands_for: Vec::new(),
         };
         let record = NewUserRecord { user, password_hash: None };

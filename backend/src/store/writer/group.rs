@@ -187,10 +187,12 @@ impl Group {
             Operation::ChooseNotifications(chosen) => self.choose_notifications(by, (**chosen).clone(), moment),
             Operation::AddCredential(new) => self.add_credential(by, (**new).clone(), moment),
             Operation::StartSession(new) => self.start_session((**new).clone(), moment),
+            Operation::RefuseSignIn(refused) => Ok(self.refuse_sign_in(refused, moment)),
             Operation::ChangePassword(change) => self.change_password(by, (**change).clone(), moment),
             Operation::ChangeSecondFactor { username, change } => {
                 self.change_second_factor(by, username, change.clone(), moment)
             }
+            Operation::LinkAccount { username, account } => self.link_account(by, username, account.as_ref(), moment),
             Operation::EndSession { digest } => self.end_session(by, digest, moment),
             Operation::RevokeToken { id, owner } => self.revoke_token(by, *id, owner.as_ref(), moment),
             Operation::LoginFailed { username } => Ok(self.login_failed(username, moment)),

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::super::blobs::{Reader, digest};
 use super::super::db::{Arg, Conn, Sql};
-use super::super::{Change, Error, Inner, Operation, SignIn, grants};
+use super::super::{Change, Error, Inner, Operation, ProviderAccount, SignIn, grants};
 use super::group::{Group, UsedKey};
 use crate::engine::{Input, RunState, Snapshot};
 use crate::flow::{Compiled, calls};
@@ -19,6 +19,7 @@ use crate::flow::{Compiled, calls};
 struct Named<'a> {
     keys: BTreeSet<(&'a str, &'a str)>,
     users: BTreeSet<&'a str>,
+    accounts: BTreeSet<&'a ProviderAccount>,
     credentials: BTreeSet<&'a [u8; 32]>,
     tokens: BTreeSet<Uuid>,
     deputyships: BTreeSet<DeputyId>,
@@ -47,6 +48,8 @@ impl Group {
         let asks_who_there_is = |change: &Change| match &change.operation {
             Operation::Run { input, .. } => matches!(**input, Input::Recount),
             Operation::UpdateUser(change) => change.takes_admin(),
+            Operation::StartSession(new) => matches!(&new.by, SignIn::Provider(by) if by.takes_admin()),
+            Operation::RefuseSignIn(_) => true,
             _ => false,
         };
         if group.compiled.values().any(|flow| flow.needs_people()) || changes.iter().any(asks_who_there_is) {
@@ -67,6 +70,11 @@ impl Group {
         if !others.is_empty() {
             let people = conn.users(others).await?;
             self.users.extend(people.into_iter().map(|person| (person.user.username.clone(), person)));
+        }
+        if !named.accounts.is_empty() {
+            for person in conn.people_of(named.accounts.iter().copied()).await? {
+                self.users.entry(person.user.username.clone()).or_insert(person);
+            }
         }
         // No statement where nobody who acts stands in for anybody.
         let mut more = conn.absent(self.users.values(), now).await?;
@@ -305,10 +313,25 @@ impl<'a> Named<'a> {
             Operation::AddCredential(new) => self.user(&new.credential.username),
             Operation::StartSession(new) => {
                 self.user(&new.session.credential.username);
-                if let SignIn::Link(link) = &new.by {
-                    self.credentials.insert(link);
+                match &new.by {
+                    SignIn::Password(_) => {}
+                    SignIn::Link(link) => {
+                        self.credentials.insert(link);
+                    }
+                    SignIn::Provider(by) => {
+                        self.accounts.insert(&by.account);
+                        self.credentials.insert(&by.attempt.digest);
+                    }
                 }
                 self.credentials.extend(new.replaces.as_ref());
+            }
+            Operation::RefuseSignIn(refused) => {
+                self.users.extend(refused.username.as_ref().map(Username::as_str));
+                self.accounts.insert(&refused.account);
+            }
+            Operation::LinkAccount { username, account } => {
+                self.user(username);
+                self.accounts.extend(account.as_ref());
             }
             Operation::EndSession { digest } => {
                 self.credentials.insert(digest);

@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 use super::super::db::{Arg, Conn, Sql};
-use super::super::{Change, Error, Operation, SignIn};
+use super::super::{Change, Error, Operation, ProviderAccount, SignIn};
 use crate::engine::Input;
 
 /// The key of an advisory lock, and whether it is taken alone.
@@ -83,6 +83,14 @@ impl Keys {
         self.add("credential", digest, alone);
     }
 
+    /// An account at the provider is one person's, and two admins must not go at once.
+    fn account(&mut self, account: &ProviderAccount, takes_admin: bool) {
+        self.add("account", account.to_string().as_bytes(), true);
+        if takes_admin {
+            self.add("admins", &[], true);
+        }
+    }
+
     fn add(&mut self, kind: &str, name: &[u8], alone: bool) {
         let digest = Sha256::new().chain_update(kind).chain_update([0]).chain_update(name).finalize();
         let mut key = [0; 8];
@@ -149,11 +157,21 @@ impl Keys {
                 // A proof of the second factor is used up in the person's row.
                 self.user(&new.session.credential.username, new.proof.is_some());
                 self.credential(&new.session.digest, true);
-                if let SignIn::Link(link) = &new.by {
-                    self.credential(link, true);
+                match &new.by {
+                    SignIn::Password(_) => {}
+                    SignIn::Link(link) => self.credential(link, true),
+                    SignIn::Provider(by) => {
+                        self.user(&new.session.credential.username, true);
+                        self.account(&by.account, by.takes_admin());
+                        self.credential(&by.attempt.digest, true);
+                    }
                 }
                 let others = new.replaces.iter().chain(new.browser.as_ref().map(|browser| &browser.digest));
                 others.for_each(|digest| self.credential(digest, true));
+            }
+            Operation::RefuseSignIn(refused) => {
+                refused.username.iter().for_each(|name| self.user(name, true));
+                self.account(&refused.account, true);
             }
             Operation::ChangePassword(_) => {
                 if let Some(actor) = &change.by {
@@ -161,6 +179,10 @@ impl Keys {
                 }
             }
             Operation::ChangeSecondFactor { username, .. } => self.user(username, true),
+            Operation::LinkAccount { username, account } => {
+                self.user(username, true);
+                account.iter().for_each(|account| self.account(account, false));
+            }
             Operation::EndSession { digest } => self.credential(digest, true),
             Operation::RevokeToken { id, .. } => self.add("token", id.0.as_bytes(), true),
             Operation::LoginFailed { username } => self.user(username, false),

@@ -16,6 +16,7 @@ mod load;
 mod locks;
 mod notifications;
 mod people;
+mod provider;
 mod rights;
 mod runs;
 mod sign_in;

@@ -32,6 +32,7 @@ impl Group {
             password_hash: new.password_hash,
             deputyships: Vec::new(),
             second_factor: None,
+            account: None,
         };
         self.users.insert(user.username.clone(), record);
         Ok(Answer::User { user: Box::new(user) })
@@ -49,6 +50,10 @@ impl Group {
             return Err(CommitError::Conflict(format!("{name} is the only admin; make somebody else one first")));
         }
         let record = self.users.get_mut(&change.username).ok_or(CommitError::NotFound)?;
+        if change.password_hash.is_some() && record.account.is_some() {
+            let why = format!("{} signs in by the identity provider and has no password here", change.username);
+            return Err(CommitError::Conflict(why));
+        }
         let user = &mut record.user;
         let mut entry = data(json!({"username": user.username}));
         let patch = change.patch;
@@ -84,7 +89,7 @@ impl Group {
     }
 
     /// Whether nobody could change anything any more without this person. PostgreSQL's writers ask it one after the other.
-    fn is_last_admin(&self, name: &Username) -> bool {
+    pub(super) fn is_last_admin(&self, name: &Username) -> bool {
         let people = self.everybody();
         let mut admins = people.values().filter(|person| person.has(ADMIN)).map(|person| &person.username).peekable();
         admins.peek().is_some() && admins.all(|admin| admin == name)
@@ -128,8 +133,8 @@ impl Group {
                 self.tell(EntryKind::SessionStarted, Some(&credential.username), entry, moment);
                 Answer::Done
             }
-            CredentialKind::Browser => {
-                return Err(CommitError::Forbidden("a browser is known by logging in".to_owned()));
+            CredentialKind::Browser | CredentialKind::SignIn => {
+                return Err(CommitError::Forbidden("this is remembered by logging in".to_owned()));
             }
             CredentialKind::Link => {
                 if by.is_some() {

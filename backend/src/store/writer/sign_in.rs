@@ -11,6 +11,7 @@ use super::super::{
 };
 use super::group::{Ended, Group};
 use super::people::data;
+use super::provider::account;
 use super::rights::allow;
 use crate::clock::Moment;
 
@@ -19,8 +20,18 @@ impl Group {
         let NewSession { session, by, proof, replaces, browser } = new;
         let name = session.credential.username.clone();
         let link = match &by {
-            SignIn::Password(_) => None,
+            SignIn::Password(phc) => {
+                if self.active(&name)?.password_hash.as_ref() != Some(phc) {
+                    return Err(CommitError::Unauthenticated);
+                }
+                None
+            }
+            SignIn::Provider(by) => {
+                self.check_provider(&name, by)?;
+                None
+            }
             SignIn::Link(link) => {
+                self.active(&name)?;
                 let holds = |credential: &&Credential| {
                     credential.kind == CredentialKind::Link
                         && credential.username == name
@@ -30,14 +41,19 @@ impl Group {
                 Some(*link)
             }
         };
-        let record = self.active_mut(&name)?;
-        if let SignIn::Password(phc) = &by
-            && record.password_hash.as_ref() != Some(phc)
-        {
-            return Err(CommitError::Unauthenticated);
+        // Who is added now has no second factor, and with a link its code comes later.
+        let is_session = session.credential.kind == CredentialKind::Session;
+        let proven = match self.users.get_mut(&name) {
+            Some(record) if is_session => use_up(record, proof)?,
+            _ => None,
+        };
+        // From here on nothing is refused any more.
+        let mut entry = data(json!({"username": name}));
+        if let SignIn::Provider(by) = by {
+            entry.insert("single_sign_on".to_owned(), account(&by.account));
+            self.follow_provider(&name, *by, moment);
         }
-        let proven = use_up(record, proof)?;
-        let user = record.user.clone();
+        let user = self.active_mut(&name)?.user.clone();
         if let Some(link) = link {
             self.end_credential(&link);
         }
@@ -48,7 +64,6 @@ impl Group {
             self.credentials.insert(new.digest, new.credential.clone());
             self.out.new_credentials.insert(new.digest, new.credential);
         }
-        let mut entry = data(json!({"username": name}));
         if link.is_some() {
             entry.insert("link".to_owned(), json!(true));
         }
@@ -56,7 +71,8 @@ impl Group {
             entry.insert("second_factor".to_owned(), json!(proven));
             self.out.users.insert(name.clone());
         }
-        self.tell(EntryKind::SessionStarted, Some(&name), entry, moment);
+        let kind = if is_session { EntryKind::SessionStarted } else { EntryKind::LinkCreated };
+        self.tell(kind, Some(&name), entry, moment);
         Ok(Answer::User { user: Box::new(user) })
     }
 

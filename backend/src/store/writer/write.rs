@@ -175,11 +175,12 @@ impl Group {
         insert(
             conn,
             "INSERT INTO users (username, display_name, email, roles, active, password_hash, created_at, deputyships, \
-             second_factor) ",
+             second_factor, provider_account) ",
             users,
             " ON CONFLICT (username) DO UPDATE SET display_name = excluded.display_name, email = excluded.email, \
              roles = excluded.roles, active = excluded.active, password_hash = excluded.password_hash, \
-             deputyships = excluded.deputyships, second_factor = excluded.second_factor",
+             deputyships = excluded.deputyships, second_factor = excluded.second_factor, \
+             provider_account = excluded.provider_account",
         )
         .await?;
         let chosen = out.notifications.iter().map(|(name, chosen)| choice_row(name, chosen));

@@ -8,7 +8,7 @@ use shared::id::SessionId;
 
 use super::place::{row, table};
 use super::{elsewhere, mistake_at};
-use crate::client::use_api;
+use crate::client::{Session, use_api};
 use crate::components::notice::Notifier;
 use crate::components::states::{Failed, Loading};
 use crate::components::time::full;
@@ -16,9 +16,19 @@ use crate::components::time::full;
 /// The three of them.
 #[component]
 pub fn Security() -> impl IntoView {
+    let session = Session::expect();
+    let has_none = Memo::new(move |_| session.me.with(|me| me.as_ref().is_some_and(|me| me.single_sign_on)));
+    let password = move || match has_none.get() {
+        true => view! {
+            <h2>"Password"</h2>
+            <p>"You sign in by your organisation's sign-in service, and have no password here."</p>
+        }
+        .into_any(),
+        false => view! { <PasswordForm/> }.into_any(),
+    };
     view! {
         <div class="security">
-            <PasswordForm/>
+            {password}
             <SecondFactor/>
             <Sessions/>
         </div>

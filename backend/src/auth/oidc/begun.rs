@@ -1,0 +1,102 @@
+//! A sign-in that was begun and has not ended: what belongs to it is kept by the browser that began it, in a cookie that
+//! is encrypted and authenticated by a key of all servers. So any server can end it, and none keeps anything.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
+use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use serde::{Deserialize, Serialize};
+use shared::time::Timestamp;
+
+use crate::clock::Clock;
+
+/// How long somebody may take to sign in at the provider.
+pub const LIFE: Duration = Duration::from_mins(10);
+
+/// It, with its secrets.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Begun {
+    pub(super) state: String,
+    pub(super) nonce: String,
+    pub(super) verifier: String,
+    /// Microseconds since 1970.
+    pub(super) at: i64,
+    /// The page to show after signing in.
+    pub next: Option<String>,
+}
+
+impl std::fmt::Debug for Begun {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Begun").field("at", &self.at).field("next", &self.next).finish_non_exhaustive()
+    }
+}
+
+impl Begun {
+    /// What tells it from others, wherever it is kept.
+    pub fn digest(&self) -> [u8; 32] {
+        crate::auth::digest(&self.state)
+    }
+}
+
+/// Seals what browsers keep.
+pub(super) struct CookieKey(LessSafeKey);
+
+impl CookieKey {
+    pub fn new(secret: &[u8; 32]) -> Self {
+        let key = UnboundKey::new(&CHACHA20_POLY1305, secret).expect("the key has as many bytes as the cipher takes");
+        Self(LessSafeKey::new(key))
+    }
+
+    /// The cookie's value.
+    pub fn seal(&self, begun: &Begun, clock: &dyn Clock) -> String {
+        let mut nonce = [0; NONCE_LEN];
+        nonce.copy_from_slice(&clock.random()[..NONCE_LEN]);
+        let mut sealed = serde_json::json!(begun).to_string().into_bytes();
+        self.0
+            .seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::empty(), &mut sealed)
+            .expect("a cookie is shorter than what the cipher takes");
+        BASE64.encode([&nonce[..], &sealed].concat())
+    }
+
+    /// What was begun, where this is its cookie and it is not too old.
+    pub fn open(&self, cookie: &str, now: Timestamp) -> Option<Begun> {
+        let mut bytes = BASE64.decode(cookie).ok()?;
+        let (nonce, sealed) = bytes.split_at_mut_checked(NONCE_LEN)?;
+        let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
+        let opened = self.0.open_in_place(nonce, Aad::empty(), sealed).ok()?;
+        let begun: Begun = serde_json::from_slice(opened).ok()?;
+        let at = Timestamp(begun.at);
+        (at <= now && now.since(at) <= LIFE).then_some(begun)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::SystemClock;
+
+    #[test]
+    fn only_what_was_sealed_here_a_moment_ago_is_opened() {
+        let key = CookieKey::new(&[7; 32]);
+        let text = |text: &str| text.to_owned();
+        let (state, nonce, verifier) = (text("state"), text("nonce"), text("verifier"));
+        let begun = Begun { state, nonce, verifier, at: 1_000_000_000, next: Some(text("/runs")) };
+        let cookie = key.seal(&begun, &SystemClock);
+        let now = Timestamp(begun.at);
+        assert_eq!(key.open(&cookie, now), Some(begun.clone()));
+        assert_eq!(key.open(&cookie, now.after(LIFE)), Some(begun));
+        assert_eq!(key.open(&cookie, now.after(LIFE + Duration::from_secs(1))), None);
+        assert_eq!(key.open(&cookie, Timestamp(now.0 - 1)), None);
+        assert_eq!(CookieKey::new(&[8; 32]).open(&cookie, now), None);
+        for at in 0..cookie.len() {
+            let mut changed = cookie.clone().into_bytes();
+            changed[at] = if changed[at] == b'A' { b'B' } else { b'A' };
+            assert_eq!(key.open(&String::from_utf8(changed).unwrap(), now), None, "byte {at}");
+        }
+        for short in ["", "AAAA", "not base64!"] {
+            assert_eq!(key.open(short, now), None);
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! The types that `openidconnect` is used with, and how requests are made: to private addresses only, without redirects,
+//! bounded in time and size.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
+
+use openidconnect::core::{
+    CoreAuthDisplay, CoreAuthPrompt, CoreClaimName, CoreClaimType, CoreClientAuthMethod, CoreErrorResponseType,
+    CoreGenderClaim, CoreGrantType, CoreJsonWebKey, CoreJweContentEncryptionAlgorithm, CoreJweKeyManagementAlgorithm,
+    CoreJwsSigningAlgorithm, CoreResponseMode, CoreResponseType, CoreRevocableToken, CoreRevocationErrorResponse,
+    CoreSubjectIdentifierType, CoreTokenIntrospectionResponse, CoreTokenType,
+};
+use openidconnect::{
+    AdditionalClaims, AdditionalProviderMetadata, AsyncHttpClient, Client, EmptyExtraTokenFields, EndpointMaybeSet,
+    EndpointNotSet, EndpointSet, HttpRequest, HttpResponse, IdToken, IdTokenClaims, IdTokenFields, ProviderMetadata,
+    StandardErrorResponse, StandardTokenResponse,
+};
+use serde::{Deserialize, Serialize};
+use shared::JsonMap;
+
+use super::settings::is_private;
+
+/// The longest that a request to the provider may take.
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// The largest answer that is read, in bytes.
+const MAX_ANSWER: usize = 1024 * 1024;
+
+/// The claims of an ID token beside the standard ones.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct OtherClaims(pub JsonMap);
+
+impl AdditionalClaims for OtherClaims {}
+
+/// What a provider says of itself beside the standard configuration (RFC 9207).
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(super) struct OtherMetadata {
+    /// Whether it names itself as `iss` when it sends people back.
+    #[serde(default)]
+    pub authorization_response_iss_parameter_supported: bool,
+}
+
+impl AdditionalProviderMetadata for OtherMetadata {}
+
+/// What a provider says of itself, with its keys.
+pub(super) type Configuration = ProviderMetadata<
+    OtherMetadata,
+    CoreAuthDisplay,
+    CoreClientAuthMethod,
+    CoreClaimName,
+    CoreClaimType,
+    CoreGrantType,
+    CoreJweContentEncryptionAlgorithm,
+    CoreJweKeyManagementAlgorithm,
+    CoreJsonWebKey,
+    CoreResponseMode,
+    CoreResponseType,
+    CoreSubjectIdentifierType,
+>;
+
+/// An ID token, as it was sent.
+pub(super) type SignedToken =
+    IdToken<OtherClaims, CoreGenderClaim, CoreJweContentEncryptionAlgorithm, CoreJwsSigningAlgorithm>;
+
+/// The claims of an ID token.
+pub(super) type Claims = IdTokenClaims<OtherClaims, CoreGenderClaim>;
+
+type TokenFields = IdTokenFields<
+    OtherClaims,
+    EmptyExtraTokenFields,
+    CoreGenderClaim,
+    CoreJweContentEncryptionAlgorithm,
+    CoreJwsSigningAlgorithm,
+>;
+
+/// A client whose endpoints come from the provider's configuration.
+pub(super) type OidcClient = Client<
+    OtherClaims,
+    CoreAuthDisplay,
+    CoreGenderClaim,
+    CoreJweContentEncryptionAlgorithm,
+    CoreJsonWebKey,
+    CoreAuthPrompt,
+    StandardErrorResponse<CoreErrorResponseType>,
+    StandardTokenResponse<TokenFields, CoreTokenType>,
+    CoreTokenIntrospectionResponse,
+    CoreRevocableToken,
+    CoreRevocationErrorResponse,
+    EndpointSet,
+    EndpointNotSet,
+    EndpointNotSet,
+    EndpointNotSet,
+    EndpointMaybeSet,
+    EndpointMaybeSet,
+>;
+
+/// Makes requests to the provider.
+pub(super) struct HttpClient(reqwest::Client);
+
+/// Why a request to the provider got no answer.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum HttpError {
+    #[error(transparent)]
+    Request(#[from] reqwest::Error),
+    #[error("the answer cannot be read: {0}")]
+    Answer(#[from] openidconnect::http::Error),
+    #[error("the answer is larger than {MAX_ANSWER} bytes")]
+    TooLarge,
+    #[error("`{0}` is not https")]
+    Insecure(String),
+}
+
+impl HttpClient {
+    pub fn new() -> reqwest::Result<Self> {
+        // Two TLS providers are compiled in by dependencies: one must be named. Fails only where one is named already.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = reqwest::Client::builder()
+            .redirect(reqwest::redirect::Policy::none())
+            .no_proxy()
+            .timeout(TIMEOUT)
+            .user_agent(concat!("countersign/", env!("CARGO_PKG_VERSION")))
+            .build()?;
+        Ok(Self(client))
+    }
+
+    async fn send(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        let request: reqwest::Request = request.try_into()?;
+        if !is_private(request.url()) {
+            return Err(HttpError::Insecure(request.url().origin().ascii_serialization()));
+        }
+        let mut answer = self.0.execute(request).await?;
+        let mut response = openidconnect::http::Response::builder().status(answer.status());
+        for (name, value) in answer.headers() {
+            response = response.header(name, value);
+        }
+        let mut body = Vec::new();
+        while let Some(chunk) = answer.chunk().await? {
+            if body.len() + chunk.len() > MAX_ANSWER {
+                return Err(HttpError::TooLarge);
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(response.body(body)?)
+    }
+}
+
+impl<'c> AsyncHttpClient<'c> for HttpClient {
+    type Error = HttpError;
+    type Future = Pin<Box<dyn Future<Output = Result<HttpResponse, HttpError>> + Send + 'c>>;
+
+    fn call(&'c self, request: HttpRequest) -> Self::Future {
+        Box::pin(self.send(request))
+    }
+}

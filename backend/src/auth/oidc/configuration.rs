@@ -1,0 +1,102 @@
+//! What the provider says of itself, with its keys: fetched when somebody signs in, kept for an hour, and fetched again
+//! where a token names a key that is not among them. However many sign in, it is asked rarely.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use openidconnect::{DiscoveryError, IssuerUrl};
+use shared::time::Timestamp;
+use tokio::sync::Mutex;
+
+use super::OidcError;
+use super::client::{Configuration, HttpClient, HttpError};
+use super::settings::is_private;
+
+/// How long it is used before it is fetched again.
+const LIFE: Duration = Duration::from_hours(1);
+/// How soon it is fetched again for a key that is not known: anybody who can sign in could make it so each time.
+const REFRESH: Duration = Duration::from_mins(1);
+/// How soon it is tried again where it could not be fetched: meanwhile nobody waits for it.
+const RETRY: Duration = Duration::from_secs(5);
+
+/// What is known of the provider.
+#[derive(Default)]
+pub(super) struct Cache(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    held: Option<(Timestamp, Arc<Configuration>)>,
+    /// When it was fetched for a key that was not known.
+    refreshed: Option<Timestamp>,
+    failed: Option<(Timestamp, String)>,
+}
+
+type Answer = Result<Arc<Configuration>, OidcError>;
+
+impl Cache {
+    /// The configuration of now. Whoever comes while it is fetched waits for that, and does not fetch it too.
+    pub async fn get(&self, issuer: &IssuerUrl, http: &HttpClient, now: Timestamp) -> Answer {
+        let mut state = self.0.lock().await;
+        match &state.held {
+            Some((fetched, held)) if now.since(*fetched) < LIFE => Ok(Arc::clone(held)),
+            _ => state.fetch(issuer, http, now).await,
+        }
+    }
+
+    /// A newer configuration than one that has not the key of a token, if it is time for one.
+    pub async fn refreshed(&self, issuer: &IssuerUrl, http: &HttpClient, now: Timestamp) -> Answer {
+        let mut state = self.0.lock().await;
+        match (&state.held, state.refreshed) {
+            (Some((_, held)), Some(refreshed)) if now.since(refreshed) < REFRESH => Ok(Arc::clone(held)),
+            _ => {
+                state.refreshed = Some(now);
+                state.fetch(issuer, http, now).await
+            }
+        }
+    }
+}
+
+impl State {
+    async fn fetch(&mut self, issuer: &IssuerUrl, http: &HttpClient, now: Timestamp) -> Answer {
+        if let Some((failed, why)) = &self.failed
+            && now.since(*failed) < RETRY
+        {
+            return Err(OidcError::Unreachable(why.clone()));
+        }
+        match fetch(issuer, http).await {
+            Ok(configuration) => {
+                let configuration = Arc::new(configuration);
+                self.held = Some((now, Arc::clone(&configuration)));
+                self.failed = None;
+                Ok(configuration)
+            }
+            Err(why) => {
+                self.failed = Some((now, why.clone()));
+                Err(OidcError::Unreachable(why))
+            }
+        }
+    }
+}
+
+async fn fetch(issuer: &IssuerUrl, http: &HttpClient) -> Result<Configuration, String> {
+    let configuration = Configuration::discover_async(issuer.clone(), http).await.map_err(|error| match error {
+        // Not the body: it may say anything.
+        DiscoveryError::Response(status, _, why) => format!("{why} (status {status})"),
+        other => causes::<DiscoveryError<HttpError>>(&other),
+    })?;
+    if !is_private(configuration.authorization_endpoint().url()) {
+        return Err(format!("its page for signing in, {}, is not https", configuration.authorization_endpoint()));
+    }
+    Ok(configuration)
+}
+
+/// An error with what caused it: the innermost says what is wrong.
+pub(super) fn causes<E: std::error::Error>(error: &E) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(current) = cause {
+        text = format!("{text}: {current}");
+        cause = current.source();
+    }
+    text
+}

@@ -1,0 +1,156 @@
+//! Letting people in whom the identity provider has signed in: who they are here, and whether they may.
+//!
+//! A second factor of their own here is asked for all the same: they set it up to be asked. But none is required of them,
+//! since what somebody must show to sign in is the provider's to say.
+
+use std::time::Duration;
+
+use shared::api::User;
+use shared::id::Username;
+use shared::single_sign_on::Trouble;
+
+use super::login::{credential, with_digest};
+use super::oidc::{self, Begun, OidcError, Profile, Provider, Returned};
+use super::rate_limit::Key;
+use super::{Attempt, Authenticator, Secret, digest};
+use crate::store::{
+    Answer, Change, CommitError, CredentialKind, NewSession, Operation, ProviderSignIn, RefusedSignIn, SignIn,
+    UserRecord,
+};
+
+/// How long the code of a second factor may take.
+const LINK_LIFE: Duration = Duration::from_mins(10);
+
+/// Somebody whom the provider has signed in, and who may come in.
+#[derive(Debug)]
+pub enum Entered {
+    /// They are in.
+    Session {
+        /// Who.
+        user: User,
+        /// The session's secret, for the cookie.
+        session: Secret,
+    },
+    /// They have a second factor here: with this link, and its code, they are in.
+    Link(Secret),
+}
+
+impl Authenticator {
+    /// Ends a sign-in that was begun with `cookie`.
+    pub async fn sign_in(&self, begun: &Begun, returned: Returned, attempt: Attempt) -> Result<Entered, Trouble> {
+        let provider = self.provider().ok_or(Trouble::Off)?;
+        let keys = [Key::Returns(attempt.address.network())];
+        self.limit.check(&keys, self.clock.now()).map_err(|_| Trouble::Busy)?;
+        let profile = provider.finish(begun, returned).await.map_err(|error| {
+            self.limit.failed(&keys, self.clock.now());
+            tracing::warn!(%error, "somebody was not signed in by the provider");
+            trouble_of(&error)
+        })?;
+        self.enter(provider, begun, profile, attempt).await
+    }
+
+    async fn enter(
+        &self,
+        provider: &Provider,
+        begun: &Begun,
+        profile: Profile,
+        attempt: Attempt,
+    ) -> Result<Entered, Trouble> {
+        let found = self.store.person_of(&profile.account).await.map_err(|error| away(&error))?;
+        let known = found.as_ref().map(|person| person.user.username.clone());
+        let username = match self.admit(provider, &profile, found.as_ref()).await {
+            Ok(username) => username,
+            Err(Trouble::Busy) => return Err(Trouble::Busy),
+            Err(trouble) => {
+                let username = known.or(profile.username);
+                self.record_refusal(RefusedSignIn { account: profile.account, username, trouble }).await;
+                return Err(trouble);
+            }
+        };
+        let now = self.clock.now();
+        let asks_code =
+            found.is_some_and(|person| person.second_factor.as_ref().is_some_and(|factor| factor.confirmed));
+        let (secret, session) = if asks_code {
+            let secret = Secret::new(CredentialKind::Link, &*self.clock);
+            let link = credential(CredentialKind::Link, username.clone(), &secret, now, LINK_LIFE);
+            (secret, link)
+        } else {
+            self.new_session(username.clone(), &attempt)
+        };
+        let by = ProviderSignIn {
+            account: profile.account,
+            display_name: profile.display_name,
+            email: profile.email,
+            roles: profile.roles,
+            add: provider.creates_people(),
+            attempt: with_digest(CredentialKind::SignIn, username, begun.digest(), now, oidc::LIFE * 2),
+        };
+        // The session that the browser has ends once the code has been given.
+        let replaces = attempt.session.as_deref().filter(|_| !asks_code).map(digest);
+        let new = NewSession { session, by: SignIn::Provider(Box::new(by)), proof: None, replaces, browser: None };
+        match self.store.commit(Change::by_server(Operation::StartSession(Box::new(new)))).await {
+            Ok(Answer::User { user }) => {
+                self.invalidate();
+                Ok(if asks_code { Entered::Link(secret) } else { Entered::Session { user: *user, session: secret } })
+            }
+            // It was used already, or the person has changed since they were looked up.
+            Ok(_) | Err(CommitError::Unauthenticated | CommitError::NotFound) => Err(Trouble::Attempt),
+            Err(CommitError::Conflict(_)) => Err(Trouble::Taken),
+            Err(error) => Err(away(&error)),
+        }
+    }
+
+    /// Under which name somebody may come in; asked again in the transaction.
+    async fn admit(
+        &self,
+        provider: &Provider,
+        profile: &Profile,
+        found: Option<&UserRecord>,
+    ) -> Result<Username, Trouble> {
+        if !profile.admitted {
+            return Err(Trouble::Groups);
+        }
+        if let Some(person) = found {
+            return if person.user.active { Ok(person.user.username.clone()) } else { Err(Trouble::Inactive) };
+        }
+        if !provider.creates_people() {
+            return Err(Trouble::Unknown);
+        }
+        let username = profile.username.clone().ok_or(Trouble::Claims)?;
+        match self.store.user(&username).await.map_err(|error| away(&error))? {
+            Some(_) => Err(Trouble::Taken),
+            None => Ok(username),
+        }
+    }
+
+    /// As many as of wrong passwords.
+    async fn record_refusal(&self, refused: RefusedSignIn) {
+        let keys = [Key::Record(refused.account.to_string())];
+        let now = self.clock.now();
+        // Whose groups let them in no more loses their roles, however often that was said.
+        if self.limit.check(&keys, now).is_err() && refused.trouble != Trouble::Groups {
+            return;
+        }
+        self.limit.failed(&keys, now);
+        let refused = Change::by_server(Operation::RefuseSignIn(Box::new(refused)));
+        if let Err(error) = self.store.commit(refused).await {
+            tracing::warn!(%error, "a refused sign-in could not be put on the record");
+        }
+        self.invalidate();
+    }
+}
+
+fn trouble_of(error: &OidcError) -> Trouble {
+    match error {
+        OidcError::Attempt => Trouble::Attempt,
+        OidcError::Refused(_) => Trouble::Denied,
+        OidcError::Unreachable(_) => Trouble::Provider,
+        OidcError::Token(_) => Trouble::Token,
+        OidcError::Claim(_) => Trouble::Claims,
+    }
+}
+
+fn away(error: &dyn std::fmt::Display) -> Trouble {
+    tracing::error!(%error, "a sign-in by the provider could not be ended");
+    Trouble::Busy
+}

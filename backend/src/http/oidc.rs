@@ -1,0 +1,130 @@
+//! `/api/v1/session/oidc`: the way to the identity provider and back. These are pages that browsers open: whatever goes
+//! wrong is told by the login page.
+
+use std::time::Duration;
+
+use axum::extract::{RawQuery, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use shared::single_sign_on::{BEGIN, Trouble, is_own_page};
+
+use super::AppState;
+use super::api::{Api, Operation};
+use super::cookies::{Cookies, SESSION_PATH};
+use crate::auth::Entered;
+use crate::auth::oidc::{LIFE, Returned};
+use crate::client_address::ClientAddress;
+
+/// What the browser keeps while somebody signs in at the provider; over https for this host alone.
+const COOKIE: &str = "countersign_sign_in";
+const SECURE_COOKIE: &str = "__Host-countersign_sign_in";
+
+pub(super) fn mount(api: &mut Api) {
+    let begin = Operation::new("Begin to sign in by the identity provider; a page for browsers", "");
+    api.get(BEGIN, begin.query(&["next"]).status(303).open(), self::begin);
+    let back = Operation::new("Where the identity provider sends people back to; a page for browsers", "");
+    let back = back.query(&["state", "code", "error", "iss"]).status(303).open();
+    api.get("/api/v1/session/oidc/callback", back, callback);
+}
+
+async fn begin(State(state): State<AppState>, RawQuery(query): RawQuery) -> Response {
+    let next = one(query.as_deref(), "next").filter(|next| is_own_page(next));
+    let Some(provider) = state.authenticator.provider() else { return failed(Trouble::Off, next.as_deref()) };
+    match provider.begin(next.clone()).await {
+        Ok((url, cookie)) => {
+            let mut response = see(&url);
+            pending(provider.is_https(), cookie, LIFE).put(&mut response);
+            response
+        }
+        Err(error) => {
+            tracing::warn!(%error, "nobody can be signed in by the provider");
+            failed(Trouble::Provider, next.as_deref())
+        }
+    }
+}
+
+async fn callback(
+    State(state): State<AppState>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+    client: ClientAddress,
+) -> Response {
+    let Some(provider) = state.authenticator.provider() else { return failed(Trouble::Off, None) };
+    let secure = provider.is_https();
+    let cookie = Cookies::of(&headers).get(if secure { SECURE_COOKIE } else { COOKIE });
+    let begun = cookie.and_then(|cookie| provider.begun(&cookie));
+    let next = begun.as_ref().and_then(|begun| begun.next.clone());
+    let get = |name: &str| one(query.as_deref(), name);
+    let returned = Returned { state: get("state"), code: get("code"), error: get("error"), issuer: get("iss") };
+    let entered = match &begun {
+        Some(begun) => state.authenticator.sign_in(begun, returned, super::session::attempt(&headers, client)).await,
+        None => Err(Trouble::Attempt),
+    };
+    // An answer that is not of this attempt ends nothing: another one may be under way.
+    let ended = !matches!(entered, Err(Trouble::Attempt));
+    let mut response = match entered {
+        Ok(Entered::Session { session, .. }) => {
+            let mut response = see(next.as_deref().unwrap_or("/"));
+            let life = state.authenticator.policy().session_life;
+            Cookies::session(secure, session.expose(), life).put(&mut response);
+            response
+        }
+        // The secret stands in the fragment, as in every link that logs in.
+        Ok(Entered::Link(link)) => see(&format!("{}#token={}", login(&[], next.as_deref()), link.expose())),
+        Err(trouble) => failed(trouble, next.as_deref()),
+    };
+    if ended {
+        pending(secure, String::new(), Duration::ZERO).put(&mut response);
+    }
+    response
+}
+
+fn pending(secure: bool, value: String, life: Duration) -> Cookies {
+    match secure {
+        true => Cookies::one(true, SECURE_COOKIE, value, "/", life),
+        false => Cookies::one(false, COOKIE, value, SESSION_PATH, life),
+    }
+}
+
+/// The value of a name in a query; none where it is there twice.
+fn one(query: Option<&str>, name: &str) -> Option<String> {
+    let pairs = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
+    let mut values = pairs.filter(|(key, _)| key == name).map(|(_, value)| value.into_owned());
+    let value = values.next();
+    value.filter(|_| values.next().is_none())
+}
+
+fn login(pairs: &[(&str, &str)], next: Option<&str>) -> String {
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    query.extend_pairs(pairs).extend_pairs(next.map(|next| ("next", next)));
+    let query = query.finish();
+    if query.is_empty() { "/login".to_owned() } else { format!("/login?{query}") }
+}
+
+fn failed(trouble: Trouble, next: Option<&str>) -> Response {
+    see(&login(&[("trouble", trouble.as_str())], next))
+}
+
+/// Sends the browser to another page.
+fn see(url: &str) -> Response {
+    let Ok(location) = HeaderValue::from_str(url) else { return StatusCode::INTERNAL_SERVER_ERROR.into_response() };
+    (StatusCode::SEE_OTHER, [(header::LOCATION, location)]).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_parameter_that_comes_twice_counts_as_none() {
+        let query = Some("state=a&code=b%26c&state=d&x");
+        assert_eq!((one(query, "state"), one(query, "code").as_deref(), one(query, "iss")), (None, Some("b&c"), None));
+        assert_eq!(one(None, "state"), None);
+    }
+
+    #[test]
+    fn the_login_page_is_told_where_to_go_on() {
+        assert_eq!(login(&[], None), "/login");
+        assert_eq!(login(&[("trouble", "token")], Some("/runs?a=b")), "/login?trouble=token&next=%2Fruns%3Fa%3Db");
+    }
+}

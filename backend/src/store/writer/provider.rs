@@ -1,0 +1,157 @@
+//! What the identity provider says of people: who they are, whether they are added, and their roles.
+
+use serde_json::{Value, json};
+use shared::access::{ADMIN, Act, Principal};
+use shared::api::User;
+use shared::id::Username;
+use shared::log::EntryKind;
+use shared::single_sign_on::Trouble;
+
+use super::super::{Answer, CommitError, NewCredential, ProviderAccount, ProviderSignIn, RefusedSignIn, UserRecord};
+use super::group::{Ended, Group};
+use super::people::data;
+use super::rights::allow;
+use crate::clock::Moment;
+
+impl Group {
+    /// Whether this person may sign in under this name.
+    pub(super) fn check_provider(&self, name: &Username, by: &ProviderSignIn) -> Result<(), CommitError> {
+        if self.credentials.contains_key(&by.attempt.digest) {
+            return Err(CommitError::Unauthenticated);
+        }
+        match (self.known(&by.account), self.users.get(name)) {
+            (Some(known), _) if known.user.username != *name => {
+                Err(CommitError::Conflict(format!("this account is {} here", known.user.username)))
+            }
+            (Some(known), _) if known.user.active => Ok(()),
+            (Some(_), _) => Err(CommitError::Unauthenticated),
+            (None, Some(_)) => Err(CommitError::Conflict(format!("{name} is somebody else here"))),
+            (None, None) if by.add => Ok(()),
+            (None, None) => Err(CommitError::NotFound),
+        }
+    }
+
+    /// Takes over what the provider says of somebody who has passed [`Self::check_provider`].
+    pub(super) fn follow_provider(&mut self, name: &Username, by: ProviderSignIn, moment: Moment) {
+        let ProviderSignIn { account: told, display_name, email, roles, attempt, add: _ } = by;
+        let Some(record) = self.users.get(name) else {
+            let roles = roles.unwrap_or_default();
+            let entry = json!({"username": name, "roles": roles, "single_sign_on": account(&told)});
+            let user = User {
+                username: name.clone(),
+                display_name,
+                email,
+                roles,
+                active: true,
+                created_at: moment.now,
+                single_sign_on: true,
+                stands_for: Vec::new(),
+            };
+            let record = UserRecord {
+                user,
+                password_hash: None,
+                deputyships: Vec::new(),
+                second_factor: None,
+                account: Some(told),
+            };
+            self.users.insert(name.clone(), record);
+            self.out.users.insert(name.clone());
+            self.remember_attempt(attempt);
+            return self.tell(EntryKind::UserCreated, None, data(entry), moment);
+        };
+        let mut user = record.user.clone();
+        user.display_name = display_name.or(user.display_name);
+        user.email = email.or(user.email);
+        if let Some(roles) = roles {
+            user.roles = self.keep_an_admin(name, roles);
+        }
+        self.remember_attempt(attempt);
+        self.replace(user, moment);
+    }
+
+    /// Puts on the record that somebody was not let in. Whom no group lets in any more has no roles from them either.
+    pub fn refuse_sign_in(&mut self, refused: &RefusedSignIn, moment: Moment) -> Answer {
+        let known = self.known(&refused.account).map(|known| known.user.clone());
+        let mut entry = json!({"single_sign_on": account(&refused.account), "reason": refused.trouble.as_str()});
+        if let Some(name) = known.as_ref().map(|known| &known.username).or(refused.username.as_ref()) {
+            entry["username"] = json!(name);
+        }
+        self.tell(EntryKind::LoginFailed, None, data(entry), moment);
+        if let (Some(user), Trouble::Groups) = (known, refused.trouble) {
+            let roles = self.keep_an_admin(&user.username, Vec::new());
+            self.replace(User { roles, ..user }, moment);
+        }
+        Answer::Done
+    }
+
+    /// Gives somebody who has an account here one at the provider, or takes it away.
+    pub fn link_account(
+        &mut self,
+        by: Option<&Principal>,
+        name: &Username,
+        linked: Option<&ProviderAccount>,
+        moment: Moment,
+    ) -> Result<Answer, CommitError> {
+        allow(by, Act::ManagePeople)?;
+        if let Some(known) = linked.and_then(|linked| self.known(linked)).filter(|known| known.user.username != *name) {
+            return Err(CommitError::Conflict(format!("this account is {} here", known.user.username)));
+        }
+        let record = self.users.get_mut(name).ok_or(CommitError::NotFound)?;
+        if record.account.as_ref() == linked {
+            return Ok(Answer::Done);
+        }
+        record.user.single_sign_on = linked.is_some();
+        record.password_hash = None;
+        record.account = linked.cloned();
+        self.out.users.insert(name.clone());
+        self.end_access(name, Ended::All);
+        let entry = json!({"username": name, "single_sign_on": linked.map_or(json!(false), account)});
+        self.tell(EntryKind::UserUpdated, by.map(|by| &by.username), data(entry), moment);
+        Ok(Answer::Done)
+    }
+
+    fn remember_attempt(&mut self, attempt: NewCredential) {
+        self.credentials.insert(attempt.digest, attempt.credential.clone());
+        self.out.new_credentials.insert(attempt.digest, attempt.credential);
+    }
+
+    /// These roles, and `admin` where nobody could change anything any more without this person.
+    fn keep_an_admin(&self, name: &Username, mut roles: Vec<String>) -> Vec<String> {
+        if !roles.iter().any(|role| role == ADMIN) && self.is_last_admin(name) {
+            tracing::warn!(username = %name, "the provider's groups make nobody an admin: the only one stays it");
+            roles.push(ADMIN.to_owned());
+        }
+        roles
+    }
+
+    /// Writes what has changed of a person, if anything has.
+    fn replace(&mut self, user: User, moment: Moment) {
+        let Some(record) = self.users.get_mut(&user.username) else { return };
+        if record.user == user {
+            return;
+        }
+        let mut entry = json!({"username": user.username, "single_sign_on": true});
+        if record.user.roles != user.roles {
+            entry["roles"] = json!(user.roles);
+        }
+        if record.user.display_name != user.display_name {
+            entry["display_name"] = json!(user.display_name);
+        }
+        if record.user.email != user.email {
+            entry["email"] = json!(user.email);
+        }
+        let name = user.username.clone();
+        record.user = user;
+        self.out.users.insert(name);
+        self.tell(EntryKind::UserUpdated, None, data(entry), moment);
+    }
+
+    fn known(&self, account: &ProviderAccount) -> Option<&UserRecord> {
+        self.users.values().find(|record| record.account.as_ref() == Some(account))
+    }
+}
+
+/// An account as entries show it.
+pub(super) fn account(account: &ProviderAccount) -> Value {
+    json!({"issuer": account.issuer, "subject": account.subject})
+}
