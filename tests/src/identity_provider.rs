@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::UNIX_EPOCH;
 
 use axum::extract::{Query, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
@@ -115,7 +115,7 @@ fn held<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 fn random() -> String {
-    uuid::Uuid::new_v4().simple().to_string()
+    format!("{:032x}", rand::random::<u128>())
 }
 
 impl IdentityProvider {
@@ -260,7 +260,7 @@ impl Inner {
         let fault = *held(&self.fault);
         let is = |one: Fault| fault == Some(one);
         let person = held(&self.person).clone();
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("it is after 1970").as_secs();
+        let now = UNIX_EPOCH.elapsed().expect("it is after 1970").as_secs();
         let hashed = if is(Fault::OtherAccessToken) { "another" } else { access_token };
         let audience = match fault {
             Some(Fault::OtherAudience) => json!("another-client"),

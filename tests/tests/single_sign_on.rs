@@ -1,7 +1,7 @@
 //! Signing in by an identity provider that speaks OpenID Connect: through the real server, on both databases, and
 //! against a provider that answers wrongly in every way that matters.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::UNIX_EPOCH;
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -70,8 +70,8 @@ async fn people_come_and_their_groups_change(database: Database) {
 
     // There is no password to log in with, and none can be set.
     let patch = UserPatch { password: Some("three blue otters swim".to_owned()), ..UserPatch::default() };
-    assert_eq!(admin.update_user("nora", &patch).await.unwrap_err().code, Code::Conflict);
-    assert_eq!(server.login("nora").await.unwrap_err().code, Code::Unauthenticated);
+    assert_eq!(admin.update_user("nora", &patch).await.expect_err("refused").code, Code::Conflict);
+    assert_eq!(server.login("nora").await.expect_err("refused").code, Code::Unauthenticated);
     let change = json!({ "current": "x", "new": "three blue otters swim" });
     let (status, refused) = other.send(Method::PUT, "/api/v1/me/password", &change).await;
     assert_eq!((status, refused["code"].as_str()), (409, Some("conflict")), "{refused}");
@@ -307,7 +307,7 @@ async fn a_second_factor_that_somebody_has_here_is_asked_for() {
     let (_, new) = visitor.send(Method::POST, "/api/v1/me/totp", &json!({})).await;
     let secret = totp_rs::Secret::try_from_base32(new["secret"].as_str().expect("a secret")).expect("base 32");
     let totp = totp_rs::Builder::new().with_secret(secret).with_account_name("nora").build().expect("a secret");
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("it is after 1970").as_secs();
+    let now = UNIX_EPOCH.elapsed().expect("it is after 1970").as_secs();
     let code = json!({ "code": totp.generate(now).to_string() });
     let (status, codes) = visitor.send(Method::POST, "/api/v1/me/totp/confirm", &code).await;
     assert_eq!(status, 200, "{codes}");
@@ -345,8 +345,8 @@ async fn who_has_a_password_here_is_linked_by_an_operator(database: Database) {
     let (_, me) = visitor.get("/api/v1/me").await;
     assert_eq!((&me["username"], &me["roles"]), (&json!("nora"), &json!(["reviewer"])));
     // The password is gone, and so is what it had let in.
-    assert_eq!(server.login("nora").await.unwrap_err().code, Code::Unauthenticated);
-    assert_eq!(before.me().await.unwrap_err().code, Code::Unauthenticated);
+    assert_eq!(server.login("nora").await.expect_err("refused").code, Code::Unauthenticated);
+    assert_eq!(before.me().await.expect_err("refused").code, Code::Unauthenticated);
     // An account is one person's.
     let (linked, said) = link(&["admin", "--subject", "subject-1"]);
     assert!(!linked && said.contains("this account is nora here"), "{said}");

@@ -80,10 +80,8 @@ async fn callback(
 }
 
 fn pending(secure: bool, value: String, life: Duration) -> Cookies {
-    match secure {
-        true => Cookies::one(true, SECURE_COOKIE, value, "/", life),
-        false => Cookies::one(false, COOKIE, value, SESSION_PATH, life),
-    }
+    let (name, path) = if secure { (SECURE_COOKIE, "/") } else { (COOKIE, SESSION_PATH) };
+    Cookies::one(secure, name, value, path, life)
 }
 
 /// The value of a name in a query; none where it is there twice.

@@ -75,8 +75,8 @@ pub struct SettingsError {
     why: String,
 }
 
-fn wrong(setting: &'static str, why: impl ToString) -> SettingsError {
-    SettingsError { setting, why: why.to_string() }
+fn wrong(setting: &'static str, why: impl Into<String>) -> SettingsError {
+    SettingsError { setting, why: why.into() }
 }
 
 /// Settings that hold.
@@ -91,7 +91,7 @@ pub struct Checked {
 impl OidcSettings {
     /// Checks all of it. `public` is where browsers find this server; `variable` gives variables of the environment.
     pub fn check(self, public: &str, variable: impl Fn(&str) -> Option<String>) -> Result<Checked, SettingsError> {
-        let issuer = IssuerUrl::new(self.issuer.clone()).map_err(|error| wrong("issuer", error))?;
+        let issuer = IssuerUrl::new(self.issuer.clone()).map_err(|error| wrong("issuer", error.to_string()))?;
         if !is_private(issuer.url()) {
             return Err(wrong("issuer", format!("`{}` must begin with https://", self.issuer)));
         }
@@ -104,7 +104,7 @@ impl OidcSettings {
             return Err(wrong("redirect", format!("{why}, not `{public}`")));
         }
         let redirect = format!("{}{CALLBACK}", public.trim_end_matches('/'));
-        let redirect = RedirectUrl::new(redirect).map_err(|error| wrong("redirect", error))?;
+        let redirect = RedirectUrl::new(redirect).map_err(|error| wrong("redirect", error.to_string()))?;
         for (setting, text) in [
             ("client_id", &self.client_id),
             ("label", &self.label),
@@ -155,7 +155,7 @@ fn check_words(setting: &'static str, text: &str) -> Result<(), SettingsError> {
     if text.trim().is_empty() {
         return Err(wrong(setting, "it is empty"));
     }
-    check_text(setting, Some(text)).map_err(|error| wrong(setting, error))
+    check_text(setting, Some(text)).map_err(|error| wrong(setting, error.to_string()))
 }
 
 #[cfg(test)]

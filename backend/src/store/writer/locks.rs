@@ -181,7 +181,9 @@ impl Keys {
             Operation::ChangeSecondFactor { username, .. } => self.user(username, true),
             Operation::LinkAccount { username, account } => {
                 self.user(username, true);
-                account.iter().for_each(|account| self.account(account, false));
+                if let Some(account) = account {
+                    self.account(account, false);
+                }
             }
             Operation::EndSession { digest } => self.credential(digest, true),
             Operation::RevokeToken { id, .. } => self.add("token", id.0.as_bytes(), true),
