@@ -9,6 +9,7 @@
 //! | `COUNTERSIGN_TEST_POSTGRES` | URL of a PostgreSQL, without a database, where databases may be made; default: a cluster is started |
 //! | `COUNTERSIGN_TEST_ROUNDS` | how often each race is run; default 100 |
 //! | `COUNTERSIGN_TEST_KILLS` | how often the server is killed under load; default 50 |
+//! | `COUNTERSIGN_TEST_SECONDS` | for how long three servers on one PostgreSQL are harmed under load; default 45 |
 //! | `COUNTERSIGN_TEST_SEED` | where random choices begin; default 1 |
 
 pub mod browser;

@@ -5,8 +5,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tempfile::TempDir;
 use uuid::Uuid;
@@ -19,8 +21,8 @@ use crate::wait::eventually;
 pub struct Postgres {
     /// Where the server under test finds it.
     pub url: String,
-    /// The key of the first server that was started on it, which every other one needs too.
-    pub seal_key: OnceLock<Vec<u8>>,
+    /// The key by which every server on it seals the record, as PKCS#8 in PEM.
+    pub seal_key: String,
     cluster: Option<Cluster>,
 }
 
@@ -57,7 +59,7 @@ impl Postgres {
         let name = format!("countersign_{}", Uuid::now_v7().simple());
         let create = AssertSqlSafe(format!("CREATE DATABASE {name}"));
         sqlx::query(create).execute(&mut connection).await.expect("a database can be made");
-        Self { url: database(&name).trim_end_matches('?').to_owned(), seal_key: OnceLock::new(), cluster }
+        Self { url: database(&name).trim_end_matches('?').to_owned(), seal_key: seal_key(), cluster }
     }
 
     /// A connection to its database.
@@ -168,6 +170,14 @@ fn find(program: &str) -> PathBuf {
         versions.map(|version| version.path().join("bin").join(program)).filter(|file| Path::exists(file)).collect();
     found.sort();
     found.pop().unwrap_or_else(|| panic!("{program} is not installed; set COUNTERSIGN_TEST_POSTGRES instead"))
+}
+
+/// A key as `openssl genpkey -algorithm ed25519` makes it: any 32 bytes behind what RFC 8410 puts before them.
+fn seal_key() -> String {
+    let prefix = b"\x30\x2e\x02\x01\x00\x30\x05\x06\x03\x2b\x65\x70\x04\x22\x04\x20";
+    let secret: [u8; 32] = rand::random();
+    let der = BASE64.encode([&prefix[..], &secret].concat());
+    format!("-----BEGIN PRIVATE KEY-----\n{der}\n-----END PRIVATE KEY-----\n")
 }
 
 /// A port that was free a moment ago.

@@ -45,6 +45,8 @@ pub struct Options {
     pub settings: String,
     /// How many files it may have open; none: as many as the tests.
     pub open_files: Option<u32>,
+    /// How large a file may become, in KiB: to write more fails, as on a full disk.
+    pub largest_file: Option<u32>,
     /// Files of which the data folder gets copies.
     pub files: Vec<PathBuf>,
 }
@@ -59,6 +61,7 @@ impl Options {
             environment: Vec::new(),
             settings: String::new(),
             open_files: None,
+            largest_file: None,
             files: Vec::new(),
         }
     }
@@ -119,14 +122,11 @@ impl Server {
             std::fs::copy(file, data.path().join(name)).expect("the file can be copied");
         }
         let key = data.path().join("seal.key");
-        if let Some(shared) = postgres.as_ref().and_then(|postgres| postgres.seal_key.get()).filter(|_| !key.exists()) {
-            std::fs::write(&key, shared).expect("the key can be written");
+        if let Some(postgres) = postgres.as_ref().filter(|_| !key.exists()) {
+            std::fs::write(key, &postgres.seal_key).expect("the key can be written");
         }
         let mut server = Self { base: String::new(), process: None, options, postgres, data };
         server.restart().await;
-        if let Some(postgres) = &server.postgres {
-            postgres.seal_key.get_or_init(|| std::fs::read(key).expect("the server has made a key"));
-        }
         server
     }
 
@@ -139,14 +139,12 @@ impl Server {
     pub async fn restart(&mut self) {
         self.kill();
         let listen = self.base.strip_prefix("http://").unwrap_or("127.0.0.1:0").to_owned();
-        let mut command = match self.options.open_files {
-            None => Command::new(binary()),
-            Some(limit) => {
-                let mut shell = Command::new("sh");
-                shell.args(["-c", &format!("ulimit -n {limit}; exec \"$0\" \"$@\"")]).arg(binary());
-                shell
-            }
-        };
+        let open_files = self.options.open_files.map(|limit| format!("ulimit -n {limit}; "));
+        // In blocks of 512 bytes; the signal would end the server.
+        let largest = self.options.largest_file.map(|limit| format!("trap '' XFSZ; ulimit -f {}; ", limit * 2));
+        let limits = [open_files, largest].into_iter().flatten().collect::<String>();
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("{limits}exec \"$0\" \"$@\"")]).arg(binary());
         command.args(["serve", "--listen", &listen, "--data"]).arg(self.data.path());
         if let Some(postgres) = &self.postgres {
             command.args(["--database", &postgres.url]);
@@ -252,9 +250,14 @@ impl Server {
         assert!(saved.definition.is_none_or(|flow: Box<Flow>| flow.id.as_str() == id.trim()));
     }
 
-    /// The end of what the server wrote to its log.
+    /// What the server wrote to its log, since it was started first.
+    pub fn log_text(&self) -> String {
+        std::fs::read_to_string(self.log()).unwrap_or_default()
+    }
+
+    /// The end of it.
     pub fn log_tail(&self) -> String {
-        let log = std::fs::read_to_string(self.log()).unwrap_or_default();
+        let log = self.log_text();
         let lines: Vec<&str> = log.lines().collect();
         lines[lines.len().saturating_sub(40)..].join("\n")
     }

@@ -21,7 +21,17 @@ pub fn kills() -> u64 {
     number("COUNTERSIGN_TEST_KILLS", 50)
 }
 
+/// For how long three servers are harmed under load.
+pub fn seconds() -> u64 {
+    number("COUNTERSIGN_TEST_SECONDS", 45)
+}
+
+/// Where random choices begin.
+pub fn seed() -> u64 {
+    number("COUNTERSIGN_TEST_SEED", 1)
+}
+
 /// Random choices that are the same in every run with the same seed.
 pub fn random() -> StdRng {
-    StdRng::seed_from_u64(number("COUNTERSIGN_TEST_SEED", 1))
+    StdRng::seed_from_u64(seed())
 }

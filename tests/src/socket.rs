@@ -1,6 +1,7 @@
 //! A client of the live socket.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use futures::{SinkExt, StreamExt};
 use shared::log::{Cursor, Entry};
@@ -9,11 +10,15 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::handshake::client::Request;
 use tokio_tungstenite::tungstenite::http::HeaderValue;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 
 use crate::transport::Api;
 use crate::wait::DEADLINE;
+
+/// How long a server that may be away is waited for.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// An open socket. Dropped, it vanishes without a farewell.
 #[derive(Debug)]
@@ -26,15 +31,7 @@ pub struct Socket {
 impl Socket {
     /// Opens one as whoever `api` is; the server's refusal is an HTTP status.
     pub async fn open(base: &str, api: &Api, headers: &[(&'static str, &str)]) -> Result<Self, u16> {
-        let url = format!("{}/api/v1/live", base.replacen("http", "ws", 1));
-        let mut request = url.into_client_request().expect("a URL");
-        let credential = api.transport.credential();
-        let credential = credential.iter().map(|(name, value)| (*name, value.as_str()));
-        let subprotocol = ("sec-websocket-protocol", SUBPROTOCOL);
-        for (name, value) in credential.chain([subprotocol]).chain(headers.iter().copied()) {
-            request.headers_mut().insert(name, HeaderValue::from_str(value).expect("a header"));
-        }
-        match tokio_tungstenite::connect_async(request).await {
+        match tokio_tungstenite::connect_async(request(base, api, headers)).await {
             Ok((stream, _)) => Ok(Self { stream, early: VecDeque::new() }),
             Err(tokio_tungstenite::tungstenite::Error::Http(response)) => Err(response.status().as_u16()),
             Err(error) => panic!("the socket cannot be opened: {error}"),
@@ -47,6 +44,31 @@ impl Socket {
         let cursor = socket.welcome().await;
         socket.subscribe(Some(cursor), topics).await;
         socket
+    }
+
+    /// Opens one at a server that may be away, frozen or about to end; none where that is so.
+    pub async fn attempt(base: &str, api: &Api) -> Option<Self> {
+        let opening = timeout(PATIENCE, tokio_tungstenite::connect_async(request(base, api, &[])));
+        let (stream, _) = opening.await.ok()?.ok()?;
+        let mut socket = Self { stream, early: VecDeque::new() };
+        matches!(socket.hear(PATIENCE).await?, ServerMessage::Welcome { .. }).then_some(socket)
+    }
+
+    /// Subscribes after a cursor; whether the message could be sent.
+    pub async fn follow_after(&mut self, after: Cursor, topics: &[Topic]) -> bool {
+        let message = ClientMessage::Subscribe { after: Some(after), topics: Some(topics.to_vec()) };
+        self.stream.send(Message::text(serde_json::to_string(&message).expect("JSON"))).await.is_ok()
+    }
+
+    /// The next message; none where the connection ends, or nothing comes for so long.
+    pub async fn hear(&mut self, patience: Duration) -> Option<ServerMessage> {
+        loop {
+            match timeout(patience, self.stream.next()).await.ok()?? {
+                Ok(Message::Text(text)) => return Some(serde_json::from_str(&text).expect("a message of the server")),
+                Ok(Message::Ping(_) | Message::Pong(_)) => {}
+                _ => return None,
+            }
+        }
     }
 
     /// Reads the welcome, and gives its cursor.
@@ -124,4 +146,16 @@ impl Socket {
             }
         }
     }
+}
+
+fn request(base: &str, api: &Api, headers: &[(&'static str, &str)]) -> Request {
+    let url = format!("{}/api/v1/live", base.replacen("http", "ws", 1));
+    let mut request = url.into_client_request().expect("a URL");
+    let credential = api.transport.credential();
+    let credential = credential.iter().map(|(name, value)| (*name, value.as_str()));
+    let subprotocol = ("sec-websocket-protocol", SUBPROTOCOL);
+    for (name, value) in credential.chain([subprotocol]).chain(headers.iter().copied()) {
+        request.headers_mut().insert(name, HeaderValue::from_str(value).expect("a header"));
+    }
+    request
 }
