@@ -7,7 +7,7 @@ use rmcp::model::CallToolResult;
 use serde_json::{Value, json};
 use shared::api::{AuditQuery, LogQuery, ReviewQuery, RunQuery};
 
-use crate::flow::{Conditions, EvalError, Scope};
+use crate::flow::{Conditions, EvalError, Scope, check_value};
 use crate::http::body::{fit_params, params};
 use crate::store::cursor::{ListPlace, Log, Place};
 use crate::{agent, engine, limits, live, notify, tool};
@@ -72,6 +72,6 @@ pub fn model_answers(answer: &str, schema: &Value) -> Vec<Value> {
         thought_signatures: None,
     };
     let called = agent::genai::model_call(call).arguments;
-    let answers = [called].into_iter().chain(engine::agent::parse(schema, answer).ok());
+    let answers = [called].into_iter().chain(engine::agent::parse(|value| check_value(schema, value, ""), answer).ok());
     answers.filter(|answer| limits::check(answer).is_ok()).collect()
 }

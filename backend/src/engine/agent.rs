@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use shared::JsonMap;
 use shared::definition::{Agent, NodeKind};
-use shared::error::{FlowCode, RunError};
+use shared::error::{FlowCode, Mistake, RunError};
 use shared::id::{NodeId, TaskId};
 use shared::log::EntryKind;
 use shared::run::{AgentCall, Step};
@@ -16,7 +16,6 @@ use super::map;
 use super::scope::{self, Visit};
 use super::state::{Branch, Phase, RunState};
 use super::transition::{Refusal, TaskKind};
-use crate::flow::check_value;
 use crate::limits;
 
 impl Builder<'_> {
@@ -178,8 +177,8 @@ impl Builder<'_> {
     /// while turns are left.
     fn answered(&mut self, branch: u32, mut step: Step, conversation: Conversation, text: String) {
         let agent = conversation.agent_in(self.flow, &step.node);
-        let schema = agent.and_then(|agent| agent.output_schema.as_ref());
-        let value = match schema.map(|schema| parse(schema, &text)).transpose() {
+        let (flow, schema) = (self.flow.of(&step.node), agent.and_then(|agent| agent.output_schema.as_ref()));
+        let value = match schema.map(|schema| parse(|value| flow.check(schema, value, ""), &text)).transpose() {
             Ok(value) => value,
             Err(mistakes) if conversation.turn < self.max_turns(&step.node, &conversation.agent) => {
                 return self.say_again(branch, step, conversation, &mistakes);
@@ -272,11 +271,11 @@ fn rounded(cost_usd: f64) -> f64 {
 }
 
 /// Reads an answer as JSON and checks it.
-pub(crate) fn parse(schema: &Value, text: &str) -> Result<Value, String> {
+pub(crate) fn parse(check: impl FnOnce(&Value) -> Vec<Mistake>, text: &str) -> Result<Value, String> {
     let value: Value =
         serde_json::from_str(without_fence(text)).map_err(|error| format!("it is not JSON ({error})"))?;
     limits::check(&value).map_err(|exceeded| format!("it is {exceeded}"))?;
-    let mistakes = check_value(schema, &value, "");
+    let mistakes = check(&value);
     if mistakes.is_empty() { Ok(value) } else { Err(super::invoke::listed(&mistakes)) }
 }
 

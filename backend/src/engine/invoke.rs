@@ -15,7 +15,7 @@ use super::digest;
 use super::request::{self, Rendered};
 use super::scope::{self, Visit};
 use super::transition::TaskKind;
-use crate::flow::{Scope, check_value};
+use crate::flow::Scope;
 
 /// What became of a call that was started.
 pub(super) enum Started {
@@ -45,7 +45,7 @@ impl Builder<'_> {
             _ => return Err("the arguments are not a JSON object".to_owned()),
         };
         if let Some(schema) = parameters(definition) {
-            let mistakes = check_value(&schema, &Value::Object(arguments.clone()), "");
+            let mistakes = flow.check(&schema, &Value::Object(arguments.clone()), "");
             if !mistakes.is_empty() {
                 return Err(format!("the arguments of `{tool}` do not fit: {}", listed(&mistakes)));
             }

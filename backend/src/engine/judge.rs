@@ -19,7 +19,7 @@ use super::builder::{Builder, failure};
 use super::conversation::{Conversation, Judging, Message, Purpose};
 use super::review::Question;
 use super::state::Phase;
-use crate::flow::Compiled;
+use crate::flow::{Compiled, check_value};
 
 /// What a judge is called where agents are named.
 const NAME: &str = "judge";
@@ -93,7 +93,7 @@ impl Builder<'_> {
 
     /// A judge has answered.
     pub(super) fn judged(&mut self, branch: u32, step: Step, conversation: Conversation, judging: Judging, text: &str) {
-        match agent::parse(&ANSWER, text) {
+        match agent::parse(|answer| check_value(&ANSWER, answer, ""), text) {
             Ok(answer) => match serde_json::from_value::<Answer>(answer) {
                 Ok(answer) => self.weigh(branch, step, &conversation, judging, &answer),
                 Err(error) => self.not_judged(branch, step, judging, &error.to_string()),

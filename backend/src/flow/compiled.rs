@@ -4,7 +4,6 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use jsonschema::Validator;
 use serde_json::Value;
 use shared::JsonMap;
 use shared::definition::{Defaults, Flow, Gate, GateSetting, Gates, MapNode, Node, NodeKind};
@@ -13,10 +12,10 @@ use shared::id::{FlowId, NodeId};
 
 use super::calls::{self, Library};
 use super::condition::Conditions;
-use super::json_schema::{check_with, compile};
+use super::json_schema::{Schema, check_value, compile};
 use super::people;
 use super::template::Templates;
-use super::texts::{TextKind, visit_texts};
+use super::texts::{TextKind, visit_schemas, visit_texts};
 use super::ways::{Ways, mapped};
 use super::{EvalError, Scope};
 
@@ -32,7 +31,8 @@ pub struct Compiled {
     ways: Ways,
     /// The map of each node that one runs for each item.
     mapped: HashMap<NodeId, NodeId>,
-    input: Option<Validator>,
+    /// The JSON Schemas of [`visit_schemas`], found again by their content.
+    schemas: HashMap<Value, Schema>,
     /// What `true` and `ask_permission` mean.
     plain_gate: Gate,
     needs_people: bool,
@@ -73,13 +73,18 @@ impl Compiled {
                 mistakes.push(Mistake::new(path, FlowCode::FlowInvalid.as_str(), message));
             }
         });
-        let input = match flow.input.as_ref().map(compile).transpose() {
-            Ok(input) => input,
-            Err(mistake) => {
-                mistakes.push(Mistake { path: format!("/input{}", mistake.path), ..mistake });
-                None
+        let mut schemas = HashMap::new();
+        visit_schemas(&flow, &mut |path, schema| {
+            if schemas.contains_key(schema) {
+                return;
             }
-        };
+            match compile(schema) {
+                Ok(compiled) => {
+                    schemas.insert(schema.clone(), compiled);
+                }
+                Err(mistake) => mistakes.push(Mistake { path: path + &mistake.path, ..mistake }),
+            }
+        });
         if !mistakes.is_empty() {
             return Err(mistakes);
         }
@@ -98,7 +103,7 @@ impl Compiled {
             conditions,
             ways,
             mapped,
-            input,
+            schemas,
             plain_gate: Gate::default(),
             needs_people,
             checked,
@@ -133,7 +138,7 @@ impl Compiled {
             templates: Templates::default(),
             conditions: Conditions::default(),
             mapped: HashMap::new(),
-            input: None,
+            schemas: HashMap::new(),
             plain_gate: Gate::default(),
             needs_people: false,
             checked: BTreeSet::new(),
@@ -264,9 +269,15 @@ impl Compiled {
 
     /// Every mistake of an input against the flow's `input`, with paths below `/input`.
     pub fn check_input(&self, input: &JsonMap) -> Vec<Mistake> {
-        match &self.input {
-            Some(validator) => check_with(validator, &Value::Object(input.clone()), "/input"),
-            None => Vec::new(),
+        let schema = self.flow.input.as_ref();
+        schema.map_or_else(Vec::new, |schema| self.check(schema, &Value::Object(input.clone()), "/input"))
+    }
+
+    /// Every mistake of a value against a JSON Schema of this flow, with paths below `base`.
+    pub fn check(&self, schema: &Value, value: &Value, base: &str) -> Vec<Mistake> {
+        match self.schemas.get(schema) {
+            Some(compiled) => compiled.check(value, base),
+            None => check_value(schema, value, base),
         }
     }
 }

@@ -5,7 +5,7 @@ use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::Value;
 use shared::error::{FlowCode, Mistake, json_type, pointer};
 
-use super::extent::extent;
+use super::extent::{Extent, extent};
 use super::limits::{MAX_MISTAKES, MAX_NESTING};
 use super::stack::on_large_stack;
 
@@ -14,15 +14,29 @@ const MAX_BACKTRACKING: usize = 20_000;
 /// How large a pattern may become when it is compiled, in bytes.
 const MAX_PATTERN: usize = 1024 * 1024;
 
+/// How much checking a value may take: the values of the schema, times those of what is checked. A list whose items may
+/// each have many forms is looked at once for each of them.
+const MAX_WORK: usize = 200_000_000;
+
+/// A compiled schema.
+#[derive(Debug)]
+pub struct Schema {
+    validator: Validator,
+    /// Of how many values it is made.
+    values: usize,
+}
+
 /// Compiles a schema. Formats are checked; nothing is fetched. The mistake's path begins at the schema.
-pub fn compile(schema: &Value) -> Result<Validator, Mistake> {
+pub fn compile(schema: &Value) -> Result<Schema, Mistake> {
     let invalid = |path: &str, message: String| Mistake::new(path, FlowCode::FlowInvalid.as_str(), message);
-    if on_large_stack(|| extent(schema).nesting) > MAX_NESTING {
+    let Extent { values, nesting, .. } = on_large_stack(|| extent(schema));
+    if nesting > MAX_NESTING {
         return Err(invalid("", format!("a JSON Schema is nested at most {MAX_NESTING} deep")));
     }
     let patterns = PatternOptions::fancy_regex().backtrack_limit(MAX_BACKTRACKING).size_limit(MAX_PATTERN);
     let options = jsonschema::options().should_validate_formats(true).with_pattern_options(patterns);
-    on_large_stack(|| options.build(schema)).map_err(|error| {
+    let compiled = on_large_stack(|| options.build(schema));
+    compiled.map(|validator| Schema { validator, values }).map_err(|error| {
         let reason = match error.kind() {
             ValidationErrorKind::AnyOf { .. } => format!("{} has no meaning here", error.instance()),
             _ => error.to_string(),
@@ -43,16 +57,39 @@ pub fn is_of_object(schema: &Value) -> bool {
 /// Every mistake of a value against a JSON Schema, with paths below `base`. A schema that cannot be compiled is one.
 pub fn check_value(schema: &Value, value: &Value, base: &str) -> Vec<Mistake> {
     match compile(schema) {
-        Ok(validator) => check_with(&validator, value, base),
+        Ok(schema) => schema.check(value, base),
         Err(mistake) => vec![Mistake::new(base, "invalid", mistake.message)],
     }
 }
 
-/// The same with a compiled schema.
-pub fn check_with(validator: &Validator, value: &Value, base: &str) -> Vec<Mistake> {
-    on_large_stack(|| {
-        validator.iter_errors(value).flat_map(|error| mistakes(&error, base)).take(MAX_MISTAKES).collect()
-    })
+/// How many regular expressions a schema has: each takes far longer to compile than the rest of it.
+pub fn patterns(schema: &Value) -> usize {
+    match schema {
+        Value::Array(items) => items.iter().map(patterns).sum(),
+        Value::Object(members) => {
+            let own = members.iter().map(|(key, member)| match (key.as_str(), member) {
+                ("pattern", Value::String(_)) => 1,
+                ("patternProperties", Value::Object(of)) => of.len(),
+                _ => 0,
+            });
+            own.sum::<usize>() + members.values().map(patterns).sum::<usize>()
+        }
+        _ => 0,
+    }
+}
+
+impl Schema {
+    /// Every mistake of a value, with paths below `base`.
+    pub fn check(&self, value: &Value, base: &str) -> Vec<Mistake> {
+        let values = on_large_stack(|| extent(value).values);
+        if values.saturating_mul(self.values) > MAX_WORK {
+            let message = format!("is too large for its JSON Schema: {values} values against {}", self.values);
+            return vec![Mistake::new(base, "invalid", message)];
+        }
+        on_large_stack(|| {
+            self.validator.iter_errors(value).flat_map(|error| mistakes(&error, base)).take(MAX_MISTAKES).collect()
+        })
+    }
 }
 
 fn mistakes(error: &ValidationError<'_>, base: &str) -> Vec<Mistake> {

@@ -28,6 +28,10 @@ pub const MAX_TAG_TOKENS: usize = 1000;
 pub const MAX_TOKENS: usize = 10_000;
 /// The longest condition, in bytes.
 pub const MAX_CONDITION: usize = 8 * 1024;
+/// The most bytes in all conditions together: reading CEL is the slowest part of checking a flow.
+pub const MAX_CONDITIONS: usize = 128 * 1024;
+/// The most regular expressions in all JSON Schemas together.
+pub const MAX_PATTERNS: usize = 200;
 /// The deepest nesting of a condition's operators, calls and brackets.
 pub const MAX_DEPTH: usize = 64;
 /// The most nodes and edges that are drawn; laying out more takes too long.

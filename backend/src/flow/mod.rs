@@ -3,6 +3,7 @@
 //!
 //! Imports `shared` only.
 
+mod abandoned;
 pub mod builder;
 mod calls;
 mod check;
@@ -33,6 +34,7 @@ use shared::definition::Flow;
 use shared::error::{FlowCode, Mistake};
 use shared::id::FlowId;
 
+pub use abandoned::Abandoned;
 pub use calls::{Library, calls};
 pub use compiled::Compiled;
 pub(crate) use condition::Conditions;
@@ -97,11 +99,21 @@ impl Draft {
 
     /// Finds every mistake; also what does not fit the people and the flows that exist, where they are given.
     pub fn check(self, people: Option<&[Principal]>, library: Option<&Library>) -> Checked {
+        self.check_unless(&Abandoned::default(), people, library)
+    }
+
+    /// The same, which ends early where nobody waits for it any more; what it says is not whole then.
+    pub fn check_unless(
+        self,
+        abandoned: &Abandoned,
+        people: Option<&[Principal]>,
+        library: Option<&Library>,
+    ) -> Checked {
         let Self { source, flow, mut errors } = self;
         let is_whole = errors.is_empty();
         let mut warnings = Vec::new();
         if let Some(flow) = &flow {
-            let (found, doubtful) = check::check_flow(flow, source.as_ref(), &errors, people, library);
+            let (found, doubtful) = check::check_flow(flow, source.as_ref(), &errors, people, library, abandoned);
             errors.extend(found);
             warnings = doubtful;
         }

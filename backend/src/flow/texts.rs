@@ -1,5 +1,5 @@
-//! Every template and condition of a flow, with its place. The one list of them: what is compiled when a flow is made
-//! ready is what is checked when it is saved.
+//! Every template, condition and JSON Schema of a flow, with its place. The one list of them: what is compiled when a
+//! flow is made ready is what is checked when it is saved.
 
 use serde_json::Value;
 use shared::JsonMap;
@@ -53,6 +53,35 @@ pub fn visit_texts<'a>(flow: &'a Flow, visit: &mut dyn FnMut(String, TextKind, &
         for (index, edge) in node.next.0.iter().enumerate() {
             if let EdgeCondition::When(when) = &edge.condition {
                 visit(format!("{base}/next/{index}/when"), TextKind::Condition, when);
+            }
+        }
+    }
+}
+
+/// Calls `visit` with the JSON pointer of every JSON Schema that values of a run are checked against, and with the schema.
+pub fn visit_schemas<'a>(flow: &'a Flow, visit: &mut dyn FnMut(String, &'a Value)) {
+    if let Some(input) = &flow.input {
+        visit("/input".to_owned(), input);
+    }
+    for (name, agent) in &flow.agents {
+        if let Some(output) = &agent.output_schema {
+            visit(pointer(["agents", name, "output_schema"]), output);
+        }
+    }
+    for (name, tool) in &flow.tools {
+        if let Some(parameters) = &tool.parameters {
+            visit(pointer(["tools", name, "parameters"]), parameters);
+        }
+    }
+    for (id, node) in &flow.nodes {
+        let NodeKind::Human(human) = &node.kind else { continue };
+        let base = pointer(["nodes", id.as_str(), "human"]);
+        if let Some(Validator::Schema { schema }) = &human.validator {
+            visit(format!("{base}/validator/schema"), schema);
+        }
+        for (index, edit) in human.edit_keys.iter().enumerate() {
+            if let Some(schema) = &edit.schema {
+                visit(format!("{base}/edit_keys/{index}/schema"), schema);
             }
         }
     }

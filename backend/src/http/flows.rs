@@ -18,7 +18,7 @@ use super::idempotency::Key;
 use super::page::{List, Paging};
 use super::problem::{Failure, Result, unexpected};
 use super::{AppState, Caller};
-use crate::flow::{self, Compiled, Library};
+use crate::flow::{self, Abandoned, Compiled, Library};
 use crate::store::{self, Answer, NewFlow};
 
 const FLOWS: List = List("flows");
@@ -99,7 +99,7 @@ async fn validate(
     let valid = checked.errors.is_empty() && checked.flow.is_some();
     // What has mistakes may not be drawable.
     let graph = match checked.flow {
-        Some(flow) => off_thread(move || picture(&flow, &library)).await.ok(),
+        Some(flow) => off_thread(move |_| picture(&flow, &library)).await.ok(),
         None => None,
     };
     Ok(Json(Validation { valid, errors: checked.errors, warnings: checked.warnings, graph }))
@@ -112,7 +112,7 @@ async fn schema(caller: Caller) -> Result<Json<Value>> {
 
 /// Checks a file, also against the people and the flows that exist now, and the id under which it is to be saved.
 async fn check(state: &AppState, source: String, id: Option<FlowId>) -> Result<(flow::Checked, String, Library)> {
-    let (draft, source) = off_thread(move || (flow::read(&source), source)).await?;
+    let (draft, source) = off_thread(move |_| (flow::read(&source), source)).await?;
     let draft = match &id {
         Some(id) => draft.saved_as(id),
         None => draft,
@@ -122,7 +122,7 @@ async fn check(state: &AppState, source: String, id: Option<FlowId>) -> Result<(
         None => Library::default(),
     };
     let people = state.store.people().await?;
-    off_thread(move || (draft.check(Some(&people), Some(&library)), source, library)).await
+    off_thread(move |abandoned| (draft.check_unless(abandoned, Some(&people), Some(&library)), source, library)).await
 }
 
 /// The picture of a flow that is not saved yet.
@@ -136,7 +136,7 @@ fn picture(flow: &Flow, library: &Library) -> Graph {
 /// The same version with its picture.
 async fn drawn(state: &AppState, mut version: FlowVersion) -> Result<FlowVersion> {
     version.graph = match state.store.readable(&version.id, version.version).await?.ok() {
-        Some(compiled) => Some(off_thread(move || flow::graph_of(&compiled)).await?),
+        Some(compiled) => Some(off_thread(move |_| flow::graph_of(&compiled)).await?),
         None => None,
     };
     Ok(version)
@@ -146,15 +146,42 @@ async fn drawn(state: &AppState, mut version: FlowVersion) -> Result<FlowVersion
 static WORKING: Semaphore = Semaphore::const_new(2);
 
 /// Reading and drawing a large flow takes long enough to keep other requests waiting. Whoever stops waiting before it
-/// was begun takes nothing; what was begun counts until it is done.
-async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+/// was begun takes nothing; what was begun is told, and counts until it is done.
+async fn off_thread<T: Send + 'static>(work: impl FnOnce(&Abandoned) -> T + Send + 'static) -> Result<T> {
     let permit = WORKING.acquire().await;
+    let abandoned = Abandoned::default();
+    let _waiting = abandoned.on_drop();
     let work = move || {
         let _permit = permit;
-        work()
+        work(&abandoned)
     };
     spawn_blocking(work).await.map_err(|error| {
         tracing::error!(%error, "a flow could not be read or drawn");
         Failure(Problem::new(Code::Internal))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::oneshot;
+
+    use super::off_thread;
+
+    #[tokio::test]
+    async fn work_ends_when_nobody_waits_for_it_any_more() {
+        let (begin, begun) = oneshot::channel();
+        let (end, ended) = oneshot::channel();
+        let work = off_thread(move |abandoned| {
+            let _ = begin.send(());
+            while !abandoned.is_set() {
+                std::thread::yield_now();
+            }
+            let _ = end.send(());
+        });
+        tokio::select! {
+            _ = work => panic!("it ended though somebody waited"),
+            begun = begun => begun.unwrap(),
+        }
+        ended.await.unwrap();
+    }
 }

@@ -9,7 +9,7 @@ use shared::review::Review;
 
 use crate::engine::builder::Builder;
 use crate::engine::scope::{self, Visit};
-use crate::flow::{check_value, is_of_object};
+use crate::flow::is_of_object;
 use crate::limits;
 
 /// What is said where the flow says nothing.
@@ -22,14 +22,15 @@ impl Builder<'_> {
         let Some((id, NodeKind::Human(human))) = node.map(|(id, node)| (id, &node.kind)) else { return Ok(()) };
         let Some(validator) = &human.validator else { return Ok(()) };
         let response = response(request);
+        let flow = self.flow.of(id);
         let mistakes = match validator {
             Validator::Schema { schema } if is_of_object(schema) => {
-                let mistakes = check_value(schema, &response, "");
+                let mistakes = flow.check(schema, &response, "");
                 mistakes.into_iter().map(|mistake| Mistake { path: place(&mistake.path), ..mistake }).collect()
             }
             // A schema of a text is one of the free text; an option has none.
             Validator::Schema { schema } => match &request.verdict {
-                Verdict::Text { text } => check_value(schema, &Value::from(text.as_str()), "/verdict/text"),
+                Verdict::Text { text } => flow.check(schema, &Value::from(text.as_str()), "/verdict/text"),
                 _ => Vec::new(),
             },
             Validator::When { when, message } => {
@@ -37,7 +38,7 @@ impl Builder<'_> {
                 let visit = Visit { number: review.visit.unwrap_or(1), response: Some(&response), ..Visit::default() };
                 let scope = scope::of(self.flow, &self.state, id, visit);
                 let message = message.as_deref().unwrap_or(REFUSED);
-                match self.flow.of(id).holds(when, &scope) {
+                match flow.holds(when, &scope) {
                     Ok(true) => Vec::new(),
                     Ok(false) => vec![Mistake::new(place, "invalid", message)],
                     Err(error) => vec![Mistake::new(place, "invalid", format!("{message} ({error})"))],

@@ -6,7 +6,6 @@ use shared::error::pointer;
 
 use super::{Checker, handlers, policy, timers};
 use crate::flow::compiled::matches;
-use crate::flow::condition::Conditions;
 use crate::flow::limits::MAX_GATES;
 
 pub fn check(checker: &mut Checker<'_>) {
@@ -17,6 +16,7 @@ pub fn check(checker: &mut Checker<'_>) {
             self::gate(checker, &base, gate);
             if let Some(when) = &gate.when {
                 arguments(checker, &format!("{base}/when"), name, when);
+                metadata(checker, &format!("{base}/when"), when);
             }
         }
     }
@@ -42,12 +42,7 @@ fn gate<'a>(checker: &mut Checker<'a>, base: &str, gate: &'a Gate) {
 /// A condition over an argument that is not there keeps the gate closed, whatever it says: a name that a tool does not
 /// have is more likely a slip than a wish.
 fn arguments(checker: &mut Checker<'_>, path: &str, pattern: &str, when: &str) {
-    let mut conditions = Conditions::default();
-    if conditions.add(when).is_err() {
-        // Noted with the other texts.
-        return;
-    }
-    let fields = conditions.fields(when, "arguments");
+    let fields = checker.conditions.fields(when, "arguments");
     let flow = checker.flow;
     let own = |name: &str| name == pattern || !flow.gates.before_tool.contains_key(name);
     for (name, tool) in flow.tools.iter().filter(|(name, _)| matches(pattern, name) && own(name)) {
@@ -60,6 +55,15 @@ fn arguments(checker: &mut Checker<'_>, path: &str, pattern: &str, when: &str) {
             );
             checker.warn(path, message);
         }
+    }
+}
+
+/// What the launch did not give, an earlier decision may: then a reviewer says whether the next one is asked at all.
+fn metadata(checker: &mut Checker<'_>, path: &str, when: &str) {
+    if checker.conditions.fields(when, "context").contains("metadata") {
+        let message = "whoever decides a review may add to `context.metadata` what the launch did not give, and so open \
+                       this gate; let it rest on a key of `input`";
+        checker.warn(path, message);
     }
 }
 
@@ -104,5 +108,11 @@ mod tests {
             assert_eq!(warned("pay", fine), [""; 0]);
         }
         assert_eq!(warned("any", "arguments.whatever"), [""; 0], "nothing is known of its arguments");
+        for doubtful in ["context.metadata.trusted != true", "has(context[\"metadata\"].trusted)"] {
+            let found = warned("pay", doubtful);
+            let words = "whoever decides a review may add to `context.metadata`";
+            assert!(matches!(&found[..], [one] if one.contains(words)), "{doubtful}: {found:?}");
+        }
+        assert_eq!(warned("pay", "context.tenant == \"x\" || input.metadata == 1"), [""; 0]);
     }
 }

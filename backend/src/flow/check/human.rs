@@ -6,7 +6,7 @@ use shared::definition::{ChoiceKind, Human, NodeKind, OnTimeout};
 use shared::error::pointer;
 use shared::id::NodeId;
 
-use super::{Checker, handlers, policy, texts, timers};
+use super::{Checker, handlers, policy, timers};
 use crate::flow::ways::nearest_sources;
 
 pub fn check(checker: &mut Checker<'_>) {
@@ -36,9 +36,6 @@ fn question(checker: &mut Checker<'_>, base: &str, human: &Human) {
         let path = format!("{base}/edit_keys/{index}");
         if !keys.insert(&edit.key) {
             checker.invalid(&path, format!("`{}` stands here twice", edit.key));
-        }
-        if let Some(schema) = &edit.schema {
-            texts::schema(checker, &format!("{path}/schema"), schema);
         }
     }
     let mut keys = BTreeSet::new();

@@ -23,6 +23,8 @@ use shared::definition::Flow;
 use shared::error::{FlowCode, Mistake};
 
 use super::Library;
+use super::abandoned::Abandoned;
+use super::condition::Conditions;
 use super::limits::MAX_MISTAKES;
 use super::source::{Source, mistake_at};
 use super::suggest::did_you_mean;
@@ -45,6 +47,9 @@ pub struct Checker<'a> {
     people: Option<&'a [Principal]>,
     /// The flows that can be called; none where nobody knows them.
     library: Option<&'a Library>,
+    /// The conditions that could be read, once [`texts`] has read them.
+    conditions: Conditions,
+    abandoned: &'a Abandoned,
     errors: Vec<Mistake>,
     warnings: Vec<Mistake>,
 }
@@ -57,6 +62,7 @@ pub fn check_flow(
     noted: &[Mistake],
     people: Option<&[Principal]>,
     library: Option<&Library>,
+    abandoned: &Abandoned,
 ) -> (Vec<Mistake>, Vec<Mistake>) {
     let mut checker = Checker {
         flow,
@@ -66,16 +72,18 @@ pub fn check_flow(
         source,
         people,
         library,
+        conditions: Conditions::default(),
+        abandoned,
         errors: Vec::new(),
         warnings: Vec::new(),
     };
     parts::check(&mut checker);
+    texts::check(&mut checker);
     names::check(&mut checker);
     human::check(&mut checker);
     gates::check(&mut checker);
     maps::check(&mut checker);
     calls::check(&mut checker);
-    texts::check(&mut checker);
     keys::check(&mut checker);
     people::check(&mut checker);
     if checker.nodes_whole {

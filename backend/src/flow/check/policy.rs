@@ -1,13 +1,12 @@
 //! Who may decide, how their decisions become one, and what a response must fulfil: settings that contradict each other.
 //! (What the people who exist could not do is in `people.rs`.)
 
-use shared::definition::{ChoiceKind, Human, NodeKind, Policy, Reviewers, Validator};
+use shared::definition::{ChoiceKind, Human, NodeKind, Policy, Reviewers};
 use shared::error::pointer;
 use shared::id::NodeId;
 
 use super::Checker;
 use super::human::has;
-use super::texts;
 
 pub fn check(checker: &mut Checker<'_>, base: &str, id: &NodeId, human: &Human) {
     reviewers(checker, &format!("{base}/reviewers"), Some(id), &human.reviewers);
@@ -19,9 +18,6 @@ pub fn check(checker: &mut Checker<'_>, base: &str, id: &NodeId, human: &Human) 
         }
     } else {
         votes(checker, base, human);
-    }
-    if let Some(Validator::Schema { schema }) = &human.validator {
-        texts::schema(checker, &format!("{base}/validator/schema"), schema);
     }
 }
 

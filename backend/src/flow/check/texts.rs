@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
 use shared::definition::ToolKind;
 use shared::error::pointer;
 
@@ -10,20 +9,36 @@ use super::Checker;
 use crate::flow::EvalError;
 use crate::flow::condition::Conditions;
 use crate::flow::has_fixed_host;
-use crate::flow::json_schema::compile;
+use crate::flow::json_schema::{compile, patterns};
 use crate::flow::keys::{RESERVED, known};
+use crate::flow::limits::{MAX_CONDITIONS, MAX_PATTERNS};
 use crate::flow::template::Templates;
-use crate::flow::texts::{TextKind, visit_texts};
+use crate::flow::texts::{TextKind, visit_schemas, visit_texts};
 
 pub fn check(checker: &mut Checker<'_>) {
     let flow = checker.flow;
     let known = if checker.whole { known(flow) } else { None };
     let mut templates = Templates::default();
     let mut conditions = Conditions::default();
+    let mut read = BTreeSet::new();
     let mut texts = Vec::new();
     let mut sends_secrets = BTreeSet::new();
     visit_texts(flow, &mut |path, kind, text| texts.push((path, kind, text)));
+    let mut left = MAX_CONDITIONS;
     for (path, kind, text) in texts {
+        if checker.abandoned.is_set() {
+            return;
+        }
+        if kind == TextKind::Condition && read.insert(text) {
+            let Some(rest) = left.checked_sub(text.len()) else {
+                let message = format!(
+                    "the conditions of a flow have at most {MAX_CONDITIONS} bytes together; compute long ones in `set` nodes"
+                );
+                checker.invalid(&path, message);
+                break;
+            };
+            left = rest;
+        }
         let names: Vec<String> = match kind {
             TextKind::Template => templates.add(text).map(|()| templates.names(text)),
             TextKind::Condition => conditions.add(text).map(|()| conditions.names(text)),
@@ -46,6 +61,7 @@ pub fn check(checker: &mut Checker<'_>) {
             }
         }
     }
+    checker.conditions = conditions;
     hosts(checker, &sends_secrets);
     schemas(checker);
 }
@@ -63,28 +79,25 @@ fn hosts(checker: &mut Checker<'_>, sends_secrets: &BTreeSet<String>) {
 }
 
 fn schemas(checker: &mut Checker<'_>) {
-    let flow = checker.flow;
-    if let Some(input) = &flow.input {
-        schema(checker, "/input", input);
-        if !input.is_object() || !input.get("type").is_none_or(|of| of == "object") {
-            checker.invalid("/input/type", "expected the JSON Schema of an object: its properties become state keys");
-        }
+    if let Some(input) = &checker.flow.input
+        && (!input.is_object() || !input.get("type").is_none_or(|of| of == "object"))
+    {
+        checker.invalid("/input/type", "expected the JSON Schema of an object: its properties become state keys");
     }
-    for (name, agent) in &flow.agents {
-        if let Some(output) = &agent.output_schema {
-            schema(checker, &pointer(["agents", name, "output_schema"]), output);
+    let mut schemas = Vec::new();
+    visit_schemas(checker.flow, &mut |path, schema| schemas.push((path, schema)));
+    let mut left = MAX_PATTERNS;
+    for (path, schema) in schemas {
+        let Some(rest) = left.checked_sub(patterns(schema)) else {
+            checker.invalid(&path, format!("the JSON Schemas of a flow have at most {MAX_PATTERNS} patterns together"));
+            return;
+        };
+        left = rest;
+        if checker.abandoned.is_set() {
+            return;
         }
-    }
-    for (name, tool) in &flow.tools {
-        if let Some(parameters) = &tool.parameters {
-            schema(checker, &pointer(["tools", name, "parameters"]), parameters);
+        if let Err(mistake) = compile(schema) {
+            checker.invalid(&format!("{path}{}", mistake.path), mistake.message);
         }
-    }
-}
-
-/// Notes what is wrong with a JSON Schema.
-pub(super) fn schema(checker: &mut Checker<'_>, path: &str, schema: &Value) {
-    if let Err(mistake) = compile(schema) {
-        checker.invalid(&format!("{path}{}", mistake.path), mistake.message);
     }
 }

@@ -2,7 +2,10 @@
 //! a few mistakes with their places.
 
 use super::*;
-use crate::flow::limits::{MAX_FILE, MAX_MISTAKES, MAX_TAG_TOKENS, MAX_TOKENS};
+use crate::flow::limits::{
+    MAX_CONDITION, MAX_CONDITIONS, MAX_FILE, MAX_MISTAKES, MAX_PATTERNS, MAX_TAG_TOKENS, MAX_TOKENS,
+};
+use crate::flow::{Abandoned, read};
 
 /// The messages for a flow with one `set` of this template, checked on the stack of a small thread.
 fn template(template: &str) -> Vec<String> {
@@ -99,4 +102,55 @@ fn of_thousands_of_mistakes_the_first_are_named() {
         assert_eq!(found.len(), MAX_MISTAKES + 1, "{what}");
         assert!(found.last().unwrap().message.contains("correct these first"), "{what}: {:?}", found.last());
     }
+}
+
+/// A flow with so many conditions, each different and as long as one may be.
+fn conditions(count: usize) -> String {
+    let condition = |n: usize| format!("input.n{n} in [{}1]", "1, ".repeat((MAX_CONDITION - 100) / 3));
+    let edges = |n: usize| format!("[{{ to: end, when: '{}' }}, {{ to: end, else: true }}]", condition(n));
+    let node = |n: usize| format!("  a{n}: {{ set: {{ x: {n} }}, next: {} }}\n", edges(n));
+    let nodes: String = (0..count).map(node).collect();
+    format!("id: f\nnodes:\n{nodes}  end: {{ set: {{ x: 0 }} }}\n")
+}
+
+#[test]
+fn the_conditions_of_a_flow_are_read_up_to_a_total() {
+    let found = found(&conditions(MAX_CONDITIONS / MAX_CONDITION + 2));
+    let words = "the conditions of a flow have at most 131072 bytes together";
+    assert_eq!(found.iter().filter(|one| one.contains(words)).count(), 1, "{found:?}");
+    // One that stands at many places is read once.
+    let same = "input.x == 1 || ".repeat(60) + "false";
+    let edges = format!("[{{ to: end, when: '{same}' }}, {{ to: end, else: true }}]");
+    let nodes: String = (0..200).map(|n| format!("  a{n}: {{ set: {{ x: {n} }}, next: {edges} }}\n")).collect();
+    let all = check(&format!("id: f\nnodes:\n{nodes}  end: {{ set: {{ x: 0 }} }}\n")).errors;
+    assert!(all.iter().all(|one| !one.message.contains(words)), "{all:?}");
+}
+
+#[test]
+fn a_check_that_nobody_waits_for_reads_no_further() {
+    let flow = "id: f\nnodes: { a: { set: { x: '{{ broken' } } }\n";
+    assert_eq!(read(flow).check(None, None).errors.len(), 1);
+    let abandoned = Abandoned::default();
+    drop(abandoned.on_drop());
+    assert_eq!(read(flow).check_unless(&abandoned, None, None).errors, []);
+}
+
+#[test]
+fn the_patterns_of_all_schemas_are_limited_together() {
+    let input = |count: usize| {
+        let properties: String = (0..count).map(|n| format!("p{n}: {{ pattern: '^a{n}$' }}, ")).collect();
+        format!("id: f\ninput: {{ properties: {{ {properties} }} }}\nnodes: {{ a: {{ set: {{ x: 1 }} }} }}\n")
+    };
+    assert_eq!(found(&input(MAX_PATTERNS)), [""; 0]);
+    expect(&input(MAX_PATTERNS + 1), &[("2:", "have at most 200 patterns together")]);
+}
+
+#[test]
+fn a_value_that_is_too_large_for_its_schema_is_refused_instead_of_compared_for_minutes() {
+    let forms: Vec<_> = (0..40_000).map(|n| serde_json::json!(n)).chain([serde_json::json!("x")]).collect();
+    let schema = serde_json::json!({ "items": { "enum": forms } });
+    let value = serde_json::json!(vec!["y"; 40_000]);
+    let found = check_value(&schema, &value, "/keys");
+    assert!(matches!(&found[..], [one] if one.message.contains("is too large for its JSON Schema")), "{found:?}");
+    assert_eq!(check_value(&schema, &serde_json::json!([1, 2, 39_999]), ""), []);
 }

@@ -1,0 +1,30 @@
+//! Whether anybody still waits for a piece of work: it looks now and then, and ends where nobody does.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Set when nobody waits any more. Clones are of the same work.
+#[derive(Debug, Clone, Default)]
+pub struct Abandoned(Arc<AtomicBool>);
+
+impl Abandoned {
+    /// Whether the work is for nobody.
+    pub fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Sets it when what this gives is dropped: with the future of whoever waits.
+    pub fn on_drop(&self) -> Waiting {
+        Waiting(self.clone())
+    }
+}
+
+/// Held by whoever waits.
+#[derive(Debug)]
+pub struct Waiting(Abandoned);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.0.store(true, Ordering::Relaxed);
+    }
+}
