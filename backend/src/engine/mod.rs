@@ -55,6 +55,8 @@ pub use transition::{Granted, Refusal, Snapshot, Task, TaskKind, Transition};
 pub use work::{ModelRequest, ToolRequest, ToolSpec, Work};
 
 use builder::Builder;
+use shared::access::Principal;
+use shared::id::TaskId;
 use shared::review::Review;
 use shared::run::{Report, Run, RunSummary, Step};
 use shared::time::Timestamp;
@@ -126,6 +128,22 @@ pub fn end(snapshot: Snapshot, input: Input, moment: Moment) -> Result<Transitio
         Input::Fail { task, error, .. } => builder.fail_run(task, error)?,
         _ => return Err(Refusal::Unchanged),
     }
+    Ok(builder.finish(None))
+}
+
+/// Ends a run of which something cannot be read, and of which nothing is known but its open reviews and its tasks:
+/// somebody cancels it, and it has failed for that reason.
+pub fn give_up(
+    snapshot: Snapshot,
+    why: &str,
+    tasks: &[TaskId],
+    by: &Principal,
+    reason: Option<&str>,
+    moment: Moment,
+) -> Result<Transition, Refusal> {
+    let flow = Compiled::without_nodes(snapshot.state.flow.clone(), snapshot.state.version);
+    let mut builder = Builder::resume(&flow, snapshot, moment);
+    builder.give_up(why, tasks, by, reason)?;
     Ok(builder.finish(None))
 }
 

@@ -17,7 +17,9 @@ impl Store {
     /// A review.
     pub async fn review(&self, id: ReviewId) -> Result<Option<Review>, Error> {
         let mut conn = self.inner.db.read().await?;
-        let reviews = conn.found_reviews(select().push(" FROM reviews r WHERE r.id = ").bind(id.0)).await?;
+        let reviews = conn
+            .found_reviews(select().push(" FROM reviews r WHERE r.id = ").bind(id.0), &mut Blobs::default())
+            .await?;
         Ok(self.shown(reviews).pop())
     }
 
@@ -25,7 +27,7 @@ impl Store {
     pub async fn run_reviews(&self, run: RunId) -> Result<Vec<Review>, Error> {
         let sql = select().push(" FROM reviews r WHERE r.run_id = ").bind(run.0).push(" ORDER BY r.created_at, r.id");
         let mut conn = self.inner.db.read().await?;
-        let reviews = conn.found_reviews(sql).await?;
+        let reviews = conn.found_reviews(sql, &mut Blobs::default()).await?;
         Ok(self.shown(reviews))
     }
 
@@ -64,13 +66,13 @@ impl Store {
 
 impl Conn {
     /// The reviews of a query that begins with [`select`]; those that cannot be read are marked so.
-    async fn found_reviews(&mut self, sql: Sql) -> Result<Vec<Review>, Error> {
+    pub async fn found_reviews(&mut self, sql: Sql, blobs: &mut Blobs) -> Result<Vec<Review>, Error> {
         let rows = self.fetch(sql).await?;
         let mut reader = Reader::default();
         for row in &rows {
             reader.add_column(row.uuid(0)?, row.text(1));
         }
-        let reviews = reader.finish_each("a review", self, &mut Blobs::default()).await?.into_iter().zip(&rows);
+        let reviews = reader.finish_each("a review", self, blobs).await?.into_iter().zip(&rows);
         let reviews = reviews.map(|(review, row)| match review {
             Ok(review) => Ok(review),
             Err(error) => {
@@ -79,15 +81,6 @@ impl Conn {
             }
         });
         reviews.collect()
-    }
-
-    /// The reviews of a query for their run and body.
-    pub async fn reviews(&mut self, sql: Sql, blobs: &mut Blobs) -> Result<Vec<Review>, Error> {
-        let mut reader = Reader::default();
-        for row in self.fetch(sql).await? {
-            reader.add(row.uuid(0)?, row.text(1)?);
-        }
-        reader.finish("a review", self, blobs).await
     }
 }
 
@@ -121,7 +114,7 @@ async fn page(conn: &mut Conn, viewer: &Principal, query: &ReviewQuery) -> Resul
         return Ok(Page { items: Vec::new(), next_cursor: None });
     }
     let place = ListPlace::of(query.cursor.as_deref())?;
-    let items = conn.found_reviews(newest_of(parts, query, place, limit)).await?;
+    let items = conn.found_reviews(newest_of(parts, query, place, limit), &mut Blobs::default()).await?;
     let mut items: Vec<_> = items.into_iter().map(|review| review.seen_by(Some(&viewer.username))).collect();
     let next_cursor = super::cut(&mut items, limit, |review: &Review| {
         ListPlace { at: review.created_at.0, id: review.id.0 }.encode()
@@ -202,7 +195,7 @@ fn by_subject(query: &ReviewQuery, subjects: &BTreeSet<String>, names: &[Usernam
 }
 
 /// What [`Conn::found_reviews`] reads, of `reviews r`.
-fn select() -> Sql {
+pub(super) fn select() -> Sql {
     Sql::new("SELECT r.run_id, r.body, ").push(unreadable::REVIEW)
 }
 

@@ -16,6 +16,7 @@ use uuid::Uuid;
 use super::Error;
 use super::blobs::typed;
 use super::db::Row;
+use crate::engine::RunState;
 
 /// Why JSON could not be read, without what it says: it may be somebody's draft.
 pub(super) fn reason(error: &serde_json::Error) -> String {
@@ -28,6 +29,7 @@ pub(super) fn reason(error: &serde_json::Error) -> String {
 
 /// The columns that [`run`] reads.
 pub(super) const RUN: &str = "id, flow, status, requested_by, created_at";
+const RUN_COLUMNS: usize = 5;
 
 /// A run whose state cannot be read. Its columns are [`RUN`], from `at` on.
 pub(super) fn run(row: &Row, at: usize, error: &Error) -> Result<RunSummary, Error> {
@@ -38,6 +40,20 @@ pub(super) fn run(row: &Row, at: usize, error: &Error) -> Result<RunSummary, Err
         "requested_by": row.text(at + 3)?, "created_at": created_at, "updated_at": created_at, "error": failure(error),
     });
     typed("the columns of a run", shown)
+}
+
+/// The same as a state, with the format in the column behind [`RUN`], so that the run can be given up: nothing is known of what it does. Of a run that was over it
+/// says so.
+pub(super) fn state(row: &Row, error: &Error) -> Result<RunState, Error> {
+    let run = run(row, 0, error)?;
+    let outcome =
+        run.status.is_over().then(|| json!({ "outcome": "failed", "at": run.created_at, "error": run.error }));
+    let state = json!({
+        "format": row.int(RUN_COLUMNS)?, "id": run.id, "flow": run.flow, "title": run.title, "version": run.version,
+        "revision": run.revision, "requested_by": run.requested_by, "created_at": run.created_at,
+        "updated_at": run.updated_at, "next_branch": 0, "outcome": outcome,
+    });
+    typed("the columns of a run", state)
 }
 
 /// The columns that [`review`] reads.

@@ -6,6 +6,7 @@ mod auto;
 mod context;
 mod decisions;
 mod delegate;
+mod formats;
 mod gates;
 mod grants;
 mod graph;

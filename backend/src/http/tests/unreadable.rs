@@ -8,6 +8,7 @@ use crate::store::tests::support::on_both;
 
 on_both! {
     one_unreadable_row_keeps_no_page_from_showing_the_others,
+    a_run_that_cannot_be_read_is_cancelled,
 }
 
 /// Deeper than JSON is read.
@@ -32,6 +33,11 @@ async fn launched(dev: &Client<'_>) -> (String, String) {
     (run, items(&reviews)[0]["id"].as_str().expect("an id").to_owned())
 }
 
+/// An id in SQL.
+fn quote(site: &Site, id: &str) -> String {
+    if site.is_postgres() { format!("'{id}'") } else { format!("x'{}'", id.replace('-', "")) }
+}
+
 async fn one_unreadable_row_keeps_no_page_from_showing_the_others(site: Site) {
     let admin = site.login("admin").await;
     let dev = site.join("dev", &["developer"]).await;
@@ -42,15 +48,13 @@ async fn one_unreadable_row_keeps_no_page_from_showing_the_others(site: Site) {
     let mut bad = Vec::new();
     for body in [too_deep(), "no JSON".to_owned(), "{}".to_owned()] {
         let (run, review) = launched(&dev).await;
-        let quote =
-            |id: &str| if site.is_postgres() { format!("'{id}'") } else { format!("x'{}'", id.replace('-', "")) };
         for (table, column, key, id) in [
             ("runs", "state", "id", &run),
             ("reviews", "body", "id", &review),
             ("steps", "body", "run_id", &run),
             ("log", "body", "run_id", &run),
         ] {
-            let sql = format!("UPDATE {table} SET {column} = '{body}' WHERE {key} = {}", quote(id));
+            let sql = format!("UPDATE {table} SET {column} = '{body}' WHERE {key} = {}", quote(&site, id));
             assert!(site.database.execute(&sql).await.expect("runs") > 0, "{table}");
         }
         bad.push((run, review));
@@ -108,4 +112,44 @@ async fn one_unreadable_row_keeps_no_page_from_showing_the_others(site: Site) {
     let review = ana.get(&format!("/api/v1/reviews/{good_review}")).await.expect(200);
     let body = super::story::decision(&review, "approve");
     ana.post(&format!("/api/v1/reviews/{good_review}/decisions"), &body).await.expect(200);
+}
+
+async fn a_run_that_cannot_be_read_is_cancelled(site: Site) {
+    let dev = site.join("dev", &["developer"]).await;
+    let ana = site.join("ana", &["editor"]).await;
+    let timed = FLOW.replace("reviewers:", "timeout: 1h\n      on_timeout: reject\n      reviewers:");
+    dev.put_flow("/api/v1/flows/gate", &timed).await.expect(200);
+    let (good, _) = launched(&dev).await;
+    for (body, of_run, of_review) in
+        [(too_deep(), true, true), ("no JSON".to_owned(), true, false), ("{}".to_owned(), false, true)]
+    {
+        let (run, review) = launched(&dev).await;
+        for (table, column, id) in
+            [("runs", "state", of_run.then_some(&run)), ("reviews", "body", of_review.then_some(&review))]
+        {
+            let Some(id) = id else { continue };
+            let sql = format!("UPDATE {table} SET {column} = '{body}' WHERE id = {}", quote(&site, id));
+            assert_eq!(site.database.execute(&sql).await.expect("runs"), 1);
+        }
+        let path = format!("/api/v1/runs/{run}");
+        let claim = ana.post(&format!("/api/v1/reviews/{review}/claim"), &json!({})).await;
+        assert_eq!(claim.code(409), "unreadable", "nothing else can be done with it");
+        assert_eq!(ana.post(&format!("{path}/cancel"), &json!({})).await.code(403), "forbidden");
+        let ended = dev.post(&format!("{path}/cancel"), &json!({ "reason": "it hangs" })).await.expect(200);
+        assert_eq!((&ended["status"], &ended["error"]["code"]), (&json!("failed"), &json!("RECORD_UNREADABLE")));
+        let why = ended["error"]["message"].as_str().expect("why");
+        assert!(why.starts_with("dev cancelled the run: it hangs; it could not go on, since stored data: "), "{why}");
+        assert_eq!(dev.get(&path).await.expect(200)["status"], "failed");
+        assert_eq!(dev.get(&format!("/api/v1/reviews/{review}")).await.expect(200)["status"], "withdrawn");
+        assert_eq!(dev.post(&format!("{path}/cancel"), &json!({})).await.code(409), "run_over");
+        let left = format!("DELETE FROM tasks WHERE run_id = {}", quote(&site, &run));
+        assert_eq!(site.database.execute(&left).await.expect("runs"), 0, "no timer is left");
+    }
+    // Nobody is asked any more, but for the other run.
+    let pending = ana.get("/api/v1/reviews?status=pending").await.expect(200);
+    assert_eq!((items(&pending).len(), &items(&pending)[0]["run_id"]), (1, &json!(good)));
+    let others = format!("UPDATE review_audience SET pending = 1 WHERE pending = 1 AND review_id NOT IN ({})", {
+        quote(&site, items(&pending)[0]["id"].as_str().expect("an id"))
+    });
+    assert_eq!(site.database.execute(&others).await.expect("runs"), 0, "nobody's count has it any more");
 }

@@ -63,9 +63,18 @@ pub(super) struct UsedKey {
 pub(super) struct RunWork {
     /// None: there is no such run yet.
     pub snapshot: Option<Snapshot>,
+    /// Where what is stored of it cannot be read: the snapshot is what its columns say, and it can only be given up.
+    pub unreadable: Option<Unreadable>,
     /// The tasks that are named, with their attempts.
     pub tasks: HashMap<TaskId, u32>,
     pub changed: Option<Changed>,
+}
+
+/// A run of which the state or a pending review cannot be read.
+pub(super) struct Unreadable {
+    pub why: String,
+    /// All its tasks.
+    pub tasks: Vec<TaskId>,
 }
 
 /// What is to be written of a run, beside its state.

@@ -9,8 +9,8 @@ use uuid::Uuid;
 
 use super::super::blobs::{Reader, digest};
 use super::super::db::{Arg, Conn, Sql};
-use super::super::{Change, Error, Inner, Operation, ProviderAccount, SignIn, grants};
-use super::group::{Group, UsedKey};
+use super::super::{Change, Error, Inner, Operation, ProviderAccount, SignIn, grants, reviews, unreadable};
+use super::group::{Group, Unreadable, UsedKey};
 use crate::engine::{Input, RunState, Snapshot};
 use crate::flow::{Compiled, calls};
 
@@ -96,7 +96,7 @@ impl Group {
 
     async fn load_runs(&mut self, conn: &mut Conn, named: &mut Named<'_>) -> Result<(), Error> {
         let mut reader = Reader::default();
-        let mut found = BTreeSet::new();
+        let (mut found, mut read) = (BTreeSet::new(), Vec::new());
         if !named.reviews.is_empty() {
             let sql =
                 Sql::new("SELECT r.id, r.state, v.id FROM reviews v JOIN runs r ON r.id = v.run_id WHERE v.id IN (");
@@ -104,7 +104,8 @@ impl Group {
                 let run = row.uuid(0)?;
                 self.run_of.insert(ReviewId(row.uuid(2)?), RunId(run));
                 if found.insert(run) {
-                    reader.add(run, row.text(1)?);
+                    reader.add_column(run, row.text(1));
+                    read.push(run);
                 }
             }
         }
@@ -113,33 +114,54 @@ impl Group {
             let sql = Sql::new("SELECT id, state FROM runs WHERE id IN (").list(others).push(")");
             for row in conn.fetch(sql).await? {
                 found.insert(row.uuid(0)?);
-                reader.add(row.uuid(0)?, row.text(1)?);
+                reader.add_column(row.uuid(0)?, row.text(1));
+                read.push(row.uuid(0)?);
             }
         }
         if found.is_empty() {
             return Ok(());
         }
-        let states: Vec<RunState> = reader.finish("the state", conn, &mut self.blobs).await?;
-        for state in states {
-            named.versions.insert((state.flow.clone(), state.version));
-            let work = self.runs.entry(state.id).or_default();
+        let states = reader.finish_each("the state", conn, &mut self.blobs).await?;
+        for (run, state) in read.into_iter().map(RunId).zip(states) {
+            let (state, unreadable) = match state {
+                Ok(state) => (state, None),
+                Err(error @ Error::Stored(_)) => (conn.unreadable_state(run, &error).await?, Some(error.to_string())),
+                Err(error) => return Err(error),
+            };
+            if unreadable.is_none() {
+                named.versions.insert((state.flow.clone(), state.version));
+            }
+            let work = self.runs.entry(run).or_default();
+            work.unreadable = unreadable.map(|why| Unreadable { why, tasks: Vec::new() });
             work.snapshot = Some(Snapshot { state, reviews: BTreeMap::new(), grants: Vec::new(), people: None });
         }
         // `||` keeps SQLite from the index of the status, under which there may be very many.
-        let sql = Sql::new("SELECT run_id, body FROM reviews WHERE run_id IN (")
+        let sql = reviews::select()
+            .push(" FROM reviews r WHERE r.run_id IN (")
             .list(found.iter().copied())
-            .push(") AND status || '' = 'pending'");
-        let mut reviews = conn.reviews(sql, &mut self.blobs).await?;
+            .push(") AND r.status || '' = 'pending'");
+        let mut reviews = conn.found_reviews(sql, &mut self.blobs).await?;
         let pending: BTreeSet<ReviewId> = reviews.iter().map(|review| review.id).collect();
         let over: Vec<Uuid> = named.reviews.difference(&pending).map(|id| id.0).collect();
         if !over.is_empty() {
-            let sql = Sql::new("SELECT run_id, body FROM reviews WHERE id IN (").list(over).push(")");
-            reviews.extend(conn.reviews(sql, &mut self.blobs).await?);
+            let sql = reviews::select().push(" FROM reviews r WHERE r.id IN (").list(over).push(")");
+            reviews.extend(conn.found_reviews(sql, &mut self.blobs).await?);
         }
         for review in reviews {
-            let work = review.run_id.and_then(|run| self.runs.get_mut(&run));
-            if let Some(snapshot) = work.and_then(|work| work.snapshot.as_mut()) {
+            let Some(work) = review.run_id.and_then(|run| self.runs.get_mut(&run)) else { continue };
+            if review.unreadable && review.is_pending() {
+                let why = review.problem.clone().unwrap_or_default();
+                work.unreadable.get_or_insert(Unreadable { why, tasks: Vec::new() });
+            }
+            if let Some(snapshot) = &mut work.snapshot {
                 snapshot.reviews.insert(review.id, review);
+            }
+        }
+        for (run, work) in &mut self.runs {
+            if let Some(unreadable) = &mut work.unreadable {
+                let sql = Sql::new("SELECT id FROM tasks WHERE run_id = ").bind(run.0);
+                let tasks = conn.fetch(sql).await?;
+                unreadable.tasks = tasks.iter().map(|row| row.uuid(0).map(TaskId)).collect::<Result<_, _>>()?;
             }
         }
         if !named.tasks.is_empty() {
@@ -252,6 +274,15 @@ impl Group {
             self.keys.insert((row.text(0)?, row.text(1)?), used);
         }
         Ok(())
+    }
+}
+
+impl Conn {
+    /// What the columns say of a run whose state cannot be read.
+    async fn unreadable_state(&mut self, run: RunId, error: &Error) -> Result<RunState, Error> {
+        let sql = Sql::new("SELECT ").push(unreadable::RUN).push(", format FROM runs WHERE id = ").bind(run.0);
+        let row = self.fetch_one(sql).await?.ok_or_else(|| Error::Stored(format!("run {run} has gone")))?;
+        unreadable::state(&row, error)
     }
 }
 

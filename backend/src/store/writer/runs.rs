@@ -11,7 +11,7 @@ use shared::run::Context;
 use super::super::log_row::Recorded;
 use super::super::{Answer, CommitError};
 use super::grants;
-use super::group::{Group, RunWork};
+use super::group::{Group, RunWork, Unreadable};
 use super::rights::allow;
 use crate::clock::Moment;
 use crate::engine::{self, Input, Launch, Refusal, RunState, Snapshot, Transition};
@@ -122,6 +122,16 @@ impl Group {
                 "run {run} was continued by a newer server (format {}); this one can no longer change it",
                 state.format
             )));
+        }
+        if let Some(Unreadable { why, tasks }) = &work.unreadable {
+            let Input::Cancel { by, reason } = &input else { return Err(CommitError::Unreadable(why.clone())) };
+            let transition = engine::give_up(snapshot.clone(), why, tasks, by, reason.as_deref(), moment)?;
+            let work = self.runs.get_mut(&run).ok_or(CommitError::NotFound)?;
+            work.unreadable = None;
+            let recorded = Recorded { moment, launch: None, input: Some(input), grants: Vec::new(), people: None };
+            let answer = work.absorb(transition, recorded);
+            self.keep_grants(run, Vec::new(), true);
+            return answer;
         }
         if let Some((task, attempt)) = input.task() {
             let now = work.tasks.get(&task);
