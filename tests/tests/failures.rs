@@ -13,7 +13,7 @@ use tests::postgres::Postgres;
 use tests::process::Process;
 use tests::wait::eventually_within;
 use tests::{Api, Database, HttpTransport, Options, Proxy, Recorder, Server, eventually};
-use tokio::io::AsyncWriteExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 async fn launch(api: &Api, flow: &str) -> Result<Run, Problem> {
@@ -159,6 +159,50 @@ async fn connections_that_the_network_forgot_are_replaced_in_seconds() {
     assert!(status.success(), "a database that does not answer keeps no server from stopping: {status}");
 }
 
+const LONG: &str = "id: long
+nodes:
+  ask:
+    human:
+      prompt: Well?
+      options: [{ id: approve, label: Yes }]
+input:
+  type: object
+  properties: { text: { type: string } }
+";
+
+/// Launches a run with a text of so many bytes.
+async fn launch_long(api: &Api, bytes: usize) -> Result<Run, Problem> {
+    let input = Map::from_iter([("text".to_owned(), Value::from("x".repeat(bytes)))]);
+    let launch = Launch { flow: "long".parse().expect("an id"), version: None, input, context: Context::default() };
+    api.launch(&launch, None).await
+}
+
+/// A session that cannot be kept is not begun: the right password is no failure of the server, and a wrong one is wrong.
+async fn nobody_gets_in(server: &Server) {
+    let refused = server.login("admin").await.expect_err("the session cannot be kept");
+    assert!(refused.code == Code::Unavailable && refused.retry_after.is_some(), "{refused:?}");
+    let wrong = tests::transport::login(&server.base, "admin", "not the password").await.expect_err("it is wrong");
+    assert_eq!(wrong.code, Code::Unauthenticated, "{wrong:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_disk_is_unavailable_to_logins_too_and_reading_goes_on() {
+    // As the kernel does where there is no room: no file of the server grows beyond this.
+    let server = Server::start(Options { largest_file: Some(2048), ..Options::on(Database::Sqlite) }).await;
+    server.save(LONG).await;
+    let admin = server.admin().await;
+    let full = async || {
+        let written = launch_long(&admin, 200_000).await.err();
+        let let_in = server.login("admin").await.err();
+        for refused in written.iter().chain(&let_in) {
+            assert!(refused.code == Code::Unavailable && refused.retry_after.is_some(), "{refused:?}");
+        }
+        written.and(let_in).map(|_| ())
+    };
+    eventually("it is full", full).await;
+    assert!(admin.runs(&RunQuery::default()).await.is_ok(), "reading goes on");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_database_that_only_allows_reading_is_unavailable_and_not_ready() {
     let server = Server::start(Options::on(Database::Postgres)).await;
@@ -181,6 +225,7 @@ async fn a_database_that_only_allows_reading_is_unavailable_and_not_ready() {
     let demoted = async || is_unavailable(&condition(&server, &admin).await).then_some(());
     eventually("it says so", demoted).await;
     assert!(admin.runs(&RunQuery::default()).await.is_ok(), "reading goes on");
+    nobody_gets_in(&server).await;
     set(&mut database, "off").await;
     eventually("it is well again", async || is_well(&condition(&server, &admin).await).then_some(())).await;
 }
@@ -198,6 +243,7 @@ async fn an_sqlite_file_that_another_program_locks_is_unavailable_and_not_ready(
     assert!(impatient.is_err(), "it waits");
     let locked = async || is_unavailable(&condition(&server, &admin).await).then_some(());
     eventually_within(Duration::from_mins(1), "it says so", locked).await;
+    nobody_gets_in(&server).await;
     sqlx::query("ROLLBACK").execute(&mut database).await.expect("released");
     eventually("it is well again", async || is_well(&condition(&server, &admin).await).then_some(())).await;
     let runs = admin.runs(&RunQuery::default()).await.expect("listed").items;
@@ -228,6 +274,30 @@ async fn a_stop_ends_within_its_time_whatever_clients_do_and_at_once_by_a_second
         let status = server.ended(limit).await;
         assert_eq!(status.success(), signals == 1, "{status}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stop_ends_within_its_time_though_an_export_is_not_read() {
+    let mut server = Server::start(Options::on(Database::Sqlite)).await;
+    server.save(LONG).await;
+    let admin = server.admin().await;
+    // More than the buffers of both sides take.
+    for _ in 0..12 {
+        launch_long(&admin, 900_000).await.expect("launched");
+    }
+    let (name, secret) = admin.transport.credential().expect("logged in");
+    let address = server.base.strip_prefix("http://").expect("an address");
+    let socket = tokio::net::TcpSocket::new_v4().expect("a socket");
+    socket.set_recv_buffer_size(4096).expect("set");
+    let mut client = socket.connect(address.parse().expect("an address")).await.expect("let in");
+    let ask = format!("GET /api/v1/audit/export?format=jsonl HTTP/1.1\r\nhost: {address}\r\n{name}: {secret}\r\n\r\n");
+    client.write_all(ask.as_bytes()).await.expect("sent");
+    let mut head = [0; 15];
+    client.read_exact(&mut head).await.expect("it has begun");
+    assert_eq!(&head, b"HTTP/1.1 200 OK");
+    server.signal("TERM");
+    let status = server.ended(Duration::from_secs(26)).await;
+    assert!(status.success(), "{status}");
 }
 
 async fn start_together(arguments: &[String], count: usize) -> Vec<Process> {
