@@ -47,6 +47,14 @@ impl Store {
     /// Moves that place from `seen` to `to`, together with what was to be told between the two. False: somebody else
     /// has moved it, and nothing was written.
     pub async fn feed(&self, seen: Option<&Cursor>, to: &Cursor, deliveries: &[NewDelivery]) -> Result<bool, Error> {
+        let Some(mut conn) = self.move_outbox(seen, to).await? else { return Ok(false) };
+        conn.add_deliveries(deliveries, self.inner.clock.now()).await?;
+        conn.commit().await?;
+        Ok(true)
+    }
+
+    /// A transaction in which the place has moved; none where somebody else has moved it.
+    async fn move_outbox(&self, seen: Option<&Cursor>, to: &Cursor) -> Result<Option<Conn>, Error> {
         let sql = match seen {
             Some(seen) => {
                 Sql::new("UPDATE outbox SET place = ").bind(to.0.as_str()).push(" WHERE place = ").bind(seen.0.as_str())
@@ -56,13 +64,18 @@ impl Store {
                 .push(") ON CONFLICT (one) DO NOTHING"),
         };
         let mut conn = self.inner.db.write().await?;
+        conn.let_go_soon().await?;
         if conn.execute(sql).await? == 0 {
             conn.rollback().await?;
-            return Ok(false);
+            return Ok(None);
         }
-        conn.add_deliveries(deliveries, self.inner.clock.now()).await?;
-        conn.commit().await?;
-        Ok(true)
+        Ok(Some(conn))
+    }
+
+    /// What a server that is frozen in [`Self::feed`] leaves behind.
+    #[cfg(test)]
+    pub(in crate::store) async fn feed_without_end(&self, seen: &Cursor, to: &Cursor) -> Result<Option<Conn>, Error> {
+        self.move_outbox(Some(seen), to).await
     }
 
     /// Forgets the place: who is told later is not told of what happened before.

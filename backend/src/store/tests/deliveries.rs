@@ -12,6 +12,7 @@ const LEASE: Duration = Duration::from_secs(30);
 
 on_both! {
     of_two_servers_that_read_the_same_entries_one_makes_the_deliveries,
+    a_server_that_is_frozen_while_it_makes_deliveries_holds_up_the_others_for_seconds_only,
     a_delivery_is_held_by_one_sender_and_ends_once,
     what_was_given_up_is_listed_and_tried_again,
 }
@@ -43,6 +44,22 @@ async fn of_two_servers_that_read_the_same_entries_one_makes_the_deliveries(worl
     assert!(one.expect("writes") != two.expect("writes"), "one of them");
     assert_eq!(world.store.outbox().await.expect("reads"), Some(head));
     assert_eq!(world.store.claim_deliveries("a", 10, LEASE).await.expect("claims").len(), 1);
+    other.close().await;
+}
+
+async fn a_server_that_is_frozen_while_it_makes_deliveries_holds_up_the_others_for_seconds_only(world: World) {
+    let (origin, head) = (world.store.origin().await.expect("reads"), world.store.head().await.expect("reads"));
+    assert!(world.store.feed(None, &origin, &[]).await.expect("writes"));
+    if !world.database.url.starts_with("postgres") {
+        // SQLite's file has one server.
+        return;
+    }
+    let other = world.another().await;
+    let frozen = world.store.feed_without_end(&origin, &head).await.expect("writes").expect("it has moved the place");
+    let begun = std::time::Instant::now();
+    assert!(other.feed(Some(&origin), &head, &[]).await.expect("writes"), "the frozen one has made nothing");
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    drop(frozen);
     other.close().await;
 }
 
