@@ -1,45 +1,61 @@
-//! How fast one person may write: requests a second and bytes a minute, since what is written is kept for ever.
+//! How fast somebody may do what costs others: a limit by key, and what one person may write (requests a second and
+//! bytes a minute, since what is written is kept for ever).
 //!
 //! Imports nothing of the server. Time comes in as an argument.
 
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
 
 use serde::Deserialize;
 use shared::access::{ADMIN, DEVELOPER, Principal};
 use shared::error::{Code, Problem};
+use shared::id::Username;
 use shared::time::Timestamp;
 
 /// Keys are hashed into this many places: memory is bounded however many there are, at the price that two may share one.
 const PLACES: usize = 16_384;
-/// How much may be used at once: what a minute allows, in nanoseconds.
-const BURST: i64 = 60_000_000_000;
 
 /// A limit by key (the generic cell rate algorithm): what was used is given back steadily.
-struct RateLimit {
+pub struct RateLimit {
     hasher: RandomState,
     /// How long one unit takes to be given back, in nanoseconds.
     interval: i64,
+    /// How long everything takes that may be used at once, in nanoseconds.
+    burst: i64,
     /// When everything that a place has used is given back, in nanoseconds.
     full_at: Box<[AtomicI64]>,
 }
 
 impl RateLimit {
-    /// So many units a minute; none where that is 0.
-    fn per_minute(units: u64) -> Option<Self> {
-        let units = i64::try_from(units).ok().filter(|units| *units > 0)?;
-        let full_at = (0..PLACES).map(|_| AtomicI64::new(0)).collect();
-        Some(Self { hasher: RandomState::new(), interval: (BURST / units).max(1), full_at })
+    /// So many units at once; each is given back after this interval.
+    pub fn new(units: u32, interval: Duration) -> Self {
+        let interval = i64::try_from(interval.as_nanos()).unwrap_or(i64::MAX).max(1);
+        Self::of(interval, interval.saturating_mul(i64::from(units)))
     }
 
-    /// Whether something is left; else the seconds until there is.
-    fn check(&self, key: &impl Hash, now: Timestamp) -> Result<(), u64> {
-        let missing = self.place(key).load(Ordering::Relaxed) - nanoseconds(now) - BURST;
-        if missing < 0 { Ok(()) } else { Err((missing.unsigned_abs() / 1_000_000_000) + 1) }
+    /// So many units a minute, also at once; none where that is 0.
+    fn per_minute(units: u64) -> Option<Self> {
+        const MINUTE: i64 = 60_000_000_000;
+        let units = i64::try_from(units).ok().filter(|units| *units > 0)?;
+        Some(Self::of((MINUTE / units).max(1), MINUTE))
+    }
+
+    fn of(interval: i64, burst: i64) -> Self {
+        let full_at = (0..PLACES).map(|_| AtomicI64::new(0)).collect();
+        Self { hasher: RandomState::new(), interval, burst, full_at }
+    }
+
+    /// Whether a unit is left; else the seconds until there is.
+    pub fn check(&self, key: &impl Hash, now: Timestamp) -> Result<(), u64> {
+        let used =
+            self.place(key).load(Ordering::Relaxed).saturating_sub(nanoseconds(now)).saturating_add(self.interval);
+        let missing = u64::try_from(used - self.burst).unwrap_or(0);
+        if missing == 0 { Ok(()) } else { Err(missing.div_ceil(1_000_000_000)) }
     }
 
     /// Uses so many units, also where fewer are left.
-    fn charge(&self, key: &impl Hash, units: u64, now: Timestamp) {
+    pub fn charge(&self, key: &impl Hash, units: u64, now: Timestamp) {
         let used = i64::try_from(units).unwrap_or(i64::MAX).saturating_mul(self.interval);
         let now = nanoseconds(now);
         let _ = self
@@ -114,19 +130,32 @@ impl Budgets {
 
     /// Counts a write of somebody; `429` where they have nothing left.
     pub fn admit(&self, principal: &Principal, now: Timestamp) -> Result<(), Problem> {
-        let Budget { writes, bytes } = self.of(principal);
-        let person = &principal.username;
-        for (limit, what) in [(writes, "requests that write"), (bytes, "bytes")] {
-            if let Some(Err(seconds)) = limit.as_ref().map(|limit| limit.check(person, now)) {
-                let detail = format!("{person} has written more {what} than one person may; try again in {seconds} s");
-                let problem = Problem::new(Code::TooManyRequests).detail(detail);
-                return Err(Problem { retry_after: Some(seconds), ..problem });
+        self.check(&principal.username, now)?;
+        self.count(principal, now);
+        Ok(())
+    }
+
+    /// `429` where somebody has nothing left, before it is known with which rights they write: what they have used is in
+    /// the one budget or in the other.
+    pub fn check(&self, person: &Username, now: Timestamp) -> Result<(), Problem> {
+        for Budget { writes, bytes } in [&self.developers, &self.others] {
+            for (limit, what) in [(writes, "requests that write"), (bytes, "bytes")] {
+                if let Some(Err(seconds)) = limit.as_ref().map(|limit| limit.check(person, now)) {
+                    let detail =
+                        format!("{person} has written more {what} than one person may; try again in {seconds} s");
+                    let problem = Problem::new(Code::TooManyRequests).detail(detail);
+                    return Err(Problem { retry_after: Some(seconds), ..problem });
+                }
             }
         }
-        if let Some(writes) = writes {
-            writes.charge(person, 1, now);
-        }
         Ok(())
+    }
+
+    /// Counts a write of somebody that was admitted.
+    pub fn count(&self, principal: &Principal, now: Timestamp) {
+        if let Some(writes) = &self.of(principal).writes {
+            writes.charge(&principal.username, 1, now);
+        }
     }
 
     /// Counts what a write of theirs has written.
@@ -143,8 +172,6 @@ impl Budgets {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     const NOW: Timestamp = Timestamp(1_800_000_000_000_000);

@@ -33,7 +33,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("worker", &["clock", "limits", "stream", "flow", "engine", "store", "agent", "tool"]),
     ("live", &["client_address", "clock", "stream", "json", "flow", "engine", "store", "problem"]),
     ("notify", &["clock", "guard", "engine", "store"]),
-    ("auth", &["client_address", "clock", "limits", "engine", "store", "problem"]),
+    ("auth", &["client_address", "clock", "limits", "engine", "store", "problem", "rate_limit"]),
     ("audit", &["clock", "store"]),
     (
         "http",

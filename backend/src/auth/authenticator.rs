@@ -10,7 +10,7 @@ use shared::error::{Code, Problem};
 use shared::time::Timestamp;
 
 use super::oidc::Provider;
-use super::rate_limit::RateLimit;
+use super::rate_limit::Failures;
 use super::{Passwords, Policy, digest};
 use crate::clock::SharedClock;
 use crate::problem::of_store;
@@ -67,7 +67,7 @@ impl Identity {
 pub struct Authenticator {
     pub(super) store: Store,
     pub(super) clock: SharedClock,
-    pub(super) limit: Arc<RateLimit>,
+    pub(super) limit: Arc<Failures>,
     pub(super) policy: Policy,
     pub(super) provider: Option<Arc<Provider>>,
     passwords: Passwords,
@@ -85,7 +85,7 @@ impl Authenticator {
     /// An authenticator over `store`.
     pub fn new(store: Store, clock: SharedClock) -> Self {
         let passwords = Passwords::new(clock.clone());
-        let (limit, policy) = (Arc::new(RateLimit::new()), Policy::default());
+        let (limit, policy) = (Arc::new(Failures::new()), Policy::default());
         Self { store, clock, passwords, limit, policy, provider: None, cache: Arc::default() }
     }
 

@@ -1,7 +1,8 @@
 //! Who is calling: passwords, sessions, tokens, one-time links, and the identity provider. What somebody may then do is `shared::access`'s to
 //! say.
 //!
-//! Imports `shared`, `crate::clock`, `crate::limits`, `crate::client_address`, `crate::store` and `crate::problem` only. No secret is ever stored or logged: the database holds
+//! Imports `shared`, `crate::clock`, `crate::limits`, `crate::client_address`, `crate::rate_limit`, `crate::store` and
+//! `crate::problem` only. No secret is ever stored or logged: the database holds
 //! SHA-256 of random secrets and argon2 hashes of passwords.
 
 mod authenticator;

@@ -1,20 +1,13 @@
 //! Limits of failed logins. Only failures count, each against a budget of whoever made it, so that nobody can use up the
 //! attempts of somebody else: an account is limited for each network from which it is tried, and never as a whole.
-//!
-//! Keys are hashed into a fixed number of places: memory is bounded however many are tried, at the price that two may
-//! share a place.
 
-use std::hash::{BuildHasher, RandomState};
-use std::sync::Mutex;
+use std::time::Duration;
 
 use shared::time::Timestamp;
 
 use super::Error;
 use crate::client_address::Network;
-
-const PLACES: usize = 16_384;
-const TABLES: usize = 6;
-const SECOND: i64 = 1_000_000;
+use crate::rate_limit::RateLimit;
 
 /// What failures are counted by.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -33,83 +26,63 @@ pub(super) enum Key {
     Record(String),
 }
 
-impl Key {
-    /// How many failures there may be at once, and the microseconds after which one is forgotten.
-    fn budget(&self) -> (i64, i64) {
-        match self {
-            Self::Account(..) | Self::Browser(_) => (10, 6 * SECOND),
-            Self::Network(_) | Self::Returns(_) => (50, 2 * SECOND),
-            Self::Codes(_) => (10, 60 * SECOND),
-            Self::Record(_) => (30, 60 * SECOND),
-        }
-    }
-
-    /// Its table: keys share places only with those of the same budget.
-    fn table(&self) -> usize {
-        match self {
-            Self::Account(..) => 0,
-            Self::Browser(_) => 1,
-            Self::Network(_) => 2,
-            Self::Codes(_) => 3,
-            Self::Record(_) => 4,
-            Self::Returns(_) => 5,
-        }
-    }
+/// Failures by key, each kind of key with a budget of its own: how many there may be at once, and the time after which
+/// one is forgotten.
+pub(super) struct Failures {
+    accounts: RateLimit,
+    browsers: RateLimit,
+    networks: RateLimit,
+    codes: RateLimit,
+    records: RateLimit,
+    returns: RateLimit,
 }
 
-/// Failures by key: when all of them will be forgotten (the generic cell rate algorithm).
-pub(super) struct RateLimit {
-    hasher: RandomState,
-    forgotten_at: Mutex<Vec<i64>>,
-}
-
-impl RateLimit {
+impl Failures {
     pub(super) fn new() -> Self {
-        Self { hasher: RandomState::new(), forgotten_at: Mutex::new(vec![0; TABLES * PLACES]) }
+        Self {
+            accounts: RateLimit::new(10, Duration::from_secs(6)),
+            browsers: RateLimit::new(10, Duration::from_secs(6)),
+            networks: RateLimit::new(50, Duration::from_secs(2)),
+            codes: RateLimit::new(10, Duration::from_mins(1)),
+            records: RateLimit::new(30, Duration::from_mins(1)),
+            returns: RateLimit::new(50, Duration::from_secs(2)),
+        }
     }
 
     /// Whether another attempt is heard.
     pub(super) fn check(&self, keys: &[Key], now: Timestamp) -> Result<(), Error> {
-        let forgotten_at = self.lock();
-        let wait = keys.iter().map(|key| {
-            let (burst, interval) = key.budget();
-            forgotten_at[self.place(key)] - now.0 - (burst - 1) * interval
-        });
-        match wait.max() {
-            Some(wait) if wait > 0 => {
-                Err(Error::TooManyAttempts { retry_after: u64::try_from(wait).unwrap_or(0).div_ceil(1_000_000) })
-            }
-            _ => Ok(()),
+        match keys.iter().filter_map(|key| self.of(key).check(key, now).err()).max() {
+            Some(retry_after) => Err(Error::TooManyAttempts { retry_after }),
+            None => Ok(()),
         }
     }
 
     /// Counts a failure.
     pub(super) fn failed(&self, keys: &[Key], now: Timestamp) {
-        let mut forgotten_at = self.lock();
         for key in keys {
-            let place = &mut forgotten_at[self.place(key)];
-            *place = (*place).max(now.0) + key.budget().1;
+            self.of(key).charge(key, 1, now);
         }
     }
 
-    fn place(&self, key: &Key) -> usize {
-        key.table() * PLACES + usize::try_from(self.hasher.hash_one(key) % PLACES as u64).unwrap_or(0)
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<i64>> {
-        self.forgotten_at.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    fn of(&self, key: &Key) -> &RateLimit {
+        match key {
+            Key::Account(..) => &self.accounts,
+            Key::Browser(_) => &self.browsers,
+            Key::Network(_) => &self.networks,
+            Key::Codes(_) => &self.codes,
+            Key::Record(_) => &self.records,
+            Key::Returns(_) => &self.returns,
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]
     fn the_eleventh_failure_has_to_wait_and_is_then_heard() {
-        let limit = RateLimit::new();
+        let limit = Failures::new();
         let key = [Key::Codes("ana".to_owned())];
         let now = Timestamp(1_000_000_000);
         for _ in 0..10 {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use shared::access::Principal;
 use shared::api::{LinkSecret, LoginRequest, User};
 use shared::single_sign_on::LoginWays;
 
@@ -41,6 +42,10 @@ async fn post(
     let login = match value {
         LoginRequest::Password { username, password, code } => {
             attempt.code = code;
+            // Whoever may write no more begins no sessions either: each is kept, with an entry of the log.
+            if let Ok(person) = username.parse() {
+                state.edge.budgets.check(&person, state.clock.now())?;
+            }
             state.authenticator.login(&username, password, attempt).await?
         }
         LoginRequest::Link { token, code } => {
@@ -48,6 +53,8 @@ async fn post(
             state.authenticator.redeem(&token, attempt).await?
         }
     };
+    let roles = login.user.roles.iter().cloned().collect();
+    state.edge.budgets.count(&Principal::new(login.user.username.clone(), roles), state.clock.now());
     let life = state.authenticator.policy().session_life;
     let secure = is_https(&headers);
     let mut response = axum::Json(login.user).into_response();

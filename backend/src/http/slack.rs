@@ -35,13 +35,13 @@ async fn interactions(State(state): State<AppState>, headers: HeaderMap, body: B
         return Err(Problem::new(Code::Unauthenticated).detail(detail).into());
     };
     let Some(interaction) = Interaction::read(&body) else { return Ok(StatusCode::OK) };
-    let reply = decide(&state, desk, &interaction).await?;
+    let reply = decide(&state, desk, &interaction, body.len() as u64).await?;
     desk.reply(&interaction, reply);
     Ok(StatusCode::OK)
 }
 
-/// Decides, and says what to tell who pressed.
-async fn decide(state: &AppState, desk: &Desk, interaction: &Interaction) -> Result<Reply> {
+/// Decides, and says what to tell who pressed. `bytes`: what was sent, which counts as written by them.
+async fn decide(state: &AppState, desk: &Desk, interaction: &Interaction, bytes: u64) -> Result<Reply> {
     let person = state.store.person_of_slack(&interaction.user).await?;
     let Some(person) = person.filter(|person| person.user.active) else {
         tracing::info!(slack_user = interaction.user, "somebody pressed a button who is not known here");
@@ -56,6 +56,11 @@ async fn decide(state: &AppState, desk: &Desk, interaction: &Interaction) -> Res
     };
     let mut principal = person.principal(None);
     (principal.stands_for, _) = state.store.standing(&person).await?;
+    let (budgets, now) = (&state.edge.budgets, state.clock.now());
+    if let Err(problem) = budgets.admit(&principal, now) {
+        return Ok(refused(desk, review, &problem));
+    }
+    budgets.charge(&principal, bytes, now);
     let request = interaction.press.clone().request(&shown);
     let input = Input::Decide { review, by: principal.clone(), via: Via::Slack, request };
     let operation = store::Operation::Review { review, input: Box::new(input) };

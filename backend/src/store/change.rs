@@ -233,7 +233,7 @@ pub struct ChosenNotifications {
 }
 
 /// What lets somebody in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CredentialKind {
     /// A browser's cookie.

@@ -308,17 +308,21 @@ pub(super) fn user_row(record: &UserRecord) -> Vec<Arg> {
 }
 
 /// A credential's row, as it is written.
-pub(super) fn credential_row(digest: &[u8; 32], credential: &Credential) -> Vec<Arg> {
-    let kind = match credential.kind {
+/// The kind as it is stored.
+pub(super) fn credential_kind(kind: CredentialKind) -> &'static str {
+    match kind {
         CredentialKind::Session => "session",
         CredentialKind::Token => "token",
         CredentialKind::Link => "link",
         CredentialKind::Browser => "browser",
         CredentialKind::SignIn => "sign_in",
-    };
+    }
+}
+
+pub(super) fn credential_row(digest: &[u8; 32], credential: &Credential) -> Vec<Arg> {
     vec![
         digest.into(),
-        kind.into(),
+        credential_kind(credential.kind).into(),
         credential.id.map(|id| id.0).into(),
         credential.name.clone().into(),
         credential.username.as_str().into(),

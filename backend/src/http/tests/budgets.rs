@@ -61,6 +61,21 @@ async fn writes_of_every_kind_are_counted() {
 }
 
 #[tokio::test]
+async fn logins_are_counted_and_refused_to_who_has_written_too_much() {
+    let site = site(WriteLimits { writes_per_second: 1, ..WriteLimits::default() }).await;
+    let ana = site.join("ana", &["reviewer"]).await;
+    // One of sixty was the login.
+    for _ in 0..59 {
+        ana.put("/api/v1/notifications", &json!({})).await.expect(200);
+    }
+    assert_eq!(ana.put("/api/v1/notifications", &json!({})).await.code(429), "too_many_requests");
+    let nobody = Client { site: &site, cookie: None };
+    let login = json!({ "username": "ana", "password": super::PASSWORD });
+    assert_eq!(nobody.post("/api/v1/session", &login).await.code(429), "too_many_requests");
+    site.join("tom", &["reviewer"]).await;
+}
+
+#[tokio::test]
 async fn claiming_again_writes_nothing_and_metadata_is_bounded() {
     let site = Site::new().await;
     let ana = site.join("ana", &["reviewer"]).await;

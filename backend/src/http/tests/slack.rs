@@ -1,5 +1,6 @@
 //! A review is decided in Slack: a stand-in speaks Slack's API, and presses buttons as Slack signs them.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -10,8 +11,9 @@ use sha2::Sha256;
 use wiremock::matchers::path;
 use wiremock::{Mock, MockServer, ResponseTemplate};
 
-use super::{Answer, Client, Site as World, Site};
+use super::{Answer, Client, Edge, Site as World, Site, edge};
 use crate::notify::{Handle, Notifier, Options, Secrets};
+use crate::rate_limit::{Budgets, WriteLimits};
 use crate::store::tests::support::on_both;
 
 on_both! {
@@ -22,8 +24,12 @@ on_both! {
 const SIGNING_SECRET: &str = "8f742231b10e8888abcd99";
 const TOPIC: &str = "<!channel> & <https://evil.example|the ocean>";
 
-/// A workspace, the notifier that speaks to it, and the people of this test.
-async fn workspace(mut site: Site) -> (Site, MockServer, Handle) {
+/// A workspace, and the notifier that speaks to it.
+async fn workspace(site: Site) -> (Site, MockServer, Handle) {
+    workspace_with(site, edge()).await
+}
+
+async fn workspace_with(mut site: Site, edge: Edge) -> (Site, MockServer, Handle) {
     let slack = MockServer::start().await;
     let posted = json!({ "ok": true, "channel": "D1", "ts": "1700000000.000100" });
     for (at, answer) in [("/api/chat.postMessage", posted), ("/api/chat.update", json!({ "ok": true }))] {
@@ -37,7 +43,7 @@ async fn workspace(mut site: Site) -> (Site, MockServer, Handle) {
     let url = "https://desk.example".to_owned();
     let options = Options::new(site.store.clone(), site.clock.clone(), settings, secrets, url);
     let notifier = Notifier::run(options).await.unwrap();
-    site.tell(notifier.desk());
+    site.tell(notifier.desk(), edge);
     (site, slack, notifier)
 }
 
@@ -164,4 +170,22 @@ async fn what_was_decided_elsewhere_is_shown_in_slack(site: Site) {
 async fn without_an_app_no_press_is_believed() {
     let (site, slack) = (Site::new().await, MockServer::start().await);
     assert_eq!(press(&site, &slack, "{}", "U1", 0, SIGNING_SECRET).await.code(401), "unauthenticated");
+}
+
+#[tokio::test]
+async fn what_is_pressed_in_slack_counts_as_written() {
+    let limits = WriteLimits { bytes_per_minute: 2_000, ..WriteLimits::default() };
+    let edge = Edge { budgets: Arc::new(Budgets::new(limits)), ..edge() };
+    let (site, slack, notifier) = workspace_with(Site::new().await, edge).await;
+    let (_dev, ana, _run) = asked(&site).await;
+    let message = requests(&slack, "/api/chat.postMessage", 1).await.remove(0);
+    let stale = button(&message, "Publish").replace("\"v\":1", "\"v\":2");
+    for _ in 0..20 {
+        press(&site, &slack, &stale, "U1", 0, SIGNING_SECRET).await.expect(200);
+    }
+    press(&site, &slack, &button(&message, "Publish"), "U1", 0, SIGNING_SECRET).await.expect(200);
+    let told = requests(&slack, "/respond", 21).await;
+    assert!(told.iter().any(|one| one["text"].as_str().unwrap().contains("has written more bytes")), "{told:?}");
+    assert_eq!(ana.get("/api/v1/reviews").await.expect(200)["items"][0]["status"], "pending", "it decided nothing");
+    notifier.shutdown().await;
 }

@@ -19,6 +19,7 @@ on_both! {
     sessions_end_with_the_password_and_with_the_person,
     a_token_has_no_more_than_its_roles,
     a_link_logs_in_once,
+    of_very_many_sessions_and_browsers_the_oldest_end,
     only_admins_change_people,
     there_is_always_an_admin,
     a_change_that_cannot_be_written_hurts_only_itself,
@@ -127,6 +128,35 @@ async fn a_link_logs_in_once(world: World) {
     let of = |kind: EntryKind| told.iter().filter(move |entry| entry.event.kind == kind).map(|entry| &entry.event.data);
     assert_eq!(of(EntryKind::LinkCreated).map(|data| &data["username"]).collect::<Vec<_>>(), ["ana"]);
     assert_eq!(of(EntryKind::SessionStarted).map(|data| &data["link"]).collect::<Vec<_>>(), [true]);
+}
+
+async fn of_very_many_sessions_and_browsers_the_oldest_end(world: World) {
+    let at = |n: u8, new: NewCredential| NewCredential {
+        digest: [[n; 16], [new.digest[0]; 16]].concat().try_into().expect("32 bytes"),
+        credential: Credential { created_at: Timestamp(i64::from(n)), ..new.credential },
+    };
+    for name in ["ana", "tom"] {
+        patch(&world, name, UserPatch::default(), Some("phc")).await;
+    }
+    let begin = async |name: &str, n: u8, other: u8| {
+        let session = at(n, credential(CredentialKind::Session, name, other, None));
+        let browser = at(n, credential(CredentialKind::Browser, name, other + 1, None));
+        let new = NewSession { browser: Some(browser), ..start(session, SignIn::Password("phc".to_owned())) };
+        let change = Change::by_server(Operation::StartSession(Box::new(new)));
+        world.store.commit(change).await.expect("it begins");
+    };
+    begin("tom", 0, 5).await;
+    for n in 0..=100 {
+        begin("ana", n, 1).await;
+    }
+    let there = async |n: u8, of: u8| {
+        let digest = [[n; 16], [of; 16]].concat().try_into().expect("32 bytes");
+        world.store.credential(&digest).await.expect("reads").is_some()
+    };
+    for of in [1, 2] {
+        assert_eq!([there(0, of).await, there(1, of).await, there(100, of).await], [false, true, true]);
+        assert!(there(0, of + 4).await, "others keep theirs");
+    }
 }
 
 async fn only_admins_change_people(world: World) {

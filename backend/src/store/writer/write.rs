@@ -1,6 +1,8 @@
 //! Writes what a group decided: few statements a table, in one order of tables.
 
-use shared::id::{CommitId, RunId};
+use std::collections::BTreeSet;
+
+use shared::id::{CommitId, RunId, Username};
 use shared::time::Timestamp;
 use uuid::Uuid;
 
@@ -11,11 +13,11 @@ use super::super::lean;
 use super::super::log_row::Body;
 use super::super::newest::{LARGE, NewRow};
 use super::super::notifications::choice_row;
-use super::super::people::{credential_row, user_row};
+use super::super::people::{credential_kind, credential_row, user_row};
 use super::super::reviews::search_text;
 use super::super::row_mac::Stored;
 use super::super::tasks::lane;
-use super::super::{Answer, Error, Inner, visibility};
+use super::super::{Answer, Credential, CredentialKind, Error, Inner, visibility};
 use super::fate::Written;
 use super::group::{Changed, Ended, Group};
 use crate::engine::{RunState, Snapshot, summary};
@@ -25,6 +27,9 @@ use crate::engine::{RunState, Snapshot, summary};
 const CHUNK: usize = 64;
 /// How long an idempotency key is kept, and a task of an ended run whose worker is silent.
 const LIFE_US: i64 = 24 * 3600 * 1_000_000;
+/// How many sessions one person has at most, and how many browsers are known to have logged in to their account.
+const MAX_SESSIONS: u32 = 100;
+const MAX_BROWSERS: u32 = 100;
 /// How much is cleaned up at once.
 const CLEAN_AT_ONCE: i64 = 1000;
 
@@ -204,7 +209,30 @@ impl Group {
         let new = out.new_credentials.iter().map(|(digest, credential)| credential_row(digest, credential)).collect();
         let into = "INSERT INTO credentials (digest, kind, id, name, username, roles, created_at, expires_at, last_used_at, \
                     client) ";
-        insert(conn, into, new, "").await
+        insert(conn, into, new, "").await?;
+        self.end_the_oldest(conn).await
+    }
+
+    /// Ends the oldest sessions, and forgets the browsers that have been known longest, of those who have more than
+    /// anybody needs.
+    async fn end_the_oldest(&self, conn: &mut Conn) -> Result<(), Error> {
+        let of = |credential: &Credential| (credential.kind, credential.username.clone());
+        let grown: BTreeSet<(CredentialKind, Username)> = self.out.new_credentials.values().map(of).collect();
+        for (kind, username) in grown {
+            let most = match kind {
+                CredentialKind::Session => MAX_SESSIONS,
+                CredentialKind::Browser => MAX_BROWSERS,
+                // Made on purpose, or used up soon.
+                CredentialKind::Token | CredentialKind::Link | CredentialKind::SignIn => continue,
+            };
+            let theirs = |sql: Sql| {
+                let kind = credential_kind(kind);
+                sql.push("FROM credentials WHERE username = ").bind(username.as_str()).push(" AND kind = ").bind(kind)
+            };
+            let sql = theirs(theirs(Sql::new("DELETE ")).push(" AND digest NOT IN (SELECT digest "));
+            conn.execute(sql.push(" ORDER BY created_at DESC, digest LIMIT ").bind(most).push(")")).await?;
+        }
+        Ok(())
     }
 }
 
@@ -234,8 +262,9 @@ impl Rows {
                 search_text(review).into(),
                 encode(run.0, &lean::thin(review)?, &mut self.blobs)?.into(),
             ]);
-            if !review.delegations.is_empty() || (review.voting.is_some() && review.version > 1) {
-                // A vote that comes back to its owner takes subjects away, as does one that is void.
+            if !review.delegations.is_empty() || review.unreadable || (review.voting.is_some() && review.version > 1) {
+                // A vote that comes back to its owner takes subjects away, as does one that is void; and of one that could
+                // not be read nobody knows them.
                 self.readdressed.push(review.id.0.into());
             }
             for subject in visibility::subjects_of(review) {
