@@ -102,8 +102,9 @@ impl Loop {
         for (run, id) in ids {
             self.run(
                 "INSERT INTO reviews (id, run_id, status, kind, severity, flow, requested_by, not_requester, \
-                 created_at, search, body) \
-                 VALUES (?, ?, 'pending', 'approval', 'medium', 'ask', 'admin', 0, 1, ?, ?)",
+                 created_at, search, body, due, severity_rank, irreversible, claimed_until, class) \
+                 VALUES (?, ?, 'pending', 'approval', 'medium', 'ask', 'admin', 0, 1, ?, ?, 253402300799999999, 2, 0, 0, \
+                 x'00112233445566778899aabbccddeeff')",
                 params![id, run, search, review],
             )?;
         }
@@ -133,7 +134,10 @@ impl Loop {
             self.run("UPDATE runs SET status = 'completed', state = ? WHERE id = ?", params![state, run])?;
         }
         for (_, id) in ids {
-            self.run("UPDATE reviews SET status = 'resolved', body = ? WHERE id = ?", params![review, id])?;
+            self.run(
+                "UPDATE reviews SET status = 'resolved', class = NULL, body = ? WHERE id = ?",
+                params![review, id],
+            )?;
         }
         for (_, id) in ids {
             self.run("UPDATE review_audience SET pending = 0 WHERE review_id = ?", params![id])?;

@@ -52,7 +52,7 @@ pub async fn on_postgres(options: &Options, admin: &str) -> Result<[Row; 2]> {
 }
 
 /// Drops databases, and writes back now what would otherwise be written beneath the rows that follow.
-async fn forget(admin: &str, databases: [Option<&str>; 2]) -> Result<()> {
+pub async fn forget(admin: &str, databases: [Option<&str>; 2]) -> Result<()> {
     let mut connection = PgConnection::connect(&format!("{admin}/postgres")).await?;
     for name in databases.into_iter().flatten().filter_map(|url| url.rsplit('/').next()) {
         connection.execute(AssertSqlSafe(format!("DROP DATABASE {name} WITH (FORCE)"))).await?;

@@ -9,6 +9,7 @@ mod cycles;
 mod disk;
 mod fan_out;
 mod pgbench;
+mod queue;
 mod report;
 mod server;
 mod sockets;
@@ -16,6 +17,7 @@ mod store;
 
 use std::path::PathBuf;
 
+use anyhow::Context as _;
 use clap::Parser;
 use report::{Report, Row};
 
@@ -72,6 +74,22 @@ async fn main() -> anyhow::Result<()> {
         for row in cycles::on_postgres(&options, postgres).await? {
             report.add(row);
         }
+    }
+    if wanted("queue_sqlite") {
+        let folder = tempfile::tempdir()?;
+        for row in queue::pages(&options, "sqlite", &queue::sqlite_url(folder.path())).await? {
+            report.add(row);
+        }
+    }
+    if let Some(postgres) = options.postgres.as_deref()
+        && wanted("queue_postgres")
+    {
+        let data = server::Data::new(Some(postgres)).await?;
+        let url = data.database().context("no database")?;
+        for row in queue::pages(&options, "postgres", url).await? {
+            report.add(row);
+        }
+        cycles::forget(postgres, [data.database(), None]).await?;
     }
     if wanted("decision_seen") {
         report.add(sockets::decision_seen(&options).await?);

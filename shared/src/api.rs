@@ -9,12 +9,13 @@ pub use crate::account::{
     LinkSecret, LoginRequest, NewPassword, NewSecondFactor, RecoveryCodes, SecondFactorCode, SecondFactorState,
     SessionInfo,
 };
-use crate::definition::{Flow, Severity};
+use crate::definition::Flow;
 use crate::error::Mistake;
 pub use crate::graph::{Graph, GraphEdge, GraphEdgeKind, GraphNode};
 use crate::id::{FlowId, TokenId, Username};
+pub use crate::inbox::ReviewQuery;
 use crate::read::{read_fields, words};
-use crate::review::{Review, ReviewKind, ReviewStatus};
+use crate::review::Review;
 use crate::run::{Context, RunStatus};
 use crate::time::Timestamp;
 
@@ -284,40 +285,6 @@ pub struct Decided {
 
 read_fields!(Decided { need outcome, need review, });
 
-/// `GET /api/v1/reviews`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields, default)]
-pub struct ReviewQuery {
-    /// Where they stand.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub status: Option<ReviewStatus>,
-    /// What is asked.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub kind: Option<ReviewKind>,
-    /// For this role.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub role: Option<String>,
-    /// How much is at stake.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub severity: Option<Severity>,
-    /// Of this flow.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub flow: Option<String>,
-    /// Words in title, prompt or flow title.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub q: Option<String>,
-    /// `me`: those that I may decide.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub assigned: Option<String>,
-    /// How many rows.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub limit: Option<u32>,
-    /// Where the page begins.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cursor: Option<String>,
-}
-
 /// `GET /api/v1/runs`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -370,6 +337,9 @@ pub struct AuditQuery {
     /// What happened.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
+    /// What was done to reviews ([`crate::log::ReviewAct`]): one, or several with commas between them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub act: Option<String>,
     /// Of this run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,

@@ -17,6 +17,7 @@ use crate::deputy::{Delegate, Deputyship, NewDeputy};
 use crate::error::{Code, Problem};
 use crate::grant::Grant;
 use crate::id::{DeliveryId, DeputyId, GrantId, ReviewId, RunId, TokenId};
+use crate::inbox::Facets;
 use crate::log::Entry;
 use crate::notification::{Channel, Delivery, Notifications, TestNotification};
 use crate::read::FromJson;
@@ -222,6 +223,11 @@ impl<T: Transport, D: FromJson> Client<T, D> {
     /// `GET /api/v1/reviews`.
     pub async fn reviews(&self, query: &ReviewQuery) -> Answer<Page<Review>> {
         self.get(format!("/api/v1/reviews{}", query_string(query))).await
+    }
+
+    /// `GET /api/v1/reviews/facets`.
+    pub async fn facets(&self, query: &ReviewQuery) -> Answer<Facets> {
+        self.get(format!("/api/v1/reviews/facets{}", query_string(query))).await
     }
 
     /// `GET /api/v1/reviews/{id}`.

@@ -166,6 +166,21 @@ pub struct DecisionRequest {
     pub metadata: JsonMap,
 }
 
+/// What somebody saw who changed it by their vote.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Shown {
+    /// The revision that was seen.
+    pub revision: u32,
+    /// The digest that was seen.
+    pub digest: String,
+    /// The values in whose place the edits stand, by key.
+    pub values: JsonMap,
+}
+
+read_fields!(Shown { need revision, need digest, need values, });
+
 /// A decision on the record.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
@@ -180,10 +195,13 @@ pub struct Decision {
     pub at: Timestamp,
     /// Through what.
     pub via: Via,
-    /// The revision that was seen.
+    /// The revision that was seen; of a vote with changes the one that has them, on which it stands (see `shown`).
     pub revision: u32,
-    /// The digest that was seen.
+    /// The digest of that revision.
     pub digest: String,
+    /// What was shown to whoever voted with changes, which the review shows since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shown: Option<Box<Shown>>,
     /// `sha256:` over the canonical JSON (RFC 8785) of the [`DecisionRequest`] as it was sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sent: Option<String>,
@@ -207,6 +225,6 @@ pub struct Decision {
 }
 
 read_fields!(Decision {
-    need by, may on_behalf_of, need at, need via, need revision, need digest, may sent, need verdict,
+    need by, may on_behalf_of, need at, need via, need revision, need digest, may shown, may sent, need verdict,
     or_default edits, may comment, or_default metadata, may grant, or_default requests,
 });

@@ -16,6 +16,7 @@ pub mod graph;
 pub mod handling;
 pub mod hidden;
 pub mod id;
+pub mod inbox;
 pub mod log;
 pub mod notification;
 pub mod protocol;

@@ -80,7 +80,8 @@ kinds! {
     /// Content, votes, claims or comments changed, or nobody decided in time and others are asked too; `data.review`,
     /// `data.change` (`content`, `vote`, `voters`, `claim`, `release`, `comment`, `delegated`, `escalated`). With
     /// `content`, `data.voided` names whose votes are void; with `voters`, `data.lost` and `data.added` name who may no
-    /// longer vote and who may now. Nobody is named while votes are secret.
+    /// longer vote and who may now; `data.vote` is true where a vote changed the content, which its decision tells
+    /// (`shown`). Nobody is named while votes are secret.
     ReviewUpdated = "review.updated",
     /// `data.review` (with its resolution, also when expired or withdrawn).
     ReviewResolved = "review.resolved",
@@ -131,6 +132,84 @@ impl EntryKind {
     pub fn is_run(self) -> bool {
         let word = self.as_str();
         ["run.", "step.", "workflow.", "model.", "tool."].iter().any(|prefix| word.starts_with(prefix))
+    }
+}
+
+/// What is done to a review, by people or by time. The audit is filtered by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[serde(rename_all = "snake_case")]
+pub enum ReviewAct {
+    /// It was resolved by a decision.
+    Decision,
+    /// Somebody voted, also where that resolved it.
+    Vote,
+    /// Somebody said something beside it.
+    Comment,
+    /// Somebody claimed or released it.
+    Claim,
+    /// Somebody handed it over.
+    Delegation,
+    /// It was taken back, or its run ended.
+    Withdrawal,
+    /// Its time was up, and that resolved it or asked others.
+    Timeout,
+}
+
+words!(ReviewAct {
+    Decision = "decision", Vote = "vote", Comment = "comment", Claim = "claim", Delegation = "delegation",
+    Withdrawal = "withdrawal", Timeout = "timeout",
+});
+
+impl ReviewAct {
+    /// All of them.
+    pub const ALL: [Self; 7] =
+        [Self::Decision, Self::Vote, Self::Comment, Self::Claim, Self::Delegation, Self::Withdrawal, Self::Timeout];
+
+    /// Whether an entry tells of it.
+    pub fn is_told_by(self, event: &Event) -> bool {
+        let told = match event.kind {
+            EntryKind::ReviewUpdated => match event.data.get("change").and_then(|change| change.as_str()) {
+                Some("vote") => Self::Vote,
+                // What the run itself changed has no actor. A secret vote has none either, and says that it is one.
+                Some("content") if event.actor.is_some() || event.data.contains_key("vote") => Self::Vote,
+                Some("comment") => Self::Comment,
+                Some("claim" | "release") => Self::Claim,
+                Some("delegated") => Self::Delegation,
+                Some("escalated") => Self::Timeout,
+                _ => return false,
+            },
+            EntryKind::ReviewResolved => {
+                let review = event.data.get("review");
+                match review.and_then(|review| review.get("status")?.as_str()) {
+                    Some("resolved") if self == Self::Vote => return was_voted_on_now(event),
+                    Some("resolved") => Self::Decision,
+                    Some("expired") => Self::Timeout,
+                    Some("withdrawn") => Self::Withdrawal,
+                    _ => return false,
+                }
+            }
+            _ => return false,
+        };
+        self == told
+    }
+}
+
+/// Whether the review of an entry takes votes, and one was cast in the same moment.
+fn was_voted_on_now(event: &Event) -> bool {
+    let Some(review) = event.data.get("review").filter(|review| review.get("voting").is_some()) else { return false };
+    let votes = review.get("decisions").and_then(|votes| votes.as_array());
+    let now = event.at.to_string();
+    votes.into_iter().flatten().any(|vote| vote.get("at").is_some_and(|at| *at == now))
+}
+
+impl std::str::FromStr for ReviewAct {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::ALL.into_iter().find(|act| act.as_str() == text).ok_or_else(|| {
+            let all = Self::ALL.map(Self::as_str).join(", ");
+            format!("`{text}` is none of {all}")
+        })
     }
 }
 

@@ -28,7 +28,7 @@ pub enum ClientMessage {
         /// What was seen last; none: a snapshot first.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         after: Option<Cursor>,
-        /// `reviews`, `runs`, `run:<id>`; none: `reviews` and `runs`.
+        /// `reviews`, `runs`, `run:<id>`, `inbox`; none: `reviews` and `runs`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         topics: Option<Vec<Topic>>,
     },
@@ -65,6 +65,8 @@ pub enum Topic {
     Runs,
     /// Everything of one run, its token streams too.
     Run(RunId),
+    /// How many reviews wait for it, and when its rights change.
+    Inbox,
 }
 
 impl TryFrom<String> for Topic {
@@ -73,11 +75,12 @@ impl TryFrom<String> for Topic {
         match text.as_str() {
             "reviews" => Ok(Self::Reviews),
             "runs" => Ok(Self::Runs),
+            "inbox" => Ok(Self::Inbox),
             other => other
                 .strip_prefix("run:")
                 .and_then(|id| id.parse().ok())
                 .map(Self::Run)
-                .ok_or_else(|| format!("`{text}` is no topic: reviews, runs or run:<id>")),
+                .ok_or_else(|| format!("`{text}` is no topic: reviews, runs, inbox or run:<id>")),
         }
     }
 }
@@ -87,6 +90,7 @@ impl From<Topic> for String {
         match topic {
             Topic::Reviews => "reviews".to_owned(),
             Topic::Runs => "runs".to_owned(),
+            Topic::Inbox => "inbox".to_owned(),
             Topic::Run(id) => format!("run:{id}"),
         }
     }
@@ -113,9 +117,20 @@ pub enum ServerMessage {
         cursor: Cursor,
         /// How many are pending.
         pending: u64,
-        /// The first page of them.
+        /// The first page of them, the most urgent first.
         reviews: Vec<Review>,
     },
+    /// How many reviews wait for this person: with the topic `inbox`, after each subscription and whenever it changes.
+    Inbox {
+        /// The moment in the log at which they were counted.
+        cursor: Cursor,
+        /// How many are pending that they may see.
+        pending: u64,
+        /// How many of these they may decide.
+        mine: u64,
+    },
+    /// One's rights have changed: ask again who one is. With the topic `inbox`, before the `resync` that follows.
+    Rights,
     /// Something happened.
     Entry(Entry),
     /// A review has left this person's sight.
@@ -173,6 +188,12 @@ impl Read for ServerMessage {
                 pending: fields.need("pending")?,
                 reviews: fields.need("reviews")?,
             },
+            "inbox" => Self::Inbox {
+                cursor: fields.need("cursor")?,
+                pending: fields.need("pending")?,
+                mine: fields.need("mine")?,
+            },
+            "rights" => Self::Rights,
             "entry" => Self::Entry(fields.rest("entry")?),
             "review.gone" => Self::Gone { cursor: fields.need("cursor")?, review_id: fields.need("review_id")? },
             "reply" => Self::Reply {

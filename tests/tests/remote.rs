@@ -102,6 +102,13 @@ async fn a_review_is_found_shown_and_decided_at_a_terminal() {
     let (_, listed, _) = house.run(&["review", "list", "--json", "--mine"]);
     let listed: Value = serde_json::from_str(&listed).expect("JSON");
     assert_eq!(listed["items"][0]["id"], json!(id));
+    let (code, listed, _) =
+        house.run(&["review", "list", "--order", "urgency", "--assigned", "unclaimed", "--age", "0s"]);
+    assert!(code == 0 && listed.contains(&id), "{listed}");
+    let (_, listed, _) = house.run(&["review", "list", "--order", "urgency", "--assigned", "claimed"]);
+    assert!(!listed.contains(&id), "{listed}");
+    let (code, _, said) = house.run(&["review", "list", "--order", "urgency", "--status", "resolved"]);
+    assert!(code == 3 && said.contains("/status"), "{said}");
     let (_, shown, _) = house.run(&["review", "show", &id]);
     for seen in [review.digest.as_str(), " | Dear all", "  [1] It is", " option fine: It is (accept)", " pending"] {
         assert!(shown.contains(seen), "{seen:?} is missing in {shown}");

@@ -8,7 +8,9 @@ use clap::Subcommand;
 use shared::api::ReviewQuery;
 use shared::definition::Severity;
 use shared::id::ReviewId;
+use shared::inbox::{Assigned, Due, ReviewOrder};
 use shared::review::{Review, ReviewKind, ReviewStatus};
+use shared::time::Span;
 
 use super::exit::Quit;
 use super::remote::ServerArgs;
@@ -39,13 +41,31 @@ pub enum ReviewCommand {
         /// Only those of this flow
         #[arg(long)]
         flow: Option<String>,
-        /// Only those with these words in title, prompt or flow title
+        /// Only those that need this tag
+        #[arg(long)]
+        tag: Option<String>,
+        /// Only those whose time is up by then: 30m, 2026-11-20T12:00:00Z, or none (they have no deadline)
+        #[arg(long)]
+        due: Option<Due>,
+        /// Only those whose consequences cannot be undone
+        #[arg(long)]
+        irreversible: bool,
+        /// Only those that were asked so long ago, or longer: 2h
+        #[arg(long)]
+        age: Option<Span>,
+        /// Only those with whom: me, claimed, unclaimed
+        #[arg(long, value_parser = parse_word::<Assigned>, conflicts_with = "mine")]
+        assigned: Option<Assigned>,
+        /// Only those with these words in what they show
         #[arg(long, short)]
         query: Option<String>,
         /// How many at most, up to 200
         #[arg(long, default_value_t = 50)]
         limit: u32,
-        /// Goes on where an earlier list ended
+        /// In which order: newest, or urgency (what is pending; the soonest deadline first, then what has the most at stake)
+        #[arg(long, value_parser = parse_word::<ReviewOrder>)]
+        order: Option<ReviewOrder>,
+        /// Goes on where an earlier list in the same order ended
         #[arg(long)]
         cursor: Option<String>,
         #[command(flatten)]
@@ -69,7 +89,24 @@ pub enum ReviewCommand {
 /// Carries the command out.
 pub async fn run(command: ReviewCommand) -> anyhow::Result<()> {
     match command {
-        ReviewCommand::List { status, mine, kind, role, severity, flow, query, limit, cursor, server } => {
+        ReviewCommand::List {
+            status,
+            mine,
+            kind,
+            role,
+            severity,
+            flow,
+            tag,
+            due,
+            irreversible,
+            age,
+            assigned,
+            query,
+            limit,
+            order,
+            cursor,
+            server,
+        } => {
             let status =
                 match status.as_str() {
                     "all" => None,
@@ -77,9 +114,22 @@ pub async fn run(command: ReviewCommand) -> anyhow::Result<()> {
                         Quit::new(super::Exit::Invalid, format!("--status {word}: {error}, or all"))
                     })?),
                 };
-            let assigned = mine.then(|| "me".to_owned());
-            let limit = Some(limit);
-            let query = ReviewQuery { status, kind, role, severity, flow, q: query, assigned, limit, cursor };
+            let query = ReviewQuery {
+                status,
+                kind,
+                role,
+                severity,
+                flow,
+                tag,
+                due,
+                irreversible: irreversible.then_some(true),
+                age,
+                q: query,
+                assigned: if mine { Some(Assigned::Me) } else { assigned },
+                order,
+                limit: Some(limit),
+                cursor,
+            };
             let page = server.client()?.reviews(&query).await.map_err(Quit::from)?;
             if server.json {
                 print_json(&page);

@@ -88,7 +88,7 @@ impl Desk {
             let Some(principal) = self.principal(person).await? else { continue };
             let mut query = ReviewQuery {
                 status: Some(ReviewStatus::Pending),
-                assigned: Some("me".to_owned()),
+                assigned: Some(shared::inbox::Assigned::Me),
                 limit: Some(MAX_LIMIT),
                 ..ReviewQuery::default()
             };

@@ -74,6 +74,7 @@ impl Builder<'_> {
             via,
             revision,
             digest,
+            shown: None,
             sent,
             verdict,
             edits,

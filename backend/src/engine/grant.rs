@@ -157,6 +157,7 @@ impl<'f> Builder<'f> {
             at: now,
             via: Via::Auto,
             revision: review.revision,
+            shown: None,
             digest: review.digest.clone(),
             sent: None,
             verdict: Verdict::Actions {

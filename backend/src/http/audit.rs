@@ -11,7 +11,7 @@ use futures::stream::try_unfold;
 use shared::access::Act;
 use shared::api::{AuditQuery, MAX_LIMIT, Page};
 use shared::error::{Code, Problem};
-use shared::log::{Entry, EntryKind};
+use shared::log::{Entry, EntryKind, ReviewAct};
 use shared::seal::SealHead;
 use tokio::time::timeout;
 
@@ -29,10 +29,10 @@ const SOON: Duration = Duration::from_secs(10);
 
 pub(super) fn mount(api: &mut Api) {
     let list = Operation::new("The record, newest first", "PageOfEntries")
-        .query(&["from", "to", "actor", "kind", "run", "review", "q", "limit", "cursor"]);
+        .query(&["from", "to", "actor", "kind", "act", "run", "review", "q", "limit", "cursor"]);
     api.get("/api/v1/audit", list, self::list);
     let export = Operation::new("The record as CSV or JSON lines, newest first", "File")
-        .query(&["format", "from", "to", "actor", "kind", "run", "review", "q"]);
+        .query(&["format", "from", "to", "actor", "kind", "act", "run", "review", "q"]);
     api.get("/api/v1/audit/export", export, self::export);
     let seal = Operation::new("The newest seal of the record; 404 where nothing is sealed yet", "SealHead");
     api.get("/api/v1/audit/seal", seal, self::seal);
@@ -137,6 +137,11 @@ fn check(query: &AuditQuery) -> std::result::Result<(), Problem> {
         if id.as_ref().is_some_and(|id| id.parse::<shared::id::RunId>().is_err()) {
             return Err(Problem::invalid(path, "this is no id"));
         }
+    }
+    if let Some(acts) = &query.act
+        && let Some(why) = acts.split(',').find_map(|act| act.parse::<ReviewAct>().err())
+    {
+        return Err(Problem::invalid("/act", why));
     }
     if let Some(kind) = &query.kind
         && !EntryKind::ALL.iter().any(|known| known.as_str() == kind)

@@ -179,6 +179,13 @@ impl<'de> de::Deserializer<'de> for Param {
         visitor.visit_some(self)
     }
 
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
+        match self.0.parse() {
+            Ok(whether) => visitor.visit_bool(whether),
+            Err(_) => Err(de::Error::custom(format!("`{}` is neither `true` nor `false`", self.0))),
+        }
+    }
+
     fn deserialize_u32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
         match self.0.parse() {
             Ok(number) => visitor.visit_u32(number),
@@ -197,7 +204,7 @@ impl<'de> de::Deserializer<'de> for Param {
     }
 
     forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct
+        i8 i16 i32 i64 i128 u8 u16 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct
         newtype_struct seq tuple tuple_struct map struct identifier ignored_any
     }
 }

@@ -14,6 +14,7 @@ use shared::definition::Flow;
 use shared::deputy::{Delegate, Deputyship, NewDeputy};
 use shared::error::Problem;
 use shared::grant::Grant;
+use shared::inbox::Facets;
 use shared::log::Entry;
 use shared::notification::{Delivery, Notifications, TestNotification};
 use shared::protocol::{ClientMessage, ServerMessage};
@@ -54,6 +55,7 @@ impl Schemas {
             "SecondFactorState" => self.typed::<SecondFactorState>(),
             "PageOfGrants" => self.typed::<Page<Grant>>(),
             "PageOfDeputies" => self.typed::<Page<Deputyship>>(),
+            "Facets" => self.typed::<Facets>(),
             "Flow" => self.typed::<Flow>(),
             "FlowVersion" => self.typed::<FlowVersion>(),
             "Launch" => self.typed::<Launch>(),

@@ -10,6 +10,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use super::count::Counter;
 use super::published::{Published, Told};
 use super::ring::Ring;
 use super::sight::{RunSight, Sights};
@@ -81,8 +82,12 @@ impl Hub {
             clock: options.clock,
             streams: options.streams,
             max_replay: options.max_replay,
+            counter: Counter::new(),
             stopped: CancellationToken::new(),
         });
+        let counting = Arc::clone(&shared);
+        let count = async move { counting.counter.run(&counting.store, &counting.stopped).await };
+        tokio::spawn(shared.store.background().watch("count of reviews", &shared.stopped, count));
         let tail = Tail { shared: Arc::clone(&shared), observers: options.observers };
         let follow = tail.follow(commits);
         tokio::spawn(shared.store.background().watch("tail of the log", &shared.stopped, follow));
@@ -110,6 +115,7 @@ struct Shared {
     clock: SharedClock,
     streams: Streams,
     max_replay: usize,
+    counter: Counter,
     stopped: CancellationToken,
 }
 
@@ -145,6 +151,10 @@ impl Handle {
 
     pub(super) fn streams(&self) -> &Streams {
         &self.0.streams
+    }
+
+    pub(super) fn counter(&self) -> &Counter {
+        &self.0.counter
     }
 
     pub(super) fn max_replay(&self) -> usize {
@@ -217,6 +227,9 @@ impl Tail {
         let Some(LogPage { entries, cursor, more }) = self.shared.store.log(&head, None, PAGE).await? else {
             return self.start_anew().await;
         };
+        if entries.iter().any(|entry| entry.event.kind.is_review() && entry.event.data.contains_key("review")) {
+            self.shared.counter.changed();
+        }
         let mut told = Vec::with_capacity(entries.len());
         for entry in entries {
             self.observers.iter().for_each(|observer| observer.entry(&entry));
@@ -249,6 +262,7 @@ impl Tail {
         let head = self.shared.store.head().await?;
         self.observers.iter().for_each(|observer| observer.lost());
         self.shared.ring.reset(head);
+        self.shared.counter.changed();
         Ok(false)
     }
 }

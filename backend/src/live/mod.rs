@@ -10,6 +10,8 @@
 //!
 //! Imports `shared`, `crate::{clock, engine, problem, store, stream}` only.
 
+mod chunks;
+mod count;
 mod end;
 mod hub;
 mod limit;

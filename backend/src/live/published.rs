@@ -118,6 +118,7 @@ pub(super) fn without_content(mut review: Review) -> Review {
     for decision in &mut review.decisions {
         decision.edits.clear();
         decision.metadata.clear();
+        decision.shown = None;
         decision.comment = None;
     }
     review

@@ -8,12 +8,13 @@ use futures::{Sink, SinkExt, Stream, StreamExt};
 use indexmap::IndexSet;
 use shared::api::DEFAULT_LIMIT;
 use shared::error::Code;
-use shared::id::{ReviewId, RunId, Username};
+use shared::id::{ReviewId, Username};
 use shared::log::Cursor;
 use shared::protocol::{ClientMessage, ServerMessage, Topic};
-use tokio::sync::broadcast;
 use tokio::time::{Instant, timeout};
 
+use super::chunks::{self, Chunks};
+use super::count::{self, Counted};
 use super::end::{End, clip, too_large, unreadable};
 use super::hub::{Handle, Listening};
 use super::limit::Bucket;
@@ -23,8 +24,8 @@ use super::request::{self, Unreadable};
 use super::topics::Topics;
 use super::upgrade::Authenticate;
 use crate::problem;
-use crate::store::{Actor, Pending};
-use crate::stream::{Chunk, Following};
+use crate::store::{Actor, Pending, Tally};
+use crate::stream::Chunk;
 
 /// The largest message of a client, in bytes.
 pub(super) const MAX_MESSAGE: usize = 256 * 1024;
@@ -58,6 +59,9 @@ pub(super) struct Session<S> {
     follower: Follower,
     /// Token streams, while a run is followed.
     chunks: Option<Chunks>,
+    /// Counts of the queue, while its numbers are asked for, and what was said of them last.
+    counted: Option<Counted>,
+    numbers: Option<(u64, u64)>,
     /// Pending reviews that the client was shown: it is told when it may no longer see one.
     shown: IndexSet<ReviewId>,
     /// Whether what the client knows was seen with other rights: replaying from there would not be enough.
@@ -83,6 +87,8 @@ where
             actor,
             topics: Topics::default(),
             chunks: None,
+            counted: None,
+            numbers: None,
             shown: IndexSet::new(),
             stale: false,
             bucket: Bucket::new(MESSAGES_PER_SECOND, now),
@@ -130,10 +136,11 @@ where
                         return Err(End::Close(close_code::AGAIN, "the log could not be read; come back".to_owned()));
                     }
                 },
-                chunk = chunk(self.chunks.as_mut()) => self.stream(chunk).await?,
+                chunk = chunks::next(self.chunks.as_mut()) => self.stream(chunk).await?,
+                tally = count::next(self.counted.as_mut()) => self.count(&tally).await?,
                 () = Self::rights_change(rights) => {
                     if Box::pin(self.refresh()).await? {
-                        self.resync().await?;
+                        self.resync(true).await?;
                     }
                 }
                 () = tokio::time::sleep_until(heartbeat) => {
@@ -209,7 +216,11 @@ where
         self.topics = Topics::new(topics).map_err(|reason| End::Close(close_code::INVALID, reason))?;
         self.chunks = Chunks::of(&self.hub, self.topics.followed());
         // Before the place in the log: what changes the rights after this is in the log after that place.
-        self.refresh().await?;
+        if self.refresh().await? && self.topics.inbox() {
+            self.say(&ServerMessage::Rights).await?;
+        }
+        // Before what is counted for the snapshot: every later change makes a later count.
+        (self.counted, self.numbers) = (self.topics.inbox().then(|| self.hub.counter().follow()), None);
         match after {
             Some(after) if !self.stale => {
                 self.follower.begin(Place::Replay(after));
@@ -220,26 +231,38 @@ where
     }
 
     async fn snapshot(&mut self) -> Step {
-        let pending = self.hub.store().pending(&self.actor.principal, DEFAULT_LIMIT).await;
-        let Pending { cursor, count, reviews } = pending.map_err(|error| {
+        let read = self.hub.store().pending(&self.actor.principal, DEFAULT_LIMIT).await;
+        let Pending { tally, reviews } = read.map_err(|error| {
             problem::of_store(&error);
             End::Close(close_code::AGAIN, "the reviews could not be read; come back".to_owned())
         })?;
         self.stale = false;
         self.shown.clear();
-        let (count, reviews) = if self.topics.reviews() { (count, reviews) } else { (0, Vec::new()) };
+        let cursor = tally.cursor.clone();
+        let (seen, _) = tally.numbers(&self.actor.principal);
+        let (pending, reviews) = if self.topics.reviews() { (seen, reviews) } else { (0, Vec::new()) };
         for review in &reviews {
             self.show(review.id);
         }
         self.follower.begin(Place::Replay(cursor.clone()));
-        self.say(&ServerMessage::Snapshot { cursor, pending: count, reviews }).await
+        self.say(&ServerMessage::Snapshot { cursor, pending, reviews }).await?;
+        if self.counted.is_some() { self.count(&tally).await } else { Ok(()) }
+    }
+
+    /// Says how many reviews wait, where that is something new.
+    async fn count(&mut self, tally: &Tally) -> Step {
+        let (pending, mine) = tally.numbers(&self.actor.principal);
+        if self.numbers.replace((pending, mine)) == Some((pending, mine)) {
+            return Ok(());
+        }
+        self.say(&ServerMessage::Inbox { cursor: tally.cursor.clone(), pending, mine }).await
     }
 
     // --- what the client hears ---
 
     async fn advance(&mut self, next: Next) -> Step {
         match next {
-            Next::Lagged => self.resync().await,
+            Next::Lagged => self.resync(false).await,
             Next::Unknown => Box::pin(self.snapshot()).await,
             Next::Entries(entries, place) => {
                 self.catch_up_streams().await?;
@@ -255,7 +278,7 @@ where
                         // What was replayed may have been seen with the rights of then; those of now came first.
                         if changed || (replayed && *rights) {
                             self.stale = true;
-                            return self.resync().await;
+                            return self.resync(true).await;
                         }
                     } else if let Some(frame) = self.judge(published) {
                         frames.push(Message::Text(frame));
@@ -307,9 +330,14 @@ where
         self.shown.insert(review);
     }
 
-    async fn resync(&mut self) -> Step {
+    /// Has the client subscribe again; `rights`: because its rights have changed.
+    async fn resync(&mut self, rights: bool) -> Step {
+        if rights && self.topics.inbox() {
+            self.say(&ServerMessage::Rights).await?;
+        }
         self.follower.begin(Place::Silent);
         self.chunks = None;
+        self.counted = None;
         self.say(&ServerMessage::Resync).await
     }
 
@@ -317,7 +345,7 @@ where
     /// that tells the whole answer.
     async fn catch_up_streams(&mut self) -> Step {
         for _ in 0..CHUNKS {
-            let Some(Ok(chunk)) = self.chunks.as_mut().map(|chunks| chunks.arriving.try_recv()) else { break };
+            let Some(chunk) = self.chunks.as_mut().and_then(Chunks::ready) else { break };
             Box::pin(self.stream(chunk)).await?;
         }
         Ok(())
@@ -369,32 +397,4 @@ where
             Ok(Err(_)) | Err(_) => Err(End::Gone),
         }
     }
-}
-
-/// The token streams of some runs.
-struct Chunks {
-    arriving: broadcast::Receiver<Chunk>,
-    /// Has them sent from other servers.
-    _following: Following,
-}
-
-impl Chunks {
-    fn of(hub: &Handle, runs: &[RunId]) -> Option<Self> {
-        let streams = hub.streams();
-        (!runs.is_empty()).then(|| Self { arriving: streams.subscribe(), _following: streams.follow(runs) })
-    }
-}
-
-/// The next piece of a token stream; pieces that were missed are missed.
-async fn chunk(chunks: Option<&mut Chunks>) -> Chunk {
-    if let Some(chunks) = chunks {
-        loop {
-            match chunks.arriving.recv().await {
-                Ok(chunk) => return chunk,
-                Err(broadcast::error::RecvError::Lagged(_)) => {}
-                Err(broadcast::error::RecvError::Closed) => break,
-            }
-        }
-    }
-    std::future::pending().await
 }

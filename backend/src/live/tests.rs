@@ -1,5 +1,6 @@
 //! Sessions without a socket, on a real store.
 
+mod inbox;
 mod replay;
 mod streams;
 

@@ -14,6 +14,7 @@ pub(super) const MAX_RUNS: usize = 32;
 pub(super) struct Topics {
     reviews: bool,
     runs: bool,
+    inbox: bool,
     each: Vec<RunId>,
 }
 
@@ -26,6 +27,7 @@ impl Topics {
             match topic {
                 Topic::Reviews => topics.reviews = true,
                 Topic::Runs => topics.runs = true,
+                Topic::Inbox => topics.inbox = true,
                 Topic::Run(run) if !topics.each.contains(&run) => topics.each.push(run),
                 Topic::Run(_) => {}
             }
@@ -39,6 +41,11 @@ impl Topics {
     /// Whether reviews are asked for: a snapshot has them then.
     pub fn reviews(&self) -> bool {
         self.reviews
+    }
+
+    /// Whether the numbers of the inbox are asked for.
+    pub fn inbox(&self) -> bool {
+        self.inbox
     }
 
     /// Whether token streams of this run are asked for.
@@ -128,6 +135,7 @@ mod tests {
             assert!(heard(&[&one], kind));
             assert!(!heard(&[&other], kind));
         }
+        assert!(!heard(&["inbox"], EntryKind::ReviewUpdated), "numbers, and no entries");
         assert!(!heard(&[], EntryKind::RunStarted));
     }
 
@@ -135,6 +143,7 @@ mod tests {
     fn whoever_names_no_topics_gets_reviews_and_runs() {
         let topics = Topics::new(None).expect("few");
         assert!(topics.has(EntryKind::RunStarted, None) && topics.has(EntryKind::ReviewRequested, None));
+        assert!(!topics.inbox());
         assert!(!topics.has(EntryKind::StepStarted, Some(run(1))));
     }
 }

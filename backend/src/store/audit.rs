@@ -4,7 +4,7 @@
 
 use shared::api::{AuditQuery, DEFAULT_LIMIT, MAX_LIMIT, Page};
 use shared::id::{ReviewId, RunId};
-use shared::log::{Entry, Event};
+use shared::log::{Entry, Event, ReviewAct};
 
 use super::cursor::Place;
 use super::db::{Conn, Sql};
@@ -100,16 +100,18 @@ struct Filter<'a> {
     query: &'a AuditQuery,
     run: Option<RunId>,
     review: Option<ReviewId>,
+    acts: Option<Vec<ReviewAct>>,
     words: Vec<String>,
 }
 
 impl<'a> Filter<'a> {
-    /// `None` where an id is no id: nothing fits.
+    /// `None` where an id is no id, or an act none: nothing fits.
     fn of(query: &'a AuditQuery) -> Option<Self> {
         let run = query.run.as_deref().map(str::parse).transpose().ok()?;
         let review = query.review.as_deref().map(str::parse).transpose().ok()?;
+        let acts = query.act.as_deref().map(|acts| acts.split(',').map(str::parse).collect()).transpose().ok()?;
         let words = query.q.iter().flat_map(|text| text.split_whitespace()).map(str::to_lowercase).collect();
-        Some(Self { query, run, review, words })
+        Some(Self { query, run, review, acts, words })
     }
 
     /// The run whose rows can fit: the one that is named, or that of the review. The outer `None`: nothing fits.
@@ -126,6 +128,7 @@ impl<'a> Filter<'a> {
             && query.to.is_none_or(|to| event.at < to)
             && query.actor.as_ref().is_none_or(|actor| event.actor.as_deref() == Some(actor))
             && query.kind.as_ref().is_none_or(|kind| event.kind.as_str() == kind)
+            && self.acts.as_ref().is_none_or(|acts| acts.iter().any(|act| act.is_told_by(event)))
             && self.run.is_none_or(|run| event.run_id == Some(run))
             && self.review.is_none_or(|review| event.review_id == Some(review))
             && self.has_words(event)

@@ -246,6 +246,12 @@ impl Sql {
         self
     }
 
+    /// Puts text of this program before it.
+    pub fn around(mut self, before: &str) -> Self {
+        self.text.insert_str(0, before);
+        self
+    }
+
     /// Adds text of this program (never of anybody else).
     pub fn push(mut self, text: &str) -> Self {
         self.text.push_str(text);

@@ -10,6 +10,8 @@ pub(crate) mod cursor;
 mod db;
 mod deliveries;
 mod error;
+mod facets;
+mod fill;
 mod flows;
 mod grants;
 mod lag;
@@ -22,6 +24,7 @@ mod open;
 mod outbox;
 mod people;
 mod postgres;
+mod queue;
 mod ready;
 mod relay;
 mod reviews;
@@ -29,6 +32,7 @@ mod row_mac;
 mod runs;
 mod seal_key;
 mod seals;
+mod search;
 mod sqlite;
 mod tasks;
 pub mod testing;
@@ -65,6 +69,7 @@ pub use deliveries::{ClaimedDelivery, Sent};
 pub use error::{Error, Kind};
 pub use log_row::Form;
 pub use outbox::NewDelivery;
+pub use queue::Tally;
 pub use row_mac::{Authenticity, RowKey, RowKeys};
 pub use runs::FoundRun;
 pub use seals::{RecordPage, RecordRow, StoredSeal};
@@ -126,6 +131,7 @@ struct Inner {
     log: cursor::Log,
     row_keys: Option<RowKeys>,
     flows: flows::Cache,
+    classes: queue::Known,
     newest: newest::Newest,
     readers: lag::Readers,
     written: ready::Written,
@@ -154,14 +160,12 @@ pub struct Claimed {
     pub lost: u32,
 }
 
-/// The pending reviews of one person, and the place in the log of the same moment.
+/// What waits, as one person sees it.
 #[derive(Debug, Clone)]
 pub struct Pending {
-    /// That place.
-    pub cursor: Cursor,
-    /// How many there are.
-    pub count: u64,
-    /// The first page of them, newest first.
+    /// How many reviews wait, for whomever, and the place in the log of that moment.
+    pub tally: Tally,
+    /// The first page of those that the person sees, the most urgent first.
     pub reviews: Vec<Review>,
 }
 
@@ -195,6 +199,9 @@ impl Store {
     /// Opens the database, brings it to this version, and starts the writers.
     pub async fn open(options: Options) -> Result<Self, Error> {
         let (db, log) = open::open(&options).await?;
+        if options.access == Access::Write {
+            fill::all(&db).await?;
+        }
         let (queue, receivers) = writer::Queue::new(if db.is_postgres() { open::WRITERS } else { 1 });
         let name = hex::encode(&options.clock.random()[..8]);
         let inner = Arc::new(Inner {
@@ -205,6 +212,7 @@ impl Store {
             env: options.env,
             longest_grant: options.longest_grant,
             flows: flows::Cache::default(),
+            classes: queue::Known::default(),
             newest: newest::Newest::default(),
             wake: wake::Wake::new(name.clone()),
             name,

@@ -5,13 +5,15 @@ use std::collections::BTreeSet;
 use shared::access::Principal;
 use shared::api::{DEFAULT_LIMIT, MAX_LIMIT, Page, ReviewQuery};
 use shared::id::{ReviewId, RunId, Username};
+use shared::inbox::{Assigned, Filter, ReviewOrder};
 use shared::review::{Review, ReviewStatus};
+use shared::time::Timestamp;
 
 use super::blobs::{Blobs, Reader};
 use super::cursor::ListPlace;
 use super::db::{Arg, Conn, Sql};
 use super::visibility::{self, Sight, Tagged};
-use super::{Error, Pending, Store, unreadable};
+use super::{Error, Pending, Store, queue, search, unreadable};
 
 impl Store {
     /// A review.
@@ -31,27 +33,26 @@ impl Store {
         Ok(self.shown(reviews))
     }
 
-    /// The reviews that somebody may see.
+    /// The reviews that somebody may see. In the order of urgency only those that are pending.
     pub async fn reviews(&self, viewer: &Principal, query: &ReviewQuery) -> Result<Page<Review>, Error> {
-        let mut conn = self.inner.db.read().await?;
-        let Page { items, next_cursor } = page(&mut conn, viewer, query).await?;
+        let Page { items, next_cursor } = match query.order.unwrap_or_default() {
+            ReviewOrder::Urgency => self.urgent(viewer, query).await?,
+            ReviewOrder::Newest => {
+                let mut conn = self.inner.db.read().await?;
+                page(&mut conn, viewer, query, self.inner.clock.now()).await?
+            }
+        };
         Ok(Page { items: self.shown(items), next_cursor })
     }
 
-    /// The pending reviews that somebody may see, and the place in the log of the same moment.
+    /// How many pending reviews somebody may see, the first page of them, and the place in the log of the same moment.
     pub async fn pending(&self, viewer: &Principal, limit: u32) -> Result<Pending, Error> {
-        let query = ReviewQuery { status: Some(ReviewStatus::Pending), limit: Some(limit), ..ReviewQuery::default() };
+        let query = ReviewQuery { limit: Some(limit), ..ReviewQuery::default() };
         let mut conn = self.inner.db.snapshot().await?;
-        let cursor = conn.head().await?.cursor(&self.inner.log);
-        let reviews = self.shown(page(&mut conn, viewer, &query).await?.items);
-        let sql = if visibility::sees_all(viewer) {
-            Sql::new("SELECT COUNT(*) FROM reviews WHERE status = 'pending'")
-        } else {
-            counted(&visibility::seen(viewer))
-        };
-        let count = conn.fetch_one(sql).await?.map(|row| row.int(0)).transpose()?.unwrap_or(0);
+        let tally = self.tally_in(&mut conn).await?;
+        let reviews = self.shown(self.urgent_in(&mut conn, viewer, &query).await?.items);
         conn.rollback().await?;
-        Ok(Pending { cursor, count: u64::try_from(count).unwrap_or(0), reviews })
+        Ok(Pending { tally, reviews })
     }
 
     /// Reviews as they are now: a claim whose lease has run out is none.
@@ -84,24 +85,10 @@ impl Conn {
     }
 }
 
-/// How many pending reviews are in sight: each way along the index by itself, since an index gives no `OR` in order.
-fn counted(sight: &Sight) -> Sql {
-    let from = "SELECT a.review_id FROM review_audience a WHERE a.pending = 1 AND a.subject IN (";
-    let mut sql =
-        Sql::new("SELECT COUNT(DISTINCT c.review_id) FROM (SELECT a.review_id FROM review_audience a WHERE false");
-    if !sight.subjects.is_empty() {
-        sql = sql.push(" UNION ALL ").push(from).list(&sight.subjects).push(")");
-    }
-    for tagged in &sight.tagged {
-        sql = sql.push(" UNION ALL ").push(from).list(&tagged.subjects).push(") AND ");
-        sql = tagged.suffices(sql);
-    }
-    sql.push(") AS c")
-}
-
-async fn page(conn: &mut Conn, viewer: &Principal, query: &ReviewQuery) -> Result<Page<Review>, Error> {
+/// A page, newest first.
+async fn page(conn: &mut Conn, viewer: &Principal, query: &ReviewQuery, now: Timestamp) -> Result<Page<Review>, Error> {
     let limit = query.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
-    let mine = query.assigned.is_some();
+    let mine = query.assigned == Some(Assigned::Me);
     let parts = if mine {
         mine_by_subject(viewer, query)
     } else if visibility::sees_all(viewer) {
@@ -114,12 +101,16 @@ async fn page(conn: &mut Conn, viewer: &Principal, query: &ReviewQuery) -> Resul
         return Ok(Page { items: Vec::new(), next_cursor: None });
     }
     let place = ListPlace::of(query.cursor.as_deref())?;
-    let items = conn.found_reviews(newest_of(parts, query, place, limit), &mut Blobs::default()).await?;
-    let mut items: Vec<_> = items.into_iter().map(|review| review.seen_by(Some(&viewer.username))).collect();
+    let mut items = conn.found_reviews(newest_of(parts, query, now, place, limit), &mut Blobs::default()).await?;
     let next_cursor = super::cut(&mut items, limit, |review: &Review| {
         ListPlace { at: review.created_at.0, id: review.id.0 }.encode()
     });
-    Ok(Page { items, next_cursor })
+    Ok(Page { items: shown_to(items, viewer), next_cursor })
+}
+
+/// Reviews as somebody may see them.
+pub(super) fn shown_to(items: Vec<Review>, viewer: &Principal) -> Vec<Review> {
+    items.into_iter().map(|review| review.seen_by(Some(&viewer.username))).collect()
 }
 
 /// A part of a list that an index gives in order: where it is looked for, and what is bound there.
@@ -200,7 +191,7 @@ pub(super) fn select() -> Sql {
 }
 
 /// The newest of each part, then the newest of all of these: never a scan of what does not belong to the list.
-fn newest_of(parts: Vec<Part>, query: &ReviewQuery, place: Option<ListPlace>, limit: u32) -> Sql {
+fn newest_of(parts: Vec<Part>, query: &ReviewQuery, now: Timestamp, place: Option<ListPlace>, limit: u32) -> Sql {
     let mut sql = select().push(" FROM (");
     for (index, Part { from, bound, not_of, not_given, tagged }) in parts.into_iter().enumerate() {
         let (at, id) = if from.starts_with("review_audience") {
@@ -227,7 +218,7 @@ fn newest_of(parts: Vec<Part>, query: &ReviewQuery, place: Option<ListPlace>, li
             sql = found_under(sql.push(" AND (NOT "), [visibility::VOTES.to_owned()]);
             sql = found_under(sql.push(" OR "), [visibility::voter_subject(&name)]).push(")");
         }
-        sql = filter(sql, query);
+        sql = filter(sql, query, now);
         if let Some(place) = place {
             sql = place.condition(sql, at, id);
         }
@@ -245,7 +236,7 @@ fn found_under(sql: Sql, subjects: impl IntoIterator<Item = String>) -> Sql {
 }
 
 /// The conditions of a query other than its status, on `reviews v`.
-fn filter(mut sql: Sql, query: &ReviewQuery) -> Sql {
+fn filter(mut sql: Sql, query: &ReviewQuery, now: Timestamp) -> Sql {
     if let Some(kind) = query.kind {
         sql = sql.push(" AND v.kind = ").bind(kind.as_str());
     }
@@ -256,40 +247,15 @@ fn filter(mut sql: Sql, query: &ReviewQuery) -> Sql {
         sql = sql.push(" AND v.flow = ").bind(flow.as_str());
     }
     if let Some(role) = &query.role {
-        sql = sql
-            .push(" AND EXISTS (SELECT 1 FROM review_audience x WHERE x.review_id = v.id AND x.subject IN (")
-            .list([visibility::role_subject(role), visibility::tagged_subject(role)])
-            .push("))");
+        let subjects = [visibility::role_subject(role), visibility::tagged_subject(role)];
+        sql = found_under(sql.push(" AND "), subjects);
     }
-    for word in query.q.iter().flat_map(|words| words.split_whitespace()).take(MAX_WORDS) {
-        sql = sql.push(" AND v.search LIKE ").bind(like(word)).push(" ESCAPE '\\'");
+    if let Some(tag) = &query.tag {
+        sql = found_under(sql.push(" AND "), [visibility::needs_subject(tag)]);
     }
-    sql
-}
-
-/// How many words of a search count.
-const MAX_WORDS: usize = 8;
-
-/// The pattern of a word anywhere.
-pub(super) fn like(word: &str) -> String {
-    let mut pattern = String::from("%");
-    for c in word.to_lowercase().chars() {
-        if matches!(c, '%' | '_' | '\\') {
-            pattern.push('\\');
-        }
-        pattern.push(c);
+    if let Some(irreversible) = query.irreversible {
+        sql = sql.push(" AND v.irreversible = ").bind(irreversible);
     }
-    pattern.push('%');
-    pattern
+    let sql = queue::columns_fit(sql, &Filter::from(query), now);
+    search::has_words(sql, "v.search", query.q.as_deref())
 }
-
-/// Where the words of a search are looked for: title, prompt and flow title, lower case, not without end.
-pub(super) fn search_text(review: &Review) -> String {
-    let flow_title = review.flow_title.as_deref().unwrap_or_default();
-    let text = format!("{}\n{}\n{flow_title}", review.title, review.prompt).to_lowercase();
-    // PostgreSQL's text has no U+0000.
-    text.chars().filter(|c| *c != '\0').take(MAX_SEARCH).collect()
-}
-
-/// How many characters of a review are searched.
-const MAX_SEARCH: usize = 2000;

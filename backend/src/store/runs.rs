@@ -63,7 +63,7 @@ impl Store {
     pub async fn run_with_reviews(&self, id: RunId) -> Result<Option<(FoundRun, Vec<Review>)>, Error> {
         let sql = Sql::new("SELECT NULL AS at, state, ")
             .push(unreadable::RUN)
-            .push(", NULL, NULL FROM runs WHERE id = ")
+            .push(", NULL, NULL, NULL FROM runs WHERE id = ")
             .bind(id.0)
             .push(" UNION ALL SELECT r.created_at, r.body, ")
             .push(unreadable::REVIEW)

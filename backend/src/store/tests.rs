@@ -1,5 +1,6 @@
 //! What the store promises, on both databases.
 
+mod acts;
 mod calls;
 mod decisions;
 mod deliveries;
@@ -8,6 +9,7 @@ mod grants;
 mod keys;
 mod log;
 mod people;
+mod queue;
 pub(crate) mod support;
 mod tasks;
 mod timers;

@@ -57,7 +57,7 @@ pub(super) fn state(row: &Row, error: &Error) -> Result<RunState, Error> {
 }
 
 /// The columns that [`review`] reads.
-pub(super) const REVIEW: &str = "r.id, r.flow, r.status, r.requested_by, r.created_at, r.kind, r.severity";
+pub(super) const REVIEW: &str = "r.id, r.flow, r.status, r.requested_by, r.created_at, r.kind, r.severity, r.due";
 
 /// A review whose body cannot be read: nobody but admins may decide it, and they cannot. Its columns are [`REVIEW`],
 /// from `at` on.
@@ -67,6 +67,7 @@ pub(super) fn review(row: &Row, run: Uuid, at: usize, error: &Error) -> Result<R
         "status": row.text(at + 2)?, "severity": row.text(at + 6)?, "flow": row.text_opt(at + 1)?,
         "title": "This review cannot be read", "prompt": "", "problem": error.to_string(), "unreadable": true,
         "requested_by": row.text(at + 3)?, "created_at": Timestamp(row.int(at + 4)?), "reviewers": { "roles": [ADMIN] },
+        "expires_at": row.int_opt(at + 7)?.map(Timestamp).filter(|due| *due < Timestamp::MAX),
     });
     typed("the columns of a review", shown)
 }

@@ -69,7 +69,7 @@ pub(super) fn tagged_subject(role: &str) -> String {
 }
 
 /// The subject of a tag that they need. It finds a review for nobody; who has not all of them does not find it.
-fn needs_subject(tag: &str) -> String {
+pub(super) fn needs_subject(tag: &str) -> String {
     format!("needs:{tag}")
 }
 

@@ -310,7 +310,7 @@ impl Live {
                 ServerMessage::Snapshot { cursor, .. } | ServerMessage::Gone { cursor, .. } => self.seen(cursor),
                 ServerMessage::Entry(entry) => self.seen(&entry.cursor),
                 ServerMessage::Reply { r#ref, answer } => self.answered(r#ref, answer),
-                ServerMessage::Stream { .. } => {}
+                ServerMessage::Stream { .. } | ServerMessage::Inbox { .. } | ServerMessage::Rights => {}
             }
         }
         let now = self.server_now();

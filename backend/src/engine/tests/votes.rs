@@ -222,6 +222,10 @@ fn an_edit_makes_the_votes_on_what_was_shown_before_void() {
     assert_eq!((edited.revision, edited.items[0].value.as_str()), (2, Some("A better draft.")));
     let event = &play.events[0];
     assert_eq!((&event.data["change"], &event.data["voided"]), (&json!("content"), &json!(["ana"])));
+    assert_eq!(event.data["vote"], true);
+    let told = &event.data["review"]["decisions"][0];
+    let shown = json!({ "revision": 1, "digest": review.digest, "values": { "draft": "A draft." } });
+    assert_eq!((&told["shown"], &told["edits"]), (&shown, &json!({ "draft": "A better draft." })));
     let names = |names: &[shared::id::Username]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
     assert_eq!(names(&edited.voting.as_ref().unwrap().voided), ["ana"]);
     assert_eq!((edited.decisions.len(), edited.decisions[0].revision, &*edited.decisions[0].by), (1, 2, "bob"));

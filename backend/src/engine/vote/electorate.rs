@@ -93,7 +93,7 @@ impl Builder<'_> {
         }
         let review = self.change_review(id, |review| *review = after);
         if let Some(review) = review {
-            self.tell_vote(&review, "voters", None, json!({ "lost": lost, "added": added }));
+            self.tell_vote(&review, json!({ "change": "voters" }), None, json!({ "lost": lost, "added": added }));
         }
         self.settle_votes(id);
         true

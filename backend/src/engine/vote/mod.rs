@@ -10,7 +10,7 @@ mod words;
 
 use serde_json::{Value, json};
 use shared::JsonMap;
-use shared::decision::{Decision, Verdict};
+use shared::decision::{Decision, Shown, Verdict};
 use shared::definition::ChoiceKind;
 use shared::id::{ReviewId, Username};
 use shared::log::EntryKind;
@@ -36,11 +36,15 @@ impl Builder<'_> {
             review.decisions.retain(|decision| *decision.voter() != voter);
             if edited {
                 voided = void(review);
+                let mut values = JsonMap::new();
                 for item in &mut review.items {
                     if let Some(value) = changes.get(&item.key) {
-                        item.value = value.clone();
+                        values.insert(item.key.clone(), std::mem::replace(&mut item.value, value.clone()));
                     }
                 }
+                // The record says what was seen and what was changed, also where the votes are secret until the end.
+                let shown = Shown { revision: vote.revision, digest: std::mem::take(&mut vote.digest), values };
+                vote.shown = Some(Box::new(shown));
                 review.revision += 1;
                 review.digest = digest::of_review(review);
                 (vote.revision, vote.digest) = (review.revision, review.digest.clone());
@@ -55,11 +59,12 @@ impl Builder<'_> {
             words::refresh(review);
         })?;
         if edited {
-            self.tell_vote(&review, "content", Some(actor), json!({ "voided": voided }));
+            let data = json!({ "change": "content", "vote": true });
+            self.tell_vote(&review, data, Some(actor), json!({ "voided": voided }));
             return self.settle_votes(id);
         }
         if tally::outcome(&review) == Outcome::Open {
-            self.tell_vote(&review, "vote", Some(actor), Value::Null);
+            self.tell_vote(&review, json!({ "change": "vote" }), Some(actor), Value::Null);
             return Some(());
         }
         self.settle_votes(id)
@@ -76,9 +81,8 @@ impl Builder<'_> {
         self.carry_out(id, said, &decision, &by)
     }
 
-    /// Tells of votes. While they are secret, nobody is named.
-    fn tell_vote(&mut self, review: &Review, change: &str, actor: Option<Username>, more: Value) {
-        let mut data = json!({ "change": change });
+    /// Tells of votes. While they are secret, nobody is named, and `more` is left out.
+    fn tell_vote(&mut self, review: &Review, mut data: Value, actor: Option<Username>, more: Value) {
         if !review.is_secret()
             && let (Value::Object(data), Value::Object(more)) = (&mut data, more)
         {
@@ -140,7 +144,7 @@ pub(in crate::engine) fn overlay(review: &Review, items: &mut [Item]) -> Vec<Edi
 fn ruling(review: &Review, choice: &Choice) -> Option<(Said, Decision, Vec<Username>)> {
     let winners: Vec<_> = review.decisions.iter().filter(|vote| tally::choice(review, vote) == *choice).collect();
     // Nobody sent it as a whole: what each person sent is with their vote.
-    let mut decision = Decision { sent: None, ..(*winners.last()?).clone() };
+    let mut decision = Decision { sent: None, shown: None, ..(*winners.last()?).clone() };
     let by = winners.iter().map(|vote| vote.by.clone()).collect();
     let pieces: Vec<_> = winners.iter().flat_map(|vote| [text_of(vote), vote.comment.as_deref()]).collect();
     let text = joined(pieces);

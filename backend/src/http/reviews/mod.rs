@@ -1,12 +1,13 @@
 //! `/api/v1/reviews`: what people are asked, and what they say.
 
+mod list;
 mod view;
 
 use axum::Json;
 use axum::extract::{FromRequestParts, State};
 use axum::http::HeaderMap;
 use shared::access::{Act, Principal};
-use shared::api::{Decided, NewComment, Page, Reason, ReviewQuery};
+use shared::api::{Decided, NewComment, Reason};
 use shared::decision::{DecisionRequest, Via};
 use shared::deputy::Delegate;
 use shared::error::{Code, Problem};
@@ -14,9 +15,8 @@ use shared::id::ReviewId;
 use shared::review::Review;
 
 use super::api::{Api, Operation};
-use super::body::{self, Id, OptionalJson, Params, limit};
+use super::body::{self, Id, OptionalJson};
 use super::idempotency::Key;
-use super::page::List;
 use super::problem::{Result, unexpected};
 use super::{AppState, Caller};
 use crate::engine::Input;
@@ -30,12 +30,8 @@ pub(super) use view::Views;
 #[serde(deny_unknown_fields)]
 struct Nothing {}
 
-const REVIEWS: List = List("reviews");
-
 pub(super) fn mount(api: &mut Api) {
-    let list = Operation::new("Reviews, newest first", "PageOfReviews")
-        .query(&["status", "kind", "role", "severity", "flow", "q", "assigned", "limit", "cursor"]);
-    api.get("/api/v1/reviews", list, self::list);
+    list::mount(api);
     api.get("/api/v1/reviews/{id}", Operation::new("One review", "Review"), get);
     let decide = Operation::new("Decide a review", "Decided").body("DecisionRequest");
     api.post("/api/v1/reviews/{id}/decisions", decide, self::decide);
@@ -47,19 +43,6 @@ pub(super) fn mount(api: &mut Api) {
     api.post("/api/v1/reviews/{id}/comments", comment, self::comment);
     let withdraw = Operation::new("Take it back: what was asked counts as refused", "Decided").body("Reason");
     api.post("/api/v1/reviews/{id}/withdraw", withdraw, self::withdraw);
-}
-
-async fn list(
-    State(state): State<AppState>,
-    caller: Caller,
-    Params(mut query): Params<ReviewQuery>,
-) -> Result<Json<Page<Review>>> {
-    query.limit = Some(limit(query.limit)?);
-    query.cursor = REVIEWS.place(query.cursor)?;
-    if query.assigned.as_deref().is_some_and(|assigned| assigned != "me") {
-        return Err(Problem::invalid("/assigned", "`me`, or nothing").into());
-    }
-    Ok(Json(REVIEWS.page(state.store.reviews(caller.principal(), &query).await?)))
 }
 
 async fn get(State(state): State<AppState>, caller: Caller, Id(id): Id<ReviewId>) -> Result<Json<Review>> {

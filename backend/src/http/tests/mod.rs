@@ -11,6 +11,7 @@ mod edge;
 mod grants;
 mod nested;
 mod people;
+mod queue;
 mod rights;
 mod run;
 mod slack;

@@ -112,7 +112,7 @@ async fn a_review_that_was_handed_over_is_for_the_delegate(world: World) {
     assert!(matches!(refused, Err(CommitError::Refused(Refusal::Invalid(_)))), "{refused:?}");
     let lists = async |name: &str| {
         let viewer = world.store.user(name).await.expect("reads").expect("is there").principal(None);
-        let mine = ReviewQuery { assigned: Some("me".to_owned()), ..ReviewQuery::default() };
+        let mine = ReviewQuery { assigned: Some(shared::inbox::Assigned::Me), ..ReviewQuery::default() };
         let mine = world.store.reviews(&viewer, &mine).await.expect("reads").items.len();
         (mine, world.store.reviews(&viewer, &ReviewQuery::default()).await.expect("reads").items.len())
     };

@@ -10,7 +10,7 @@ use shared::review::Review;
 
 use super::support::{World, decide, decided, on_both};
 use crate::store::db::Arg;
-use crate::store::{blobs, db::Sql, visibility};
+use crate::store::{blobs, db::Sql, queue, search, visibility};
 
 on_both! {
     a_list_shows_exactly_what_the_rule_allows,
@@ -18,7 +18,7 @@ on_both! {
     words_and_roles_narrow_a_list,
 }
 
-fn viewers() -> Vec<Principal> {
+pub fn viewers() -> Vec<Principal> {
     let names = ["ana", "tom", "dev", "boss"];
     let roles: [&[&str]; 7] =
         [&[], &["reviewer", "legal"], &["reviewer"], &["editor"], &["editor", "reviewer"], &["developer"], &["admin"]];
@@ -45,16 +45,31 @@ fn viewers() -> Vec<Principal> {
 /// Gives a review other reviewers, as another flow would.
 pub async fn readdress(world: &World, review: &mut Review, reviewers: serde_json::Value) {
     review.reviewers = serde_json::from_value(reviewers).expect("reviewers");
+    rewrite(world, review).await;
+}
+
+/// Makes the stored review what is given, as if it had been asked so.
+pub async fn rewrite(world: &World, review: &Review) {
     let run = review.run_id.expect("of a run").0;
     let body = blobs::encode(run, review, &mut blobs::NewBlobs::new()).expect("encodes");
+    let columns: [(&str, Arg); 9] = [
+        ("status", review.status.as_str().into()),
+        ("kind", review.kind.as_str().into()),
+        ("severity", review.stakes.severity.as_str().into()),
+        ("flow", review.flow.as_ref().map(ToString::to_string).into()),
+        ("requested_by", review.requested_by.as_str().into()),
+        ("not_requester", review.reviewers.not_requester.into()),
+        ("created_at", review.created_at.0.into()),
+        ("search", search::text_of(review).into()),
+        ("body", body.into()),
+    ];
+    let queued = queue::COLUMNS.split(", ").zip(queue::columns_of(review).expect("columns"));
+    let mut update = Sql::new("UPDATE reviews SET run_id = run_id");
+    for (name, value) in columns.into_iter().chain(queued) {
+        update = update.push(", ").push(name).push(" = ").bind(value);
+    }
     let mut conn = world.store.inner.db.write().await.expect("writes");
-    let update = Sql::new("UPDATE reviews SET not_requester = ")
-        .bind(review.reviewers.not_requester)
-        .push(", body = ")
-        .bind(body)
-        .push(" WHERE id = ")
-        .bind(review.id.0);
-    conn.execute(update).await.expect("writes");
+    conn.execute(update.push(" WHERE id = ").bind(review.id.0)).await.expect("writes");
     conn.execute(Sql::new("DELETE FROM review_audience WHERE review_id = ").bind(review.id.0)).await.expect("writes");
     let rows = visibility::subjects_of(review).into_iter().map(|subject| {
         vec![Arg::from(review.id.0), subject.into(), review.is_pending().into(), review.created_at.0.into()]
@@ -108,13 +123,13 @@ async fn a_list_shows_exactly_what_the_rule_allows(world: World) {
         };
         let page = world.store.reviews(&viewer, &ReviewQuery::default()).await.expect("reads");
         assert_eq!(listed(page), seen(|review| Act::SeeReview(review)), "{viewer:?}");
-        let mine = ReviewQuery { assigned: Some("me".to_owned()), ..ReviewQuery::default() };
+        let mine = ReviewQuery { assigned: Some(shared::inbox::Assigned::Me), ..ReviewQuery::default() };
         let page = world.store.reviews(&viewer, &mine).await.expect("reads");
         assert_eq!(listed(page), seen(|review| Act::Decide(review)), "{viewer:?} decides");
         let pending = world.store.pending(&viewer, 50).await.expect("reads");
         let visible = seen(|review| Act::SeeReview(review));
         let waiting = reviews.iter().filter(|review| review.is_pending() && visible.contains(&review.id)).count();
-        assert_eq!((pending.count, pending.reviews.len()), (waiting as u64, waiting), "{viewer:?}");
+        assert_eq!((pending.tally.numbers(&viewer).0, pending.reviews.len()), (waiting as u64, waiting), "{viewer:?}");
 
         let runs = world.store.runs(&viewer, &RunQuery::default()).await.expect("reads").items;
         for review in &reviews {

@@ -14,10 +14,9 @@ use super::super::log_row::Body;
 use super::super::newest::{LARGE, NewRow};
 use super::super::notifications::choice_row;
 use super::super::people::{credential_kind, credential_row, user_row};
-use super::super::reviews::search_text;
 use super::super::row_mac::Stored;
 use super::super::tasks::lane;
-use super::super::{Answer, Credential, CredentialKind, Error, Inner, visibility};
+use super::super::{Answer, Credential, CredentialKind, Error, Inner, queue, search, visibility};
 use super::fate::Written;
 use super::group::{Changed, Ended, Group};
 use crate::engine::{RunState, Snapshot, summary};
@@ -78,9 +77,10 @@ impl Group {
         insert(
             conn,
             "INSERT INTO reviews (id, run_id, status, kind, severity, flow, requested_by, not_requester, created_at, \
-             search, body) ",
+             search, body, due, severity_rank, irreversible, claimed_until, class) ",
             rows.reviews,
-            " ON CONFLICT (id) DO UPDATE SET status = excluded.status, body = excluded.body",
+            " ON CONFLICT (id) DO UPDATE SET status = excluded.status, search = excluded.search, body = excluded.body, \
+             due = excluded.due, claimed_until = excluded.claimed_until, class = excluded.class",
         )
         .await?;
         for_each(conn, "DELETE FROM review_audience WHERE review_id IN (", rows.readdressed).await?;
@@ -249,7 +249,7 @@ impl Rows {
             encode(run.0, state, &mut self.blobs)?.into(),
         ]);
         for review in changed.reviews.iter().filter_map(|id| snapshot.reviews.get(id)) {
-            self.reviews.push(vec![
+            let mut row = vec![
                 review.id.0.into(),
                 run.0.into(),
                 review.status.as_str().into(),
@@ -259,9 +259,11 @@ impl Rows {
                 review.requested_by.as_str().into(),
                 review.reviewers.not_requester.into(),
                 review.created_at.0.into(),
-                search_text(review).into(),
+                search::text_of(review).into(),
                 encode(run.0, &lean::thin(review)?, &mut self.blobs)?.into(),
-            ]);
+            ];
+            row.extend(queue::columns_of(review)?);
+            self.reviews.push(row);
             if !review.delegations.is_empty() || review.unreadable || (review.voting.is_some() && review.version > 1) {
                 // A vote that comes back to its owner takes subjects away, as does one that is void; and of one that could
                 // not be read nobody knows them.

@@ -1,0 +1,108 @@
+//! Lists of reviews, and how many of which there are.
+
+use axum::Json;
+use axum::extract::State;
+use shared::api::{Page, ReviewQuery};
+use shared::error::Problem;
+use shared::inbox::{Facets, ReviewOrder};
+use shared::review::{Review, ReviewStatus};
+
+use super::super::api::{Api, Operation};
+use super::super::body::{Params, limit};
+use super::super::page::List;
+use super::super::problem::Result;
+use super::super::{AppState, Caller};
+
+const REVIEWS: List = List("reviews");
+const QUEUE: List = List("queue");
+/// The longest name of a flow, role or tag that is looked for, in characters.
+const MAX_NAME: usize = 200;
+/// The longest search, in characters.
+const MAX_SEARCH: usize = 500;
+
+pub(super) fn mount(api: &mut Api) {
+    let list = Operation::new("Reviews, newest first, or the most urgent first", "PageOfReviews").query(&[
+        "status",
+        "kind",
+        "role",
+        "severity",
+        "flow",
+        "tag",
+        "due",
+        "irreversible",
+        "age",
+        "q",
+        "assigned",
+        "order",
+        "limit",
+        "cursor",
+    ]);
+    api.get("/api/v1/reviews", list, self::list);
+    let facets = Operation::new("How many pending reviews fit, and how many by each facet", "Facets").query(&[
+        "status",
+        "kind",
+        "role",
+        "severity",
+        "flow",
+        "tag",
+        "due",
+        "irreversible",
+        "age",
+        "q",
+        "assigned",
+    ]);
+    api.get("/api/v1/reviews/facets", facets, self::facets);
+}
+
+async fn list(
+    State(state): State<AppState>,
+    caller: Caller,
+    Params(mut query): Params<ReviewQuery>,
+) -> Result<Json<Page<Review>>> {
+    query.limit = Some(limit(query.limit)?);
+    check(&query)?;
+    let list = match query.order.unwrap_or_default() {
+        ReviewOrder::Newest => REVIEWS,
+        ReviewOrder::Urgency => {
+            only_pending(&query, "only what is pending has an order of urgency: say `pending`, or nothing")?;
+            QUEUE
+        }
+    };
+    query.cursor = list.place(query.cursor)?;
+    Ok(Json(list.page(state.store.reviews(caller.principal(), &query).await?)))
+}
+
+async fn facets(
+    State(state): State<AppState>,
+    caller: Caller,
+    Params(query): Params<ReviewQuery>,
+) -> Result<Json<Facets>> {
+    check(&query)?;
+    only_pending(&query, "only what is pending is counted: say `pending`, or nothing")?;
+    for (path, said) in
+        [("/order", query.order.is_some()), ("/limit", query.limit.is_some()), ("/cursor", query.cursor.is_some())]
+    {
+        if said {
+            return Err(Problem::invalid(path, "counts have no order and no pages: leave it out").into());
+        }
+    }
+    Ok(Json(state.store.facets(caller.principal(), &query).await?))
+}
+
+fn only_pending(query: &ReviewQuery, why: &str) -> std::result::Result<(), Problem> {
+    match query.status {
+        None | Some(ReviewStatus::Pending) => Ok(()),
+        Some(_) => Err(Problem::invalid("/status", why)),
+    }
+}
+
+fn check(query: &ReviewQuery) -> std::result::Result<(), Problem> {
+    let named = [("/flow", &query.flow), ("/role", &query.role), ("/tag", &query.tag)];
+    let named = named.map(|(path, text)| (path, text, MAX_NAME));
+    for (path, text, most) in named.into_iter().chain([("/q", &query.q, MAX_SEARCH)]) {
+        if text.as_ref().is_some_and(|text| text.chars().count() > most) {
+            return Err(Problem::invalid(path, format!("at most {most} characters")));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,170 @@
+//! How many pending reviews there are, by what they can be filtered by.
+//!
+//! The database counts by class, by deadline and by claim, and each of these groups is held against the filter as one
+//! review that is like all in it.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Duration;
+
+use shared::access::{Act, Principal, access};
+use shared::api::ReviewQuery;
+use shared::handling::Claim;
+use shared::inbox::{self, Assigned, Count, Counts, Due, Facet, Facets, Filter, Nearness, SOON, TODAY};
+use shared::review::Review;
+use shared::time::Timestamp;
+use uuid::Uuid;
+
+use super::db::{Conn, Sql};
+use super::{Error, Store, queue, search};
+
+/// How many values of a facet are told.
+const MAX_VALUES: usize = 25;
+/// How many reviews are searched for words, the most urgent first.
+const MAX_SEARCHED: u32 = 20_000;
+
+/// Reviews that no filter tells apart.
+struct Group {
+    like: Review,
+    count: u64,
+}
+
+impl Store {
+    /// How many pending reviews that somebody may see fit, and how many of each kind there are.
+    pub async fn facets(&self, viewer: &Principal, query: &ReviewQuery) -> Result<Facets, Error> {
+        self.facets_among(viewer, query, MAX_SEARCHED).await
+    }
+
+    /// The same, searching so many for words at most.
+    pub(super) async fn facets_among(
+        &self,
+        viewer: &Principal,
+        query: &ReviewQuery,
+        most: u32,
+    ) -> Result<Facets, Error> {
+        let now = self.inner.clock.now();
+        let filter = Filter::from(query);
+        let mut conn = self.inner.db.snapshot().await?;
+        let (groups, at_least) = self.groups(&mut conn, viewer, query, most, now).await?;
+        conn.rollback().await?;
+        Ok(Facets { at_least, ..count(&groups, &filter, viewer, now) })
+    }
+
+    /// What somebody may see and has the words, by what is alike; and whether not all was searched for them.
+    async fn groups(
+        &self,
+        conn: &mut Conn,
+        viewer: &Principal,
+        query: &ReviewQuery,
+        most: u32,
+        now: Timestamp,
+    ) -> Result<(Vec<Group>, bool), Error> {
+        let all = self.classes(conn).await?;
+        let seen = all.iter().filter(|(_, outline)| access(viewer, Act::SeeReview(outline)).is_allowed());
+        let seen: HashMap<Uuid, _> = seen.map(|(class, outline)| (*class, outline)).collect();
+        let classes: Vec<_> = seen.keys().copied().collect();
+        let thresholds = thresholds(query.due, now);
+        let words = query.q.as_deref().filter(|q| !q.trim().is_empty());
+        let sql = Sql::new("SELECT v.class, CAST(");
+        let sql = thresholds
+            .iter()
+            .fold(sql, |sql, threshold| sql.push("CASE WHEN v.due > ").bind(threshold.0).push(" THEN 1 ELSE 0 END + "));
+        let sql = sql.push("CASE WHEN v.due = ").bind(Timestamp::MAX.0).push(" THEN 1 ELSE 0 END AS BIGINT), CAST(");
+        let sql = sql.push("CASE WHEN v.claimed_until > ").bind(now.0).push(" THEN 1 ELSE 0 END AS BIGINT), CAST(");
+        let sql = search::has_words(sql.push("CASE WHEN true"), "v.search", words);
+        let sql = sql.push(" THEN 1 ELSE 0 END AS BIGINT), COUNT(*) FROM ");
+        let sql = if words.is_some() {
+            sql.push("(SELECT v.class, v.due, v.claimed_until, v.search FROM ")
+                .push(&queue::from(conn, "reviews_urgency"))
+        } else {
+            sql.push(&queue::from(conn, "reviews_class"))
+        };
+        let Some(sql) = queue::of_classes(sql, all.len(), &classes) else { return Ok((Vec::new(), false)) };
+        let age = Filter { age: query.age, ..Filter::default() };
+        let mut sql = queue::columns_fit(sql, &age, now);
+        if words.is_some() {
+            sql = sql.push(" ORDER BY v.due, v.severity_rank, v.created_at, v.id LIMIT ").bind(most);
+            sql = sql.push(") AS v");
+        }
+        let (mut groups, mut searched) = (Vec::new(), 0);
+        for row in conn.fetch(sql.push(" GROUP BY 1, 2, 3, 4")).await? {
+            let count = u64::try_from(row.int(4)?).unwrap_or(0);
+            searched += count;
+            let Some(outline) = seen.get(&row.uuid(0)?).filter(|_| row.int(3).is_ok_and(|found| found == 1)) else {
+                continue;
+            };
+            let mut like = Review::clone(outline);
+            let past = usize::try_from(row.int(1)?).unwrap_or(0);
+            // Behind the last threshold comes what is later, and behind that what has no deadline.
+            like.expires_at = match thresholds.get(past) {
+                Some(threshold) => Some(*threshold),
+                None if past == thresholds.len() => Some(LATEST),
+                None => None,
+            };
+            let until = now.after(Duration::from_micros(1));
+            let claimed = row.int(2)? == 1;
+            like.claimed_by = claimed.then(|| Claim { by: viewer.username.clone(), until });
+            // Those that are too young were left out.
+            like.created_at = age.oldest(now).unwrap_or(now);
+            groups.push(Group { like, count });
+        }
+        Ok((groups, words.is_some() && searched >= u64::from(most)))
+    }
+}
+
+/// The latest deadline that there is: one more says that there is none.
+const LATEST: Timestamp = Timestamp(Timestamp::MAX.0 - 1);
+
+/// The deadlines between which the filter and the counts tell nothing apart, in order.
+fn thresholds(due: Option<Due>, now: Timestamp) -> Vec<Timestamp> {
+    let asked = due.and_then(|due| due.latest(now));
+    let mut all: Vec<_> = [now.after(SOON), now.after(TODAY)].into_iter().chain(asked).collect();
+    all.iter_mut().for_each(|threshold| *threshold = (*threshold).min(LATEST));
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+fn count(groups: &[Group], filter: &Filter, viewer: &Principal, now: Timestamp) -> Facets {
+    let mut facets = Facets::default();
+    let mut tallies: [BTreeMap<&str, u64>; Facet::ALL.len()] = Default::default();
+    for Group { like, count } in groups {
+        let missed: Vec<_> = filter.misses(like, viewer, now).collect();
+        if missed.is_empty() {
+            facets.total += count;
+            facets.mine += if inbox::is_with(Assigned::Me, like, viewer, now) { *count } else { 0 };
+        }
+        for (facet, tally) in Facet::ALL.into_iter().zip(&mut tallies) {
+            if missed.iter().all(|missed| *missed == Some(facet)) {
+                for value in values(facet, like, viewer, now) {
+                    *tally.entry(value).or_default() += count;
+                }
+            }
+        }
+    }
+    let [kind, severity, flow, role, tag, assigned, due] = tallies.map(most_frequent);
+    Facets { kind, severity, flow, role, tag, assigned, due, ..facets }
+}
+
+/// What a review has of a facet.
+fn values<'r>(facet: Facet, review: &'r Review, viewer: &Principal, now: Timestamp) -> BTreeSet<&'r str> {
+    match facet {
+        Facet::Kind => BTreeSet::from([review.kind.as_str()]),
+        Facet::Severity => BTreeSet::from([review.stakes.severity.as_str()]),
+        Facet::Flow => review.flow.as_deref().into_iter().collect(),
+        Facet::Role => inbox::roles(review).collect(),
+        Facet::Tag => review.reviewers.tags.iter().map(String::as_str).collect(),
+        Facet::Assigned => {
+            let with = Assigned::ALL.into_iter().filter(|assigned| inbox::is_with(*assigned, review, viewer, now));
+            with.map(Assigned::as_str).collect()
+        }
+        Facet::Due => BTreeSet::from([Nearness::of(review.expires_at, now).as_str()]),
+    }
+}
+
+fn most_frequent(tally: BTreeMap<&str, u64>) -> Counts {
+    let mut values: Vec<_> = tally.into_iter().map(|(value, count)| Count { value: value.to_owned(), count }).collect();
+    // Stable: what is as frequent stays in the order of the alphabet.
+    values.sort_by_key(|value| std::cmp::Reverse(value.count));
+    let rest = values.split_off(values.len().min(MAX_VALUES)).iter().map(|left_out| left_out.count).sum();
+    Counts { values, rest }
+}

@@ -1,0 +1,158 @@
+//! The queue at 100,000 pending reviews: a page of it, one far behind, one with a filter that fits little, and all
+//! counts; as a reviewer with three roles and as an admin. In this process: what HTTP adds is measured elsewhere.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use backend::clock::{Clock, SystemClock};
+use backend::store::{Options as StoreOptions, Store};
+use serde_json::json;
+use shared::access::Principal;
+use shared::api::ReviewQuery;
+use shared::definition::Severity;
+use shared::inbox::ReviewOrder;
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection, SqliteConnection};
+
+use crate::report::Row;
+use crate::{Options, below, median};
+
+/// How many reviews wait.
+const PENDING: usize = 100_000;
+/// How many flows ask, each for one of [`ROLES`].
+const FLOWS: usize = 60;
+const ROLES: [&str; 12] =
+    ["reviewer", "editor", "legal", "finance", "support", "risk", "security", "sales", "design", "data", "hr", "it"];
+/// How many are written in one statement.
+const CHUNK: usize = 200;
+/// How often each is read in a round.
+const READS: usize = 40;
+
+/// Milliseconds, each as median and 99th percentile.
+pub async fn pages(options: &Options, name: &str, url: &str) -> Result<Vec<Row>> {
+    let clock = Arc::new(SystemClock);
+    let store = Store::open(StoreOptions::new(url.to_owned(), clock.clone())).await?;
+    store.close().await;
+    fill(url, clock.now().0).await?;
+    // The reviews stand in the queue as those of an earlier version do: from the next start on.
+    let started = Instant::now();
+    let store = Store::open(StoreOptions::new(url.to_owned(), clock)).await?;
+    let upgraded = started.elapsed().as_secs_f64();
+    if !url.starts_with("sqlite") {
+        // As autovacuum does within a minute.
+        let mut connection = PgConnection::connect(url).await?;
+        sqlx::raw_sql("VACUUM ANALYZE reviews").execute(&mut connection).await?;
+        connection.close().await?;
+    }
+    let mut rows = vec![below(&format!("queue_{name}_upgrade"), upgraded, "s", 60.0)];
+    let roles = |roles: &[&str]| roles.iter().map(|role| (*role).to_owned()).collect();
+    let viewers = [
+        ("reviewer", Principal::new("rita".parse()?, roles(&ROLES[..3]))),
+        ("admin", Principal::new("boss".parse()?, roles(&["admin"]))),
+    ];
+    for (who, viewer) in viewers {
+        let first = ReviewQuery { order: Some(ReviewOrder::Urgency), ..ReviewQuery::default() };
+        let mut far = first.clone();
+        for _ in 0..40 {
+            far.limit = Some(200);
+            far.cursor = Some(store.reviews(&viewer, &far).await?.next_cursor.context("there are more")?);
+        }
+        far.limit = None;
+        let few = ReviewQuery { severity: Some(Severity::Critical), ..first.clone() };
+        let none = ReviewQuery { flow: Some("none".to_owned()), ..first.clone() };
+        let all = ReviewQuery::default();
+        let words = ReviewQuery { q: Some("rare".to_owned()), ..ReviewQuery::default() };
+        let mut took: [Vec<f64>; 7] = Default::default();
+        for _ in 0..options.rounds * READS {
+            for (what, took) in took.iter_mut().enumerate() {
+                let started = Instant::now();
+                match what {
+                    0 => drop(store.reviews(&viewer, &first).await?),
+                    1 => drop(store.reviews(&viewer, &far).await?),
+                    2 => drop(store.reviews(&viewer, &few).await?),
+                    3 => drop(store.reviews(&viewer, &none).await?),
+                    4 => drop(store.facets(&viewer, &all).await?),
+                    5 => drop(store.facets(&viewer, &words).await?),
+                    _ => drop(store.tally().await?.numbers(&viewer)),
+                }
+                took.push(started.elapsed().as_secs_f64() * 1000.0);
+            }
+        }
+        let names = ["first", "far", "filtered", "empty", "facets", "facets_words", "count"];
+        for (what, mut took) in names.into_iter().zip(took) {
+            let target = if what.starts_with("facets") { 250.0 } else { 50.0 };
+            let named = |figure: &str| format!("queue_{name}_{who}_{what}_{figure}");
+            rows.push(below(&named("median"), median(took.clone()), "ms", target));
+            took.sort_by(f64::total_cmp);
+            rows.push(below(&named("p99"), took[took.len() * 99 / 100], "ms", target));
+        }
+    }
+    store.close().await;
+    Ok(rows)
+}
+
+/// A file of its own.
+pub fn sqlite_url(folder: &Path) -> String {
+    format!("sqlite:{}", folder.join("queue.db").display())
+}
+
+/// Writes reviews as an earlier version did.
+async fn fill(url: &str, now: i64) -> Result<()> {
+    let mut statements = Vec::new();
+    for chunk in 0..PENDING / CHUNK {
+        let (mut reviews, mut audience) = (Vec::new(), Vec::new());
+        for number in (chunk * CHUNK..).take(CHUNK) {
+            let id = format!("{:032x}", number * 7919 % PENDING + (1 << 40));
+            let flow = number % FLOWS;
+            let role = ROLES[flow % ROLES.len()];
+            let severity = if number % 5000 == 3 { "critical" } else { ["low", "medium", "high"][number / 7 % 3] };
+            let asked = now - i64::try_from(number)? * 1_000_000;
+            let due = now + i64::try_from(number * 31 % PENDING)? * 10_000_000;
+            let due = (number % 3 > 0).then_some(due);
+            let time = |at: i64| shared::time::Timestamp(at).to_string();
+            let text = "What people read before they decide. ".repeat(20);
+            let body = json!({
+                "id": uuid(&id), "revision": 1, "digest": format!("sha256:{}", "0".repeat(64)), "version": 1,
+                "kind": "approval", "status": "pending", "run_id": uuid(&id), "flow": format!("flow-{flow}"),
+                "flow_title": "A flow", "node": "ask", "visit": 1, "title": format!("Review {number}"),
+                "prompt": "May this go out?", "severity": severity, "reviewers": { "roles": [role] },
+                "items": [{ "key": "draft", "content_type": "text/markdown", "value": text, "editable": true }],
+                "options": [{ "id": "yes", "kind": "accept", "label": "Yes" }], "requested_by": "dev",
+                "created_at": time(asked), "expires_at": due.map(time), "on_timeout": "reject",
+            });
+            let body = body.to_string().replace('\'', "''");
+            let id = if url.starts_with("sqlite") { format!("x'{id}'") } else { format!("'{}'::uuid", uuid(&id)) };
+            reviews.push(format!(
+                "({id}, {id}, 'pending', 'approval', '{severity}', 'flow-{flow}', 'dev', 0, {asked}, '', '{body}')"
+            ));
+            for subject in [format!("role:{role}"), "asked:dev".to_owned()] {
+                audience.push(format!("({id}, '{subject}', 1, {asked})"));
+            }
+        }
+        statements.push(format!(
+            "INSERT INTO reviews (id, run_id, status, kind, severity, flow, requested_by, not_requester, created_at, \
+             search, body) VALUES {}; INSERT INTO review_audience (review_id, subject, pending, created_at) VALUES {}",
+            reviews.join(", "),
+            audience.join(", ")
+        ));
+    }
+    if url.starts_with("sqlite") {
+        let mut connection = SqliteConnection::connect(url).await?;
+        for statement in statements {
+            sqlx::raw_sql(AssertSqlSafe(format!("BEGIN; {statement}; COMMIT"))).execute(&mut connection).await?;
+        }
+        connection.close().await?;
+    } else {
+        let mut connection = PgConnection::connect(url).await?;
+        for statement in statements {
+            sqlx::raw_sql(AssertSqlSafe(statement)).execute(&mut connection).await?;
+        }
+        connection.close().await?;
+    }
+    Ok(())
+}
+
+fn uuid(hex: &str) -> String {
+    [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")
+}

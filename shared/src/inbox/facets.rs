@@ -1,0 +1,112 @@
+//! How the queue is counted: the answer of `GET /api/v1/reviews/facets`.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::read::{read_fields, words};
+use crate::time::Timestamp;
+
+/// A deadline within this time is soon.
+pub const SOON: Duration = Duration::from_mins(30);
+/// A deadline within this time is today's, wherever one lives.
+pub const TODAY: Duration = Duration::from_hours(24);
+
+/// How near a deadline is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Nearness {
+    /// Within [`SOON`].
+    Soon,
+    /// Later, but within [`TODAY`].
+    Today,
+    /// After that.
+    Later,
+    /// There is none.
+    None,
+}
+
+words!(Nearness { Soon = "soon", Today = "today", Later = "later", None = "none" });
+
+impl Nearness {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Soon, Self::Today, Self::Later, Self::None];
+
+    /// That of a deadline.
+    pub fn of(deadline: Option<Timestamp>, now: Timestamp) -> Self {
+        match deadline {
+            None => Self::None,
+            Some(deadline) if deadline <= now.after(SOON) => Self::Soon,
+            Some(deadline) if deadline <= now.after(TODAY) => Self::Today,
+            Some(_) => Self::Later,
+        }
+    }
+}
+
+/// `GET /api/v1/reviews/facets`: how many pending reviews fit, and how many more or fewer would with another filter. Each
+/// facet is counted with all parts of the filter but its own. Only what the caller may see is counted.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Facets {
+    /// How many fit.
+    pub total: u64,
+    /// How many of these I may decide.
+    pub mine: u64,
+    /// Whether not all were looked at, but the most urgent only: there are at least as many as each number says.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub at_least: bool,
+    /// By what is asked.
+    pub kind: Counts,
+    /// By what is at stake.
+    pub severity: Counts,
+    /// By flow.
+    pub flow: Counts,
+    /// By role; a review can be for several.
+    pub role: Counts,
+    /// By tag; a review can need several.
+    pub tag: Counts,
+    /// By [`Assigned`]: `me` says nothing of the others.
+    pub assigned: Counts,
+    /// By [`Nearness`] of the deadline.
+    pub due: Counts,
+}
+
+read_fields!(Facets {
+    need total, need mine, or_default at_least, need kind, need severity, need flow, need role, need tag, need assigned,
+    need due,
+});
+
+/// How many reviews have each value of a facet, the most frequent first.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Counts {
+    /// The values; none that no review has.
+    pub values: Vec<Count>,
+    /// The sum of the counts of the values that are left out, being less frequent than these.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub rest: u64,
+}
+
+read_fields!(Counts { need values, or_default rest, });
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference over")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+/// How many reviews have a value.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Count {
+    /// The value, as the filter takes it.
+    pub value: String,
+    /// How many.
+    pub count: u64,
+}
+
+read_fields!(Count { need value, need count, });

@@ -1,0 +1,80 @@
+//! What filters and rights look at of a review: by it, reviews that are alike in the queue are told from others.
+
+use std::collections::BTreeMap;
+
+use crate::JsonMap;
+use crate::decision::{Decision, Verdict, Via};
+use crate::definition::{Policy, Stakes};
+use crate::handling::Delegation;
+use crate::id::ReviewId;
+use crate::review::Review;
+use crate::run::{Context, Usage};
+use crate::time::Timestamp;
+use crate::voting::Voting;
+
+/// What filters and rights look at of a pending review, and nothing else: not its deadline, its claim nor when it was
+/// asked. Reviews of one flow's node are mostly alike in it.
+pub fn outline(review: &Review) -> Review {
+    let decisions = review.decisions.iter().map(|said| Decision {
+        by: said.by.clone(),
+        on_behalf_of: said.on_behalf_of.clone(),
+        at: Timestamp::default(),
+        via: Via::Human,
+        revision: 0,
+        digest: String::new(),
+        shown: None,
+        sent: None,
+        verdict: Verdict::Text { text: String::new() },
+        edits: JsonMap::new(),
+        comment: None,
+        metadata: JsonMap::new(),
+        grant: None,
+        requests: BTreeMap::new(),
+    });
+    let stakes = Stakes { severity: review.stakes.severity, reversible: review.stakes.reversible, ..Stakes::default() };
+    let voting = review.voting.as_ref().map(|voting| Voting { voters: voting.voters.clone(), ..Voting::default() });
+    let delegations = review.delegations.iter().map(|handed| Delegation { at: Timestamp::default(), ..handed.clone() });
+    Review {
+        id: ReviewId(uuid::Uuid::nil()),
+        revision: 0,
+        digest: String::new(),
+        version: 0,
+        kind: review.kind,
+        status: review.status,
+        run_id: None,
+        flow: review.flow.clone(),
+        flow_title: None,
+        node: None,
+        visit: None,
+        part: None,
+        source: None,
+        title: String::new(),
+        prompt: String::new(),
+        stakes,
+        items: Vec::new(),
+        options: Vec::new(),
+        free_text: false,
+        actions: Vec::new(),
+        policy: Policy::default(),
+        deny: None,
+        blind: false,
+        reviewers: review.reviewers.clone(),
+        barred: review.barred.clone(),
+        voting,
+        problem: None,
+        unreadable: review.unreadable,
+        claimed_by: None,
+        delegations: delegations.collect(),
+        advice: Vec::new(),
+        comments: Vec::new(),
+        decisions: decisions.collect(),
+        resolution: None,
+        context: Context::default(),
+        usage: Usage::default(),
+        requested_by: review.requested_by.clone(),
+        created_at: Timestamp::default(),
+        expires_at: None,
+        on_timeout: None,
+        escalated: review.escalated.clone(),
+    }
+}
