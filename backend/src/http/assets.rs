@@ -22,6 +22,9 @@ const MAX_PAGE: usize = 1024 * 1024;
 /// What is a file of the console, and not a page with a dot in its path: names of people and flows may hold one.
 const FILES: [&str; 11] = ["js", "wasm", "css", "map", "svg", "png", "ico", "json", "txt", "webmanifest", "woff2"];
 
+/// What a file is sent with whose name changes with its content: a browser never asks for it again.
+const FOR_EVER: &str = "public, max-age=31536000, immutable";
+
 /// The files of the console. Browsers ask each time whether they have changed, and are mostly told that they have not.
 #[expect(unused_qualifications, reason = "in the code that the build script makes")]
 pub(super) fn console() -> Router {
@@ -42,9 +45,15 @@ pub(super) async fn serve(console: Router, request: Request) -> Result<Response,
     let last = path.rsplit('/').next().unwrap_or_default();
     let is_file = last.rsplit_once('.').is_some_and(|(_, extension)| FILES.contains(&extension));
     if is_file {
-        let response = console.oneshot(request).await?;
-        let found = response.status().is_success() || response.status().is_redirection();
-        return Ok(if found { response } else { not_found() });
+        let hashed = is_hashed(last);
+        let mut response = console.oneshot(request).await?;
+        if !(response.status().is_success() || response.status().is_redirection()) {
+            return Ok(not_found());
+        }
+        if hashed {
+            response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static(FOR_EVER));
+        }
+        return Ok(response);
     }
     page(console).await
 }
@@ -64,6 +73,13 @@ async fn page(console: Router) -> Result<Response, Infallible> {
         Err(_) => return Ok(Failure(Problem::new(Code::Internal)).into_response()),
     };
     Ok(Response::from_parts(parts, Body::from(bytes)))
+}
+
+/// Whether the name of a file holds the hash of its content, as the bundler writes it for a release:
+/// `frontend-c134b3cf9488f458_bg.wasm`. In development names have none, and stay while their content changes.
+fn is_hashed(name: &str) -> bool {
+    let is_hash = |part: &str| part.len() == 16 && part.bytes().all(|byte| byte.is_ascii_hexdigit());
+    name.split(['-', '_', '.']).skip(1).any(is_hash)
 }
 
 fn not_found() -> Response {
@@ -102,6 +118,26 @@ fn digests(page: &str, tag: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    async fn cache_control(path: &str) -> String {
+        let file = || async { ([(header::CACHE_CONTROL, "no-cache")], "content") };
+        let console = Router::new()
+            .route("/frontend-c134b3cf9488f458_bg.wasm", axum::routing::get(file))
+            .route("/frontend.js", axum::routing::get(file))
+            .route(PAGE, axum::routing::get(file));
+        let request = Request::get(path).body(Body::empty()).unwrap();
+        let response = serve(console, request).await.unwrap();
+        response.headers().get(header::CACHE_CONTROL).unwrap().to_str().unwrap().to_owned()
+    }
+
+    #[tokio::test]
+    async fn only_files_whose_names_change_with_their_content_are_kept_for_ever() {
+        assert_eq!(cache_control("/frontend-c134b3cf9488f458_bg.wasm").await, "public, max-age=31536000, immutable");
+        assert_eq!(cache_control("/frontend.js").await, "no-cache");
+        assert_eq!(cache_control("/index.html").await, "no-cache");
+        assert_eq!(cache_control("/runs/01a203c6-7302-7001-9ea2-d474c4316ec3").await, "no-cache");
+        assert!(!is_hashed("deadbeefdeadbeef.js"), "a name that is only a hash is somebody's own");
+    }
 
     #[test]
     fn the_policy_names_the_inline_scripts_of_the_page() {
