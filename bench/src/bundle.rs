@@ -19,7 +19,7 @@ pub fn size(folder: &Path) -> Result<Row> {
     }
     #[expect(clippy::cast_precision_loss, reason = "a bundle is small")]
     let kilobytes = total as f64 / 1000.0;
-    Ok(crate::below("bundle", kilobytes, "KB brotli", 400.0))
+    Ok(crate::below("bundle", kilobytes, "KB brotli", 700.0))
 }
 
 fn compressed(path: &Path) -> Result<usize> {

@@ -16,10 +16,25 @@ mod pages;
 mod state;
 
 fn main() {
-    console_error_panic_hook::set_once();
-    components::theme::apply(components::theme::stored());
+    std::panic::set_hook(Box::new(|panic| {
+        console_error_panic_hook::hook(panic);
+        show_that_it_stopped(&panic.to_string());
+    }));
     if let Some(boot) = leptos::prelude::document().get_element_by_id("boot") {
         boot.remove();
     }
     leptos::mount::mount_to_body(app::App);
+}
+
+/// Shows what `index.html` has ready for it. A panic ends the program: nothing of it may be called any more, so this
+/// touches the page itself only.
+fn show_that_it_stopped(why: &str) {
+    let find = |selector| leptos::prelude::document().query_selector(selector).ok().flatten();
+    if let Some(text) = find("#stopped pre") {
+        text.set_text_content(Some(why));
+    }
+    if let Some(page) = find("#stopped") {
+        // Removing an attribute of a fixed, valid name cannot fail.
+        drop(page.remove_attribute("hidden"));
+    }
 }

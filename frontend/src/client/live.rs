@@ -75,7 +75,7 @@ pub struct Live {
     pub inbox: RwSignal<Inbox>,
     /// The runs' summaries.
     pub runs: RwSignal<Runs>,
-    inner: StoredValue<Inner>,
+    inner: StoredValue<Inner, LocalStorage>,
     api: Api,
 }
 
@@ -87,7 +87,7 @@ impl Live {
             now: RwSignal::new(here()),
             inbox: RwSignal::new(Inbox::default()),
             runs: RwSignal::new(Runs::default()),
-            inner: StoredValue::new(Inner::default()),
+            inner: StoredValue::new_local(Inner::default()),
             api,
         };
         gloo_timers::callback::Interval::new(1000, move || {

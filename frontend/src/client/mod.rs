@@ -1,7 +1,6 @@
 //! How the console speaks with the server: `fetch` for calls, one WebSocket for what happens, and who is logged in.
 //! Pages take `use_api()`, `Session::expect()` and `Live::expect()`.
 
-pub mod address;
 pub mod desk;
 pub mod http;
 pub mod live;
@@ -20,7 +19,6 @@ pub use session::Session;
 /// Makes API, session and live socket available to everything below.
 pub fn provide_client() {
     notifier::provide_notices();
-    provide_context(address::Address::follow());
     let signed_out = RwSignal::new(false);
     let api = http::api(signed_out);
     provide_context(api);

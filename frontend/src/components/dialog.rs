@@ -31,14 +31,14 @@ pub fn Dialog(
         }
     });
     view! {
-        <dialog class="dialog" node_ref=node aria-label=move || title.get() on:close=move |_| open.set(false)>
+        <dialog class="dialog" node_ref=node aria-label=title on:close=move |_| open.set(false)>
             <header>
-                <h2>{move || title.get()}</h2>
+                <h2>{title}</h2>
                 <button class="b ghost icon" aria-label="Close" on:click=move |_| open.set(false)>
                     <Glyph icon=icondata::LuX />
                 </button>
             </header>
-            <Show when=move || open.get()>{children.view()}</Show>
+            <Show when=move || open.get()>{children()}</Show>
         </dialog>
     }
 }

@@ -118,8 +118,7 @@ pub fn Editor(
             <ol class="editor-gutter" aria-hidden="true"><div style=shift>{gutter}</div></ol>
             <div class="editor-bands" aria-hidden="true"><div style=shift>{bands}</div></div>
             <textarea node_ref=area spellcheck="false" autocapitalize="off" autocomplete="off" wrap="off" aria-label=label title="Tab indents; Escape, then Tab leaves"
-                readonly=move || readonly.get() prop:value=move || text.get()
-                on:input=move |event| text.set(event_target_value(&event))
+                readonly=readonly bind:value=text
                 on:scroll=move |_| scrolled.set(area.get_untracked().map_or(0, |area| area.scroll_top()))
                 on:keydown=key></textarea>
         </div>

@@ -1,5 +1,6 @@
 //! The parts that pages are made of.
 
+pub mod arrival;
 pub mod dialog;
 pub mod diff;
 pub mod editor;

@@ -1,7 +1,6 @@
 //! The list of the inbox: rows that come, change and leave in place.
 
 use leptos::prelude::*;
-use leptos::task::spawn_local;
 use shared::api::{MAX_LIMIT, ReviewQuery};
 use shared::definition::Severity;
 use shared::id::ReviewId;
@@ -64,34 +63,30 @@ fn More() -> impl IntoView {
     let api = use_api();
     let notifier = Notifier::expect();
     let unseen = Memo::new(move |_| live.inbox.with(Inbox::unseen));
-    let busy = RwSignal::new(false);
-    let load = move |_| {
-        busy.set(true);
-        spawn_local(async move {
-            let mut query =
-                ReviewQuery { status: Some(ReviewStatus::Pending), limit: Some(MAX_LIMIT), ..ReviewQuery::default() };
-            loop {
-                match api.reviews(&query).await {
-                    Ok(page) => {
-                        live.inbox.update(|inbox| page.items.into_iter().for_each(|review| inbox.read(review)));
-                        query.cursor = page.next_cursor;
-                    }
-                    Err(problem) => {
-                        notifier.bad(problem.to_string());
-                        break;
-                    }
+    let load = Action::new_local(move |(): &()| async move {
+        let mut query =
+            ReviewQuery { status: Some(ReviewStatus::Pending), limit: Some(MAX_LIMIT), ..ReviewQuery::default() };
+        loop {
+            match api.reviews(&query).await {
+                Ok(page) => {
+                    live.inbox.update(|inbox| page.items.into_iter().for_each(|review| inbox.read(review)));
+                    query.cursor = page.next_cursor;
                 }
-                if query.cursor.is_none() || unseen.get_untracked() == 0 {
+                Err(problem) => {
+                    notifier.bad(problem.to_string());
                     break;
                 }
             }
-            busy.set(false);
-        });
-    };
+            if query.cursor.is_none() || live.inbox.with_untracked(Inbox::unseen) == 0 {
+                break;
+            }
+        }
+    });
+    let busy = load.pending();
     view! {
         <Show when=move || { unseen.get() > 0 }>
             <li class="more">
-                <button class="b sm" disabled=move || busy.get() on:click=load>
+                <button class="b sm" disabled=busy on:click=move |_| { load.dispatch_local(()); }>
                     {move || format!("Show {} more", unseen.get())}
                 </button>
             </li>
@@ -164,12 +159,12 @@ fn QueueRow(
                 <i aria-hidden="true"></i>
                 <b>
                     {move || mark().map(|(class, icon)| view! { <span class=class><Glyph icon=icon /></span>" " })}
-                    {move || title.get()}
+                    {title}
                 </b>
                 <span class=move || if time().is_some_and(|time| time.1) { "t soon" } else { "t" }>
                     {move || time().map(|time| time.0)}
                 </span>
-                <p>{move || flow.get()}</p>
+                <p>{flow}</p>
                 <span class="m">
                     {move || drafted.get().then(|| view! { <span class="accent" title="You have started to write something here"><Glyph icon=icondata::LuPencil />" "</span> })}
                     {more}

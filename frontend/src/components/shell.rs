@@ -1,10 +1,11 @@
 //! The frame around every page: the rail, the state of the connection, the person's menu. Decides what is shown while
 //! nobody is known to be logged in.
 
-use crate::client::address::{NavigateOptions, use_location, use_navigate};
 use icondata::Icon as IconData;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
+use leptos_router::NavigateOptions;
+use leptos_router::hooks::{use_location, use_navigate};
 use shared::access::Act;
 use shared::error::{Code, Problem};
 
@@ -24,7 +25,6 @@ pub fn Shell(
     children: ChildrenFn,
 ) -> impl IntoView {
     let session = Session::expect();
-    let live = Live::expect();
     let location = use_location();
     let navigate = use_navigate();
     Effect::new(move |_| {
@@ -36,12 +36,11 @@ pub fn Shell(
             let mark = if search.is_empty() { "" } else { "?" };
             let here = format!("{}{mark}{search}", location.pathname.get_untracked());
             let next = String::from(js_sys::encode_uri_component(&here));
-            navigate(&format!("/login?{ended}next={next}"), NavigateOptions { replace: true, scroll: true });
+            navigate(
+                &format!("/login?{ended}next={next}"),
+                NavigateOptions { replace: true, ..NavigateOptions::default() },
+            );
         }
-    });
-    Effect::new(move |_| {
-        let pending = live.inbox.with(Inbox::pending);
-        document().set_title(&if pending > 0 { format!("({pending}) Countersign") } else { "Countersign".to_owned() });
     });
     let known = Memo::new(move |_| session.me.with(Option::is_some));
     view! {
@@ -51,7 +50,7 @@ pub fn Shell(
                 <Rail />
                 <main class="content" id="content" tabindex="-1">
                     <LostBar />
-                    <div class="outlet">{children.view()}</div>
+                    <div class="outlet">{children()}</div>
                 </main>
                 <Help />
             </Show>
@@ -127,11 +126,11 @@ fn RailLink(
         <a
             href=href
             class=move || if on.get() { "on" } else { "" }
-            title=move || label.get()
+            title=label
             aria-current=move || on.get().then_some("page")
         >
             <Glyph icon=icon />
-            <span class="label">{move || label.get()}</span>
+            <span class="label">{label}</span>
             {children.map(|children| children())}
         </a>
     }

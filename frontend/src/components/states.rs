@@ -1,5 +1,7 @@
 //! What stands in for content: nothing there, not loaded yet, could not be loaded.
 
+use std::sync::Arc;
+
 use gloo_timers::future::TimeoutFuture;
 use icondata::Icon as IconData;
 use leptos::prelude::*;
@@ -49,6 +51,42 @@ pub fn Failed(
             <p>{problem.to_string()}</p>
             {retry.map(|retry| view! { <button class="b" on:click=move |_| retry.run(())>"Try again"</button> })}
         </div>
+    }
+}
+
+/// What was loaded, once it is there: bars until then, and why it failed with a way to try again. What is shown stays
+/// while it is loaded anew.
+#[component]
+pub fn Loaded<T, F, V>(
+    /// What is loaded.
+    from: LocalResource<Result<T, Problem>>,
+    /// What could not be done, where it fails.
+    failed: &'static str,
+    /// How many bars.
+    #[prop(default = 6)]
+    rows: usize,
+    /// How it is shown.
+    children: F,
+) -> impl IntoView
+where
+    T: Clone + Send + Sync + 'static,
+    F: Fn(T) -> V + Send + Sync + 'static,
+    V: IntoView + 'static,
+{
+    let children = Arc::new(children);
+    let retry = Callback::new(move |()| from.refetch());
+    view! {
+        <Transition fallback=move || view! { <Loading rows /> }>
+            {move || {
+                let children = Arc::clone(&children);
+                Suspend::new(async move {
+                    match from.await {
+                        Ok(loaded) => children(loaded).into_any(),
+                        Err(problem) => view! { <Failed title=failed problem retry /> }.into_any(),
+                    }
+                })
+            }}
+        </Transition>
     }
 }
 

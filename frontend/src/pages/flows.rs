@@ -1,18 +1,19 @@
 //! The catalogue of flows: what each is for, what it looks like, and a button to start it.
 
-use crate::client::address::use_navigate;
 use crate::state::case;
+use leptos::html;
 use leptos::prelude::*;
-use leptos::task::spawn_local;
+use leptos_router::NavigateOptions;
+use leptos_router::hooks::use_navigate;
 use shared::access::Act;
-use shared::error::Problem;
 use shared::id::FlowId;
 
 use crate::client::{FlowVersion, Session, use_api};
+use crate::components::arrival;
 use crate::components::dialog::Dialog;
 use crate::components::glyph::Glyph;
 use crate::components::graph::{FlowGraph, glyph};
-use crate::components::states::{Empty, Failed, Loading};
+use crate::components::states::{Empty, Loaded};
 use crate::components::time::Ago;
 use crate::state::table::Table;
 use crate::state::words;
@@ -20,76 +21,71 @@ use crate::state::words;
 /// Flows up to this many are drawn in the catalogue.
 const MAX_PICTURES: usize = 40;
 
-type Details = RwSignal<Table<FlowId, FlowVersion>>;
+type Details = Memo<Table<FlowId, FlowVersion>>;
 
 /// The page `/flows`.
 #[component]
 pub fn FlowsPage() -> impl IntoView {
+    arrival::title(|| "Flows".to_owned());
+    let heading = arrival::heading::<html::H1>();
     let api = use_api();
     let session = Session::expect();
-    let flows = RwSignal::new(None::<Result<Vec<FlowVersion>, Problem>>);
-    // Lists leave out definition and picture: they come one by one, and the cards fill up.
-    let details: Details = RwSignal::new(Table::default());
+    let flows = LocalResource::new(move || async move { api.flows().await.map(|page| page.items) });
+    // Lists leave out definition and picture: those of the first flows come after it.
+    let pictures = LocalResource::new(move || {
+        let flows = flows.get().and_then(Result::ok).unwrap_or_default();
+        async move {
+            let flows = flows.iter().take(MAX_PICTURES).map(|flow| async { api.flow(&flow.id, None).await.ok() });
+            futures::future::join_all(flows).await.into_iter().flatten().collect::<Vec<_>>()
+        }
+    });
+    let details: Details = Memo::new(move |_| {
+        let mut details = Table::default();
+        for flow in pictures.get().unwrap_or_default() {
+            details.insert(flow.id.clone(), flow);
+        }
+        details
+    });
     let search = RwSignal::new(String::new());
     let creating = RwSignal::new(false);
-    let load = move || {
-        spawn_local(async move {
-            let answer = api.flows().await.map(|page| page.items);
-            let ids: Vec<FlowId> = answer.iter().flatten().take(MAX_PICTURES).map(|flow| flow.id.clone()).collect();
-            flows.set(Some(answer));
-            for id in ids {
-                if let Ok(flow) = api.flow(&id, None).await {
-                    details.update(|details| details.insert(id, flow));
-                }
-            }
-        });
-    };
-    load();
-    let found = move || {
+    let known = Memo::new(move |_| flows.get().and_then(Result::ok).unwrap_or_default());
+    let found = Memo::new(move |_| {
         let words = case::lower(&search.get());
-        flows.with(|flows| {
-            let flows = flows.as_ref()?.as_ref().ok()?;
-            let takes =
-                |flow: &&FlowVersion| words.split_whitespace().all(|word| haystack(flow, details).contains(word));
-            Some(flows.iter().filter(takes).cloned().collect::<Vec<_>>())
-        })
-    };
-    let many = move || flows.with(|flows| flows.as_ref().and_then(|flows| flows.as_ref().ok()).map_or(0, Vec::len));
-    let body = move || match flows.with(|flows| flows.as_ref().map(|flows| flows.as_ref().err().cloned())) {
-        None => view! { <Loading rows=8/> }.into_any(),
-        Some(Some(problem)) => {
-            let retry = Callback::new(move |()| load());
-            view! { <Failed title="The flows could not be loaded" problem retry/> }.into_any()
+        let takes = |flow: &&FlowVersion| words.split_whitespace().all(|word| haystack(flow, details).contains(word));
+        known.with(|flows| flows.iter().filter(takes).cloned().collect::<Vec<_>>())
+    });
+    let many = move || known.with(Vec::len);
+    let body = move |flows: Vec<FlowVersion>| {
+        if flows.is_empty() {
+            return view! { <NoFlows creating/> }.into_any();
         }
-        Some(None) if many() == 0 => view! { <NoFlows creating/> }.into_any(),
-        Some(None) => view! {
-            <Show when=move || found().is_some_and(|found| found.is_empty())>
+        view! {
+            <Show when=move || found.with(Vec::is_empty)>
                 <Empty icon=icondata::LuSearch title="No flow is like this"><p>"Try fewer words."</p></Empty>
             </Show>
             <ul class="flow-cards">
-                <For each=move || found().unwrap_or_default() key=|flow| (flow.id.clone(), flow.version) let:flow>
+                <For each=move || found.get() key=|flow| (flow.id.clone(), flow.version) let:flow>
                     <FlowCard flow details/>
                 </For>
             </ul>
         }
-        .into_any(),
+        .into_any()
     };
     view! {
         <section class="page flows">
             <header>
-                <h1>"Flows"</h1>
+                <h1 node_ref=heading tabindex="-1">"Flows"</h1>
                 <Show when=move || { many() > 3 } fallback=|| view! { <span class="grow"></span> }>
                     <label class="flow-search grow">
                         <Glyph icon=icondata::LuSearch/><span class="sr">"Search flows"</span>
-                        <input type="search" placeholder="Search by title, word or tag" prop:value=move || search.get()
-                            on:input=move |event| search.set(event_target_value(&event))/>
+                        <input type="search" placeholder="Search by title, word or tag" bind:value=search/>
                     </label>
                 </Show>
                 <Show when=move || session.may(Act::SaveFlow)>
                     <button class="b" on:click=move |_| creating.set(true)><Glyph icon=icondata::LuPlus/>"New flow"</button>
                 </Show>
             </header>
-            <div class="in">{body}</div>
+            <div class="in"><Loaded from=flows failed="The flows could not be loaded" rows=8 children=body/></div>
             <NewFlow open=creating/>
         </section>
     }
@@ -181,10 +177,7 @@ fn NewFlow(open: RwSignal<bool>) -> impl IntoView {
         if let Ok(id) = id.with_untracked(|id| id.parse::<FlowId>()) {
             open.set(false);
             navigate.with_value(|navigate| {
-                navigate(
-                    &format!("/flows/{id}?tab=definition&new=1"),
-                    crate::client::address::NavigateOptions::default(),
-                );
+                navigate(&format!("/flows/{id}?tab=definition&new=1"), NavigateOptions::default());
             });
         }
     };
@@ -195,7 +188,7 @@ fn NewFlow(open: RwSignal<bool>) -> impl IntoView {
                     <span class="label">"Id"</span>
                     <span class="hint">"Its address for ever: a-z, 0-9 and -. The title can change later."</span>
                     <input class="input mono" placeholder="refund-request" autofocus autocomplete="off" spellcheck="false"
-                        prop:value=move || id.get() aria-invalid=move || mistake().is_some().to_string()
+                        prop:value=id aria-invalid=move || mistake().is_some().to_string()
                         on:input=move |event| id.set(event_target_value(&event).trim().to_owned())/>
                     <span class="mistake" aria-live="polite">{mistake}</span>
                 </label>

@@ -1,15 +1,19 @@
 //! The inbox: the list, and the review that is read.
 
-use crate::client::address::{NavigateOptions, use_location, use_navigate};
 use gloo_timers::future::TimeoutFuture;
 use leptos::html;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
+use leptos_router::NavigateOptions;
+use leptos_router::components::Outlet;
+use leptos_router::hooks::{use_location, use_navigate, use_params};
+use leptos_router::params::Params;
 use shared::access::Act;
 use shared::id::ReviewId;
 use wasm_bindgen::JsCast;
 
 use crate::client::{Connection, Desk, Live, Session};
+use crate::components::arrival::{self, Arrival};
 use crate::components::glyph::Glyph;
 use crate::components::help::is_free;
 use crate::components::notice::Notifier;
@@ -29,11 +33,13 @@ pub fn InboxPage() -> impl IntoView {
     let notifier = Notifier::expect();
     let navigate = use_navigate();
     let location = use_location();
+    let reading = Memo::new(move |_| location.pathname.with(|path| path.starts_with("/reviews/")));
     let open = Memo::new(move |_| {
         location.pathname.with(|path| path.strip_prefix("/reviews/").and_then(|id| id.parse::<ReviewId>().ok()))
     });
-    let broken =
-        Memo::new(move |_| location.pathname.with(|path| path.starts_with("/reviews/")) && open.get().is_none());
+    let arrival = Arrival::expect();
+    let heading = arrival::heading::<html::H1>();
+    provide_context(Heading(heading));
     let at = RwSignal::new(open.get_untracked());
     let chip = RwSignal::new(Chip::All);
     let search = RwSignal::new(String::new());
@@ -100,10 +106,10 @@ pub fn InboxPage() -> impl IntoView {
         (pending, text)
     });
 
-    let go = navigate;
-    let read = move |id: ReviewId| go(&format!("/reviews/{id}"), NavigateOptions { replace: false, scroll: false });
-    let away = navigate;
-    let back = Callback::new(move |()| away("/inbox", NavigateOptions { replace: false, scroll: false }));
+    let read = Callback::new(move |id: ReviewId| {
+        navigate(&format!("/reviews/{id}"), NavigateOptions { scroll: false, ..NavigateOptions::default() });
+    });
+    let back = back_to_the_list();
     Effect::new(move |_| {
         if let Some(id) = open.get() {
             at.set(Some(id));
@@ -121,7 +127,6 @@ pub fn InboxPage() -> impl IntoView {
             }
         });
     });
-    let reader = read;
     let step = move |by: isize| {
         let ids: Vec<_> = rows.with_untracked(|rows| rows.iter().map(|row| row.review.id).collect());
         let here = at.get_untracked().and_then(|at| ids.iter().position(|id| *id == at));
@@ -132,11 +137,12 @@ pub fn InboxPage() -> impl IntoView {
         let Some(id) = ids.get(next).copied() else { return };
         at.set(Some(id));
         // Beside the list there is room to read at once; on a phone the list stays.
-        if open.get_untracked().is_some() || wide() {
-            reader(id);
+        let reads = open.get_untracked().is_some() || wide();
+        if reads && open.get_untracked() != Some(id) {
+            arrival.keep_focus();
+            read.run(id);
         }
     };
-    let opener = read;
     let keys = window_event_listener(leptos::ev::keydown, move |event| {
         if event.key() == "Escape" && !event.default_prevented() {
             let focused =
@@ -155,7 +161,7 @@ pub fn InboxPage() -> impl IntoView {
             "j" | "ArrowDown" if !in_pane(&event) || event.key() == "j" => step(1),
             "k" | "ArrowUp" if !in_pane(&event) || event.key() == "k" => step(-1),
             "Enter" if on_body(&event) => match at.get_untracked() {
-                Some(id) if open.get_untracked() != Some(id) => opener(id),
+                Some(id) if open.get_untracked() != Some(id) => read.run(id),
                 _ => focus_on(".read"),
             },
             "/" => drop(field.get_untracked().map(|field| field.focus())),
@@ -201,10 +207,10 @@ pub fn InboxPage() -> impl IntoView {
         }
     };
     view! {
-        <div class="inbox" class:reading=move || open.get().is_some() || broken.get()>
+        <div class="inbox" class:reading=reading>
             <section class="list" aria-label="Inbox">
                 <header>
-                    <h1>"Inbox "<small>{summary}</small></h1>
+                    <h1 node_ref=heading tabindex="-1">"Inbox "<small>{summary}</small></h1>
                     <label class="search">
                         <Glyph icon=icondata::LuSearch />
                         <input
@@ -212,8 +218,7 @@ pub fn InboxPage() -> impl IntoView {
                             type="search"
                             placeholder="Search"
                             aria-label="Search the inbox"
-                            prop:value=move || search.get()
-                            on:input=move |event| search.set(event_target_value(&event))
+                            bind:value=search
                         />
                         <kbd aria-hidden="true">"/"</kbd>
                     </label>
@@ -241,30 +246,56 @@ pub fn InboxPage() -> impl IntoView {
                 }}
                 <HeldElsewhere open=open />
             </section>
-            {move || match open.get() {
-                Some(id) => view! { <ReviewPane id=id back=back /> }.into_any(),
-                None if broken.get() => {
-                    view! {
-                        <article class="read">
-                            <Empty icon=icondata::LuSearch title="This is not the address of a review">
-                                <button class="b" on:click=move |_| back.run(())>"To the inbox"</button>
-                            </Empty>
-                        </article>
-                    }
-                        .into_any()
-                }
-                None => {
-                    view! {
-                        <article class="read idle">
-                            <Empty icon=icondata::LuInbox title="Choose a review to read it">
-                                <p><kbd>"j"</kbd>" and "<kbd>"k"</kbd>" move, "<kbd>"?"</kbd>" shows all keys."</p>
-                            </Empty>
-                        </article>
-                    }
-                        .into_any()
-                }
-            }}
+            <Outlet />
         </div>
+    }
+}
+
+/// The heading of the list, which has the focus when one comes back to it.
+#[derive(Clone, Copy)]
+struct Heading(NodeRef<html::H1>);
+
+#[derive(Params, PartialEq)]
+struct ReviewParams {
+    id: ReviewId,
+}
+
+fn back_to_the_list() -> Callback<()> {
+    let navigate = use_navigate();
+    Callback::new(move |()| navigate("/inbox", NavigateOptions { scroll: false, ..NavigateOptions::default() }))
+}
+
+/// Beside the list, while no review is open.
+#[component]
+pub fn IdlePane() -> impl IntoView {
+    let live = Live::expect();
+    arrival::counted_title(move || live.inbox.with(Inbox::pending), || "Inbox".to_owned());
+    arrival::focus_on_arrival(expect_context::<Heading>().0);
+    view! {
+        <article class="read idle">
+            <Empty icon=icondata::LuInbox title="Choose a review to read it">
+                <p><kbd>"j"</kbd>" and "<kbd>"k"</kbd>" move, "<kbd>"?"</kbd>" shows all keys."</p>
+            </Empty>
+        </article>
+    }
+}
+
+/// Beside the list, or in its place on a narrow screen: the review that the address names.
+#[component]
+pub fn OpenPane() -> impl IntoView {
+    let params = use_params::<ReviewParams>();
+    let id = Memo::new(move |_| params.with(|params| params.as_ref().ok().map(|params| params.id)));
+    let back = back_to_the_list();
+    move || match id.get() {
+        Some(id) => view! { <ReviewPane id=id back=back /> }.into_any(),
+        None => view! {
+            <article class="read">
+                <Empty icon=icondata::LuSearch title="This is not the address of a review">
+                    <button class="b" on:click=move |_| back.run(())>"To the inbox"</button>
+                </Empty>
+            </article>
+        }
+        .into_any(),
     }
 }
 

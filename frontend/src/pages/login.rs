@@ -1,14 +1,16 @@
 //! Logging in: with a password, with the one-time secret of a link (`/login#token=…`), or by the identity provider.
 
-use crate::client::address::{NavigateOptions, use_location, use_navigate, use_query_map};
 use leptos::html;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
+use leptos_router::NavigateOptions;
+use leptos_router::hooks::{use_location, use_navigate, use_query_map};
 use shared::api::{LoginRequest, User};
 use shared::error::Code;
 use shared::single_sign_on::{BEGIN, Trouble, is_own_page};
 
 use crate::client::{Session, use_api};
+use crate::components::arrival;
 use crate::components::glyph::Glyph;
 
 /// What somebody reads whose session ended while they worked.
@@ -19,12 +21,12 @@ const ENDED: &str = "Your session has ended. What you wrote is kept: log in, and
 pub fn LoginPage() -> impl IntoView {
     let api = use_api();
     let session = Session::expect();
+    arrival::title(|| "Log in".to_owned());
     let navigate = use_navigate();
     let query = use_query_map();
     let location = use_location();
     let username = RwSignal::new(String::new());
     let password = RwSignal::new(String::new());
-    let busy = RwSignal::new(false);
     let ended = query.with_untracked(|query| query.get("ended"));
     let refused = query.with_untracked(|query| query.get("trouble")).and_then(|word| Trouble::of(&word));
     let trouble = RwSignal::new(ended.map(|_| ENDED).or(refused.map(why_refused)).map(str::to_owned));
@@ -44,38 +46,42 @@ pub fn LoginPage() -> impl IntoView {
     let code = RwSignal::new(None::<String>);
     let asks_code = Memo::new(move |_| code.with(Option::is_some));
     let owner = move || linked.with(|linked| linked.as_ref().map(|(_, owner)| owner.clone()));
-    let enter = move || {
-        busy.set(true);
-        trouble.set(None);
-        let code_now = code.get_untracked();
-        let login = if let Some((token, _)) = linked.get_untracked() {
-            LoginRequest::Link { token, code: code_now }
-        } else {
-            let (username, password) = (username.get_untracked().trim().to_owned(), password.get_untracked());
-            LoginRequest::Password { username, password, code: code_now }
-        };
-        let link = matches!(login, LoginRequest::Link { .. });
-        spawn_local(async move {
-            match api.login(&login).await {
-                Ok(user) => {
-                    session.entered(user);
-                    navigate(&next(), NavigateOptions { replace: true, scroll: true });
+    let enter = {
+        let navigate = navigate.clone();
+        Action::new_local(move |(): &()| {
+            trouble.set(None);
+            let code_now = code.get_untracked();
+            let asked = code_now.is_some();
+            let login = if let Some((token, _)) = linked.get_untracked() {
+                LoginRequest::Link { token, code: code_now }
+            } else {
+                let (username, password) = (username.get_untracked().trim().to_owned(), password.get_untracked());
+                LoginRequest::Password { username, password, code: code_now }
+            };
+            let link = matches!(login, LoginRequest::Link { .. });
+            let (navigate, next) = (navigate.clone(), next());
+            async move {
+                match api.login(&login).await {
+                    Ok(user) => {
+                        session.entered(user);
+                        navigate(&next, NavigateOptions { replace: true, ..NavigateOptions::default() });
+                    }
+                    Err(problem) if problem.code == Code::SecondFactorRequired => code.set(Some(String::new())),
+                    Err(problem) => trouble.set(Some(match problem.code {
+                        Code::Unauthenticated if asked => {
+                            "The code is not right, or was used before. Wait for the next one.".to_owned()
+                        }
+                        Code::Unauthenticated if link => {
+                            "This link was used before, or is too old. Ask for a new one.".to_owned()
+                        }
+                        Code::Unauthenticated => "The name or the password is not right.".to_owned(),
+                        _ => problem.to_string(),
+                    })),
                 }
-                Err(problem) if problem.code == Code::SecondFactorRequired => code.set(Some(String::new())),
-                Err(problem) => trouble.set(Some(match problem.code {
-                    Code::Unauthenticated if code.with_untracked(Option::is_some) => {
-                        "The code is not right, or was used before. Wait for the next one.".to_owned()
-                    }
-                    Code::Unauthenticated if link => {
-                        "This link was used before, or is too old. Ask for a new one.".to_owned()
-                    }
-                    Code::Unauthenticated => "The name or the password is not right.".to_owned(),
-                    _ => problem.to_string(),
-                })),
             }
-            busy.set(false);
-        });
+        })
     };
+    let busy = enter.pending();
 
     // The secret stands in the fragment, which is never sent; it is redeemed here and taken out of the address.
     let fragment = location.hash.get_untracked();
@@ -101,12 +107,12 @@ pub fn LoginPage() -> impl IntoView {
             opening.set(false);
         });
     } else {
-        let navigate = use_navigate();
         // Somebody who is logged in already has nothing to do here.
+        let next = next();
         spawn_local(async move {
             if let (false, Ok(user)) = (session.signed_out.get_untracked(), api.me().await) {
                 session.entered(user);
-                navigate(&next(), NavigateOptions { replace: true, scroll: true });
+                navigate(&next, NavigateOptions { replace: true, ..NavigateOptions::default() });
             }
         });
     }
@@ -118,7 +124,7 @@ pub fn LoginPage() -> impl IntoView {
     let submit = move |event: web_sys::SubmitEvent| {
         event.prevent_default();
         if !busy.get_untracked() {
-            enter();
+            enter.dispatch_local(());
         }
     };
     let fields = move || {
@@ -161,11 +167,11 @@ pub fn LoginPage() -> impl IntoView {
                     <Show when=move || trouble.with(Option::is_some)>
                         <p class="banner stop" role="alert">
                             <Glyph icon=icondata::LuTriangleAlert />
-                            <span>{move || trouble.get()}</span>
+                            <span>{trouble}</span>
                         </p>
                     </Show>
                     {fields}
-                    <button class="b primary" disabled=move || busy.get()>
+                    <button class="b primary" disabled=busy>
                         {words}
                     </button>
                     {move || provider.get().map(|label| {
@@ -191,8 +197,7 @@ fn password_fields(first: NodeRef<html::Input>, username: RwSignal<String>, pass
                 autocapitalize="none"
                 spellcheck="false"
                 required
-                prop:value=move || username.get()
-                on:input=move |event| username.set(event_target_value(&event))
+                bind:value=username
             />
         </div>
         <div class="field">
@@ -203,8 +208,7 @@ fn password_fields(first: NodeRef<html::Input>, username: RwSignal<String>, pass
                 class="input"
                 autocomplete="current-password"
                 required
-                prop:value=move || password.get()
-                on:input=move |event| password.set(event_target_value(&event))
+                bind:value=password
             />
         </div>
     }

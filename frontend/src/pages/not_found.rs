@@ -2,11 +2,13 @@
 
 use leptos::prelude::*;
 
+use crate::components::arrival;
 use crate::components::states::Empty;
 
 /// What is shown where there is no page.
 #[component]
 pub fn NotFoundPage() -> impl IntoView {
+    arrival::title(|| "Nothing here".to_owned());
     view! {
         <main class="empty-page">
             <Empty icon=icondata::LuSearch title="There is nothing at this address">

@@ -1,8 +1,9 @@
 //! The list of runs: filtered by status and flow, newest first, changing in place as runs change.
 
-use crate::client::address::{NavigateOptions, use_navigate, use_query_map};
+use leptos::html;
 use leptos::prelude::*;
-use leptos::task::spawn_local;
+use leptos_router::NavigateOptions;
+use leptos_router::hooks::{use_navigate, use_query_map};
 use shared::api::RunQuery;
 use shared::error::Problem;
 use shared::id::RunId;
@@ -10,8 +11,9 @@ use shared::run::{RunStatus, RunSummary};
 use shared::time::Timestamp;
 
 use crate::client::{Connection, FlowVersion, Live, use_api};
+use crate::components::arrival;
 use crate::components::glyph::Glyph;
-use crate::components::states::{Empty, Failed, Loading};
+use crate::components::states::{Empty, Loaded, Loading};
 use crate::components::status::{StatusTag, word};
 use crate::components::time::Ago;
 use crate::state::words;
@@ -29,20 +31,21 @@ impl Filter {
             && self.flow.as_ref().is_none_or(|flow| flow.as_str() == run.flow.as_str())
     }
 
+    fn query(&self, cursor: Option<String>) -> RunQuery {
+        RunQuery { status: self.status, flow: self.flow.clone(), cursor, ..RunQuery::default() }
+    }
+
     fn address(&self) -> String {
-        let query = RunQuery { status: self.status, flow: self.flow.clone(), ..RunQuery::default() };
-        format!("/runs{}", shared::client::query_string(&query))
+        format!("/runs{}", shared::client::query_string(&self.query(None)))
     }
 }
 
 /// How far the list has been loaded.
 #[derive(Debug, Clone, Default, PartialEq)]
-struct Loaded {
-    /// Whether the first page has come.
-    ready: bool,
-    /// Whether a page is on its way.
-    busy: bool,
-    problem: Option<Problem>,
+struct End {
+    /// Of which list this is the end; none: nothing is loaded yet.
+    of: Option<Filter>,
+    /// Where older runs begin; none: all are loaded.
     next: Option<String>,
     /// Runs older than this are not loaded yet; none: all are.
     oldest: Option<Timestamp>,
@@ -51,6 +54,8 @@ struct Loaded {
 /// The page `/runs`.
 #[component]
 pub fn RunsPage() -> impl IntoView {
+    arrival::title(|| "Runs".to_owned());
+    let heading = arrival::heading::<html::H1>();
     let api = use_api();
     let live = Live::expect();
     let query = use_query_map();
@@ -63,59 +68,34 @@ pub fn RunsPage() -> impl IntoView {
             }
         })
     });
-    let loaded = RwSignal::new(Loaded::default());
-    let flows = RwSignal::new(Vec::<FlowVersion>::new());
-    spawn_local(async move {
-        // Without them the filter by flow stays away, nothing else.
-        if let Ok(page) = api.flows().await {
-            flows.set(page.items);
-        }
-    });
+    // Without them the filter by flow stays away, nothing else.
+    let flows = LocalResource::new(move || async move { api.flows().await.map(|page| page.items) });
+    let flows = Memo::new(move |_| flows.get().and_then(Result::ok).unwrap_or_default());
 
-    let load = move |more: bool| {
-        let filter = filter.get_untracked();
-        let cursor = if more { loaded.with_untracked(|loaded| loaded.next.clone()) } else { None };
-        loaded.update(|loaded| {
-            loaded.busy = true;
-            loaded.problem = None;
-        });
-        spawn_local(async move {
-            let query = RunQuery { status: filter.status, flow: filter.flow.clone(), cursor, ..RunQuery::default() };
-            let answer = api.runs(&query).await;
-            loaded.update(|loaded| {
-                loaded.busy = false;
-                match answer {
-                    Ok(page) => {
-                        loaded.ready = true;
-                        loaded.oldest =
-                            page.next_cursor.as_ref().and(page.items.last()).map(|oldest| oldest.created_at);
-                        loaded.next = page.next_cursor;
-                        live.runs.update(|runs| page.items.into_iter().for_each(|run| runs.put(run)));
-                    }
-                    Err(problem) => loaded.problem = Some(problem),
-                }
-            });
-        });
-    };
-    Effect::new(move |before: Option<Filter>| {
-        let now = filter.get();
-        if before.as_ref().is_some_and(|before| *before != now) {
-            loaded.set(Loaded::default());
+    let end = RwSignal::new(End::default());
+    let load = move |asked: Filter, cursor: Option<String>| async move {
+        let page = api.runs(&asked.query(cursor)).await?;
+        // Where another filter was chosen meanwhile, its own page says where the list ends.
+        let oldest = page.next_cursor.as_ref().and(page.items.last()).map(|oldest| oldest.created_at);
+        live.runs.update(|runs| page.items.into_iter().for_each(|run| runs.put(run)));
+        if filter.try_with_untracked(|now| *now == asked) == Some(true) {
+            end.set(End { of: Some(asked), next: page.next_cursor, oldest });
         }
-        load(false);
-        now
-    });
+        Ok::<(), Problem>(())
+    };
+    let first = LocalResource::new(move || load(filter.get(), None));
+    let older = Action::new_local(move |cursor: &String| load(filter.get_untracked(), Some(cursor.clone())));
     // What ended while the connection was lost is in no entry that comes afterwards.
     Effect::new(move |before: Option<bool>| {
         let open = live.connection.get() == Connection::Open;
-        if before == Some(false) && open && loaded.with_untracked(|loaded| loaded.ready) {
-            load(false);
+        if before == Some(false) && open {
+            first.refetch();
         }
         open
     });
 
     let shown = Memo::new(move |_| {
-        let (filter, oldest) = (filter.get(), loaded.with(|loaded| loaded.oldest));
+        let (filter, oldest) = (filter.get(), end.with(|end| end.oldest));
         live.runs.with(|runs| {
             let mut rows: Vec<(Timestamp, RunId)> = runs
                 .all()
@@ -126,38 +106,40 @@ pub fn RunsPage() -> impl IntoView {
             rows.into_iter().map(|(_, id)| id).collect::<Vec<_>>()
         })
     });
-    let ready = Memo::new(move |_| loaded.with(|loaded| loaded.ready));
-    let problem = Memo::new(move |_| loaded.with(|loaded| loaded.problem.clone()));
     // A memo, so that the table is not made anew whenever a run comes.
     let none = Memo::new(move |_| shown.with(Vec::is_empty));
-    let body = move || {
-        if let (Some(problem), false) = (problem.get(), ready.get()) {
-            let retry = Callback::new(move |()| load(false));
-            return view! { <Failed title="The runs could not be loaded" problem retry/> }.into_any();
+    let ready = Memo::new(move |_| end.with(|end| filter.with(|filter| end.of.as_ref() == Some(filter))));
+    let list = move |()| {
+        move || match (ready.get(), none.get()) {
+            (false, _) => view! { <Loading rows=8/> }.into_any(),
+            (true, true) => nothing(&filter.get()).into_any(),
+            (true, false) => view! { <Rows shown/> }.into_any(),
         }
-        if !ready.get() {
-            return view! { <Loading rows=8/> }.into_any();
+    };
+    let (busy, refused) = (older.pending(), older.value());
+    let refused = move || {
+        let problem = refused.with(|answer| answer.as_ref()?.as_ref().err().map(ToString::to_string))?;
+        Some(view! { <p class="mistake" role="alert">{problem}</p> })
+    };
+    let next = Memo::new(move |_| end.with(|end| end.next.clone()).filter(|_| ready.get()));
+    let load_older = move |_| {
+        if let Some(next) = next.get_untracked() {
+            older.dispatch_local(next);
         }
-        if none.get() {
-            return nothing(&filter.get()).into_any();
-        }
-        view! { <Rows shown/> }.into_any()
     };
     view! {
         <section class="page runs">
             <header>
-                <h1>"Runs"</h1>
+                <h1 node_ref=heading tabindex="-1">"Runs"</h1>
                 <Filters filter flows/>
                 <a href="/flows" class="b">"Start a run"</a>
             </header>
             <div class="in">
-                {body}
-                <Show when=move || loaded.with(|loaded| loaded.ready && loaded.next.is_some())>
+                <Loaded from=first failed="The runs could not be loaded" rows=8 children=list/>
+                <Show when=move || next.with(Option::is_some)>
                     <div class="more">
-                        <button class="b" disabled=move || loaded.with(|loaded| loaded.busy) on:click=move |_| load(true)>
-                            "Load older runs"
-                        </button>
-                        {move || problem.get().map(|problem| view! { <p class="mistake" role="alert">{problem.to_string()}</p> })}
+                        <button class="b" disabled=busy on:click=load_older>"Load older runs"</button>
+                        {refused}
                     </div>
                 </Show>
             </div>
@@ -167,10 +149,10 @@ pub fn RunsPage() -> impl IntoView {
 
 /// Chips for the status and a menu for the flow. Each changes the address, so that a view can be kept and sent.
 #[component]
-fn Filters(filter: Memo<Filter>, flows: RwSignal<Vec<FlowVersion>>) -> impl IntoView {
+fn Filters(filter: Memo<Filter>, flows: Memo<Vec<FlowVersion>>) -> impl IntoView {
     let navigate = StoredValue::new(use_navigate());
     let go = move |filter: &Filter| {
-        let options = NavigateOptions { replace: true, scroll: false };
+        let options = NavigateOptions { replace: true, scroll: false, ..NavigateOptions::default() };
         navigate.with_value(|navigate| navigate(&filter.address(), options));
     };
     let chip = move |status: Option<RunStatus>| {

@@ -104,7 +104,6 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
         })
     };
     let buttons = [ActionKind::Approve, ActionKind::Edit, ActionKind::Reject, ActionKind::Respond].map(button);
-    let buttons = StoredValue::new(Some(buttons.collect_view()));
     let grantable = action.allowed_decisions.contains(&ActionKind::Approve)
         && pane
             .review
@@ -134,7 +133,6 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
     };
     let scopes = [(GrantScope::Run, "Allow for this run"), (GrantScope::Flow, "Allow for this flow for 8 h")];
     let later = grantable.then(|| scopes.map(allow).collect_view());
-    let later = StoredValue::new(later);
     let open = Memo::new(move |_| pane.is_open());
     let schema = StoredValue::new(action.schema.clone().unwrap_or_else(|| Value::Object(shared::JsonMap::new())));
     let form_base = StoredValue::new(format!("{base}/arguments"));
@@ -207,7 +205,7 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
                         }
                         aria-label="Message"
                         aria-invalid=move || (!mistakes.with(Vec::is_empty)).to_string()
-                        prop:value=move || message.get()
+                        prop:value=message
                         on:input=move |event| {
                             let text = event_target_value(&event);
                             pane.desk
@@ -220,7 +218,7 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
                 </div>
             </Show>
             {move || mistakes.get().into_iter().map(|text| view! { <p class="mistake pad">{text}</p> }).collect_view()}
-            <footer hidden=move || !open.get()>{buttons.try_update_value(Option::take).flatten()}{later.try_update_value(Option::take).flatten()}</footer>
+            <footer hidden=move || !open.get()>{buttons.collect_view()}{later}</footer>
         </section>
     }
 }

@@ -144,7 +144,7 @@ fn Say(pane: Pane) -> impl IntoView {
                 rows="1"
                 placeholder=placeholder
                 aria-invalid=move || pane.mistakes.with(|all| all.iter().any(|one| matches!(one.path.as_str(), "/comment" | "/verdict/text"))).to_string()
-                prop:value=move || text.get()
+                prop:value=text
                 on:keydown=send
                 on:input=move |event| {
                     let text = event_target_value(&event);
@@ -271,7 +271,7 @@ fn Acts(pane: Pane) -> impl IntoView {
         })
     };
     view! {
-        <div class="acts" class:blocked=move || changed.get()>
+        <div class="acts" class:blocked=changed>
             {move || {
                 all.get()
                     .into_iter()

@@ -1,7 +1,7 @@
 //! The head of the pane: where the review comes from, its title, what is at stake, how much time is left, who is on it.
 
+use leptos::html;
 use leptos::prelude::*;
-use leptos::task::spawn_local;
 use shared::definition::Severity;
 use shared::id::NodeId;
 use shared::review::Review;
@@ -9,6 +9,7 @@ use shared::review::Review;
 use super::more::More;
 use super::pane::Pane;
 use crate::client::{Live, Session, use_api};
+use crate::components::arrival;
 use crate::components::glyph::Glyph;
 use crate::components::notice::Notifier;
 use crate::components::shell::initials;
@@ -26,6 +27,7 @@ pub fn Head(pane: Pane, back: Callback<()>) -> impl IntoView {
         })
     });
     let title = Memo::new(move |_| pane.review.with(|review| review.title.clone()));
+    let heading = arrival::heading::<html::H2>();
     let facts = Memo::new(move |_| pane.review.with(|review| facts(review)));
     view! {
         <div class="head">
@@ -48,7 +50,7 @@ pub fn Head(pane: Pane, back: Callback<()>) -> impl IntoView {
                 <Claim pane=pane />
                 <More pane=pane />
             </div>
-            <h2>{move || title.get()}</h2>
+            <h2 node_ref=heading tabindex="-1">{title}</h2>
             <div class="facts">
                 {move || {
                     facts
@@ -140,21 +142,20 @@ fn Claim(pane: Pane) -> impl IntoView {
     let session = Session::expect();
     let api = use_api();
     let notifier = Notifier::expect();
-    let busy = RwSignal::new(false);
-    let claim = Memo::new(move |_| {
-        pane.review.with(|review| review.claimed_by.clone()).filter(|claim| claim.until > live.now.get())
-    });
-    let act = move |take: bool| {
-        busy.set(true);
-        spawn_local(async move {
+    let act = Action::new_local(move |take: &bool| {
+        let take = *take;
+        async move {
             let answer = if take { live.claim(pane.id).await } else { api.release(pane.id).await };
-            busy.set(false);
             match answer {
                 Ok(decided) => live.inbox.update(|inbox| inbox.put(decided.review, live.server_now())),
                 Err(problem) => notifier.bad(problem.to_string()),
             }
-        });
-    };
+        }
+    });
+    let busy = act.pending();
+    let claim = Memo::new(move |_| {
+        pane.review.with(|review| review.claimed_by.clone()).filter(|claim| claim.until > live.now.get())
+    });
     let may = move || pane.review.with(|review| review.is_pending()) && pane.access.get().is_allowed();
     view! {
         <span class="claim">
@@ -167,7 +168,7 @@ fn Claim(pane: Pane) -> impl IntoView {
                         <span class="face" aria-hidden="true">{initials(&claim.by)}</span>
                         <span>{text}</span>
                         {(mine && may())
-                            .then(|| view! { <button class="b ghost sm" disabled=move || busy.get() on:click=move |_| act(false)>"Release"</button> })}
+                            .then(|| view! { <button class="b ghost sm" disabled=busy on:click=move |_| { act.dispatch_local(false); }>"Release"</button> })}
                     }
                         .into_any()
                 }
@@ -176,8 +177,8 @@ fn Claim(pane: Pane) -> impl IntoView {
                         <button
                             class="b ghost sm"
                             title="Tells the others that you are on it, for a while"
-                            disabled=move || busy.get()
-                            on:click=move |_| act(true)
+                            disabled=busy
+                            on:click=move |_| { act.dispatch_local(true); }
                         >
                             <Glyph icon=icondata::LuHand />
                             "Claim"

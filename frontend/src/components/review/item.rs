@@ -131,7 +131,7 @@ pub fn ItemCard(pane: Pane, item: Item) -> impl IntoView {
                     let new = edited.get().unwrap_or_else(shown);
                     view! {
                         <Diff content_type=content_type old=shown() new=new />
-                        <footer hidden=move || over.get()>
+                        <footer hidden=over>
                             <span class="small muted grow">
                                 "Goes along when you accept. Both versions stay on the record."
                             </span>
@@ -178,7 +178,7 @@ pub fn TabButton(
                 aria-selected=move || (tab.get() == own).to_string()
                 on:click=move |_| tab.set(own)
             >
-                {move || label.get()}
+                {label}
             </button>
         </Show>
     }

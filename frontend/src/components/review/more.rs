@@ -1,7 +1,6 @@
 //! What else can be done with a review: handing it to somebody, and taking it back.
 
 use leptos::prelude::*;
-use leptos::task::spawn_local;
 use shared::access::Act;
 use shared::api::Reason;
 use shared::deputy::Delegate;
@@ -20,7 +19,6 @@ pub fn More(pane: Pane) -> impl IntoView {
     let open = RwSignal::new(false);
     // Whether the dialog hands the review over; else it takes it back.
     let hands = RwSignal::new(true);
-    let names = RwSignal::new(Vec::<String>::new());
     let text = RwSignal::new(String::new());
     let problem = RwSignal::new(None::<String>);
     let pending = move || pane.review.with(|review| review.is_pending());
@@ -31,19 +29,27 @@ pub fn More(pane: Pane) -> impl IntoView {
         text.set(String::new());
         problem.set(None);
         open.set(true);
-        if hand {
-            spawn_local(async move {
-                match api.reviewers(Some(pane.id)).await {
-                    Ok(page) => names.set(page.items.into_iter().map(|user| user.username.to_string()).collect()),
-                    Err(refused) => problem.set(Some(refused.to_string())),
-                }
-            });
-        }
     };
-    let send = move || {
-        let said = text.get_untracked().trim().to_owned();
-        spawn_local(async move {
-            let answer = if hands.get_untracked() {
+    // Asked for at each opening: whoever may decide can be another one by then.
+    let names = LocalResource::new(move || {
+        let asked = open.get() && hands.get();
+        async move {
+            if !asked {
+                return Vec::new();
+            }
+            match api.reviewers(Some(pane.id)).await {
+                Ok(page) => page.items.into_iter().map(|user| user.username.to_string()).collect(),
+                Err(refused) => {
+                    problem.set(Some(refused.to_string()));
+                    Vec::new()
+                }
+            }
+        }
+    });
+    let send = Action::new_local(move |(): &()| {
+        let (hand, said) = (hands.get_untracked(), text.get_untracked().trim().to_owned());
+        async move {
+            let answer = if hand {
                 let Ok(to) = said.parse() else { return problem.set(Some("Choose somebody.".to_owned())) };
                 api.delegate(pane.id, &Delegate { to }, Some(&key())).await
             } else {
@@ -57,8 +63,8 @@ pub fn More(pane: Pane) -> impl IntoView {
                 }
                 Err(refused) => problem.set(Some(refused.to_string())),
             }
-        });
-    };
+        }
+    });
     let keys = window_event_listener(leptos::ev::keydown, move |event| {
         if event.key() == "d" && is_free(&event) && hand.get_untracked() {
             event.prevent_default();
@@ -72,13 +78,13 @@ pub fn More(pane: Pane) -> impl IntoView {
             {move || hand.get().then(|| view! { <button class="b ghost sm" on:click=move |_| start(true)>"Hand over"</button> })}
             {move || withdraw.get().then(|| view! { <button class="b ghost sm" on:click=move |_| start(false)>"Withdraw"</button> })}
             <Dialog open title>
-                <form class="in" on:submit=move |event| { event.prevent_default(); send(); }>
+                <form class="in" on:submit=move |event| { event.prevent_default(); send.dispatch_local(()); }>
                     {move || if hands.get() {
                         view! {
                             <p>"They decide it in your place. You still see it, and may no longer decide."</p>
                             <select class="select" aria-label="Who decides it" on:change=move |event| text.set(event_target_value(&event))>
                                 <option value="">"Choose somebody"</option>
-                                {names.get().into_iter().map(|name| view! { <option value=name.clone()>{name.clone()}</option> }).collect_view()}
+                                {move || names.get().unwrap_or_default().into_iter().map(|name| view! { <option value=name.clone()>{name.clone()}</option> }).collect_view()}
                             </select>
                         }.into_any()
                     } else {
@@ -90,7 +96,7 @@ pub fn More(pane: Pane) -> impl IntoView {
                     }}
                     {move || problem.get().map(|problem| view! { <p class="mistake" role="alert">{problem}</p> })}
                     <div class="actions">
-                        <button class=move || if hands.get() { "b primary" } else { "b stop" }>{move || if hands.get() { "Hand over" } else { "Withdraw" }}</button>
+                        <button disabled=send.pending() class=move || if hands.get() { "b primary" } else { "b stop" }>{move || if hands.get() { "Hand over" } else { "Withdraw" }}</button>
                     </div>
                 </form>
             </Dialog>

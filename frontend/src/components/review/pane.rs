@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use leptos::prelude::*;
-use leptos::task::spawn_local;
 use serde_json::Value;
 use shared::access::{Access, Act};
-use shared::error::{Code, Mistake, Problem};
+use shared::error::{Code, Mistake};
 use shared::id::ReviewId;
 use shared::review::{Action, Item, Review};
 
@@ -18,6 +17,7 @@ use super::item::ItemCard;
 use super::keys;
 use super::side::Side;
 use crate::client::{Desk, Live, Session, use_api};
+use crate::components::arrival;
 use crate::components::notice::Notifier;
 use crate::components::states::{Empty, Failed, Loading, MISTAKE, focus_on};
 use crate::state::drafts::Draft;
@@ -112,44 +112,43 @@ pub fn ReviewPane(
     let live = Live::expect();
     let api = use_api();
     let row = Memo::new(move |_| live.inbox.with(|inbox| inbox.get(id).cloned()));
-    let problem = RwSignal::new(None::<Problem>);
-    let load = move || {
-        problem.set(None);
-        spawn_local(async move {
-            match api.review(id).await {
-                Ok(review) => live.inbox.update(|inbox| inbox.read(review)),
-                Err(why) => problem.set(Some(why)),
-            }
-        });
-    };
+    arrival::title(move || {
+        let title = row.with(|row| row.as_ref().map(|row| row.review.title.clone()));
+        title.map_or_else(|| "Review".to_owned(), |title| format!("Review: {title}"))
+    });
     // Also where the list has it: the server records who has opened a review.
-    load();
+    let read = LocalResource::new(move || async move {
+        api.review(id).await.map(|review| live.inbox.update(|inbox| inbox.read(review)))
+    });
+    let problem = Memo::new(move |_| read.get().and_then(Result::err));
     let known = Memo::new(move |_| row.with(Option::is_some));
     // A new snapshot may have left it out: then it has to be read again.
     Effect::new(move |before: Option<bool>| {
         let known = known.get();
         if before == Some(true) && !known {
-            load();
+            read.refetch();
         }
         known
     });
     view! {
         <article class="read" aria-label="Review" tabindex="-1">
-            {move || match (known.get(), problem.get()) {
-                (true, _) => view! { <Loaded id=id row=row back=back /> }.into_any(),
-                (false, None) => view! { <Loading rows=7 /> }.into_any(),
-                (false, Some(problem)) if problem.code == Code::NotFound => {
-                    view! {
+            {move || {
+                if known.get() {
+                    return view! { <Loaded id=id row=row back=back /> }.into_any();
+                }
+                match problem.get() {
+                    None => view! { <Loading rows=7 /> }.into_any(),
+                    Some(problem) if problem.code == Code::NotFound => view! {
                         <Empty icon=icondata::LuSearch title="This review is not here">
                             <p>"It does not exist, or it is not yours to see."</p>
                             <button class="b" on:click=move |_| back.run(())>"Back to the inbox"</button>
                         </Empty>
                     }
-                        .into_any()
-                }
-                (false, Some(problem)) => {
-                    let retry = Callback::new(move |()| load());
-                    view! { <Failed title="The review could not be loaded" problem=problem retry=retry /> }.into_any()
+                    .into_any(),
+                    Some(problem) => {
+                        let retry = Callback::new(move |()| read.refetch());
+                        view! { <Failed title="The review could not be loaded" problem retry /> }.into_any()
+                    }
                 }
             }}
         </article>

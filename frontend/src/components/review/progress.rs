@@ -198,7 +198,7 @@ fn Over(pane: Pane) -> impl IntoView {
     let icon =
         Signal::derive(move || if class.get().ends_with("go") { icondata::LuCircleCheck } else { icondata::LuInfo });
     view! {
-        <div class=move || class.get() role="status">
+        <div class=class role="status">
             <Glyph icon=icon />
             <span class="grow">
                 {move || lost().then(|| view! { <b>"Your decision was not accepted. "</b> })}
@@ -228,17 +228,15 @@ fn tone(review: &Review) -> &'static str {
 /// A button that copies a text.
 #[component]
 fn Copy(#[prop(into)] text: Signal<String>) -> impl IntoView {
-    let done = RwSignal::new(false);
-    let copy = move |_| {
-        let promise = window().navigator().clipboard().write_text(&text.get_untracked());
-        leptos::task::spawn_local(async move {
-            done.set(wasm_bindgen_futures::JsFuture::from(promise).await.is_ok());
-        });
-    };
+    let copy = Action::new_local(move |text: &String| {
+        let promise = window().navigator().clipboard().write_text(text);
+        async move { wasm_bindgen_futures::JsFuture::from(promise).await.is_ok() }
+    });
+    let done = copy.value();
     view! {
-        <button class="b sm" on:click=copy>
+        <button class="b sm" on:click=move |_| { copy.dispatch_local(text.get_untracked()); }>
             <Glyph icon=icondata::LuCopy />
-            {move || if done.get() { "Copied" } else { "Copy it" }}
+            {move || if done.get() == Some(true) { "Copied" } else { "Copy it" }}
         </button>
     }
 }

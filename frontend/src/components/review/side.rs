@@ -2,8 +2,7 @@
 //! said.
 
 use leptos::prelude::*;
-use leptos::task::spawn_local;
-use shared::api::{Graph, NewComment};
+use shared::api::NewComment;
 use shared::review::Review;
 use shared::run::{Report, Run, StepStatus};
 use shared::time::Timestamp;
@@ -26,9 +25,6 @@ const EARLIER: usize = 8;
 #[component]
 pub fn Side(pane: Pane) -> impl IntoView {
     let api = use_api();
-    let run = RwSignal::new(None::<Run>);
-    let graph = RwSignal::new(None::<Graph>);
-    let report = RwSignal::new(None::<Report>);
     let run_id = pane.review.with_untracked(|review| review.run_id);
     let live = Live::expect();
     // Each change of the review's content and of its run is a reason to look again.
@@ -36,24 +32,31 @@ pub fn Side(pane: Pane) -> impl IntoView {
         let run = run_id.and_then(|id| live.runs.with(|runs| runs.get(id).map(|run| run.revision)));
         (pane.review.with(|review| (review.revision, review.status)), run)
     });
-    Effect::new(move |_| {
+    // The column is context: where it cannot be loaded, the review can be decided all the same.
+    let told = LocalResource::new(move || {
         // Read, not only tracked: a memo that nobody reads follows nothing.
         point.with(|_| ());
-        let Some(id) = run_id else { return };
-        // The column is context: where it cannot be loaded, the review can be decided all the same.
-        spawn_local(async move {
-            if let Ok(found) = api.report(id).await {
-                report.set(Some(found));
-            }
-            if let Ok(found) = api.run(id).await {
-                let known = graph.with_untracked(Option::is_some);
-                if let (false, Ok(flow)) = (known, api.flow(&found.summary.flow, Some(found.summary.version)).await) {
-                    graph.set(flow.graph);
-                }
-                run.set(Some(found));
-            }
-        });
+        async move {
+            let (run, report) = futures::join!(api.run(run_id?), api.report(run_id?));
+            Some((run.ok(), report.ok()))
+        }
     });
+    let run = Memo::new(move |known: Option<&Option<Run>>| {
+        told.with(|told| told.as_ref()?.as_ref()?.0.clone()).or_else(|| known.cloned().flatten())
+    });
+    let report = Memo::new(move |known: Option<&Option<Report>>| {
+        told.with(|told| told.as_ref()?.as_ref()?.1.clone()).or_else(|| known.cloned().flatten())
+    });
+    let version =
+        Memo::new(move |_| run.with(|run| run.as_ref().map(|run| (run.summary.flow.clone(), run.summary.version))));
+    let flow = LocalResource::new(move || {
+        let version = version.get();
+        async move {
+            let (flow, version) = version?;
+            api.flow(&flow, Some(version)).await.ok()?.graph
+        }
+    });
+    let graph = Memo::new(move |_| flow.get().flatten());
     let marks = Signal::derive(move || {
         report.with(|report| run.with(|run| pane.review.with(|review| marks(review, run.as_ref(), report.as_ref()))))
     });
@@ -156,7 +159,7 @@ fn with(what: String, visit: &[String]) -> String {
 }
 
 #[component]
-fn Earlier(pane: Pane, report: RwSignal<Option<Report>>) -> impl IntoView {
+fn Earlier(pane: Pane, report: Memo<Option<Report>>) -> impl IntoView {
     let session = Session::expect();
     move || {
         let me = session.username();
@@ -201,26 +204,27 @@ fn Comments(pane: Pane) -> impl IntoView {
     let live = Live::expect();
     let notifier = Notifier::expect();
     let text = RwSignal::new(String::new());
-    let busy = RwSignal::new(false);
-    let comments = Memo::new(move |_| pane.review.with(|review| review.comments.clone()));
-    let may = move || pane.access.get().is_allowed() && pane.review.with(|review| review.is_pending());
-    let send = move |event: web_sys::SubmitEvent| {
-        event.prevent_default();
-        let said = text.get_untracked().trim().to_owned();
-        if said.is_empty() || busy.get_untracked() {
-            return;
-        }
-        busy.set(true);
-        spawn_local(async move {
-            match api.comment(pane.id, &NewComment { text: said }).await {
+    let send = Action::new_local(move |said: &String| {
+        let comment = NewComment { text: said.clone() };
+        async move {
+            match api.comment(pane.id, &comment).await {
                 Ok(decided) => {
                     text.set(String::new());
                     live.inbox.update(|inbox| inbox.put(decided.review, live.server_now()));
                 }
                 Err(problem) => notifier.bad(problem.to_string()),
             }
-            busy.set(false);
-        });
+        }
+    });
+    let busy = send.pending();
+    let comments = Memo::new(move |_| pane.review.with(|review| review.comments.clone()));
+    let may = move || pane.access.get().is_allowed() && pane.review.with(|review| review.is_pending());
+    let submit = move |event: web_sys::SubmitEvent| {
+        event.prevent_default();
+        let said = text.get_untracked().trim().to_owned();
+        if !said.is_empty() && !busy.get_untracked() {
+            send.dispatch_local(said);
+        }
     };
     view! {
         <Show when=move || may() || !comments.with(Vec::is_empty)>
@@ -238,13 +242,12 @@ fn Comments(pane: Pane) -> impl IntoView {
                         .collect_view()
                 }}
                 <Show when=may>
-                    <form on:submit=send>
+                    <form on:submit=submit>
                         <input
                             class="input"
                             placeholder="Add a comment"
                             aria-label="A comment for the other reviewers"
-                            prop:value=move || text.get()
-                            on:input=move |event| text.set(event_target_value(&event))
+                            bind:value=text
                         />
                         <button class="b sm" disabled=move || busy.get() || text.with(|text| text.trim().is_empty())>"Add"</button>
                     </form>

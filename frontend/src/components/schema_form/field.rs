@@ -101,7 +101,7 @@ fn object_view(draft: &Draft, name: &str, place: Place) -> AnyView {
         <fieldset class="field-group">
             <legend>{heading(draft, name)}</legend>
             {draft.shape.description.clone().map(|text| view! { <p class="hint">{text}</p> })}
-            <p class="mistake" aria-live="polite">{move || said.get()}</p>
+            <p class="mistake" aria-live="polite">{said}</p>
             <div class="fields">{children}</div>
         </fieldset>
     }
@@ -140,7 +140,7 @@ fn leaf_view(draft: &Draft, name: &str, place: Place) -> AnyView {
             {title}
             <p class="hint" id=help_id>{help}</p>
             {input}
-            <p class="mistake" id=error_id aria-live="polite">{move || wrong.get()}</p>
+            <p class="mistake" id=error_id aria-live="polite">{wrong}</p>
         </div>
     }
     .into_any()
@@ -262,7 +262,7 @@ fn text_input(kind: &Kind, text: ArcRwSignal<String>, draft: &Draft, name: &str,
     let class = if matches!(kind, Kind::Number { .. }) { "input number" } else { "input" };
     view! {
         <input class=class type=input id=parts.id() inputmode=mode placeholder=example autocomplete="off"
-            prop:value=move || get.get() on:input=typed on:blur=move |_| parts.left.set(true)
+            prop:value=get on:input=typed on:blur=move |_| parts.left.set(true)
             disabled=move || parts.disabled.get() aria-label=spoken
             aria-describedby=parts.help() aria-required=parts.required.to_string() aria-invalid=move || parts.invalid()/>
     }
@@ -282,7 +282,7 @@ fn lines(
     view! {
         <textarea class="textarea" class:code=code id=parts.id() rows=rows placeholder=example aria-label=spoken
             spellcheck=if code { "false" } else { "true" }
-            prop:value=move || get.get() on:input=move |event| set.set(event_target_value(&event))
+            prop:value=get on:input=move |event| set.set(event_target_value(&event))
             on:blur=move |_| parts.left.set(true) disabled=move || parts.disabled.get()
             aria-describedby=parts.help() aria-required=parts.required.to_string() aria-invalid=move || parts.invalid()></textarea>
     }

@@ -31,7 +31,7 @@ pub fn list_view(draft: &Draft, name: &str, place: Place) -> AnyView {
                 <For each=move || rows.get() key=|row| row.key children=move |row| row_view(&row, rows, min, place)/>
             </ol>
             <Show when=move || count() == 0><p class="list-empty">"No rows yet."</p></Show>
-            <p class="mistake" aria-live="polite">{move || said.get()}</p>
+            <p class="mistake" aria-live="polite">{said}</p>
             <button type="button" class="b sm" on:click=add
                 disabled=move || { place.disabled.get() || count() >= max }
                 aria-label=format!("Add a row to {spoken}")><Glyph icon=icondata::LuPlus/>"Add a row"</button>

@@ -129,10 +129,10 @@ fn RawJson(
             <textarea class="textarea code" aria-label="The value as JSON" spellcheck="false" rows=rows
                 prop:value=move || raw.get().unwrap_or_default()
                 on:input=move |event| typed(event_target_value(&event))
-                disabled=move || disabled.get()
+                disabled=disabled
                 aria-invalid=move || mistake.with(Option::is_some).to_string()
                 aria-describedby="raw-json-mistake"></textarea>
-            <p class="mistake" id="raw-json-mistake" aria-live="polite">{move || mistake.get()}</p>
+            <p class="mistake" id="raw-json-mistake" aria-live="polite">{mistake}</p>
         </div>
     }
 }

@@ -43,7 +43,7 @@ pub fn Detail(entry: StoredValue<Entry>) -> impl IntoView {
             <dl class="facts-list">{fact("at", event.at.to_string())}{run}{seen}{digest}{decided}{fact("sealed", seal)}</dl>
             {review.map(|review| view! { <Seen review decision/> })}
             {call}
-            <details class="fold"><summary>"The entry as it is stored"</summary><pre class="raw">{raw}</pre></details>
+            <details class="fold"><summary>"The entry as it is stored"</summary><pre class="audit-json">{raw}</pre></details>
         </div>
     }
 }

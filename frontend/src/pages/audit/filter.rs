@@ -1,8 +1,9 @@
 //! Which entries are shown. All of it stands in the address, so that a view can be kept and sent.
 
-use crate::client::address::Params;
-use crate::client::address::{NavigateOptions, use_navigate};
 use leptos::prelude::*;
+use leptos_router::NavigateOptions;
+use leptos_router::hooks::use_navigate;
+use leptos_router::params::ParamsMap;
 use serde::Serialize;
 use shared::api::AuditQuery;
 use shared::client::query_string;
@@ -35,7 +36,7 @@ pub struct Filter {
 
 impl Filter {
     /// Reads the address.
-    pub fn from_address(query: &Params) -> Self {
+    pub fn from_address(query: &ParamsMap) -> Self {
         let get = |name: &str| query.get(name).filter(|value| !value.is_empty());
         Self {
             from: get("from"),
@@ -87,7 +88,7 @@ pub fn Filters(filter: Memo<Filter>) -> impl IntoView {
     let change = move |change: &dyn Fn(&mut Filter, Option<String>), value: String| {
         let mut next = filter.get_untracked();
         change(&mut next, Some(value.trim().to_owned()).filter(|value| !value.is_empty()));
-        let options = NavigateOptions { replace: true, scroll: false };
+        let options = NavigateOptions { replace: true, scroll: false, ..NavigateOptions::default() };
         navigate.with_value(|navigate| navigate(&format!("/audit{}", query_string(&next)), options));
     };
     let chip = move |name: &'static str, value: Option<String>, clear: fn(&mut Filter, Option<String>)| {

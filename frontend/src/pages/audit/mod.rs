@@ -4,9 +4,9 @@ mod detail;
 mod filter;
 mod seal;
 
-use crate::client::address::use_query_map;
+use leptos::html;
 use leptos::prelude::*;
-use leptos::task::spawn_local;
+use leptos_router::hooks::use_query_map;
 use shared::access::{Access, Act};
 use shared::api::AuditQuery;
 use shared::error::Problem;
@@ -16,17 +16,15 @@ use self::detail::Detail;
 use self::filter::{Filter, Filters};
 use self::seal::Seal;
 use crate::client::{Session, use_api};
+use crate::components::arrival;
 use crate::components::glyph::Glyph;
-use crate::components::states::{Empty, Failed, Loading};
+use crate::components::states::{Empty, Loaded, Loading};
 use crate::components::time::full;
 use crate::state::story::{Tone, told};
 
-/// What has been loaded for one filter.
+/// The entries that have been loaded for one filter, and where older ones begin.
 #[derive(Debug, Clone, Default, PartialEq)]
-struct Loaded {
-    ready: bool,
-    busy: bool,
-    problem: Option<Problem>,
+struct Pages {
     entries: Vec<Entry>,
     next: Option<String>,
 }
@@ -56,90 +54,76 @@ fn Audit() -> impl IntoView {
     let api = use_api();
     let query = use_query_map();
     let filter = Memo::new(move |_| query.with(Filter::from_address));
-    let loaded = RwSignal::new(Loaded::default());
-    let turn = StoredValue::new(0_u64);
-    let load = move |more: bool| {
-        let cursor = if more { loaded.with_untracked(|loaded| loaded.next.clone()) } else { None };
-        let query = AuditQuery { cursor, ..filter.get_untracked().query() };
-        turn.update_value(|turn| *turn += 1);
-        let mine = turn.get_value();
-        loaded.update(|loaded| {
-            loaded.busy = true;
-            loaded.problem = None;
-        });
-        spawn_local(async move {
-            let answer = api.audit(&query).await;
-            // Another filter has been chosen, or the page has gone.
-            if turn.try_get_value() != Some(mine) {
-                return;
-            }
-            loaded.update(|loaded| {
-                loaded.busy = false;
-                match answer {
-                    Ok(page) => {
-                        loaded.ready = true;
-                        if !more {
-                            loaded.entries.clear();
-                        }
-                        loaded.entries.extend(page.items);
-                        loaded.next = page.next_cursor;
-                    }
-                    Err(problem) => loaded.problem = Some(problem),
+    arrival::title(|| "Audit".to_owned());
+    let heading = arrival::heading::<html::H1>();
+    let pages = RwSignal::new(Pages::default());
+    let load = move |asked: Filter, cursor: Option<String>| async move {
+        let first = cursor.is_none();
+        let page = api.audit(&AuditQuery { cursor, ..asked.query() }).await?;
+        // What belongs to a filter of before is not shown.
+        if filter.try_with_untracked(|now| *now == asked) == Some(true) {
+            pages.update(|pages| {
+                if first {
+                    pages.entries.clear();
                 }
+                pages.entries.extend(page.items);
+                pages.next = page.next_cursor;
             });
-        });
+        }
+        Ok::<(), Problem>(())
     };
-    Effect::new(move |_| {
-        filter.track();
-        loaded.update(|loaded| loaded.ready = false);
-        load(false);
-    });
-    let ready = Memo::new(move |_| loaded.with(|loaded| loaded.ready));
-    let problem = Memo::new(move |_| loaded.with(|loaded| loaded.problem.clone()));
-    let none = Memo::new(move |_| loaded.with(|loaded| loaded.entries.is_empty()));
-    let body = move || {
-        if let (Some(problem), false) = (problem.get(), ready.get()) {
-            let retry = Callback::new(move |()| load(false));
-            return view! { <Failed title="The audit could not be loaded" problem retry/> }.into_any();
-        }
-        if !ready.get() {
-            return view! { <Loading rows=10/> }.into_any();
-        }
-        if none.get() {
-            return view! {
-                <Empty icon=icondata::LuListFilter title="Nothing on record is like this">
-                    <p>"Take away a filter, or make the time longer."</p>
-                    <a href="/audit" class="b">"Show everything"</a>
-                </Empty>
+    let first = LocalResource::new(move || load(filter.get(), None));
+    let older = Action::new_local(move |cursor: &String| load(filter.get_untracked(), Some(cursor.clone())));
+    let none = Memo::new(move |_| pages.with(|pages| pages.entries.is_empty()));
+    let list = move |()| {
+        move || {
+            if none.get() {
+                return view! {
+                    <Empty icon=icondata::LuListFilter title="Nothing on record is like this">
+                        <p>"Take away a filter, or make the time longer."</p>
+                        <a href="/audit" class="b">"Show everything"</a>
+                    </Empty>
+                }
+                .into_any();
             }
-            .into_any();
+            view! {
+                <ol class="card audit-list">
+                    // One commit may tell several things.
+                    <For each=move || pages.with(|pages| pages.entries.clone().into_iter().enumerate()) key=|(at, entry)| (*at, entry.cursor.clone()) let:row>
+                        <Row entry=row.1/>
+                    </For>
+                </ol>
+            }
+            .into_any()
         }
-        view! {
-            <ol class="card audit-list">
-                // One commit may tell several things.
-                <For each=move || loaded.with(|loaded| loaded.entries.clone().into_iter().enumerate()) key=|(at, entry)| (*at, entry.cursor.clone()) let:row>
-                    <Row entry=row.1/>
-                </For>
-            </ol>
+    };
+    let (busy, refused) = (older.pending(), older.value());
+    let refused = move || {
+        let problem = refused.with(|answer| answer.as_ref()?.as_ref().err().map(ToString::to_string))?;
+        Some(view! { <p class="mistake" role="alert">{problem}</p> })
+    };
+    let next = Memo::new(move |_| pages.with(|pages| pages.next.clone()));
+    let load_older = move |_| {
+        if let Some(next) = next.get_untracked() {
+            older.dispatch_local(next);
         }
-        .into_any()
     };
     let export = move |format: &'static str| move || filter.with(|filter| filter.export(format));
     view! {
         <section class="page audit">
             <header>
-                <h1 class="grow">"Audit"</h1>
+                <h1 node_ref=heading tabindex="-1" class="grow">"Audit"</h1>
                 <a class="b" href=export("csv") download="audit.csv"><Glyph icon=icondata::LuDownload/>"CSV"</a>
                 <a class="b" href=export("jsonl") download="audit.jsonl"><Glyph icon=icondata::LuDownload/>"JSONL"</a>
                 <Seal/>
                 <Filters filter/>
             </header>
             <div class="in">
-                {body}
-                <Show when=move || { ready.get() && loaded.with(|loaded| loaded.next.is_some()) }>
+                <Loaded from=first failed="The audit could not be loaded" rows=10 children=list/>
+                <Show when=move || next.with(Option::is_some)>
                     <div class="more">
-                        <button class="b" disabled=move || loaded.with(|loaded| loaded.busy) on:click=move |_| load(true)>"Load older entries"</button>
-                        {move || problem.get().map(|problem| view! { <p class="mistake" role="alert">{problem.to_string()}</p> })}
+                        <button class="b" disabled=busy on:click=load_older>"Load older entries"</button>
+                        {refused}
                     </div>
                 </Show>
             </div>
@@ -167,7 +151,7 @@ fn Row(entry: Entry) -> impl IntoView {
     };
     let entry = StoredValue::new(entry);
     view! {
-        <li class:open=move || open.get()>
+        <li class:open=open>
             <button class="audit-row" aria-expanded=move || open.get().to_string() on:click=move |_| open.update(|open| *open = !*open)>
                 <Glyph icon=icondata::LuChevronRight/>
                 <time datetime=at.to_string()>{full(at)}</time>

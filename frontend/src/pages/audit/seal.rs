@@ -1,7 +1,6 @@
 //! How far the record is sealed, and whether what is sealed holds.
 
 use leptos::prelude::*;
-use leptos::task::spawn_local;
 
 use crate::client::{Live, use_api};
 use crate::components::time::{clock, full};
@@ -11,33 +10,32 @@ use crate::components::time::{clock, full};
 pub fn Seal() -> impl IntoView {
     let api = use_api();
     let live = Live::expect();
-    let words = RwSignal::new(String::new());
-    let bad = RwSignal::new(false);
-    spawn_local(async move {
-        if let Ok(seal) = api.seal().await {
-            words.update(|words| *words = format!("Sealed up to {}", full(seal.sealed_at)));
+    let sealed = LocalResource::new(move || async move { api.seal().await.ok() });
+    let verify = Action::new_local(move |(): &()| async move {
+        match api.verify_audit().await {
+            Ok(check) => match check.first_bad {
+                Some(bad) => (true, format!("The record does not hold: {}", bad.message)),
+                None => {
+                    (!check.valid, format!("{} entries hold · checked at {}", check.sealed, clock(live.server_now())))
+                }
+            },
+            Err(problem) => (false, problem.to_string()),
         }
     });
-    let verify = move |_| {
-        words.set("Verifying every entry …".to_owned());
-        spawn_local(async move {
-            let said = match api.verify_audit().await {
-                Ok(check) => {
-                    bad.update(|bad| *bad = !check.valid);
-                    match check.first_bad {
-                        Some(bad) => format!("The record does not hold: {}", bad.message),
-                        None => format!("{} entries hold · checked at {}", check.sealed, clock(live.server_now())),
-                    }
-                }
-                Err(problem) => problem.to_string(),
-            };
-            words.update(|words| *words = said);
-        });
+    let (busy, checked) = (verify.pending(), verify.value());
+    let bad = move || checked.with(|checked| checked.as_ref().is_some_and(|(bad, _)| *bad));
+    let words = move || match checked.get() {
+        _ if busy.get() => "Verifying every entry …".to_owned(),
+        Some((_, words)) => words,
+        None => {
+            let seal = sealed.get().flatten();
+            seal.map(|seal| format!("Sealed up to {}", full(seal.sealed_at))).unwrap_or_default()
+        }
     };
     view! {
-        <p class="hint audit-seal" class:mistake=move || bad.get() role="status">
-            {move || words.get()}" "
-            <button class="b sm ghost" on:click=verify>"Verify"</button>
+        <p class="hint audit-seal" class:mistake=bad role="status">
+            {words}" "
+            <button class="b sm ghost" disabled=busy on:click=move |_| { verify.dispatch_local(()); }>"Verify"</button>
         </p>
     }
 }

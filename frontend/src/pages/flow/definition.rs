@@ -1,9 +1,10 @@
 //! The definition of a flow: an editor that checks while one types, the picture beside it, and saving as a new version.
 
-use crate::client::address::{NavigateOptions, use_navigate};
 use gloo_timers::future::TimeoutFuture;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
+use leptos_router::NavigateOptions;
+use leptos_router::hooks::use_navigate;
 use serde::Serialize;
 use shared::access::{Access, Act};
 use shared::api::Validation;
@@ -37,7 +38,7 @@ pub fn Definition(id: String, shown: Option<FlowVersion>, newest: u32) -> impl I
     let api = use_api();
     let session = Session::expect();
     let notices = Notifier::expect();
-    let navigate = StoredValue::new(use_navigate());
+    let navigate = use_navigate();
     let slot = StoredValue::new(format!("countersign.flow.{id}"));
     let fresh = shown.is_none();
     let old = shown.as_ref().map(|shown| shown.version).filter(|version| *version < newest);
@@ -56,7 +57,6 @@ pub fn Definition(id: String, shown: Option<FlowVersion>, newest: u32) -> impl I
     let checked = RwSignal::new(None::<Validation>);
     let trouble = RwSignal::new(None::<Problem>);
     let checking = RwSignal::new(false);
-    let saving = RwSignal::new(false);
     let turn = StoredValue::new(0_u64);
     let jump = RwSignal::new(None);
     let denied = Memo::new(move |_| match session.access(Act::SaveFlow) {
@@ -105,30 +105,20 @@ pub fn Definition(id: String, shown: Option<FlowVersion>, newest: u32) -> impl I
     });
 
     let id = StoredValue::new(id);
-    let save = move || {
-        if saving.get_untracked()
-            || denied.get_untracked().is_some()
-            || !(changed.get_untracked() || fresh || old.is_some())
-        {
-            return;
-        }
-        saving.set(true);
-        let source = text.get_untracked();
-        spawn_local(async move {
-            let id = id.get_value();
+    let send = Action::new_local(move |source: &String| {
+        let (id, source, navigate) = (id.get_value(), source.clone(), navigate.clone());
+        async move {
             match api.save_flow(&id, &source).await {
                 Ok(flow) => {
                     storage::remove(&format!("countersign.flow.{id}"));
                     saved.set(source);
-                    let same = flow.version == newest;
-                    notices.good(if same {
+                    notices.good(if flow.version == newest {
                         format!("Nothing is different: still version {newest}.")
                     } else {
                         format!("Saved as version {}.", flow.version)
                     });
                     let to = format!("/flows/{id}?tab=definition&version={}", flow.version);
-                    let options = NavigateOptions { replace: true, scroll: false };
-                    navigate.with_value(|navigate| navigate(&to, options));
+                    navigate(&to, NavigateOptions { replace: true, scroll: false, ..NavigateOptions::default() });
                 }
                 Err(problem) if !problem.errors.is_empty() => {
                     notices.bad("Not saved: the flow has mistakes.");
@@ -137,8 +127,14 @@ pub fn Definition(id: String, shown: Option<FlowVersion>, newest: u32) -> impl I
                 }
                 Err(problem) => notices.bad(format!("Not saved. {problem}")),
             }
-            saving.set(false);
-        });
+        }
+    });
+    let saving = send.pending();
+    let save = move || {
+        let worth_it = changed.get_untracked() || fresh || old.is_some();
+        if worth_it && denied.get_untracked().is_none() && !saving.get_untracked() {
+            send.dispatch_local(text.get_untracked());
+        }
     };
     let shortcut = move |event: web_sys::KeyboardEvent| {
         if (event.ctrl_key() || event.meta_key()) && event.key().eq_ignore_ascii_case("s") {
@@ -176,7 +172,7 @@ pub fn Definition(id: String, shown: Option<FlowVersion>, newest: u32) -> impl I
         <div class="definition" on:keydown=shortcut>
             <div class="definition-edit">
                 <div class="definition-bar">
-                    <span class="definition-status" role="status" class:dim=move || checking.get()>{status}</span>
+                    <span class="definition-status" role="status" class:dim=checking>{status}</span>
                     <span class="grow"></span>
                     {old.map(|old| view! { <span class="tag warn">"version "{old}" of "{newest}</span> })}
                     <Show when=move || { changed.get() && !fresh }>

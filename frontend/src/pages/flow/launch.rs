@@ -1,8 +1,8 @@
 //! Starts a run: a form from the flow's input schema, and for whom it runs.
 
-use crate::client::address::{NavigateOptions, use_navigate};
 use leptos::prelude::*;
-use leptos::task::spawn_local;
+use leptos_router::NavigateOptions;
+use leptos_router::hooks::use_navigate;
 use serde_json::{Value, json};
 use shared::access::{Access, Act};
 use shared::api::Launch;
@@ -21,14 +21,27 @@ use crate::state::words;
 pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
     let api = use_api();
     let session = Session::expect();
-    let navigate = StoredValue::new(use_navigate());
+    let navigate = use_navigate();
     let schema = flow.input.clone().unwrap_or_else(|| json!({ "type": "object", "properties": {} }));
     let fields = schema.get("properties").and_then(Value::as_object).is_some_and(|fields| !fields.is_empty());
     let input = RwSignal::new(json!({}));
     let context = RwSignal::new(json!({}));
     let (input_sound, context_sound) = (RwSignal::new(true), RwSignal::new(true));
     let problem = RwSignal::new(None::<Problem>);
-    let busy = RwSignal::new(false);
+    let launch = Action::new_local(move |(launch, key): &(Launch, String)| {
+        let (launch, key, navigate) = (launch.clone(), key.clone(), navigate.clone());
+        problem.set(None);
+        async move {
+            match api.launch(&launch, Some(&key)).await {
+                Ok(run) => navigate(&format!("/runs/{}", run.summary.id), NavigateOptions::default()),
+                Err(refused) => {
+                    problem.set(Some(refused));
+                    focus_on(MISTAKE);
+                }
+            }
+        }
+    });
+    let busy = launch.pending();
     // The same form sent again after a lost answer starts no second run.
     let sent = StoredValue::new(None::<(String, String)>);
     let errors = Memo::new(move |_| {
@@ -51,25 +64,11 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
             problem.set(Some(Problem::invalid("", "Input and context are JSON objects.")));
             return;
         };
-        let launch = Launch { flow: id.clone(), version: Some(version), input, context };
-        let body = serde_json::to_string(&launch).unwrap_or_default();
+        let next = Launch { flow: id.clone(), version: Some(version), input, context };
+        let body = serde_json::to_string(&next).unwrap_or_default();
         let key = sent.get_value().filter(|(before, _)| *before == body).map_or_else(key, |(_, key)| key);
         sent.set_value(Some((body, key.clone())));
-        busy.set(true);
-        problem.set(None);
-        spawn_local(async move {
-            match api.launch(&launch, Some(&key)).await {
-                Ok(run) => {
-                    let to = format!("/runs/{}", run.summary.id);
-                    navigate.with_value(|navigate| navigate(&to, NavigateOptions::default()));
-                }
-                Err(refused) => {
-                    problem.set(Some(refused));
-                    focus_on(MISTAKE);
-                }
-            }
-            busy.set(false);
-        });
+        launch.dispatch_local((next, key));
     };
     let denied = Memo::new(move |_| match session.access(Act::Launch) {
         Access::Denied(why) => Some(why),

@@ -4,16 +4,18 @@ mod definition;
 mod launch;
 mod template;
 
-use crate::client::address::{NavigateOptions, use_id, use_navigate, use_query_map};
+use leptos::html;
 use leptos::prelude::*;
-use leptos::task::spawn_local;
+use leptos_router::NavigateOptions;
+use leptos_router::hooks::{use_navigate, use_params_map, use_query_map};
 use shared::access::Act;
 use shared::error::Problem;
 
 use self::definition::Definition;
 use self::launch::LaunchTab;
 use crate::client::{FlowVersion, Session, use_api};
-use crate::components::states::{Empty, Failed, Loading};
+use crate::components::arrival;
+use crate::components::states::{Empty, Loaded};
 use crate::components::time::Ago;
 
 /// Which flow, which version of it, and whether it is being written for the first time.
@@ -36,9 +38,9 @@ struct Known {
 /// The page `/flows/:id`.
 #[component]
 pub fn FlowPage() -> impl IntoView {
-    let (params, query) = (use_id(), use_query_map());
+    let (params, query) = (use_params_map(), use_query_map());
     let wanted = Memo::new(move |_| Wanted {
-        id: params.get().unwrap_or_default(),
+        id: params.with(|params| params.get("id")).unwrap_or_default(),
         version: query.with(|query| query.get("version").and_then(|version| version.parse().ok())),
         new: query.with(|query| query.get("new").is_some()),
     });
@@ -49,59 +51,67 @@ pub fn FlowPage() -> impl IntoView {
 fn OneFlow(wanted: Wanted) -> impl IntoView {
     let api = use_api();
     let query = use_query_map();
-    let known = RwSignal::new(None::<Result<Known, Problem>>);
-    let asked = StoredValue::new(wanted.clone());
-    let load = move || {
-        let Wanted { id, version, new } = asked.get_value();
-        spawn_local(async move {
-            let newest = api.flow(&id, None).await;
-            let answer = match (newest, version) {
-                (Ok(newest), Some(version)) if version != newest.version => {
-                    api.flow(&id, Some(version)).await.map(|shown| Known { shown: Some(shown), newest: newest.version })
+    let asked = wanted.clone();
+    let loaded = LocalResource::new(move || {
+        let Wanted { id, version, new } = asked.clone();
+        async move {
+            let newest = match api.flow(&id, None).await {
+                Ok(newest) => newest,
+                Err(problem) if problem.status == 404 => {
+                    return Ok(new.then_some(Known { shown: None, newest: 0 }));
                 }
-                (Ok(newest), _) => Ok(Known { newest: newest.version, shown: Some(newest) }),
-                (Err(problem), _) if problem.status == 404 && new => Ok(Known { shown: None, newest: 0 }),
-                (Err(problem), _) => Err(problem),
+                Err(problem) => return Err(problem),
             };
-            known.set(Some(answer));
-        });
-    };
-    load();
+            let number = newest.version;
+            let shown = match version {
+                Some(version) if version != number => match api.flow(&id, Some(version)).await {
+                    Err(problem) if problem.status == 404 => return Ok(None),
+                    other => other?,
+                },
+                _ => newest,
+            };
+            Ok::<_, Problem>(Some(Known { shown: Some(shown), newest: number }))
+        }
+    });
+    let known = Memo::new(move |_| loaded.get().and_then(Result::ok).flatten());
     let writing = wanted.new;
     let session = Session::expect();
     let reads = Memo::new(move |_| session.may(Act::SeeSource));
     let tab = Memo::new(move |_| {
         let tab = query.with(|query| query.get("tab"));
-        let unsaved = known.with(|known| matches!(known, Some(Ok(Known { shown: None, .. }))));
+        let unsaved = known.with(|known| matches!(known, Some(Known { shown: None, .. })));
         (tab.as_deref() == Some("definition") || writing || unsaved) && reads.get()
     });
     let id = StoredValue::new(wanted.id);
-    let body = move || match known.get() {
-        None => view! { <div class="in"><Loading rows=8/></div> }.into_any(),
-        Some(Err(problem)) if problem.status == 404 => view! {
-            <Empty icon=icondata::LuSearch title="There is no such flow">
-                <p>"The link may be old, or the version was never saved."</p>
-                <a href="/flows" class="b">"To the flows"</a>
-            </Empty>
-        }
-        .into_any(),
-        Some(Err(problem)) => {
-            let retry = Callback::new(move |()| load());
-            view! { <Failed title="The flow could not be loaded" problem retry/> }.into_any()
-        }
-        Some(Ok(flow)) => {
-            let shown = flow.shown.clone();
-            view! {
-                <FlowHeader flow=flow.clone() id=id.get_value() definition=tab/>
-                {move || match (tab.get(), &shown) {
-                    (false, Some(shown)) => view! { <LaunchTab flow=shown.clone()/> }.into_any(),
-                    _ => view! { <Definition id=id.get_value() shown=shown.clone() newest=flow.newest/> }.into_any(),
-                }}
+    arrival::title(move || {
+        let title = known.with(|known| known.as_ref()?.shown.as_ref().map(|shown| shown.title.clone()));
+        format!("Flow: {}", title.unwrap_or_else(|| id.get_value()))
+    });
+    let body = move |known: Option<Known>| {
+        let Some(flow) = known else {
+            return view! {
+                <Empty icon=icondata::LuSearch title="There is no such flow">
+                    <p>"The link may be old, or the version was never saved."</p>
+                    <a href="/flows" class="b">"To the flows"</a>
+                </Empty>
             }
-            .into_any()
+            .into_any();
+        };
+        let shown = flow.shown.clone();
+        view! {
+            <FlowHeader flow=flow.clone() id=id.get_value() definition=tab/>
+            {move || match (tab.get(), &shown) {
+                (false, Some(shown)) => view! { <LaunchTab flow=shown.clone()/> }.into_any(),
+                _ => view! { <Definition id=id.get_value() shown=shown.clone() newest=flow.newest/> }.into_any(),
+            }}
         }
+        .into_any()
     };
-    view! { <section class="page flow">{body}</section> }
+    view! {
+        <section class="page flow">
+            <Loaded from=loaded failed="The flow could not be loaded" rows=8 children=body/>
+        </section>
+    }
 }
 
 /// Title, versions and tabs.
@@ -124,11 +134,12 @@ fn FlowHeader(flow: Known, id: String, definition: Memo<bool>) -> impl IntoView 
     let address = StoredValue::new(address);
     let newest = flow.newest;
     let to_version = move |version: String| {
-        let options = NavigateOptions { replace: false, scroll: false };
+        let options = NavigateOptions { scroll: false, ..NavigateOptions::default() };
         let to = address.with_value(|address| address(definition.get_untracked(), version.parse().ok()));
         navigate.with_value(|navigate| navigate(&to, options));
     };
     let title = flow.shown.as_ref().map_or_else(|| id.clone(), |shown| shown.title.clone());
+    let heading = arrival::heading::<html::H1>();
     let versions = flow.shown.as_ref().map(|shown| {
         let at = shown.version;
         let by = shown.saved_by.as_ref().map_or_else(|| "saved ".to_owned(), |by| format!("saved by {by} "));
@@ -162,7 +173,7 @@ fn FlowHeader(flow: Known, id: String, definition: Memo<bool>) -> impl IntoView 
                 <nav class="crumbs" aria-label="Breadcrumb">
                     <a href="/flows">"Flows"</a><span aria-hidden="true">"›"</span><span class="mono cut">{id}</span>
                 </nav>
-                <h1>{title}</h1>
+                <h1 node_ref=heading tabindex="-1">{title}</h1>
                 <div class="facts">{versions}{(!saved).then(|| view! { <span class="tag warn">"not saved yet"</span> })}</div>
             </div>
             {tabs}

@@ -10,8 +10,9 @@ mod told;
 mod user_form;
 mod users;
 
-use crate::client::address::use_query_map;
+use leptos::html;
 use leptos::prelude::*;
+use leptos_router::hooks::use_query_map;
 use shared::access::Act;
 use shared::error::Problem;
 
@@ -21,6 +22,7 @@ use self::tokens::Tokens;
 use self::told::Told;
 use self::users::Users;
 use crate::client::Session;
+use crate::components::arrival;
 
 /// What the page shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +48,9 @@ pub fn PeoplePage() -> impl IntoView {
         _ if manages.get() => Tab::Users,
         _ => Tab::Tokens,
     });
+    let name = move || if manages.get() { "People" } else { "You" };
+    arrival::title(move || name().to_owned());
+    let heading = arrival::heading::<html::H1>();
     let adding = RwSignal::new(false);
     let link = move |to: Tab, href: &'static str, words: &'static str| {
         view! { <a href=href aria-current=move || (tab.get() == to).then_some("page")>{words}</a> }
@@ -53,7 +58,7 @@ pub fn PeoplePage() -> impl IntoView {
     view! {
         <section class="page people">
             <header>
-                <h1>{move || if manages.get() { "People" } else { "You" }}</h1>
+                <h1 node_ref=heading tabindex="-1">{name}</h1>
                 <nav class="tabs" aria-label="What is shown">
                     {move || manages.get().then(|| link(Tab::Users, "/people", "People"))}
                     {link(Tab::Tokens, "/people?tab=tokens", "Your tokens")}

@@ -1,54 +1,58 @@
 //! One's own place: who decides while one is away, and what one has allowed for later calls.
 
 use leptos::prelude::*;
-use leptos::task::spawn_local;
 use shared::deputy::{Deputyship, NewDeputy};
 use shared::error::Problem;
 use shared::grant::{Grant, GrantScope};
+use shared::id::{DeputyId, GrantId};
 use shared::time::Timestamp;
 
 use crate::client::use_api;
+use crate::components::states::Loaded;
 use crate::components::time::full;
 
 /// Deputies and grants.
 #[component]
 pub fn Place() -> impl IntoView {
     let api = use_api();
-    let names = RwSignal::new(Vec::<String>::new());
-    let deputies = RwSignal::new(None::<Vec<Deputyship>>);
-    let grants = RwSignal::new(None::<Vec<Grant>>);
+    // Without them nobody can be chosen; the lists below say why.
+    let names = LocalResource::new(move || async move {
+        let page = api.reviewers(None).await.ok()?;
+        Some(page.items.into_iter().map(|user| user.username.to_string()).collect::<Vec<_>>())
+    });
+    let deputies = LocalResource::new(move || async move { api.deputies().await.map(|page| page.items) });
+    let grants = LocalResource::new(move || async move { api.grants().await.map(|page| page.items) });
     let problem = RwSignal::new(None::<Problem>);
     let deputy = RwSignal::new(String::new());
     let from = RwSignal::new(None::<Timestamp>);
     let until = RwSignal::new(None::<Timestamp>);
-    let load = move || {
-        spawn_local(async move {
-            match api.deputies().await {
-                Ok(page) => deputies.set(Some(page.items)),
-                Err(refused) => problem.set(Some(refused)),
-            }
-            match api.grants().await {
-                Ok(page) => grants.set(Some(page.items)),
-                Err(refused) => problem.set(Some(refused)),
-            }
-        });
-    };
-    load();
-    spawn_local(async move {
-        if let Ok(page) = api.reviewers(None).await {
-            names.set(page.items.into_iter().map(|user| user.username.to_string()).collect());
+    let name = Action::new_local(move |new: &NewDeputy| {
+        let new = new.clone();
+        async move {
+            problem.set(api.name_deputy(&new).await.err());
+            deputies.refetch();
         }
     });
-    let done = move |answer: Result<(), Problem>| {
-        problem.set(answer.err());
-        load();
-    };
+    let remove = Action::new_local(move |id: &DeputyId| {
+        let id = *id;
+        async move {
+            problem.set(api.remove_deputy(id).await.err());
+            deputies.refetch();
+        }
+    });
+    let revoke = Action::new_local(move |id: &GrantId| {
+        let id = *id;
+        async move {
+            problem.set(api.revoke_grant(id).await.err());
+            grants.refetch();
+        }
+    });
     let send = move || {
         let (Ok(deputy), Some(until)) = (deputy.get_untracked().parse(), until.get_untracked()) else {
             return problem.set(Some(Problem::invalid("", "Say who, and until when.")));
         };
         let new = NewDeputy { person: None, deputy, from: from.get_untracked(), until, note: None };
-        spawn_local(async move { done(api.name_deputy(&new).await.map(drop)) });
+        name.dispatch_local(new);
     };
     let time = |label: &'static str, into: RwSignal<Option<Timestamp>>| {
         view! {
@@ -57,12 +61,13 @@ pub fn Place() -> impl IntoView {
             </label>
         }
     };
-    let of_deputies = move || {
+    let of_deputies = move |deputies: Vec<Deputyship>| {
         let rows = deputies
-            .get()?
             .into_iter()
             .map(|span| {
-                let remove = move |_| spawn_local(async move { done(api.remove_deputy(span.id).await) });
+                let remove = move |_| {
+                    remove.dispatch_local(span.id);
+                };
                 row(
                     format!("{} decides for {}", span.deputy, span.person),
                     format!("{} – {}", full(span.from), full(span.until)),
@@ -72,14 +77,15 @@ pub fn Place() -> impl IntoView {
                 )
             })
             .collect();
-        Some(table(rows, "Nobody stands in for you, and you for nobody."))
+        table(rows, "Nobody stands in for you, and you for nobody.")
     };
-    let of_grants = move || {
+    let of_grants = move |grants: Vec<Grant>| {
         let rows = grants
-            .get()?
             .into_iter()
             .map(|grant| {
-                let revoke = move |_| spawn_local(async move { done(api.revoke_grant(grant.id).await) });
+                let revoke = move |_| {
+                    revoke.dispatch_local(grant.id);
+                };
                 let place = if grant.scope == GrantScope::Run { "in one run of" } else { "in all runs of" };
                 let with = grant.arguments.iter().map(|(name, value)| format!(", {name} {value}"));
                 let with = with.collect::<Vec<_>>().concat();
@@ -93,7 +99,7 @@ pub fn Place() -> impl IntoView {
                 )
             })
             .collect();
-        Some(table(rows, "Nothing is allowed beforehand: every call that needs leave asks for it."))
+        table(rows, "Nothing is allowed beforehand: every call that needs leave asks for it.")
     };
     view! {
         {move || problem.get().map(|problem| view! { <p class="banner stop" role="alert">{problem.to_string()}</p> })}
@@ -103,17 +109,17 @@ pub fn Place() -> impl IntoView {
             <label class="field"><span class="label">"Deputy"</span>
                 <select class="select" on:change=move |event| deputy.set(event_target_value(&event))>
                     <option value="">"Choose somebody"</option>
-                    {move || names.get().into_iter().map(|name| view! { <option value=name.clone()>{name.clone()}</option> }).collect_view()}
+                    {move || names.get().flatten().unwrap_or_default().into_iter().map(|name| view! { <option value=name.clone()>{name.clone()}</option> }).collect_view()}
                 </select>
             </label>
             {time("From (now, if empty)", from)}
             {time("Until", until)}
             <button class="b primary">"Name as deputy"</button>
         </form>
-        {of_deputies}
+        <Loaded from=deputies failed="Your deputies could not be loaded" rows=2 children=of_deputies/>
         <h2>"Allowed for later calls"</h2>
         <p class="soft lead">"What you allowed when you approved a call. Take it back, and the next call is asked about again."</p>
-        {of_grants}
+        <Loaded from=grants failed="What you allowed could not be loaded" rows=2 children=of_grants/>
     }
 }
 

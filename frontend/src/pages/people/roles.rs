@@ -105,7 +105,7 @@ pub fn OwnRoles(
                     </span>
                 </For>
                 <input id="own-roles" list="known-roles" autocomplete="off" spellcheck="false" autocapitalize="off" placeholder="Add a role"
-                    prop:value=move || text.get() on:input=move |event| text.set(event_target_value(&event))
+                    bind:value=text
                     on:keydown=move |event| if matches!(event.key().as_str(), "Enter" | ",") { event.prevent_default(); add(); }
                     on:blur=move |_| add()/>
                 <datalist id="known-roles">{move || offered().into_iter().map(|role| view! { <option value=role></option> }).collect_view()}</datalist>

@@ -1,7 +1,6 @@
 //! One's own password, sessions and second factor.
 
 use leptos::prelude::*;
-use leptos::task::spawn_local;
 use shared::api::{NewPassword, NewSecondFactor, SecondFactorState, SessionInfo};
 use shared::error::Problem;
 use shared::id::SessionId;
@@ -10,7 +9,7 @@ use super::place::{row, table};
 use super::{elsewhere, mistake_at};
 use crate::client::{Session, use_api};
 use crate::components::notice::Notifier;
-use crate::components::states::{Failed, Loading};
+use crate::components::states::Loaded;
 use crate::components::time::full;
 
 /// The three of them.
@@ -79,8 +78,7 @@ fn field(
         <label class="field">
             <span class="label">{label}</span>
             <span class="hint">{hint}</span>
-            <input class="input" type=kind autocomplete=complete autocapitalize="off" spellcheck="false" prop:value=move || value.get()
-                on:input=move |event| value.set(event_target_value(&event)) aria-invalid=move || wrong().is_some().to_string()/>
+            <input class="input" type=kind autocomplete=complete autocapitalize="off" spellcheck="false" bind:value=value aria-invalid=move || wrong().is_some().to_string()/>
             <span class="mistake" aria-live="polite">{wrong}</span>
         </label>
     }
@@ -93,25 +91,25 @@ fn PasswordForm() -> impl IntoView {
     let notices = Notifier::expect();
     let (current, new) = (RwSignal::new(String::new()), RwSignal::new(String::new()));
     let problem = RwSignal::new(None::<Problem>);
-    let busy = RwSignal::new(false);
-    let send = move || {
-        if busy.get_untracked() {
-            return;
-        }
-        busy.set(true);
+    let change = Action::new_local(move |(): &()| {
         problem.set(None);
         let password = NewPassword { current: current.get_untracked(), new: new.get_untracked() };
-        spawn_local(async move {
+        async move {
             match api.change_password(&password).await {
                 Ok(()) => {
                     current.set(String::new());
                     new.set(String::new());
-                    notices.good("Your password is changed. Your other sessions have ended.".to_owned());
+                    notices.good("Your password is changed. Your other sessions have ended.");
                 }
                 Err(refused) => problem.set(Some(refused)),
             }
-            busy.set(false);
-        });
+        }
+    });
+    let busy = change.pending();
+    let send = move || {
+        if !busy.get_untracked() {
+            change.dispatch_local(());
+        }
     };
     let other = elsewhere(problem, &["/current", "/new"]);
     view! {
@@ -120,15 +118,14 @@ fn PasswordForm() -> impl IntoView {
             {field("Current password", "", "password", "current-password", current, problem, "/current")}
             {field("New password", "At least 12 characters. Several words in a row do well.", "password", "new-password", new, problem, "/new")}
             {move || other().map(|why| view! { <p class="banner stop" role="alert">{why}</p> })}
-            <div class="actions"><button class="b" disabled=move || busy.get()>"Change password"</button></div>
+            <div class="actions"><button class="b" disabled=busy>"Change password"</button></div>
         </form>
     }
 }
 
-/// How far the second factor is set up.
+/// What is shown while the second factor is being set up.
 #[derive(Clone)]
 enum Step {
-    Known(SecondFactorState),
     Confirm(NewSecondFactor),
     Recovery(Vec<String>),
 }
@@ -136,75 +133,65 @@ enum Step {
 #[component]
 fn SecondFactor() -> impl IntoView {
     let api = use_api();
-    let step = RwSignal::new(None::<Result<Step, Problem>>);
+    let known = LocalResource::new(move || async move { api.second_factor().await });
+    // What comes while it is being set up; none: what is known is shown.
+    let step = RwSignal::new(None::<Step>);
     let code = RwSignal::new(String::new());
     let problem = RwSignal::new(None::<Problem>);
-    let load = move || {
-        spawn_local(async move {
-            let answer = api.second_factor().await.map(Step::Known);
-            step.set(Some(answer));
-        });
+    let take = move |answer: Result<Option<Step>, Problem>| match answer {
+        Ok(next) => {
+            code.set(String::new());
+            if next.is_none() {
+                known.refetch();
+            }
+            step.set(next);
+        }
+        Err(refused) => problem.set(Some(refused)),
     };
-    load();
     // What is done with the code that stands in the field.
-    let with_code = move |confirm: bool| {
+    let with_code = Action::new_local(move |confirm: &bool| {
         problem.set(None);
-        let typed = code.get_untracked();
-        spawn_local(async move {
-            let answer = if confirm {
+        let (confirm, typed) = (*confirm, code.get_untracked());
+        async move {
+            take(if confirm {
                 api.confirm_second_factor(typed).await.map(|codes| Some(Step::Recovery(codes.recovery_codes)))
             } else {
                 api.remove_second_factor(typed).await.map(|()| None)
-            };
-            match answer {
-                Ok(next) => {
-                    code.set(String::new());
-                    match next {
-                        Some(next) => step.set(Some(Ok(next))),
-                        None => load(),
-                    }
-                }
-                Err(refused) => problem.set(Some(refused)),
-            }
-        });
-    };
-    let begin = move |_| {
+            });
+        }
+    });
+    let begin = Action::new_local(move |(): &()| {
         problem.set(None);
-        spawn_local(async move {
-            match api.begin_second_factor().await {
-                Ok(new) => step.set(Some(Ok(Step::Confirm(new)))),
-                Err(refused) => problem.set(Some(refused)),
-            }
-        });
-    };
+        async move { take(api.begin_second_factor().await.map(|new| Some(Step::Confirm(new)))) }
+    });
     let form = move |confirm: bool, words: &'static str, hint: &'static str| {
         view! {
-            <form class="narrow" on:submit=move |event| { event.prevent_default(); with_code(confirm); } novalidate>
+            <form class="narrow" on:submit=move |event| { event.prevent_default(); with_code.dispatch_local(confirm); } novalidate>
                 {field("Code", hint, "text", "one-time-code", code, problem, "/code")}
-                <div class="actions"><button class="b">{words}</button></div>
+                <div class="actions"><button class="b" disabled=with_code.pending()>{words}</button></div>
             </form>
         }
         .into_any()
     };
     let other = elsewhere(problem, &["/code"]);
+    let state = move |known: SecondFactorState| {
+        if known.enabled {
+            return view! {
+                <p>{format!("On. A code of your app is asked for when you log in. {} recovery codes are left.", known.recovery_codes_left)}</p>
+                {form(false, "Turn off", "A code that your app shows now, or a recovery code.")}
+            }
+            .into_any();
+        }
+        view! {
+            <p>{if known.required { "This server wants you to have one before you go on." } else { "Off. With it, a stolen password alone lets nobody in." }}</p>
+            <div class="actions"><button class="b primary" disabled=begin.pending() on:click=move |_| { begin.dispatch_local(()); }>"Set up"</button></div>
+        }
+        .into_any()
+    };
     let body = move || {
         match step.get() {
-        None => view! { <Loading rows=2/> }.into_any(),
-        Some(Err(problem)) => {
-            let retry = Callback::new(move |()| load());
-            view! { <Failed title="Your second factor could not be loaded" problem retry/> }.into_any()
-        }
-        Some(Ok(Step::Known(known))) if known.enabled => view! {
-            <p>{format!("On. A code of your app is asked for when you log in. {} recovery codes are left.", known.recovery_codes_left)}</p>
-            {form(false, "Turn off", "A code that your app shows now, or a recovery code.")}
-        }
-        .into_any(),
-        Some(Ok(Step::Known(known))) => view! {
-            <p>{if known.required { "This server wants you to have one before you go on." } else { "Off. With it, a stolen password alone lets nobody in." }}</p>
-            <div class="actions"><button class="b primary" on:click=begin>"Set up"</button></div>
-        }
-        .into_any(),
-        Some(Ok(Step::Confirm(new))) => {
+        None => view! { <Loaded from=known failed="Your second factor could not be loaded" rows=2 children=state/> }.into_any(),
+        Some(Step::Confirm(new)) => {
             let picture = format!("data:image/svg+xml,{}", js_sys::encode_uri_component(&new.qr_svg));
             view! {
                 <p>"Scan this with an authenticator app, or type the secret into it. Then type the code that it shows."</p>
@@ -214,10 +201,10 @@ fn SecondFactor() -> impl IntoView {
             }
             .into_any()
         }
-        Some(Ok(Step::Recovery(codes))) => view! {
+        Some(Step::Recovery(codes)) => view! {
             <p>"It is on. Each of these codes logs you in once in the place of your app. They are shown only now: keep them where you find them without your device."</p>
             <pre class="secret">{codes.join("\n")}</pre>
-            <div class="actions"><button class="b primary" on:click=move |_| load()>"I have stored them"</button></div>
+            <div class="actions"><button class="b primary" on:click=move |_| take(Ok(None))>"I have stored them"</button></div>
         }
         .into_any(),
     }
@@ -232,46 +219,36 @@ fn SecondFactor() -> impl IntoView {
 #[component]
 fn Sessions() -> impl IntoView {
     let api = use_api();
-    let sessions = RwSignal::new(None::<Result<Vec<SessionInfo>, Problem>>);
-    let load = move || {
-        spawn_local(async move {
-            let answer = api.sessions().await.map(|page| page.items);
-            sessions.set(Some(answer));
-        });
-    };
-    load();
-    let end = move |id: Option<SessionId>| {
-        spawn_local(async move {
-            match api.end_sessions(id).await {
-                Ok(()) => load(),
-                Err(problem) => sessions.set(Some(Err(problem))),
+    let notices = Notifier::expect();
+    let sessions = LocalResource::new(move || async move { api.sessions().await.map(|page| page.items) });
+    let end = Action::new_local(move |id: &Option<SessionId>| {
+        let id = *id;
+        async move {
+            if let Err(problem) = api.end_sessions(id).await {
+                notices.bad(format!("Not ended. {problem}"));
             }
+            sessions.refetch();
+        }
+    });
+    let list = move |sessions: Vec<SessionInfo>| {
+        let others = sessions.len() > 1;
+        let rows = sessions.into_iter().map(|one| {
+            let what = one.agent.as_deref().map_or_else(|| "Unknown".to_owned(), short_agent);
+            let what = if one.current { format!("{what} (this one)") } else { what };
+            let used = format!("last used {}", full(one.last_used_at));
+            let from = one.address.into_iter().chain([used]).collect::<Vec<_>>().join(" · ");
+            row(what, from, "b", "End", move |_| {
+                end.dispatch_local(Some(one.id));
+            })
         });
+        view! {
+            {table(rows.collect(), "You have no sessions.")}
+            {others.then(|| view! { <div class="actions"><button class="b" on:click=move |_| { end.dispatch_local(None); }>"End all others"</button></div> })}
+        }
     };
     view! {
         <h2>"Sessions"</h2>
-        {move || match sessions.get() {
-            None => view! { <Loading rows=2/> }.into_any(),
-            Some(Err(problem)) => {
-                let retry = Callback::new(move |()| load());
-                view! { <Failed title="Your sessions could not be loaded" problem retry/> }.into_any()
-            }
-            Some(Ok(sessions)) => {
-                let others = sessions.len() > 1;
-                let rows = sessions.into_iter().map(|one| {
-                    let what = one.agent.as_deref().map_or_else(|| "Unknown".to_owned(), short_agent);
-                    let what = if one.current { format!("{what} (this one)") } else { what };
-                    let used = format!("last used {}", full(one.last_used_at));
-                    let from = one.address.into_iter().chain([used]).collect::<Vec<_>>().join(" · ");
-                    row(what, from, "b", "End", move |_| end(Some(one.id)))
-                });
-                view! {
-                    {table(rows.collect(), "You have no sessions.")}
-                    {others.then(|| view! { <div class="actions"><button class="b" on:click=move |_| end(None)>"End all others"</button></div> })}
-                }
-                .into_any()
-            }
-        }}
+        <Loaded from=sessions failed="Your sessions could not be loaded" rows=2 children=list/>
     }
 }
 

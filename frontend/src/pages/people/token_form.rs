@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use leptos::prelude::*;
-use leptos::task::spawn_local;
 use shared::access::{ADMIN, DEVELOPER, REVIEWER};
 use shared::api::{NewToken, Token};
 use shared::error::Problem;
@@ -28,8 +27,22 @@ pub fn TokenForm(open: RwSignal<bool>, made: Callback<()>) -> impl IntoView {
     let roles = RwSignal::new(BTreeSet::<String>::new());
     let term = RwSignal::new(1_usize);
     let problem = RwSignal::new(None::<Problem>);
-    let busy = RwSignal::new(false);
     let token = RwSignal::new(None::<Token>);
+    let create = Action::new_local(move |request: &NewToken| {
+        let request = request.clone();
+        problem.set(None);
+        async move {
+            match api.create_token(&request).await {
+                Ok(answer) => {
+                    token.set(Some(answer));
+                    // Nothing where the page has gone meanwhile.
+                    made.try_run(());
+                }
+                Err(refused) => problem.set(Some(refused)),
+            }
+        }
+    });
+    let busy = create.pending();
     let mut offered = session.me.with_untracked(|me| me.as_ref().map(|me| me.roles.clone()).unwrap_or_default());
     // An admin has these too, and may give them alone.
     if offered.iter().any(|role| role == ADMIN) {
@@ -46,21 +59,10 @@ pub fn TokenForm(open: RwSignal<bool>, made: Callback<()>) -> impl IntoView {
         if busy.get_untracked() {
             return;
         }
-        busy.set(true);
-        problem.set(None);
         let days = TERMS.get(term.get_untracked()).and_then(|(_, days)| *days);
         let expires_at = days.map(|days| live.server_now().after(Duration::from_secs(days * 86_400)));
         let request = NewToken { name, roles: roles.get_untracked().into_iter().collect(), expires_at };
-        spawn_local(async move {
-            match api.create_token(&request).await {
-                Ok(answer) => {
-                    token.set(Some(answer));
-                    made.run(());
-                }
-                Err(refused) => problem.set(Some(refused)),
-            }
-            busy.set(false);
-        });
+        create.dispatch_local(request);
     };
     let wrong_name = mistake_at(problem, "/name");
     let wrong_roles = mistake_at(problem, "/roles");
@@ -71,8 +73,7 @@ pub fn TokenForm(open: RwSignal<bool>, made: Callback<()>) -> impl IntoView {
             <form class="in" on:submit=move |event| { event.prevent_default(); send(); }>
                 <label class="field">
                     <span class="label">"What is it for?"</span>
-                    <input class="input" autofocus autocomplete="off" placeholder="nightly import" prop:value=move || name.get()
-                        on:input=move |event| name.set(event_target_value(&event)) aria-invalid=move || wrong_name().is_some().to_string()/>
+                    <input class="input" autofocus autocomplete="off" placeholder="nightly import" bind:value=name aria-invalid=move || wrong_name().is_some().to_string()/>
                     <span class="mistake" aria-live="polite">{wrong_name}</span>
                 </label>
                 <RoleSubset offered=offered.get_value() roles/>
@@ -85,7 +86,7 @@ pub fn TokenForm(open: RwSignal<bool>, made: Callback<()>) -> impl IntoView {
                     </select>
                 </label>
                 {move || other().map(|why| view! { <p class="banner stop" role="alert">{why}</p> })}
-                <div class="actions"><button class="b primary" disabled=move || busy.get()>"Make the token"</button></div>
+                <div class="actions"><button class="b primary" disabled=busy>"Make the token"</button></div>
             </form>
         }
     };

@@ -1,16 +1,14 @@
 //! One's tokens: what each is for, what it may do, until when.
 
 use leptos::prelude::*;
-use leptos::task::spawn_local;
 use shared::api::Token;
-use shared::error::Problem;
 
 use super::roles::role_tags;
 use super::token_form::TokenForm;
 use crate::client::{Live, use_api};
 use crate::components::dialog::Dialog;
 use crate::components::notice::Notifier;
-use crate::components::states::{Empty, Failed, Loading};
+use crate::components::states::{Empty, Loaded};
 use crate::components::time::{Ago, full};
 use crate::state::words;
 
@@ -20,27 +18,20 @@ pub fn Tokens(adding: RwSignal<bool>) -> impl IntoView {
     let api = use_api();
     let live = Live::expect();
     let notices = Notifier::expect();
-    let tokens = RwSignal::new(None::<Result<Vec<Token>, Problem>>);
+    let tokens = LocalResource::new(move || async move { api.tokens().await.map(|page| page.items) });
     let revoking = RwSignal::new(None::<Token>);
     let asking = RwSignal::new(false);
-    let load = move || {
-        spawn_local(async move {
-            let answer = api.tokens().await.map(|page| page.items);
-            tokens.set(Some(answer));
-        });
-    };
-    load();
-    let revoke = move || {
-        let Some(token) = revoking.get_untracked() else { return };
-        spawn_local(async move {
-            match api.revoke_token(token.id).await {
-                Ok(()) => notices.good(format!("“{}” works no more.", token.name)),
+    let revoke = Action::new_local(move |token: &Token| {
+        let (id, name) = (token.id, token.name.clone());
+        async move {
+            match api.revoke_token(id).await {
+                Ok(()) => notices.good(format!("“{name}” works no more.")),
                 Err(problem) => notices.bad(format!("Not revoked. {problem}")),
             }
             asking.set(false);
-            load();
-        });
-    };
+            tokens.refetch();
+        }
+    });
     let row = move |token: Token| {
         let expires = token.expires_at;
         let until = move || {
@@ -63,34 +54,36 @@ pub fn Tokens(adding: RwSignal<bool>) -> impl IntoView {
     };
     view! {
         <p class="soft lead">"A program with a token acts as you, with the roles that you give it. Send it as "<code>"Authorization: Bearer …"</code>"."</p>
-        {move || match tokens.get() {
-            None => view! { <Loading rows=4/> }.into_any(),
-            Some(Err(problem)) => {
-                let retry = Callback::new(move |()| load());
-                view! { <Failed title="Your tokens could not be loaded" problem retry/> }.into_any()
-            }
-            Some(Ok(tokens)) if tokens.is_empty() => view! {
-                <Empty icon=icondata::LuKeyRound title="You have no tokens">
-                    <p>"Make one for each program, so that you can take one away without stopping the others."</p>
-                    <button class="b primary" on:click=move |_| adding.set(true)>"Make a token"</button>
-                </Empty>
-            }
-            .into_any(),
-            Some(Ok(tokens)) => view! {
-                <div class="card"><table class="table people-table">
-                    <thead><tr><th>"For"</th><th>"Roles"</th><th>"Made"</th><th>"Ends"</th><th><span class="sr">"Revoke"</span></th></tr></thead>
-                    <tbody>{tokens.into_iter().map(row).collect_view()}</tbody>
-                </table></div>
-            }
-            .into_any(),
-        }}
-        <Dialog open=adding title="Make a token"><TokenForm open=adding made=Callback::new(move |()| load())/></Dialog>
+        <Loaded from=tokens failed="Your tokens could not be loaded" rows=4 let:tokens>
+            {if tokens.is_empty() {
+                view! {
+                    <Empty icon=icondata::LuKeyRound title="You have no tokens">
+                        <p>"Make one for each program, so that you can take one away without stopping the others."</p>
+                        <button class="b primary" on:click=move |_| adding.set(true)>"Make a token"</button>
+                    </Empty>
+                }
+                .into_any()
+            } else {
+                view! {
+                    <div class="card"><table class="table people-table">
+                        <thead><tr><th>"For"</th><th>"Roles"</th><th>"Made"</th><th>"Ends"</th><th><span class="sr">"Revoke"</span></th></tr></thead>
+                        <tbody>{tokens.into_iter().map(row).collect_view()}</tbody>
+                    </table></div>
+                }
+                .into_any()
+            }}
+        </Loaded>
+        <Dialog open=adding title="Make a token"><TokenForm open=adding made=Callback::new(move |()| tokens.refetch())/></Dialog>
         <Dialog open=asking title="Revoke this token?">
             <div class="in">
                 <p>{move || revoking.get().map(|token| format!("Programs that use “{}” are refused from now on. This cannot be undone.", token.name))}</p>
                 <div class="actions">
                     <button class="b" on:click=move |_| asking.set(false)>"Keep it"</button>
-                    <button class="b stop" on:click=move |_| revoke()>"Revoke"</button>
+                    <button class="b stop" disabled=revoke.pending() on:click=move |_| {
+                        if let Some(token) = revoking.get_untracked() {
+                            revoke.dispatch_local(token);
+                        }
+                    }>"Revoke"</button>
                 </div>
             </div>
         </Dialog>

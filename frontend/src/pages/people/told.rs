@@ -1,7 +1,6 @@
 //! What one is told outside the console, where, and after how long; for admins, what could not be told.
 
 use leptos::prelude::*;
-use leptos::task::spawn_local;
 use shared::access::Act;
 use shared::error::Problem;
 use shared::id::DeliveryId;
@@ -11,7 +10,7 @@ use super::place::{row, table};
 use super::{elsewhere, mistake_at, mistakes};
 use crate::client::{Session, use_api};
 use crate::components::glyph::Glyph;
-use crate::components::states::{Empty, Failed, Loading};
+use crate::components::states::{Empty, Loaded};
 use crate::state::told::{SEVERITIES, after, flip, is_on, next_rule, waits};
 use crate::state::words;
 
@@ -20,30 +19,21 @@ use crate::state::words;
 pub fn Told() -> impl IntoView {
     let api = use_api();
     let session = Session::expect();
-    let known = RwSignal::new(None::<Result<Notifications, Problem>>);
-    let load = move || {
-        spawn_local(async move {
-            let answer = api.notifications().await;
-            known.set(Some(answer));
-        });
-    };
-    load();
-    view! {
-        <p class="soft lead">"What waits for you is in the inbox at once. Choose here what else tells you."</p>
-        {move || match known.get() {
-            None => view! { <Loading rows=4/> }.into_any(),
-            Some(Err(problem)) => {
-                let retry = Callback::new(move |()| load());
-                view! { <Failed title="What you chose could not be loaded" problem retry/> }.into_any()
-            }
-            Some(Ok(known)) if known.available.is_empty() && known.rules.is_empty() => view! {
+    let known = LocalResource::new(move || async move { api.notifications().await });
+    let choice = |known: Notifications| {
+        if known.available.is_empty() && known.rules.is_empty() {
+            return view! {
                 <Empty icon=icondata::LuBell title="This server tells nobody outside the console">
                     <p>{NOTHING}</p>
                 </Empty>
             }
-            .into_any(),
-            Some(Ok(known)) => view! { <Choice known/> }.into_any(),
-        }}
+            .into_any();
+        }
+        view! { <Choice known/> }.into_any()
+    };
+    view! {
+        <p class="soft lead">"What waits for you is in the inbox at once. Choose here what else tells you."</p>
+        <Loaded from=known failed="What you chose could not be loaded" rows=4 children=choice/>
         <Show when=move || session.may(Act::ManageDeliveries)><GivenUp/></Show>
     }
 }
@@ -75,24 +65,24 @@ fn Choice(known: Notifications) -> impl IntoView {
     let chosen = RwSignal::new(known.clone());
     let saved = RwSignal::new(known);
     let problem = RwSignal::new(None::<Problem>);
-    let (busy, done) = (RwSignal::new(false), RwSignal::new(false));
     let dirty = Memo::new(move |_| saved.with(|saved| chosen.with(|chosen| saved != chosen)));
     let count = Memo::new(move |_| chosen.with(|chosen| chosen.rules.len()));
-    let save = move || {
-        busy.set(true);
+    let save = Action::new_local(move |chosen_now: &Notifications| {
+        let chosen_now = chosen_now.clone();
         problem.set(None);
-        spawn_local(async move {
-            match api.choose_notifications(&chosen.get_untracked()).await {
+        async move {
+            let answer = api.choose_notifications(&chosen_now).await;
+            match &answer {
                 Ok(now) => {
                     saved.set(now.clone());
-                    chosen.set(now);
-                    done.set(true);
+                    chosen.set(now.clone());
                 }
-                Err(refused) => problem.set(Some(refused)),
+                Err(refused) => problem.set(Some(refused.clone())),
             }
-            busy.set(false);
-        });
-    };
+            answer.is_ok()
+        }
+    });
+    let (busy, done) = (save.pending(), save.value());
     let add = move |_| {
         chosen.update(|chosen| {
             let next = next_rule(chosen);
@@ -146,7 +136,7 @@ fn Choice(known: Notifications) -> impl IntoView {
     );
     let other = elsewhere(problem, &["/rules", "/slack_user_id", "/email"]);
     view! {
-        <form class="told" on:submit=move |event| { event.prevent_default(); save(); } novalidate>
+        <form class="told" on:submit=move |event| { event.prevent_default(); save.dispatch_local(chosen.get_untracked()); } novalidate>
             {none.then(|| view! { <p class="banner warn">"Nothing of this is sent now. "{NOTHING}</p> })}
             <div class="card">
                 {move || (0..count.get()).map(|at| rule_view(chosen, problem, at)).collect_view()}
@@ -160,7 +150,7 @@ fn Choice(known: Notifications) -> impl IntoView {
             {move || other().map(|why| view! { <p class="banner stop" role="alert">{why}</p> })}
             <div class="told-save">
                 <button class="b primary" disabled=move || busy.get() || !dirty.get()>"Save"</button>
-                <span class="muted small" role="status">{move || if busy.get() { "Saving…" } else if dirty.get() { "Not saved yet." } else if done.get() { "Saved." } else { "" }}</span>
+                <span class="muted small" role="status">{move || if busy.get() { "Saving…" } else if dirty.get() { "Not saved yet." } else if done.get() == Some(true) { "Saved." } else { "" }}</span>
             </div>
         </form>
     }
@@ -237,19 +227,13 @@ fn menu(label: &'static str, words: Vec<String>, at: usize, set: impl Fn(usize) 
 #[component]
 fn Try(channel: Channel, dirty: Memo<bool>) -> impl IntoView {
     let api = use_api();
-    let said = RwSignal::new(None::<Result<(), String>>);
-    let busy = RwSignal::new(false);
-    let send = move |_| {
-        busy.set(true);
-        said.set(None);
-        spawn_local(async move {
-            let answer = api.test_notification(channel).await;
-            said.set(Some(answer.map_err(|why| mistakes(&why, "/channel").unwrap_or_else(|| why.to_string()))));
-            busy.set(false);
-        });
-    };
+    let send = Action::new_local(move |(): &()| async move {
+        let answer = api.test_notification(channel).await;
+        answer.map_err(|why| mistakes(&why, "/channel").unwrap_or_else(|| why.to_string()))
+    });
+    let (busy, said) = (send.pending(), send.value());
     view! {
-        <button type="button" class="b" disabled=move || busy.get() || dirty.get() title=move || dirty.get().then_some("Save first") on:click=send>"Send a test"</button>
+        <button type="button" class="b" disabled=move || busy.get() || dirty.get() title=move || dirty.get().then_some("Save first") on:click=move |_| { send.dispatch_local(()); }>"Send a test"</button>
         <span class="small" role="status">{move || if busy.get() { view! { "Sending…" }.into_any() } else { match said.get() {
             None => ().into_any(),
             Some(Ok(())) => view! { <span class="go">"Sent. Look whether it came."</span> }.into_any(),
@@ -262,28 +246,32 @@ fn Try(channel: Channel, dirty: Memo<bool>) -> impl IntoView {
 #[component]
 fn GivenUp() -> impl IntoView {
     let api = use_api();
-    let all = RwSignal::new(Vec::<Delivery>::new());
-    let problem = RwSignal::new(None::<Problem>);
-    // Loads, after a message was sent again where one is named.
-    let load = move |again: Option<DeliveryId>| {
-        spawn_local(async move {
-            let sent = match again {
-                Some(id) => api.retry_delivery(id).await,
-                None => Ok(()),
-            };
-            let loaded = api.given_up().await.map(|page| all.set(page.items));
-            problem.set(sent.and(loaded).err());
-        });
-    };
-    load(None);
+    let all = LocalResource::new(move || async move { api.given_up().await.map(|page| page.items) });
+    let again = Action::new_local(move |id: &DeliveryId| {
+        let id = *id;
+        async move {
+            let sent = api.retry_delivery(id).await;
+            all.refetch();
+            sent
+        }
+    });
+    let sent = again.value();
     move || {
-        let why = problem.get().map(|problem| view! { <p class="banner stop" role="alert">{problem.to_string()}</p> });
-        (why.is_some() || all.with(|all| !all.is_empty())).then(|| {
-            let rows = all.get().into_iter().map(|message| {
+        let (loaded, refused) = match all.get() {
+            None => (Vec::new(), None),
+            Some(Ok(all)) => (all, None),
+            Some(Err(problem)) => (Vec::new(), Some(problem)),
+        };
+        let why = sent.get().and_then(Result::err).or(refused);
+        let why = why.map(|problem| view! { <p class="banner stop" role="alert">{problem.to_string()}</p> });
+        (why.is_some() || !loaded.is_empty()).then(|| {
+            let rows = loaded.into_iter().map(|message: Delivery| {
                 let what = format!("{} to {}: {}", message.channel, message.target, message.event);
                 let reason = message.error.unwrap_or_default();
                 let more = format!("{reason} · {}", words::count(message.attempts as usize, "attempt", "attempts"));
-                row(what, more, "b sm", "Try again", move |_| load(Some(message.id)))
+                row(what, more, "b sm", "Try again", move |_| {
+                    again.dispatch_local(message.id);
+                })
             });
             view! {
                 <h2>"Given up"</h2>

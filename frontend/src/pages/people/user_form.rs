@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use leptos::prelude::*;
-use leptos::task::spawn_local;
 use shared::api::{NewUser, User, UserPatch};
 use shared::error::{Code, Mistake, Problem};
 use shared::id::Username;
@@ -36,30 +35,13 @@ pub fn UserForm(
     let roles = RwSignal::new(first_roles.into_iter().collect::<BTreeSet<String>>());
     let active = RwSignal::new(user.as_ref().is_none_or(|user| user.active));
     let problem = RwSignal::new(None::<Problem>);
-    let busy = RwSignal::new(false);
     let new = user.is_none();
     let me = session.me.with_untracked(|me| me.as_ref().map(|me| me.username.clone()));
     let own = me.is_some() && user.as_ref().map(|user| user.username.clone()) == me;
     let user = StoredValue::new(user);
 
-    let send = move || {
-        let secret = password.get_untracked();
-        let mut mistakes = Vec::new();
-        let name = username.get_untracked().trim().parse::<Username>();
-        if let Err(wrong) = &name {
-            mistakes.push(Mistake::new("/username", "invalid", format!("A username is {}.", wrong.rule)));
-        }
-        if (new || !secret.is_empty()) && secret.chars().count() < MIN_PASSWORD {
-            mistakes.push(Mistake::new("/password", "invalid", format!("At least {MIN_PASSWORD} characters.")));
-        }
-        let (Ok(name), true) = (name, mistakes.is_empty()) else {
-            problem.set(Some(Problem::new(Code::Invalid).errors(mistakes)));
-            return;
-        };
-        if busy.get_untracked() {
-            return;
-        }
-        busy.set(true);
+    let save = Action::new_local(move |(name, secret): &(Username, String)| {
+        let (name, secret) = (name.clone(), secret.clone());
         problem.set(None);
         let roles: Vec<String> = roles.get_untracked().into_iter().collect();
         let before = user.get_value();
@@ -67,7 +49,7 @@ pub fn UserForm(
         let filled = |text: &String| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
         let (new_display, new_email) = (filled(&display_name), filled(&email));
         let active = active.get_untracked();
-        spawn_local(async move {
+        async move {
             let answer = if let Some(before) = before {
                 // Only what is different is sent, so that two admins do not undo each other.
                 let differs = |now: &str, before: Option<&String>| before.map_or("", String::as_str) != now;
@@ -90,15 +72,35 @@ pub fn UserForm(
                 })
                 .await
             };
-            busy.set(false);
             match answer {
                 Ok(user) => {
                     notices.good(format!("{} is saved.", user.username));
-                    done.run(user);
+                    // Nothing where the page has gone meanwhile.
+                    done.try_run(user);
                 }
                 Err(refused) => problem.set(Some(refused)),
             }
-        });
+        }
+    });
+    let busy = save.pending();
+    let send = move || {
+        let secret = password.get_untracked();
+        let mut mistakes = Vec::new();
+        let name = username.get_untracked().trim().parse::<Username>();
+        if let Err(wrong) = &name {
+            mistakes.push(Mistake::new("/username", "invalid", format!("A username is {}.", wrong.rule)));
+        }
+        if (new || !secret.is_empty()) && secret.chars().count() < MIN_PASSWORD {
+            mistakes.push(Mistake::new("/password", "invalid", format!("At least {MIN_PASSWORD} characters.")));
+        }
+        let (Ok(name), true) = (name, mistakes.is_empty()) else {
+            problem.set(Some(Problem::new(Code::Invalid).errors(mistakes)));
+            return;
+        };
+        if busy.get_untracked() {
+            return;
+        }
+        save.dispatch_local((name, secret));
     };
     let field = move |label: &'static str,
                       hint: &'static str,
@@ -111,21 +113,21 @@ pub fn UserForm(
             <label class="field">
                 <span class="label">{label}</span>
                 {(!hint.is_empty()).then(|| view! { <span class="hint">{hint}</span> })}
-                <input class="input" type=kind autocomplete=complete autocapitalize="off" spellcheck="false" prop:value=move || value.get()
-                    on:input=move |event| value.set(event_target_value(&event)) aria-invalid=move || wrong().is_some().to_string()/>
+                <input class="input" type=kind autocomplete=complete autocapitalize="off" spellcheck="false" bind:value=value aria-invalid=move || wrong().is_some().to_string()/>
                 <span class="mistake" aria-live="polite">{wrong}</span>
             </label>
         }
     };
-    let remove_factor = move || {
-        let Some(before) = user.get_value() else { return };
-        spawn_local(async move {
+    let remove_factor = Action::new_local(move |(): &()| {
+        let before = user.get_value();
+        async move {
+            let Some(before) = before else { return };
             match api.reset_second_factor(before.username.as_str()).await {
                 Ok(()) => notices.good(format!("{} logs in without a second factor.", before.username)),
                 Err(refused) => problem.set(Some(refused)),
             }
-        });
-    };
+        }
+    });
     let other = elsewhere(problem, &["/username", "/password", "/display_name", "/email", "/roles"]);
     let wrong_roles = mistake_at(problem, "/roles");
     view! {
@@ -145,15 +147,15 @@ pub fn UserForm(
                     <details class="fold"><summary>"New password"<span class="muted">"ends all their sessions and tokens"</span></summary>
                         {field("New password", "At least 12 characters.", "/password", "password", password, "new-password")}</details>
                     <details class="fold"><summary>"Second factor"<span class="muted">"when their device is lost"</span></summary>
-                        <button type="button" class="b" on:click=move |_| remove_factor()>"Remove it"</button></details>
+                        <button type="button" class="b" on:click=move |_| { remove_factor.dispatch_local(()); }>"Remove it"</button></details>
                     <label class="role">
-                        <input type="checkbox" prop:checked=move || active.get() on:change=move |event| active.set(event_target_checked(&event))/>
+                        <input type="checkbox" prop:checked=active on:change=move |event| active.set(event_target_checked(&event))/>
                         <span><b>"May log in"</b><span class="hint">{if own { "This is you: without it you lock yourself out." } else { "Without it their sessions and tokens end. What they decided stays on record." }}</span></span>
                     </label>
                 }.into_any()
             }}
             {move || other().map(|why| view! { <p class="banner stop" role="alert">{why}</p> })}
-            <div class="actions"><button class="b primary" disabled=move || busy.get()>{move || if busy.get() { "Saving…" } else if new { "Add" } else { "Save" }}</button></div>
+            <div class="actions"><button class="b primary" disabled=busy>{move || if busy.get() { "Saving…" } else if new { "Add" } else { "Save" }}</button></div>
         </form>
     }
 }

@@ -3,15 +3,13 @@
 use std::collections::BTreeSet;
 
 use leptos::prelude::*;
-use leptos::task::spawn_local;
 use shared::api::User;
-use shared::error::Problem;
 
 use super::roles::role_tags;
 use super::user_form::UserForm;
 use crate::client::{Session, use_api};
 use crate::components::dialog::Dialog;
-use crate::components::states::{Failed, Loading};
+use crate::components::states::Loaded;
 use crate::components::time::Ago;
 
 /// The list of people. `adding` opens the form for a new one.
@@ -19,16 +17,9 @@ use crate::components::time::Ago;
 pub fn Users(adding: RwSignal<bool>) -> impl IntoView {
     let api = use_api();
     let session = Session::expect();
-    let users = RwSignal::new(None::<Result<Vec<User>, Problem>>);
+    let users = LocalResource::new(move || async move { api.users().await.map(|page| page.items) });
     let editing = RwSignal::new(None::<User>);
     let open = RwSignal::new(false);
-    let load = move || {
-        spawn_local(async move {
-            let answer = api.users().await.map(|page| page.items);
-            users.set(Some(answer));
-        });
-    };
-    load();
     Effect::new(move |_| {
         if adding.get() {
             adding.set(false);
@@ -44,7 +35,7 @@ pub fn Users(adding: RwSignal<bool>) -> impl IntoView {
         if session.me.with_untracked(|me| me.as_ref().is_some_and(|me| me.username == user.username)) {
             session.me.set(Some(user));
         }
-        load();
+        users.refetch();
     });
     let row = move |user: User| {
         let edited = user.clone();
@@ -65,20 +56,12 @@ pub fn Users(adding: RwSignal<bool>) -> impl IntoView {
         })
     });
     view! {
-        {move || match users.get() {
-            None => view! { <Loading/> }.into_any(),
-            Some(Err(problem)) => {
-                let retry = Callback::new(move |()| load());
-                view! { <Failed title="The people could not be loaded" problem retry/> }.into_any()
-            }
-            Some(Ok(users)) => view! {
-                <div class="card"><table class="table people-table">
-                    <thead><tr><th>"Name"</th><th>"Roles"</th><th>"Status"</th><th>"Added"</th><th><span class="sr">"Edit"</span></th></tr></thead>
-                    <tbody>{users.into_iter().map(row).collect_view()}</tbody>
-                </table></div>
-            }
-            .into_any(),
-        }}
+        <Loaded from=users failed="The people could not be loaded" let:users>
+            <div class="card"><table class="table people-table">
+                <thead><tr><th>"Name"</th><th>"Roles"</th><th>"Status"</th><th>"Added"</th><th><span class="sr">"Edit"</span></th></tr></thead>
+                <tbody>{users.into_iter().map(row).collect_view()}</tbody>
+            </table></div>
+        </Loaded>
         <Dialog open title><UserForm user=editing.get_untracked() known done/></Dialog>
     }
 }

@@ -1,5 +1,6 @@
 //! What the run is, what can be done with it, and how it ended or what it waits for.
 
+use leptos::html;
 use leptos::prelude::*;
 use shared::access::Act;
 use shared::review::Review;
@@ -8,6 +9,7 @@ use shared::run::RunStatus;
 use super::cancel::CancelDialog;
 use super::data::RunData;
 use crate::client::{Live, Session};
+use crate::components::arrival;
 use crate::components::glyph::Glyph;
 use crate::components::status::StatusTag;
 use crate::components::time::Ago;
@@ -45,13 +47,14 @@ pub fn RunHeader(data: RunData) -> impl IntoView {
         })
     };
     let id = data.id.to_string();
+    let heading = arrival::heading::<html::H1>();
     view! {
         <header class="run-head">
             <div class="grow">
                 <nav class="crumbs" aria-label="Breadcrumb">
                     <a href="/runs">"Runs"</a><span aria-hidden="true">"›"</span><span class="mono cut" title="The run's id">{id.clone()}</span>
                 </nav>
-                <h1>{title}</h1>
+                <h1 node_ref=heading tabindex="-1">{title}</h1>
                 <div class="facts">{facts}<span class="soft">{took}</span></div>
             </div>
             <a class="b" href=format!("/api/v1/runs/{id}/report") target="_blank" rel="noopener">

@@ -6,8 +6,9 @@ mod data;
 mod header;
 mod values;
 
-use crate::client::address::use_id;
 use leptos::prelude::*;
+use leptos_router::hooks::use_params;
+use leptos_router::params::Params;
 use shared::JsonMap;
 use shared::id::RunId;
 use shared::run::{Activity, Position, Run};
@@ -15,16 +16,22 @@ use shared::run::{Activity, Position, Run};
 use self::data::RunData;
 use self::header::{Outcome, RunHeader};
 use self::values::{Facts, State};
+use crate::components::arrival;
 use crate::components::graph::FlowGraph;
 use crate::components::states::{Empty, Failed, Loading};
 use crate::components::timeline::Timeline;
 use crate::state::words;
 
+#[derive(Params, PartialEq)]
+struct RunParams {
+    id: RunId,
+}
+
 /// The page `/runs/:id`.
 #[component]
 pub fn RunPage() -> impl IntoView {
-    let params = use_id();
-    let id = Memo::new(move |_| params.with(|id| id.as_ref().and_then(|id| id.parse::<RunId>().ok())));
+    let params = use_params::<RunParams>();
+    let id = Memo::new(move |_| params.with(|params| params.as_ref().ok().map(|params| params.id)));
     move || match id.get() {
         Some(id) => view! { <RunView id/> }.into_any(),
         None => view! { <Unknown/> }.into_any(),
@@ -34,6 +41,10 @@ pub fn RunPage() -> impl IntoView {
 #[component]
 fn RunView(id: RunId) -> impl IntoView {
     let data = RunData::follow(id);
+    arrival::title(move || {
+        let title = data.run.with(|run| run.as_ref().map(|run| run.summary.title.clone()));
+        title.map_or_else(|| "Run".to_owned(), |title| format!("Run: {title}"))
+    });
     let here = Memo::new(move |_| data.run.with(Option::is_some));
     let body = move || {
         if here.get() {

@@ -65,7 +65,7 @@ fn Card(key: String, value: Value, changed: Signal<BTreeSet<String>>) -> impl In
         }
     };
     view! {
-        <section class="card value" class:fresh=move || is_new.get() class:folded=move || folded.get()>
+        <section class="card value" class:fresh=is_new class:folded=folded>
             <header>
                 <code>{key.clone()}</code>
                 <span class="muted grow cut">{kind}</span>
@@ -77,7 +77,7 @@ fn Card(key: String, value: Value, changed: Signal<BTreeSet<String>>) -> impl In
             {if code {
                 view! { <pre class="value-code">{inert(&text)}</pre> }.into_any()
             } else if reads_as_markdown(&text) {
-                view! { <div class="value-text read"><Markdown text/></div> }.into_any()
+                view! { <div class="value-text rich"><Markdown text/></div> }.into_any()
             } else {
                 view! { <div class="value-text">{inert(&text)}</div> }.into_any()
             }}
