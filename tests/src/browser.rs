@@ -1,10 +1,12 @@
 //! A headless Chromium, driven through chromedriver. Both are killed with the test.
 
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tempfile::TempDir;
 use thirtyfour::prelude::*;
+use thirtyfour::{BrowserLogEntry, LoggingPrefsLogLevel};
 
 use crate::postgres::free_port;
 use crate::process::Process;
@@ -19,11 +21,18 @@ pub struct Browser {
     // Dropped after the driver: chromedriver and the browser share a process group, which is killed whole.
     _chromedriver: Process,
     profile: TempDir,
+    /// Whether the test has looked at the errors of the console.
+    looked: AtomicBool,
 }
 
 impl Browser {
     /// Starts one with a window of this size, in CSS pixels.
     pub async fn start(width: u32, height: u32) -> Self {
+        Self::start_with(width, height, &[]).await
+    }
+
+    /// Starts one with further arguments.
+    pub async fn start_with(width: u32, height: u32, further: &[&str]) -> Self {
         install_tls();
         let profile = tempfile::Builder::new().prefix("countersign-browser-").tempdir().expect("a temporary folder");
         let port = free_port();
@@ -43,15 +52,19 @@ impl Browser {
             "--disable-sync",
             &format!("--window-size={width},{height}"),
             &format!("--user-data-dir={}", profile.path().display()),
-        ] {
+        ]
+        .into_iter()
+        .chain(further.iter().copied())
+        {
             capabilities.add_arg(argument).expect("an argument");
         }
+        capabilities.set_browser_log_level(LoggingPrefsLogLevel::Severe).expect("a level");
         let address = format!("http://127.0.0.1:{port}");
         let http = reqwest::Client::new();
         eventually("chromedriver answers", async || http.get(format!("{address}/status")).send().await.ok()).await;
         let driver = WebDriver::new(address, capabilities).await.expect("Chromium starts");
         driver.set_page_load_timeout(Duration::from_secs(30)).await.expect("a timeout can be set");
-        Self { driver, _chromedriver: chromedriver, profile }
+        Self { driver, _chromedriver: chromedriver, profile, looked: AtomicBool::new(false) }
     }
 
     /// The folder of its profile, which no other browser has.
@@ -59,14 +72,35 @@ impl Browser {
         self.profile.path()
     }
 
-    /// What the console wrote to the browser's log as errors.
+    /// What the program wrote to the browser's log as errors since it was last asked, panics among it. What the browser
+    /// itself says of the network is none: a login that is refused, a server that was killed.
     pub async fn errors(&self) -> Vec<String> {
-        let log = self.driver.browser_log().await.unwrap_or_default();
-        log.into_iter().filter(|entry| entry.level == "SEVERE").map(|entry| entry.message).collect()
+        let log = self.driver.browser_log().await.expect("the browser's log");
+        let of_network = |entry: &BrowserLogEntry| {
+            entry.source.as_deref() == Some("network") || entry.message.contains("WebSocket connection to ")
+        };
+        log.into_iter()
+            .filter(|entry| entry.level == "SEVERE" && !of_network(entry))
+            .map(|entry| entry.message)
+            .collect()
+    }
+
+    /// Ends the test's use of the browser: fails it where the program has written errors.
+    pub async fn quit(self) {
+        let errors = self.errors().await;
+        self.looked.store(true, Ordering::Relaxed);
+        assert!(errors.is_empty(), "errors in the browser's console: {errors:#?}");
     }
 
     /// A picture of the window, written to `path`.
     pub async fn picture(&self, path: &std::path::Path) {
         self.driver.screenshot(path).await.expect("a picture");
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        let looked = self.looked.load(Ordering::Relaxed) || std::thread::panicking();
+        assert!(looked, "a test ends with `browser.quit().await`, which looks for errors in the browser's console");
     }
 }

@@ -15,6 +15,11 @@ impl Login<'_> {
     /// Opens the console at `base`, and logs in.
     pub async fn log_in(&self, base: &str, username: &str) -> WebDriverResult<()> {
         self.0.goto(format!("{base}/login")).await?;
+        self.fill_in(username).await
+    }
+
+    /// Logs in where the page is shown.
+    pub async fn fill_in(&self, username: &str) -> WebDriverResult<()> {
         field(self.0, "username").await?.send_keys(username).await?;
         field(self.0, "password").await?.send_keys(PASSWORD).await?;
         button(self.0, "Log in").await?.click().await
@@ -62,6 +67,18 @@ pub async fn wait_for_text(driver: &WebDriver, text: &str) {
         body.contains(text).then_some(())
     })
     .await;
+}
+
+/// Waits until the tab has this title.
+pub async fn wait_for_title(driver: &WebDriver, title: &str) {
+    eventually(&format!("the tab is called `{title}`"), async || (driver.title().await.ok()? == title).then_some(()))
+        .await;
+}
+
+/// A link of the rail by its name.
+pub async fn link(driver: &WebDriver, name: &str) -> WebDriverResult<WebElement> {
+    let path = format!("//nav[@aria-label='Main']/a[@title={}]", quoted(name));
+    driver.query(By::XPath(path)).wait(DEADLINE, POLL).and_displayed().first().await
 }
 
 /// A field by its name, its label, or what it asks for.

@@ -95,6 +95,7 @@ async fn a_flow_stops_for_a_person_and_a_browser_decides() -> WebDriverResult<()
     developer.driver.goto(format!("{}/audit", server.base)).await?;
     wait_for_text(&developer.driver, "with an edit to draft").await;
     wait_for_text(&developer.driver, FLOW).await;
+    tokio::join!(developer.quit(), reviewer.quit());
     Ok(())
 }
 
@@ -132,6 +133,7 @@ async fn what_an_agent_wrote_is_shown_and_does_nothing() -> WebDriverResult<()> 
         assert!(!address.starts_with("javascript:"), "{address}");
     }
     wait_for_text(&browser.driver, "RLO").await;
+    browser.quit().await;
     Ok(())
 }
 
@@ -161,6 +163,7 @@ async fn the_list_stays_as_it_is_while_reviews_come_and_go() -> WebDriverResult<
     wait_for_text(&browser.driver, "1 pending").await;
     let focused = browser.driver.active_element().await?.id().await?;
     assert_eq!(focused.as_deref(), Some(row.as_str()), "the row was not made anew");
+    browser.quit().await;
     Ok(())
 }
 
@@ -200,5 +203,6 @@ async fn each_person_chooses_what_they_are_told_and_after_how_long() -> WebDrive
     driver.refresh().await?;
     assert_eq!(button(driver, "low").await?.attr("aria-pressed").await?.as_deref(), Some("false"));
     assert_eq!(button(driver, "I am asked").await?.attr("aria-pressed").await?.as_deref(), Some("true"));
+    browser.quit().await;
     Ok(())
 }

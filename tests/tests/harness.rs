@@ -34,6 +34,6 @@ async fn a_browser_ends_with_its_test() {
     assert_eq!(browser.driver.title().await.expect("a title"), "Here");
     let profile = browser.profile().display().to_string();
     assert!(processes(&profile) > 0);
-    drop(browser);
+    browser.quit().await;
     assert_eq!(processes(&profile), 0);
 }

@@ -1,0 +1,139 @@
+//! How the console moves between its pages, and what it does where the program ends.
+
+use shared::api::ReviewQuery;
+use shared::review::Review;
+use tests::pages::{Inbox, Login, link, wait_for_text, wait_for_title};
+use tests::{Api, Browser, Database, Options, Server, eventually};
+use thirtyfour::prelude::*;
+
+/// A server on which so many reviews are pending, the newest first.
+async fn with_reviews(count: usize) -> (Server, Vec<Review>) {
+    let server = Server::start(Options::on(Database::Sqlite)).await;
+    server.save("id: ask\nnodes:\n  ask: { human: { prompt: Well?, options: [{ id: ok, label: Fine }] } }\n").await;
+    let admin = server.admin().await;
+    for _ in 0..count {
+        launch(&admin).await;
+    }
+    let reviews = eventually("all reviews are pending", async || {
+        let page = admin.reviews(&ReviewQuery::default()).await.ok()?;
+        (page.items.len() == count).then_some(page.items)
+    })
+    .await;
+    (server, reviews)
+}
+
+async fn launch(api: &Api) {
+    let launch = shared::api::Launch {
+        flow: "ask".parse().expect("an id"),
+        version: None,
+        input: shared::JsonMap::new(),
+        context: shared::run::Context::default(),
+    };
+    api.launch(&launch, None).await.expect("it starts");
+}
+
+async fn logged_in(server: &Server) -> WebDriverResult<Browser> {
+    let browser = Browser::start(1440, 900).await;
+    Login(&browser.driver).log_in(&server.base, "admin").await?;
+    wait_for_text(&browser.driver, "pending").await;
+    Ok(browser)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn walking_through_the_list_faster_than_it_loads_breaks_nothing() -> WebDriverResult<()> {
+    let (server, reviews) = with_reviews(12).await;
+    let browser = logged_in(&server).await?;
+    let there_and_back = format!("{}{}", "j".repeat(40), "k".repeat(40)).repeat(2);
+    browser.driver.action_chain().send_keys(there_and_back).perform().await?;
+    // The list is sorted by deadline, then by age: the walk ends at one of its ends.
+    let last = format!("/reviews/{}", reviews[reviews.len() - 1].id);
+    let first = format!("/reviews/{}", reviews[0].id);
+    let at = browser.driver.current_url().await?.path().to_owned();
+    assert!(at == first || at == last, "{at}");
+    Inbox(&browser.driver).press("Fine").await?;
+    wait_for_text(&browser.driver, "Undo").await;
+    browser.quit().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_page_has_a_name_and_gives_the_focus_to_its_heading() -> WebDriverResult<()> {
+    let (server, reviews) = with_reviews(2).await;
+    let browser = logged_in(&server).await?;
+    let driver = &browser.driver;
+    wait_for_title(driver, "(2) Inbox · Countersign").await;
+    for name in ["Runs", "Flows", "Audit", "People"] {
+        link(driver, name).await?.click().await?;
+        wait_for_title(driver, &format!("{name} · Countersign")).await;
+        eventually("the heading has the focus", async || {
+            let focused = driver.active_element().await.ok()?;
+            let heading = (focused.tag_name().await.ok()?, focused.text().await.ok()?);
+            (heading == ("h1".to_owned(), name.to_owned())).then_some(())
+        })
+        .await;
+        let said = driver.find(By::Css("p.sr[role=status]")).await?;
+        assert_eq!(said.prop("textContent").await?.as_deref(), Some(name), "it is read out");
+    }
+    driver.back().await?;
+    wait_for_title(driver, "Audit · Countersign").await;
+    driver.goto(format!("{}/reviews/{}", server.base, reviews[0].id)).await?;
+    wait_for_title(driver, &format!("Review: {} · Countersign", reviews[0].title)).await;
+    browser.quit().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_link_leads_through_the_login_to_where_it_points() -> WebDriverResult<()> {
+    let (server, reviews) = with_reviews(1).await;
+    let browser = Browser::start(1440, 900).await;
+    let driver = &browser.driver;
+    let page = format!("/reviews/{}", reviews[0].id);
+    driver.goto(format!("{}{page}", server.base)).await?;
+    wait_for_title(driver, "Log in · Countersign").await;
+    Login(driver).fill_in("admin").await?;
+    wait_for_title(driver, &format!("Review: {} · Countersign", reviews[0].title)).await;
+    assert_eq!(driver.current_url().await?.path(), page);
+    browser.quit().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_that_ends_says_so_and_has_kept_what_was_typed() -> WebDriverResult<()> {
+    let (server, reviews) = with_reviews(1).await;
+    let browser = logged_in(&server).await?;
+    let driver = &browser.driver;
+    driver.goto(format!("{}/reviews/{}", server.base, reviews[0].id)).await?;
+    let say = driver.query(By::Css(".say textarea")).first().await?;
+    say.send_keys("half a thought").await?;
+    // What a panic is to the browser.
+    let trap = "setTimeout(() => { throw new WebAssembly.RuntimeError('unreachable') })";
+    driver.execute(trap, Vec::new()).await?;
+    wait_for_text(driver, "Countersign stopped working in this tab").await;
+    assert!(!driver.find(By::Css(".shell")).await?.is_displayed().await?, "nothing that is dead is shown");
+    assert_eq!(browser.errors().await.len(), 1, "the trap itself");
+    driver.find(By::Css("#stopped button")).await?.click().await?;
+    let kept = eventually("what was typed is there", async || {
+        let say = driver.find(By::Css(".say textarea")).await.ok()?;
+        say.prop("value").await.ok()?.filter(|text| !text.is_empty())
+    })
+    .await;
+    assert_eq!(kept, "half a thought");
+    browser.quit().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_that_cannot_be_loaded_says_so_in_the_chosen_colours() -> WebDriverResult<()> {
+    let server = Server::start(Options::on(Database::Sqlite)).await;
+    let browser = Browser::start_with(1024, 768, &["--js-flags=--noexpose-wasm"]).await;
+    let driver = &browser.driver;
+    driver.goto(format!("{}/login", server.base)).await?;
+    driver.execute("localStorage.setItem('countersign.theme', '\"dark\"')", Vec::new()).await?;
+    driver.goto(format!("{}/inbox", server.base)).await?;
+    wait_for_text(driver, "Countersign could not be loaded").await;
+    let root = driver.find(By::Tag("html")).await?;
+    assert_eq!(root.attr("data-theme").await?.as_deref(), Some("dark"), "set before the program runs");
+    assert!(!browser.errors().await.is_empty(), "the browser says why");
+    browser.quit().await;
+    Ok(())
+}
