@@ -1,8 +1,6 @@
 //! Writes what a group decided: few statements a table, in one order of tables.
 
-use std::collections::BTreeSet;
-
-use shared::id::{CommitId, RunId, Username};
+use shared::id::{CommitId, RunId};
 use shared::time::Timestamp;
 use uuid::Uuid;
 
@@ -13,12 +11,12 @@ use super::super::lean;
 use super::super::log_row::Body;
 use super::super::newest::{LARGE, NewRow};
 use super::super::notifications::choice_row;
-use super::super::people::{credential_kind, credential_row, user_row};
+use super::super::people::user_row;
 use super::super::row_mac::Stored;
 use super::super::tasks::lane;
-use super::super::{Answer, Credential, CredentialKind, Error, Inner, queue, search, visibility};
+use super::super::{Answer, Error, Inner, queue, search, visibility};
 use super::fate::Written;
-use super::group::{Changed, Ended, Group};
+use super::group::{Changed, Group};
 use crate::engine::{RunState, Snapshot, summary};
 
 /// How many keys one statement looks up, and how many rows one writes in PostgreSQL. Each number of them is a statement
@@ -26,9 +24,6 @@ use crate::engine::{RunState, Snapshot, summary};
 const CHUNK: usize = 64;
 /// How long an idempotency key is kept, and a task of an ended run whose worker is silent.
 const LIFE_US: i64 = 24 * 3600 * 1_000_000;
-/// How many sessions one person has at most, and how many browsers are known to have logged in to their account.
-const MAX_SESSIONS: u32 = 100;
-const MAX_BROWSERS: u32 = 100;
 /// How much is cleaned up at once.
 const CLEAN_AT_ONCE: i64 = 1000;
 
@@ -196,43 +191,7 @@ impl Group {
             " ON CONFLICT (username) DO UPDATE SET slack_user_id = excluded.slack_user_id, body = excluded.body",
         )
         .await?;
-        for (name, ended) in &out.ended_access {
-            let sql = Sql::new("DELETE FROM credentials WHERE username = ").bind(name.as_str());
-            conn.execute(match ended {
-                Ended::All => sql,
-                Ended::AllButTokensAnd(kept) => sql.push(" AND kind <> 'token' AND digest <> ").bind(kept),
-            })
-            .await?;
-        }
-        let digests = out.ended_credentials.iter().map(Arg::from).collect();
-        for_each(conn, "DELETE FROM credentials WHERE digest IN (", digests).await?;
-        let new = out.new_credentials.iter().map(|(digest, credential)| credential_row(digest, credential)).collect();
-        let into = "INSERT INTO credentials (digest, kind, id, name, username, roles, created_at, expires_at, last_used_at, \
-                    client) ";
-        insert(conn, into, new, "").await?;
-        self.end_the_oldest(conn).await
-    }
-
-    /// Ends the oldest sessions, and forgets the browsers that have been known longest, of those who have more than
-    /// anybody needs.
-    async fn end_the_oldest(&self, conn: &mut Conn) -> Result<(), Error> {
-        let of = |credential: &Credential| (credential.kind, credential.username.clone());
-        let grown: BTreeSet<(CredentialKind, Username)> = self.out.new_credentials.values().map(of).collect();
-        for (kind, username) in grown {
-            let most = match kind {
-                CredentialKind::Session => MAX_SESSIONS,
-                CredentialKind::Browser => MAX_BROWSERS,
-                // Made on purpose, or used up soon.
-                CredentialKind::Token | CredentialKind::Link | CredentialKind::SignIn => continue,
-            };
-            let theirs = |sql: Sql| {
-                let kind = credential_kind(kind);
-                sql.push("FROM credentials WHERE username = ").bind(username.as_str()).push(" AND kind = ").bind(kind)
-            };
-            let sql = theirs(theirs(Sql::new("DELETE ")).push(" AND digest NOT IN (SELECT digest "));
-            conn.execute(sql.push(" ORDER BY created_at DESC, digest LIMIT ").bind(most).push(")")).await?;
-        }
-        Ok(())
+        self.write_credentials(conn).await
     }
 }
 
@@ -350,7 +309,7 @@ fn rows_at_once(conn: &Conn) -> usize {
     if conn.is_postgres() { CHUNK } else { 1 }
 }
 
-async fn insert(conn: &mut Conn, into: &str, rows: Vec<Vec<Arg>>, on_conflict: &str) -> Result<(), Error> {
+pub(super) async fn insert(conn: &mut Conn, into: &str, rows: Vec<Vec<Arg>>, on_conflict: &str) -> Result<(), Error> {
     let mut rows = rows.into_iter().peekable();
     while rows.peek().is_some() {
         conn.execute(Sql::new(into).values(rows.by_ref().take(rows_at_once(conn))).push(on_conflict)).await?;
@@ -358,7 +317,7 @@ async fn insert(conn: &mut Conn, into: &str, rows: Vec<Vec<Arg>>, on_conflict: &
     Ok(())
 }
 
-async fn for_each(conn: &mut Conn, of: &str, keys: Vec<Arg>) -> Result<(), Error> {
+pub(super) async fn for_each(conn: &mut Conn, of: &str, keys: Vec<Arg>) -> Result<(), Error> {
     let mut keys = keys.into_iter().peekable();
     while keys.peek().is_some() {
         conn.execute(Sql::new(of).list(keys.by_ref().take(CHUNK)).push(")")).await?;

@@ -1,0 +1,58 @@
+//! Writes what lets people in: what has ended goes, and of sessions and known browsers the oldest make room.
+
+use std::collections::BTreeSet;
+
+use shared::id::Username;
+
+use super::super::db::{Arg, Conn, Sql};
+use super::super::people::{credential_kind, credential_row};
+use super::super::{Credential, CredentialKind, Error};
+use super::group::{Ended, Group};
+use super::write::{for_each, insert};
+
+/// How many sessions one person has at most, and how many browsers are known to have logged in to their account.
+const MAX_SESSIONS: u32 = 100;
+const MAX_BROWSERS: u32 = 100;
+
+impl Group {
+    pub async fn write_credentials(&self, conn: &mut Conn) -> Result<(), Error> {
+        let out = &self.out;
+        for (name, ended) in &out.ended_access {
+            let sql = Sql::new("DELETE FROM credentials WHERE username = ").bind(name.as_str());
+            conn.execute(match ended {
+                Ended::All => sql,
+                Ended::AllButTokensAnd(kept) => sql.push(" AND kind <> 'token' AND digest <> ").bind(kept),
+            })
+            .await?;
+        }
+        let digests = out.ended_credentials.iter().map(Arg::from).collect();
+        for_each(conn, "DELETE FROM credentials WHERE digest IN (", digests).await?;
+        let new = out.new_credentials.iter().map(|(digest, credential)| credential_row(digest, credential)).collect();
+        let into = "INSERT INTO credentials (digest, kind, id, name, username, roles, created_at, expires_at, last_used_at, \
+                    client) ";
+        insert(conn, into, new, "").await?;
+        self.end_the_oldest(conn).await
+    }
+
+    /// Ends the oldest sessions, and forgets the browsers that have been known longest, of those who have more than
+    /// anybody needs.
+    async fn end_the_oldest(&self, conn: &mut Conn) -> Result<(), Error> {
+        let of = |credential: &Credential| (credential.kind, credential.username.clone());
+        let grown: BTreeSet<(CredentialKind, Username)> = self.out.new_credentials.values().map(of).collect();
+        for (kind, username) in grown {
+            let most = match kind {
+                CredentialKind::Session => MAX_SESSIONS,
+                CredentialKind::Browser => MAX_BROWSERS,
+                // Made on purpose, or used up soon.
+                CredentialKind::Token | CredentialKind::Link | CredentialKind::SignIn => continue,
+            };
+            let theirs = |sql: Sql| {
+                let kind = credential_kind(kind);
+                sql.push("FROM credentials WHERE username = ").bind(username.as_str()).push(" AND kind = ").bind(kind)
+            };
+            let sql = theirs(theirs(Sql::new("DELETE ")).push(" AND digest NOT IN (SELECT digest "));
+            conn.execute(sql.push(" ORDER BY created_at DESC, digest LIMIT ").bind(most).push(")")).await?;
+        }
+        Ok(())
+    }
+}
