@@ -7,18 +7,28 @@ use super::glyph::Glyph;
 use crate::state::hidden::{Part, parts};
 use crate::state::markdown::Address;
 
+/// So many hidden characters of a text are badges; the others are named in the text, which takes no elements.
+const BADGES: usize = 100;
+
 /// Text with its hidden characters shown as badges.
-pub fn inert(text: &str) -> impl IntoView + use<> {
-    parts(text)
-        .into_iter()
-        .map(|part| match part {
-            Part::Plain(text) => text.into_any(),
-            Part::Hidden { name, .. } => {
+pub fn inert(text: &str) -> Vec<AnyView> {
+    let mut views = Vec::new();
+    let mut rest = String::new();
+    let mut badges = 0;
+    for part in parts(text) {
+        match part {
+            Part::Plain(text) if badges < BADGES => views.push(text.into_any()),
+            Part::Hidden { name, .. } if badges < BADGES => {
+                badges += 1;
                 let title = format!("A hidden character stands here: {name}");
-                view! { <span class="hidden-char" title=title>{name}</span> }.into_any()
+                views.push(view! { <span class="hidden-char" title=title>{name}</span> }.into_any());
             }
-        })
-        .collect_view()
+            Part::Plain(text) => rest.push_str(&text),
+            Part::Hidden { name, .. } => rest.extend(["[", &name, "]"]),
+        }
+    }
+    views.push(rest.into_any());
+    views
 }
 
 /// A link that shows its address when it is clicked, and only then can be followed.

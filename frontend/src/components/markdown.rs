@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 
 use super::inert::{InertImage, InertLink, inert};
-use crate::state::markdown::{Block, Inline, parse};
+use crate::state::markdown::{Block, Document, Inline, parse};
 
 /// A text in Markdown.
 #[component]
@@ -12,7 +12,14 @@ pub fn Markdown(
     #[prop(into)]
     text: String,
 ) -> impl IntoView {
-    view! { <div class="prose">{blocks(parse(&text))}</div> }
+    let Document { blocks: laid_out, rest } = parse(&text);
+    let rest = (!rest.is_empty()).then(|| {
+        view! {
+            <p class="muted small">"The text is too long, or has too many parts, to be laid out whole. The rest, as it was written:"</p>
+            <pre class="raw">{inert(rest.trim_end())}</pre>
+        }
+    });
+    view! { <div class="prose">{blocks(laid_out)}{rest}</div> }
 }
 
 fn blocks(blocks: Vec<Block>) -> Vec<AnyView> {
@@ -53,8 +60,8 @@ fn block(block: Block) -> AnyView {
             }
             .into_any()
         }
-        Block::Html(html) => {
-            view! { <pre class="raw" title="HTML is shown as it was written">{inert(html.trim_end())}</pre> }.into_any()
+        Block::Source(text) => {
+            view! { <pre class="raw" title="Shown as it was written">{inert(text.trim_end())}</pre> }.into_any()
         }
         Block::Rule => view! { <hr /> }.into_any(),
     }
@@ -81,8 +88,8 @@ fn inline(piece: Inline) -> AnyView {
     match piece {
         Inline::Text(text) => inert(&text).into_any(),
         Inline::Code(text) => view! { <code>{inert(&text)}</code> }.into_any(),
-        Inline::Html(html) => {
-            view! { <code class="raw" title="HTML is shown as it was written">{inert(&html)}</code> }.into_any()
+        Inline::Source(text) => {
+            view! { <code class="raw" title="Shown as it was written">{inert(&text)}</code> }.into_any()
         }
         Inline::Emphasis(inside) => view! { <em>{inlines(inside)}</em> }.into_any(),
         Inline::Strong(inside) => view! { <strong>{inlines(inside)}</strong> }.into_any(),
