@@ -1,12 +1,12 @@
-//! Differences, drawn: by word for prose, by line for code and JSON. What is gone and what is new differ in more than
-//! colour, and say so to screen readers.
+//! Differences, drawn: by word for prose, by line for code, by key for JSON. What is gone and what is new differ in more
+//! than colour, and say so to screen readers.
 
 use leptos::prelude::*;
 use serde_json::Value;
 use shared::definition::ContentType;
 
 use super::inert::inert;
-use crate::state::diffs::{self, Line, Piece, Side};
+use crate::state::diffs::{self, Change, Line, Piece, Side};
 
 /// Unchanged lines around a change.
 const AROUND: usize = 3;
@@ -21,13 +21,48 @@ pub fn Diff(
     /// What it is.
     new: Value,
 ) -> impl IntoView {
-    let (before, after) = (diffs::text_of(&old), diffs::text_of(&new));
-    if diffs::is_prose(content_type, &old) && diffs::is_prose(content_type, &new) {
+    match (&old, &new) {
+        (Value::Object(_) | Value::Array(_), Value::Object(_) | Value::Array(_)) => {
+            diffs::keys(&old, &new).into_iter().map(change).collect_view().into_any()
+        }
+        _ => value(content_type, &old, &new),
+    }
+}
+
+/// The difference between two values, each as one text.
+fn value(content_type: ContentType, old: &Value, new: &Value) -> AnyView {
+    let (before, after) = (diffs::text_of(old), diffs::text_of(new));
+    if diffs::is_prose(content_type, old) && diffs::is_prose(content_type, new) {
         let pieces = diffs::words(&before, &after).into_iter().map(piece).collect_view();
         view! { <div class="prose diff-words">{pieces}</div> }.into_any()
     } else {
         view! { <div class="diff-lines">{folded(diffs::lines(&before, &after))}</div> }.into_any()
     }
+}
+
+/// One value of a JSON document. A text is compared as text, so that its lines are lines.
+fn change(change: Change) -> AnyView {
+    let Change { path, old, new } = change;
+    let (class, what) = match (&old, &new) {
+        (None, _) => ("tag go", "added"),
+        (_, None) => ("tag stop", "removed"),
+        _ => ("tag", "changed"),
+    };
+    let body = match (old, new) {
+        (Some(old), Some(new)) => value(ContentType::Text, &old, &new),
+        (old, new) => {
+            let side = if old.is_some() { Side::Old } else { Side::New };
+            let text = old.or(new).as_ref().map(diffs::text_of).unwrap_or_default();
+            view! { <div class="prose diff-words">{piece(Piece { side, text })}</div> }.into_any()
+        }
+    };
+    view! {
+        <section class="diff-key">
+            <h5><code>{inert(&path.join(" › "))}</code>" "<span class=class>{what}</span></h5>
+            {body}
+        </section>
+    }
+    .into_any()
 }
 
 fn piece(piece: Piece) -> AnyView {

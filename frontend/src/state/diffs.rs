@@ -1,18 +1,16 @@
-//! Differences between what was proposed and what is there now: by word for prose, by line for code and JSON.
+//! Differences between what was proposed and what is there now: by word for prose, by line for code, by key for JSON.
+//! The algorithm, words, lines and their marks are those of `similar`.
 
-use std::collections::HashMap;
-use std::ops::Range;
 use std::time::Duration;
 
 use serde_json::Value;
 use shared::definition::ContentType;
-use similar::algorithms::{Capture, Compact, Replace, myers};
-use similar::{DiffOp, DiffTag, Instant, diff_ratio};
+use similar::{Algorithm, ChangeTag, InlineChangeMode, InlineChangeOptions, Instant, TextDiff, TextDiffConfig};
 
 /// A difference is drawn at most so long after it was begun; a worse one, but at once, is better.
 const PATIENCE: Duration = Duration::from_millis(150);
-/// Lines that share less of their words than this are other lines, not changed ones: nothing in them is marked.
-const ALIKE: f32 = 0.5;
+/// The one algorithm: each further one would be in the bundle too.
+const ALGORITHM: Algorithm = Algorithm::Myers;
 
 /// Whether a piece of text was there before, is there now, or both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +21,16 @@ pub enum Side {
     Old,
     /// Only now.
     New,
+}
+
+impl From<ChangeTag> for Side {
+    fn from(tag: ChangeTag) -> Self {
+        match tag {
+            ChangeTag::Equal => Self::Both,
+            ChangeTag::Delete => Self::Old,
+            ChangeTag::Insert => Self::New,
+        }
+    }
 }
 
 /// A piece of prose.
@@ -47,66 +55,40 @@ pub struct Line {
     pub parts: Vec<(bool, String)>,
 }
 
-/// The operations that make `new` of `old`. Tokens are numbered first, so that words and lines share one algorithm in
-/// the bundle; `similar`'s own text interface would bring each of its algorithms several times.
-fn operations(old: &[&str], new: &[&str], deadline: Option<Instant>) -> Vec<DiffOp> {
-    let mut known: HashMap<&str, usize> = HashMap::new();
-    let mut all = old.iter().chain(new).map(|token| {
-        let next = known.len();
-        *known.entry(token).or_insert(next)
-    });
-    let before: Vec<usize> = all.by_ref().take(old.len()).collect();
-    let after: Vec<usize> = all.collect();
-    let mut hook = Compact::new(Replace::new(Capture::new()), &before, &after);
-    // Without the short cuts for large texts, which are as large as the algorithm itself; there is the deadline. Capturing
-    // never fails.
-    let Ok(()) = myers::diff_deadline_raw(&mut hook, &before, 0..before.len(), &after, 0..after.len(), deadline);
-    hook.into_inner().into_inner().into_ops()
+/// What became of one value of a JSON document.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Change {
+    /// The keys that lead to it, of lists the numbers from 1.
+    pub path: Vec<String>,
+    /// What it was; none: it was not there.
+    pub old: Option<Value>,
+    /// What it is; none: it is gone.
+    pub new: Option<Value>,
 }
 
-fn deadline() -> Option<Instant> {
-    Instant::now().checked_add(PATIENCE)
-}
-
-/// Words, and the spaces between them.
-fn tokens(text: &str) -> Vec<&str> {
-    let mut tokens = Vec::new();
-    let mut rest = text;
-    while let Some(first) = rest.chars().next() {
-        let end = rest.find(|c: char| c.is_whitespace() != first.is_whitespace()).unwrap_or(rest.len());
-        tokens.push(&rest[..end]);
-        rest = &rest[end..];
-    }
-    tokens
+fn config() -> TextDiffConfig {
+    let mut config = TextDiff::configure();
+    config.algorithm(ALGORITHM).timeout(PATIENCE);
+    config
 }
 
 /// The difference by words. A space between two changed words belongs to the change, so that a changed sentence reads
 /// as one.
 pub fn words(old: &str, new: &str) -> Vec<Piece> {
-    let (old, new) = (tokens(old), tokens(new));
-    let mut changes: Vec<(Side, String)> = Vec::new();
-    for op in operations(&old, &new, deadline()) {
-        let (tag, old_range, new_range) = op.as_tag_tuple();
-        if tag == DiffTag::Equal {
-            changes.extend(old[old_range].iter().map(|text| (Side::Both, (*text).to_owned())));
-        } else {
-            changes.extend(old[old_range].iter().map(|text| (Side::Old, (*text).to_owned())));
-            changes.extend(new[new_range].iter().map(|text| (Side::New, (*text).to_owned())));
-        }
-    }
+    let diff = config().diff_words(old, new);
     let mut pieces: Vec<Piece> = Vec::new();
     let (mut out, mut into) = (String::new(), String::new());
-    let mut changes = changes.into_iter().peekable();
+    let mut changes = diff.iter_all_changes().map(|change| (Side::from(change.tag()), change.value())).peekable();
     while let Some((side, text)) = changes.next() {
         match side {
-            Side::Old => out.push_str(&text),
-            Side::New => into.push_str(&text),
+            Side::Old => out.push_str(text),
+            Side::New => into.push_str(text),
             Side::Both => {
                 let between =
                     text.chars().all(|c| c == ' ') && changes.peek().is_some_and(|(side, _)| *side != Side::Both);
                 if between && !(out.is_empty() && into.is_empty()) {
-                    out.push_str(&text);
-                    into.push_str(&text);
+                    out.push_str(text);
+                    into.push_str(text);
                     continue;
                 }
                 flush(&mut pieces, &mut out, &mut into);
@@ -119,109 +101,69 @@ pub fn words(old: &str, new: &str) -> Vec<Piece> {
 }
 
 fn flush(pieces: &mut Vec<Piece>, out: &mut String, into: &mut String) {
-    push(pieces, Side::Old, std::mem::take(out));
-    push(pieces, Side::New, std::mem::take(into));
+    push(pieces, Side::Old, &std::mem::take(out));
+    push(pieces, Side::New, &std::mem::take(into));
 }
 
-fn push(pieces: &mut Vec<Piece>, side: Side, text: String) {
+fn push(pieces: &mut Vec<Piece>, side: Side, text: &str) {
     match pieces.last_mut() {
         _ if text.is_empty() => {}
-        Some(last) if last.side == side => last.text.push_str(&text),
-        _ => pieces.push(Piece { side, text }),
+        Some(last) if last.side == side => last.text.push_str(text),
+        _ => pieces.push(Piece { side, text: text.to_owned() }),
     }
 }
 
 /// The difference by lines, with the changed words of a changed line marked.
 pub fn lines(old: &str, new: &str) -> Vec<Line> {
-    let deadline = deadline();
-    let (old, new): (Vec<_>, Vec<_>) = (old.split_inclusive('\n').collect(), new.split_inclusive('\n').collect());
-    let mut lines = Vec::new();
-    for op in operations(&old, &new, deadline) {
-        let (tag, old_range, new_range) = op.as_tag_tuple();
-        if tag == DiffTag::Equal {
-            lines.extend(old_range.zip(new_range).map(|(before, after)| Line {
-                side: Side::Both,
-                old: Some(before + 1),
-                new: Some(after + 1),
-                parts: plain(old[before]),
-            }));
-            continue;
-        }
-        let marked = if tag == DiffTag::Replace {
-            marked(&old[old_range.clone()], &new[new_range.clone()], deadline)
-        } else {
-            None
-        };
-        let (gone, come) = marked.unwrap_or_else(|| {
-            let plainly = |lines: &[&str]| lines.iter().copied().map(plain).collect();
-            (plainly(&old[old_range.clone()]), plainly(&new[new_range.clone()]))
-        });
-        lines.extend(old_range.zip(gone).map(|(before, parts)| Line {
-            side: Side::Old,
-            old: Some(before + 1),
-            new: None,
-            parts,
-        }));
-        lines.extend(new_range.zip(come).map(|(after, parts)| Line {
-            side: Side::New,
-            old: None,
-            new: Some(after + 1),
-            parts,
-        }));
-    }
-    lines
+    let diff = config().diff_lines(old, new);
+    let mut marks = InlineChangeOptions::new();
+    marks.algorithm(ALGORITHM).mode(InlineChangeMode::Words);
+    let deadline = Instant::now().checked_add(PATIENCE);
+    diff.iter_all_inline_changes_with_options_deadline(marks, deadline)
+        .map(|change| Line {
+            side: change.tag().into(),
+            old: change.old_index().map(|before| before + 1),
+            new: change.new_index().map(|after| after + 1),
+            parts: change
+                .values()
+                .iter()
+                .map(|(marked, text)| (*marked, text.trim_end_matches('\n').to_owned()))
+                .filter(|(_, text)| !text.is_empty())
+                .collect(),
+        })
+        .collect()
 }
 
-type Parts = Vec<(bool, String)>;
-
-fn plain(line: &str) -> Parts {
-    vec![(false, line.trim_end_matches('\n').to_owned())]
+/// The values in which two JSON documents differ, in the order of the old one, what is new behind the rest of its object.
+/// Lists of the same length are compared item by item, others as a whole.
+pub fn keys(old: &Value, new: &Value) -> Vec<Change> {
+    let mut changes = Vec::new();
+    compare(&mut Vec::new(), Some(old), Some(new), &mut changes);
+    changes
 }
 
-/// Changed lines, before and now, with the words that make the difference; nothing where they have too little in common.
-fn marked(old: &[&str], new: &[&str], deadline: Option<Instant>) -> Option<(Vec<Parts>, Vec<Parts>)> {
-    let (before, after) = (Words::of(old), Words::of(new));
-    let operations = operations(&before.words, &after.words, deadline);
-    if diff_ratio(&operations, before.words.len(), after.words.len()) < ALIKE {
-        return None;
-    }
-    let (mut gone, mut come) = (vec![Parts::new(); old.len()], vec![Parts::new(); new.len()]);
-    for op in operations {
-        let (tag, old_range, new_range) = op.as_tag_tuple();
-        before.mark(&mut gone, old_range, tag != DiffTag::Equal);
-        after.mark(&mut come, new_range, tag != DiffTag::Equal);
-    }
-    Some((gone, come))
-}
-
-/// The words of some lines, and in which of the lines each one stands.
-struct Words<'a> {
-    words: Vec<&'a str>,
-    lines: Vec<usize>,
-}
-
-impl<'a> Words<'a> {
-    fn of(lines: &[&'a str]) -> Self {
-        let mut all = Self { words: Vec::new(), lines: Vec::new() };
-        for (index, line) in lines.iter().enumerate() {
-            let words = tokens(line);
-            all.lines.extend(words.iter().map(|_| index));
-            all.words.extend(words);
-        }
-        all
-    }
-
-    /// Appends some of the words to the lines that they stand in. Line ends are never marked.
-    fn mark(&self, lines: &mut [Parts], range: Range<usize>, differs: bool) {
-        for index in range {
-            let parts = &mut lines[self.lines[index]];
-            let word = self.words[index].trim_end_matches('\n');
-            match parts.last_mut() {
-                _ if word.is_empty() => {}
-                Some((marked, text)) if *marked == differs => text.push_str(word),
-                _ => parts.push((differs, word.to_owned())),
+fn compare(path: &mut Vec<String>, old: Option<&Value>, new: Option<&Value>, changes: &mut Vec<Change>) {
+    let mut step = |key: String, old: Option<&Value>, new: Option<&Value>| {
+        path.push(key);
+        compare(path, old, new, changes);
+        path.pop();
+    };
+    match (old, new) {
+        (Some(old), Some(new)) if old == new => {}
+        (Some(Value::Object(old)), Some(Value::Object(new))) => {
+            for (key, value) in old {
+                step(key.clone(), Some(value), new.get(key));
+            }
+            for (key, value) in new.iter().filter(|(key, _)| !old.contains_key(*key)) {
+                step(key.clone(), None, Some(value));
             }
         }
+        (Some(Value::Array(old)), Some(Value::Array(new))) if old.len() == new.len() => {
+            for (index, (old, new)) in old.iter().zip(new).enumerate() {
+                step((index + 1).to_string(), Some(old), Some(new));
+            }
+        }
+        _ => changes.push(Change { path: path.clone(), old: old.cloned(), new: new.cloned() }),
     }
 }
 
@@ -240,6 +182,8 @@ pub fn text_of(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn told(pieces: &[Piece]) -> Vec<(Side, &str)> {
@@ -277,5 +221,45 @@ mod tests {
         let lines = lines("one\ntwo\n", "one\n2\n");
         let numbers: Vec<_> = lines.iter().map(|line| (line.side, line.old, line.new)).collect();
         assert_eq!(numbers, [(Side::Both, Some(1), Some(1)), (Side::Old, Some(2), None), (Side::New, None, Some(2))]);
+    }
+
+    #[test]
+    fn words_that_changed_in_a_line_are_marked() {
+        let lines = lines("let a = one;\n", "let a = two;\n");
+        let marked =
+            |line: &Line| line.parts.iter().filter(|(marked, _)| *marked).map(|(_, text)| text.clone()).collect();
+        let marks: Vec<Vec<String>> = lines.iter().map(marked).collect();
+        assert_eq!(marks, [["one;"], ["two;"]]);
+        let texts: Vec<String> =
+            lines.iter().map(|line| line.parts.iter().map(|(_, text)| text.as_str()).collect()).collect();
+        assert_eq!(texts, ["let a = one;", "let a = two;"]);
+    }
+
+    #[test]
+    fn json_is_compared_by_key() {
+        let old =
+            json!({"to": "all", "body": "One.\nTwo.", "tags": ["a", "b"], "by": {"name": "ana", "id": 1}, "cc": null});
+        let new =
+            json!({"to": "all", "body": "One.\n2.", "tags": ["a", "c"], "by": {"name": "ana"}, "cc": null, "n": 1});
+        let told: Vec<_> = keys(&old, &new).into_iter().map(|c| (c.path.join("/"), c.old, c.new)).collect();
+        let changed = |path: &str, old: Value, new: Value| (path.to_owned(), Some(old), Some(new));
+        assert_eq!(
+            told,
+            [
+                changed("body", json!("One.\nTwo."), json!("One.\n2.")),
+                changed("tags/2", json!("b"), json!("c")),
+                ("by/id".to_owned(), Some(json!(1)), None),
+                ("n".to_owned(), None, Some(json!(1))),
+            ]
+        );
+    }
+
+    #[test]
+    fn null_is_a_value_and_lists_of_other_lengths_differ_as_a_whole() {
+        let told = keys(&json!({"a": null, "b": [1, 2]}), &json!({"b": [2]}));
+        assert_eq!(told[0], Change { path: vec!["a".into()], old: Some(Value::Null), new: None });
+        assert_eq!(told[1], Change { path: vec!["b".into()], old: Some(json!([1, 2])), new: Some(json!([2])) });
+        assert_eq!(keys(&json!([1, {"a": 2}]), &json!([1, {"a": 2}])), []);
+        assert_eq!(keys(&json!("a"), &json!(1)), [Change { path: vec![], old: Some(json!("a")), new: Some(json!(1)) }]);
     }
 }
