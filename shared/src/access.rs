@@ -17,7 +17,6 @@ use serde::{Deserialize, Serialize};
 use crate::definition::Reviewers;
 use crate::deputy::Deputyship;
 use crate::id::Username;
-use crate::read::read_fields;
 use crate::review::Review;
 use crate::run::RunSummary;
 
@@ -47,8 +46,7 @@ pub struct Principal {
 
 /// Somebody who is away and has a deputy, with the roles that they have now. Whom they themselves stand in for is not
 /// part of it: deputies of deputies have no rights.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Absent {
     /// Their name.
@@ -56,8 +54,6 @@ pub struct Absent {
     /// System and own roles.
     pub roles: BTreeSet<String>,
 }
-
-read_fields!(Absent { need username, need roles, });
 
 impl Absent {
     /// Them, as if they were here.

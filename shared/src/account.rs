@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 
 use crate::id::SessionId;
-use crate::read::read_fields;
 use crate::time::Timestamp;
 
 /// `POST /api/v1/session`.
@@ -52,8 +51,7 @@ pub struct NewPassword {
 }
 
 /// A session, as the person sees it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionInfo {
     /// Its id.
@@ -76,13 +74,8 @@ pub struct SessionInfo {
     pub agent: Option<String>,
 }
 
-read_fields!(SessionInfo {
-    need id, or_default current, need created_at, need last_used_at, may expires_at, may address, may agent,
-});
-
 /// `GET /api/v1/me/totp`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SecondFactorState {
     /// Whether a code is asked for when they log in.
@@ -93,11 +86,8 @@ pub struct SecondFactorState {
     pub recovery_codes_left: u32,
 }
 
-read_fields!(SecondFactorState { need enabled, need required, need recovery_codes_left, });
-
 /// A second factor that is to be confirmed; its secret is shown this once.
-#[derive(Clone, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[derive(Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NewSecondFactor {
     /// The secret in base 32, to type into an app.
@@ -107,8 +97,6 @@ pub struct NewSecondFactor {
     /// The same as a QR code, an SVG picture.
     pub qr_svg: String,
 }
-
-read_fields!(NewSecondFactor { need secret, need uri, need qr_svg, });
 
 /// `POST /api/v1/me/totp/confirm` and `POST /api/v1/me/totp/remove`.
 #[derive(Clone, Serialize, Deserialize)]
@@ -120,12 +108,9 @@ pub struct SecondFactorCode {
 }
 
 /// Codes that each log in once in the place of one that an app shows; they are shown this once.
-#[derive(Clone, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[derive(Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RecoveryCodes {
     /// The codes.
     pub recovery_codes: Vec<String>,
 }
-
-read_fields!(RecoveryCodes { need recovery_codes, });

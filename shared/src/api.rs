@@ -14,14 +14,12 @@ use crate::error::Mistake;
 pub use crate::graph::{Graph, GraphEdge, GraphEdgeKind, GraphNode};
 use crate::id::{FlowId, TokenId, Username};
 pub use crate::inbox::ReviewQuery;
-use crate::read::{read_fields, words};
 use crate::review::Review;
 use crate::run::{Context, RunStatus};
 use crate::time::Timestamp;
 
 /// A page of a list, newest first.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "PageOf{T}"))]
 pub struct Page<T> {
@@ -32,16 +30,13 @@ pub struct Page<T> {
     pub next_cursor: Option<String>,
 }
 
-read_fields!(Page<T> { need items, may next_cursor, });
-
 /// How many rows a page has where nothing is said.
 pub const DEFAULT_LIMIT: u32 = 50;
 /// How many rows a page has at most.
 pub const MAX_LIMIT: u32 = 200;
 
 /// A person, as everybody may see them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct User {
     /// Their name.
@@ -66,11 +61,6 @@ pub struct User {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stands_for: Vec<Absent>,
 }
-
-read_fields!(User {
-    need username, may display_name, may email, need roles, or(yes) active, need created_at,
-    or_default single_sign_on, or_default stands_for,
-});
 
 fn yes() -> bool {
     true
@@ -119,8 +109,7 @@ pub struct UserPatch {
 }
 
 /// A token for programs, without its secret.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Token {
     /// Its id.
@@ -141,8 +130,6 @@ pub struct Token {
     pub secret: Option<String>,
 }
 
-read_fields!(Token { need id, need name, need owner, need roles, need created_at, may expires_at, may secret, });
-
 /// `POST /api/v1/tokens`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -159,8 +146,7 @@ pub struct NewToken {
 
 /// One version of a flow. `D` is what is read of its definition: the console needs little of it, and would load the code
 /// that reads all.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "FlowVersion"))]
 #[serde(bound(serialize = "D: Serialize", deserialize = "D: Deserialize<'de>"))]
@@ -198,14 +184,8 @@ pub struct FlowVersion<D = Flow> {
     pub warnings: Vec<Mistake>,
 }
 
-read_fields!(FlowVersion<D> {
-    need id, need version, need title, may description, may input, may definition, may source, need digest, may graph,
-    may saved_by, need saved_at, or_default warnings,
-});
-
 /// `POST /api/v1/flows/validate`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Validation {
     /// Whether it could be saved.
@@ -218,8 +198,6 @@ pub struct Validation {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub graph: Option<Graph>,
 }
-
-read_fields!(Validation { need valid, need errors, need warnings, may graph, });
 
 /// `POST /api/v1/runs`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -259,10 +237,10 @@ pub struct NewComment {
 }
 
 /// What a decision did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum DecisionEffect {
     /// It counts; the review still waits.
     Recorded,
@@ -270,11 +248,8 @@ pub enum DecisionEffect {
     Resolved,
 }
 
-words!(DecisionEffect { Recorded = "recorded", Resolved = "resolved" });
-
 /// The answer to a decision or a claim.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Decided {
     /// What it did.
@@ -282,8 +257,6 @@ pub struct Decided {
     /// The review as it is now.
     pub review: Review,
 }
-
-read_fields!(Decided { need outcome, need review, });
 
 /// `GET /api/v1/runs`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -5,6 +5,7 @@ mod account;
 use std::marker::PhantomData;
 
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::api::{
@@ -20,7 +21,6 @@ use crate::id::{DeliveryId, DeputyId, GrantId, ReviewId, RunId, TokenId};
 use crate::inbox::Facets;
 use crate::log::Entry;
 use crate::notification::{Channel, Delivery, Notifications, TestNotification};
-use crate::read::FromJson;
 use crate::review::Review;
 use crate::run::{Report, Run, RunSummary};
 use crate::seal::{SealCheck, SealHead};
@@ -85,8 +85,8 @@ impl<T, D> Client<T, D> {
     }
 }
 
-impl<T: Transport, D: FromJson> Client<T, D> {
-    async fn call<A: FromJson>(&self, request: Request) -> Answer<A> {
+impl<T: Transport, D: DeserializeOwned> Client<T, D> {
+    async fn call<A: DeserializeOwned>(&self, request: Request) -> Answer<A> {
         let response = self.transport.send(request).await.map_err(|why| Problem::new(Code::Unavailable).detail(why))?;
         let unreadable = |error: serde_json::Error| {
             Problem { status: response.status, ..Problem::new(Code::Internal) }
@@ -94,17 +94,17 @@ impl<T: Transport, D: FromJson> Client<T, D> {
         };
         if (200..300).contains(&response.status) {
             let body = if response.body.is_empty() { "null" } else { &response.body };
-            read(body).map_err(unreadable)
+            serde_json::from_str(body).map_err(unreadable)
         } else {
-            Err(read(&response.body).unwrap_or_else(unreadable))
+            Err(serde_json::from_str(&response.body).unwrap_or_else(unreadable))
         }
     }
 
-    async fn get<A: FromJson>(&self, path: String) -> Answer<A> {
+    async fn get<A: DeserializeOwned>(&self, path: String) -> Answer<A> {
         self.call(Request { method: "GET", path, body: None, idempotency_key: None }).await
     }
 
-    async fn send<B: Serialize, A: FromJson>(
+    async fn send<B: Serialize, A: DeserializeOwned>(
         &self,
         method: &'static str,
         path: String,
@@ -176,7 +176,8 @@ impl<T: Transport, D: FromJson> Client<T, D> {
     /// `PUT /api/v1/flows/{id}` with a YAML source (JSON is YAML too).
     pub async fn save_flow(&self, id: &str, source: &str) -> Answer<FlowVersion<D>> {
         let body = Some(("application/yaml", source.to_owned()));
-        self.call(Request { method: "PUT", path: format!("/api/v1/flows/{id}"), body, idempotency_key: None }).await
+        let path = format!("/api/v1/flows/{id}");
+        self.call(Request { method: "PUT", path, body, idempotency_key: None }).await
     }
 
     /// `POST /api/v1/flows/validate`.
@@ -335,12 +336,6 @@ impl<T: Transport, D: FromJson> Client<T, D> {
     pub async fn verify_audit(&self) -> Answer<SealCheck> {
         self.get("/api/v1/audit/verify".into()).await
     }
-}
-
-/// Reads JSON. Always by way of a [`Value`]: the console reads some of its types from values, and would load the code
-/// that reads them twice if they were read from text too.
-pub fn read<A: FromJson>(text: &str) -> serde_json::Result<A> {
-    A::from_json(crate::read::value(text)?)
 }
 
 /// A query as `?a=b&c=d`, without what is not set.

@@ -8,15 +8,16 @@ use crate::JsonMap;
 use crate::definition::ActionKind;
 use crate::grant::Remember;
 use crate::id::{GrantId, Username};
-use crate::read::{Fields, Read, read_fields, read_object, unknown, words};
 use crate::request::Request;
 use crate::time::Timestamp;
 
 /// Through what a decision came.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray,
+)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Via {
     /// A person, in the console or over the API.
     Human,
@@ -36,14 +37,8 @@ pub enum Via {
     Run,
 }
 
-words!(Via {
-    Human = "human", Timeout = "timeout", Auto = "auto", Judge = "judge", Webhook = "webhook", Slack = "slack",
-    Cli = "cli", Run = "run",
-});
-
 /// What a decision says.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Verdict {
@@ -70,24 +65,8 @@ pub enum Verdict {
     },
 }
 
-impl Read for Verdict {
-    fn read(fields: &mut Fields) -> serde_json::Result<Self> {
-        match fields.need::<String>("type")?.as_str() {
-            "choose" => Ok(Self::Choose { option: fields.need("option")?, fields: fields.or_default("fields")? }),
-            "text" => Ok(Self::Text { text: fields.need("text")? }),
-            "actions" => {
-                Ok(Self::Actions { decisions: fields.need("decisions")?, instructions: fields.may("instructions")? })
-            }
-            other => Err(unknown(other)),
-        }
-    }
-}
-
-read_object!(Verdict);
-
 /// An answer to one action.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 pub enum ActionDecision {
@@ -114,20 +93,6 @@ pub enum ActionDecision {
         message: String,
     },
 }
-
-impl Read for ActionDecision {
-    fn read(fields: &mut Fields) -> serde_json::Result<Self> {
-        match fields.need::<String>("type")?.as_str() {
-            "approve" => Ok(Self::Approve { remember: fields.may("remember")? }),
-            "edit" => Ok(Self::Edit { arguments: fields.need("arguments")? }),
-            "reject" => Ok(Self::Reject { message: fields.may("message")? }),
-            "respond" => Ok(Self::Respond { message: fields.need("message")? }),
-            other => Err(unknown(other)),
-        }
-    }
-}
-
-read_object!(ActionDecision);
 
 impl ActionDecision {
     /// Runs as asked, and nothing more.
@@ -167,8 +132,7 @@ pub struct DecisionRequest {
 }
 
 /// What somebody saw who changed it by their vote.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Shown {
     /// The revision that was seen.
@@ -179,11 +143,8 @@ pub struct Shown {
     pub values: JsonMap,
 }
 
-read_fields!(Shown { need revision, need digest, need values, });
-
 /// A decision on the record.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Decision {
     /// Who.
@@ -223,8 +184,3 @@ pub struct Decision {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub requests: BTreeMap<String, Request>,
 }
-
-read_fields!(Decision {
-    need by, may on_behalf_of, need at, need via, need revision, need digest, may shown, may sent, need verdict,
-    or_default edits, may comment, or_default metadata, may grant, or_default requests,
-});

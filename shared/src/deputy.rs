@@ -3,12 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::id::{DeputyId, Username};
-use crate::read::read_fields;
 use crate::time::Timestamp;
 
 /// Somebody stands in for somebody else for a span of time.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Deputyship {
     /// Its id.
@@ -29,10 +27,6 @@ pub struct Deputyship {
     /// When.
     pub created_at: Timestamp,
 }
-
-read_fields!(Deputyship {
-    need id, need person, need deputy, need from, need until, may note, need made_by, need created_at,
-});
 
 impl Deputyship {
     /// Whether it holds at this moment.

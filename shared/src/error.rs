@@ -1,16 +1,17 @@
 //! Errors as the API and flow files speak of them.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::read::{read_fields, words};
 use crate::review::{Resolution, Review};
 
 /// The code of a refusal at the API. Stable: clients match on it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray,
+)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Code {
     /// 400: the request cannot be read at all.
     BadRequest,
@@ -59,18 +60,6 @@ pub enum Code {
     /// 503: starting, stopping, or the database is away.
     Unavailable,
 }
-
-words!(Code {
-    BadRequest = "bad_request", Unauthenticated = "unauthenticated",
-    SecondFactorRequired = "second_factor_required", Forbidden = "forbidden",
-    SecondFactorMissing = "second_factor_missing",
-    ForeignOrigin = "foreign_origin", NotFound = "not_found", MethodNotAllowed = "method_not_allowed",
-    ReviewResolved = "review_resolved", RevisionChanged = "revision_changed", ReviewClaimed = "review_claimed",
-    RunOver = "run_over", Conflict = "conflict", Unreadable = "unreadable", TooLarge = "too_large",
-    UnsupportedMediaType = "unsupported_media_type", Invalid = "invalid", FlowInvalid = "flow_invalid",
-    VisitLimit = "visit_limit", KeyReused = "key_reused", TooManyRequests = "too_many_requests", Internal = "internal",
-    Unavailable = "unavailable",
-});
 
 impl Code {
     /// The HTTP status that goes with the code.
@@ -127,8 +116,7 @@ impl Code {
 }
 
 /// RFC 9457 `application/problem+json`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Problem {
     /// What went wrong, for programs.
@@ -153,10 +141,6 @@ pub struct Problem {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<u64>,
 }
-
-read_fields!(Problem {
-    need code, need status, need title, may detail, or_default errors, may resolution, may review, may retry_after,
-});
 
 impl Problem {
     /// A problem with its code's own title.
@@ -204,8 +188,7 @@ impl std::fmt::Display for Problem {
 impl std::error::Error for Problem {}
 
 /// One mistake in a flow file, a form or a body.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Mistake {
     /// Where, as a JSON pointer (RFC 6901); empty for the whole.
@@ -221,8 +204,6 @@ pub struct Mistake {
     /// What is wrong and what to do.
     pub message: String,
 }
-
-read_fields!(Mistake { need path, may line, may column, need code, need message, });
 
 impl Mistake {
     /// A mistake whose place in the source is not known.
@@ -243,10 +224,23 @@ impl std::fmt::Display for Mistake {
 }
 
 /// What ends a run, a step or the saving of a flow badly. The list is part of the flow format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 pub enum FlowCode {
     /// The flow is not valid.
     FlowInvalid,
@@ -284,17 +278,6 @@ pub enum FlowCode {
     TaskAbandoned,
 }
 
-words!(FlowCode {
-    FlowInvalid = "FLOW_INVALID", FlowInvalidDelegation = "FLOW_INVALID_DELEGATION",
-    FlowUnsupported = "FLOW_UNSUPPORTED", FlowHumanRejected = "FLOW_HUMAN_REJECTED",
-    FlowHumanTimeout = "FLOW_HUMAN_TIMEOUT", FlowVisitLimit = "FLOW_VISIT_LIMIT",
-    FlowNoMatchingEdge = "FLOW_NO_MATCHING_EDGE", FlowCondition = "FLOW_CONDITION",
-    ToolPermissionDenied = "TOOL_PERMISSION_DENIED", ToolFailed = "TOOL_FAILED", ModelFailed = "MODEL_FAILED",
-    GuardrailBlocked = "GUARDRAIL_BLOCKED", BudgetExceeded = "BUDGET_EXCEEDED", FlowUnreadable = "FLOW_UNREADABLE",
-    EngineFailed = "ENGINE_FAILED", TaskAbandoned = "TASK_ABANDONED",
-    RecordUnreadable = "RECORD_UNREADABLE",
-});
-
 impl std::fmt::Display for FlowCode {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.as_str())
@@ -302,8 +285,7 @@ impl std::fmt::Display for FlowCode {
 }
 
 /// Why a run or a step failed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
-#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[error("{code}: {message}")]
 pub struct RunError {
@@ -315,8 +297,6 @@ pub struct RunError {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<crate::id::NodeId>,
 }
-
-read_fields!(RunError { need code, need message, may node, });
 
 /// Shorthand for a JSON pointer: `pointer(["nodes", "draft", "next"])` is `/nodes/draft/next`.
 pub fn pointer<I: IntoIterator<Item = S>, S: AsRef<str>>(segments: I) -> String {

@@ -3,11 +3,10 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::JsonMap;
 use crate::id::{FlowId, GrantId, ReviewId, RunId, Username};
-use crate::read::{read_fields, words};
 use crate::time::Timestamp;
 
 /// How long a grant holds where nothing is said.
@@ -16,10 +15,10 @@ pub const USUAL: Duration = Duration::from_hours(8);
 pub const LONGEST: Duration = Duration::from_hours(24);
 
 /// Where a grant holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum GrantScope {
     /// In this run.
     Run,
@@ -27,11 +26,8 @@ pub enum GrantScope {
     Flow,
 }
 
-words!(GrantScope { Run = "run", Flow = "flow" });
-
 /// Beside an approval: later calls of the tool are approved too.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Remember {
@@ -45,8 +41,6 @@ pub struct Remember {
     pub arguments: Vec<String>,
 }
 
-read_fields!(Remember { need scope, may for_ms, or_default arguments, });
-
 impl Remember {
     /// For how long.
     pub fn span(&self) -> Duration {
@@ -55,8 +49,7 @@ impl Remember {
 }
 
 /// A standing leave for a tool.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Grant {
     /// Its id.
@@ -87,11 +80,6 @@ pub struct Grant {
     /// Until when it holds.
     pub expires_at: Timestamp,
 }
-
-read_fields!(Grant {
-    need id, need tool, or_default arguments, may reads, need scope, need flow, need version, need run_id, need review_id,
-    need given_by, need given_at, need expires_at,
-});
 
 impl Grant {
     /// Whether it allows this call at this moment. That its giver may still decide is for `access` to say.

@@ -1,12 +1,9 @@
 //! A flow as a picture, laid out by the server so that the browser only draws.
 
-use serde::Serialize;
-
-use crate::read::{read_fields, words};
+use serde::{Deserialize, Serialize};
 
 /// A flow as a picture: laid out by the server, in pixels, from the top left.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Graph {
     /// Its width.
@@ -19,11 +16,8 @@ pub struct Graph {
     pub edges: Vec<GraphEdge>,
 }
 
-read_fields!(Graph { need width, need height, need nodes, need edges, });
-
 /// One node of the picture; `x` and `y` are its centre.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GraphNode {
     /// The node's id, or `end`.
@@ -40,11 +34,8 @@ pub struct GraphNode {
     pub height: f64,
 }
 
-read_fields!(GraphNode { need id, need kind, need x, need y, need width, need height, });
-
 /// One edge of the picture.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GraphEdge {
     /// Where it begins.
@@ -60,13 +51,11 @@ pub struct GraphEdge {
     pub points: Vec<(f64, f64)>,
 }
 
-read_fields!(GraphEdge { need from, need to, need kind, may label, need points, });
-
 /// What an edge of the picture is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum GraphEdgeKind {
     /// `next`.
     Next,
@@ -75,5 +64,3 @@ pub enum GraphEdgeKind {
     /// `on_reject`, `goto`, `on_visit_limit`.
     Detour,
 }
-
-words!(GraphEdgeKind { Next = "next", Correct = "correct", Detour = "detour" });

@@ -3,16 +3,14 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::decision::Via;
 use crate::id::Username;
-use crate::read::read_fields;
 use crate::time::Timestamp;
 
 /// Who works on a review, and until when.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Claim {
     /// Who.
@@ -21,11 +19,8 @@ pub struct Claim {
     pub until: Timestamp,
 }
 
-read_fields!(Claim { need by, need until, });
-
 /// Somebody handed a review to somebody else, who decides it from then on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Delegation {
     /// Who.
@@ -39,11 +34,8 @@ pub struct Delegation {
     pub at: Timestamp,
 }
 
-read_fields!(Delegation { need from, need to, may on_behalf_of, need at, });
-
 /// What somebody said beside a review.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comment {
     /// Who.
@@ -54,11 +46,8 @@ pub struct Comment {
     pub text: String,
 }
 
-read_fields!(Comment { need by, need at, need text, });
-
 /// What a handler said that left the decision to those after it, or that decided.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Advice {
     /// Who: of a judge its `provider/model`.
@@ -74,8 +63,6 @@ pub struct Advice {
     pub reason: String,
 }
 
-read_fields!(Advice { need by, need via, need at, may verdict, need reason, });
-
 /// As people read it: `demo/judge would approve, but is 55% sure and decides from 70%: It is long.`
 impl fmt::Display for Advice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -83,25 +70,18 @@ impl fmt::Display for Advice {
         let Some(Judgement { approved, confidence, threshold }) = *verdict else {
             return write!(f, "{by} could not judge: {reason}");
         };
-        let (sure, from) = (percent(confidence), percent(threshold));
+        let (sure, from) = (confidence * 100.0, threshold * 100.0);
         if confidence < threshold {
             let would = if approved { "approve" } else { "reject" };
-            return write!(f, "{by} would {would}, but is {sure}% sure and decides from {from}%: {reason}");
+            return write!(f, "{by} would {would}, but is {sure:.0}% sure and decides from {from:.0}%: {reason}");
         }
         let did = if approved { "approved" } else { "rejected" };
-        write!(f, "{by} {did}, {sure}% sure: {reason}")
+        write!(f, "{by} {did}, {sure:.0}% sure: {reason}")
     }
 }
 
-/// A share of one as whole percents. As an integer: what writes other numbers would be a fortieth of the console.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to 100")]
-fn percent(share: f64) -> u8 {
-    (share * 100.0).round() as u8
-}
-
 /// What a judge would decide, and how sure it is.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Judgement {
     /// Whether it accepts.
@@ -111,8 +91,6 @@ pub struct Judgement {
     /// From which confidence on it decides.
     pub threshold: f64,
 }
-
-read_fields!(Judgement { need approved, need confidence, need threshold, });
 
 #[cfg(test)]
 mod tests {

@@ -5,8 +5,6 @@ use std::{borrow::Borrow, fmt, str::FromStr};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::read::read_text;
-
 macro_rules! uuid_id {
     ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {$(
         $(#[$doc])*
@@ -42,8 +40,6 @@ macro_rules! uuid_id {
                 Uuid::parse_str(text).map(Self)
             }
         }
-
-        read_text!($name);
     )+};
 }
 
@@ -111,8 +107,6 @@ macro_rules! name {
                 Self::try_from(text.to_owned())
             }
         }
-
-        read_text!($name);
 
         impl From<$name> for String {
             fn from(name: $name) -> String {

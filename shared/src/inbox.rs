@@ -17,7 +17,6 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use crate::access::{Act, Principal, REVIEWER, access};
 use crate::definition::Severity;
 use crate::id::ReviewId;
-use crate::read::{read_text, words};
 use crate::review::{Review, ReviewKind, ReviewStatus};
 use crate::time::{Span, Timestamp};
 
@@ -26,10 +25,12 @@ pub use outline::outline;
 pub use query::ReviewQuery;
 
 /// The order of a list of reviews.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray,
+)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum ReviewOrder {
     /// What was asked last comes first.
     #[default]
@@ -37,8 +38,6 @@ pub enum ReviewOrder {
     /// By [`Urgency`]; of what is pending only.
     Urgency,
 }
-
-words!(ReviewOrder { Newest = "newest", Urgency = "urgency" });
 
 /// Where a review stands in the order of urgency, the most urgent first: the soonest deadline, and none last; then what
 /// has the most at stake; then what was asked first; then the id. No two reviews are equal.
@@ -72,10 +71,10 @@ fn rank(severity: Severity) -> u8 {
 }
 
 /// With whom a review is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Assigned {
     /// I may decide it.
     Me,
@@ -84,8 +83,6 @@ pub enum Assigned {
     /// Nobody does.
     Unclaimed,
 }
-
-words!(Assigned { Me = "me", Claimed = "claimed", Unclaimed = "unclaimed" });
 
 impl Assigned {
     /// All of them.
@@ -155,8 +152,6 @@ impl<'de> Deserialize<'de> for Due {
         String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
     }
 }
-
-read_text!(Due);
 
 #[cfg(feature = "schema")]
 impl schemars::JsonSchema for Due {

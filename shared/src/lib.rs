@@ -20,7 +20,6 @@ pub mod inbox;
 pub mod log;
 pub mod notification;
 pub mod protocol;
-pub mod read;
 pub mod request;
 pub mod review;
 pub mod run;
@@ -28,6 +27,7 @@ pub mod seal;
 pub mod single_sign_on;
 pub mod time;
 pub mod voting;
+mod words;
 
 /// A JSON object whose keys keep the order in which they were written.
 pub type JsonMap = serde_json::Map<String, serde_json::Value>;

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::JsonMap;
 use crate::id::{ReviewId, RunId, Username};
-use crate::read::{FromJson, read_fields, words};
 use crate::time::Timestamp;
 
 /// An opaque place in the log. Only the server that made it can read it.
@@ -13,12 +12,6 @@ use crate::time::Timestamp;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Cursor(pub String);
-
-impl FromJson for Cursor {
-    fn from_json(value: serde_json::Value) -> serde_json::Result<Self> {
-        String::from_json(value).map(Self)
-    }
-}
 
 impl std::fmt::Display for Cursor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -29,14 +22,11 @@ impl std::fmt::Display for Cursor {
 macro_rules! kinds {
     ($($(#[$doc:meta])* $name:ident = $word:literal),+ $(,)?) => {
         /// What an entry tells.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-        #[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray)]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         pub enum EntryKind {
-            $($(#[$doc])* #[serde(rename = $word)] $name,)+
+            $($(#[$doc])* #[serde(rename = $word)] #[strum(serialize = $word)] $name,)+
         }
-
-        words!(EntryKind { $($name = $word),+ });
 
         impl EntryKind {
             /// All of them.
@@ -136,9 +126,9 @@ impl EntryKind {
 }
 
 /// What is done to a review, by people or by time. The audit is filtered by it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum ReviewAct {
     /// It was resolved by a decision.
     Decision,
@@ -155,11 +145,6 @@ pub enum ReviewAct {
     /// Its time was up, and that resolved it or asked others.
     Timeout,
 }
-
-words!(ReviewAct {
-    Decision = "decision", Vote = "vote", Comment = "comment", Claim = "claim", Delegation = "delegation",
-    Withdrawal = "withdrawal", Timeout = "timeout",
-});
 
 impl ReviewAct {
     /// All of them.
@@ -231,8 +216,7 @@ impl std::str::FromStr for EntryKind {
 }
 
 /// One thing that happened.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Entry {
     /// Its place in the log.
@@ -245,11 +229,8 @@ pub struct Entry {
     pub event: Event,
 }
 
-read_fields!(Entry { need cursor, may sealed, rest event, });
-
 /// An entry before it has its place.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Event {
     /// What it tells.
@@ -269,5 +250,3 @@ pub struct Event {
     #[serde(default)]
     pub data: JsonMap,
 }
-
-read_fields!(Event { need kind, need at, may run_id, may review_id, may actor, or_default data, });

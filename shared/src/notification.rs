@@ -5,29 +5,41 @@ use serde::{Deserialize, Serialize};
 use crate::definition::Severity;
 use crate::id::{DeliveryId, ReviewId, RunId};
 use crate::log::EntryKind;
-use crate::read::{read_fields, words};
 use crate::time::{Span, Timestamp};
 
 /// The most rules that one person has.
 pub const MAX_RULES: usize = 20;
 
 /// What people are told of: the kinds of entries of the log of the same names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Occasion {
     /// Somebody is asked.
     #[serde(rename = "review.requested")]
+    #[strum(serialize = "review.requested")]
     Requested,
     /// The time is nearly up.
     #[serde(rename = "review.expiring")]
+    #[strum(serialize = "review.expiring")]
     Expiring,
     /// It is over: decided, expired or withdrawn.
     #[serde(rename = "review.resolved")]
+    #[strum(serialize = "review.resolved")]
     Resolved,
 }
-
-words!(Occasion { Requested = "review.requested", Expiring = "review.expiring", Resolved = "review.resolved" });
 
 impl Occasion {
     /// All of them.
@@ -40,10 +52,23 @@ impl Occasion {
 }
 
 /// Where people are told, beside the console and the browser.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Channel {
     /// A message in Slack, in which one can decide.
     Slack,
@@ -51,11 +76,8 @@ pub enum Channel {
     Email,
 }
 
-words!(Channel { Slack = "slack", Email = "email" });
-
 /// One thing that somebody wants: to be told of this, there, after so long.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
@@ -71,11 +93,8 @@ pub struct Rule {
     pub severities: Vec<Severity>,
 }
 
-read_fields!(Rule { need channel, need events, may after, or_default severities, });
-
 /// `GET` and `PUT /api/v1/notifications`: what somebody chose. Nobody is told anything before they choose.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Notifications {
@@ -92,8 +111,6 @@ pub struct Notifications {
     pub available: Vec<Channel>,
 }
 
-read_fields!(Notifications { or_default rules, may slack_user_id, may email, or_default available, });
-
 /// `POST /api/v1/notifications/test`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -104,10 +121,12 @@ pub struct TestNotification {
 }
 
 /// Where a delivery stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray,
+)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum DeliveryStatus {
     /// It is to be sent, for the first time or again.
     Waiting,
@@ -119,11 +138,8 @@ pub enum DeliveryStatus {
     GivenUp,
 }
 
-words!(DeliveryStatus { Waiting = "waiting", Sent = "sent", Dropped = "dropped", GivenUp = "given_up" });
-
 /// One message to one receiver, for admins.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Delivery {
     /// The same for every attempt; a webhook's receiver sees it as `webhook-id`.
@@ -152,11 +168,6 @@ pub struct Delivery {
     pub at: Timestamp,
 }
 
-read_fields!(Delivery {
-    need id, need channel, need target, need event, need review_id, may run_id, need status, need attempts, may error,
-    need created_at, need at,
-});
-
 /// `GET /api/v1/notifications/deliveries`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -171,23 +182,4 @@ pub struct DeliveryQuery {
     /// Where the page begins.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-    use crate::read::tests::same;
-
-    #[test]
-    fn field_by_field_reads_what_is_derived() {
-        let id = "01a1fe15-02bf-70db-ac07-93a1800b6c6a";
-        let rule = json!({"channel": "slack", "events": ["review.requested"], "after": "10m", "severities": ["high"]});
-        same::<Notifications>(&json!({"rules": [rule], "slack_user_id": "U024BE7LH", "available": ["slack", "email"]}));
-        same::<Delivery>(&json!({
-            "id": id, "channel": "email", "target": "ana", "event": "review.requested", "review_id": id, "attempts": 9,
-            "status": "given_up", "created_at": "2026-01-01T00:00:00Z", "at": "2026-01-01T00:00:00Z"
-        }));
-    }
 }

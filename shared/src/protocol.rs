@@ -7,7 +7,6 @@ use crate::decision::DecisionRequest;
 use crate::error::Problem;
 use crate::id::{NodeId, ReviewId, RunId, Username};
 use crate::log::{Cursor, Entry};
-use crate::read::{Fields, Read, read_object, unknown};
 use crate::review::Review;
 use crate::time::Timestamp;
 
@@ -18,10 +17,7 @@ pub const SUBPROTOCOL: &str = "countersign.v1";
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
-#[cfg_attr(
-    not(target_family = "wasm"),
-    expect(clippy::large_enum_variant, reason = "messages are made one at a time and moved once")
-)]
+#[expect(clippy::large_enum_variant, reason = "messages are made one at a time and moved once")]
 pub enum ClientMessage {
     /// Asks for entries; may be said again, and replaces what was asked before.
     Subscribe {
@@ -97,8 +93,7 @@ impl From<Topic> for String {
 }
 
 /// What the server says.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ServerMessage {
@@ -174,51 +169,6 @@ pub enum ServerMessage {
         server_time: Timestamp,
     },
 }
-
-impl Read for ServerMessage {
-    fn read(fields: &mut Fields) -> serde_json::Result<Self> {
-        Ok(match fields.need::<String>("type")?.as_str() {
-            "welcome" => Self::Welcome {
-                user: fields.need("user")?,
-                cursor: fields.need("cursor")?,
-                server_time: fields.need("server_time")?,
-            },
-            "snapshot" => Self::Snapshot {
-                cursor: fields.need("cursor")?,
-                pending: fields.need("pending")?,
-                reviews: fields.need("reviews")?,
-            },
-            "inbox" => Self::Inbox {
-                cursor: fields.need("cursor")?,
-                pending: fields.need("pending")?,
-                mine: fields.need("mine")?,
-            },
-            "rights" => Self::Rights,
-            "entry" => Self::Entry(fields.rest("entry")?),
-            "review.gone" => Self::Gone { cursor: fields.need("cursor")?, review_id: fields.need("review_id")? },
-            "reply" => Self::Reply {
-                r#ref: fields.need("ref")?,
-                answer: match fields.may("ok")? {
-                    Some(done) => Answer::Ok(done),
-                    None => Answer::Problem(fields.need("problem")?),
-                },
-            },
-            "stream" => Self::Stream {
-                run: fields.need("run")?,
-                node: fields.need("node")?,
-                visit: fields.need("visit")?,
-                attempt: fields.need("attempt")?,
-                offset: fields.need("offset")?,
-                text: fields.need("text")?,
-            },
-            "resync" => Self::Resync,
-            "pong" => Self::Pong { cursor: fields.need("cursor")?, server_time: fields.need("server_time")? },
-            other => return Err(unknown(other)),
-        })
-    }
-}
-
-read_object!(ServerMessage);
 
 /// The answer to a message with `ref`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

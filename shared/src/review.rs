@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::JsonMap;
@@ -10,17 +10,18 @@ use crate::decision::{Decision, Via};
 use crate::definition::{ActionKind, ChoiceKind, ContentType, OnTimeout, Policy, Reviewers, Stakes};
 pub use crate::handling::{Advice, Claim, Comment, Delegation, Judgement};
 use crate::id::{FlowId, NodeId, ReviewId, RunId, Username};
-use crate::read::{read_fields, words};
 use crate::request::Request;
 use crate::run::{Context, Part, Usage};
 use crate::time::Timestamp;
 use crate::voting::Voting;
 
 /// What a person is asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray,
+)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum ReviewKind {
     /// A human node.
     Approval,
@@ -46,17 +47,13 @@ pub enum ReviewKind {
     Handoff,
 }
 
-words!(ReviewKind {
-    Approval = "approval", ToolCalls = "tool_calls", Agent = "agent", Emergent = "emergent", Output = "output",
-    StrategyOverride = "strategy_override", Clarification = "clarification", Edit = "edit", Escalation = "escalation",
-    Checkpoint = "checkpoint", Handoff = "handoff",
-});
-
 /// Where a review stands. It leaves `pending` exactly once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray,
+)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum ReviewStatus {
     /// It waits.
     Pending,
@@ -68,11 +65,8 @@ pub enum ReviewStatus {
     Withdrawn,
 }
 
-words!(ReviewStatus { Pending = "pending", Resolved = "resolved", Expired = "expired", Withdrawn = "withdrawn" });
-
 /// One thing that a person is asked.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Review {
     /// Its id.
@@ -190,15 +184,6 @@ pub struct Review {
     pub escalated: Vec<String>,
 }
 
-read_fields!(Review {
-    need id, need revision, need digest, need version, need kind, need status, may run_id, may flow, may flow_title,
-    may node, may visit, may part, may source, need title, need prompt, need items, need options, need free_text, need actions,
-    need policy, may deny, or_default blind, need reviewers, or_default barred, may voting, may problem, or_default unreadable, may claimed_by,
-    or_default delegations, or_default advice, or_default comments, or_default decisions, may resolution, or_default context,
-    or_default usage, need requested_by, need created_at, may expires_at, may on_timeout, or_default escalated,
-    rest stakes,
-});
-
 impl Review {
     /// Whether it still waits.
     pub fn is_pending(&self) -> bool {
@@ -222,8 +207,7 @@ impl Review {
 }
 
 /// The step that a correction runs again.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Source {
     /// Its node.
@@ -234,11 +218,8 @@ pub struct Source {
     pub max_visits: u32,
 }
 
-read_fields!(Source { need node, need visits, need max_visits, });
-
 /// One value that is shown.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Item {
     /// Its state key.
@@ -257,11 +238,8 @@ pub struct Item {
     pub schema: Option<Value>,
 }
 
-read_fields!(Item { need key, may label, need content_type, need value, need editable, may schema, });
-
 /// One thing that may be chosen.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReviewOption {
     /// What a decision names.
@@ -281,13 +259,13 @@ pub struct ReviewOption {
     pub fields: Option<Value>,
 }
 
-read_fields!(ReviewOption { need id, need kind, need label, may message, may description, may fields, });
-
 /// What kind of thing a gate holds back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray,
+)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum ActionType {
     /// A tool call.
     Tool,
@@ -301,13 +279,8 @@ pub enum ActionType {
     StrategyOverride,
 }
 
-words!(ActionType {
-    Tool = "tool", Agent = "agent", Emergent = "emergent", Output = "output", StrategyOverride = "strategy_override",
-});
-
 /// One thing that a gate holds back.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Action {
     /// Made by the server; decisions name it.
@@ -335,16 +308,13 @@ pub struct Action {
     pub allowed_decisions: Vec<ActionKind>,
 }
 
-read_fields!(Action {
-    need id, need action_type = "type", need name, may agent, need arguments, may request, may description,
-    may schema, need allowed_decisions,
-});
-
 /// What a resolution did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray,
+)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Outcome {
     /// The run goes on.
     Accepted,
@@ -362,14 +332,8 @@ pub enum Outcome {
     Withdrawn,
 }
 
-words!(Outcome {
-    Accepted = "accepted", Corrected = "corrected", Stopped = "stopped", Answered = "answered", Decided = "decided",
-    Expired = "expired", Withdrawn = "withdrawn",
-});
-
 /// What became of a review.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Resolution {
     /// How it left `pending`.
@@ -389,5 +353,3 @@ pub struct Resolution {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
-
-read_fields!(Resolution { need status, need outcome, need by, need at, need via, may decision, may reason, });

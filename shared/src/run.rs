@@ -1,20 +1,21 @@
 //! Runs as the API shows them.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::JsonMap;
 use crate::error::RunError;
 use crate::id::{FlowId, NodeId, ReviewId, RunId, StepId, Username};
-use crate::read::{read_fields, words};
 use crate::review::Review;
 use crate::time::Timestamp;
 
 /// Where a run stands. Always derived from its state, never set beside it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray,
+)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum RunStatus {
     /// Something is due, running or retrying.
     Running,
@@ -28,11 +29,6 @@ pub enum RunStatus {
     Cancelled,
 }
 
-words!(RunStatus {
-    Running = "running", WaitingForHuman = "waiting_for_human", Completed = "completed", Failed = "failed",
-    Cancelled = "cancelled",
-});
-
 impl RunStatus {
     /// All of them, in the order of a run's life.
     pub const ALL: [Self; 5] = [Self::Running, Self::WaitingForHuman, Self::Completed, Self::Failed, Self::Cancelled];
@@ -44,8 +40,7 @@ impl RunStatus {
 }
 
 /// For whom, and with what, a run goes; carried through every pause.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Context {
@@ -62,8 +57,6 @@ pub struct Context {
     pub metadata: JsonMap,
 }
 
-read_fields!(Context { may user, may tenant, may session, or_default metadata, });
-
 impl Context {
     /// Whether it says nothing.
     pub fn is_empty(&self) -> bool {
@@ -72,8 +65,7 @@ impl Context {
 }
 
 /// A run without what may be large: in lists and in the log.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunSummary {
     /// Its id.
@@ -105,14 +97,8 @@ pub struct RunSummary {
     pub error: Option<RunError>,
 }
 
-read_fields!(RunSummary {
-    need id, need flow, need title, need version, need status, need revision, need requested_by, need created_at,
-    need updated_at, may ended_at, or_default pending_reviews, may error,
-});
-
 /// A run, whole.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Run {
     /// What lists show of it.
@@ -138,13 +124,8 @@ pub struct Run {
     pub cancel_reason: Option<String>,
 }
 
-read_fields!(Run {
-    need input, need state, or_default calls, may output, need context, or_default positions, may cancel_reason, rest summary,
-});
-
 /// Where one branch of a run stands.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Position {
     /// The node.
@@ -161,11 +142,8 @@ pub struct Position {
     pub review: Option<ReviewId>,
 }
 
-read_fields!(Position { need node, need visit, may part, need activity, may review, });
-
 /// Which item of a map's list is worked on: `2 of 5`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Part {
     /// Its place in the list, from 1.
@@ -178,8 +156,6 @@ pub struct Part {
     pub inside: bool,
 }
 
-read_fields!(Part { need number, need of, or_default inside, });
-
 impl Part {
     /// Which time it is that a node is visited, where that says something: the visits of a mapped node are its items.
     pub fn again(part: Option<Self>, visit: u32) -> Option<u32> {
@@ -188,10 +164,10 @@ impl Part {
 }
 
 /// What a branch does where it stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Activity {
     /// A step runs, or is due.
     Running,
@@ -203,13 +179,11 @@ pub enum Activity {
     Joining,
 }
 
-words!(Activity { Running = "running", Retrying = "retrying", Waiting = "waiting", Joining = "joining" });
-
 /// How one visit of a node went.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum StepStatus {
     /// It runs.
     Running,
@@ -225,14 +199,8 @@ pub enum StepStatus {
     Cancelled,
 }
 
-words!(StepStatus {
-    Running = "running", Waiting = "waiting", Retrying = "retrying", Completed = "completed", Failed = "failed",
-    Cancelled = "cancelled",
-});
-
 /// One visit of a node in a run.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Step {
     /// Its id.
@@ -264,18 +232,12 @@ pub struct Step {
     pub note: Option<String>,
 }
 
-read_fields!(Step {
-    need id, need node, need visit, may part, need kind, need status, need started_at, may duration_ms, or(one) tries,
-    may error, may note,
-});
-
 fn one() -> u32 {
     1
 }
 
 /// `GET /api/v1/runs/{id}/report`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Report {
     /// The run.
@@ -290,11 +252,8 @@ pub struct Report {
     pub reviews: Vec<Review>,
 }
 
-read_fields!(Report { need run_id, need status, need duration_ms, need steps, need reviews, });
-
 /// What an agent used, for the reviewer and the budget.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Usage {
@@ -308,13 +267,8 @@ pub struct Usage {
     pub elapsed_ms: u64,
 }
 
-read_fields!(Usage {
-    or_default agent_calls, or_default total_tokens, or_default total_cost_usd, or_default elapsed_ms,
-});
-
 /// One model call.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AgentCall {
     /// The agent's name.
@@ -328,8 +282,6 @@ pub struct AgentCall {
     /// How long it took.
     pub duration_ms: u64,
 }
-
-read_fields!(AgentCall { need agent, need model, need tokens, need cost_usd, need duration_ms, });
 
 /// A value of the state with its key, as steps write them.
 pub type Writes = serde_json::Map<String, Value>;

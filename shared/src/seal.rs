@@ -1,16 +1,14 @@
 //! What the audit proves of itself: how far it is sealed, and whether what is sealed still holds. `docs/audit.md` says
 //! what that means.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::id::RunId;
 use crate::log::{Cursor, EntryKind};
-use crate::read::{read_fields, words};
 use crate::time::Timestamp;
 
 /// `GET /api/v1/audit/seal`: the newest seal.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SealHead {
     /// `<number>:<SHA-256 of the seal, in hex>`. Whoever keeps it elsewhere can prove later that nothing before it was
@@ -22,11 +20,8 @@ pub struct SealHead {
     pub sealed_at: Timestamp,
 }
 
-read_fields!(SealHead { need head, need sealed, need sealed_at, });
-
 /// `GET /api/v1/audit/verify`: whether every entry is what it was when it was sealed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SealCheck {
     /// Whether all that is sealed holds.
@@ -43,11 +38,8 @@ pub struct SealCheck {
     pub first_bad: Option<FirstBad>,
 }
 
-read_fields!(SealCheck { need valid, need entries, need sealed, may head, may first_bad, });
-
 /// The first thing in the record that is not as it was sealed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FirstBad {
     /// What happened to it.
@@ -71,13 +63,11 @@ pub struct FirstBad {
     pub run_id: Option<RunId>,
 }
 
-read_fields!(FirstBad { need what, need message, may entry, may seal, may cursor, may kind, may run_id, });
-
 /// What happened to a part of the record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Tampering {
     /// An entry is not what it was.
     Changed,
@@ -92,7 +82,3 @@ pub enum Tampering {
     /// The end of the record is gone: the seal that was expected, and all that it held.
     Cut,
 }
-
-words!(Tampering {
-    Changed = "changed", Removed = "removed", Added = "added", Reordered = "reordered", Seal = "seal", Cut = "cut",
-});

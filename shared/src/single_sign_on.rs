@@ -1,23 +1,18 @@
 //! Signing in by an identity provider, as the login page and the server speak of it.
 
-use serde::Serialize;
-
-use crate::read::read_fields;
+use serde::{Deserialize, Serialize};
 
 /// Where a browser begins to sign in; `?next=` names the page to show afterwards.
 pub const BEGIN: &str = "/api/v1/session/oidc";
 
 /// `GET /api/v1/session`: how people may log in, beside a password or a link.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoginWays {
     /// What the identity provider is called, as in "Sign in with …"; none: there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub single_sign_on: Option<String>,
 }
-
-read_fields!(LoginWays { may single_sign_on, });
 
 /// Why somebody came back from the identity provider and was not let in: `trouble` in the query of the login page. The
 /// provider's own words are never among them, since whoever makes a link could put theirs there.

@@ -4,8 +4,6 @@ use std::{fmt, str::FromStr, time::Duration, time::SystemTime};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::read::read_text;
-
 /// A point in time: whole microseconds since 1970 in UTC. Stored as that number, since text times sort wrongly.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Timestamp(pub i64);
@@ -65,8 +63,6 @@ impl Serialize for Timestamp {
     }
 }
 
-read_text!(Timestamp);
-
 impl<'de> Deserialize<'de> for Timestamp {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
@@ -85,18 +81,9 @@ impl Span {
     }
 }
 
-#[cfg(not(target_family = "wasm"))]
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         humantime::format_duration(self.0).fmt(f)
-    }
-}
-
-// The console only sends lengths of time back; to people it says them in words of its own.
-#[cfg(target_family = "wasm")]
-impl fmt::Display for Span {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}ms", self.0.as_secs() * 1000 + u64::from(self.0.subsec_millis()))
     }
 }
 
@@ -106,7 +93,6 @@ impl fmt::Debug for Span {
     }
 }
 
-#[cfg(not(target_family = "wasm"))]
 impl FromStr for Span {
     type Err = humantime::DurationError;
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -114,43 +100,11 @@ impl FromStr for Span {
     }
 }
 
-#[cfg(target_family = "wasm")]
-impl FromStr for Span {
-    type Err = std::num::ParseIntError;
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        written(text).map(Self)
-    }
-}
-
-/// A length of time as the server writes it, to the millisecond. The console reads nothing else, and what reads
-/// everything that people may write would be a two-hundredth of it.
-#[cfg(any(test, target_family = "wasm"))]
-fn written(text: &str) -> Result<Duration, std::num::ParseIntError> {
-    let mut all = 0_u64;
-    for part in text.split(' ') {
-        let (number, unit) = part.split_at(part.bytes().take_while(u8::is_ascii_digit).count());
-        let unit = match unit.trim_end_matches('s') {
-            "year" => 31_557_600_000,
-            "month" => 2_630_016_000,
-            "day" => 86_400_000,
-            "h" => 3_600_000,
-            "m" if unit == "m" => 60_000,
-            "m" => 1,
-            "" => 1000,
-            _ => 0,
-        };
-        all = all.saturating_add(number.parse::<u64>()?.saturating_mul(unit));
-    }
-    Ok(Duration::from_millis(all))
-}
-
 impl Serialize for Span {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
-
-read_text!(Span);
 
 impl<'de> Deserialize<'de> for Span {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -185,20 +139,5 @@ impl schemars::JsonSchema for Span {
             "description": "A length of time: 30s, 5m, 24h, 7d, 1h 30m",
             "pattern": "^\\s*(\\d+\\s*[a-z]+\\s*)+$"
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_console_reads_every_length_that_the_server_writes() {
-        for millis in [0, 1, 1500, 36_000, 90_000, 5_400_000, 86_400_000, 90_061_001, 2_630_016_000, 40_000_000_000] {
-            let span = Span(Duration::from_millis(millis));
-            assert_eq!(written(&span.to_string()), Ok(span.0), "{span}");
-            assert_eq!(format!("{millis}ms").parse(), Ok(span), "the server reads what the console writes");
-        }
-        assert!(written("soon").is_err());
     }
 }

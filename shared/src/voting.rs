@@ -1,16 +1,14 @@
 //! How the votes on a review stand, where its policy takes several, and what of it somebody may know while they are
 //! secret.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::decision::Decision;
 use crate::id::Username;
-use crate::read::read_fields;
 use crate::review::Review;
 
 /// How the votes on a review stand. Only a review whose policy is not `first` has it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Voting {
     /// Who may vote: those who might when it was asked, less those who have lost the right since.
@@ -30,13 +28,8 @@ pub struct Voting {
     pub edited: Vec<Edited>,
 }
 
-read_fields!(Voting {
-    need voters, need votes, need standing, or_default groups, or_default voided, or_default edited,
-});
-
 /// A group of a policy.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VotingGroup {
     /// Its role.
@@ -45,11 +38,8 @@ pub struct VotingGroup {
     pub voters: Vec<Username>,
 }
 
-read_fields!(VotingGroup { need role, need voters, });
-
 /// An item that a voter has changed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Edited {
     /// Its state key.
@@ -57,8 +47,6 @@ pub struct Edited {
     /// `sha256:` of the value that the state has: where that changes, the edit is gone.
     pub replaces: String,
 }
-
-read_fields!(Edited { need key, need replaces, });
 
 impl Decision {
     /// Whose vote it is: it counts as theirs, whoever cast it.

@@ -2,8 +2,8 @@
 
 use gloo_net::http::{Method, RequestBuilder};
 use leptos::prelude::*;
+use serde::Deserialize;
 use shared::client::{Client, Request, Response, Transport};
-use shared::read::read_fields;
 
 /// The API, typed. Cheap to copy into closures.
 pub type Api = Client<FetchTransport, Outline>;
@@ -12,13 +12,12 @@ pub type Api = Client<FetchTransport, Outline>;
 pub type FlowVersion = shared::api::FlowVersion<Outline>;
 
 /// What the console reads of the definition of a flow; the rest of what it shows is in the picture.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Outline {
     /// Words to find it by.
+    #[serde(default)]
     pub tags: Vec<String>,
 }
-
-read_fields!(Outline { or_default tags, });
 
 /// The API of the page.
 pub fn use_api() -> Api {

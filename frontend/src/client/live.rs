@@ -3,6 +3,7 @@
 //! Pages read `live.inbox`, `live.runs`, `live.now` and `live.connection`; a page that shows one run calls
 //! [`Live::follow_run`], and [`Live::listen`] for messages that no fold keeps.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use futures::channel::{mpsc, oneshot};
@@ -23,7 +24,6 @@ use super::http::Api;
 use crate::state::inbox::Inbox;
 use crate::state::reconnect;
 use crate::state::runs::Runs;
-use crate::state::table::Table;
 
 /// Every so many milliseconds the server is asked whether it is there.
 const PING_EVERY_MS: u32 = 20_000;
@@ -56,10 +56,10 @@ struct Inner {
     outbox: Option<mpsc::UnboundedSender<ClientMessage>>,
     wake: Option<oneshot::Sender<()>>,
     cursor: Option<Cursor>,
-    followed: Table<RunId, usize>,
+    followed: BTreeMap<RunId, usize>,
     listeners: Vec<(u64, Listener)>,
     next: u64,
-    replies: Table<String, oneshot::Sender<Result<Decided, Problem>>>,
+    replies: BTreeMap<String, oneshot::Sender<Result<Decided, Problem>>>,
     /// The server's clock less this one's, in microseconds.
     offset: i64,
 }
@@ -145,7 +145,7 @@ impl Live {
 
     /// Hears everything of one run while the component lives that calls this.
     pub fn follow_run(self, run: RunId) {
-        self.inner.update_value(|inner| *inner.followed.or_default(run) += 1);
+        self.inner.update_value(|inner| *inner.followed.entry(run).or_default() += 1);
         self.subscribe();
         on_cleanup(move || {
             self.inner.update_value(|inner| {
@@ -260,7 +260,7 @@ impl Live {
                     let whole = burst.iter().all(Result::is_ok);
                     let messages: Vec<ServerMessage> = burst.into_iter().filter_map(|message| match message {
                         // A kind of message that this console does not know yet is no reason to stop.
-                        Ok(Message::Text(text)) => shared::client::read(&text).ok(),
+                        Ok(Message::Text(text)) => serde_json::from_str(&text).ok(),
                         _ => None,
                     }).collect();
                     if messages.iter().any(|message| matches!(message, ServerMessage::Welcome { .. })) {

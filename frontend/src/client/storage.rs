@@ -1,15 +1,15 @@
 //! What this browser keeps: the theme, drafts of decisions.
 
 use serde::Serialize;
-use shared::read::FromJson;
+use serde::de::DeserializeOwned;
 
 fn local() -> Option<web_sys::Storage> {
     web_sys::window()?.local_storage().ok()?
 }
 
 /// A value that was kept, if it is there and can still be read.
-pub fn read<T: FromJson>(key: &str) -> Option<T> {
-    shared::client::read(&local()?.get_item(key).ok()??).ok()
+pub fn read<T: DeserializeOwned>(key: &str) -> Option<T> {
+    serde_json::from_str(&local()?.get_item(key).ok()??).ok()
 }
 
 /// Keeps a value. Does nothing where the browser does not allow it.

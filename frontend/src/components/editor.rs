@@ -1,7 +1,8 @@
 //! A text editor for flow files: line numbers, mistakes at their lines, Tab indents by two spaces. A plain textarea,
 //! so that the browser's own undo, search, selection and screen readers work.
 
-use crate::state::table::Table;
+use std::collections::BTreeMap;
+
 use leptos::html;
 use leptos::prelude::*;
 use shared::error::Mistake;
@@ -23,13 +24,13 @@ pub struct LineMark {
 }
 
 /// By line, from 1.
-pub type LineMarks = Table<u32, LineMark>;
+pub type LineMarks = BTreeMap<u32, LineMark>;
 
 /// The marks of mistakes and warnings; one without a line is at the first.
 pub fn marks(errors: &[Mistake], warnings: &[Mistake]) -> LineMarks {
     let mut marks = LineMarks::default();
     for (mistake, bad) in errors.iter().map(|one| (one, true)).chain(warnings.iter().map(|one| (one, false))) {
-        let mark = marks.or_insert_with(mistake.line.unwrap_or(1), || LineMark { bad, text: String::new() });
+        let mark = marks.entry(mistake.line.unwrap_or(1)).or_insert_with(|| LineMark { bad, text: String::new() });
         if !mark.text.is_empty() {
             mark.text.push('\n');
         }

@@ -1,5 +1,6 @@
 //! The picture of a flow, laid out by the server, with marks that say where a run has been and where it stands.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use leptos::prelude::*;
@@ -7,8 +8,6 @@ use shared::api::{Graph, GraphEdge, GraphEdgeKind, GraphNode};
 use shared::run::{Activity, Report, Run, RunStatus, StepStatus};
 
 use super::schema_form::next_key;
-use crate::state::table::Table;
-use crate::state::words::number;
 
 /// Room around the picture for strokes and the badges on the nodes' corners, in its own pixels.
 const MARGIN: u32 = 12;
@@ -70,13 +69,13 @@ pub struct Mark {
 }
 
 /// By node id.
-pub type Marks = Table<String, Mark>;
+pub type Marks = BTreeMap<String, Mark>;
 
 /// Where a run stands and has been, by the places of the picture.
 pub fn marks(run: Option<&Run>, report: Option<&Report>) -> Marks {
     let mut marks = Marks::default();
     for step in report.iter().flat_map(|report| &report.steps) {
-        let mark = marks.or_default(step.node.place());
+        let mark = marks.entry(step.node.place()).or_default();
         // Each call of a flow counts its own visits.
         mark.visits += 1;
         mark.state = match step.status {
@@ -89,7 +88,7 @@ pub fn marks(run: Option<&Run>, report: Option<&Report>) -> Marks {
     }
     let Some(run) = run else { return marks };
     for position in &run.positions {
-        let mark = marks.or_default(position.node.place());
+        let mark = marks.entry(position.node.place()).or_default();
         mark.visits = mark.visits.max(position.visit);
         mark.state = match position.activity {
             Activity::Running | Activity::Retrying => NodeState::Now,
@@ -97,7 +96,7 @@ pub fn marks(run: Option<&Run>, report: Option<&Report>) -> Marks {
         };
     }
     if run.summary.status == RunStatus::Completed {
-        marks.or_default("end".to_owned()).state = NodeState::Done;
+        marks.entry("end".to_owned()).or_default().state = NodeState::Done;
     }
     marks
 }
@@ -117,7 +116,7 @@ pub fn FlowGraph(
     let id = next_key();
     // Only where it tells of a run: elsewhere it is a thumbnail, or has the room.
     let wide = graph.width > WIDE && !label.is_empty();
-    let [width, height] = [graph.width, graph.height].map(|size| number(size + 2.0 * f64::from(MARGIN)));
+    let [width, height] = [graph.width, graph.height].map(|size| (size + 2.0 * f64::from(MARGIN)).to_string());
     let label = if label.is_empty() { "The flow as a graph".to_owned() } else { label };
     let list_id = format!("graph-{id}-list");
     let list: Vec<_> = graph.nodes.iter().map(|node| spoken(node, &graph.edges, marks)).collect();
@@ -174,8 +173,8 @@ fn edge_label(edge: &GraphEdge) -> Option<impl IntoView + use<>> {
     Some(view! {
         <g class=format!("edge-label {}", kind_class(edge.kind))>
             <title>{label}</title>
-            <rect x=number(middle.0 - width / 2.0) y=number(middle.1 - 8.0) width=number(width) height="16" rx="4"/>
-            <text x=number(middle.0) y=number(middle.1) dy="3.5" text-anchor="middle">{short}</text>
+            <rect x=(middle.0 - width / 2.0).to_string() y=(middle.1 - 8.0).to_string() width=width.to_string() height="16" rx="4"/>
+            <text x=middle.0.to_string() y=middle.1.to_string() dy="3.5" text-anchor="middle">{short}</text>
         </g>
     })
 }
@@ -191,21 +190,21 @@ fn node_view(node: GraphNode, marks: Signal<Marks>) -> impl IntoView {
     let radius = if node.kind == "end" { node.height / 2.0 } else { 7.0 };
     let (right, middle) = (left + node.width, node.y);
     let glyph = (node.kind != "end").then(|| {
-        view! { <path class="glyph" d=glyph(&node.kind) transform=format!("translate({} {})", number(left + 9.0), number(middle - 6.0))/> }
+        view! { <path class="glyph" d=glyph(&node.kind) transform=format!("translate({} {})", left + 9.0, middle - 6.0)/> }
     });
     let text_x = if node.kind == "end" { node.x } else { left + 27.0 };
     view! {
         <g class=move || format!("{} {shape}", mark.get().state.class())>
             <title>{move || format!("{} ({}), {}", node.id, node.kind, mark.get().state.word())}</title>
-            <rect x=number(left) y=number(top) width=number(node.width) height=number(node.height) rx=number(radius)/>
+            <rect x=left.to_string() y=top.to_string() width=node.width.to_string() height=node.height.to_string() rx=radius.to_string()/>
             {glyph}
-            <text x=number(text_x) y=number(middle) dy="4" text-anchor=if shape == "end" { "middle" } else { "start" }>{text}</text>
+            <text x=text_x.to_string() y=middle.to_string() dy="4" text-anchor=if shape == "end" { "middle" } else { "start" }>{text}</text>
             {move || {
                 let visits = mark.get().visits;
                 (visits > 1).then(|| view! {
                     <g class="visits">
-                        <rect x=number(right - 13.0 - room(visits)) y=number(top - 8.0) width=number(22.0 + 2.0 * room(visits)) height="15" rx="7.5"/>
-                        <text x=number(right - 2.0) y=number(top + 3.0) text-anchor="middle">{format!("{visits}×")}</text>
+                        <rect x=(right - 13.0 - room(visits)).to_string() y=(top - 8.0).to_string() width=(22.0 + 2.0 * room(visits)).to_string() height="15" rx="7.5"/>
+                        <text x=(right - 2.0).to_string() y=(top + 3.0).to_string() text-anchor="middle">{format!("{visits}×")}</text>
                     </g>
                 })
             }}
@@ -253,7 +252,7 @@ fn spoken(node: &GraphNode, edges: &[GraphEdge], marks: Signal<Marks>) -> impl I
 fn curve(points: &[(f64, f64)]) -> String {
     let mut path = String::new();
     let [first, between @ .., last] = points else { return path };
-    let tenth = |at: f64| number((at * 10.0).round() / 10.0);
+    let tenth = |at: f64| (at * 10.0).round() / 10.0;
     let mut add = |command: &str, (x, y): (f64, f64)| {
         let _ = write!(path, "{command}{} {}", tenth(x), tenth(y));
     };

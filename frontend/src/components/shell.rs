@@ -14,7 +14,6 @@ use super::help::Help;
 use super::states::{Failed, Loading, focus_on};
 use super::theme::{self, Theme};
 use crate::client::{Connection, Desk, Live, Session, use_api};
-use crate::state::case;
 use crate::state::inbox::Inbox;
 use crate::state::words;
 
@@ -243,7 +242,7 @@ pub fn initials(name: &str) -> String {
         (Some(only), None) => only.chars().take(2).collect(),
         _ => "?".to_owned(),
     };
-    case::upper(&letters)
+    letters.to_uppercase()
 }
 
 /// Says that what is shown may be old.

@@ -1,15 +1,14 @@
 //! Light, dark, or as the system has it. The choice is kept in this browser.
 
 use leptos::prelude::*;
-use serde::Serialize;
-use shared::read::words;
+use serde::{Deserialize, Serialize};
 
 use crate::client::storage;
 
 const STORAGE_KEY: &str = "countersign.theme";
 
 /// A choice of colours.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Theme {
     /// As the system has it.
@@ -20,8 +19,6 @@ pub enum Theme {
     /// Dark.
     Dark,
 }
-
-words!(Theme { System = "system", Light = "light", Dark = "dark" });
 
 /// The choice that was kept.
 pub fn stored() -> Theme {

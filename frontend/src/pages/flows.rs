@@ -1,6 +1,7 @@
 //! The catalogue of flows: what each is for, what it looks like, and a button to start it.
 
-use crate::state::case;
+use std::collections::BTreeMap;
+
 use leptos::html;
 use leptos::prelude::*;
 use leptos_router::NavigateOptions;
@@ -15,13 +16,12 @@ use crate::components::glyph::Glyph;
 use crate::components::graph::{FlowGraph, glyph};
 use crate::components::states::{Empty, Loaded};
 use crate::components::time::Ago;
-use crate::state::table::Table;
 use crate::state::words;
 
 /// Flows up to this many are drawn in the catalogue.
 const MAX_PICTURES: usize = 40;
 
-type Details = Memo<Table<FlowId, FlowVersion>>;
+type Details = Memo<BTreeMap<FlowId, FlowVersion>>;
 
 /// The page `/flows`.
 #[component]
@@ -40,17 +40,14 @@ pub fn FlowsPage() -> impl IntoView {
         }
     });
     let details: Details = Memo::new(move |_| {
-        let mut details = Table::default();
-        for flow in pictures.get().unwrap_or_default() {
-            details.insert(flow.id.clone(), flow);
-        }
-        details
+        let pictures = pictures.get().unwrap_or_default();
+        pictures.into_iter().map(|flow| (flow.id.clone(), flow)).collect()
     });
     let search = RwSignal::new(String::new());
     let creating = RwSignal::new(false);
     let known = Memo::new(move |_| flows.get().and_then(Result::ok).unwrap_or_default());
     let found = Memo::new(move |_| {
-        let words = case::lower(&search.get());
+        let words = search.get().to_lowercase();
         let takes = |flow: &&FlowVersion| words.split_whitespace().all(|word| haystack(flow, details).contains(word));
         known.with(|flows| flows.iter().filter(takes).cloned().collect::<Vec<_>>())
     });
@@ -94,7 +91,7 @@ pub fn FlowsPage() -> impl IntoView {
 fn haystack(flow: &FlowVersion, details: Details) -> String {
     let tags = details.with(|details| tags(details.get(&flow.id)).join(" "));
     let description = flow.description.as_deref().unwrap_or_default();
-    case::lower(&format!("{} {} {description} {tags}", flow.id, flow.title))
+    format!("{} {} {description} {tags}", flow.id, flow.title).to_lowercase()
 }
 
 fn tags(flow: Option<&FlowVersion>) -> Vec<String> {
@@ -103,10 +100,10 @@ fn tags(flow: Option<&FlowVersion>) -> Vec<String> {
 
 /// How many nodes of each kind a flow has, in the order of their kinds' names.
 fn kinds(flow: Option<&FlowVersion>) -> Vec<(String, usize)> {
-    let mut kinds: Table<String, usize> = Table::default();
+    let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
     let graph = flow.and_then(|flow| flow.graph.as_ref());
     for node in graph.iter().flat_map(|graph| &graph.nodes).filter(|node| node.kind != "end") {
-        *kinds.or_default(node.kind.clone()) += 1;
+        *kinds.entry(node.kind.clone()).or_default() += 1;
     }
     kinds.into_iter().collect()
 }

@@ -1,14 +1,14 @@
 //! What somebody has typed for a review and not sent yet: kept when a conflict or a new revision arrives, and over a
 //! reload of the page.
 
-use super::table::Table;
-use serde::Serialize;
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use shared::JsonMap;
 use shared::definition::ActionKind;
 use shared::grant::GrantScope;
 use shared::id::ReviewId;
-use shared::read::{FromJson, read_fields};
 use shared::time::Timestamp;
 
 /// Under which name the browser keeps the drafts.
@@ -18,7 +18,8 @@ pub const STORAGE_KEY: &str = "countersign.drafts";
 const KEPT: usize = 100;
 
 /// What somebody has typed for one review.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Draft {
     /// The revision that was shown when it was typed last.
     pub revision: u32,
@@ -27,15 +28,14 @@ pub struct Draft {
     /// Changed values by item key; only those that differ.
     pub edits: JsonMap,
     /// What was chosen for each action.
-    pub actions: Table<String, ActionDraft>,
+    pub actions: BTreeMap<String, ActionDraft>,
     /// When it was touched last.
     pub touched: Timestamp,
 }
 
-read_fields!(Draft { or_default revision, or_default text, or_default edits, or_default actions, or_default touched, });
-
 /// What was chosen for one action.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ActionDraft {
     /// Which of the four.
     pub choice: Option<ActionKind>,
@@ -46,8 +46,6 @@ pub struct ActionDraft {
     /// Beside an approval: where later calls of the tool are approved too.
     pub remember: Option<GrantScope>,
 }
-
-read_fields!(ActionDraft { may choice, may arguments, or_default message, may remember, });
 
 impl Draft {
     /// Whether there is nothing to keep.
@@ -75,7 +73,7 @@ impl Draft {
         for (key, value) in &self.edits {
             parts.push(format!("{key}:\n{}", super::diffs::text_of(value)));
         }
-        for (id, action) in self.actions.iter() {
+        for (id, action) in &self.actions {
             if !action.message.trim().is_empty() {
                 parts.push(format!("{id}: {}", action.message.trim()));
             }
@@ -88,16 +86,10 @@ impl Draft {
 }
 
 /// The drafts of this browser.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Drafts {
-    by_review: Table<ReviewId, Draft>,
-}
-
-impl FromJson for Drafts {
-    fn from_json(value: Value) -> serde_json::Result<Self> {
-        Table::from_json(value).map(|by_review| Self { by_review })
-    }
+    by_review: BTreeMap<ReviewId, Draft>,
 }
 
 impl Drafts {
@@ -108,7 +100,7 @@ impl Drafts {
 
     /// Changes what was typed for a review; an empty draft is forgotten.
     pub fn change(&mut self, id: ReviewId, revision: u32, now: Timestamp, change: impl FnOnce(&mut Draft)) {
-        let draft = self.by_review.or_default(id);
+        let draft = self.by_review.entry(id).or_default();
         change(draft);
         draft.revision = revision;
         draft.touched = now;
@@ -142,7 +134,7 @@ mod tests {
         let mut drafts = Drafts::default();
         drafts.change(id, 1, Timestamp(1), |draft| draft.edit("draft", json!("Hi"), &json!("Hello")));
         drafts.change(id, 2, Timestamp(2), |draft| draft.text = "Shorter".into());
-        let kept: Drafts = Drafts::from_json(json!(drafts)).unwrap();
+        let kept: Drafts = serde_json::from_value(json!(drafts)).unwrap();
         let draft = kept.get(id).unwrap();
         assert_eq!((draft.revision, draft.edits["draft"].as_str()), (2, Some("Hi")));
         assert_eq!(draft.to_text(), "Shorter\n\ndraft:\nHi");

@@ -5,8 +5,6 @@ use shared::id::{FlowId, NodeId};
 use shared::review::{Review, ReviewKind};
 use shared::time::Timestamp;
 
-use super::case;
-
 /// A deadline within this time is soon, in microseconds.
 pub const SOON: i64 = 30 * 60 * 1_000_000;
 
@@ -69,10 +67,10 @@ pub fn finds(review: &Review, search: &str) -> bool {
     ];
     let names = review.actions.iter().map(|action| action.name.as_str());
     for part in parts.into_iter().flatten().chain(names) {
-        all.push_str(&case::lower(part));
+        all.push_str(&part.to_lowercase());
         all.push('\n');
     }
-    case::lower(search).split_whitespace().all(|word| all.contains(word))
+    search.to_lowercase().split_whitespace().all(|word| all.contains(word))
 }
 
 #[cfg(test)]

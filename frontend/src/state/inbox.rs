@@ -1,9 +1,9 @@
 //! The reviews that a person may see, folded from the live socket: the list and the badge come from here.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::story::review_of;
-use super::table::Table;
 use shared::id::ReviewId;
 use shared::protocol::ServerMessage;
 use shared::review::Review;
@@ -30,7 +30,7 @@ pub struct Row {
 /// The reviews that a person may see.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Inbox {
-    rows: Table<ReviewId, Row>,
+    rows: BTreeMap<ReviewId, Row>,
     pending: u64,
     loaded: bool,
 }
@@ -126,7 +126,7 @@ impl Inbox {
         let known = self.rows.get(&review.id).is_some_and(|row| row.review.version >= review.version);
         if !known {
             let listed = review.is_pending();
-            let row = self.rows.or_insert_with(review.id, || Row {
+            let row = self.rows.entry(review.id).or_insert_with(|| Row {
                 review: Arc::new(review.clone()),
                 listed,
                 arrived: None,
@@ -173,7 +173,7 @@ impl Inbox {
 
     /// Takes out of the list what was resolved long enough ago, but not what is open.
     pub fn sweep(&mut self, now: Timestamp, open: Option<ReviewId>) {
-        for (id, row) in self.rows.iter_mut() {
+        for (id, row) in &mut self.rows {
             if row.settled.is_some_and(|at| now.0 - at.0 >= LINGER) && Some(*id) != open {
                 row.listed = false;
             }

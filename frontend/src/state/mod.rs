@@ -1,7 +1,6 @@
 //! What the console knows, as pure folds of the server's messages, and what it makes of that. No Leptos, no browser:
 //! tested natively.
 
-pub mod case;
 pub mod diffs;
 pub mod drafts;
 pub mod filter;
@@ -12,7 +11,6 @@ pub mod reconnect;
 pub mod runs;
 pub mod story;
 pub mod streams;
-pub mod table;
 pub mod told;
 pub mod verdict;
 pub mod votes;

@@ -1,9 +1,9 @@
 //! Decisions under way: held back for a moment in which they can be undone, sent, answered. Nothing here says that it
 //! worked before the server has.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::table::Table;
 use shared::api::{Decided, DecisionEffect};
 use shared::decision::DecisionRequest;
 use shared::error::{Code, Problem};
@@ -47,7 +47,7 @@ pub struct Sending {
 /// The decisions under way, one a review.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Outbox {
-    by_review: Table<ReviewId, Sending>,
+    by_review: BTreeMap<ReviewId, Sending>,
 }
 
 impl Outbox {

@@ -1,16 +1,17 @@
 //! Runs by id, as far as the console has heard of them.
 
-use super::table::Table;
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
 use shared::id::RunId;
 use shared::log::Entry;
 use shared::protocol::ServerMessage;
-use shared::read::FromJson;
 use shared::run::RunSummary;
 
 /// Runs by id. An older or equal revision changes nothing.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Runs {
-    known: Table<RunId, RunSummary>,
+    known: BTreeMap<RunId, RunSummary>,
 }
 
 impl Runs {
@@ -43,5 +44,5 @@ impl Runs {
 
 /// The summary that an entry carries (`data.run`).
 pub fn summary(entry: &Entry) -> Option<RunSummary> {
-    RunSummary::from_json(entry.event.data.get("run")?.clone()).ok()
+    RunSummary::deserialize(entry.event.data.get("run")?).ok()
 }

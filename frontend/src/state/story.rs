@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use serde::Deserialize;
 use serde_json::Value;
 use shared::decision::{ActionDecision, Decision, Verdict, Via};
 use shared::definition::{ChoiceKind, OnTimeout};
 use shared::log::{Entry, EntryKind};
-use shared::read::FromJson;
 use shared::review::{Outcome, Resolution, Review};
 
-use super::{case, words};
+use super::words;
 
 /// How a decision is meant for the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,7 +115,7 @@ pub fn resolved(review: &Review, resolution: &Resolution) -> (String, Tone) {
 
 /// The review that an entry carries (`data.review`).
 pub fn review_of(entry: &Entry) -> Option<Review> {
-    Review::from_json(entry.event.data.get("review")?.clone()).ok()
+    Review::deserialize(entry.event.data.get("review")?).ok()
 }
 
 /// What an entry tells, as the end of a sentence that begins with who did it: `approved “Review the draft”`.
@@ -250,7 +250,7 @@ pub fn quoted(text: &str) -> String {
 /// With a capital at the start.
 pub fn sentence(text: &str) -> String {
     let (first, rest) = text.split_at(text.chars().next().map_or(0, char::len_utf8));
-    case::upper(first) + rest
+    first.to_uppercase() + rest
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! What running agents have said so far. Not committed: a gap is shown as one, and what is committed replaces it.
 
-use super::table::Table;
+use std::collections::BTreeMap;
+
 use shared::protocol::ServerMessage;
 use shared::run::{Step, StepStatus};
 
@@ -17,13 +18,13 @@ pub struct StreamText {
 
 /// By node and visit.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Streams(Table<(String, u32), StreamText>);
+pub struct Streams(BTreeMap<(String, u32), StreamText>);
 
 impl Streams {
     /// Takes in a message of the live socket.
     pub fn hear(&mut self, message: &ServerMessage) {
         let ServerMessage::Stream { node, visit, attempt, offset, text, .. } = message else { return };
-        let known = self.0.or_default((node.to_string(), *visit));
+        let known = self.0.entry((node.to_string(), *visit)).or_default();
         if *attempt < known.attempt {
             return;
         }

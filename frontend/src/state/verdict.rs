@@ -303,10 +303,10 @@ mod tests {
         let review = calls(1, 1);
         let mut draft = draft("");
         assert_eq!(actions_say(&review, &draft), (Intent::ApproveAll, "Approve all 2".into()));
-        draft.actions.or_default("a1".into()).choice = Some(ActionKind::Reject);
+        draft.actions.entry("a1".into()).or_default().choice = Some(ActionKind::Reject);
         assert_eq!(actions_say(&review, &draft).1, "Choose for 1 call more");
         assert!(request(&review, &draft, &Intent::Actions).is_err());
-        let second = draft.actions.or_default("a2".into());
+        let second = draft.actions.entry("a2".into()).or_default();
         second.choice = Some(ActionKind::Edit);
         second.arguments = Some(json!({"path": "/b"}).as_object().unwrap().clone());
         assert_eq!(actions_say(&review, &draft).1, "Approve 1 with edits, reject 1");
@@ -322,7 +322,7 @@ mod tests {
         let review = calls(1, 1);
         let mut draft = draft("");
         for id in ["a1", "a2"] {
-            let action = draft.actions.or_default(id.into());
+            let action = draft.actions.entry(id.into()).or_default();
             action.choice = Some(ActionKind::Edit);
             action.arguments = Some(review.actions[0].arguments.clone());
         }

@@ -201,24 +201,10 @@ pub fn dollars(usd: f64) -> String {
     if usd <= 0.0 {
         "$0".to_owned()
     } else if usd < 0.01 {
-        format!("{} cent", fixed(usd * 1000.0, 10))
+        format!("{:.1} cent", usd * 100.0)
     } else {
-        format!("${}", fixed(usd * 100.0, 100))
+        format!("${usd:.2}")
     }
-}
-
-/// A number of tenths (`one` is 10) or hundredths (`one` is 100), with as many places.
-fn fixed(parts: f64, one: u64) -> String {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small amount of money")]
-    let parts = parts.round() as u64;
-    let places = if one == 10 { 1 } else { 2 };
-    format!("{}.{:0places$}", parts / one, parts % one)
-}
-
-/// A number with as many places as it needs. As JSON writes it: Rust's own way would be in the bundle beside that.
-pub fn number(number: f64) -> String {
-    let text = json(&number.into());
-    text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
 }
 
 /// A value as JSON.
@@ -272,7 +258,6 @@ mod tests {
             ("0.4 cent", "$1.20", "1,234,567")
         );
         assert_eq!((dollars(12.006), dollars(0.009_96)), ("$12.01".into(), "1.0 cent".into()));
-        assert_eq!((number(-12.0), number(0.25), number(1240.5)), ("-12".into(), "0.25".into(), "1240.5".into()));
     }
 
     #[test]

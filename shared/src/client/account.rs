@@ -1,15 +1,16 @@
 //! One's own account: password, sessions, second factor.
 
+use serde::de::DeserializeOwned;
+
 use super::{Answer, Client, Transport};
 use crate::api::{
     LinkSecret, NewPassword, NewSecondFactor, Page, RecoveryCodes, SecondFactorCode, SecondFactorState, SessionInfo,
     User,
 };
 use crate::id::SessionId;
-use crate::read::FromJson;
 use crate::single_sign_on::LoginWays;
 
-impl<T: Transport, D: FromJson> Client<T, D> {
+impl<T: Transport, D: DeserializeOwned> Client<T, D> {
     /// `GET /api/v1/session`.
     pub async fn login_ways(&self) -> Answer<LoginWays> {
         self.get("/api/v1/session".into()).await

@@ -1,14 +1,14 @@
 //! What a person may choose.
 
-use serde::Serialize;
-
-use crate::read::{read_fields, words};
+use serde::{Deserialize, Serialize};
 
 /// What choosing an option does to the run.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray,
+)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum ChoiceKind {
     /// The run follows `next`.
     #[default]
@@ -19,11 +19,8 @@ pub enum ChoiceKind {
     Stop,
 }
 
-words!(ChoiceKind { Accept = "accept", Correct = "correct", Stop = "stop" });
-
 /// One option of a human node.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Choice {
@@ -41,5 +38,3 @@ pub struct Choice {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
 }
-
-read_fields!(Choice { need id, or_default kind, need label, may message, may description, });

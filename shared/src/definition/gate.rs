@@ -7,7 +7,6 @@ use super::human::Handler;
 use super::on_timeout::OnTimeout;
 use super::policy::Reviewers;
 use super::{Cost, Severity, Stakes};
-use crate::read::words;
 use crate::time::Span;
 
 /// All gates of a flow.
@@ -121,10 +120,23 @@ impl Gate {
 }
 
 /// The four answers to an action.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum ActionKind {
     /// Runs as asked.
     Approve,
@@ -135,8 +147,6 @@ pub enum ActionKind {
     /// Does not run; the text is the result.
     Respond,
 }
-
-words!(ActionKind { Approve = "approve", Edit = "edit", Reject = "reject", Respond = "respond" });
 
 impl ActionKind {
     /// All four, in the order in which they are shown.

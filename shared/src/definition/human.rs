@@ -8,7 +8,6 @@ use super::on_timeout::OnTimeout;
 use super::policy::{Policy, Reviewers, Validator};
 use super::{Cost, Severity, Stakes};
 use crate::id::NodeId;
-use crate::read::words;
 use crate::time::Span;
 
 /// A node at which a person is asked.
@@ -98,10 +97,12 @@ impl Human {
 }
 
 /// How a value is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray,
+)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum ContentType {
     /// Prose with markup.
     Markdown,
@@ -116,10 +117,6 @@ pub enum ContentType {
     /// A picture, by address.
     Image,
 }
-
-words!(ContentType {
-    Markdown = "markdown", Text = "text", Code = "code", Json = "json", Table = "table", Image = "image",
-});
 
 /// A key to show: its name, or more.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -31,7 +31,6 @@ pub use policy::{Policy, Reviewers, Validator};
 pub use tool::{Builtin, HttpTool, McpTool, Tool, ToolKind};
 
 use crate::id::{FlowId, NodeId};
-use crate::read::{read_derived, read_fields, words};
 use crate::time::Span;
 
 /// A whole flow file.
@@ -77,8 +76,6 @@ pub struct Flow {
     /// The graph.
     pub nodes: IndexMap<NodeId, Node>,
 }
-
-read_derived!(Flow);
 
 impl Flow {
     /// The title, or the id.
@@ -130,10 +127,24 @@ impl Defaults {
 }
 
 /// How much is at stake.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Severity {
     /// Little.
     Low,
@@ -146,11 +157,8 @@ pub enum Severity {
     Critical,
 }
 
-words!(Severity { Low = "low", Medium = "medium", High = "high", Critical = "critical" });
-
 /// An estimated cost.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Cost {
@@ -160,11 +168,8 @@ pub struct Cost {
     pub currency: String,
 }
 
-read_fields!(Cost { need amount, need currency, });
-
 /// What is at stake, the same for human nodes and gates.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stakes {
     /// How much is at stake.
@@ -186,8 +191,3 @@ pub struct Stakes {
     #[serde(default)]
     pub alternatives: Vec<String>,
 }
-
-read_fields!(Stakes {
-    or_default severity, may category, may reversible, or_default consequences, may estimated_cost,
-    or_default alternatives,
-});

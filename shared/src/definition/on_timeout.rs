@@ -1,15 +1,12 @@
 //! `on_timeout`: what happens when nobody has decided in time.
 
-use serde::Serialize;
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
 
 use crate::id::NodeId;
-use crate::read::{Fields, FromJson, place_of, read_fields, read_on_the_web};
 use crate::time::Span;
 
 /// What happens when the time is up.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum OnTimeout {
@@ -33,8 +30,7 @@ pub enum OnTimeout {
 }
 
 /// Adds a role and moves the deadline.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Escalate {
@@ -45,24 +41,6 @@ pub struct Escalate {
     /// What happens then.
     pub then: Box<OnTimeout>,
 }
-
-read_fields!(Escalate { need escalate, need extend, need then, });
-
-impl FromJson for OnTimeout {
-    fn from_json(value: Value) -> serde_json::Result<Self> {
-        const WORDS: [OnTimeout; 4] = [OnTimeout::Reject, OnTimeout::Approve, OnTimeout::Error, OnTimeout::Follow];
-        if value.is_object() {
-            let mut fields = Fields::of(value)?;
-            return match fields.may("goto")? {
-                Some(goto) => Ok(Self::Goto { goto }),
-                None => fields.rest("escalate").map(Self::Escalate),
-            };
-        }
-        place_of(&value, &["reject", "approve", "error", "follow"]).map(|place| WORDS[place].clone())
-    }
-}
-
-read_on_the_web!(OnTimeout);
 
 impl OnTimeout {
     /// The most escalations in a row.

@@ -5,11 +5,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::id::{NodeId, Username};
-use crate::read::{Fields, FromJson, place_of, read_fields, read_on_the_web};
 
 /// Who may decide.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Reviewers {
@@ -26,8 +24,6 @@ pub struct Reviewers {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_same_as: Option<NodeId>,
 }
-
-read_fields!(Reviewers { or_default roles, or_default users, or_default tags, or_default not_requester, may not_same_as, });
 
 impl Reviewers {
     /// Whether nothing is said: everyone with the system role reviewer.
@@ -48,8 +44,7 @@ impl Reviewers {
 }
 
 /// How several decisions become one resolution.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Policy {
@@ -65,22 +60,6 @@ pub enum Policy {
     /// So many of each role.
     Groups(IndexMap<String, u32>),
 }
-
-impl FromJson for Policy {
-    fn from_json(value: Value) -> serde_json::Result<Self> {
-        const WORDS: [Policy; 3] = [Policy::First, Policy::Majority, Policy::Unanimous];
-        if value.is_object() {
-            let mut fields = Fields::of(value)?;
-            return match fields.may("quorum")? {
-                Some(quorum) => Ok(Self::Quorum(quorum)),
-                None => fields.need("groups").map(Self::Groups),
-            };
-        }
-        place_of(&value, &["first", "majority", "unanimous"]).map(|place| WORDS[place].clone())
-    }
-}
-
-read_on_the_web!(Policy);
 
 impl Policy {
     /// Whether the first decision resolves.

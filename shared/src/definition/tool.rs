@@ -4,7 +4,6 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::read::words;
 use crate::time::Span;
 
 /// One tool. Exactly one of `http`, `mcp` and `builtin`.
@@ -84,10 +83,12 @@ pub struct McpTool {
 }
 
 /// What Countersign brings itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(Deserialize))]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray,
+)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Builtin {
     /// Waits for `duration` without holding a worker.
     Sleep,
@@ -110,12 +111,6 @@ pub enum Builtin {
     /// Changes a team's strategy.
     SetStrategy,
 }
-
-words!(Builtin {
-    Sleep = "sleep", SetState = "set_state", DemoPublish = "demo_publish", AskHuman = "ask_human",
-    RequestEdit = "request_edit", Escalate = "escalate", Checkpoint = "checkpoint", Handoff = "handoff",
-    SpawnSpecialist = "spawn_specialist", SetStrategy = "set_strategy",
-});
 
 #[derive(Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

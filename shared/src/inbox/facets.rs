@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use crate::read::{read_fields, words};
 use crate::time::Timestamp;
 
 /// A deadline within this time is soon.
@@ -13,10 +12,10 @@ pub const SOON: Duration = Duration::from_mins(30);
 pub const TODAY: Duration = Duration::from_hours(24);
 
 /// How near a deadline is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Nearness {
     /// Within [`SOON`].
     Soon,
@@ -27,8 +26,6 @@ pub enum Nearness {
     /// There is none.
     None,
 }
-
-words!(Nearness { Soon = "soon", Today = "today", Later = "later", None = "none" });
 
 impl Nearness {
     /// All of them.
@@ -47,8 +44,7 @@ impl Nearness {
 
 /// `GET /api/v1/reviews/facets`: how many pending reviews fit, and how many more or fewer would with another filter. Each
 /// facet is counted with all parts of the filter but its own. Only what the caller may see is counted.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Facets {
     /// How many fit.
@@ -74,14 +70,8 @@ pub struct Facets {
     pub due: Counts,
 }
 
-read_fields!(Facets {
-    need total, need mine, or_default at_least, need kind, need severity, need flow, need role, need tag, need assigned,
-    need due,
-});
-
 /// How many reviews have each value of a facet, the most frequent first.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Counts {
     /// The values; none that no review has.
@@ -91,16 +81,13 @@ pub struct Counts {
     pub rest: u64,
 }
 
-read_fields!(Counts { need values, or_default rest, });
-
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference over")]
 fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
 /// How many reviews have a value.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(not(target_family = "wasm"), derive(serde::Deserialize))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Count {
     /// The value, as the filter takes it.
@@ -108,5 +95,3 @@ pub struct Count {
     /// How many.
     pub count: u64,
 }
-
-read_fields!(Count { need value, need count, });

@@ -48,7 +48,7 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
     });
     let choose = move |kind: ActionKind| {
         pane.desk.write(&pane.review.get_untracked(), |draft| {
-            let own = draft.actions.or_default(id.get_value());
+            let own = draft.actions.entry(id.get_value()).or_default();
             own.choice = if own.choice == Some(kind) { None } else { Some(kind) };
             own.remember = None;
         });
@@ -114,7 +114,7 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
     let allow = move |(scope, label): (GrantScope, &'static str)| {
         let press = move |_| {
             pane.desk.write(&pane.review.get_untracked(), |draft| {
-                let own = draft.actions.or_default(id.get_value());
+                let own = draft.actions.entry(id.get_value()).or_default();
                 own.remember = if remembered.get_untracked() == Some(scope) { None } else { Some(scope) };
                 own.choice = Some(ActionKind::Approve);
             });
@@ -211,7 +211,7 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
                             pane.desk
                                 .write(
                                     &pane.review.get_untracked(),
-                                    |draft| draft.actions.or_default(id.get_value()).message = text,
+                                    |draft| draft.actions.entry(id.get_value()).or_default().message = text,
                                 );
                         }
                     ></textarea>
@@ -233,7 +233,7 @@ fn EditArguments(pane: Pane, id: String, schema: Value, base: String, shown: sha
         let value = value.get();
         let (true, Value::Object(arguments)) = (previous.is_some() && sound.get(), value) else { return };
         pane.desk.write(&pane.review.get_untracked(), |draft| {
-            let own = draft.actions.or_default(id.clone());
+            let own = draft.actions.entry(id.clone()).or_default();
             own.arguments = (arguments != shown).then_some(arguments);
         });
     });

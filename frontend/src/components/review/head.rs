@@ -93,7 +93,7 @@ fn facts(review: &Review) -> Vec<(&'static str, String)> {
         ));
     }
     if let Some(cost) = &review.stakes.estimated_cost {
-        facts.push(("tag warn", format!("about {} {}", words::number(cost.amount), cost.currency)));
+        facts.push(("tag warn", format!("about {} {}", cost.amount, cost.currency)));
     }
     facts
 }

@@ -116,7 +116,7 @@ fn why(review: &Review) -> String {
 fn marks(review: &Review, run: Option<&Run>, report: Option<&Report>) -> Marks {
     let mut marks = graph::marks(run, report);
     if let (Some(node), true) = (&review.node, review.is_pending()) {
-        marks.or_default(node.place()).state = NodeState::Waiting;
+        marks.entry(node.place()).or_default().state = NodeState::Waiting;
     }
     marks
 }

@@ -173,7 +173,7 @@ impl Draft {
     fn parse(&self, text: &str) -> Result<Value, String> {
         match &self.shape.kind {
             Kind::Number { integer, min, max } => parse_number(text.trim(), *integer, min.as_ref(), max.as_ref()),
-            Kind::Json { .. } => shared::read::value(text).map_err(|error| format!("Not valid JSON: {error}")),
+            Kind::Json { .. } => serde_json::from_str(text).map_err(|error| format!("Not valid JSON: {error}")),
             _ => Ok(Value::String(text.to_owned())),
         }
     }
@@ -208,7 +208,7 @@ impl Draft {
 /// Reads a number without changing it: what JSON cannot hold exactly is refused.
 fn parse_number(text: &str, integer: bool, min: Option<&Number>, max: Option<&Number>) -> Result<Value, String> {
     let expected = if integer { "A whole number, such as 12" } else { "A number, such as 12.5" };
-    let Ok(Value::Number(number)) = shared::read::value(text) else { return Err(expected.to_owned()) };
+    let Ok(number) = serde_json::from_str::<Number>(text) else { return Err(expected.to_owned()) };
     if integer && number.is_f64() {
         return Err(expected.to_owned());
     }

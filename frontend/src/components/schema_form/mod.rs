@@ -138,7 +138,7 @@ fn RawJson(
 }
 
 fn parse(text: &str) -> Result<Value, String> {
-    shared::read::value(text).map_err(|error| format!("Not valid JSON: {error}"))
+    serde_json::from_str(text).map_err(|error| format!("Not valid JSON: {error}"))
 }
 
 fn pretty(value: &Value) -> String {

@@ -5,11 +5,10 @@ use leptos::prelude::*;
 use leptos::task::spawn_local;
 use leptos_router::NavigateOptions;
 use leptos_router::hooks::use_navigate;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use shared::access::{Access, Act};
 use shared::api::Validation;
 use shared::error::{Mistake, Problem};
-use shared::read::read_fields;
 
 use super::template::template;
 use crate::client::{FlowVersion, Session, storage, use_api};
@@ -23,14 +22,12 @@ use crate::state::{story, words};
 const PAUSE_MS: u32 = 350;
 
 /// What was typed and not saved, kept in this browser.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Kept {
     /// The digest of the version that it began from.
     digest: Option<String>,
     text: String,
 }
-
-read_fields!(Kept { may digest, need text, });
 
 /// The tab "Definition". `shown`: the version that is edited; none: a new flow.
 #[component]

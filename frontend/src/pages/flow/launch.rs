@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 use shared::access::{Access, Act};
 use shared::api::Launch;
 use shared::error::{Mistake, Problem};
-use shared::read::FromJson;
 
 use crate::client::{FlowVersion, Session, key, use_api};
 use crate::components::glyph::Glyph;
@@ -59,7 +58,7 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
         if busy.get_untracked() || !input_sound.get_untracked() || !context_sound.get_untracked() {
             return;
         }
-        let context = FromJson::from_json(context.get_untracked());
+        let context = serde_json::from_value(context.get_untracked());
         let (Value::Object(input), Ok(context)) = (input.get_untracked(), context) else {
             problem.set(Some(Problem::invalid("", "Input and context are JSON objects.")));
             return;

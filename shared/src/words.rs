@@ -1,0 +1,84 @@
+//! The words of the API that are one of a fixed list, as text: what serde writes, without a serializer.
+
+use crate::api::DecisionEffect;
+use crate::decision::Via;
+use crate::definition::{ActionKind, Builtin, ChoiceKind, ContentType, Severity};
+use crate::error::{Code, FlowCode};
+use crate::grant::GrantScope;
+use crate::graph::GraphEdgeKind;
+use crate::inbox::{Assigned, Nearness, ReviewOrder};
+use crate::log::{EntryKind, ReviewAct};
+use crate::notification::{Channel, DeliveryStatus, Occasion};
+use crate::review::{ActionType, Outcome, ReviewKind, ReviewStatus};
+use crate::run::{Activity, RunStatus, StepStatus};
+use crate::seal::Tampering;
+
+macro_rules! words {
+    ($($name:ident),+ $(,)?) => {
+        $(impl $name {
+            /// The word of the API.
+            pub fn as_str(self) -> &'static str {
+                self.into()
+            }
+        })+
+
+        #[cfg(test)]
+        mod tests {
+            use std::fmt::Debug;
+
+            use serde::Serialize;
+            use serde::de::DeserializeOwned;
+            use serde_json::json;
+            use strum::VariantArray;
+
+            fn is_spelled_as_serde_does<T>()
+            where
+                T: VariantArray + Copy + Into<&'static str> + Serialize + DeserializeOwned + PartialEq + Debug,
+            {
+                for word in T::VARIANTS {
+                    let text: &str = (*word).into();
+                    assert_eq!(json!(word), json!(text));
+                    assert_eq!(serde_json::from_value::<T>(json!(text)).expect(text), *word);
+                }
+                for wrong in [json!("never"), json!(1), json!({}), json!(null)] {
+                    assert!(serde_json::from_value::<T>(wrong.clone()).is_err(), "{wrong}");
+                }
+            }
+
+            #[test]
+            fn each_word_is_spelled_as_serde_spells_it_and_no_other_is_taken() {
+                $(is_spelled_as_serde_does::<super::$name>();)+
+            }
+        }
+    };
+}
+
+words! {
+    DecisionEffect,
+    Via,
+    ActionKind,
+    Builtin,
+    ChoiceKind,
+    ContentType,
+    Severity,
+    Code,
+    FlowCode,
+    GrantScope,
+    GraphEdgeKind,
+    EntryKind,
+    Channel,
+    DeliveryStatus,
+    Occasion,
+    ActionType,
+    Outcome,
+    ReviewKind,
+    ReviewStatus,
+    Activity,
+    RunStatus,
+    StepStatus,
+    Tampering,
+    Assigned,
+    Nearness,
+    ReviewOrder,
+    ReviewAct,
+}
