@@ -1,9 +1,12 @@
 //! The typed client of the HTTP API, over any transport: the console brings `fetch`, tests and programs their own.
 
 mod account;
+#[cfg(test)]
+mod tests;
 
 use std::marker::PhantomData;
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -144,7 +147,7 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
 
     /// `PATCH /api/v1/users/{username}`.
     pub async fn update_user(&self, username: &str, patch: &UserPatch) -> Answer<User> {
-        self.send("PATCH", format!("/api/v1/users/{username}"), patch, None).await
+        self.send("PATCH", format!("/api/v1/users/{}", segment(username)?), patch, None).await
     }
 
     /// `GET /api/v1/tokens`.
@@ -170,13 +173,13 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
     /// `GET /api/v1/flows/{id}[?version=]`.
     pub async fn flow(&self, id: &str, version: Option<u32>) -> Answer<FlowVersion<D>> {
         let version = version.map(|version| format!("?version={version}")).unwrap_or_default();
-        self.get(format!("/api/v1/flows/{id}{version}")).await
+        self.get(format!("/api/v1/flows/{}{version}", segment(id)?)).await
     }
 
     /// `PUT /api/v1/flows/{id}` with a YAML source (JSON is YAML too).
     pub async fn save_flow(&self, id: &str, source: &str) -> Answer<FlowVersion<D>> {
         let body = Some(("application/yaml", source.to_owned()));
-        let path = format!("/api/v1/flows/{id}");
+        let path = format!("/api/v1/flows/{}", segment(id)?);
         self.call(Request { method: "PUT", path, body, idempotency_key: None }).await
     }
 
@@ -355,17 +358,18 @@ pub fn query_string<Q: Serialize>(query: &Q) -> String {
     if pairs.is_empty() { String::new() } else { format!("?{}", pairs.join("&")) }
 }
 
-/// Percent-encodes all but the unreserved characters of RFC 3986.
-fn escape(text: &str) -> String {
-    text.bytes().fold(String::with_capacity(text.len()), |mut out, byte| {
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
-            out.push(char::from(byte));
-        } else {
-            out.push('%');
-            for digit in [byte >> 4, byte & 15] {
-                out.push(char::from_digit(u32::from(digit), 16).map_or('0', |c| c.to_ascii_uppercase()));
-            }
-        }
-        out
-    })
+/// All but the unreserved characters of RFC 3986.
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+fn escape(text: &str) -> PercentEncode<'_> {
+    utf8_percent_encode(text, RESERVED)
+}
+
+/// An id as one segment of a path, whatever stands in it. Browsers resolve `.` and `..` even where they are escaped, and
+/// an empty one names the list; nothing has such an id.
+fn segment(id: &str) -> Answer<PercentEncode<'_>> {
+    if matches!(id, "" | "." | "..") {
+        return Err(Problem::new(Code::NotFound).detail(format!("`{id}` is no id")));
+    }
+    Ok(escape(id))
 }

@@ -2,7 +2,7 @@
 
 use serde::de::DeserializeOwned;
 
-use super::{Answer, Client, Transport};
+use super::{Answer, Client, Transport, segment};
 use crate::api::{
     LinkSecret, NewPassword, NewSecondFactor, Page, RecoveryCodes, SecondFactorCode, SecondFactorState, SessionInfo,
     User,
@@ -59,6 +59,6 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
 
     /// `DELETE /api/v1/users/{username}/totp`.
     pub async fn reset_second_factor(&self, username: &str) -> Answer<()> {
-        self.send("DELETE", format!("/api/v1/users/{username}/totp"), &(), None).await
+        self.send("DELETE", format!("/api/v1/users/{}/totp", segment(username)?), &(), None).await
     }
 }
