@@ -1,22 +1,27 @@
 //! What a person is doing at the desk: what they have typed and not sent, and the decisions that are under way. Both
-//! outlive the page that shows a review.
+//! outlive the page that shows a review, and belong to who is logged in: nobody else at this browser sees or sends them.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use gloo_timers::future::TimeoutFuture;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
-use shared::error::Mistake;
-use shared::id::ReviewId;
+use shared::error::{Code, Mistake};
+use shared::id::{ReviewId, Username};
 use shared::review::Review;
-use shared::time::Timestamp;
 
 use super::http::Api;
 use super::live::Live;
 use super::notifier::Notifier;
+use super::session::Session;
 use super::{http, storage};
-use crate::state::drafts::{Draft, Drafts, STORAGE_KEY};
-use crate::state::outbox::{Outbox, Sending, Stage, UNDO};
+use crate::state::drafts::{Draft, Drafts, storage_key, storage_prefix};
+use crate::state::outbox::{Outbox, Sending, Stage, held_until};
 use crate::state::verdict::{self, Intent};
+
+/// How long typing goes on before it is kept, in milliseconds.
+const KEEP_AFTER: u32 = 300;
 
 /// Drafts and decisions under way. Cheap to copy into closures.
 #[derive(Clone, Copy)]
@@ -25,25 +30,72 @@ pub struct Desk {
     pub drafts: RwSignal<Drafts>,
     /// What is on its way.
     pub outbox: RwSignal<Outbox>,
+    owner: StoredValue<Option<Username>>,
+    unkept: StoredValue<BTreeSet<ReviewId>>,
     live: Live,
     api: Api,
     notifier: Notifier,
 }
 
 impl Desk {
-    /// A desk with the drafts that this browser has kept.
-    pub fn new(api: Api, live: Live, notifier: Notifier) -> Self {
-        let drafts = RwSignal::new(storage::read::<Drafts>(STORAGE_KEY).unwrap_or_default());
-        let desk = Self { drafts, outbox: RwSignal::new(Outbox::default()), live, api, notifier };
+    /// The desk of whoever is logged in, with the drafts that this browser has kept for them.
+    pub fn new(api: Api, session: Session, live: Live, notifier: Notifier) -> Self {
+        let desk = Self {
+            drafts: RwSignal::new(Drafts::default()),
+            outbox: RwSignal::new(Outbox::default()),
+            owner: StoredValue::new(None),
+            unkept: StoredValue::new(BTreeSet::new()),
+            live,
+            api,
+            notifier,
+        };
+        Effect::new(move |_| {
+            if let Some(me) = session.me.with(|me| me.as_ref().map(|me| me.username.clone())) {
+                desk.enter(me);
+            }
+        });
+        // Somebody else was first: there is nothing left to wait for.
+        Effect::new(move |_| {
+            let held = desk.outbox.with(Outbox::held);
+            for id in held {
+                let is_over = |row: &crate::state::inbox::Row| row.gone || !row.review.is_pending();
+                if live.inbox.with(|inbox| inbox.get(id).is_some_and(is_over)) {
+                    desk.outbox.update(|outbox| outbox.overtake(id));
+                }
+            }
+        });
         // Held decisions are sent when the page is left: what somebody decided is not lost with a closed tab.
-        let leave = window_event_listener_untyped("pagehide", move |_| desk.send_held(true));
-        std::mem::forget(leave);
+        let leave = window_event_listener_untyped("pagehide", move |_| {
+            desk.save();
+            desk.send_held(true);
+        });
+        // What another tab has written is what this one shows.
+        let other_tab = window_event_listener(leptos::ev::storage, move |event| {
+            if let Some(key) = event.key() {
+                desk.take_over(&key, event.new_value().as_deref());
+            }
+        });
+        std::mem::forget((leave, other_tab));
         desk
     }
 
     /// The desk of the page.
     pub fn expect() -> Self {
         expect_context()
+    }
+
+    /// Somebody has logged in. What was on its way for another person is not theirs to send.
+    fn enter(self, me: Username) {
+        if self.owner.with_value(|owner| owner.as_ref() == Some(&me)) {
+            return;
+        }
+        self.save();
+        let prefix = storage_prefix(&me);
+        let kept = storage::keys(&prefix).into_iter();
+        let kept = kept.filter_map(|key| Some((key.strip_prefix(&prefix)?.parse().ok()?, storage::read(&key)?)));
+        self.drafts.set(Drafts::new(kept));
+        self.outbox.set(Outbox::default());
+        self.owner.set_value(Some(me));
     }
 
     /// What was typed for a review. Follows it.
@@ -59,14 +111,20 @@ impl Desk {
     /// Changes what was typed for a review, and keeps it.
     pub fn write(self, review: &Review, change: impl FnOnce(&mut Draft)) {
         let now = self.live.server_now();
-        self.drafts.update(|drafts| drafts.change(review.id, review.revision, now, change));
-        self.keep();
+        let gone = self.drafts.try_update(|drafts| drafts.change(review, now, change)).flatten();
+        self.keep(gone.into_iter().chain([review.id]));
     }
 
-    /// Throws away what was typed for a review.
+    /// The person has looked at the newest revision of a review, and keeps what they wrote.
+    pub fn see(self, review: &Review) {
+        self.drafts.update(|drafts| drafts.see(review));
+        self.keep([review.id]);
+    }
+
+    /// Discards what was typed for a review.
     pub fn discard(self, id: ReviewId) {
         self.drafts.update(|drafts| drafts.forget(id));
-        self.keep();
+        self.keep([id]);
     }
 
     /// Sends what is held, and forgets everything: the person logs out.
@@ -74,18 +132,57 @@ impl Desk {
         self.send_held(true);
         self.drafts.set(Drafts::default());
         self.outbox.set(Outbox::default());
-        storage::remove(STORAGE_KEY);
+        self.unkept.set_value(BTreeSet::new());
+        if let Some(owner) = self.owner.try_update_value(Option::take).flatten() {
+            for key in storage::keys(&storage_prefix(&owner)) {
+                storage::remove(&key);
+            }
+        }
     }
 
-    fn keep(self) {
-        self.drafts.with_untracked(|drafts| storage::write(STORAGE_KEY, drafts));
+    /// Keeps drafts soon, not at each key.
+    fn keep(self, reviews: impl IntoIterator<Item = ReviewId>) {
+        let waits = self.unkept.with_value(|unkept| !unkept.is_empty());
+        self.unkept.update_value(|unkept| unkept.extend(reviews));
+        if !waits {
+            spawn_local(async move {
+                TimeoutFuture::new(KEEP_AFTER).await;
+                self.save();
+            });
+        }
+    }
+
+    fn save(self) {
+        let unkept = self.unkept.try_update_value(std::mem::take).unwrap_or_default();
+        let Some(owner) = self.owner.get_value() else { return };
+        for id in unkept {
+            let key = storage_key(&owner, id);
+            let kept = self.drafts.with_untracked(|drafts| drafts.get(id).map(|draft| storage::write(&key, draft)));
+            if kept.is_none() {
+                storage::remove(&key);
+            }
+            if kept == Some(false) {
+                self.notifier
+                    .bad("This draft is too large for this browser to keep. Reloading the page would lose it.");
+            }
+        }
+    }
+
+    /// Another tab of this browser has changed a draft.
+    fn take_over(self, key: &str, value: Option<&str>) {
+        let Some(prefix) = self.owner.with_value(|owner| owner.as_ref().map(storage_prefix)) else { return };
+        if let Some(id) = key.strip_prefix(&prefix).and_then(|id| id.parse().ok()) {
+            let draft = value.and_then(|value| serde_json::from_str(value).ok());
+            self.drafts.update(|drafts| drafts.put(id, draft));
+        }
     }
 
     /// Decides: holds the decision back for a moment, then sends it. Or every reason why it cannot be sent.
     pub fn decide(self, review: &Arc<Review>, intent: &Intent) -> Result<(), Vec<Mistake>> {
         let draft = self.draft_now(review.id);
         let request = verdict::request(review, &draft, intent)?;
-        let until = Timestamp(self.live.server_now().0 + UNDO);
+        let now = self.live.server_now();
+        let until = held_until(review, now);
         let sending = Sending {
             review: Arc::clone(review),
             request,
@@ -95,7 +192,7 @@ impl Desk {
         };
         if self.outbox.try_update(|outbox| outbox.hold(sending)) == Some(true) {
             spawn_local(async move {
-                gloo_timers::future::TimeoutFuture::new(u32::try_from(UNDO / 1000).unwrap_or(0) + 20).await;
+                TimeoutFuture::new(u32::try_from((until.0 - now.0) / 1000).unwrap_or(0) + 20).await;
                 let now = self.live.server_now();
                 // The server's clock may have been moved meanwhile; the wait is over all the same.
                 let due = self.outbox.try_update(|outbox| outbox.take_due(Some(now.max(until)))).unwrap_or_default();
@@ -143,8 +240,10 @@ impl Desk {
                 self.live.inbox.update(|inbox| inbox.put(decided.review.clone(), now));
             }
             if let Err(problem) = &answer {
-                // The pane tells what became of it, where it is open.
-                if window().location().pathname().is_ok_and(|path| !path.ends_with(&id.to_string())) {
+                // The pane tells what became of it, where it is open; and of a session that has ended, the page for logging in.
+                if problem.code != Code::Unauthenticated
+                    && window().location().pathname().is_ok_and(|path| !path.ends_with(&id.to_string()))
+                {
                     self.notifier.bad(format!("{}: your decision was not accepted. {problem}", sending.review.title));
                 }
                 if let Some(review) = &problem.review {

@@ -22,10 +22,11 @@ pub fn provide_client() {
     let signed_out = RwSignal::new(false);
     let api = http::api(signed_out);
     provide_context(api);
-    provide_context(Session::new(signed_out));
+    let session = Session::new(signed_out);
+    provide_context(session);
     let live = Live::new(api);
     provide_context(live);
-    provide_context(Desk::new(api, live, Notifier::expect()));
+    provide_context(Desk::new(api, session, live, Notifier::expect()));
 }
 
 /// A new idempotency key.

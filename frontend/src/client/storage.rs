@@ -12,12 +12,17 @@ pub fn read<T: DeserializeOwned>(key: &str) -> Option<T> {
     serde_json::from_str(&local()?.get_item(key).ok()??).ok()
 }
 
-/// Keeps a value. Does nothing where the browser does not allow it.
-pub fn write<T: Serialize>(key: &str, value: &T) {
-    if let (Some(local), Ok(text)) = (local(), serde_json::to_string(value)) {
-        // A full or forbidden storage costs the draft after a reload, nothing else.
-        drop(local.set_item(key, &text));
-    }
+/// Keeps a value. Whether the browser did: its storage may be full, or forbidden.
+pub fn write<T: Serialize>(key: &str, value: &T) -> bool {
+    let text = serde_json::to_string(value).ok();
+    local().zip(text).is_some_and(|(local, text)| local.set_item(key, &text).is_ok())
+}
+
+/// The keys of what was kept that begin so.
+pub fn keys(prefix: &str) -> Vec<String> {
+    let Some(local) = local() else { return Vec::new() };
+    let keys = (0..local.length().unwrap_or(0)).filter_map(|index| local.key(index).ok().flatten());
+    keys.filter(|key| key.starts_with(prefix)).collect()
 }
 
 /// Forgets a value.

@@ -4,6 +4,20 @@ use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 
 use super::dialog::Dialog;
+use crate::client::storage;
+
+/// Under which name the browser keeps whether somebody wants no shortcuts of one key.
+const STORAGE_KEY: &str = "countersign.shortcuts";
+
+/// Whether keys without a modifier do something.
+pub fn are_on() -> bool {
+    storage::read(STORAGE_KEY).unwrap_or(true)
+}
+
+/// Switches them on or off in this browser.
+pub fn switch(on: bool) {
+    storage::write(STORAGE_KEY, &on);
+}
 
 const KEYS: &[(&str, &[(&str, &str)])] = &[
     (
@@ -18,14 +32,14 @@ const KEYS: &[(&str, &[(&str, &str)])] = &[
     (
         "The review",
         &[
-            ("a", "accept, or approve all"),
+            ("a", "accept, or approve all; on what is critical, go to that button"),
             ("1 … 9", "choose that option"),
-            ("r", "stop, or reject all"),
+            ("r", "stop, or reject all; on what is critical, go to that button"),
             ("e", "edit"),
-            ("d", "hand it to somebody"),
+            ("d", "reassign"),
             ("c", "write a note or a correction"),
             ("Ctrl Enter", "send what you wrote"),
-            ("u", "undo, for five seconds"),
+            ("u", "undo, until it is sent"),
         ],
     ),
     ("Everywhere", &[("?", "this help")]),
@@ -73,7 +87,8 @@ pub fn Help() -> impl IntoView {
     }
 }
 
-/// Whether a key is meant for the page: nothing is being typed, no dialog is open, no other key is held.
+/// Whether a key is meant for the page: nothing is being typed, no dialog or menu is above it, no other key is held, and
+/// the person has not switched shortcuts off (WCAG 2.1.4).
 pub fn is_free(event: &web_sys::KeyboardEvent) -> bool {
     if event.ctrl_key() || event.meta_key() || event.alt_key() || event.default_prevented() {
         return false;
@@ -82,6 +97,6 @@ pub fn is_free(event: &web_sys::KeyboardEvent) -> bool {
         return true;
     };
     let typing = target.closest("input, textarea, select, [contenteditable], dialog").ok().flatten().is_some();
-    let dialog = document().query_selector("dialog[open]").ok().flatten().is_some();
-    !typing && !dialog
+    let above = document().query_selector("dialog[open], [role=menu]").ok().flatten().is_some();
+    !typing && !above && are_on()
 }

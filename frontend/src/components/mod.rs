@@ -6,6 +6,7 @@ pub mod diff;
 pub mod editor;
 pub mod glyph;
 pub mod graph;
+pub mod held;
 pub mod help;
 pub mod inert;
 pub mod markdown;

@@ -220,6 +220,10 @@ fn detail(row: &Row, me: Option<&str>, now: Timestamp) -> String {
     if review.decisions.iter().any(|vote| me == Some(vote.by.as_str())) {
         parts.push("you have voted".to_owned());
     }
+    // Not by the colour of the row alone (WCAG 1.4.1).
+    if review.stakes.severity >= Severity::High {
+        parts.push(review.stakes.severity.as_str().to_owned());
+    }
     if review.stakes.reversible == Some(false) {
         parts.push("cannot be undone".to_owned());
     }
@@ -229,8 +233,12 @@ fn detail(row: &Row, me: Option<&str>, now: Timestamp) -> String {
     if !review.reviewers.roles.is_empty() {
         parts.push(format!("for {}", review.reviewers.roles.join(", ")));
     }
-    // Two reviews of one node differ in what they ask.
-    parts.push(plain(&review.prompt));
+    // Mostly the title says it: it begins with the question.
+    let prompt = plain(&review.prompt);
+    let said = |word: &str| review.title.contains(word.trim_matches(|c: char| !c.is_alphanumeric()));
+    if !prompt.split_whitespace().take(4).all(said) {
+        parts.push(prompt);
+    }
     parts.join(" · ")
 }
 

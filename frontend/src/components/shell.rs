@@ -10,7 +10,8 @@ use shared::access::Act;
 use shared::error::{Code, Problem};
 
 use super::glyph::Glyph;
-use super::help::Help;
+use super::held::HeldElsewhere;
+use super::help::{self, Help};
 use super::states::{Failed, Loading, focus_on};
 use super::theme::{self, Theme};
 use crate::client::{Connection, Desk, Live, Session, use_api};
@@ -49,6 +50,7 @@ pub fn Shell(
                 <Rail />
                 <main class="content" id="content" tabindex="-1">
                     <LostBar />
+                    <HeldElsewhere />
                     <div class="outlet">{children()}</div>
                 </main>
                 <Help />
@@ -153,6 +155,7 @@ fn Menu() -> impl IntoView {
     let desk = Desk::expect();
     let open = RwSignal::new(false);
     let theme = RwSignal::new(theme::stored());
+    let shortcuts = RwSignal::new(help::are_on());
     let name = move || {
         session.me.with(|me| me.as_ref().map(|me| me.display_name.clone().unwrap_or_else(|| me.username.to_string())))
     };
@@ -218,6 +221,17 @@ fn Menu() -> impl IntoView {
                         <Glyph icon=icondata::LuBell />
                         "Notifications"
                     </a>
+                    <button
+                        role="menuitemcheckbox"
+                        aria-checked=move || shortcuts.get().to_string()
+                        on:click=move |_| {
+                            shortcuts.update(|on| *on = !*on);
+                            help::switch(shortcuts.get_untracked());
+                        }
+                    >
+                        <Glyph icon=icondata::LuKeyboard />
+                        {move || if shortcuts.get() { "Keyboard shortcuts: on" } else { "Keyboard shortcuts: off" }}
+                    </button>
                     <button
                         role="menuitem"
                         on:click=move |_| {

@@ -94,10 +94,11 @@ where
 pub const MISTAKE: &str = "[aria-invalid=true]";
 
 /// Gives the focus to the first place that a selector finds, once the page is drawn.
-pub fn focus_on(selector: &'static str) {
+pub fn focus_on(selector: impl Into<std::borrow::Cow<'static, str>>) {
+    let selector = selector.into();
     spawn_local(async move {
         TimeoutFuture::new(0).await;
-        let place = document().query_selector(selector).ok().flatten();
+        let place = document().query_selector(&selector).ok().flatten();
         if let Some(place) = place.and_then(|place| place.dyn_into::<web_sys::HtmlElement>().ok()) {
             drop(place.focus());
         }

@@ -12,11 +12,10 @@ use shared::access::Act;
 use shared::id::ReviewId;
 use wasm_bindgen::JsCast;
 
-use crate::client::{Connection, Desk, Live, Session};
+use crate::client::{Connection, Live, Session};
 use crate::components::arrival::{self, Arrival};
 use crate::components::glyph::Glyph;
 use crate::components::help::is_free;
-use crate::components::notice::Notifier;
 use crate::components::queue::Queue;
 use crate::components::review::ReviewPane;
 use crate::components::states::{Empty, Loading, focus_on};
@@ -29,8 +28,6 @@ use crate::state::words::count;
 pub fn InboxPage() -> impl IntoView {
     let live = Live::expect();
     let session = Session::expect();
-    let desk = Desk::expect();
-    let notifier = Notifier::expect();
     let navigate = use_navigate();
     let location = use_location();
     let reading = Memo::new(move |_| location.pathname.with(|path| path.starts_with("/reviews/")));
@@ -165,19 +162,11 @@ pub fn InboxPage() -> impl IntoView {
                 _ => focus_on(".read"),
             },
             "/" => drop(field.get_untracked().map(|field| field.focus())),
-            "u" => match desk.undo(open.get_untracked().filter(|id| is_held(desk, *id))) {
-                Some(_) => notifier.say("Undone. Nothing was sent."),
-                None => return,
-            },
             _ => return,
         }
         event.prevent_default();
     });
-    on_cleanup(move || {
-        keys.remove();
-        // What was decided here is not held back where it can no longer be undone.
-        desk.send_held(false);
-    });
+    on_cleanup(move || keys.remove());
 
     // Memos, so that the list is not made anew, and does not lose its place and the focus, whenever a row changes.
     let opening =
@@ -244,7 +233,6 @@ pub fn InboxPage() -> impl IntoView {
                     (_, true) => empty().into_any(),
                     _ => view! { <Queue rows=rows open=open at=at /> }.into_any(),
                 }}
-                <HeldElsewhere open=open />
             </section>
             <Outlet />
         </div>
@@ -297,35 +285,6 @@ pub fn OpenPane() -> impl IntoView {
         }
         .into_any(),
     }
-}
-
-/// Decisions that are held back while another review is read.
-#[component]
-fn HeldElsewhere(open: Memo<Option<ReviewId>>) -> impl IntoView {
-    let desk = Desk::expect();
-    let held = Memo::new(move |_| {
-        desk.outbox.with(|outbox| {
-            let held = outbox.newest_held().filter(|held| Some(held.review.id) != open.get())?;
-            Some((held.review.id, held.review.title.clone(), held.says.clone()))
-        })
-    });
-    move || {
-        held.get().map(|(id, title, says)| {
-            view! {
-                <div class="elsewhere banner accent" role="status">
-                    <span class="grow cut"><b>{says}</b>": "{title}</span>
-                    <button class="b sm" on:click=move |_| {
-                        desk.undo(Some(id));
-                    }>"Undo "<kbd aria-hidden="true">"u"</kbd></button>
-                </div>
-            }
-        })
-    }
-}
-
-fn is_held(desk: Desk, id: ReviewId) -> bool {
-    use crate::state::outbox::Stage;
-    desk.outbox.with_untracked(|outbox| matches!(outbox.get(id).map(|sending| &sending.stage), Some(Stage::Held(_))))
 }
 
 /// Whether list and pane stand beside each other.

@@ -131,7 +131,8 @@ pub fn LoginPage() -> impl IntoView {
         if asks_code.get() {
             return view! {
                 <div class="field">
-                    <label for="code">"Code of your second factor"</label>
+                    <label for="code">"Confirmation code"</label>
+                    <p class="hint">"From your authenticator app, or one of your recovery codes."</p>
                     <input id="code" class="input" autocomplete="one-time-code" autofocus required
                         prop:value=move || code.get().unwrap_or_default()
                         on:input=move |event| code.set(Some(event_target_value(&event)))/>

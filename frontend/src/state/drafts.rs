@@ -1,5 +1,5 @@
-//! What somebody has typed for a review and not sent yet: kept when a conflict or a new revision arrives, and over a
-//! reload of the page.
+//! What a person has typed for a review and not sent yet, on the revision that they saw: kept when a conflict or a new
+//! revision arrives, and over a reload of the page. Another person at the same browser has drafts of their own.
 
 use std::collections::BTreeMap;
 
@@ -8,21 +8,23 @@ use serde_json::Value;
 use shared::JsonMap;
 use shared::definition::ActionKind;
 use shared::grant::GrantScope;
-use shared::id::ReviewId;
+use shared::id::{ReviewId, Username};
+use shared::review::Review;
 use shared::time::Timestamp;
 
-/// Under which name the browser keeps the drafts.
-pub const STORAGE_KEY: &str = "countersign.drafts";
-
-/// How many drafts are kept; the ones touched longest ago go first.
+/// How many drafts of one person are kept; the ones touched longest ago go first.
 const KEPT: usize = 100;
+/// Values of items are kept beside a draft up to this many bytes, so that what has changed since can be shown.
+const KEPT_VALUES: usize = 64 * 1024;
 
 /// What somebody has typed for one review.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Draft {
-    /// The revision that was shown when it was typed last.
+    /// The revision that was on screen when it was typed, or that was looked at since.
     pub revision: u32,
+    /// The items' values on that revision, where they are not too long.
+    pub shown: JsonMap,
     /// The text in the bar.
     pub text: String,
     /// Changed values by item key; only those that differ.
@@ -55,6 +57,28 @@ impl Draft {
             && self.actions.values().all(|a| *a == ActionDraft::default())
     }
 
+    /// Whether a newer revision came after the one that was on screen: nothing of it may be sent before that was seen.
+    pub fn is_behind(&self, review: &Review) -> bool {
+        !self.is_empty() && self.revision < review.revision
+    }
+
+    /// The review as the person saw it when they wrote this; none where that was too long to keep.
+    pub fn saw(&self, now: &Review) -> Option<Review> {
+        let mut review = now.clone();
+        review.revision = self.revision;
+        for item in &mut review.items {
+            item.value = self.shown.get(&item.key)?.clone();
+        }
+        (!review.items.is_empty()).then_some(review)
+    }
+
+    fn see(&mut self, review: &Review) {
+        self.revision = review.revision;
+        let length: usize = review.items.iter().map(|item| item.value.to_string().len()).sum();
+        let items = review.items.iter().filter(|_| length <= KEPT_VALUES);
+        self.shown = items.map(|item| (item.key.clone(), item.value.clone())).collect();
+    }
+
     /// Sets an edit, or takes it back where `value` is what is shown anyway.
     pub fn edit(&mut self, key: &str, value: Value, shown: &Value) {
         if value == *shown {
@@ -85,39 +109,76 @@ impl Draft {
     }
 }
 
-/// The drafts of this browser.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(transparent)]
+/// Under which name the browser keeps a person's draft of a review.
+pub fn storage_key(owner: &Username, id: ReviewId) -> String {
+    format!("{}{id}", storage_prefix(owner))
+}
+
+/// How the names of all drafts of a person begin.
+pub fn storage_prefix(owner: &Username) -> String {
+    format!("countersign.draft.{owner}.")
+}
+
+/// The drafts of the person who is logged in.
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Drafts {
     by_review: BTreeMap<ReviewId, Draft>,
 }
 
 impl Drafts {
+    /// Drafts as they were kept; the oldest of too many are left out.
+    pub fn new(kept: impl IntoIterator<Item = (ReviewId, Draft)>) -> Self {
+        let mut drafts = Self { by_review: kept.into_iter().collect() };
+        while drafts.drop_oldest().is_some() {}
+        drafts
+    }
+
     /// What was typed for a review.
     pub fn get(&self, id: ReviewId) -> Option<&Draft> {
         self.by_review.get(&id)
     }
 
-    /// Changes what was typed for a review; an empty draft is forgotten.
-    pub fn change(&mut self, id: ReviewId, revision: u32, now: Timestamp, change: impl FnOnce(&mut Draft)) {
-        let draft = self.by_review.entry(id).or_default();
+    /// Changes what was typed for a review; an empty draft is forgotten. Gives the review whose draft had to go for it.
+    pub fn change(&mut self, review: &Review, now: Timestamp, change: impl FnOnce(&mut Draft)) -> Option<ReviewId> {
+        let draft = self.by_review.entry(review.id).or_default();
+        let begins = draft.is_empty();
         change(draft);
-        draft.revision = revision;
         draft.touched = now;
-        if draft.is_empty() {
-            self.by_review.remove(&id);
+        // Typing on does not make anybody look at a newer revision.
+        if begins {
+            draft.see(review);
         }
-        while self.by_review.len() > KEPT {
-            let Some(oldest) = self.by_review.iter().min_by_key(|(_, draft)| draft.touched).map(|(id, _)| *id) else {
-                break;
-            };
-            self.by_review.remove(&oldest);
+        if draft.is_empty() {
+            self.by_review.remove(&review.id);
+        }
+        self.drop_oldest()
+    }
+
+    /// The person has looked at the newest revision, and keeps what they wrote.
+    pub fn see(&mut self, review: &Review) {
+        if let Some(draft) = self.by_review.get_mut(&review.id) {
+            draft.see(review);
         }
     }
 
-    /// Forgets what was typed: it was sent, or thrown away.
+    /// Takes in what another tab has kept, or that it has forgotten it.
+    pub fn put(&mut self, id: ReviewId, draft: Option<Draft>) {
+        match draft {
+            Some(draft) => drop(self.by_review.insert(id, draft)),
+            None => self.forget(id),
+        }
+    }
+
+    /// Forgets what was typed: it was sent, or discarded.
     pub fn forget(&mut self, id: ReviewId) {
         self.by_review.remove(&id);
+    }
+
+    fn drop_oldest(&mut self) -> Option<ReviewId> {
+        let oldest = || self.by_review.iter().min_by_key(|(_, draft)| draft.touched).map(|(id, _)| *id);
+        let id = (self.by_review.len() > KEPT).then(oldest).flatten()?;
+        self.by_review.remove(&id);
+        Some(id)
     }
 }
 
@@ -128,24 +189,50 @@ mod tests {
     use super::*;
     use crate::state::fixtures::review;
 
+    fn on(revision: u32, draft: &str) -> Review {
+        let mut review = review(1, u64::from(revision), json!({ "revision": revision }));
+        review.items[0].value = json!(draft);
+        review
+    }
+
     #[test]
-    fn a_draft_outlives_a_new_revision_and_a_reload() {
-        let id = review(1, 1, json!({})).id;
+    fn a_draft_stays_on_the_revision_that_was_on_screen_until_a_newer_one_was_looked_at() {
         let mut drafts = Drafts::default();
-        drafts.change(id, 1, Timestamp(1), |draft| draft.edit("draft", json!("Hi"), &json!("Hello")));
-        drafts.change(id, 2, Timestamp(2), |draft| draft.text = "Shorter".into());
-        let kept: Drafts = serde_json::from_value(json!(drafts)).unwrap();
-        let draft = kept.get(id).unwrap();
-        assert_eq!((draft.revision, draft.edits["draft"].as_str()), (2, Some("Hi")));
+        let (first, second) = (on(1, "Hello"), on(2, "Hello all"));
+        drafts.change(&first, Timestamp(1), |draft| draft.edit("draft", json!("Hi"), &json!("Hello")));
+        // The tab is closed and opened again, or the person goes on typing: neither is looking at what is new.
+        let kept = serde_json::to_string(drafts.get(first.id).unwrap()).unwrap();
+        let mut drafts = Drafts::new([(first.id, serde_json::from_str(&kept).unwrap())]);
+        drafts.change(&second, Timestamp(2), |draft| draft.text = "Shorter".into());
+        let draft = drafts.get(first.id).unwrap().clone();
+        assert!(draft.is_behind(&second) && !draft.is_behind(&first));
+        assert_eq!((draft.revision, &draft.shown["draft"]), (1, &json!("Hello")));
         assert_eq!(draft.to_text(), "Shorter\n\ndraft:\nHi");
+        drafts.see(&second);
+        let draft = drafts.get(first.id).unwrap();
+        assert_eq!((draft.is_behind(&second), &draft.shown["draft"]), (false, &json!("Hello all")));
     }
 
     #[test]
     fn an_edit_that_is_taken_back_leaves_no_draft() {
-        let id = review(1, 1, json!({})).id;
+        let review = on(1, "Hello");
         let mut drafts = Drafts::default();
-        drafts.change(id, 1, Timestamp(1), |draft| draft.edit("draft", json!("Hi"), &json!("Hello")));
-        drafts.change(id, 1, Timestamp(2), |draft| draft.edit("draft", json!("Hello"), &json!("Hello")));
-        assert_eq!(drafts.get(id), None);
+        drafts.change(&review, Timestamp(1), |draft| draft.edit("draft", json!("Hi"), &json!("Hello")));
+        drafts.change(&review, Timestamp(2), |draft| draft.edit("draft", json!("Hello"), &json!("Hello")));
+        assert_eq!(drafts.get(review.id), None);
+    }
+
+    #[test]
+    fn drafts_are_of_a_person_and_the_oldest_of_too_many_go() {
+        let (ana, tom): (Username, Username) = ("ana".parse().unwrap(), "tom".parse().unwrap());
+        let id = on(1, "").id;
+        assert!(!storage_key(&ana, id).starts_with(&storage_prefix(&tom)));
+        let draft =
+            |at: usize| Draft { text: "x".into(), touched: Timestamp(i64::try_from(at).unwrap()), ..Draft::default() };
+        let number = |n: usize| review(u8::try_from(n).unwrap(), 1, json!({})).id;
+        let mut drafts = Drafts::new((1..=KEPT + 1).map(|n| (number(n), draft(n))));
+        assert_eq!((drafts.get(number(1)), drafts.get(number(2)).is_some()), (None, true));
+        let one = review(200, 1, json!({}));
+        assert_eq!(drafts.change(&one, Timestamp(500), |draft| draft.text = "y".into()), Some(number(2)));
     }
 }

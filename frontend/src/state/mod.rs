@@ -8,6 +8,7 @@ pub mod inbox;
 pub mod markdown;
 pub mod outbox;
 pub mod reconnect;
+pub mod record;
 pub mod runs;
 pub mod story;
 pub mod streams;

@@ -14,6 +14,15 @@ use shared::time::Timestamp;
 /// How long a decision can be undone before it is sent, in microseconds.
 pub const UNDO: i64 = 5_000_000;
 
+/// How long before its deadline a decision is sent at the latest, in microseconds: the timer must not be first.
+const MARGIN: i64 = 2_000_000;
+
+/// Until when a decision on a review can be undone: for five seconds, but not into its deadline.
+pub fn held_until(review: &Review, now: Timestamp) -> Timestamp {
+    let latest = review.expires_at.map_or(i64::MAX, |at| at.0 - MARGIN);
+    Timestamp((now.0 + UNDO).min(latest).max(now.0))
+}
+
 /// How far a decision has come.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Stage {
@@ -70,6 +79,19 @@ impl Outbox {
     pub fn undo(&mut self, id: ReviewId) -> Option<Sending> {
         let held = self.get(id).is_some_and(|sending| matches!(sending.stage, Stage::Held(_)));
         if held { self.by_review.remove(&id) } else { None }
+    }
+
+    /// The reviews whose decisions can still be undone.
+    pub fn held(&self) -> Vec<ReviewId> {
+        let held = self.by_review.values().filter(|sending| matches!(sending.stage, Stage::Held(_)));
+        held.map(|sending| sending.review.id).collect()
+    }
+
+    /// The review ended before a held decision was sent: it never will be.
+    pub fn overtake(&mut self, id: ReviewId) {
+        if let Some(sending) = self.by_review.get_mut(&id).filter(|sending| matches!(sending.stage, Stage::Held(_))) {
+            sending.stage = Stage::Refused(Problem::new(Code::ReviewResolved));
+        }
     }
 
     /// The decision that can be undone and was made last.
@@ -161,6 +183,26 @@ mod tests {
         assert_eq!(outbox.take_due(Some(Timestamp(5))).len(), 1);
         assert_eq!(outbox.undo(one.review.id), None);
         assert!(outbox.take_due(None).is_empty(), "it is sent once");
+    }
+
+    #[test]
+    fn a_decision_is_sent_before_the_deadline_takes_it() {
+        let due = |at: i64| review(1, 1, json!({ "expires_at": Timestamp(at) }));
+        assert_eq!(held_until(&due(60_000_000), Timestamp(0)).0, UNDO);
+        assert_eq!(held_until(&due(4_000_000), Timestamp(0)).0, 2_000_000);
+        assert_eq!(held_until(&due(1_000_000), Timestamp(0)).0, 0, "at once");
+        assert_eq!(held_until(&review(1, 1, json!({})), Timestamp(7)).0, 7 + UNDO);
+    }
+
+    #[test]
+    fn a_held_decision_on_what_somebody_else_has_ended_is_not_sent() {
+        let mut outbox = Outbox::default();
+        let one = sending(5);
+        outbox.hold(one.clone());
+        assert_eq!(outbox.held(), [one.review.id]);
+        outbox.overtake(one.review.id);
+        assert!(outbox.take_due(None).is_empty() && outbox.take(one.review.id).is_none());
+        assert!(matches!(outbox.get(one.review.id).unwrap().stage, Stage::Refused(_)));
     }
 
     #[test]

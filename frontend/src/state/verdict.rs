@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use shared::decision::{ActionDecision, DecisionRequest, Verdict};
-use shared::definition::{ActionKind, ChoiceKind};
+use shared::definition::{ActionKind, ChoiceKind, Severity};
 use shared::error::{Mistake, pointer};
 use shared::grant::{GrantScope, Remember};
 use shared::review::{Action, Review, ReviewOption};
@@ -51,6 +51,11 @@ pub fn no_correction(review: &Review) -> Option<String> {
     })
 }
 
+/// Whether each call needs an answer of its own, given to what was opened: what is critical is not decided in a batch.
+pub fn is_one_by_one(review: &Review) -> bool {
+    review.stakes.severity == Severity::Critical && review.actions.len() > 1
+}
+
 /// What is chosen for an action, where that is allowed.
 pub fn choice(action: &Action, draft: &Draft) -> Option<ActionKind> {
     let choice = draft.actions.get(&action.id)?.choice?;
@@ -74,6 +79,9 @@ pub fn request(review: &Review, draft: &Draft, intent: &Intent) -> Result<Decisi
         metadata: shared::JsonMap::new(),
     };
     let refuse = |path: &str, message: String| Err(vec![Mistake::new(path, "required", message)]);
+    if draft.is_behind(review) {
+        return refuse("/revision", "The content has changed since you wrote this. Look at the change first.".into());
+    }
     match intent {
         Intent::Choose(id) => {
             let Some(option) = review.options.iter().find(|option| option.id == *id) else {
@@ -103,6 +111,12 @@ pub fn request(review: &Review, draft: &Draft, intent: &Intent) -> Result<Decisi
                 request.edits = edits(review, draft);
             }
             request.verdict = Verdict::Text { text };
+        }
+        Intent::ApproveAll | Intent::RejectAll if is_one_by_one(review) => {
+            return refuse(
+                "/verdict/decisions",
+                "These calls are critical. Open each one and decide it by itself.".into(),
+            );
         }
         Intent::Actions | Intent::ApproveAll | Intent::RejectAll => {
             let decisions = actions(review, draft, intent, text.as_deref())?;
@@ -198,12 +212,15 @@ pub fn actions_say(review: &Review, draft: &Draft) -> (Intent, String) {
     let chosen: Vec<_> = review.actions.iter().filter_map(|action| choice(action, draft)).collect();
     let number = |kind| chosen.iter().filter(|chosen| **chosen == kind).count();
     let one = review.actions.first().map_or("", |action| action.name.as_str());
-    if chosen.is_empty() {
+    if chosen.is_empty() && !is_one_by_one(review) {
         let says = if all == 1 { format!("Approve {one}") } else { format!("Approve all {all}") };
         return (Intent::ApproveAll, says);
     }
     if chosen.len() < all {
-        return (Intent::Actions, format!("Choose for {} more", count(all - chosen.len(), "call", "calls")));
+        let rest = all - chosen.len();
+        let says =
+            if rest == all { format!("Decide {}", count(all, "call", "calls")) } else { format!("Decide {rest} more") };
+        return (Intent::Actions, says);
     }
     let later =
         if review.actions.iter().any(|action| remembers(action, draft).is_some()) { ", and later ones" } else { "" };
@@ -273,7 +290,7 @@ mod tests {
     use crate::state::fixtures::{calls, review};
 
     fn draft(text: &str) -> Draft {
-        Draft { text: text.into(), ..Draft::default() }
+        Draft { revision: 1, text: text.into(), ..Draft::default() }
     }
 
     #[test]
@@ -286,6 +303,32 @@ mod tests {
         assert_eq!(option_says(&review, &draft, &review.options[0]), "Looks good, with your edit");
         let correct = request(&review, &draft, &Intent::Choose("shorten".into())).unwrap();
         assert!(correct.edits.is_empty());
+    }
+
+    #[test]
+    fn critical_calls_are_decided_one_by_one() {
+        let mut review = calls(1, 1);
+        review.stakes.severity = Severity::Critical;
+        let mut draft = Draft { revision: 1, ..Draft::default() };
+        for all in [Intent::ApproveAll, Intent::RejectAll] {
+            assert!(request(&review, &draft, &all).is_err());
+        }
+        assert_eq!(actions_say(&review, &draft), (Intent::Actions, "Decide 2 calls".into()));
+        for id in ["a1", "a2"] {
+            draft.actions.entry(id.into()).or_default().choice = Some(ActionKind::Approve);
+        }
+        assert!(request(&review, &draft, &Intent::Actions).is_ok());
+        review.actions.truncate(1);
+        assert!(request(&review, &Draft::default(), &Intent::ApproveAll).is_ok(), "a single call is no batch");
+    }
+
+    #[test]
+    fn what_was_written_on_an_older_revision_is_not_sent() {
+        let newer = review(1, 2, json!({"revision": 2}));
+        let refused = request(&newer, &draft("Nice"), &Intent::Choose("approve".into())).unwrap_err();
+        assert_eq!(refused[0].path, "/revision");
+        let refused = request(&newer, &Draft::default(), &Intent::Choose("approve".into()));
+        assert!(refused.is_ok(), "nothing was written");
     }
 
     #[test]
@@ -304,7 +347,7 @@ mod tests {
         let mut draft = draft("");
         assert_eq!(actions_say(&review, &draft), (Intent::ApproveAll, "Approve all 2".into()));
         draft.actions.entry("a1".into()).or_default().choice = Some(ActionKind::Reject);
-        assert_eq!(actions_say(&review, &draft).1, "Choose for 1 call more");
+        assert_eq!(actions_say(&review, &draft).1, "Decide 1 more");
         assert!(request(&review, &draft, &Intent::Actions).is_err());
         let second = draft.actions.entry("a2".into()).or_default();
         second.choice = Some(ActionKind::Edit);

@@ -15,6 +15,8 @@ use crate::components::diff::Diff;
 use crate::components::inert::inert;
 use crate::components::schema_form::SchemaForm;
 use crate::components::states::focus_on;
+use crate::state::drafts::Draft;
+use crate::state::record::{self, CallOutcome};
 use crate::state::verdict;
 
 /// One action.
@@ -22,22 +24,28 @@ use crate::state::verdict;
 pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
     let id = StoredValue::new(action.id.clone());
     let held = StoredValue::new(action.clone());
+    let open = Memo::new(move |_| pane.is_open());
+    // Once the review is over, only the record says what became of the call.
+    let outcome =
+        Memo::new(move |_| pane.review.with(|review| held.with_value(|action| record::outcome_of(review, action))));
+    let over = Memo::new(move |_| pane.review.with(|review| !review.is_pending()));
+    let drafted = move |draft: &Draft| id.with_value(|id| draft.actions.get(id).cloned());
+    let typed = Memo::new(move |_| {
+        let typed = || pane.desk.drafts.with(|drafts| drafts.get(pane.id).and_then(drafted));
+        (!over.get()).then(typed).flatten().unwrap_or_default()
+    });
     let chosen = Memo::new(move |_| {
-        pane.desk.drafts.with(|drafts| {
-            let draft = drafts.get(pane.id)?;
-            held.with_value(|action| verdict::choice(action, draft))
-        })
+        let allowed = |kind: &ActionKind| held.with_value(|action| action.allowed_decisions.contains(kind));
+        typed.with(|typed| typed.choice.filter(allowed))
     });
-    let message = Memo::new(move |_| {
-        let text =
-            |draft: &crate::state::drafts::Draft| id.with_value(|id| draft.actions.get(id).map(|a| a.message.clone()));
-        pane.desk.drafts.with(|drafts| drafts.get(pane.id).and_then(text)).unwrap_or_default()
-    });
+    let message = Memo::new(move |_| typed.with(|typed| typed.message.clone()));
+    // The other arguments that the person would have, or that were approved.
     let edited = Memo::new(move |_| {
-        let arguments = pane.desk.drafts.with(|drafts| {
-            let draft = drafts.get(pane.id)?;
-            id.with_value(|id| draft.actions.get(id)?.arguments.clone())
-        });
+        let arguments = match outcome.get() {
+            Some(CallOutcome::Edited(arguments)) => Some(arguments),
+            Some(_) => None,
+            None => typed.with(|typed| typed.arguments.clone()),
+        };
         arguments.filter(|arguments| held.with_value(|action| action.arguments != *arguments))
     });
     let before = Memo::new(move |_| {
@@ -75,8 +83,8 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
         }
     });
     let what = match (&action.action_type, &action.agent) {
-        (ActionType::Tool, Some(agent)) => format!("tool call of {agent}, runs if you approve"),
-        (ActionType::Tool, None) => "tool call, runs if you approve".to_owned(),
+        (ActionType::Tool, Some(agent)) => format!("tool call of {agent}"),
+        (ActionType::Tool, None) => "tool call".to_owned(),
         (ActionType::Agent, _) => "agent about to run".to_owned(),
         (ActionType::Emergent, _) => "new specialist".to_owned(),
         (ActionType::Output, _) => "final output".to_owned(),
@@ -88,7 +96,7 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
             ActionKind::Approve => ("Approve", "b sm yes"),
             ActionKind::Edit => ("Edit arguments", "b sm change"),
             ActionKind::Reject => ("Reject", "b sm no"),
-            ActionKind::Respond => ("Answer instead", "b sm"),
+            ActionKind::Respond => ("Respond without running", "b sm"),
         };
         allowed.contains(&kind).then(|| {
             view! {
@@ -133,28 +141,41 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
     };
     let scopes = [(GrantScope::Run, "Allow for this run"), (GrantScope::Flow, "Allow for this flow for 8 h")];
     let later = grantable.then(|| scopes.map(allow).collect_view());
-    let open = Memo::new(move |_| pane.is_open());
     let schema = StoredValue::new(action.schema.clone().unwrap_or_else(|| Value::Object(shared::JsonMap::new())));
     let form_base = StoredValue::new(format!("{base}/arguments"));
+    // A critical call among several is opened before it can be decided.
+    let opened = RwSignal::new(!pane.review.with_untracked(|review| verdict::is_one_by_one(review)));
+    let folded = Memo::new(move |_| open.get() && !opened.get());
     let arguments = Value::Object(action.arguments.clone());
     let none = action.arguments.is_empty();
     view! {
-        <section class="card action" aria-label=action.name.clone()>
+        <section class="card action" class:folded=folded aria-label=action.name.clone()>
             <header>
                 <code>{inert(&action.name)}</code>
                 <span class="muted cut">{what}</span>
                 <span class="grow"></span>
-                {move || {
-                    chosen
-                        .get()
-                        .map(|kind| match kind {
-                            ActionKind::Approve => view! { <span class="tag go">"runs as asked"</span> },
-                            ActionKind::Edit => view! { <span class="tag accent">"runs with your arguments"</span> },
-                            ActionKind::Reject => view! { <span class="tag stop">"does not run"</span> },
-                            ActionKind::Respond => view! { <span class="tag">"does not run, your answer is its result"</span> },
-                        })
+                {move || match (outcome.get(), chosen.get()) {
+                    (Some(outcome), _) => {
+                        let (class, says) = outcome.says();
+                        Some(view! { <span class=class>{says}</span> })
+                    }
+                    (None, Some(kind)) => {
+                        let (class, says) = would(kind);
+                        Some(view! { <span class=class>{says}</span> })
+                    }
+                    (None, None) => open.get().then(|| view! { <span class="tag">"runs if you approve"</span> }),
                 }}
             </header>
+            <Show when=move || folded.get()>
+                <button type="button" class="b sm unfold" aria-expanded="false" on:click=move |_| opened.set(true)>
+                    "Open this call to decide it"
+                </button>
+            </Show>
+            {move || {
+                let outcome = outcome.get()?;
+                let message = outcome.message()?;
+                Some(view! { <p class="describes">{inert(message)}</p> })
+            }}
             {action.description.as_ref().map(|text| view! { <p class="describes">{inert(text)}</p> })}
             {move || {
                 before
@@ -186,7 +207,9 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
                     .get()
                     .map(|new| {
                         view! {
-                            <p class="describes"><b>"Your changes"</b></p>
+                            <p class="describes">
+                                <b>{if over.get() { "What was changed before it was approved" } else { "Your changes" }}</b>
+                            </p>
                             <Diff
                                 content_type=ContentType::Json
                                 old=Value::Object(held.with_value(|action| action.arguments.clone()))
@@ -218,8 +241,18 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
                 </div>
             </Show>
             {move || mistakes.get().into_iter().map(|text| view! { <p class="mistake pad">{text}</p> }).collect_view()}
-            <footer hidden=move || !open.get()>{buttons.collect_view()}{later}</footer>
+            <footer hidden=move || !open.get() || folded.get()>{buttons.collect_view()}{later}</footer>
         </section>
+    }
+}
+
+/// What a choice would do, and the class of its tag.
+fn would(kind: ActionKind) -> (&'static str, &'static str) {
+    match kind {
+        ActionKind::Approve => ("tag go", "runs as asked"),
+        ActionKind::Edit => ("tag accent", "runs with your arguments"),
+        ActionKind::Reject => ("tag stop", "does not run"),
+        ActionKind::Respond => ("tag", "does not run, your answer is its result"),
     }
 }
 

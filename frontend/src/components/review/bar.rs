@@ -9,10 +9,12 @@ use super::item::grow;
 use super::keys;
 use super::pane::Pane;
 use super::progress::Progress;
-use crate::client::Session;
+use crate::client::{Live, Session};
 use crate::components::glyph::Glyph;
 use crate::components::inert::inert;
 use crate::components::states::focus_on;
+use crate::components::time;
+use crate::state::outbox::held_until;
 use crate::state::story::sentence;
 use crate::state::verdict::{self, Intent};
 use crate::state::votes;
@@ -26,6 +28,7 @@ pub fn Bar(pane: Pane) -> impl IntoView {
             <Votes pane=pane />
             <Progress pane=pane />
             <Show when=move || open.get() fallback=move || view! { <Why pane=pane /> }>
+                <ClaimedByOther pane=pane />
                 <Say pane=pane />
                 <General pane=pane />
                 <Acts pane=pane />
@@ -42,6 +45,27 @@ fn Votes(pane: Pane) -> impl IntoView {
         let (alarm, text) = pane.review.with(|review| votes::standing(review, session.username().as_deref()))?;
         let class = if alarm { "banner stop" } else { "banner" };
         Some(view! { <p class=class role="status"><Glyph icon=icondata::LuUsers /><span>{inert(&text)}</span></p> })
+    }
+}
+
+/// Says before somebody decides that another person is at it.
+#[component]
+fn ClaimedByOther(pane: Pane) -> impl IntoView {
+    let session = Session::expect();
+    let live = Live::expect();
+    let claim = Memo::new(move |_| {
+        let me = session.username();
+        let now = live.now.get();
+        pane.review.with(|review| {
+            let claim = review.claimed_by.as_ref()?;
+            (claim.until > now && me.as_deref() != Some(claim.by.as_str())).then(|| claim.clone())
+        })
+    });
+    move || {
+        let claim = claim.get()?;
+        let text =
+            format!("{} has claimed this until {}. You can still decide it first.", claim.by, time::clock(claim.until));
+        Some(view! { <p class="banner warn" role="status"><Glyph icon=icondata::LuUserRound /><span>{text}</span></p> })
     }
 }
 
@@ -103,13 +127,13 @@ fn Say(pane: Pane) -> impl IntoView {
             if review.options.is_empty() && review.actions.is_empty() {
                 "Write your answer"
             } else if review.actions.iter().any(|action| action.agent.is_some()) {
-                "Tell the agent something beside, or say why not"
+                "Add a note for the agent, or give a reason"
             } else if !review.actions.is_empty() {
-                "Leave a note for the record, or say why not"
+                "Add a note for the record, or give a reason"
             } else if review.free_text && verdict::no_correction(review).is_none() {
-                "Say what should change, or leave a note for the record"
+                "Say what should change, or add a note for the record"
             } else {
-                "Leave a note for the record"
+                "Add a note for the record"
             }
         })
     };
@@ -197,7 +221,7 @@ fn acts(pane: Pane) -> Vec<Act> {
         barred: None,
     };
     if review.actions.is_empty() && review.options.is_empty() {
-        acts.push(text("b go", Some("Ctrl ⏎".into()), "The run goes on with your answer."));
+        acts.push(text("b go", Some("Ctrl ⏎".into()), "The run continues with your answer."));
     } else if !review.options.is_empty() && written && review.free_text && no_correction.is_none() {
         let does = match &review.source {
             Some(source) => format!("{} works on it again, with what you wrote.", source.node.place()),
@@ -206,6 +230,7 @@ fn acts(pane: Pane) -> Vec<Act> {
         acts.push(text("b", Some("Ctrl ⏎".into()), &votes::does(&review, false, does)));
     }
     if !review.actions.is_empty() {
+        let one_by_one = verdict::is_one_by_one(&review);
         let (intent, says) = verdict::actions_say(&review, &draft);
         let waits =
             intent == Intent::Actions && review.actions.iter().any(|action| verdict::choice(action, &draft).is_none());
@@ -226,9 +251,13 @@ fn acts(pane: Pane) -> Vec<Act> {
             does,
             key: Some("a".into()),
             class: if refuses { "b stop" } else { "b go" },
-            barred: waits.then(|| "Each call needs an answer.".into()),
+            barred: waits.then(|| {
+                let each = "Each call needs an answer.";
+                let critical = "These calls are critical: open each one and decide it by itself.";
+                if one_by_one { critical } else { each }.to_owned()
+            }),
         });
-        if !refuses {
+        if !refuses && !one_by_one {
             acts.push(Act {
                 says: verdict::says(&review, &draft, &Intent::RejectAll),
                 intent: Intent::RejectAll,
@@ -240,6 +269,11 @@ fn acts(pane: Pane) -> Vec<Act> {
         }
     }
     acts
+}
+
+/// A sentence with its full stop.
+fn sentence_end(text: &str) -> String {
+    if text.is_empty() || text.ends_with(['.', '?', '!', '…', '”']) { text.to_owned() } else { format!("{text}.") }
 }
 
 /// The buttons, and what the one under the pointer does.
@@ -260,14 +294,21 @@ fn Acts(pane: Pane) -> impl IntoView {
             _ => false,
         }
     };
+    let live = Live::expect();
+    // The time to undo ends before the deadline takes the decision.
+    let undo = move || {
+        let now = live.now.get();
+        let seconds = pane.review.with(|review| held_until(review, now).0 - now.0) / 1_000_000;
+        if seconds > 0 { format!(" {seconds}\u{a0}s to undo before it is sent.") } else { " Sent at once.".to_owned() }
+    };
     let what = move || {
         all.with(|all| {
             let act = about.get().and_then(|about| all.iter().find(|act| act.intent == about)).or_else(|| all.first());
             let does = act.map(|act| act.barred.clone().unwrap_or_else(|| act.does.clone())).unwrap_or_default();
-            let lost = if loses_edit() { " Your edit does not go along." } else { "" };
+            let lost = if loses_edit() { " Your edit will be discarded." } else { "" };
             let whose = pane.review.with(|review| session.decides_for(review));
             let whose = whose.map(|owner| format!("On behalf of {owner}. ")).unwrap_or_default();
-            format!("{whose}{does}{lost} You can undo for 5\u{a0}s.")
+            format!("{whose}{}{lost}{}", sentence_end(&does), undo())
         })
     };
     view! {
@@ -279,12 +320,14 @@ fn Acts(pane: Pane) -> impl IntoView {
                         let intent = act.intent.clone();
                         let (hover, focus) = (act.intent.clone(), act.intent.clone());
                         let barred = act.barred.is_some();
+                        let data_key = act.key.clone();
                         let title = act.barred.clone().unwrap_or_else(|| act.does.clone());
                         view! {
                             <button
                                 type="button"
                                 class=act.class
                                 title=title
+                                data-key=data_key
                                 aria-disabled=move || (barred || changed.get()).to_string()
                                 on:mouseenter=move |_| about.set(Some(hover.clone()))
                                 on:mouseleave=move |_| about.set(None)

@@ -28,15 +28,22 @@ pub fn Changed(pane: Pane) -> impl IntoView {
         })
     };
     let kept = move || !pane.draft().is_empty();
+    // Whether this tab has seen it change, or the person comes back to something older that they wrote.
+    let since = move || match pane.before.get() {
+        Some(before) if kept() => format!("This has changed since revision {}, on which you wrote. ", before.revision),
+        None if kept() => format!("This has changed since revision {}, on which you wrote. ", pane.draft().revision),
+        _ => "This changed while you were reading. ".to_owned(),
+    };
+    let shown = move || pane.before.with(Option::is_some);
     view! {
         <Show when=move || changed.get()>
             <div class="banner warn" role="alert">
                 <Glyph icon=icondata::LuRefreshCw />
                 <span class="grow">
-                    <b>"This changed while you were reading. "</b>
+                    <b>{since}</b>
                     {what}
-                    "The difference is shown below."
-                    {move || kept().then_some(" What you wrote is kept.")}
+                    {move || if shown() { "The difference is shown below." } else { "Read it again." }}
+                    {move || kept().then_some(" What you wrote is kept, and nothing of it is sent before you have looked.")}
                 </span>
                 <button class="b sm" on:click=move |_| pane.read_change()>"I have seen it"</button>
             </div>

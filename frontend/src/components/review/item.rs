@@ -13,16 +13,19 @@ use crate::components::diff::Diff;
 use crate::components::inert::inert;
 use crate::components::schema_form::SchemaForm;
 use crate::components::states::focus_on;
+use crate::state::record;
 
 /// A tab of a card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tab {
-    /// As it is.
+    /// As it stands on the record.
     Read,
     /// A form.
     Edit,
-    /// What the person changed.
-    Yours,
+    /// As the person would have it; as it was accepted, once that is over.
+    Edited,
+    /// What is different there.
+    Changes,
     /// What changed while they read.
     Since,
 }
@@ -36,18 +39,16 @@ pub fn ItemCard(pane: Pane, item: Item) -> impl IntoView {
     let editable = item.with_value(|item| item.editable);
     let tab = RwSignal::new(Tab::Read);
     let may_edit = Memo::new(move |_| editable && pane.is_open());
-    // What this person changed; after a decision, what was accepted.
+    let over = Memo::new(move |_| pane.review.with(|review| !review.is_pending()));
+    // While it waits: what this person would have. Once it is over, only what the record says was accepted.
     let edited = Memo::new(move |_| {
-        let accepted = pane.review.with(|review| {
-            let decision = review.resolution.as_ref()?.decision.as_ref()?;
-            key.with_value(|key| decision.edits.get(key).cloned())
-        });
-        let drafted =
-            || key.with_value(|key| pane.desk.drafts.with(|drafts| drafts.get(pane.id)?.edits.get(key).cloned()));
-        let edit = accepted.or_else(drafted);
+        let edit = if over.get() {
+            key.with_value(|key| pane.review.with(|review| record::accepted_edit(review, key)))
+        } else {
+            key.with_value(|key| pane.desk.drafts.with(|drafts| drafts.get(pane.id)?.edits.get(key).cloned()))
+        };
         edit.filter(|edit| item.with_value(|item| item.value != *edit))
     });
-    let over = Memo::new(move |_| pane.review.with(|review| !review.is_pending()));
     let path = pointer(["edits", item.with_value(|item| item.key.clone()).as_str()]);
     let mistakes = Memo::new(move |_| {
         let here = |all: &Vec<Mistake>| -> Vec<String> {
@@ -70,11 +71,17 @@ pub fn ItemCard(pane: Pane, item: Item) -> impl IntoView {
         let possible = match tab.get() {
             Tab::Read => true,
             Tab::Edit => may_edit.get(),
-            Tab::Yours => edited.with(Option::is_some),
+            Tab::Edited | Tab::Changes => edited.with(Option::is_some),
             Tab::Since => before.with(Option::is_some),
         };
         if !possible {
             tab.set(Tab::Read);
+        }
+    });
+    // What was accepted is what counts from then on.
+    Effect::new(move |_| {
+        if over.get() && edited.with(Option::is_some) {
+            tab.set(Tab::Edited);
         }
     });
     let first = item.with_value(|item| {
@@ -101,6 +108,10 @@ pub fn ItemCard(pane: Pane, item: Item) -> impl IntoView {
     let single = move || !may_edit.get() && edited.with(Option::is_none) && before.with(Option::is_none);
     let name = item.with_value(|item| item.label.clone().unwrap_or_else(|| item.key.clone()));
     let shown = move || item.with_value(|item| item.value.clone());
+    let has_edit = Signal::derive(move || edited.with(Option::is_some));
+    let says = move |before: &'static str, after: &'static str| {
+        Signal::derive(move || if over.get() { after.to_owned() } else { before.to_owned() })
+    };
     view! {
         <section class="card item" aria-label=name.clone()>
             <header>
@@ -108,11 +119,14 @@ pub fn ItemCard(pane: Pane, item: Item) -> impl IntoView {
                     .with_value(|item| item.label.clone())
                     .map_or_else(|| view! { <code>{key.get_value()}</code> }.into_any(), |label| view! { <b>{inert(&label)}</b> }.into_any())}
                 <span class="muted cut">{kind}</span>
-                <Show when=move || edited.with(Option::is_some)><span class="tag accent">"edited"</span></Show>
+                <Show when=move || edited.with(Option::is_some)>
+                    <span class="tag accent">{move || if over.get() { "accepted with an edit" } else { "edited by you" }}</span>
+                </Show>
                 <div class="tabs" role="tablist" hidden=single>
-                    <TabButton tab=tab own=Tab::Read label="Read" shown=Signal::stored(true) />
+                    <TabButton tab=tab own=Tab::Read label=says("Read", "Proposed") shown=Signal::stored(true) />
                     <TabButton tab=tab own=Tab::Edit label="Edit" shown=may_edit />
-                    <TabButton tab=tab own=Tab::Yours label=Signal::derive(move || if over.get() { "As accepted".to_owned() } else { "Your changes".to_owned() }) shown=Signal::derive(move || edited.with(Option::is_some)) />
+                    <TabButton tab=tab own=Tab::Edited label=says("Preview", "As accepted") shown=has_edit />
+                    <TabButton tab=tab own=Tab::Changes label=says("Your changes", "Changes") shown=has_edit />
                     <TabButton
                         tab=tab
                         own=Tab::Since
@@ -122,18 +136,19 @@ pub fn ItemCard(pane: Pane, item: Item) -> impl IntoView {
                 </div>
             </header>
             {move || match tab.get() {
-                Tab::Read => {
+                Tab::Read => view! { <ValueView content_type=content_type value=shown() /> }.into_any(),
+                Tab::Edited => {
                     let value = edited.get().unwrap_or_else(shown);
                     view! { <ValueView content_type=content_type value=value /> }.into_any()
                 }
                 Tab::Edit => view! { <Edit pane=pane item=item.get_value() /> }.into_any(),
-                Tab::Yours => {
+                Tab::Changes => {
                     let new = edited.get().unwrap_or_else(shown);
                     view! {
                         <Diff content_type=content_type old=shown() new=new />
                         <footer hidden=over>
                             <span class="small muted grow">
-                                "Goes along when you accept. Both versions stay on the record."
+                                "Sent with your acceptance. Both versions stay on the record."
                             </span>
                             <button
                                 class="b sm"
@@ -146,7 +161,7 @@ pub fn ItemCard(pane: Pane, item: Item) -> impl IntoView {
                                         );
                                 }
                             >
-                                "Take your changes back"
+                                "Discard changes"
                             </button>
                         </footer>
                     }

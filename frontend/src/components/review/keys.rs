@@ -1,10 +1,11 @@
 //! The keys of the pane.
 
 use leptos::prelude::*;
-use shared::definition::ChoiceKind;
+use shared::definition::{ChoiceKind, Severity};
 
 use super::pane::Pane;
 use crate::components::help::is_free;
+use crate::components::states::focus_on;
 use crate::state::verdict::{self, Intent};
 
 /// Listens to the keys while the pane is shown.
@@ -22,6 +23,7 @@ pub fn listen(pane: Pane) {
                 Some(intent)
             }
             "a" => verdict::first_accept(&review).map(|option| Intent::Choose(option.id.clone())),
+            "r" if verdict::is_one_by_one(&review) => None,
             "r" if !review.actions.is_empty() => Some(Intent::RejectAll),
             "r" => verdict::first_stop(&review).map(|option| Intent::Choose(option.id.clone())),
             "e" => {
@@ -40,7 +42,12 @@ pub fn listen(pane: Pane) {
         };
         if let Some(intent) = acted {
             event.prevent_default();
-            pane.decide(&intent);
+            // On what is critical a key only goes to the button: Enter presses it, with what follows in sight.
+            if review.stakes.severity == Severity::Critical {
+                focus_on(format!(".acts [data-key=\"{key}\"]"));
+            } else {
+                pane.decide(&intent);
+            }
         }
     });
     on_cleanup(move || keys.remove());

@@ -62,14 +62,20 @@ impl Pane {
             && self.desk.outbox.with(|outbox| outbox.get(self.id).is_none())
     }
 
-    /// Whether the content has changed since the person read it.
+    /// Whether the content has changed since the person read it, or since they wrote what is kept here.
     pub fn has_changed(self) -> bool {
-        self.review.with(|review| review.revision) > self.known.get()
+        let known = self.known.get();
+        let behind = |review: &Review| {
+            self.desk.drafts.with(|drafts| drafts.get(self.id).is_some_and(|draft| draft.is_behind(review)))
+        };
+        self.review.with(|review| review.revision > known || behind(review))
     }
 
     /// The person has read the change.
     pub fn read_change(self) {
-        self.known.set(self.review.with_untracked(|review| review.revision));
+        let review = self.review.get_untracked();
+        self.known.set(review.revision);
+        self.desk.see(&review);
         self.mistakes.set(Vec::new());
     }
 
@@ -170,17 +176,22 @@ fn Loaded(id: ReviewId, row: Memo<Option<crate::state::inbox::Row>>, back: Callb
         }
         review.with(|review| session.access(Act::Decide(review)))
     });
+    let desk = Desk::expect();
+    // What was written on an older revision is shown beside what is new.
+    let draft = desk.draft_now(id);
+    let before = draft.is_behind(&first).then(|| draft.saw(&first)).flatten().map(Arc::new);
+    let known = if draft.is_behind(&first) { draft.revision } else { first.revision };
     let pane = Pane {
         id,
         review,
-        before: RwSignal::new(None),
-        known: RwSignal::new(first.revision),
+        before: RwSignal::new(before),
+        known: RwSignal::new(known),
         access,
         mistakes: RwSignal::new(Vec::new()),
         edit: Trigger::new(),
         write: Trigger::new(),
         unsound: RwSignal::new(0),
-        desk: Desk::expect(),
+        desk,
         notifier: Notifier::expect(),
     };
     // What was shown before a change is kept, so that the change can be shown.

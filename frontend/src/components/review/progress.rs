@@ -10,6 +10,7 @@ use shared::run::{RunStatus, RunSummary};
 use super::pane::Pane;
 use crate::client::{Live, Session, use_api};
 use crate::components::glyph::Glyph;
+use crate::components::inert::inert;
 use crate::components::time::{Ago, full};
 use crate::state::drafts::Draft;
 use crate::state::inbox::Row;
@@ -56,8 +57,8 @@ fn Held(pane: Pane, until: i64) -> impl IntoView {
         <div class="banner accent held" role="status">
             <span class="grow">
                 <b>{says}</b>
-                <span class="sr">", sent in five seconds, press u to undo"</span>
-                <span aria-hidden="true">{move || format!(": sent in {} s", seconds())}</span>
+                <span class="sr">", sent in a moment or when you leave the page, press u to undo"</span>
+                <span aria-hidden="true">{move || format!(": sending in {} s, or when you leave the page", seconds())}</span>
             </span>
             <button class="b sm" on:click=move |_| {
                 pane.desk.undo(Some(pane.id));
@@ -156,7 +157,13 @@ fn Unsent(pane: Pane, problem: Problem) -> impl IntoView {
     view! {
         <div class="banner warn" role="alert">
             <Glyph icon=icondata::LuWifiOff />
-            <span class="grow"><b>"No answer. "</b>{problem.to_string()}" Your decision is kept here; sent again, it counts once."</span>
+            <span class="grow">
+                {match problem.code {
+                    Code::Unauthenticated => view! { <b>"Your session ended before this was sent. "</b> }.into_any(),
+                    _ => view! { <b>"No answer. "</b>{problem.to_string()} }.into_any(),
+                }}
+                " Your decision is kept here; sent again, it counts once."
+            </span>
             <button class="b sm" on:click=move |_| pane.desk.send_now(pane.id)>"Send again"</button>
             <button class="b ghost sm" on:click=move |_| pane.desk.outbox.update(|outbox| outbox.dismiss(pane.id))>"Change it"</button>
         </div>
@@ -207,11 +214,12 @@ fn Over(pane: Pane) -> impl IntoView {
             </span>
         </div>
         <Show when=move || !draft.with(Draft::is_empty)>
-            <div class="banner">
-                <span class="grow">"What you wrote is kept."</span>
+            <details class="banner unsent">
+                <summary>"What you wrote was not sent"</summary>
+                <pre class="unsent-text">{move || inert(&draft.with(Draft::to_text))}</pre>
                 <Copy text=Signal::derive(move || draft.with(Draft::to_text)) />
-                <button class="b ghost sm" on:click=move |_| pane.desk.discard(pane.id)>"Throw away"</button>
-            </div>
+                <button class="b ghost sm" on:click=move |_| pane.desk.discard(pane.id)>"Discard"</button>
+            </details>
         </Show>
     }
 }

@@ -88,6 +88,29 @@ fn plain(value: &Value) -> AnyView {
     }
 }
 
+/// A text among other values, all of it: typeset where it is written in Markdown, with its source below.
+#[component]
+fn LongText(text: String) -> impl IntoView {
+    if is_markdown(&text) {
+        let source = text.clone();
+        view! {
+            <ValueView content_type=ContentType::Markdown value=Value::String(text) />
+            <details class="source"><summary>"Source"</summary><pre>{inert(&source)}</pre></details>
+        }
+        .into_any()
+    } else {
+        view! { <ValueView content_type=ContentType::Text value=Value::String(text) /> }.into_any()
+    }
+}
+
+/// Whether a text has a line that only Markdown writes so: a heading, a list, a quotation, a fence, or emphasis.
+fn is_markdown(text: &str) -> bool {
+    let begins = ["# ", "## ", "### ", "- ", "* ", "> ", "1. ", "```"];
+    let marked =
+        |line: &str| begins.iter().any(|mark| line.starts_with(mark)) || line.contains("**") || line.contains("](");
+    text.contains('\n') && text.lines().any(marked)
+}
+
 /// JSON as a tree: names and values, long texts as texts, nothing folded away.
 pub fn json(value: &Value) -> AnyView {
     match value {
@@ -105,7 +128,7 @@ pub fn json(value: &Value) -> AnyView {
             view! { <ol class="list-json" start="0">{entries}</ol> }.into_any()
         }
         Value::String(text) if text.contains('\n') || text.chars().count() > 200 => {
-            view! { <div class="long" tabindex="0">{inert(text)}</div> }.into_any()
+            view! { <div class="long"><LongText text=text.clone() /></div> }.into_any()
         }
         Value::String(text) => view! { <code class="v s">"\""{inert(text)}"\""</code> }.into_any(),
         other => view! { <code class="v n">{words::json(other)}</code> }.into_any(),

@@ -17,17 +17,12 @@ use crate::components::time::full;
 pub fn Security() -> impl IntoView {
     let session = Session::expect();
     let has_none = Memo::new(move |_| session.me.with(|me| me.as_ref().is_some_and(|me| me.single_sign_on)));
-    let password = move || match has_none.get() {
-        true => view! {
-            <h2>"Password"</h2>
-            <p>"You sign in by your organisation's sign-in service, and have no password here."</p>
-        }
-        .into_any(),
-        false => view! { <PasswordForm/> }.into_any(),
-    };
     view! {
         <div class="security">
-            {password}
+            <Show when=move || has_none.get() fallback=PasswordForm>
+                <h2>"Password"</h2>
+                <p>"You sign in with your organisation's account, and have no password here."</p>
+            </Show>
             <SecondFactor/>
             <Sessions/>
         </div>
