@@ -14,10 +14,10 @@ const AT: &str = "2026-01-01T00:00:00.000000Z";
 /// Reads a sample, writes it, and reads it again; what is written holds all that was sent.
 fn travels<T: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(sample: &Value) {
     let read: T = serde_json::from_value(sample.clone()).unwrap_or_else(|error| panic!("{error}: {sample}"));
-    let written = serde_json::to_string(&read).unwrap();
+    let written = serde_json::to_string(&read).expect("it can be written");
     let again: T = serde_json::from_str(&written).unwrap_or_else(|error| panic!("{error}: {written}"));
     assert_eq!(again, read);
-    holds(&serde_json::from_str(&written).unwrap(), sample);
+    holds(&serde_json::from_str(&written).expect("it can be read again"), sample);
 }
 
 fn holds(written: &Value, sent: &Value) {
@@ -81,7 +81,7 @@ fn review() -> Value {
             "total_tokens": 3, "total_cost_usd": 0.1, "elapsed_ms": 9},
         "requested_by": "dev", "created_at": AT, "expires_at": AT, "on_timeout": "reject", "escalated": ["lead"],
     });
-    review.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    review.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
     review
 }
 

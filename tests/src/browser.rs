@@ -28,11 +28,6 @@ pub struct Browser {
 impl Browser {
     /// Starts one with a window of this size, in CSS pixels.
     pub async fn start(width: u32, height: u32) -> Self {
-        Self::start_with(width, height, &[]).await
-    }
-
-    /// Starts one with further arguments.
-    pub async fn start_with(width: u32, height: u32, further: &[&str]) -> Self {
         install_tls();
         let profile = tempfile::Builder::new().prefix("countersign-browser-").tempdir().expect("a temporary folder");
         let port = free_port();
@@ -52,10 +47,7 @@ impl Browser {
             "--disable-sync",
             &format!("--window-size={width},{height}"),
             &format!("--user-data-dir={}", profile.path().display()),
-        ]
-        .into_iter()
-        .chain(further.iter().copied())
-        {
+        ] {
             capabilities.add_arg(argument).expect("an argument");
         }
         capabilities.set_browser_log_level(LoggingPrefsLogLevel::Severe).expect("a level");

@@ -45,8 +45,6 @@ pub struct Options {
     pub settings: String,
     /// How many files it may have open; none: as many as the tests.
     pub open_files: Option<u32>,
-    /// How large a file may become, in KiB: to write more fails, as on a full disk.
-    pub largest_file: Option<u32>,
     /// Files of which the data folder gets copies.
     pub files: Vec<PathBuf>,
 }
@@ -61,7 +59,6 @@ impl Options {
             environment: Vec::new(),
             settings: String::new(),
             open_files: None,
-            largest_file: None,
             files: Vec::new(),
         }
     }
@@ -139,10 +136,7 @@ impl Server {
     pub async fn restart(&mut self) {
         self.kill();
         let listen = self.base.strip_prefix("http://").unwrap_or("127.0.0.1:0").to_owned();
-        let open_files = self.options.open_files.map(|limit| format!("ulimit -n {limit}; "));
-        // In blocks of 512 bytes; the signal would end the server.
-        let largest = self.options.largest_file.map(|limit| format!("trap '' XFSZ; ulimit -f {}; ", limit * 2));
-        let limits = [open_files, largest].into_iter().flatten().collect::<String>();
+        let limits = self.options.open_files.map(|limit| format!("ulimit -n {limit}; ")).unwrap_or_default();
         let mut command = Command::new("sh");
         command.args(["-c", &format!("{limits}exec \"$0\" \"$@\"")]).arg(binary());
         command.args(["serve", "--listen", &listen, "--data"]).arg(self.data.path());

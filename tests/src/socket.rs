@@ -60,15 +60,20 @@ impl Socket {
         self.stream.send(Message::text(serde_json::to_string(&message).expect("JSON"))).await.is_ok()
     }
 
-    /// The next message; none where the connection ends, or nothing comes for so long.
+    /// The next message; none where the connection ends, or nothing but pings comes for so long.
     pub async fn hear(&mut self, patience: Duration) -> Option<ServerMessage> {
-        loop {
-            match timeout(patience, self.stream.next()).await.ok()?? {
-                Ok(Message::Text(text)) => return Some(serde_json::from_str(&text).expect("a message of the server")),
-                Ok(Message::Ping(_) | Message::Pong(_)) => {}
-                _ => return None,
+        let reading = async {
+            loop {
+                match self.stream.next().await? {
+                    Ok(Message::Text(text)) => {
+                        return Some(serde_json::from_str(&text).expect("a message of the server"));
+                    }
+                    Ok(Message::Ping(_) | Message::Pong(_)) => {}
+                    _ => return None,
+                }
             }
-        }
+        };
+        timeout(patience, reading).await.ok().flatten()
     }
 
     /// Reads the welcome, and gives its cursor.

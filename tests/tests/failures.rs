@@ -186,24 +186,6 @@ async fn nobody_gets_in(server: &Server) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_full_disk_is_unavailable_to_logins_too_and_reading_goes_on() {
-    // As the kernel does where there is no room: no file of the server grows beyond this.
-    let server = Server::start(Options { largest_file: Some(2048), ..Options::on(Database::Sqlite) }).await;
-    server.save(LONG).await;
-    let admin = server.admin().await;
-    let full = async || {
-        let written = launch_long(&admin, 200_000).await.err();
-        let let_in = server.login("admin").await.err();
-        for refused in written.iter().chain(&let_in) {
-            assert!(refused.code == Code::Unavailable && refused.retry_after.is_some(), "{refused:?}");
-        }
-        written.and(let_in).map(|_| ())
-    };
-    eventually("it is full", full).await;
-    assert!(admin.runs(&RunQuery::default()).await.is_ok(), "reading goes on");
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_database_that_only_allows_reading_is_unavailable_and_not_ready() {
     let server = Server::start(Options::on(Database::Postgres)).await;
     server.save(ASKS).await;

@@ -106,7 +106,11 @@ async fn sees_all(servers: &[Server]) {
         .collect();
     assert_eq!(seen.len(), expected.len());
     let first_difference = seen.iter().zip(&expected).position(|(one, other)| one != other);
-    assert_eq!(first_difference, None, "every entry once and in order");
+    let around = first_difference.map(|at| {
+        let around = at.saturating_sub(2)..(at + 3).min(seen.len());
+        (at, seen[around.clone()].to_vec(), expected[around].to_vec())
+    });
+    assert_eq!(around, None, "every entry once and in order: what was heard, what the log has");
 }
 
 #[tokio::test(flavor = "multi_thread")]

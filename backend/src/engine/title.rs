@@ -9,6 +9,8 @@ use shared::review::Action;
 const NAMED: usize = 2;
 /// The longest headline, in characters.
 const LONGEST: usize = 120;
+/// A line up to this many characters is a headline as it is; of a longer one only the first sentence.
+const SHORT: usize = 80;
 /// The longest topic in a headline, in characters.
 const LONGEST_TOPIC: usize = 60;
 /// Arguments that mostly say what a call is about, the most telling first.
@@ -35,10 +37,11 @@ pub(super) fn of_template(rendered: &str) -> Option<String> {
     (!line.is_empty()).then(|| cut(&line, LONGEST))
 }
 
-/// The question itself: the first sentence of the prompt, without its markup, and the topic where one is given.
+/// The question itself: the first line of the prompt or its first sentence, without its markup, and the topic where one
+/// is given.
 pub(super) fn of_prompt(prompt: &str, topic: Option<&str>) -> String {
     let text = prompt.lines().map(plain).find(|line| !line.is_empty()).unwrap_or_default();
-    let question = first_sentence(&text);
+    let question = if text.chars().count() <= SHORT { text.trim_end_matches('.') } else { first_sentence(&text) };
     match topic {
         Some(topic) if !question.contains(topic) => {
             format!("{} · {topic}", cut(question, LONGEST - LONGEST_TOPIC))
@@ -58,10 +61,12 @@ pub(super) fn of_calls(actions: &[Action]) -> String {
         }
         topics.extend(topic(&action.arguments).filter(|topic| !topics.contains(topic)));
     }
+    let several = tools.len() > 1;
     let tools =
         tools.into_iter().map(|(name, times)| if times > 1 { format!("{name} ×{times}") } else { name.to_owned() });
     let tools = listed(&tools.collect::<Vec<_>>());
-    if topics.is_empty() { tools } else { cut(&format!("{tools}: {}", listed(&topics)), LONGEST) }
+    // Of several tools nobody could tell whose topic is which.
+    if topics.is_empty() || several { tools } else { cut(&format!("{tools}: {}", listed(&topics)), LONGEST) }
 }
 
 /// What an input or the arguments of a call are about: the most telling text in them, else the first, else a number.
@@ -136,7 +141,12 @@ mod tests {
     #[test]
     fn a_question_is_its_first_sentence() {
         for (prompt, topic, title) in [
-            ("Publish **the ocean**? It cannot be undone.", None, "Publish the ocean?"),
+            ("Acme was without service. Give **a credit**?", None, "Acme was without service. Give a credit?"),
+            (
+                "Please review the draft about the ocean. Is it correct, clear, and fit to be read by anybody?",
+                None,
+                "Please review the draft about the ocean",
+            ),
             ("# Release 4.2\n\nIs it ready?", None, "Release 4.2"),
             ("Please review the draft.", None, "Please review the draft"),
             ("Shall we sign?", Some("Lease of 12 March"), "Shall we sign? · Lease of 12 March"),
@@ -164,10 +174,7 @@ mod tests {
             (vec![("publish", json!({ "text": "# Salt\n\nMuch of it." }))], "publish: Salt"),
             (vec![file("a"), file("b"), file("c")], "delete_file ×3: a, b and 1 more"),
             (vec![file("a"), file("a")], "delete_file ×2: a"),
-            (
-                vec![("publish", json!({ "title": "4.2" })), ("mail", json!({ "to": "all" }))],
-                "publish and mail: 4.2 and all",
-            ),
+            (vec![("publish", json!({ "title": "4.2" })), ("mail", json!({ "to": "all" }))], "publish and mail"),
             (vec![("pay", json!({ "urgent": true, "amount": 10 }))], "pay: amount 10"),
             (vec![("restart", json!({}))], "restart"),
         ] {

@@ -86,6 +86,8 @@ fn of_driver(error: &sqlx::Error) -> Kind {
         | sqlx::Error::PoolClosed
         | sqlx::Error::Io(_)
         | sqlx::Error::Tls(_)
+        // What a server that is just going down says in the middle of a conversation.
+        | sqlx::Error::Protocol(_)
         | sqlx::Error::WorkerCrashed => AWAY,
         sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_) => Kind::Unreadable,
         sqlx::Error::Database(error) => of_database(&**error),
@@ -136,6 +138,12 @@ fn of_sqlstate(code: &str) -> Kind {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_conversation_that_breaks_off_is_a_database_that_is_away() {
+        let broken = sqlx::Error::Protocol("unexpected response from SSLRequest: 0x00".into());
+        assert!(matches!(of_driver(&broken), Kind::Unavailable(_)));
+    }
 
     #[test]
     fn what_every_change_would_meet_is_told_from_what_one_may_be_to_blame_for() {

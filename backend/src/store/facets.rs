@@ -118,7 +118,9 @@ const LATEST: Timestamp = Timestamp(Timestamp::MAX.0 - 1);
 fn thresholds(due: Option<Due>, now: Timestamp) -> Vec<Timestamp> {
     let asked = due.and_then(|due| due.latest(now));
     let mut all: Vec<_> = [now.after(SOON), now.after(TODAY)].into_iter().chain(asked).collect();
-    all.iter_mut().for_each(|threshold| *threshold = (*threshold).min(LATEST));
+    for threshold in &mut all {
+        *threshold = (*threshold).min(LATEST);
+    }
     all.sort_unstable();
     all.dedup();
     all
@@ -165,6 +167,7 @@ fn most_frequent(tally: BTreeMap<&str, u64>) -> Counts {
     let mut values: Vec<_> = tally.into_iter().map(|(value, count)| Count { value: value.to_owned(), count }).collect();
     // Stable: what is as frequent stays in the order of the alphabet.
     values.sort_by_key(|value| std::cmp::Reverse(value.count));
-    let rest = values.split_off(values.len().min(MAX_VALUES)).iter().map(|left_out| left_out.count).sum();
+    let left_out = values.split_off(values.len().min(MAX_VALUES));
+    let rest = (!left_out.is_empty()).then(|| left_out.iter().map(|value| value.count).sum());
     Counts { values, rest }
 }

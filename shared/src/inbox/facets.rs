@@ -76,14 +76,9 @@ pub struct Facets {
 pub struct Counts {
     /// The values; none that no review has.
     pub values: Vec<Count>,
-    /// The sum of the counts of the values that are left out, being less frequent than these.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub rest: u64,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference over")]
-fn is_zero(number: &u64) -> bool {
-    *number == 0
+    /// The sum of the counts of the values that are left out, being less frequent than these; none where none is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rest: Option<u64>,
 }
 
 /// How many reviews have a value.

@@ -67,7 +67,7 @@ fn a_flow_runs_inside_another_with_keys_decisions_and_visits_of_its_own() {
     play.model("polish:1/edit", text("Dearest all"));
     let inner = play.review();
     assert_eq!(inner.node.as_deref(), Some("polish:1/review"));
-    assert_eq!((inner.title.as_str(), inner.prompt.as_str()), ("Is this warm enough?", "Is this warm enough? (1)"));
+    assert_eq!((inner.title.as_str(), inner.prompt.as_str()), ("Is this warm enough? (1)", "Is this warm enough? (1)"));
     assert_eq!(inner.source.as_ref().map(|source| &*source.node), Some("polish:1/edit"));
     // A correction runs the step inside again, which hears its own last answer.
     play.decide(choose("again"));
@@ -147,7 +147,11 @@ fn a_map_calls_a_flow_for_each_item_and_their_reviews_wait_side_by_side() {
     titles.sort();
     assert_eq!(
         titles,
-        ["Is this plain enough? (1 of 3)", "Is this plain enough? (2 of 3)", "Is this plain enough? (3 of 3)"]
+        [
+            "Is this plain enough? (1) (1 of 3)",
+            "Is this plain enough? (1) (2 of 3)",
+            "Is this plain enough? (1) (3 of 3)"
+        ]
     );
     let part = pending().find(|review| review.title.contains("(2 of 3)")).unwrap().part.unwrap();
     assert_eq!((part.number, part.of, part.inside), (2, 3, true), "the item is that of the call");

@@ -18,7 +18,7 @@ fn a_human_node_is_headed_by_its_title_else_its_question_and_what_the_run_is_abo
     let input = json!({ "seats": 3, "customer": "Acme" });
     for (human, title) in [
         ("title: 'Credit for {{ input.customer }}', prompt: Give it?", "Credit for Acme"),
-        ("prompt: 'Give {{ input.customer }} credit? It cannot be undone.'", "Give Acme credit?"),
+        ("prompt: 'Give {{ input.customer }} credit? It cannot be undone.'", "Give Acme credit? It cannot be undone"),
         ("prompt: Give credit?", "Give credit? · Acme"),
         // A title is no reason to fail.
         ("title: '{{ input.unknown }}', prompt: Give credit?", "Give credit? · Acme"),

@@ -15,6 +15,11 @@ fn template(template: &str) -> Vec<String> {
     std::thread::Builder::new().stack_size(2 * 1024 * 1024).spawn(check).unwrap().join().unwrap()
 }
 
+/// So many lines, or parts of one.
+fn many(count: usize, line: impl Fn(usize) -> String) -> String {
+    (0..count).map(line).collect::<Vec<_>>().concat()
+}
+
 #[test]
 fn a_template_that_is_too_long_or_too_deep_is_a_mistake_on_any_stack() {
     let chains = [
@@ -121,7 +126,7 @@ fn the_conditions_of_a_flow_are_read_up_to_a_total() {
     // One that stands at many places is read once.
     let same = "input.x == 1 || ".repeat(60) + "false";
     let edges = format!("[{{ to: end, when: '{same}' }}, {{ to: end, else: true }}]");
-    let nodes: String = (0..200).map(|n| format!("  a{n}: {{ set: {{ x: {n} }}, next: {edges} }}\n")).collect();
+    let nodes = many(200, |n| format!("  a{n}: {{ set: {{ x: {n} }}, next: {edges} }}\n"));
     let all = check(&format!("id: f\nnodes:\n{nodes}  end: {{ set: {{ x: 0 }} }}\n")).errors;
     assert!(all.iter().all(|one| !one.message.contains(words)), "{all:?}");
 }
@@ -138,7 +143,7 @@ fn a_check_that_nobody_waits_for_reads_no_further() {
 #[test]
 fn the_patterns_of_all_schemas_are_limited_together() {
     let input = |count: usize| {
-        let properties: String = (0..count).map(|n| format!("p{n}: {{ pattern: '^a{n}$' }}, ")).collect();
+        let properties = many(count, |n| format!("p{n}: {{ pattern: '^a{n}$' }}, "));
         format!("id: f\ninput: {{ properties: {{ {properties} }} }}\nnodes: {{ a: {{ set: {{ x: 1 }} }} }}\n")
     };
     assert_eq!(found(&input(MAX_PATTERNS)), [""; 0]);

@@ -53,7 +53,7 @@ async fn reviews(world: &World, dice: &mut Dice, count: usize) -> Vec<Review> {
     let now = world.clock.now().0;
     let mut all = Vec::new();
     for _ in 0..count {
-        let mut review = world.launched_review(*dice.of(&["hello ocean", "100% wind", "WIND and rain"])).await;
+        let mut review = world.launched_review(dice.of::<&str>(&["hello ocean", "100% wind", "WIND and rain"])).await;
         let at = |minutes: i64| Timestamp(now + minutes * 60_000_000);
         review.created_at = at(-i64::try_from(dice.below(4)).expect("small") * 60);
         review.expires_at = dice.of(&[None, Some(10), Some(30), Some(31), Some(1440), Some(1441), Some(-5)]).map(at);
@@ -179,7 +179,7 @@ fn counted(found: &[&Review], filter: &Filter, viewer: &Principal, now: Timestam
         let mut values: Vec<_> =
             tally.into_iter().map(|(value, count)| shared::inbox::Count { value, count }).collect();
         values.sort_by(|one, other| other.count.cmp(&one.count).then(one.value.cmp(&other.value)));
-        Counts { values, rest: 0 }
+        Counts { values, rest: None }
     };
     let with = |review: &Review| {
         let with = Assigned::ALL.into_iter().filter(|with| is_with(*with, review, viewer, now));

@@ -15,6 +15,7 @@ const MAX_SESSIONS: u32 = 100;
 const MAX_BROWSERS: u32 = 100;
 
 impl Group {
+    /// Writes what lets people in.
     pub async fn write_credentials(&self, conn: &mut Conn) -> Result<(), Error> {
         let out = &self.out;
         for (name, ended) in &out.ended_access {
