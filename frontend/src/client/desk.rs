@@ -17,6 +17,7 @@ use super::notifier::Notifier;
 use super::session::Session;
 use super::{http, storage};
 use crate::state::drafts::{Draft, Drafts, storage_key, storage_prefix};
+use crate::state::inbox::{Inbox, Row};
 use crate::state::outbox::{Outbox, Sending, Stage, held_until};
 use crate::state::verdict::{self, Intent};
 
@@ -58,10 +59,20 @@ impl Desk {
         Effect::new(move |_| {
             let held = desk.outbox.with(Outbox::held);
             for id in held {
-                let is_over = |row: &crate::state::inbox::Row| row.gone || !row.review.is_pending();
+                let is_over = |row: &Row| row.gone || !row.review.is_pending();
                 if live.inbox.with(|inbox| inbox.get(id).is_some_and(is_over)) {
                     desk.outbox.update(|outbox| outbox.overtake(id));
                 }
+            }
+        });
+        // What nobody looks at any more is let go.
+        Effect::new(move |_| {
+            let now = live.now.get();
+            let open = live.inbox.with_untracked(Inbox::open);
+            desk.outbox.maybe_update(|outbox| outbox.sweep(now, open));
+            let kept = desk.outbox.with_untracked(Outbox::reviews);
+            if live.inbox.with_untracked(|inbox| inbox.needs_sweep(now, &kept)) {
+                live.inbox.update(|inbox| inbox.sweep(now, &kept));
             }
         });
         // Held decisions are sent when the page is left: what somebody decided is not lost with a closed tab.

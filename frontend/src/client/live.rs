@@ -21,6 +21,7 @@ use shared::protocol::{Answer, ClientMessage, SUBPROTOCOL, ServerMessage, Topic}
 use shared::time::Timestamp;
 
 use super::http::Api;
+use super::session::Session;
 use crate::state::inbox::Inbox;
 use crate::state::reconnect;
 use crate::state::runs::Runs;
@@ -75,20 +76,25 @@ pub struct Live {
     pub inbox: RwSignal<Inbox>,
     /// The runs' summaries.
     pub runs: RwSignal<Runs>,
+    /// Raised whenever what was told before is no beginning any more: lists have to be read anew.
+    pub renewed: RwSignal<u64>,
     inner: StoredValue<Inner, LocalStorage>,
     api: Api,
+    session: Session,
 }
 
 impl Live {
     /// A socket that is not open yet.
-    pub fn new(api: Api) -> Self {
+    pub fn new(api: Api, session: Session) -> Self {
         let live = Self {
             connection: RwSignal::new(Connection::Closed),
             now: RwSignal::new(here()),
             inbox: RwSignal::new(Inbox::default()),
             runs: RwSignal::new(Runs::default()),
+            renewed: RwSignal::new(0),
             inner: StoredValue::new_local(Inner::default()),
             api,
+            session,
         };
         gloo_timers::callback::Interval::new(1000, move || {
             live.now.set(live.server_now());
@@ -204,7 +210,7 @@ impl Live {
         self.inner.with_value(|inner| {
             if let Some(outbox) = &inner.outbox {
                 let runs = inner.followed.keys().copied().map(Topic::Run);
-                let topics = [Topic::Reviews, Topic::Runs].into_iter().chain(runs).collect();
+                let topics = [Topic::Reviews, Topic::Runs, Topic::Inbox].into_iter().chain(runs).collect();
                 let subscribe = ClientMessage::Subscribe { after: inner.cursor.clone(), topics: Some(topics) };
                 // It fails only where the socket has just been lost, and then it is said again.
                 drop(outbox.unbounded_send(subscribe));
@@ -233,7 +239,7 @@ impl Live {
             let retry_at = Timestamp(self.server_now().0 + i64::from(wait) * 1000);
             self.connection.set(Connection::Lost { retry_at });
             // A browser does not say why an upgrade was refused; the API says whether it was the session.
-            drop(self.api.me().await);
+            self.session.refresh(self.api).await;
             select! {
                 () = TimeoutFuture::new(wait).fuse() => {}
                 _ = woken.fuse() => {}
@@ -297,9 +303,14 @@ impl Live {
         let mut again = false;
         for message in &messages {
             match message {
-                ServerMessage::Welcome { server_time, .. } => {
+                ServerMessage::Welcome { server_time, cursor, .. } => {
                     self.set_clock(*server_time);
                     self.connection.set(Connection::Open);
+                    // Entries follow from here on, and lists are read after it: nothing is missed in between.
+                    if self.inner.with_value(|inner| inner.cursor.is_none()) {
+                        self.seen(cursor);
+                        self.renew();
+                    }
                     again = true;
                 }
                 ServerMessage::Pong { server_time, .. } => self.set_clock(*server_time),
@@ -307,20 +318,21 @@ impl Live {
                     self.inner.update_value(|inner| inner.cursor = None);
                     again = true;
                 }
-                ServerMessage::Snapshot { cursor, .. } | ServerMessage::Gone { cursor, .. } => self.seen(cursor),
+                ServerMessage::Snapshot { cursor, .. } => {
+                    self.seen(cursor);
+                    self.renew();
+                }
+                ServerMessage::Rights => spawn_local(self.session.refresh(self.api)),
+                ServerMessage::Gone { cursor, .. } => self.seen(cursor),
                 ServerMessage::Entry(entry) => self.seen(&entry.cursor),
                 ServerMessage::Reply { r#ref, answer } => self.answered(r#ref, answer),
-                ServerMessage::Stream { .. } | ServerMessage::Inbox { .. } | ServerMessage::Rights => {}
+                ServerMessage::Stream { .. } | ServerMessage::Inbox { .. } => {}
             }
         }
         let now = self.server_now();
         let speaks = |message: &ServerMessage| {
-            matches!(message, ServerMessage::Snapshot { .. } | ServerMessage::Entry(_) | ServerMessage::Gone { .. })
+            matches!(message, ServerMessage::Inbox { .. } | ServerMessage::Entry(_) | ServerMessage::Gone { .. })
         };
-        if messages.iter().any(|message| self.inbox.with_untracked(|inbox| inbox.is_doubtful(message))) {
-            self.inner.update_value(|inner| inner.cursor = None);
-            again = true;
-        }
         if messages.iter().any(speaks) {
             self.inbox.update(|inbox| messages.iter().for_each(|message| inbox.hear(message, now)));
             self.runs.update(|runs| messages.iter().for_each(|message| runs.hear(message)));
@@ -334,6 +346,10 @@ impl Live {
         if again {
             self.subscribe();
         }
+    }
+
+    fn renew(self) {
+        self.renewed.update(|times| *times += 1);
     }
 
     fn seen(self, cursor: &Cursor) {

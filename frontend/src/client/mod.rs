@@ -3,6 +3,7 @@
 
 pub mod desk;
 pub mod http;
+pub mod list;
 pub mod live;
 pub mod notifier;
 pub mod session;
@@ -12,6 +13,7 @@ use leptos::prelude::*;
 
 pub use desk::Desk;
 pub use http::{Api, FlowVersion, use_api};
+pub use list::ReviewList;
 pub use live::{Connection, Live};
 pub use notifier::Notifier;
 pub use session::Session;
@@ -24,8 +26,9 @@ pub fn provide_client() {
     provide_context(api);
     let session = Session::new(signed_out);
     provide_context(session);
-    let live = Live::new(api);
+    let live = Live::new(api, session);
     provide_context(live);
+    provide_context(ReviewList::new(api, live));
     provide_context(Desk::new(api, session, live, Notifier::expect()));
 }
 

@@ -45,6 +45,17 @@ impl Session {
         });
     }
 
+    /// Asks the server what the person may do now. Also tells whether they are still logged in: a session that has ended
+    /// is noticed by how the API answers.
+    pub async fn refresh(self, api: super::Api) {
+        // Where it cannot be asked, what was known stays; the connection is then lost anyway.
+        if let Ok(now) = api.me().await
+            && self.me.with_untracked(|me| me.as_ref().is_some_and(|me| me.username == now.username && *me != now))
+        {
+            self.me.set(Some(now));
+        }
+    }
+
     /// Somebody has logged in.
     pub fn entered(self, user: User) {
         self.trouble.set(None);
@@ -75,7 +86,8 @@ impl Session {
         voice(&self.principal()?, review).ok()?
     }
 
-    fn principal(self) -> Option<Principal> {
+    /// The person, as rights are asked for. Follows the session.
+    pub fn principal(self) -> Option<Principal> {
         self.me.with(|me| {
             let me = me.as_ref()?;
             let all = Principal::new(me.username.clone(), me.roles.iter().cloned().collect());

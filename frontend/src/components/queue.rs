@@ -1,249 +1,208 @@
-//! The list of the inbox: rows that come, change and leave in place.
+//! The list of the inbox: a window over the server's list. Only the rows in sight are in the page; what comes or leaves
+//! above them does not move them.
 
+use leptos::html;
 use leptos::prelude::*;
-use shared::api::{MAX_LIMIT, ReviewQuery};
-use shared::definition::Severity;
 use shared::id::ReviewId;
-use shared::review::{Outcome, Review, ReviewStatus};
-use shared::time::Timestamp;
 
 use super::glyph::Glyph;
-use super::notice::Notifier;
-use crate::client::{Desk, Live, Session, use_api};
-use crate::state::filter::SOON;
-use crate::state::inbox::{Inbox, Row};
-use crate::state::outbox::Stage;
-use crate::state::story::sentence;
-use crate::state::words;
+use super::queue_row::QueueRow;
+use crate::client::{Live, ReviewList};
 
-/// For so long a row that has just come is lit, in microseconds.
-const FRESH: i64 = 8_000_000;
+/// So many rows are in the page above and below those in sight.
+const BEYOND: usize = 8;
+/// So many rows before the end of what is in memory more is asked for.
+const AHEAD: usize = 25;
+/// How high a row is before one was measured, in CSS pixels.
+const HEIGHT: f64 = 77.0;
 
 /// The rows.
 #[component]
 pub fn Queue(
-    /// In the order of the list.
-    #[prop(into)]
-    rows: Signal<Vec<Row>>,
     /// Which one is read.
     #[prop(into)]
     open: Signal<Option<ReviewId>>,
     /// Which one the keys stand on.
     #[prop(into)]
     at: Signal<Option<ReviewId>>,
+    /// What is behind the addresses of rows: the filter.
+    #[prop(into)]
+    search: Signal<String>,
+    /// How many rows the whole list has; none: not known.
+    #[prop(into)]
+    total: Signal<Option<u64>>,
 ) -> impl IntoView {
-    let ids = Memo::new(move |_| rows.with(|rows| rows.iter().map(|row| row.review.id).collect::<Vec<_>>()));
-    // Whether somebody has drafted something is shown on the row.
-    let drafted = Memo::new(move |_| {
-        let drafts = Desk::expect().drafts;
-        ids.with(|ids| {
-            drafts.with(|drafts| ids.iter().copied().filter(|id| drafts.get(*id).is_some()).collect::<Vec<_>>())
+    let live = Live::expect();
+    let list = ReviewList::expect();
+    let scroller = NodeRef::<html::Div>::new();
+    let rows = NodeRef::<html::Ul>::new();
+    let height = RwSignal::new(HEIGHT);
+    // The first row in sight.
+    let first = RwSignal::new(0_usize);
+    // How many rows that came stand above what is in sight.
+    let above = RwSignal::new(0_usize);
+    let seen = move || in_sight(height.get());
+
+    let ids = Memo::new(move |_| {
+        let (first, seen) = (first.get(), seen());
+        live.inbox.with(|inbox| {
+            let window = inbox.window();
+            let (before, rows) = (window.before(), window.rows());
+            let from = first.saturating_sub(before + BEYOND).min(rows.len());
+            let to = (first + seen + BEYOND).saturating_sub(before).min(rows.len());
+            let mut ids: Vec<ReviewId> = rows[from..to.max(from)].iter().map(|row| row.id).collect();
+            // Who has the focus keeps it, however far one scrolls.
+            if let Some(at) = at.get().filter(|at| !ids.contains(at))
+                && let Some(index) = inbox.index(at)
+            {
+                let end = if index < before + from { 0 } else { ids.len() };
+                ids.insert(end, at);
+            }
+            ids
         })
     });
-    view! {
-        <ul class="rows" role="list">
-            <For each=move || ids.get() key=|id| *id let:id>
-                <QueueRow
-                    row=Memo::new(move |_| rows.with(|rows| rows.iter().find(|row| row.review.id == id).cloned()))
-                    open=Memo::new(move |_| open.get() == Some(id))
-                    at=Memo::new(move |_| at.get() == Some(id))
-                    drafted=Memo::new(move |_| drafted.with(|drafted| drafted.contains(&id)))
-                    id=id
-                />
-            </For>
-            <More />
-        </ul>
-    }
-}
+    let stop = Memo::new(move |_| {
+        let at = at.get().filter(|at| ids.with(|ids| ids.contains(at)));
+        at.or_else(|| ids.with(|ids| ids.first().copied()))
+    });
 
-/// Loads what the first page did not show.
-#[component]
-fn More() -> impl IntoView {
-    let live = Live::expect();
-    let api = use_api();
-    let notifier = Notifier::expect();
-    let unseen = Memo::new(move |_| live.inbox.with(Inbox::unseen));
-    let load = Action::new_local(move |(): &()| async move {
-        let mut query =
-            ReviewQuery { status: Some(ReviewStatus::Pending), limit: Some(MAX_LIMIT), ..ReviewQuery::default() };
-        loop {
-            match api.reviews(&query).await {
-                Ok(page) => {
-                    live.inbox.update(|inbox| page.items.into_iter().for_each(|review| inbox.read(review)));
-                    query.cursor = page.next_cursor;
-                }
-                Err(problem) => {
-                    notifier.bad(problem.to_string());
-                    break;
-                }
-            }
-            if query.cursor.is_none() || live.inbox.with_untracked(Inbox::unseen) == 0 {
-                break;
+    // What is in sight stays where it is, whatever comes or leaves above it.
+    let anchor = StoredValue::new(None::<(ReviewId, usize)>);
+    let hold = move || {
+        let Some(scroller) = scroller.get_untracked() else { return };
+        let height = height.get_untracked();
+        let (top, low) = (f64::from(scroller.scroll_top()), f64::from(scroller.client_height()));
+        live.inbox.with_untracked(|inbox| {
+            let window = inbox.window();
+            let in_sight = |index: &usize| {
+                let place = row_to_pixel(*index, height);
+                place + height > top && place < top + low
+            };
+            let at = at.get_untracked().and_then(|at| Some((at, inbox.index(at).filter(in_sight)?)));
+            // At the very top the most urgent is shown as it comes, unless somebody is about to press a row.
+            let points = || scroller.matches(":hover, :focus-within").unwrap_or(false);
+            let row = |index: usize| window.rows().get(index.checked_sub(window.before())?).map(|row| (row.id, index));
+            let top_row = || (top > 0.0 || points()).then(|| row(pixel_to_row(top, height))).flatten();
+            anchor.set_value(at.or_else(top_row));
+        });
+    };
+    let version = Memo::new(move |_| live.inbox.with(|inbox| inbox.window().version()));
+    Effect::new(move |_| {
+        version.track();
+        let (Some(scroller), Some(rows)) = (scroller.get(), rows.get()) else { return };
+        if let Some(own) = rows.first_element_child().map(|row| row.get_bounding_client_rect().height())
+            && own > 0.0
+        {
+            height.set(own);
+        }
+        let height = height.get_untracked();
+        let (length, moved) = live.inbox.with_untracked(|inbox| {
+            let index = |(id, was): (ReviewId, usize)| Some((was, inbox.index(id)?));
+            let window = inbox.window();
+            (window.before() + window.rows().len(), anchor.get_value().and_then(index))
+        });
+        // The browser cuts a place that is behind the end, so the end is moved first.
+        let style = web_sys::HtmlElement::style(&rows);
+        drop(style.set_property("height", &format!("calc(var(--row) * {length})")));
+        if let Some((was, is)) = moved.filter(|(was, is)| was != is) {
+            let by = row_to_pixel(is, height) - row_to_pixel(was, height);
+            above.update(|above| *above = (*above + is).saturating_sub(was));
+            scroller.set_scroll_top(scroller.scroll_top() + pixels(by));
+        }
+        hold();
+    });
+    let scrolled = move || {
+        let Some(scroller) = scroller.get_untracked() else { return };
+        let top = pixel_to_row(f64::from(scroller.scroll_top()), height.get_untracked());
+        if first.get_untracked() != top {
+            first.set(top);
+        }
+        if top == 0 && above.get_untracked() > 0 {
+            above.set(0);
+        }
+        hold();
+    };
+    // Where the keys stand is in sight.
+    Effect::new(move |_| {
+        let Some((at, scroller)) = at.get().zip(scroller.get()) else { return };
+        if let Some(index) = live.inbox.with_untracked(|inbox| inbox.index(at)) {
+            let height = height.get_untracked();
+            let (top, low) = (f64::from(scroller.scroll_top()), f64::from(scroller.client_height()));
+            let place = row_to_pixel(index, height);
+            if place < top {
+                scroller.set_scroll_top(pixels(place));
+            } else if place + height > top + low {
+                scroller.set_scroll_top(pixels(place + height - low));
             }
         }
+        scrolled();
     });
-    let busy = load.pending();
+    // What will be in sight soon is asked for.
+    Effect::new(move |_| {
+        let (first, seen, _) = (first.get(), seen(), version.get());
+        if list.busy.get() || list.trouble.with(Option::is_some) {
+            return;
+        }
+        let (before, end, more) = live.inbox.with_untracked(|inbox| {
+            let window = inbox.window();
+            (window.before(), window.before() + window.rows().len(), window.has_more())
+        });
+        if before > 0 && first < before + BEYOND {
+            list.back_to(first.saturating_sub(AHEAD));
+        } else if more && first + seen + AHEAD > end {
+            list.more();
+        }
+    });
+
+    let to_top = move |_| {
+        if let Some(scroller) = scroller.get_untracked() {
+            scroller.set_scroll_top(0);
+        }
+    };
     view! {
-        <Show when=move || { unseen.get() > 0 }>
-            <li class="more">
-                <button class="b sm" disabled=busy on:click=move |_| { load.dispatch_local(()); }>
-                    {move || format!("Show {} more", unseen.get())}
+        <div class="rows" node_ref=scroller on:scroll=move |_| scrolled() on:mouseenter=move |_| hold() on:focusin=move |_| hold()>
+            <Show when=move || { above.get() > 0 }>
+                <button class="above" tabindex="-1" on:click=to_top>
+                    <Glyph icon=icondata::LuArrowUp />
+                    {move || format!("{} more urgent", above.get())}
                 </button>
-            </li>
-        </Show>
+            </Show>
+            <ul role="list" aria-label="Reviews, the most urgent first" node_ref=rows>
+                <For each=move || ids.get() key=|id| *id let:id>
+                    <QueueRow
+                        id
+                        open=Memo::new(move |_| open.get() == Some(id))
+                        at=Memo::new(move |_| at.get() == Some(id))
+                        stop=Memo::new(move |_| stop.get() == Some(id))
+                        search
+                        total
+                    />
+                </For>
+            </ul>
+        </div>
     }
 }
 
-#[component]
-fn QueueRow(
-    id: ReviewId,
-    row: Memo<Option<Row>>,
-    open: Memo<bool>,
-    at: Memo<bool>,
-    drafted: Memo<bool>,
-) -> impl IntoView {
-    let live = Live::expect();
-    let session = Session::expect();
-    let desk = Desk::expect();
-    let class = move || {
-        row.with(|row| {
-            let Some(row) = row else { return String::new() };
-            let now = live.now.get();
-            let mut class = "row".to_owned();
-            for (set, name) in [
-                (open.get(), " on"),
-                (at.get(), " at"),
-                (row.review.stakes.severity == Severity::High, " high"),
-                (row.review.stakes.severity == Severity::Critical, " critical"),
-                (!row.review.is_pending() || row.gone, " done"),
-                (row.arrived.is_some_and(|at| now.0 - at.0 < FRESH), " fresh"),
-            ] {
-                if set {
-                    class.push_str(name);
-                }
-            }
-            class
-        })
-    };
-    let title = Memo::new(move |_| row.with(|row| row.as_ref().map(|row| headline(&row.review)).unwrap_or_default()));
-    let flow = Memo::new(move |_| row.with(|row| row.as_ref().map(|row| subline(&row.review)).unwrap_or_default()));
-    let time = move || row.with(|row| row.as_ref().map(|row| time(row, live.now.get())));
-    let more = move || {
-        let me = session.username();
-        let held = desk.outbox.with(|outbox| {
-            matches!(outbox.get(id).map(|sending| &sending.stage), Some(Stage::Held(_) | Stage::Sending))
-        });
-        if held {
-            return "your decision is about to be sent".to_owned();
-        }
-        row.with(|row| row.as_ref().map(|row| detail(row, me.as_deref(), live.now.get())).unwrap_or_default())
-    };
-    let mark = move || {
-        row.with(|row| {
-            let resolution = row.as_ref().and_then(|row| row.review.resolution.as_ref())?;
-            Some(match resolution.outcome {
-                Outcome::Accepted | Outcome::Answered | Outcome::Decided => ("go", icondata::LuCheck),
-                Outcome::Corrected => ("warn", icondata::LuUndo2),
-                _ => ("muted", icondata::LuX),
-            })
-        })
-    };
-    view! {
-        <li>
-            <a
-                href=format!("/reviews/{id}")
-                class=class
-                id=format!("row-{id}")
-                aria-current=move || open.get().then_some("true")
-            >
-                <i aria-hidden="true"></i>
-                <b>
-                    {move || mark().map(|(class, icon)| view! { <span class=class><Glyph icon=icon /></span>" " })}
-                    {title}
-                </b>
-                <span class=move || if time().is_some_and(|time| time.1) { "t soon" } else { "t" }>
-                    {move || time().map(|time| time.0)}
-                </span>
-                <p>{flow}</p>
-                <span class="m">
-                    {move || drafted.get().then(|| view! { <span class="accent" title="You have started to write something here"><Glyph icon=icondata::LuPencil />" "</span> })}
-                    {more}
-                </span>
-            </a>
-        </li>
-    }
+/// How many rows fit into the window of the browser: at least as many as into the list.
+fn in_sight(height: f64) -> usize {
+    let window = window().inner_height().ok().and_then(|height| height.as_f64()).unwrap_or(1000.0);
+    pixel_to_row(window, height) + 1
 }
 
-fn headline(review: &Review) -> String {
-    review.title.clone()
+fn row_to_pixel(row: usize, height: f64) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "no browser shows 2^52 rows")]
+    let row = row as f64;
+    row * height
 }
 
-fn subline(review: &Review) -> String {
-    review.flow_title.clone().or_else(|| review.flow.as_ref().map(ToString::to_string)).unwrap_or_default()
+fn pixel_to_row(pixel: f64, height: f64) -> usize {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "in the page, and not before its top")]
+    let row = (pixel.max(0.0) / height) as usize;
+    row
 }
 
-/// What stands at the right, and whether it is urgent.
-fn time(row: &Row, now: Timestamp) -> (String, bool) {
-    let review = &row.review;
-    if let Some(resolution) = &review.resolution {
-        return (words::ago(now, resolution.at), false);
-    }
-    match review.expires_at {
-        Some(at) => (words::left(now, at).unwrap_or_else(|| "time is up".into()), at.0 - now.0 < SOON),
-        None => (words::ago(now, review.created_at), false),
-    }
-}
-
-/// The third line.
-fn detail(row: &Row, me: Option<&str>, now: Timestamp) -> String {
-    let review = &row.review;
-    if row.gone {
-        return "no longer yours to see".to_owned();
-    }
-    if let Some(resolution) = &review.resolution {
-        return sentence(&words::resolution(review, resolution, me));
-    }
-    if review.status != ReviewStatus::Pending {
-        return review.status.as_str().to_owned();
-    }
-    let mut parts = Vec::new();
-    if review.problem.is_some() {
-        parts.push("nobody can decide this".to_owned());
-    }
-    if let Some(claim) = review.claimed_by.as_ref().filter(|claim| claim.until > now) {
-        parts.push(if me == Some(claim.by.as_str()) {
-            "you are on it".to_owned()
-        } else {
-            format!("{} is on it", claim.by)
-        });
-    }
-    if review.decisions.iter().any(|vote| me == Some(vote.by.as_str())) {
-        parts.push("you have voted".to_owned());
-    }
-    // Not by the colour of the row alone (WCAG 1.4.1).
-    if review.stakes.severity >= Severity::High {
-        parts.push(review.stakes.severity.as_str().to_owned());
-    }
-    if review.stakes.reversible == Some(false) {
-        parts.push("cannot be undone".to_owned());
-    }
-    // The title says it too, where there is room for all of it.
-    parts.extend(words::item(review.part));
-    parts.extend(words::round(review));
-    if !review.reviewers.roles.is_empty() {
-        parts.push(format!("for {}", review.reviewers.roles.join(", ")));
-    }
-    // Mostly the title says it: it begins with the question.
-    let prompt = plain(&review.prompt);
-    let said = |word: &str| review.title.contains(word.trim_matches(|c: char| !c.is_alphanumeric()));
-    if !prompt.split_whitespace().take(4).all(said) {
-        parts.push(prompt);
-    }
-    parts.join(" · ")
-}
-
-/// The beginning of a prompt, without its markup.
-fn plain(markdown: &str) -> String {
-    let words: String = markdown.chars().filter(|c| !matches!(c, '*' | '#' | '`')).collect();
-    words::cut(&words)
+fn pixels(pixels: f64) -> i32 {
+    #[expect(clippy::cast_possible_truncation, reason = "no browser has a page of 2^31 pixels")]
+    let pixels = pixels.round() as i32;
+    pixels
 }

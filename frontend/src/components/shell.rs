@@ -81,7 +81,7 @@ fn Waiting() -> impl IntoView {
 fn Rail() -> impl IntoView {
     let session = Session::expect();
     let live = Live::expect();
-    let pending = Memo::new(move |_| live.inbox.with(Inbox::pending));
+    let pending = Memo::new(move |_| live.inbox.with(Inbox::numbers).map_or(0, |numbers| numbers.pending));
     let audit = move || session.may(Act::ReadAudit);
     let admin = Memo::new(move |_| session.may(Act::ManagePeople));
     view! {

@@ -1,34 +1,37 @@
 //! The inbox: the list, and the review that is read.
 
-use gloo_timers::future::TimeoutFuture;
+use gloo_timers::callback::Timeout;
 use leptos::html;
 use leptos::prelude::*;
-use leptos::task::spawn_local;
 use leptos_router::NavigateOptions;
 use leptos_router::components::Outlet;
-use leptos_router::hooks::{use_location, use_navigate, use_params};
+use leptos_router::hooks::{use_location, use_navigate, use_params, use_query_map};
 use leptos_router::params::Params;
-use shared::access::Act;
+use shared::api::ReviewQuery;
+use shared::client::query_string;
 use shared::id::ReviewId;
 use wasm_bindgen::JsCast;
 
-use crate::client::{Connection, Live, Session};
+use crate::client::{Connection, Live, ReviewList, Session};
 use crate::components::arrival::{self, Arrival};
-use crate::components::glyph::Glyph;
+use crate::components::filters::Filters;
 use crate::components::help::is_free;
 use crate::components::queue::Queue;
 use crate::components::review::ReviewPane;
-use crate::components::states::{Empty, Loading, focus_on};
-use crate::state::filter::{Chip, finds};
-use crate::state::inbox::{Inbox, Row};
-use crate::state::words::count;
+use crate::components::states::{Empty, Failed, Loading, focus_on};
+use crate::state::inbox::{Inbox, Numbers, address};
+use crate::state::words::{count, thousands};
+
+/// How long one stands on a row before it is read, in milliseconds: who walks on is not held up by what they pass.
+const PAUSE: u32 = 60;
 
 /// The inbox.
 #[component]
 pub fn InboxPage() -> impl IntoView {
     let live = Live::expect();
     let session = Session::expect();
-    let navigate = use_navigate();
+    let list = ReviewList::expect();
+    let navigate = StoredValue::new(use_navigate());
     let location = use_location();
     let reading = Memo::new(move |_| location.pathname.with(|path| path.starts_with("/reviews/")));
     let open = Memo::new(move |_| {
@@ -38,106 +41,120 @@ pub fn InboxPage() -> impl IntoView {
     let heading = arrival::heading::<html::H1>();
     provide_context(Heading(heading));
     let at = RwSignal::new(open.get_untracked());
-    let chip = RwSignal::new(Chip::All);
-    let search = RwSignal::new(String::new());
     let field = NodeRef::<html::Input>::new();
 
-    let rows = Memo::new(move |_| {
-        let chip = chip.get();
-        // Only the chip that looks at the clock follows it.
-        let now = if chip == Chip::DueSoon { live.now.get() } else { live.now.get_untracked() };
-        search.with(|search| {
-            live.inbox.with(|inbox| {
-                let mine = |row: &Row| session.may(Act::Decide(&row.review));
-                let shown = |row: &&Row| {
-                    // What is open stays, whatever is searched for.
-                    Some(row.review.id) == open.get()
-                        || (chip.lets_through(&row.review, chip == Chip::Mine && mine(row), now)
-                            && finds(&row.review, search))
-                };
-                inbox.list().into_iter().filter(shown).cloned().collect::<Vec<_>>()
-            })
-        })
+    // What is shown stands in the address.
+    let parts = use_query_map();
+    let query = Memo::new(move |_| {
+        parts.with(|parts| address::read(parts.into_iter().map(|(name, value)| (name.as_ref(), value))))
     });
-    let loaded = Memo::new(move |_| live.inbox.with(Inbox::is_loaded));
-    let mine = Memo::new(move |_| {
-        live.inbox.with(|inbox| {
-            inbox
-                .list()
-                .iter()
-                .filter(|row| row.review.is_pending() && !row.gone && session.may(Act::Decide(&row.review)))
-                .count()
-        })
+    let search = Memo::new(move |_| query.with(query_string));
+    let go = move |path: &str, query: &ReviewQuery, replace: bool| {
+        let options = NavigateOptions { replace, scroll: false, ..NavigateOptions::default() };
+        navigate.with_value(|navigate| navigate(&format!("{path}{}", query_string(query)), options));
+    };
+    let change = move |(query, replace): (ReviewQuery, bool)| go(&location.pathname.get_untracked(), &query, replace);
+    let filtered = Memo::new(move |_| query.with(|query| *query != ReviewQuery::default()));
+    Effect::new(move |_| {
+        // Also whenever what was told is no beginning any more, and whenever one's rights change.
+        live.renewed.track();
+        let viewer = session.principal();
+        let query = query.get();
+        if let Some(viewer) = viewer.filter(|_| live.connection.get_untracked() != Connection::Closed) {
+            list.show(query, viewer);
+        }
+    });
+    Effect::new(move |_| live.inbox.update(|inbox| inbox.read_now(open.get())));
+    on_cleanup(move || live.inbox.update(Inbox::leave));
+    let doubtful = Memo::new(move |_| live.inbox.with(Inbox::is_doubtful));
+    Effect::new(move |_| {
+        if doubtful.get() {
+            list.again_soon();
+        }
+    });
+    let changes = Memo::new(move |_| live.inbox.with(Inbox::changes));
+    Effect::new(move |before: Option<u64>| {
+        let changes = changes.get();
+        if before.is_some_and(|before| before != changes) {
+            list.count();
+        }
+        changes
+    });
+    // Deadlines come nearer and claims run out without anything being told.
+    let minute = Memo::new(move |_| live.now.get().0 / 60_000_000);
+    let is_open = Memo::new(move |_| live.connection.get() == Connection::Open);
+    Effect::new(move |before: Option<(i64, bool)>| {
+        let now = (minute.get(), is_open.get());
+        let by_clock =
+            query.with_untracked(|query| query.due.is_some() || query.age.is_some() || query.assigned.is_some());
+        if before.is_some_and(|before| before != now) && now.1 {
+            if by_clock || list.trouble.with_untracked(Option::is_some) {
+                list.again();
+            }
+            list.count();
+        }
+        now
+    });
+
+    let numbers = Memo::new(move |_| live.inbox.with(Inbox::numbers));
+    let total = Memo::new(move |_| {
+        if filtered.get() {
+            list.facets.with(|facets| facets.as_ref().map(|facets| facets.total))
+        } else {
+            numbers.get().map(|numbers| numbers.pending)
+        }
     });
     let summary = move || {
-        let pending = live.inbox.with(Inbox::pending);
-        let mine = mine.get();
-        if !loaded.get() {
-            String::new()
-        } else if u64::try_from(mine).is_ok_and(|mine| mine == pending) {
-            format!("{pending} pending")
-        } else {
-            format!("{pending} pending, {mine} yours")
+        let Some(Numbers { pending, mine }) = numbers.get() else { return String::new() };
+        let mark =
+            if list.facets.with(|facets| facets.as_ref().is_some_and(|facets| facets.at_least)) { "+" } else { "" };
+        match total.get().filter(|_| filtered.get()) {
+            Some(total) => format!("{}{mark} of {} pending", thousands(total), thousands(pending)),
+            None if mine == pending => format!("{} pending", thousands(pending)),
+            None => format!("{} pending, {} yours", thousands(pending), thousands(mine)),
         }
     };
-    // Rows of what was resolved leave after a while.
-    Effect::new(move |_| {
-        let now = live.now.get();
-        let open = open.get();
-        if live.inbox.with_untracked(|inbox| inbox.needs_sweep(now, open)) {
-            live.inbox.update(|inbox| inbox.sweep(now, open));
-        }
-    });
     // What comes is read out, once for all that came together.
-    let arrivals = Memo::new(move |before: Option<&(u64, String)>| {
-        let pending = live.inbox.with(|inbox| if inbox.is_loaded() { inbox.pending() } else { 0 });
-        let text = match before {
-            Some((known, _)) if loaded.get_untracked() && pending > *known => {
+    let arrivals = Memo::new(move |before: Option<&(Option<u64>, String)>| {
+        let pending = numbers.get().map(|numbers| numbers.pending);
+        let text = match (before, pending) {
+            (Some((Some(known), _)), Some(pending)) if pending > *known => {
                 let number = usize::try_from(pending - known).unwrap_or(usize::MAX);
-                format!("{} arrived, {pending} pending", count(number, "review", "reviews"))
+                format!("{} arrived, {} pending", count(number, "review", "reviews"), thousands(pending))
             }
             // What was said stays until there is something else to say: what is taken away at once is never read out.
-            Some((known, text)) if pending == *known => text.clone(),
+            (Some((known, text)), _) if pending == *known => text.clone(),
             _ => String::new(),
         };
         (pending, text)
     });
 
-    let read = Callback::new(move |id: ReviewId| {
-        navigate(&format!("/reviews/{id}"), NavigateOptions { scroll: false, ..NavigateOptions::default() });
-    });
+    let read = move |id: ReviewId| {
+        // Who reads one after the other goes back to the list by one step.
+        go(&format!("/reviews/{id}"), &query.get_untracked(), open.get_untracked().is_some());
+    };
     let back = back_to_the_list();
     Effect::new(move |_| {
         if let Some(id) = open.get() {
             at.set(Some(id));
         }
     });
-    // Where one stands is in sight, also after a link.
-    Effect::new(move |_| {
-        let (true, Some(id)) = (loaded.get(), at.get()) else { return };
-        spawn_local(async move {
-            TimeoutFuture::new(0).await;
-            if let Some(row) = document().get_element_by_id(&format!("row-{id}")) {
-                let options = web_sys::ScrollIntoViewOptions::new();
-                options.set_block(web_sys::ScrollLogicalPosition::Nearest);
-                row.scroll_into_view_with_scroll_into_view_options(&options);
-            }
-        });
-    });
-    let step = move |by: isize| {
-        let ids: Vec<_> = rows.with_untracked(|rows| rows.iter().map(|row| row.review.id).collect());
-        let here = at.get_untracked().and_then(|at| ids.iter().position(|id| *id == at));
-        let next = match here {
-            Some(here) => here.saturating_add_signed(by).min(ids.len().saturating_sub(1)),
-            None => 0,
-        };
-        let Some(id) = ids.get(next).copied() else { return };
-        at.set(Some(id));
-        // Beside the list there is room to read at once; on a phone the list stays.
-        let reads = open.get_untracked().is_some() || wide();
-        if reads && open.get_untracked() != Some(id) {
+    // Where one walks to is read when one stands there.
+    let walk = StoredValue::new_local(None::<Timeout>);
+    let read_where_one_is = move || {
+        walk.set_value(None);
+        if let Some(id) = at.get_untracked().filter(|id| open.get_untracked() != Some(*id)) {
             arrival.keep_focus();
-            read.run(id);
+            read(id);
+        }
+    };
+    let step = move |by: isize| {
+        let Some(id) = live.inbox.with_untracked(|inbox| inbox.beside(at.get_untracked(), by)) else { return };
+        at.set(Some(id));
+        focus_row(id);
+        // Beside the list there is room to read at once; on a phone the list stays.
+        if open.get_untracked().is_some() || wide() {
+            walk.set_value(Some(Timeout::new(PAUSE, read_where_one_is)));
         }
     };
     let keys = window_event_listener(leptos::ev::keydown, move |event| {
@@ -157,8 +174,10 @@ pub fn InboxPage() -> impl IntoView {
         match event.key().as_str() {
             "j" | "ArrowDown" if !in_pane(&event) || event.key() == "j" => step(1),
             "k" | "ArrowUp" if !in_pane(&event) || event.key() == "k" => step(-1),
-            "Enter" if on_body(&event) => match at.get_untracked() {
-                Some(id) if open.get_untracked() != Some(id) => read.run(id),
+            // What is on screen is not yet what one has walked to: no key decides it.
+            _ if walk.with_value(Option::is_some) => read_where_one_is(),
+            "Enter" if on_body(&event) || on_row(&event) => match at.get_untracked() {
+                Some(id) if open.get_untracked() != Some(id) => read(id),
                 _ => focus_on(".read"),
             },
             "/" => drop(field.get_untracked().map(|field| field.focus())),
@@ -166,22 +185,20 @@ pub fn InboxPage() -> impl IntoView {
         }
         event.prevent_default();
     });
-    on_cleanup(move || keys.remove());
+    on_cleanup(move || {
+        keys.remove();
+        walk.set_value(None);
+    });
 
     // Memos, so that the list is not made anew, and does not lose its place and the focus, whenever a row changes.
-    let opening =
-        Memo::new(move |_| !loaded.get() && matches!(live.connection.get(), Connection::Opening | Connection::Closed));
-    let none = Memo::new(move |_| rows.with(Vec::is_empty));
+    let is_read = Memo::new(move |_| live.inbox.with(|inbox| inbox.window().is_read()));
+    let none = Memo::new(move |_| live.inbox.with(|inbox| inbox.window().rows().is_empty()));
+    let clear = move |_| change((ReviewQuery::default(), false));
     let empty = move || {
-        let filtered = chip.get() != Chip::All || !search.with(|search| search.trim().is_empty());
-        if filtered {
-            let clear = move |_| {
-                chip.set(Chip::All);
-                search.set(String::new());
-            };
+        if filtered.get() {
             view! {
-                <Empty icon=icondata::LuSearch title="Nothing fits">
-                    <p>"No pending review fits this search."</p>
+                <Empty icon=icondata::LuSearch title="No matches">
+                    <p>"No pending review fits these filters."</p>
                     <button class="b" on:click=clear>"Show all"</button>
                 </Empty>
             }
@@ -195,43 +212,34 @@ pub fn InboxPage() -> impl IntoView {
             .into_any()
         }
     };
+    let again = Callback::new(move |()| list.again());
+    let unread = move || {
+        let problem = list.trouble.get()?;
+        Some(view! { <Failed title="The inbox could not be loaded" problem retry=again /> })
+    };
+    let partly = move || {
+        let problem = list.trouble.get().filter(|_| is_read.get())?;
+        Some(view! {
+            <div class="banner warn partly" role="alert">
+                <span class="grow">{format!("The list may be old: {problem}")}</span>
+                <button class="b sm" on:click=move |_| again.run(())>"Try again"</button>
+            </div>
+        })
+    };
     view! {
         <div class="inbox" class:reading=reading>
-            <section class="list" aria-label="Inbox">
+            <section class="list" aria-label="Inbox" aria-busy=move || list.busy.get().to_string()>
                 <header>
                     <h1 node_ref=heading tabindex="-1">"Inbox "<small>{summary}</small></h1>
-                    <label class="search">
-                        <Glyph icon=icondata::LuSearch />
-                        <input
-                            node_ref=field
-                            type="search"
-                            placeholder="Search"
-                            aria-label="Search the inbox"
-                            bind:value=search
-                        />
-                        <kbd aria-hidden="true">"/"</kbd>
-                    </label>
-                    <div class="chips" role="group" aria-label="Which reviews">
-                        {Chip::ALL
-                            .map(|own| {
-                                view! {
-                                    <button
-                                        class="chip"
-                                        aria-pressed=move || (chip.get() == own).to_string()
-                                        on:click=move |_| chip.set(own)
-                                    >
-                                        {own.label()}
-                                    </button>
-                                }
-                            })
-                            .collect_view()}
-                    </div>
+                    <Filters query change=change field />
+                    {partly}
                 </header>
                 <span class="sr" role="status" aria-live="polite">{move || arrivals.get().1}</span>
-                {move || match (opening.get(), none.get()) {
-                    (true, _) => view! { <Loading rows=9 /> }.into_any(),
-                    (_, true) => empty().into_any(),
-                    _ => view! { <Queue rows=rows open=open at=at /> }.into_any(),
+                {move || match (is_read.get(), none.get()) {
+                    (false, _) if list.trouble.with(Option::is_some) => unread.into_any(),
+                    (false, _) => view! { <Loading rows=9 /> }.into_any(),
+                    (true, true) => empty().into_any(),
+                    (true, false) => view! { <Queue open at search total /> }.into_any(),
                 }}
             </section>
             <Outlet />
@@ -248,16 +256,25 @@ struct ReviewParams {
     id: ReviewId,
 }
 
+/// Back to the list, which shows what it showed.
 fn back_to_the_list() -> Callback<()> {
     let navigate = use_navigate();
-    Callback::new(move |()| navigate("/inbox", NavigateOptions { scroll: false, ..NavigateOptions::default() }))
+    let search = use_location().search;
+    Callback::new(move |()| {
+        let search = search.get_untracked();
+        let mark = if search.is_empty() { "" } else { "?" };
+        navigate(&format!("/inbox{mark}{search}"), NavigateOptions { scroll: false, ..NavigateOptions::default() });
+    })
 }
 
 /// Beside the list, while no review is open.
 #[component]
 pub fn IdlePane() -> impl IntoView {
     let live = Live::expect();
-    arrival::counted_title(move || live.inbox.with(Inbox::pending), || "Inbox".to_owned());
+    arrival::counted_title(
+        move || live.inbox.with(Inbox::numbers).map_or(0, |numbers| numbers.pending),
+        || "Inbox".to_owned(),
+    );
     arrival::focus_on_arrival(expect_context::<Heading>().0);
     view! {
         <article class="read idle">
@@ -305,4 +322,20 @@ fn in_pane(event: &web_sys::KeyboardEvent) -> bool {
 /// Whether nothing has the focus that Enter would press.
 fn on_body(event: &web_sys::KeyboardEvent) -> bool {
     target(event).is_none_or(|target| target.closest("a, button, summary").ok().flatten().is_none())
+}
+
+/// Whether a row of the list has the focus.
+fn on_row(event: &web_sys::KeyboardEvent) -> bool {
+    target(event).is_some_and(|target| target.closest(".rows .row").ok().flatten().is_some())
+}
+
+/// Gives the focus to a row, which stands where it is.
+fn focus_row(id: ReviewId) {
+    let row = document().get_element_by_id(&format!("row-{id}"));
+    if let Some(row) = row.and_then(|row| row.dyn_into::<web_sys::HtmlElement>().ok()) {
+        let options = web_sys::FocusOptions::new();
+        options.set_prevent_scroll(true);
+        // What cannot have the focus leaves it where it is.
+        drop(row.focus_with_options(&options));
+    }
 }

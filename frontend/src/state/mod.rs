@@ -3,7 +3,6 @@
 
 pub mod diffs;
 pub mod drafts;
-pub mod filter;
 pub mod inbox;
 pub mod markdown;
 pub mod outbox;

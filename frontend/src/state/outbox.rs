@@ -14,6 +14,9 @@ use shared::time::Timestamp;
 /// How long a decision can be undone before it is sent, in microseconds.
 pub const UNDO: i64 = 5_000_000;
 
+/// How long the answer to a decision stays to be looked at, in microseconds.
+const LINGER: i64 = 60_000_000;
+
 /// How long before its deadline a decision is sent at the latest, in microseconds: the timer must not be first.
 const MARGIN: i64 = 2_000_000;
 
@@ -150,6 +153,21 @@ impl Outbox {
             self.by_review.remove(&id);
         }
     }
+
+    /// The reviews for which a decision is under way, or was answered a moment ago.
+    pub fn reviews(&self) -> Vec<ReviewId> {
+        self.by_review.keys().copied().collect()
+    }
+
+    /// Lets go what was accepted long enough ago, but not of what is `open`. Whether there was anything.
+    pub fn sweep(&mut self, now: Timestamp, open: Option<ReviewId>) -> bool {
+        let before = self.by_review.len();
+        self.by_review.retain(|id, sending| match sending.stage {
+            Stage::Accepted(_, at) => Some(*id) == open || now.0 - at.0 < LINGER,
+            _ => true,
+        });
+        self.by_review.len() < before
+    }
 }
 
 #[cfg(test)]
@@ -217,5 +235,16 @@ mod tests {
         outbox.answered(id, "k", Err(Problem::new(Code::ReviewResolved)), Timestamp(9));
         assert!(matches!(outbox.get(id).unwrap().stage, Stage::Refused(_)));
         assert_eq!(outbox.take(id), None);
+    }
+
+    #[test]
+    fn what_was_accepted_is_let_go_after_a_while_unless_it_is_open() {
+        let mut outbox = Outbox::default();
+        assert!(outbox.hold(sending(5)));
+        let id = outbox.reviews()[0];
+        assert!(!outbox.sweep(Timestamp(i64::MAX), None), "what is not answered yet stays");
+        outbox.by_review.get_mut(&id).unwrap().stage = Stage::Accepted(DecisionEffect::Resolved, Timestamp(10));
+        assert!(!outbox.sweep(Timestamp(9 + LINGER), None) && !outbox.sweep(Timestamp(10 + LINGER), Some(id)));
+        assert!(outbox.sweep(Timestamp(10 + LINGER), None) && outbox.reviews().is_empty());
     }
 }

@@ -8,6 +8,9 @@ use shared::log::Entry;
 use shared::protocol::ServerMessage;
 use shared::run::RunSummary;
 
+/// How many runs are in memory at most; the oldest are let go. (Ids begin with the time.)
+const KEPT: usize = 5000;
+
 /// Runs by id. An older or equal revision changes nothing.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Runs {
@@ -28,6 +31,9 @@ impl Runs {
     pub fn put(&mut self, run: RunSummary) {
         if self.known.get(&run.id).is_none_or(|known| known.revision < run.revision) {
             self.known.insert(run.id, run);
+            if self.known.len() > KEPT {
+                self.known.pop_first();
+            }
         }
     }
 

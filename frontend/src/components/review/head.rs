@@ -4,6 +4,7 @@ use leptos::html;
 use leptos::prelude::*;
 use shared::definition::Severity;
 use shared::id::NodeId;
+use shared::inbox::SOON;
 use shared::review::Review;
 
 use super::more::More;
@@ -14,7 +15,6 @@ use crate::components::glyph::Glyph;
 use crate::components::notice::Notifier;
 use crate::components::shell::initials;
 use crate::components::time;
-use crate::state::filter::SOON;
 use crate::state::words;
 
 /// The head of the pane.
@@ -118,7 +118,7 @@ fn Due(pane: Pane) -> impl IntoView {
                         let left = (expires.0 - live.now.get().0).clamp(0, all);
                         left / (all / 100).max(1)
                     };
-                    let soon = move || expires.0 - live.now.get().0 < SOON;
+                    let soon = move || expires < live.now.get().after(SOON);
                     let then = then.map(|then| format!(", then {then}")).unwrap_or_default();
                     let text = move || match words::left(live.now.get(), expires) {
                         Some(left) => format!("{left} left{then}"),

@@ -124,17 +124,22 @@ pub fn ReviewPane(
     });
     // Also where the list has it: the server records who has opened a review.
     let read = LocalResource::new(move || async move {
-        api.review(id).await.map(|review| live.inbox.update(|inbox| inbox.read(review)))
+        api.review(id).await.map(|review| live.inbox.update(|inbox| inbox.read(review, live.server_now())))
     });
     let problem = Memo::new(move |_| read.get().and_then(Result::err));
     let known = Memo::new(move |_| row.with(Option::is_some));
-    // A new snapshot may have left it out: then it has to be read again.
-    Effect::new(move |before: Option<bool>| {
-        let known = known.get();
-        if before == Some(true) && !known {
+    // What happened meanwhile was told to nobody, or with other rights: it is read again, and stays on screen.
+    Effect::new(move |before: Option<u64>| {
+        let renewed = live.renewed.get();
+        if before.is_some_and(|before| before != renewed) {
             read.refetch();
         }
-        known
+        renewed
+    });
+    Effect::new(move |_| {
+        if problem.with(|problem| problem.as_ref().is_some_and(|problem| problem.code == Code::NotFound)) {
+            live.inbox.update(|inbox| inbox.lose(id, live.server_now()));
+        }
     });
     view! {
         <article class="read" aria-label="Review" tabindex="-1">

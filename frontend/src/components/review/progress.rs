@@ -13,7 +13,6 @@ use crate::components::glyph::Glyph;
 use crate::components::inert::inert;
 use crate::components::time::{Ago, full};
 use crate::state::drafts::Draft;
-use crate::state::inbox::Row;
 use crate::state::outbox::{Stage, UNDO};
 use crate::state::story::sentence;
 use crate::state::words;
@@ -129,10 +128,7 @@ fn RunState(pane: Pane) -> impl IntoView {
             return None;
         }
         // What the run asks next, where this person may see it.
-        let next = live.inbox.with(|inbox| {
-            let next = |row: &&Row| row.review.run_id == run_id && row.review.is_pending() && !row.gone;
-            inbox.list().into_iter().find(next).map(|row| row.review.id)
-        });
+        let next = live.inbox.with(|inbox| inbox.asked_by(run_id?));
         let next = next.map(|id| view! { " "<a href=format!("/reviews/{id}")>"Read what it asks"</a> });
         Some(view! { <span class="since">{run_words(&run)}{next}</span> })
     }

@@ -1,0 +1,217 @@
+//! The inbox as the server orders, filters and counts it: reads the pages that the window needs, and the counts. An
+//! answer to an older question never replaces a newer one.
+
+use gloo_timers::future::TimeoutFuture;
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+use shared::access::Principal;
+use shared::api::{Page, ReviewQuery};
+use shared::error::Problem;
+use shared::inbox::{Facets, ReviewOrder};
+use shared::review::Review;
+
+use super::http::Api;
+use super::live::Live;
+use crate::state::inbox::{PAGE, PAGES};
+
+/// How long is waited between two counts at least, in milliseconds.
+const COUNT_EVERY: f64 = 3000.0;
+/// A server for which counting is hard is asked so much less often.
+const COUNT_SHARE: f64 = 20.0;
+/// How long what only the server knows is gathered before the list is read anew, in milliseconds.
+const GATHER: u32 = 2000;
+
+/// The list of the inbox. Cheap to copy into closures.
+#[derive(Clone, Copy)]
+pub struct ReviewList {
+    /// How many reviews there are with other choices; none: not known yet.
+    pub facets: RwSignal<Option<Facets>>,
+    /// Why they could not be counted.
+    pub uncounted: RwSignal<Option<Problem>>,
+    /// Why the list could not be read.
+    pub trouble: RwSignal<Option<Problem>>,
+    /// Whether an answer of the list is awaited.
+    pub busy: RwSignal<bool>,
+    query: StoredValue<ReviewQuery>,
+    /// Raised by each question about the list; an answer to an older one is dropped.
+    turn: StoredValue<u64>,
+    counting: StoredValue<Counting>,
+    live: Live,
+    api: Api,
+}
+
+#[derive(Default)]
+struct Counting {
+    turn: u64,
+    /// Whether a count is awaited, or the pause after it.
+    busy: bool,
+    again: bool,
+}
+
+impl ReviewList {
+    /// A list of which nothing was read yet.
+    pub fn new(api: Api, live: Live) -> Self {
+        Self {
+            facets: RwSignal::new(None),
+            uncounted: RwSignal::new(None),
+            trouble: RwSignal::new(None),
+            busy: RwSignal::new(false),
+            query: StoredValue::default(),
+            turn: StoredValue::default(),
+            counting: StoredValue::default(),
+            live,
+            api,
+        }
+    }
+
+    /// The list of the page.
+    pub fn expect() -> Self {
+        expect_context()
+    }
+
+    /// Shows what fits a query, from its beginning; where it is the same as before, from where one is.
+    pub fn show(self, query: ReviewQuery, viewer: Principal) {
+        let is_new = self.query.with_value(|before| *before != query);
+        let is_read = self.live.inbox.with_untracked(|inbox| inbox.window().is_read());
+        if !is_read {
+            self.facets.set(None);
+        }
+        self.query.set_value(query.clone());
+        self.live.inbox.update_untracked(|inbox| inbox.show(query, viewer));
+        if is_new || !is_read {
+            self.fetch(Some(0), 1, is_new);
+        } else {
+            self.again();
+        }
+        self.counting.update_value(|counting| {
+            *counting = Counting { turn: counting.turn + 1, ..Counting::default() };
+        });
+        self.count();
+    }
+
+    /// Reads what is in memory anew.
+    pub fn again(self) {
+        let loaded = self.live.inbox.with_untracked(|inbox| inbox.window().loaded());
+        self.fetch(Some(loaded.start), loaded.len().clamp(1, PAGES), false);
+    }
+
+    /// Reads on behind what is in memory.
+    pub fn more(self) {
+        if !self.busy.get_untracked() && self.live.inbox.with_untracked(|inbox| inbox.window().has_more()) {
+            self.fetch(None, 1, false);
+        }
+    }
+
+    /// Goes back to a row that is in memory no more, by where it stood in the whole list.
+    pub fn back_to(self, index: usize) {
+        if !self.busy.get_untracked() {
+            let page = self.live.inbox.with_untracked(|inbox| inbox.window().page_of(index));
+            self.fetch(Some(page.saturating_sub(1)), PAGES - 1, false);
+        }
+    }
+
+    /// Reads anew soon what only the server knows: all that comes meanwhile is read with it.
+    pub fn again_soon(self) {
+        let turn = self.turn.get_value();
+        spawn_local(async move {
+            TimeoutFuture::new(GATHER).await;
+            if self.turn.get_value() == turn {
+                self.again();
+            }
+        });
+    }
+
+    /// Reads pages: from a number on, or those that follow. `fresh`: what is shown answers another question.
+    fn fetch(self, from: Option<usize>, pages: usize, fresh: bool) {
+        let Some(turn) = self.turn.try_update_value(|turn| {
+            *turn += 1;
+            *turn
+        }) else {
+            return;
+        };
+        self.busy.set(true);
+        self.live.inbox.update_untracked(crate::state::inbox::Inbox::await_answer);
+        spawn_local(async move {
+            let answer = self.read(from, pages).await;
+            let inbox = self.live.inbox;
+            if self.turn.get_value() != turn {
+                inbox.update_untracked(crate::state::inbox::Inbox::give_up);
+                return;
+            }
+            let now = self.live.server_now();
+            match answer {
+                Ok(pages) => {
+                    inbox.update(|inbox| inbox.take(from, pages, now));
+                    self.trouble.set(None);
+                }
+                Err(problem) => {
+                    inbox.update(|inbox| {
+                        inbox.give_up();
+                        if fresh {
+                            inbox.clear();
+                        }
+                    });
+                    self.trouble.set(Some(problem));
+                }
+            }
+            self.busy.set(false);
+        });
+    }
+
+    async fn read(self, from: Option<usize>, pages: usize) -> Result<Vec<Page<Review>>, Problem> {
+        let mut query = self.query.get_value();
+        query.order = Some(ReviewOrder::Urgency);
+        query.limit = Some(PAGE);
+        query.cursor = self.live.inbox.with_untracked(|inbox| {
+            let window = inbox.window();
+            window.cursor(from.unwrap_or_else(|| window.loaded().end))
+        });
+        let mut read = Vec::new();
+        loop {
+            let page = self.api.reviews(&query).await?;
+            query.cursor.clone_from(&page.next_cursor);
+            read.push(page);
+            if read.len() >= pages || query.cursor.is_none() {
+                return Ok(read);
+            }
+        }
+    }
+
+    /// Counts, soon: not more often than the server can well bear.
+    pub fn count(self) {
+        let turn = self.counting.try_update_value(|counting| {
+            counting.again = true;
+            (!std::mem::replace(&mut counting.busy, true)).then_some(counting.turn)
+        });
+        let Some(turn) = turn.flatten() else { return };
+        let is_ours = move || self.counting.with_value(|counting| counting.turn == turn);
+        spawn_local(async move {
+            loop {
+                let wanted = self.counting.try_update_value(|counting| {
+                    let wanted = counting.turn == turn && std::mem::take(&mut counting.again);
+                    if counting.turn == turn {
+                        counting.busy = wanted;
+                    }
+                    wanted
+                });
+                if wanted != Some(true) {
+                    return;
+                }
+                let began = js_sys::Date::now();
+                let query = self.query.get_value();
+                let answer = self.api.facets(&query).await;
+                if !is_ours() {
+                    return;
+                }
+                self.uncounted.set(answer.as_ref().err().cloned());
+                if let Ok(facets) = answer {
+                    self.facets.set(Some(facets));
+                }
+                let took = js_sys::Date::now() - began;
+                #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "seconds to minutes")]
+                let pause = (took * COUNT_SHARE).clamp(COUNT_EVERY, 60_000.0) as u32;
+                TimeoutFuture::new(pause).await;
+            }
+        });
+    }
+}

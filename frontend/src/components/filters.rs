@@ -1,0 +1,273 @@
+//! What narrows the inbox down: a search, the choices that are used most, and a panel with all of them. Each says how
+//! many reviews it would show.
+
+use gloo_timers::callback::Timeout;
+use leptos::html;
+use leptos::prelude::*;
+use shared::api::ReviewQuery;
+use shared::inbox::{Counts, Facets};
+
+use super::glyph::Glyph;
+use crate::client::ReviewList;
+use crate::state::inbox::address::{part, with};
+use crate::state::words::thousands;
+
+/// How long typing goes on before it is searched, in milliseconds.
+const TYPING: u32 = 250;
+
+/// The choices that are used most: the part of the filter, its value, and what stands on the chip.
+const CHIPS: [(&str, &str, &str); 4] = [
+    ("assigned", "me", "Mine"),
+    ("due", "30m", "Due soon"),
+    ("severity", "critical", "Critical"),
+    ("kind", "tool_calls", "Tool calls"),
+];
+
+/// What can be chosen in the panel: the part of the filter, its name, what stands for any value, and the values with
+/// their names; none: those that the server counts.
+type Choice = (&'static str, &'static str, &'static str, &'static [(&'static str, &'static str)]);
+
+const CHOICES: [Choice; 9] = [
+    (
+        "severity",
+        "Severity",
+        "Any severity",
+        &[("critical", "Critical"), ("high", "High"), ("medium", "Medium"), ("low", "Low")],
+    ),
+    ("kind", "Kind", "Any kind", &[]),
+    ("flow", "Flow", "Any flow", &[]),
+    ("role", "Role", "Any role", &[]),
+    ("tag", "Tag", "Any tag", &[]),
+    (
+        "assigned",
+        "Claimed",
+        "Claimed or not",
+        &[("me", "Mine to decide"), ("unclaimed", "Not claimed"), ("claimed", "Claimed")],
+    ),
+    (
+        "due",
+        "Deadline",
+        "Any deadline",
+        &[("30m", "Within 30 minutes"), ("1day", "Within 24 hours"), ("none", "No deadline")],
+    ),
+    ("age", "Age", "Any age", &[("1h", "Over an hour old"), ("1day", "Over a day old"), ("7days", "Over a week old")]),
+    ("irreversible", "Reversible", "Reversible or not", &[("true", "Cannot be undone"), ("false", "Can be undone")]),
+];
+
+/// Search, chips and panel.
+#[component]
+pub fn Filters(
+    /// What is shown now.
+    query: Memo<ReviewQuery>,
+    /// Called with what shall be shown, and whether it takes the place of what was shown in the history.
+    #[prop(into)]
+    change: Callback<(ReviewQuery, bool)>,
+    /// The search.
+    field: NodeRef<html::Input>,
+) -> impl IntoView {
+    let list = ReviewList::expect();
+    let text = RwSignal::new(String::new());
+    // The address may change by itself: by a link, or by going back.
+    Effect::new(move |_| {
+        let asked = query.with(|query| query.q.clone()).unwrap_or_default();
+        if text.with_untracked(|text| text.trim() != asked) {
+            text.set(asked);
+        }
+    });
+    let timer = StoredValue::new_local(None::<Timeout>);
+    let search = move || {
+        timer.set_value(None);
+        let now = query.get_untracked();
+        let next = with(&now, "q", Some(text.get_untracked().trim()));
+        if next != now {
+            // One search is one step back, however many letters it has.
+            change.run((next, now.q.is_some()));
+        }
+    };
+    let typed = move |event| {
+        text.set(event_target_value(&event));
+        timer.set_value(Some(Timeout::new(TYPING, search)));
+    };
+    let choose = move |name: &str, value: Option<&str>| {
+        let now = with(&query.get_untracked(), "q", Some(text.get_untracked().trim()));
+        change.run((with(&now, name, value), false));
+    };
+    let shown = RwSignal::new(false);
+    let is = move |name: &str, value: &str| query.with(|query| part(query, name).as_deref() == Some(value));
+    let all = Memo::new(move |_| query.with(|query| *query == ReviewQuery::default()));
+    let clear = move |_| {
+        text.set(String::new());
+        timer.set_value(None);
+        change.run((ReviewQuery::default(), false));
+    };
+    let chips = CHIPS.map(|(name, value, label)| {
+        let on = Memo::new(move |_| is(name, value));
+        let count = Memo::new(move |_| {
+            list.facets.with(|facets| facets.as_ref().and_then(|facets| count(facets, name, value)))
+        });
+        view! {
+            <button
+                class="chip"
+                aria-pressed=move || on.get().to_string()
+                on:click=move |_| choose(name, (!on.get_untracked()).then_some(value))
+            >
+                {label}
+                {move || count.get().map(|count| view! { " "<span class="count">{thousands(count)}</span> })}
+            </button>
+        }
+    });
+    // What was chosen in the panel is said while it is closed.
+    let others = move || {
+        let chosen = query.with(|query| CHOICES.map(|choice| (choice, part(query, choice.0))));
+        let chosen = chosen.into_iter().filter_map(|(choice, value)| Some((choice, value?)));
+        let is_chip = |name: &str, value: &str| CHIPS.iter().any(|(part, own, _)| *part == name && *own == value);
+        chosen
+            .filter(|((name, ..), value)| !is_chip(name, value))
+            .map(|((name, label, _, values), value)| {
+                let words = named(name, values, &value);
+                let words = if values.is_empty() { format!("{label}: {words}") } else { words };
+                view! {
+                    <button class="chip" aria-pressed="true" on:click=move |_| choose(name, None)>
+                        <span class="cut">{words}</span>
+                        " "
+                        <Glyph icon=icondata::LuX />
+                        <span class="sr">"Remove this filter"</span>
+                    </button>
+                }
+            })
+            .collect_view()
+    };
+    let panel = move || {
+        CHOICES
+            .map(|choice| view! { <Choose choice query choose=Callback::new(move |value: String| choose(choice.0, Some(&value))) /> })
+            .collect_view()
+    };
+    let uncounted = move || {
+        let problem = list.uncounted.get()?;
+        let again = move |_| list.count();
+        Some(view! {
+            <p class="uncounted" role="status">
+                {format!("Not counted: {problem}")}" "<button class="b sm" on:click=again>"Try again"</button>
+            </p>
+        })
+    };
+    view! {
+        <div class="find">
+            <label class="search">
+                <Glyph icon=icondata::LuSearch />
+                <input
+                    node_ref=field
+                    type="search"
+                    maxlength="500"
+                    placeholder="Search"
+                    aria-label="Search the inbox"
+                    prop:value=text
+                    on:input=typed
+                    on:change=move |_| search()
+                />
+                <kbd aria-hidden="true">"/"</kbd>
+            </label>
+            <button
+                class="b icon"
+                title="Filters"
+                aria-label="Filters"
+                aria-controls="filters"
+                aria-expanded=move || shown.get().to_string()
+                class:on=shown
+                on:click=move |_| shown.update(|shown| *shown = !*shown)
+            >
+                <Glyph icon=icondata::LuSlidersHorizontal />
+            </button>
+        </div>
+        <div class="chips" role="group" aria-label="Which reviews">
+            <button class="chip" aria-pressed=move || all.get().to_string() on:click=clear>"All"</button>
+            {chips}
+            {others}
+        </div>
+        <div class="panel" id="filters" role="group" aria-label="Filters" hidden=move || !shown.get()>
+            <Show when=move || shown.get()>{panel}{uncounted}</Show>
+        </div>
+    }
+}
+
+/// One choice of the panel.
+#[component]
+fn Choose(choice: Choice, query: Memo<ReviewQuery>, choose: Callback<String>) -> impl IntoView {
+    let list = ReviewList::expect();
+    let (name, label, any, values) = choice;
+    let chosen = Memo::new(move |_| query.with(|query| part(query, name)));
+    let options = Memo::new(move |_| {
+        let counted = |value: &str| list.facets.with(|facets| count(facets.as_ref()?, name, value));
+        let known = values.iter().map(|(value, _)| (*value).to_owned());
+        let frequent = list.facets.with(|facets| {
+            let counts = facets.as_ref().filter(|_| values.is_empty()).and_then(|facets| counts(facets, name));
+            counts
+                .map(|counts| counts.values.iter().map(|one| one.value.clone()).collect::<Vec<_>>())
+                .unwrap_or_default()
+        });
+        let mut all: Vec<String> = known.chain(frequent).collect();
+        all.extend(chosen.get().filter(|chosen| !all.contains(chosen)));
+        let option = |value: String| {
+            let words = named(name, values, &value);
+            let words =
+                counted(&value).map_or_else(|| words.clone(), |count| format!("{words} ({})", thousands(count)));
+            (value, words)
+        };
+        all.into_iter().map(option).collect::<Vec<_>>()
+    });
+    let rest = Memo::new(move |_| {
+        list.facets
+            .with(|facets| facets.as_ref().and_then(|facets| counts(facets, name)?.rest))
+            .filter(|_| values.is_empty())
+    });
+    view! {
+        <label>
+            <span class="label">{label}</span>
+            <select class="select" on:change=move |event| choose.run(event_target_value(&event))>
+                <option value="" prop:selected=move || chosen.with(Option::is_none)>{any}</option>
+                {move || {
+                    options
+                        .get()
+                        .into_iter()
+                        .map(|(value, words)| {
+                            let own = value.clone();
+                            let is = move || chosen.with(|chosen| chosen.as_ref() == Some(&own));
+                            view! { <option value=value prop:selected=is>{words}</option> }
+                        })
+                        .collect_view()
+                }}
+                {move || rest.get().map(|rest| view! { <option disabled=true>{format!("Others ({})", thousands(rest))}</option> })}
+            </select>
+        </label>
+    }
+}
+
+fn named(name: &str, values: &[(&str, &str)], value: &str) -> String {
+    let known = values.iter().find(|(own, _)| *own == value).map(|(_, words)| (*words).to_owned());
+    // Kinds are words of ours; names of flows, roles and tags are not changed.
+    known.unwrap_or_else(|| if name == "kind" { value.replace('_', " ") } else { value.to_owned() })
+}
+
+fn counts<'a>(facets: &'a Facets, name: &str) -> Option<&'a Counts> {
+    Some(match name {
+        "kind" => &facets.kind,
+        "severity" => &facets.severity,
+        "flow" => &facets.flow,
+        "role" => &facets.role,
+        "tag" => &facets.tag,
+        "assigned" => &facets.assigned,
+        "due" => &facets.due,
+        _ => return None,
+    })
+}
+
+/// How many reviews a choice would show; none: that is not counted.
+fn count(facets: &Facets, name: &str, value: &str) -> Option<u64> {
+    let values = &counts(facets, name)?.values;
+    let of = |value: &str| values.iter().find(|one| one.value == value).map_or(0, |one| one.count);
+    Some(match (name, value) {
+        ("due", "30m") => of("soon"),
+        ("due", "1day") => of("soon") + of("today"),
+        _ => of(value),
+    })
+}

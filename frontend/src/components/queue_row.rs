@@ -1,0 +1,191 @@
+//! A row of the inbox: what is asked, by which flow, what is at stake, and how long there is.
+
+use leptos::prelude::*;
+use shared::definition::Severity;
+use shared::id::ReviewId;
+use shared::inbox::SOON;
+use shared::review::{Outcome, Review, ReviewStatus};
+use shared::time::Timestamp;
+
+use super::glyph::Glyph;
+use crate::client::{Desk, Live, Session};
+use crate::state::inbox::Row;
+use crate::state::outbox::Stage;
+use crate::state::story::sentence;
+use crate::state::words;
+
+/// For so long a row that has just come is lit, in microseconds.
+const FRESH: i64 = 8_000_000;
+
+/// A row of the list.
+#[component]
+pub fn QueueRow(
+    /// Which review.
+    id: ReviewId,
+    /// Whether it is read.
+    open: Memo<bool>,
+    /// Whether the keys stand on it.
+    at: Memo<bool>,
+    /// Whether Tab leads to it: to one row of the list.
+    stop: Memo<bool>,
+    /// What is behind its address: the filter.
+    #[prop(into)]
+    search: Signal<String>,
+    /// How many rows the whole list has; none: not known.
+    #[prop(into)]
+    total: Signal<Option<u64>>,
+) -> impl IntoView {
+    let live = Live::expect();
+    let row = Memo::new(move |_| live.inbox.with(|inbox| inbox.get(id).cloned()));
+    // Where it stands while it leaves is where it stood.
+    let index = Memo::new(move |before: Option<&usize>| {
+        live.inbox.with(|inbox| inbox.index(id)).or(before.copied()).unwrap_or_default()
+    });
+    let session = Session::expect();
+    let desk = Desk::expect();
+    // Whether somebody has drafted something is shown on the row.
+    let drafted = Memo::new(move |_| desk.drafts.with(|drafts| drafts.get(id).is_some()));
+    let class = move || {
+        row.with(|row| {
+            let Some(row) = row else { return String::new() };
+            let now = live.now.get();
+            let mut class = "row".to_owned();
+            for (set, name) in [
+                (open.get(), " on"),
+                (at.get(), " at"),
+                (row.review.stakes.severity == Severity::High, " high"),
+                (row.review.stakes.severity == Severity::Critical, " critical"),
+                (!row.review.is_pending() || row.gone, " done"),
+                (row.arrived.is_some_and(|at| now.0 - at.0 < FRESH), " fresh"),
+            ] {
+                if set {
+                    class.push_str(name);
+                }
+            }
+            class
+        })
+    };
+    let title =
+        Memo::new(move |_| row.with(|row| row.as_ref().map(|row| row.review.title.clone()).unwrap_or_default()));
+    let flow = Memo::new(move |_| row.with(|row| row.as_ref().map(|row| subline(&row.review)).unwrap_or_default()));
+    let time = move || row.with(|row| row.as_ref().map(|row| time(row, live.now.get())));
+    let more = move || {
+        let me = session.username();
+        let held = desk.outbox.with(|outbox| {
+            matches!(outbox.get(id).map(|sending| &sending.stage), Some(Stage::Held(_) | Stage::Sending))
+        });
+        if held {
+            return "your decision is about to be sent".to_owned();
+        }
+        row.with(|row| row.as_ref().map(|row| detail(row, me.as_deref(), live.now.get())).unwrap_or_default())
+    };
+    let mark = move || {
+        row.with(|row| {
+            let resolution = row.as_ref().and_then(|row| row.review.resolution.as_ref())?;
+            Some(match resolution.outcome {
+                Outcome::Accepted | Outcome::Answered | Outcome::Decided => ("go", icondata::LuCheck),
+                Outcome::Corrected => ("warn", icondata::LuUndo2),
+                _ => ("muted", icondata::LuX),
+            })
+        })
+    };
+    view! {
+        <li
+            style:top=move || format!("calc(var(--row) * {})", index.get())
+            aria-posinset=move || index.get() + 1
+            aria-setsize=move || total.get().map_or_else(|| "-1".to_owned(), |total| total.to_string())
+        >
+            <a
+                href=move || format!("/reviews/{id}{}", search.get())
+                class=class
+                tabindex=move || if stop.get() { "0" } else { "-1" }
+                id=format!("row-{id}")
+                aria-current=move || open.get().then_some("true")
+            >
+                <i aria-hidden="true"></i>
+                <b>
+                    {move || mark().map(|(class, icon)| view! { <span class=class><Glyph icon=icon /></span>" " })}
+                    {title}
+                </b>
+                <span class=move || if time().is_some_and(|time| time.1) { "t soon" } else { "t" }>
+                    {move || time().map(|time| time.0)}
+                </span>
+                <p>{flow}</p>
+                <span class="m">
+                    {move || drafted.get().then(|| view! { <span class="accent" title="You have started to write something here"><Glyph icon=icondata::LuPencil />" "</span> })}
+                    {more}
+                </span>
+            </a>
+        </li>
+    }
+}
+
+fn subline(review: &Review) -> String {
+    review.flow_title.clone().or_else(|| review.flow.as_ref().map(ToString::to_string)).unwrap_or_default()
+}
+
+/// What stands at the right, and whether it is urgent.
+fn time(row: &Row, now: Timestamp) -> (String, bool) {
+    let review = &row.review;
+    if let Some(resolution) = &review.resolution {
+        return (words::ago(now, resolution.at), false);
+    }
+    match review.expires_at {
+        Some(at) => (words::left(now, at).unwrap_or_else(|| "time is up".into()), at < now.after(SOON)),
+        None => (words::ago(now, review.created_at), false),
+    }
+}
+
+/// The third line.
+fn detail(row: &Row, me: Option<&str>, now: Timestamp) -> String {
+    let review = &row.review;
+    if row.gone {
+        return "no longer yours to see".to_owned();
+    }
+    if let Some(resolution) = &review.resolution {
+        return sentence(&words::resolution(review, resolution, me));
+    }
+    if review.status != ReviewStatus::Pending {
+        return review.status.as_str().to_owned();
+    }
+    let mut parts = Vec::new();
+    if review.problem.is_some() {
+        parts.push("nobody can decide this".to_owned());
+    }
+    if let Some(claim) = review.claimed_by.as_ref().filter(|claim| claim.until > now) {
+        parts.push(if me == Some(claim.by.as_str()) {
+            "you are on it".to_owned()
+        } else {
+            format!("{} is on it", claim.by)
+        });
+    }
+    if review.decisions.iter().any(|vote| me == Some(vote.by.as_str())) {
+        parts.push("you have voted".to_owned());
+    }
+    // Not by the colour of the row alone (WCAG 1.4.1).
+    if review.stakes.severity >= Severity::High {
+        parts.push(review.stakes.severity.as_str().to_owned());
+    }
+    if review.stakes.reversible == Some(false) {
+        parts.push("cannot be undone".to_owned());
+    }
+    // The title says it too, where there is room for all of it.
+    parts.extend(words::item(review.part));
+    parts.extend(words::round(review));
+    if !review.reviewers.roles.is_empty() {
+        parts.push(format!("for {}", review.reviewers.roles.join(", ")));
+    }
+    // Mostly the title says it: it begins with the question.
+    let prompt = plain(&review.prompt);
+    let said = |word: &str| review.title.contains(word.trim_matches(|c: char| !c.is_alphanumeric()));
+    if !prompt.split_whitespace().take(4).all(said) {
+        parts.push(prompt);
+    }
+    parts.join(" · ")
+}
+
+/// The beginning of a prompt, without its markup.
+fn plain(markdown: &str) -> String {
+    let words: String = markdown.chars().filter(|c| !matches!(c, '*' | '#' | '`')).collect();
+    words::cut(&words)
+}

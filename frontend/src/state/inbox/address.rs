@@ -1,0 +1,66 @@
+//! What the list shows, as it stands in the address: `?severity=critical&assigned=me&q=refund`. Each part is a text
+//! by its name, as the server takes it.
+
+use serde_json::{Map, Value};
+use shared::api::ReviewQuery;
+
+/// The parts of a filter that an address can have.
+const PARTS: [&str; 10] = ["assigned", "due", "severity", "kind", "flow", "role", "tag", "irreversible", "age", "q"];
+
+/// Reads the parts of an address. What is no part of a filter, or cannot be read, is left out.
+pub fn read<'a>(parts: impl IntoIterator<Item = (&'a str, &'a str)>) -> ReviewQuery {
+    parts.into_iter().fold(ReviewQuery::default(), |query, (name, value)| with(&query, name, Some(value)))
+}
+
+/// The same filter with another part, or without it.
+pub fn with(query: &ReviewQuery, name: &str, value: Option<&str>) -> ReviewQuery {
+    let mut fields = fields(query);
+    fields.remove(name);
+    if let Some(value) = value.filter(|value| !value.trim().is_empty() && PARTS.contains(&name)) {
+        let value = if name == "irreversible" { Value::Bool(value == "true") } else { value.into() };
+        fields.insert(name.to_owned(), value);
+    }
+    serde_json::from_value(Value::Object(fields)).unwrap_or_else(|_| query.clone())
+}
+
+/// A part of a filter.
+pub fn part(query: &ReviewQuery, name: &str) -> Option<String> {
+    match fields(query).remove(name)? {
+        Value::String(text) => Some(text),
+        other => Some(other.to_string()),
+    }
+}
+
+fn fields(query: &ReviewQuery) -> Map<String, Value> {
+    match serde_json::to_value(query) {
+        Ok(Value::Object(fields)) => fields,
+        _ => Map::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use shared::client::query_string;
+
+    use super::*;
+
+    #[test]
+    fn a_filter_is_what_its_address_says() {
+        let parts = [("severity", "critical"), ("due", "30m"), ("irreversible", "true"), ("q", "two words")];
+        let query = read(parts);
+        assert_eq!(query_string(&query), "?severity=critical&due=30m&irreversible=true&q=two%20words");
+        for (name, value) in parts {
+            assert_eq!(part(&query, name).as_deref(), Some(value));
+        }
+        assert_eq!(with(&query, "q", None), read(parts[..3].iter().copied()));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_left_out() {
+        assert_eq!(
+            read([("severity", "huge"), ("due", "soon"), ("cursor", "x"), ("status", "resolved")]),
+            ReviewQuery::default()
+        );
+        assert_eq!(read([("q", "  "), ("flow", "mail"), ("age", "x")]), read([("flow", "mail")]));
+    }
+}

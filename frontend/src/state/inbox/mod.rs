@@ -1,0 +1,385 @@
+//! The reviews that the console has in memory, folded from the live socket and from answers of the API: the window over
+//! the list, what is open, and what was resolved a moment ago. The rest is the server's, and so are all numbers.
+
+pub mod address;
+mod window;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use shared::access::Principal;
+use shared::api::{Page, ReviewQuery};
+use shared::id::{ReviewId, RunId};
+use shared::inbox::{Filter, Urgency};
+use shared::protocol::ServerMessage;
+use shared::review::Review;
+use shared::time::Timestamp;
+
+use super::story::review_of;
+use window::PageRows;
+pub use window::{PAGE, PAGES, Window};
+
+/// How long a review stays in the list after it was resolved, in microseconds.
+const LINGER: i64 = 60_000_000;
+
+/// A review, and how it stands in the list.
+#[derive(Debug, Clone)]
+pub struct Row {
+    /// As it was last heard of.
+    pub review: Arc<Review>,
+    /// When it came, where it came while the list was shown.
+    pub arrived: Option<Timestamp>,
+    /// When it left `pending`, where the list showed it until then.
+    pub settled: Option<Timestamp>,
+    /// Whether it has left this person's sight.
+    pub gone: bool,
+    /// Where it stands in the list; none: nowhere, or out of memory.
+    place: Option<Urgency>,
+}
+
+// Contents are as large as what agents write; each change of one makes a new `Arc`.
+impl PartialEq for Row {
+    fn eq(&self, other: &Self) -> bool {
+        let rest = |row: &Self| (row.arrived, row.settled, row.gone, row.place);
+        Arc::ptr_eq(&self.review, &other.review) && rest(self) == rest(other)
+    }
+}
+
+impl Row {
+    fn of(review: Review) -> Self {
+        Self { review: Arc::new(review), arrived: None, settled: None, gone: false, place: None }
+    }
+
+    /// Takes in a newer version. Whether it was one.
+    fn renew(&mut self, mut review: Review, now: Timestamp) -> bool {
+        if self.review.version >= review.version {
+            return false;
+        }
+        keep_own(&self.review, &mut review);
+        let waited = self.review.is_pending() && !self.gone;
+        if review.is_pending() {
+            (self.gone, self.settled) = (false, None);
+        } else if waited {
+            self.settled = Some(now);
+        }
+        self.review = Arc::new(review);
+        true
+    }
+}
+
+/// How many reviews wait, as the server has counted them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Numbers {
+    /// That this person may see.
+    pub pending: u64,
+    /// Of these, that they may decide.
+    pub mine: u64,
+}
+
+/// The reviews in memory.
+#[derive(Debug, Clone, Default)]
+pub struct Inbox {
+    rows: BTreeMap<ReviewId, Row>,
+    window: Window,
+    numbers: Option<Numbers>,
+    /// What the list shows, and to whom; none: nothing was asked for yet.
+    asked: Option<(ReviewQuery, Principal)>,
+    open: Option<ReviewId>,
+    /// How many answers of lists are awaited, and what was heard meanwhile: an answer may be older. None: it has gone.
+    awaited: usize,
+    heard: BTreeMap<ReviewId, Option<Review>>,
+    doubtful: bool,
+    changes: u64,
+}
+
+impl Inbox {
+    /// Takes in a message of the live socket that came at `now`.
+    pub fn hear(&mut self, message: &ServerMessage, now: Timestamp) {
+        match message {
+            ServerMessage::Inbox { pending, mine, .. } => {
+                self.numbers = Some(Numbers { pending: *pending, mine: *mine });
+                self.changes += 1;
+            }
+            ServerMessage::Entry(entry) => {
+                if let Some(review) = review_of(entry) {
+                    self.put(review, now);
+                }
+            }
+            ServerMessage::Gone { review_id, .. } => self.lose(*review_id, now),
+            _ => {}
+        }
+    }
+
+    /// How many reviews wait; none: the server has not said it yet.
+    pub fn numbers(&self) -> Option<Numbers> {
+        self.numbers
+    }
+
+    /// The list.
+    pub fn window(&self) -> &Window {
+        &self.window
+    }
+
+    /// A review.
+    pub fn get(&self, id: ReviewId) -> Option<&Row> {
+        self.rows.get(&id)
+    }
+
+    /// Where a review stands in the whole list, from 0.
+    pub fn index(&self, id: ReviewId) -> Option<usize> {
+        self.window.index(self.get(id)?.place.as_ref()?)
+    }
+
+    /// The review so many rows away from one. From one that is not in the list, from where it would stand; from none,
+    /// the first.
+    pub fn beside(&self, id: Option<ReviewId>, by: isize) -> Option<ReviewId> {
+        let rows = self.window.rows();
+        let row = id.and_then(|id| self.get(id));
+        let here = row.map(|row| rows.binary_search(&row.place.unwrap_or_else(|| Urgency::of(&row.review))));
+        let next = match here {
+            None => 0,
+            Some(Ok(here)) => here.saturating_add_signed(by),
+            // Where it would stand is the next one already.
+            Some(Err(here)) => here.saturating_add_signed(by - by.signum().max(0)),
+        };
+        rows.get(next.min(rows.len().checked_sub(1)?)).map(|row| row.id)
+    }
+
+    /// What this run asks now.
+    pub fn asked_by(&self, run: RunId) -> Option<ReviewId> {
+        let asks = |row: &&Row| row.review.run_id == Some(run) && row.review.is_pending() && !row.gone;
+        self.rows.values().find(asks).map(|row| row.review.id)
+    }
+
+    /// Whether the list has to be read anew: only the server knows what a search finds.
+    pub fn is_doubtful(&self) -> bool {
+        self.doubtful
+    }
+
+    /// Raised by all that may change what is counted.
+    pub fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    /// What is read: it stays in memory, and so does what its run asks.
+    pub fn read_now(&mut self, open: Option<ReviewId>) {
+        self.open = open;
+    }
+
+    /// What is read.
+    pub fn open(&self) -> Option<ReviewId> {
+        self.open
+    }
+
+    /// Says what the list shows from now on, and to whom. What it showed stays until the answer has come.
+    pub fn show(&mut self, query: ReviewQuery, viewer: Principal) {
+        self.asked = Some((query, viewer));
+    }
+
+    /// The list is shown no more.
+    pub fn leave(&mut self) {
+        self.clear();
+        (self.asked, self.open) = (None, None);
+    }
+
+    /// Shows nothing: what was asked for could not be read.
+    pub fn clear(&mut self) {
+        self.doubtful = false;
+        self.window.clear();
+        self.rows.values_mut().for_each(|row| row.place = None);
+    }
+
+    /// An answer is awaited. [`Self::take`] or [`Self::give_up`] ends it.
+    pub fn await_answer(&mut self) {
+        self.awaited += 1;
+    }
+
+    /// The answer did not come, or is not wanted any more.
+    pub fn give_up(&mut self) {
+        self.awaited = self.awaited.saturating_sub(1);
+        if self.awaited == 0 {
+            self.heard.clear();
+        }
+    }
+
+    /// Takes in pages of the list: from a number on instead of what is in memory, or behind it.
+    pub fn take(&mut self, from: Option<usize>, pages: Vec<Page<Review>>, now: Timestamp) {
+        // Left meanwhile.
+        if self.asked.is_none() {
+            return self.give_up();
+        }
+        let mut lingering = Vec::new();
+        if from.is_some() {
+            self.doubtful = false;
+            for row in self.rows.values_mut() {
+                let place = row.place.take();
+                lingering.extend(place.filter(|_| row.settled.is_some()).map(|place| (row.review.id, place)));
+            }
+        }
+        let pages: Vec<PageRows> = pages.into_iter().map(|page| self.page(page, now)).collect();
+        match from {
+            Some(from) => self.window.replace(from, pages),
+            None => pages.into_iter().for_each(|page| self.window.append(page)),
+        }
+        // Of rows that were let go the place is forgotten.
+        for row in self.rows.values_mut() {
+            row.place = row.place.filter(|place| self.window.index(place).is_some());
+        }
+        for (id, place) in lingering {
+            if let Some(row) = self.rows.get_mut(&id).filter(|row| row.place.is_none() && self.window.covers(&place)) {
+                row.place = Some(place);
+                self.window.insert(place);
+            }
+        }
+        for (id, heard) in self.heard.clone() {
+            if let Some(review) = heard {
+                self.put(review, now);
+                self.arrange(id, now);
+            }
+        }
+        self.give_up();
+    }
+
+    fn page(&mut self, page: Page<Review>, now: Timestamp) -> PageRows {
+        let last = page.items.last().map(Urgency::of);
+        let mut rows = Vec::new();
+        for review in page.items {
+            let id = review.id;
+            if self.heard.get(&id).is_some_and(Option::is_none) {
+                continue;
+            }
+            self.read(review, now);
+            let fits = self.get(id).is_some_and(|row| row.review.is_pending() && self.fits(&row.review, now));
+            if let Some(row) = self.rows.get_mut(&id).filter(|_| fits) {
+                let place = Urgency::of(&row.review);
+                row.place = Some(place);
+                rows.push(place);
+            }
+        }
+        PageRows { rows, last, next: page.next_cursor }
+    }
+
+    /// Takes in a review, from an entry or from an answer to what was done. An older or equal version changes nothing.
+    pub fn put(&mut self, review: Review, now: Timestamp) {
+        let id = review.id;
+        self.changes += 1;
+        if self.awaited > 0 {
+            let newest = |known: &Option<Review>| known.as_ref().is_none_or(|known| known.version < review.version);
+            if self.heard.get(&id).is_none_or(newest) {
+                self.heard.insert(id, Some(review.clone()));
+            }
+        }
+        if let Some(row) = self.rows.get_mut(&id) {
+            if !row.renew(review, now) {
+                return;
+            }
+        } else {
+            let run = self.open.and_then(|open| self.get(open)?.review.run_id);
+            let is_next = run.is_some() && review.run_id == run;
+            let comes = review.is_pending() && self.window.covers(&Urgency::of(&review)) && self.fits(&review, now);
+            let unsure = comes && self.is_searched();
+            self.doubtful |= unsure;
+            if !((comes && !unsure) || is_next || self.open == Some(id)) {
+                return;
+            }
+            self.rows.insert(id, Row { arrived: Some(now), ..Row::of(review) });
+        }
+        self.arrange(id, now);
+    }
+
+    /// Takes in a review that was read by itself.
+    pub fn read(&mut self, review: Review, now: Timestamp) {
+        let id = review.id;
+        let row = self.rows.entry(id).or_insert_with(|| Row::of(review.clone()));
+        row.gone = false;
+        if row.renew(review, now) && row.place.is_some() {
+            self.arrange(id, now);
+        }
+    }
+
+    /// A review has left this person's sight.
+    pub fn lose(&mut self, id: ReviewId, now: Timestamp) {
+        self.changes += 1;
+        if self.awaited > 0 {
+            self.heard.insert(id, None);
+        }
+        if let Some(row) = self.rows.get_mut(&id).filter(|row| !row.gone) {
+            row.gone = true;
+            row.settled = Some(now);
+        }
+    }
+
+    /// Moves a row to where it stands now. What is over keeps its place.
+    fn arrange(&mut self, id: ReviewId, now: Timestamp) {
+        let Some(row) = self.rows.get(&id) else { return };
+        if !row.review.is_pending() || row.gone {
+            return;
+        }
+        let fits = self.fits(&row.review, now);
+        let place = Urgency::of(&row.review);
+        // Whether the words that are searched are in it, only the server can say.
+        let unsure = row.place.is_none() && self.is_searched();
+        self.doubtful |= (fits && unsure) || self.window.is_full();
+        let place = Some(place).filter(|place| fits && !unsure && self.window.covers(place));
+        let before = row.place;
+        if before != place {
+            if let Some(before) = before {
+                self.window.remove(&before);
+            }
+            if let Some(place) = place {
+                self.window.insert(place);
+            }
+            self.rows.entry(id).and_modify(|row| row.place = place);
+        }
+    }
+
+    fn is_searched(&self) -> bool {
+        self.asked.as_ref().is_some_and(|(query, _)| query.q.is_some())
+    }
+
+    /// Whether a review belongs into the list, but for the words that are searched.
+    fn fits(&self, review: &Review, now: Timestamp) -> bool {
+        self.asked.as_ref().is_some_and(|(query, viewer)| Filter::from(query).matches(review, viewer, now))
+    }
+
+    /// Lets go what was resolved long enough ago, and what is in no list; but not what is open, nor `kept`.
+    pub fn sweep(&mut self, now: Timestamp, kept: &[ReviewId]) {
+        let leaving: Vec<_> = self.leaving(now, kept).collect();
+        for id in leaving {
+            if let Some(place) = self.rows.remove(&id).and_then(|row| row.place) {
+                self.window.remove(&place);
+            }
+        }
+    }
+
+    /// Whether `sweep` would change anything.
+    pub fn needs_sweep(&self, now: Timestamp, kept: &[ReviewId]) -> bool {
+        self.leaving(now, kept).next().is_some()
+    }
+
+    fn leaving<'a>(&'a self, now: Timestamp, kept: &'a [ReviewId]) -> impl Iterator<Item = ReviewId> + 'a {
+        let run = self.open.and_then(|open| self.get(open)?.review.run_id);
+        let stays = move |id: &ReviewId, row: &Row| {
+            let listed = row.place.is_some() && row.settled.is_none_or(|at| now.0 - at.0 < LINGER);
+            listed || Some(*id) == self.open || (run.is_some() && row.review.run_id == run) || kept.contains(id)
+        };
+        self.rows.iter().filter(move |(id, row)| !stays(id, row)).map(|(id, _)| *id)
+    }
+}
+
+/// What everybody hears says nothing of secret votes: one's own is kept, or void with what it was on.
+fn keep_own(before: &Review, now: &mut Review) {
+    if !now.is_secret() || !now.decisions.is_empty() {
+        return;
+    }
+    for own in &before.decisions {
+        if own.revision == now.revision {
+            now.decisions.push(own.clone());
+        } else if let Some(voting) = &mut now.voting {
+            voting.voided.push(own.voter().clone());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

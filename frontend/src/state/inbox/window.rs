@@ -1,0 +1,234 @@
+//! The window over the server's list: the pages of it that are in memory, in one run without gaps, and where every
+//! page begins that was read before. Rows are known by their urgency, which says where they stand.
+
+use std::ops::Range;
+
+use shared::inbox::Urgency;
+
+/// How many rows are asked for at once.
+pub const PAGE: u32 = 50;
+/// How many pages are in memory.
+pub const PAGES: usize = 5;
+/// With more rows than this, most of which came by themselves, the window is read anew.
+const FULL: usize = 2 * PAGES * PAGE as usize;
+
+/// Where a page begins.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Start {
+    /// What the server is asked for it with; none: the first.
+    cursor: Option<String>,
+    /// The last row before it.
+    after: Option<Urgency>,
+    /// How many rows it had when it was let go.
+    rows: usize,
+}
+
+/// A page as the server gave it.
+#[derive(Debug, Clone, Default)]
+pub struct PageRows {
+    /// The rows that belong into the list.
+    pub rows: Vec<Urgency>,
+    /// The last row that the server gave.
+    pub last: Option<Urgency>,
+    /// Where the next page begins; none: this was the last.
+    pub next: Option<String>,
+}
+
+/// The part of the list that is in memory.
+#[derive(Debug, Clone, Default)]
+pub struct Window {
+    /// Each page that can be asked for, from the first; empty: nothing was read yet.
+    pages: Vec<Start>,
+    loaded: Range<usize>,
+    rows: Vec<Urgency>,
+    before: usize,
+    version: u64,
+}
+
+impl Window {
+    /// Whether anything was read, be it that there is nothing.
+    pub fn is_read(&self) -> bool {
+        !self.pages.is_empty()
+    }
+
+    /// The rows in memory, the most urgent first.
+    pub fn rows(&self) -> &[Urgency] {
+        &self.rows
+    }
+
+    /// How many rows stand before those in memory, as far as is known.
+    pub fn before(&self) -> usize {
+        self.before
+    }
+
+    /// Raised by each change.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// Where a row stands in the whole list, from 0.
+    pub fn index(&self, row: &Urgency) -> Option<usize> {
+        self.rows.binary_search(row).ok().map(|at| self.before + at)
+    }
+
+    /// Which pages are in memory.
+    pub fn loaded(&self) -> Range<usize> {
+        self.loaded.clone()
+    }
+
+    /// Where a page begins.
+    pub fn cursor(&self, page: usize) -> Option<String> {
+        self.pages.get(page)?.cursor.clone()
+    }
+
+    /// Whether there is more behind what is in memory.
+    pub fn has_more(&self) -> bool {
+        self.pages.len() > self.loaded.end
+    }
+
+    /// Which page a row that was let go is on.
+    pub fn page_of(&self, index: usize) -> usize {
+        let mut rows = 0;
+        let ends_behind = |page: &Start| {
+            rows += page.rows;
+            rows > index
+        };
+        self.pages[..self.loaded.start].iter().position(ends_behind).unwrap_or(self.loaded.start)
+    }
+
+    /// Whether a row, if it is in the list, is in memory.
+    pub fn covers(&self, row: &Urgency) -> bool {
+        let after = |page: usize| self.pages.get(page).and_then(|page| page.after.as_ref());
+        self.is_read()
+            && after(self.loaded.start).is_none_or(|last| row > last)
+            && after(self.loaded.end).is_none_or(|last| row <= last)
+    }
+
+    /// Takes a row in, where it stands.
+    pub fn insert(&mut self, row: Urgency) {
+        if let Err(at) = self.rows.binary_search(&row) {
+            self.rows.insert(at, row);
+            self.version += 1;
+        }
+    }
+
+    /// Takes a row out.
+    pub fn remove(&mut self, row: &Urgency) {
+        if let Ok(at) = self.rows.binary_search(row) {
+            self.rows.remove(at);
+            self.version += 1;
+        }
+    }
+
+    /// Whether so much has come by itself that it has to be read anew.
+    pub fn is_full(&self) -> bool {
+        self.rows.len() > FULL
+    }
+
+    /// Forgets all.
+    pub fn clear(&mut self) {
+        *self = Self { version: self.version + 1, ..Self::default() };
+    }
+
+    /// Begins anew with pages from a number on.
+    pub fn replace(&mut self, from: usize, pages: Vec<PageRows>) {
+        self.pages.truncate(from + 1);
+        if self.pages.is_empty() {
+            self.pages.push(Start::default());
+        }
+        let from = self.pages.len() - 1;
+        self.before = self.pages[..from].iter().map(|page| page.rows).sum();
+        self.loaded = from..from;
+        self.rows.clear();
+        for page in pages {
+            self.read(page);
+        }
+    }
+
+    /// Goes on with the page behind what is in memory, and lets go what is farthest from it.
+    pub fn append(&mut self, page: PageRows) {
+        self.read(page);
+        while self.loaded.len() > PAGES {
+            let first = &mut self.pages[self.loaded.start..];
+            let last = first[1].after;
+            let rows = last.map_or(0, |last| self.rows.partition_point(|row| *row <= last));
+            first[0].rows = rows;
+            self.rows.drain(..rows);
+            self.before += rows;
+            self.loaded.start += 1;
+        }
+    }
+
+    fn read(&mut self, page: PageRows) {
+        self.loaded.end += 1;
+        self.pages.truncate(self.loaded.end);
+        if page.next.is_some() {
+            self.pages.push(Start { cursor: page.next, after: page.last, rows: 0 });
+        }
+        for row in page.rows {
+            self.insert(row);
+        }
+        self.version += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use shared::id::ReviewId;
+    use shared::time::Timestamp;
+
+    use super::*;
+
+    fn row(due: i64) -> Urgency {
+        let id = "018f0000-0000-7000-8000-000000000001".parse::<ReviewId>().unwrap();
+        Urgency { due: Timestamp(due), severity: 0, asked: Timestamp(0), id }
+    }
+
+    /// A page of rows with the deadlines 10, 20, 30, … of its number, as a list with so many pages gives it.
+    fn page(number: i64, pages: i64) -> PageRows {
+        let rows: Vec<_> = (1..=10).map(|at| row(number * 100 + at * 10)).collect();
+        PageRows { last: rows.last().copied(), rows, next: (number + 1 < pages).then(|| format!("after {number}")) }
+    }
+
+    #[test]
+    fn it_goes_on_to_the_end_and_keeps_a_bounded_part() {
+        let mut window = Window::default();
+        assert!(!window.is_read());
+        window.replace(0, vec![page(0, 20)]);
+        for number in 1..20 {
+            assert_eq!(window.cursor(window.loaded().end), Some(format!("after {}", number - 1)));
+            window.append(page(number, 20));
+        }
+        assert_eq!((window.has_more(), window.rows().len(), window.before()), (false, 10 * PAGES, 200 - 10 * PAGES));
+        assert_eq!(window.index(&row(2000)), Some(199), "the last row is the 200th");
+    }
+
+    #[test]
+    fn it_goes_back_to_where_it_has_been() {
+        let mut window = Window::default();
+        window.replace(0, vec![page(0, 20)]);
+        (1..12).for_each(|number| window.append(page(number, 20)));
+        assert_eq!((window.loaded(), window.page_of(25), window.page_of(0)), (7..12, 2, 0));
+        assert_eq!(window.cursor(2).as_deref(), Some("after 1"));
+        window.replace(2, vec![page(2, 20), page(3, 20)]);
+        assert_eq!((window.loaded(), window.before(), window.rows().len()), (2..4, 20, 20));
+        assert_eq!(window.cursor(4).as_deref(), Some("after 3"), "and on from there");
+    }
+
+    #[test]
+    fn what_comes_in_between_is_taken_in_where_it_is_in_memory_only() {
+        let mut window = Window::default();
+        assert!(!window.covers(&row(5)), "nothing was read yet");
+        window.replace(0, vec![page(0, 20)]);
+        assert!(window.covers(&row(5)) && window.covers(&row(100)) && !window.covers(&row(101)));
+        window.insert(row(15));
+        window.insert(row(15));
+        assert_eq!((window.rows().len(), window.index(&row(20))), (11, Some(2)));
+        (1..12).for_each(|number| window.append(page(number, 20)));
+        assert!(!window.covers(&row(15)) && !window.covers(&row(700)) && window.covers(&row(701)));
+        window.remove(&row(710));
+        assert_eq!(window.index(&row(720)), Some(71), "one more came before it");
+        window.replace(0, vec![page(0, 1)]);
+        assert!(window.covers(&row(i64::MAX)), "the last page has no end");
+    }
+}
