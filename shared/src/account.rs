@@ -32,8 +32,7 @@ pub enum LoginRequest {
 
 /// `POST /api/v1/session/link`.
 #[derive(Clone, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct LinkSecret {
     /// The secret of the link.
     pub token: String,
@@ -41,8 +40,7 @@ pub struct LinkSecret {
 
 /// `PUT /api/v1/me/password`.
 #[derive(Clone, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct NewPassword {
     /// The password until now.
     pub current: String,
@@ -100,8 +98,7 @@ pub struct NewSecondFactor {
 
 /// `POST /api/v1/me/totp/confirm` and `POST /api/v1/me/totp/remove`.
 #[derive(Clone, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct SecondFactorCode {
     /// A code that the app shows now; to remove it, a recovery code does too.
     pub code: String,

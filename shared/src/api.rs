@@ -68,8 +68,7 @@ fn yes() -> bool {
 
 /// `POST /api/v1/users`.
 #[derive(Clone, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct NewUser {
     /// Their name.
     pub username: Username,
@@ -88,8 +87,8 @@ pub struct NewUser {
 
 /// `PATCH /api/v1/users/{username}`: what is left out stays.
 #[derive(Clone, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields, default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
+#[serde(default)]
 pub struct UserPatch {
     /// A new password; ends all sessions, tokens and links of the person.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -132,8 +131,7 @@ pub struct Token {
 
 /// `POST /api/v1/tokens`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct NewToken {
     /// What it is for.
     pub name: String,
@@ -201,8 +199,7 @@ pub struct Validation {
 
 /// `POST /api/v1/runs`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct Launch {
     /// Which flow.
     pub flow: FlowId,
@@ -219,8 +216,8 @@ pub struct Launch {
 
 /// `POST /api/v1/runs/{id}/cancel` and `POST /api/v1/reviews/{id}/withdraw`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields, default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
+#[serde(default)]
 pub struct Reason {
     /// Why.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -229,8 +226,7 @@ pub struct Reason {
 
 /// `POST /api/v1/reviews/{id}/comments`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct NewComment {
     /// What.
     pub text: String,
@@ -260,8 +256,8 @@ pub struct Decided {
 
 /// `GET /api/v1/runs`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields, default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
+#[serde(default)]
 pub struct RunQuery {
     /// Where they stand.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -279,8 +275,8 @@ pub struct RunQuery {
 
 /// `GET /api/v1/log`: ascending.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields, default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
+#[serde(default)]
 pub struct LogQuery {
     /// Of this run.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -295,8 +291,8 @@ pub struct LogQuery {
 
 /// `GET /api/v1/audit`: newest first.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields, default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
+#[serde(default)]
 pub struct AuditQuery {
     /// Not before.
     #[serde(skip_serializing_if = "Option::is_none")]

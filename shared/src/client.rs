@@ -88,18 +88,34 @@ impl<T, D> Client<T, D> {
     }
 }
 
+/// Reads JSON by way of a [`Value`]. Whatever a program reads from values too should be read like this: from text, it
+/// would be read by a second copy of the code.
+pub fn read<A: DeserializeOwned>(text: &str) -> serde_json::Result<A> {
+    A::deserialize(&serde_json::from_str::<Value>(text)?)
+}
+
+fn unreadable(status: u16, error: &serde_json::Error) -> Problem {
+    Problem { status, ..Problem::new(Code::Internal) }
+        .detail(format!("the answer with status {status} could not be read: {error}"))
+}
+
 impl<T: Transport, D: DeserializeOwned> Client<T, D> {
     async fn call<A: DeserializeOwned>(&self, request: Request) -> Answer<A> {
+        let (status, body) = self.exchange(request).await?;
+        A::deserialize(&body).map_err(|error| unreadable(status, &error))
+    }
+
+    /// The status and the body of an answer that is no refusal. Apart from [`Self::call`], so that sending is compiled
+    /// once and not for each type of answer.
+    async fn exchange(&self, request: Request) -> Answer<(u16, Value)> {
         let response = self.transport.send(request).await.map_err(|why| Problem::new(Code::Unavailable).detail(why))?;
-        let unreadable = |error: serde_json::Error| {
-            Problem { status: response.status, ..Problem::new(Code::Internal) }
-                .detail(format!("the answer with status {} could not be read: {error}", response.status))
-        };
-        if (200..300).contains(&response.status) {
-            let body = if response.body.is_empty() { "null" } else { &response.body };
-            serde_json::from_str(body).map_err(unreadable)
+        let status = response.status;
+        let body = if response.body.is_empty() { "null" } else { &response.body };
+        if (200..300).contains(&status) {
+            let body = serde_json::from_str(body).map_err(|error| unreadable(status, &error))?;
+            Ok((status, body))
         } else {
-            Err(serde_json::from_str(&response.body).unwrap_or_else(unreadable))
+            Err(read(body).unwrap_or_else(|error| unreadable(status, &error)))
         }
     }
 

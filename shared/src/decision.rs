@@ -39,8 +39,8 @@ pub enum Via {
 
 /// What a decision says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
+#[serde(tag = "type", rename_all = "snake_case")]
 pub enum Verdict {
     /// An option.
     Choose {
@@ -67,8 +67,8 @@ pub enum Verdict {
 
 /// An answer to one action.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
+#[serde(tag = "type", rename_all = "snake_case")]
 pub enum ActionDecision {
     /// Runs as asked.
     Approve {
@@ -111,8 +111,7 @@ impl ActionDecision {
 
 /// The body of `POST /api/v1/reviews/{id}/decisions`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct DecisionRequest {
     /// The revision that was seen.
     pub revision: u32,

@@ -42,8 +42,7 @@ impl Deputyship {
 
 /// `POST /api/v1/deputies`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct NewDeputy {
     /// Who is away; nobody said: the caller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -62,8 +61,7 @@ pub struct NewDeputy {
 
 /// `POST /api/v1/reviews/{id}/delegate`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct Delegate {
     /// Who decides from now on.
     pub to: Username,

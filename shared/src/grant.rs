@@ -28,8 +28,7 @@ pub enum GrantScope {
 
 /// Beside an approval: later calls of the tool are approved too.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct Remember {
     /// Where.
     pub scope: GrantScope,

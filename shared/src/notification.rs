@@ -78,8 +78,7 @@ pub enum Channel {
 
 /// One thing that somebody wants: to be told of this, there, after so long.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct Rule {
     /// Where.
     pub channel: Channel,
@@ -95,8 +94,8 @@ pub struct Rule {
 
 /// `GET` and `PUT /api/v1/notifications`: what somebody chose. Nobody is told anything before they choose.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields, default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
+#[serde(default)]
 pub struct Notifications {
     /// What they want to be told, where and when.
     pub rules: Vec<Rule>,
@@ -113,8 +112,7 @@ pub struct Notifications {
 
 /// `POST /api/v1/notifications/test`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct TestNotification {
     /// Where.
     pub channel: Channel,
@@ -170,8 +168,8 @@ pub struct Delivery {
 
 /// `GET /api/v1/notifications/deliveries`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields, default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
+#[serde(default)]
 pub struct DeliveryQuery {
     /// Where they stand; default: `given_up`.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,6 +1,8 @@
 //! The messages of `GET /api/v1/live`, subprotocol `countersign.v1`: JSON text frames, tagged by `type`.
 
-use serde::{Deserialize, Serialize};
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 
 use crate::api::{Decided, Page};
 use crate::decision::DecisionRequest;
@@ -113,6 +115,7 @@ pub enum ServerMessage {
         /// How many are pending.
         pending: u64,
         /// The first page of them, the most urgent first.
+        #[serde(deserialize_with = "by_value")]
         reviews: Vec<Review>,
     },
     /// How many reviews wait for this person: with the topic `inbox`, after each subscription and whenever it changes.
@@ -127,7 +130,7 @@ pub enum ServerMessage {
     /// One's rights have changed: ask again who one is. With the topic `inbox`, before the `resync` that follows.
     Rights,
     /// Something happened.
-    Entry(Entry),
+    Entry(#[serde(deserialize_with = "by_value")] Entry),
     /// A review has left this person's sight.
     #[serde(rename = "review.gone")]
     Gone {
@@ -176,9 +179,15 @@ pub enum ServerMessage {
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
     /// Done.
-    Ok(Box<Decided>),
+    Ok(#[serde(deserialize_with = "by_value")] Box<Decided>),
     /// Refused.
-    Problem(Box<Problem>),
+    Problem(#[serde(deserialize_with = "by_value")] Box<Problem>),
+}
+
+/// Reads what a tagged message holds by way of a [`Value`], like everything else that [`crate::client::read`] reads:
+/// serde reads the inside of tagged types by code of its own, which would be a second copy of all that reads a review.
+fn by_value<'de, D: Deserializer<'de>, T: DeserializeOwned>(deserializer: D) -> Result<T, D::Error> {
+    T::deserialize(&Value::deserialize(deserializer)?).map_err(D::Error::custom)
 }
 
 /// A page of reviews, as the inbox asks for it.

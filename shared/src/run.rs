@@ -41,8 +41,8 @@ impl RunStatus {
 
 /// For whom, and with what, a run goes; carried through every pause.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields, default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
+#[serde(default)]
 pub struct Context {
     /// The end user.
     #[serde(skip_serializing_if = "Option::is_none")]

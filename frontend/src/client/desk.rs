@@ -183,7 +183,7 @@ impl Desk {
     fn take_over(self, key: &str, value: Option<&str>) {
         let Some(prefix) = self.owner.with_value(|owner| owner.as_ref().map(storage_prefix)) else { return };
         if let Some(id) = key.strip_prefix(&prefix).and_then(|id| id.parse().ok()) {
-            let draft = value.and_then(|value| serde_json::from_str(value).ok());
+            let draft = value.and_then(|value| shared::client::read(value).ok());
             self.drafts.update(|drafts| drafts.put(id, draft));
         }
     }

@@ -3,7 +3,7 @@
 //! Pages read `live.inbox`, `live.runs`, `live.now` and `live.connection`; a page that shows one run calls
 //! [`Live::follow_run`], and [`Live::listen`] for messages that no fold keeps.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::rc::Rc;
 
 use futures::channel::{mpsc, oneshot};
@@ -57,10 +57,10 @@ struct Inner {
     outbox: Option<mpsc::UnboundedSender<ClientMessage>>,
     wake: Option<oneshot::Sender<()>>,
     cursor: Option<Cursor>,
-    followed: BTreeMap<RunId, usize>,
+    followed: HashMap<RunId, usize>,
     listeners: Vec<(u64, Listener)>,
     next: u64,
-    replies: BTreeMap<String, oneshot::Sender<Result<Decided, Problem>>>,
+    replies: HashMap<String, oneshot::Sender<Result<Decided, Problem>>>,
     /// The server's clock less this one's, in microseconds.
     offset: i64,
 }
@@ -266,7 +266,7 @@ impl Live {
                     let whole = burst.iter().all(Result::is_ok);
                     let messages: Vec<ServerMessage> = burst.into_iter().filter_map(|message| match message {
                         // A kind of message that this console does not know yet is no reason to stop.
-                        Ok(Message::Text(text)) => serde_json::from_str(&text).ok(),
+                        Ok(Message::Text(text)) => shared::client::read(&text).ok(),
                         _ => None,
                     }).collect();
                     if messages.iter().any(|message| matches!(message, ServerMessage::Welcome { .. })) {

@@ -9,7 +9,7 @@ fn local() -> Option<web_sys::Storage> {
 
 /// A value that was kept, if it is there and can still be read.
 pub fn read<T: DeserializeOwned>(key: &str) -> Option<T> {
-    serde_json::from_str(&local()?.get_item(key).ok()??).ok()
+    shared::client::read(&local()?.get_item(key).ok()??).ok()
 }
 
 /// Keeps a value. Whether the browser did: its storage may be full, or forbidden.

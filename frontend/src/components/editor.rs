@@ -1,7 +1,7 @@
 //! A text editor for flow files: line numbers, mistakes at their lines, Tab indents by two spaces. A plain textarea,
 //! so that the browser's own undo, search, selection and screen readers work.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 use leptos::html;
 use leptos::prelude::*;
@@ -24,7 +24,7 @@ pub struct LineMark {
 }
 
 /// By line, from 1.
-pub type LineMarks = BTreeMap<u32, LineMark>;
+pub type LineMarks = HashMap<u32, LineMark>;
 
 /// The marks of mistakes and warnings; one without a line is at the first.
 pub fn marks(errors: &[Mistake], warnings: &[Mistake]) -> LineMarks {

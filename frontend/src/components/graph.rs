@@ -1,6 +1,6 @@
 //! The picture of a flow, laid out by the server, with marks that say where a run has been and where it stands.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use leptos::prelude::*;
@@ -69,7 +69,7 @@ pub struct Mark {
 }
 
 /// By node id.
-pub type Marks = BTreeMap<String, Mark>;
+pub type Marks = HashMap<String, Mark>;
 
 /// Where a run stands and has been, by the places of the picture.
 pub fn marks(run: Option<&Run>, report: Option<&Report>) -> Marks {

@@ -1,7 +1,5 @@
 //! What stands in for content: nothing there, not loaded yet, could not be loaded.
 
-use std::sync::Arc;
-
 use gloo_timers::future::TimeoutFuture;
 use icondata::Icon as IconData;
 use leptos::prelude::*;
@@ -73,17 +71,13 @@ where
     F: Fn(T) -> V + Send + Sync + 'static,
     V: IntoView + 'static,
 {
-    let children = Arc::new(children);
     let retry = Callback::new(move |()| from.refetch());
     view! {
         <Transition fallback=move || view! { <Loading rows /> }>
             {move || {
-                let children = Arc::clone(&children);
-                Suspend::new(async move {
-                    match from.await {
-                        Ok(loaded) => children(loaded).into_any(),
-                        Err(problem) => view! { <Failed title=failed problem retry /> }.into_any(),
-                    }
+                from.get().map(|loaded| match loaded {
+                    Ok(loaded) => children(loaded).into_any(),
+                    Err(problem) => view! { <Failed title=failed problem retry /> }.into_any(),
                 })
             }}
         </Transition>

@@ -1,6 +1,6 @@
 //! The catalogue of flows: what each is for, what it looks like, and a button to start it.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 use leptos::html;
 use leptos::prelude::*;
@@ -21,7 +21,7 @@ use crate::state::words;
 /// Flows up to this many are drawn in the catalogue.
 const MAX_PICTURES: usize = 40;
 
-type Details = Memo<BTreeMap<FlowId, FlowVersion>>;
+type Details = Memo<HashMap<FlowId, FlowVersion>>;
 
 /// The page `/flows`.
 #[component]
@@ -100,12 +100,11 @@ fn tags(flow: Option<&FlowVersion>) -> Vec<String> {
 
 /// How many nodes of each kind a flow has, in the order of their kinds' names.
 fn kinds(flow: Option<&FlowVersion>) -> Vec<(String, usize)> {
-    let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
     let graph = flow.and_then(|flow| flow.graph.as_ref());
-    for node in graph.iter().flat_map(|graph| &graph.nodes).filter(|node| node.kind != "end") {
-        *kinds.entry(node.kind.clone()).or_default() += 1;
-    }
-    kinds.into_iter().collect()
+    let nodes = graph.into_iter().flat_map(|graph| &graph.nodes);
+    let mut kinds: Vec<String> = nodes.map(|node| node.kind.clone()).filter(|kind| kind != "end").collect();
+    kinds.sort();
+    kinds.chunk_by(|one, next| one == next).map(|same| (same[0].clone(), same.len())).collect()
 }
 
 #[component]

@@ -1,16 +1,17 @@
 //! Differences between what was proposed and what is there now: by word for prose, by line for code, by key for JSON.
-//! The algorithm, words, lines and their marks are those of `similar`.
+//! Words and the algorithm are those of `similar`.
 
 use std::time::Duration;
 
 use serde_json::Value;
 use shared::definition::ContentType;
-use similar::{Algorithm, ChangeTag, InlineChangeMode, InlineChangeOptions, Instant, TextDiff, TextDiffConfig};
+use similar::algorithms::{Capture, Compact, Replace, myers};
+use similar::{Change as Changed, ChangeTag, DiffOp, DiffTag, DiffableStr, Instant, diff_ratio};
 
 /// A difference is drawn at most so long after it was begun; a worse one, but at once, is better.
 const PATIENCE: Duration = Duration::from_millis(150);
-/// The one algorithm: each further one would be in the bundle too.
-const ALGORITHM: Algorithm = Algorithm::Myers;
+/// Lines that share less of their words than this are other lines, not changed ones: nothing in them is marked.
+const ALIKE: f32 = 0.5;
 
 /// Whether a piece of text was there before, is there now, or both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,8 +53,11 @@ pub struct Line {
     /// Its number now, from 1.
     pub new: Option<usize>,
     /// Its text; true: this part makes the difference.
-    pub parts: Vec<(bool, String)>,
+    pub parts: Parts,
 }
+
+/// The text of a line in parts; true: this part makes the difference.
+type Parts = Vec<(bool, String)>;
 
 /// What became of one value of a JSON document.
 #[derive(Debug, Clone, PartialEq)]
@@ -66,19 +70,37 @@ pub struct Change {
     pub new: Option<Value>,
 }
 
-fn config() -> TextDiffConfig {
-    let mut config = TextDiff::configure();
-    config.algorithm(ALGORITHM).timeout(PATIENCE);
-    config
+/// The operations that make `new` of `old`. `TextDiff` does the same, but takes its algorithm by name and so brings all
+/// five of them, each several times: a tenth of the bundle.
+fn operations(old: &[&str], new: &[&str], deadline: Option<Instant>) -> Vec<DiffOp> {
+    let mut hook = Compact::new(Replace::new(Capture::new()), old, new);
+    // Capturing never fails.
+    let Ok(()) = myers::diff_deadline_raw(&mut hook, old, 0..old.len(), new, 0..new.len(), deadline);
+    hook.into_inner().into_inner().into_ops()
+}
+
+/// The tokens of both texts in the order in which they are read.
+fn changes<'a>(
+    operations: &[DiffOp],
+    old: &'a [&'a str],
+    new: &'a [&'a str],
+) -> impl Iterator<Item = Changed<&'a str>> {
+    operations.iter().flat_map(|operation| operation.iter_changes(old, new))
+}
+
+fn deadline() -> Option<Instant> {
+    Instant::now().checked_add(PATIENCE)
 }
 
 /// The difference by words. A space between two changed words belongs to the change, so that a changed sentence reads
 /// as one.
 pub fn words(old: &str, new: &str) -> Vec<Piece> {
-    let diff = config().diff_words(old, new);
+    let (old, new) = (old.tokenize_words(), new.tokenize_words());
+    let operations = operations(&old, &new, deadline());
     let mut pieces: Vec<Piece> = Vec::new();
     let (mut out, mut into) = (String::new(), String::new());
-    let mut changes = diff.iter_all_changes().map(|change| (Side::from(change.tag()), change.value())).peekable();
+    let mut changes =
+        changes(&operations, &old, &new).map(|change| (Side::from(change.tag()), change.value())).peekable();
     while let Some((side, text)) = changes.next() {
         match side {
             Side::Old => out.push_str(text),
@@ -115,23 +137,54 @@ fn push(pieces: &mut Vec<Piece>, side: Side, text: &str) {
 
 /// The difference by lines, with the changed words of a changed line marked.
 pub fn lines(old: &str, new: &str) -> Vec<Line> {
-    let diff = config().diff_lines(old, new);
-    let mut marks = InlineChangeOptions::new();
-    marks.algorithm(ALGORITHM).mode(InlineChangeMode::Words);
-    let deadline = Instant::now().checked_add(PATIENCE);
-    diff.iter_all_inline_changes_with_options_deadline(marks, deadline)
-        .map(|change| Line {
+    let deadline = deadline();
+    let (old, new): (Vec<_>, Vec<_>) = (old.split_inclusive('\n').collect(), new.split_inclusive('\n').collect());
+    let mut lines = Vec::new();
+    for operation in operations(&old, &new, deadline) {
+        let marked = match operation.as_tag_tuple() {
+            (DiffTag::Replace, before, after) => marked(&old[before], &new[after], deadline),
+            _ => None,
+        };
+        let mut marked = marked.into_iter().flatten();
+        lines.extend(changes(&[operation], &old, &new).map(|change| Line {
             side: change.tag().into(),
             old: change.old_index().map(|before| before + 1),
             new: change.new_index().map(|after| after + 1),
-            parts: change
-                .values()
-                .iter()
-                .map(|(marked, text)| (*marked, text.trim_end_matches('\n').to_owned()))
-                .filter(|(_, text)| !text.is_empty())
-                .collect(),
-        })
-        .collect()
+            parts: marked.next().unwrap_or_else(|| vec![(false, change.value().trim_end_matches('\n').to_owned())]),
+        }));
+    }
+    lines
+}
+
+/// Changed lines, those before and then those now, with the words that make the difference; nothing where they have too
+/// little in common.
+fn marked(old: &[&str], new: &[&str], deadline: Option<Instant>) -> Option<Vec<Parts>> {
+    let (old, new) = (old.concat(), new.concat());
+    let (old, new) = (old.tokenize_words(), new.tokenize_words());
+    let operations = operations(&old, &new, deadline);
+    if diff_ratio(&operations, old.len(), new.len()) < ALIKE {
+        return None;
+    }
+    let mut lines = Vec::new();
+    for other in [ChangeTag::Insert, ChangeTag::Delete] {
+        let mut line = Parts::new();
+        for change in changes(&operations, &old, &new).filter(|change| change.tag() != other) {
+            // Spaces between words may hold the ends of lines.
+            for piece in change.value().split_inclusive('\n') {
+                let text = piece.trim_end_matches('\n');
+                if !text.is_empty() {
+                    line.push((change.tag() != ChangeTag::Equal, text.to_owned()));
+                }
+                if piece.ends_with('\n') {
+                    lines.push(std::mem::take(&mut line));
+                }
+            }
+        }
+        if !line.is_empty() {
+            lines.push(line);
+        }
+    }
+    Some(lines)
 }
 
 /// The values in which two JSON documents differ, in the order of the old one, what is new behind the rest of its object.
@@ -233,6 +286,19 @@ mod tests {
         let texts: Vec<String> =
             lines.iter().map(|line| line.parts.iter().map(|(_, text)| text.as_str()).collect()).collect();
         assert_eq!(texts, ["let a = one;", "let a = two;"]);
+    }
+
+    #[test]
+    fn lines_that_share_little_are_others_and_each_keeps_its_place() {
+        let lines = lines("keep one word here\n\nlast of old", "keep two word here\nnew\n");
+        let told: Vec<_> = lines.iter().map(|line| (line.side, line.old, line.new, line.parts.len())).collect();
+        let texts: Vec<String> =
+            lines.iter().map(|line| line.parts.iter().map(|(_, text)| text.as_str()).collect()).collect();
+        assert_eq!(texts, ["keep one word here", "", "last of old", "keep two word here", "new"], "{told:?}");
+        assert_eq!(
+            told.iter().map(|told| (told.1, told.2)).collect::<Vec<_>>(),
+            [(Some(1), None), (Some(2), None), (Some(3), None), (None, Some(1)), (None, Some(2)),]
+        );
     }
 
     #[test]

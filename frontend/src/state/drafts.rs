@@ -1,7 +1,7 @@
 //! What a person has typed for a review and not sent yet, on the revision that they saw: kept when a conflict or a new
 //! revision arrives, and over a reload of the page. Another person at the same browser has drafts of their own.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -30,7 +30,7 @@ pub struct Draft {
     /// Changed values by item key; only those that differ.
     pub edits: JsonMap,
     /// What was chosen for each action.
-    pub actions: BTreeMap<String, ActionDraft>,
+    pub actions: HashMap<String, ActionDraft>,
     /// When it was touched last.
     pub touched: Timestamp,
 }
@@ -122,7 +122,7 @@ pub fn storage_prefix(owner: &Username) -> String {
 /// The drafts of the person who is logged in.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Drafts {
-    by_review: BTreeMap<ReviewId, Draft>,
+    by_review: HashMap<ReviewId, Draft>,
 }
 
 impl Drafts {

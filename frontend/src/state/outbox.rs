@@ -1,7 +1,7 @@
 //! Decisions under way: held back for a moment in which they can be undone, sent, answered. Nothing here says that it
 //! worked before the server has.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use shared::api::{Decided, DecisionEffect};
@@ -59,7 +59,7 @@ pub struct Sending {
 /// The decisions under way, one a review.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Outbox {
-    by_review: BTreeMap<ReviewId, Sending>,
+    by_review: HashMap<ReviewId, Sending>,
 }
 
 impl Outbox {

@@ -1,6 +1,6 @@
 //! What running agents have said so far. Not committed: a gap is shown as one, and what is committed replaces it.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 use shared::protocol::ServerMessage;
 use shared::run::{Step, StepStatus};
@@ -18,7 +18,7 @@ pub struct StreamText {
 
 /// By node and visit.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Streams(BTreeMap<(String, u32), StreamText>);
+pub struct Streams(HashMap<(String, u32), StreamText>);
 
 impl Streams {
     /// Takes in a message of the live socket.

@@ -7,8 +7,7 @@ use crate::JsonMap;
 
 /// A model with its instructions, tools and limits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct Agent {
     /// `provider/model`; providers: openai, anthropic, ollama, demo.
     pub model: String,
@@ -52,8 +51,8 @@ impl Agent {
 
 /// What one step of an agent may use.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields, default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
+#[serde(default)]
 pub struct Budget {
     /// Tokens, in and out.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -66,8 +65,8 @@ pub struct Budget {
 /// What a demo model says, in order: first its tool calls, a turn each, then its replies. When the replies have run
 /// out, the last one stays; the visit number chooses the reply (visit 1 the first, visit 2 the second, …).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields, default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
+#[serde(default)]
 pub struct DemoScript {
     /// Final texts, one a visit; templates are not rendered.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -100,8 +99,7 @@ impl DemoTurn {
 
 /// One scripted tool call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct DemoCall {
     /// The tool's name.
     pub tool: String,

@@ -21,8 +21,7 @@ pub enum ChoiceKind {
 
 /// One option of a human node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct Choice {
     /// What a decision names.
     pub id: String,

@@ -11,8 +11,8 @@ use crate::time::Span;
 
 /// All gates of a flow.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields, default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
+#[serde(default)]
 pub struct Gates {
     /// By tool name, or a pattern with `*`. The exact name wins over a pattern, the longest pattern over others.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
@@ -51,8 +51,8 @@ pub enum GateSetting {
 
 /// One gate.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields, default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
+#[serde(default)]
 pub struct Gate {
     /// The answers that it takes; reject is always one of them. Default: all four.
     #[serde(skip_serializing_if = "Option::is_none")]

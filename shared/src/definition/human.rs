@@ -12,8 +12,8 @@ use crate::time::Span;
 
 /// A node at which a person is asked.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields, default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
+#[serde(default)]
 pub struct Human {
     /// Template of the headline; none: the question's first sentence.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -142,9 +142,8 @@ enum RawReviewKey {
 }
 
 #[derive(Clone, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[cfg_attr(feature = "schema", schemars(rename = "ReviewKeySettings"))]
-#[serde(deny_unknown_fields)]
 struct RawReviewKeyFull {
     key: String,
     #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
@@ -197,9 +196,8 @@ enum RawEditKey {
 }
 
 #[derive(Clone, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[cfg_attr(feature = "schema", schemars(rename = "EditKeySettings"))]
-#[serde(deny_unknown_fields)]
 struct RawEditKeyFull {
     key: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -264,8 +262,7 @@ pub enum AutoHandler {
 
 /// A model that decides where it is sure enough.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct Judge {
     /// `provider/model`.
     pub model: String,
@@ -285,8 +282,7 @@ impl Judge {
 
 /// Another program that decides.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct WebhookHandler {
     /// Where to.
     pub url: String,
@@ -297,8 +293,7 @@ pub struct WebhookHandler {
 
 /// A channel in which people decide.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct SlackHandler {
     /// The channel.
     pub channel: String,

@@ -35,8 +35,7 @@ use crate::time::Span;
 
 /// A whole flow file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct Flow {
     /// The name under which the flow is saved; saving again makes a new version.
     pub id: FlowId,
@@ -102,8 +101,8 @@ pub enum Guardrails {
 
 /// What nodes and gates use where they say nothing themselves.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields, default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
+#[serde(default)]
 pub struct Defaults {
     /// How long a review waits.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -159,8 +158,7 @@ pub enum Severity {
 
 /// An estimated cost.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct Cost {
     /// How much.
     pub amount: f64,

@@ -100,27 +100,24 @@ enum RawEdge {
 }
 
 #[derive(Clone, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[cfg_attr(feature = "schema", schemars(rename = "EdgeWhen"))]
-#[serde(deny_unknown_fields)]
 struct RawWhen {
     to: Target,
     when: String,
 }
 
 #[derive(Clone, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[cfg_attr(feature = "schema", schemars(rename = "EdgeElse"))]
-#[serde(deny_unknown_fields)]
 struct RawElse {
     to: Target,
     r#else: True,
 }
 
 #[derive(Clone, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[cfg_attr(feature = "schema", schemars(rename = "EdgeTo"))]
-#[serde(deny_unknown_fields)]
 struct RawTo {
     to: Target,
 }

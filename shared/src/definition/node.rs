@@ -104,8 +104,8 @@ impl NodeKind {
 
 /// A router: nothing but `next`, or an agent that chooses among the targets that have visits left.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields, default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
+#[serde(default)]
 pub struct RouterNode {
     /// The agent that chooses.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -129,8 +129,8 @@ pub enum Join {
 
 /// What happens when a step fails.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields, default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
+#[serde(default)]
 pub struct Failure {
     /// How often it is tried again; default 0.
     pub retries: u32,
@@ -172,8 +172,7 @@ pub enum FailureThen {
 
 /// Several agents that work together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct Team {
     /// Their names.
     pub agents: Vec<String>,
@@ -206,8 +205,8 @@ pub enum TeamStrategy {
 
 /// Whether a team may grow.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields, default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
+#[serde(default)]
 pub struct TeamEmergent {
     /// Whether it may.
     pub enabled: bool,
@@ -216,8 +215,7 @@ pub struct TeamEmergent {
 /// A node that runs for each item of a list, all at the same time. Its result is the list of theirs, in order: of a human
 /// node with options or `edit_keys` the decision, of others what they write (under one key: its value).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct MapNode {
     /// The key that holds the list, of at most 200 items.
     pub over: String,
@@ -236,8 +234,7 @@ impl MapNode {
 /// Another flow, run as part of this one, with keys of its own. Its output is the result: as an object under the one
 /// write key, or those of its keys that `write_keys` names. Where it fails or is stopped, the node fails.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct FlowCall {
     /// Its id.
     pub id: FlowId,
@@ -250,9 +247,9 @@ pub struct FlowCall {
 }
 
 #[derive(Clone, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[cfg_attr(feature = "schema", schemars(rename = "Node"))]
-#[serde(deny_unknown_fields, default)]
+#[serde(default)]
 struct RawNode {
     #[serde(skip_serializing_if = "Option::is_none")]
     agent: Option<String>,

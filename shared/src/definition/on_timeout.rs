@@ -31,8 +31,7 @@ pub enum OnTimeout {
 
 /// Adds a role and moves the deadline.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct Escalate {
     /// The role that may decide too.
     pub escalate: String,

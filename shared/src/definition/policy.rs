@@ -8,8 +8,8 @@ use crate::id::{NodeId, Username};
 
 /// Who may decide.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields, default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
+#[serde(default)]
 pub struct Reviewers {
     /// Everyone who has one of these roles.
     pub roles: Vec<String>,

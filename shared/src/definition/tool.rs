@@ -51,8 +51,7 @@ pub enum ToolKind {
 
 /// An HTTP request; all strings are templates, and may use `secret.NAME`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct HttpTool {
     /// `GET`, `POST`, …; default `POST`.
     #[serde(default = "post")]
@@ -73,8 +72,7 @@ fn post() -> String {
 
 /// A tool of an MCP server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct McpTool {
     /// The server's name in the server's settings.
     pub server: String,
@@ -113,9 +111,8 @@ pub enum Builtin {
 }
 
 #[derive(Clone, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[cfg_attr(feature = "schema", schemars(rename = "Tool"))]
-#[serde(deny_unknown_fields)]
 struct RawTool {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     description: Option<String>,

@@ -9,8 +9,8 @@ use crate::time::Span;
 
 /// `GET /api/v1/reviews`; without `order`, `limit` and `cursor` also `GET /api/v1/reviews/facets`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields, default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
+#[serde(default)]
 pub struct ReviewQuery {
     /// Where they stand.
     #[serde(skip_serializing_if = "Option::is_none")]

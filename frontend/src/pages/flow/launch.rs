@@ -3,10 +3,12 @@
 use leptos::prelude::*;
 use leptos_router::NavigateOptions;
 use leptos_router::hooks::use_navigate;
+use serde::Deserialize as _;
 use serde_json::{Value, json};
 use shared::access::{Access, Act};
 use shared::api::Launch;
 use shared::error::{Mistake, Problem};
+use shared::run::Context;
 
 use crate::client::{FlowVersion, Session, key, use_api};
 use crate::components::glyph::Glyph;
@@ -58,7 +60,7 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
         if busy.get_untracked() || !input_sound.get_untracked() || !context_sound.get_untracked() {
             return;
         }
-        let context = serde_json::from_value(context.get_untracked());
+        let context = Context::deserialize(&context.get_untracked());
         let (Value::Object(input), Ok(context)) = (input.get_untracked(), context) else {
             problem.set(Some(Problem::invalid("", "Input and context are JSON objects.")));
             return;
