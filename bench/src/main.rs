@@ -8,6 +8,7 @@ mod client;
 mod cycles;
 mod disk;
 mod fan_out;
+mod first_rows;
 mod pgbench;
 mod queue;
 mod report;
@@ -61,6 +62,11 @@ async fn main() -> anyhow::Result<()> {
     let wanted = |name: &str| name.contains(&options.only);
     if wanted("bundle") {
         report.add(bundle::size(&options.bundle)?);
+    }
+    if wanted("bundle_first_rows") {
+        for row in first_rows::painted(&options).await? {
+            report.add(row);
+        }
     }
     if wanted("cycles_sqlite") {
         report.add(cycles::on_sqlite(&options).await?);

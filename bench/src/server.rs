@@ -144,7 +144,8 @@ impl Server {
         Ok(credentials)
     }
 
-    async fn log_in(&self, username: &str) -> Result<String> {
+    /// The header that lets somebody in whose password is that of the bench.
+    pub async fn log_in(&self, username: &str) -> Result<String> {
         let mut connection = Connection::open(&self.address, "x-nobody: 1").await?;
         connection.post("/api/v1/session", &json!({"username": username, "password": PASSWORD})).await?;
         Ok(format!("cookie: {}", connection.cookie.take().context("no session")?))

@@ -8,23 +8,31 @@ use crate::mirror::mirror;
 use crate::process::{cargo, program, root, run as run_command, say, target};
 use crate::{setup, styles};
 
-/// The profile of the console in a release: smallest.
+/// The profile of the console in a release and in the tests: smallest.
 pub const RELEASE: &str = "wasm";
-/// The profile of the console in development and tests: quick to build.
+/// The profile of the console in development: quick to build.
 pub const DEVELOPMENT: &str = "wasm-dev";
 
+/// How the files of the console are called.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Names {
+    /// As ever. A debug server reads them from the folder by the names that they had when it was built, and so serves a
+    /// new console at once.
+    Plain,
+    /// With the hash of what is in them, for a server that has them inside: caches tell versions apart.
+    Hashed,
+}
+
 /// Builds the console into frontend/dist.
-pub fn console(profile: &str) -> Result<()> {
+pub fn console(profile: &str, names: Names) -> Result<()> {
     setup::toolchain()?;
     styles::write()?;
     say(&format!("Building the console ({profile})"));
     let mut trunk = program("trunk");
     // Trunk takes NO_COLOR for a boolean of its own and stops at NO_COLOR=1.
     trunk.env_remove("NO_COLOR").envs(setup::console_environment());
-    // A debug server reads the files from the folder, by the names that they had when it was built: names without a
-    // hash let it serve a new console at once. A release has everything inside, and wants caches to tell versions apart.
-    let release = if profile == RELEASE { "true" } else { "false" };
-    let shape = ["--filehash", release, "--minify", release];
+    let yes = |yes: bool| if yes { "true" } else { "false" };
+    let shape = ["--filehash", yes(names == Names::Hashed), "--minify", yes(profile == RELEASE)];
     // The bundler writes every file anew. The server has them inside, and is not linked again for those that are the
     // same.
     let built = target().join("console");
@@ -34,7 +42,7 @@ pub fn console(profile: &str) -> Result<()> {
 
 /// Builds the one binary that serves everything.
 pub fn release() -> Result<()> {
-    console(RELEASE)?;
+    console(RELEASE, Names::Hashed)?;
     say("Building the server (release)");
     run_command(cargo().args(["build", "--release", "--locked", "--package", "backend", "--bin", "countersign"]))?;
     let binary = target().join("release/countersign");
@@ -45,7 +53,11 @@ pub fn release() -> Result<()> {
 
 /// Sets up, builds, and serves the examples.
 pub fn run(release: bool, args: &[String]) -> Result<()> {
-    console(if release { RELEASE } else { DEVELOPMENT })?;
+    if release {
+        console(RELEASE, Names::Hashed)?;
+    } else {
+        console(DEVELOPMENT, Names::Plain)?;
+    }
     say("Building the server");
     let mut build = cargo();
     build.args(["build", "--package", "backend", "--bin", "countersign"]);

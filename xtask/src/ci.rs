@@ -17,7 +17,7 @@ pub fn run() -> Result<()> {
     run_command(cargo().args(["deny", "check", "bans", "licenses", "sources"]))?;
     advisories()?;
     // The server embeds the console, so it is built before anything looks at the server.
-    build::console(build::DEVELOPMENT)?;
+    build::console(build::RELEASE, build::Names::Plain)?;
     say("Running clippy");
     run_command(cargo().args(["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]))?;
     test::run(&[])

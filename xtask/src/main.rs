@@ -38,7 +38,7 @@ enum Task {
     Build,
     /// Builds the console only, into frontend/dist.
     Console {
-        /// The small bundle of a release, instead of the quick one of development.
+        /// The small bundle of a release, which the tests run on, instead of the quick one of development.
         #[arg(long)]
         release: bool,
     },
@@ -73,7 +73,9 @@ fn main() -> anyhow::Result<()> {
         Task::Setup => setup::toolchain(),
         Task::Run { release, args } => build::run(release, &args),
         Task::Build => build::release(),
-        Task::Console { release } => build::console(if release { build::RELEASE } else { build::DEVELOPMENT }),
+        Task::Console { release } => {
+            build::console(if release { build::RELEASE } else { build::DEVELOPMENT }, build::Names::Plain)
+        }
         Task::Test { args } => test::run(&args),
         Task::Ci => ci::run(),
         Task::Bench { args } => bench::run(&args),

@@ -11,7 +11,8 @@ use crate::setup;
 pub fn run(args: &[String]) -> Result<()> {
     setup::subcommand("cargo-nextest", "cargo-nextest")?;
     setup::browser()?;
-    build::console(build::DEVELOPMENT)?;
+    // What people get: the bundle of a release, only its names without hashes.
+    build::console(build::RELEASE, build::Names::Plain)?;
     say("Building the server and the tests");
     // With the features of the whole workspace, as the tests are built: nothing is compiled twice.
     run_command(cargo().args(["build", "--workspace", "--bin", "countersign"]))?;

@@ -1,0 +1,84 @@
+//! How long a reviewer waits for the first rows of the inbox: the real console in Chromium, on a line of 10 Mbit/s with a
+//! processor four times slower; the first time, and once the browser has the files.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::json;
+use tests::Browser;
+
+use crate::report::Row;
+use crate::server::{Data, Server};
+use crate::{Options, below, median};
+
+/// Reviews that wait: a full page of the inbox.
+const PENDING: usize = 60;
+/// Bytes a second of a line of 10 Mbit/s.
+const LINE: u32 = 10_000_000 / 8;
+/// Milliseconds that a request is under way, there and back.
+const LATENCY: u32 = 20;
+/// How much slower than this machine the processor is.
+const SLOWDOWN: u32 = 4;
+/// Notes when the first row was painted, in milliseconds since the address was entered.
+const WATCH: &str = "
+    const painted = () => requestAnimationFrame(() => setTimeout(() => { window.firstRow ??= performance.now(); }));
+    const look = () => document.querySelector(\"a.row[href^='/reviews/']\") && (watch.disconnect(), painted());
+    const watch = new MutationObserver(look);
+    watch.observe(document, { childList: true, subtree: true });";
+
+/// Milliseconds, cold and warm, as medians.
+pub async fn painted(options: &Options) -> Result<Vec<Row>> {
+    let mut data = Data::new(None).await?;
+    let server = Server::start(&options.binary, &mut data).await?;
+    let mut connection = server.connect().await?;
+    for _ in 0..PENDING {
+        connection.post("/api/v1/runs", &json!({ "flow": "ask" })).await?;
+    }
+    let session = server.log_in("admin").await?;
+    let browser = Browser::start(1440, 900).await;
+    let result = measured(options, &browser, &format!("http://{}", server.address), &session).await;
+    browser.quit().await;
+    result
+}
+
+async fn measured(options: &Options, browser: &Browser, base: &str, session: &str) -> Result<Vec<Row>> {
+    let cdp = browser.driver.cdp();
+    let (name, value) =
+        session.strip_prefix("cookie: ").and_then(|cookie| cookie.split_once('=')).context("no cookie")?;
+    for (method, parameters) in [
+        ("Network.enable", json!({})),
+        ("Page.enable", json!({})),
+        ("Network.setCookie", json!({ "name": name, "value": value, "url": base, "httpOnly": true })),
+        ("Page.addScriptToEvaluateOnNewDocument", json!({ "source": WATCH })),
+        (
+            "Network.emulateNetworkConditions",
+            json!({ "offline": false, "latency": LATENCY, "downloadThroughput": LINE, "uploadThroughput": LINE }),
+        ),
+        ("Emulation.setCPUThrottlingRate", json!({ "rate": SLOWDOWN })),
+    ] {
+        cdp.send_raw(method, parameters).await?;
+    }
+    let (mut cold, mut warm) = (Vec::new(), Vec::new());
+    for _ in 0..options.rounds {
+        cdp.send_raw("Network.clearBrowserCache", json!({})).await?;
+        cold.push(first_row(browser, base).await?);
+        warm.push(first_row(browser, base).await?);
+    }
+    let (cold, warm) = (median(cold), median(warm));
+    Ok(vec![below("bundle_first_rows_cold", cold, "ms", 1000.0), below("bundle_first_rows_warm", warm, "ms", 300.0)])
+}
+
+/// Opens the inbox in an empty tab: when its first row was there.
+async fn first_row(browser: &Browser, base: &str) -> Result<f64> {
+    browser.driver.goto("about:blank").await?;
+    browser.driver.goto(format!("{base}/inbox")).await?;
+    for _ in 0..400 {
+        let painted = browser.driver.execute("return window.firstRow ?? 0", Vec::new()).await?.convert::<f64>()?;
+        if painted > 0.0 {
+            return Ok(painted);
+        }
+        tokio::time::sleep(Duration::from_millis(25)).await;
+    }
+    ensure!(false, "the inbox shows no row");
+    Ok(f64::NAN)
+}
