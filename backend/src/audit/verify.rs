@@ -119,7 +119,7 @@ async fn check_seal(
         None => store.origin().await?,
     };
     // A place of an older numbering says nothing today; the order of the hashes says everything.
-    if stored.to != opened.seal.to && store.is_place(&opened.seal.to) {
+    if stored.to != opened.seal.to && store.place(&opened.seal.to).is_some() {
         return bad(format!("seal {} was moved to another place in the log", stored.number));
     }
     let Some(found) = range(store, from, &opened).await? else {

@@ -15,6 +15,7 @@ use super::published::{Published, Told};
 use super::ring::Ring;
 use super::sight::{RunSight, Sights};
 use crate::clock::SharedClock;
+use crate::store::cursor::Place;
 use crate::store::{self, LogPage, Store};
 use crate::stream::Streams;
 
@@ -74,21 +75,11 @@ impl Hub {
     /// Starts to follow the log from its end.
     pub async fn run(options: Options) -> Result<Handle, store::Error> {
         let commits = options.store.commits();
-        let head = options.store.head().await?;
-        let shared = Arc::new(Shared {
-            ring: Ring::new(head, options.ring_entries, options.ring_bytes),
-            sights: Sights::new(options.store.clone()),
-            store: options.store,
-            clock: options.clock,
-            streams: options.streams,
-            max_replay: options.max_replay,
-            counter: Counter::new(),
-            stopped: CancellationToken::new(),
-        });
+        let tail = Tail::at_end(options).await?;
+        let shared = Arc::clone(&tail.shared);
         let counting = Arc::clone(&shared);
         let count = async move { counting.counter.run(&counting.store, &counting.stopped).await };
         tokio::spawn(shared.store.background().watch("count of reviews", &shared.stopped, count));
-        let tail = Tail { shared: Arc::clone(&shared), observers: options.observers };
         let follow = tail.follow(commits);
         tokio::spawn(shared.store.background().watch("tail of the log", &shared.stopped, follow));
         Ok(Handle(shared))
@@ -127,7 +118,7 @@ impl Handle {
 
     /// How far the log has been read.
     pub fn head(&self) -> Cursor {
-        self.0.ring.mark().0
+        self.0.store.cursor(self.0.ring.head())
     }
 
     /// The server's time.
@@ -177,6 +168,11 @@ impl Handle {
 }
 
 impl Shared {
+    /// The place of a cursor that the store has given.
+    fn place(&self, cursor: &Cursor) -> Result<Place, store::Error> {
+        self.store.place(cursor).ok_or(store::Error::Cursor)
+    }
+
     async fn publish(&self, told: Vec<Told>) -> Result<Vec<Arc<Published>>, store::Error> {
         let mut published = Vec::with_capacity(told.len());
         for told in told {
@@ -184,7 +180,8 @@ impl Shared {
                 Some(run) if of_run(told.entry.event.kind) => self.sights.of(run).await?,
                 _ => None,
             };
-            published.push(Arc::new(Published::new(told, run)));
+            let place = self.place(&told.entry.cursor)?;
+            published.push(Arc::new(Published::new(told, place, run)));
         }
         Ok(published)
     }
@@ -195,12 +192,36 @@ fn of_run(kind: EntryKind) -> bool {
     kind.is_run() || kind == EntryKind::Unreadable
 }
 
-struct Tail {
+/// Reads the log into the ring.
+pub(super) struct Tail {
     shared: Arc<Shared>,
     observers: Vec<Arc<dyn Observe>>,
 }
 
 impl Tail {
+    /// One that stands at the end of the log.
+    pub async fn at_end(options: Options) -> Result<Self, store::Error> {
+        let head = options.store.head().await?;
+        let head = options.store.place(&head).ok_or(store::Error::Cursor)?;
+        let shared = Arc::new(Shared {
+            ring: Ring::new(head, options.ring_entries, options.ring_bytes),
+            sights: Sights::new(options.store.clone()),
+            store: options.store,
+            clock: options.clock,
+            streams: options.streams,
+            max_replay: options.max_replay,
+            counter: Counter::new(),
+            stopped: CancellationToken::new(),
+        });
+        Ok(Self { shared, observers: options.observers })
+    }
+
+    /// What sessions stand on that follow this tail.
+    #[cfg(test)]
+    pub fn handle(&self) -> Handle {
+        Handle(Arc::clone(&self.shared))
+    }
+
     async fn follow(self, mut commits: watch::Receiver<u64>) {
         let stopped = self.shared.stopped.clone();
         loop {
@@ -219,8 +240,8 @@ impl Tail {
     }
 
     /// Reads a page; says whether there may be more right now.
-    async fn advance(&self) -> Result<bool, store::Error> {
-        let (head, _) = self.shared.ring.mark();
+    pub async fn advance(&self) -> Result<bool, store::Error> {
+        let head = self.shared.store.cursor(self.shared.ring.head());
         if !self.shared.ring.is_heard() {
             return self.skip(head).await;
         }
@@ -240,7 +261,7 @@ impl Tail {
         }
         let published = self.shared.publish(told).await?;
         self.shared.store.has_read(READER, &cursor);
-        self.shared.ring.push(published, cursor);
+        self.shared.ring.push(published, self.shared.place(&cursor)?);
         Ok(more)
     }
 
@@ -253,7 +274,7 @@ impl Tail {
             self.observers.iter().for_each(|observer| observer.entry(entry));
         }
         self.shared.store.has_read(READER, &cursor);
-        let skipped = self.shared.ring.skip(cursor, || self.shared.sights.forget());
+        let skipped = self.shared.ring.skip(self.shared.place(&cursor)?, || self.shared.sights.forget());
         Ok(more || !skipped)
     }
 
@@ -261,7 +282,7 @@ impl Tail {
         tracing::warn!("the log is not the one that was followed so far; every socket subscribes again");
         let head = self.shared.store.head().await?;
         self.observers.iter().for_each(|observer| observer.lost());
-        self.shared.ring.reset(head);
+        self.shared.ring.reset(self.shared.place(&head)?);
         self.shared.counter.changed();
         Ok(false)
     }

@@ -12,11 +12,14 @@ use shared::review::Review;
 use shared::run::{RunSummary, Usage};
 
 use super::sight::RunSight;
+use crate::store::cursor::Place;
 
 /// An entry, ready to be sent.
 #[derive(Debug)]
 pub(super) struct Published {
     /// Its place in the log.
+    pub place: Place,
+    /// The same, as clients know it.
     pub cursor: Cursor,
     /// What it tells.
     pub kind: EntryKind,
@@ -63,12 +66,12 @@ impl Told {
 
 impl Published {
     /// Makes an entry ready; `run` is what decides about its run, where it speaks of one.
-    pub fn new(told: Told, run: Option<Arc<RunSight>>) -> Self {
+    pub fn new(told: Told, place: Place, run: Option<Arc<RunSight>>) -> Self {
         let Told { entry, review } = told;
         let audience = audience(&entry, review, run);
         let (cursor, kind, run_id) = (entry.cursor.clone(), entry.event.kind, entry.event.run_id);
         let frame = text(&ServerMessage::Entry(entry));
-        Self { cursor, kind, run_id, frame, audience }
+        Self { place, cursor, kind, run_id, frame, audience }
     }
 
     /// The review that it speaks of, where it carries one.

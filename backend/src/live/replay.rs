@@ -1,12 +1,12 @@
 //! Where a session stands in the log: it replays from the store until it meets the ring, then follows the ring. No
-//! entry is missed or given twice, and no order of cursors is assumed, since only the store can read them. A replay that
-//! has read too much ends in a snapshot.
+//! entry is missed or given twice. A replay that has read too much ends in a snapshot.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use shared::log::Cursor;
 use tokio::sync::watch;
+use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::hub::Handle;
@@ -109,25 +109,18 @@ impl Follower {
 }
 
 async fn replay(hub: Handle, after: Cursor) -> Result<Next, store::Error> {
+    let mut grown = hub.ring().grown();
     loop {
-        if let Some(number) = hub.ring().after(&after) {
+        let Some(place) = hub.store().place(&after) else { return Ok(Next::Unknown) };
+        if let Some(number) = hub.ring().after(place) {
             return Ok(Next::Entries(Vec::new(), Place::Ring(number)));
         }
-        // What the ring will get first after its present end. If all of it is visible now, and nothing comes after
-        // `after` now, then `after` stands behind all of it: that tells where in the ring to go on.
-        let (head, number) = hub.ring().mark();
-        let Some(ahead) = hub.store().log(&head, None, PAGE).await? else {
-            tokio::time::sleep(BEHIND).await;
-            continue;
-        };
         let Some(page) = hub.store().log(&after, None, PAGE).await? else { return Ok(Next::Unknown) };
         if !page.entries.is_empty() || page.more {
             return Ok(Next::Entries(hub.publish(page.entries).await?, Place::Replay(page.cursor)));
         }
-        if ahead.more {
-            tokio::time::sleep(BEHIND).await;
-            continue;
-        }
-        return Ok(Next::Entries(Vec::new(), Place::Ring(number + ahead.entries.len() as u64)));
+        // The end of the log, and the tail has not come so far: the place may lie behind a row that the tail will read
+        // together with the next ones, and only the ring knows their numbers.
+        let _ = timeout(BEHIND, grown.changed()).await;
     }
 }

@@ -3,13 +3,13 @@
 //! An entry has a number here, which counts from the start of the process. A session holds the number of the entry
 //! that it wants next; one that has fallen out of the ring has to subscribe again.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use shared::log::Cursor;
 use tokio::sync::watch;
 
 use super::published::Published;
+use crate::store::cursor::Place;
 
 /// A number that no session can have reached: where the log itself was replaced, everybody has fallen out.
 const GAP: u64 = 1 << 40;
@@ -26,20 +26,19 @@ struct Window {
     /// The number of the first entry.
     first: u64,
     bytes: usize,
-    /// The number of the entry with this cursor.
-    numbers: HashMap<Cursor, u64>,
+    /// The entries are those behind this place of the log, none missing.
+    floor: Place,
     /// How far the log has been read.
-    head: Cursor,
+    head: Place,
     /// How many sessions there are.
     listeners: usize,
 }
 
 impl Window {
-    fn clear(&mut self, head: Cursor) {
+    fn clear(&mut self, head: Place) {
         self.entries.clear();
-        self.numbers.clear();
         self.bytes = 0;
-        self.head = head;
+        (self.floor, self.head) = (head, head);
     }
 
     fn next(&self) -> u64 {
@@ -57,20 +56,17 @@ pub(super) enum Read {
 }
 
 impl Ring {
-    pub fn new(head: Cursor, max_entries: usize, max_bytes: usize) -> Self {
-        let window =
-            Window { entries: VecDeque::new(), first: 0, bytes: 0, numbers: HashMap::new(), head, listeners: 0 };
+    pub fn new(head: Place, max_entries: usize, max_bytes: usize) -> Self {
+        let window = Window { entries: VecDeque::new(), first: 0, bytes: 0, floor: head, head, listeners: 0 };
         Self { window: RwLock::new(window), grown: watch::Sender::new(0), max_entries, max_bytes }
     }
 
     /// Adds what was read, up to `head`.
-    pub fn push(&self, batch: Vec<Arc<Published>>, head: Cursor) {
+    pub fn push(&self, batch: Vec<Arc<Published>>, head: Place) {
         let nothing_new = batch.is_empty();
         let next = {
             let mut window = self.write();
             for published in batch {
-                let number = window.next();
-                window.numbers.insert(published.cursor.clone(), number);
                 window.bytes += published.size();
                 window.entries.push_back(published);
             }
@@ -79,7 +75,7 @@ impl Ring {
                 let Some(oldest) = window.entries.pop_front() else { break };
                 window.first += 1;
                 window.bytes -= oldest.size();
-                window.numbers.remove(&oldest.cursor);
+                window.floor = oldest.place;
             }
             window.head = head;
             window.next()
@@ -90,7 +86,7 @@ impl Ring {
     }
 
     /// Starts anew at `head`: the log is not the one that was read so far.
-    pub fn reset(&self, head: Cursor) {
+    pub fn reset(&self, head: Place) {
         let next = {
             let mut window = self.write();
             window.first = window.next() + GAP;
@@ -117,7 +113,7 @@ impl Ring {
 
     /// Goes on at `head` without what lies before it, which nobody has listened to, and calls `forget` before anybody
     /// can. `false` where somebody has begun to listen: nothing was skipped.
-    pub fn skip(&self, head: Cursor, forget: impl FnOnce()) -> bool {
+    pub fn skip(&self, head: Place, forget: impl FnOnce()) -> bool {
         let mut window = self.write();
         if window.listeners > 0 {
             return false;
@@ -136,19 +132,18 @@ impl Ring {
         Read::Entries(window.entries.iter().skip(skip).take(limit).cloned().collect())
     }
 
-    /// The number of the first entry after `cursor`, where the ring can tell.
-    pub fn after(&self, cursor: &Cursor) -> Option<u64> {
+    /// The number of the first entry behind a place; none where the place lies before what is kept, or ahead of what has
+    /// been read.
+    pub fn after(&self, place: Place) -> Option<u64> {
         let window = self.read_window();
-        if *cursor == window.head {
-            return Some(window.next());
-        }
-        window.numbers.get(cursor).map(|number| number + 1)
+        let known = window.floor <= place && place <= window.head;
+        let before = window.entries.partition_point(|entry| entry.place <= place);
+        known.then(|| window.first + before as u64)
     }
 
-    /// How far the log has been read, and the number of the first entry after that place.
-    pub fn mark(&self) -> (Cursor, u64) {
-        let window = self.read_window();
-        (window.head.clone(), window.next())
+    /// How far the log has been read.
+    pub fn head(&self) -> Place {
+        self.read_window().head
     }
 
     /// Changes when there is more to read.
@@ -169,10 +164,11 @@ impl Ring {
 mod tests {
     use super::super::published::Told;
     use super::*;
-    use shared::log::{Entry, EntryKind, Event};
+    use shared::log::{Cursor, Entry, EntryKind, Event};
     use shared::time::Timestamp;
 
-    fn entry(number: u64) -> Arc<Published> {
+    /// The first entry of a row.
+    fn entry(row: i64) -> Arc<Published> {
         let event = Event {
             kind: EntryKind::FlowSaved,
             at: Timestamp(0),
@@ -181,14 +177,17 @@ mod tests {
             actor: None,
             data: serde_json::Map::new(),
         };
-        Arc::new(Published::new(Told::new(Entry { cursor: cursor(number), sealed: None, event }), None))
+        let place = Place { seq: row, seen: 1 };
+        let entry = Entry { cursor: Cursor(row.to_string()), sealed: None, event };
+        Arc::new(Published::new(Told::new(entry), place, None))
     }
 
-    fn cursor(number: u64) -> Cursor {
-        Cursor(number.to_string())
+    /// Behind a whole row.
+    fn behind(row: i64) -> Place {
+        Place { seq: row, seen: u32::MAX }
     }
 
-    fn cursors(read: Read) -> Vec<String> {
+    fn rows(read: Read) -> Vec<String> {
         match read {
             Read::Entries(entries) => entries.iter().map(|published| published.cursor.0.clone()).collect(),
             Read::Lagged => vec!["lagged".to_owned()],
@@ -197,57 +196,56 @@ mod tests {
 
     #[test]
     fn a_reader_gets_each_entry_once_and_in_order() {
-        let ring = Ring::new(cursor(0), 8, usize::MAX);
-        ring.push((1..=3).map(entry).collect(), cursor(3));
-        let from = ring.after(&cursor(1)).expect("known");
-        assert_eq!(cursors(ring.read(from, 1)), ["2"]);
-        assert_eq!(cursors(ring.read(from + 1, 9)), ["3"]);
-        assert_eq!(cursors(ring.read(from + 2, 9)), [""; 0]);
+        let ring = Ring::new(behind(0), 8, usize::MAX);
+        ring.push((1..=3).map(entry).collect(), behind(3));
+        let from = ring.after(behind(1)).expect("known");
+        assert_eq!(rows(ring.read(from, 1)), ["2"]);
+        assert_eq!(rows(ring.read(from + 1, 9)), ["3"]);
+        assert_eq!(rows(ring.read(from + 2, 9)), [""; 0]);
     }
 
     #[test]
     fn a_reader_that_is_too_slow_is_told() {
-        let ring = Ring::new(cursor(0), 2, usize::MAX);
-        let (_, from) = ring.mark();
-        ring.push((1..=3).map(entry).collect(), cursor(3));
-        assert_eq!(cursors(ring.read(from, 9)), ["lagged"]);
-        assert_eq!(ring.after(&cursor(1)), None);
-        assert_eq!(cursors(ring.read(from + 1, 9)), ["2", "3"]);
+        let ring = Ring::new(behind(0), 2, usize::MAX);
+        let from = ring.after(ring.head()).expect("known");
+        ring.push((1..=3).map(entry).collect(), behind(3));
+        assert_eq!(rows(ring.read(from, 9)), ["lagged"]);
+        assert_eq!(ring.after(Place { seq: 1, seen: 0 }), None, "the first entry of row 1 is gone");
+        assert_eq!(rows(ring.read(from + 1, 9)), ["2", "3"]);
     }
 
     #[test]
     fn the_ring_is_bounded_by_bytes_too() {
-        let ring = Ring::new(cursor(0), 100, 1);
-        ring.push((1..=3).map(entry).collect(), cursor(3));
-        assert_eq!(cursors(ring.read(2, 9)), ["3"]);
+        let ring = Ring::new(behind(0), 100, 1);
+        ring.push((1..=3).map(entry).collect(), behind(3));
+        assert_eq!(rows(ring.read(2, 9)), ["3"]);
     }
 
     #[test]
     fn readers_of_a_log_that_was_replaced_are_told() {
-        let ring = Ring::new(cursor(0), 8, usize::MAX);
-        ring.push((1..=3).map(entry).collect(), cursor(3));
-        ring.reset(cursor(77));
-        assert_eq!(cursors(ring.read(3, 9)), ["lagged"]);
-        let (head, from) = ring.mark();
-        assert_eq!(head, cursor(77));
-        assert_eq!(cursors(ring.read(from, 9)), [""; 0]);
+        let ring = Ring::new(behind(0), 8, usize::MAX);
+        ring.push((1..=3).map(entry).collect(), behind(3));
+        ring.reset(behind(77));
+        assert_eq!(rows(ring.read(3, 9)), ["lagged"]);
+        let from = ring.after(behind(77)).expect("known");
+        assert_eq!(rows(ring.read(from, 9)), [""; 0]);
     }
 
     #[test]
     fn nothing_is_skipped_while_somebody_listens() {
-        let ring = Ring::new(cursor(0), 8, usize::MAX);
-        ring.push((1..=3).map(entry).collect(), cursor(3));
+        let ring = Ring::new(behind(0), 8, usize::MAX);
+        ring.push((1..=3).map(entry).collect(), behind(3));
         ring.join();
-        let (_, from) = ring.mark();
-        assert!(!ring.skip(cursor(5), || panic!("forgot what is needed")));
-        ring.push(vec![entry(4)], cursor(4));
-        assert_eq!(cursors(ring.read(from, 9)), ["4"]);
+        let from = ring.after(ring.head()).expect("known");
+        assert!(!ring.skip(behind(5), || panic!("forgot what is needed")));
+        ring.push(vec![entry(4)], behind(4));
+        assert_eq!(rows(ring.read(from, 9)), ["4"]);
         ring.leave();
-        assert!(ring.skip(cursor(5), || {}));
+        assert!(ring.skip(behind(5), || {}));
         // Who comes now begins behind what was skipped, and finds nothing of it here.
-        let (head, from) = ring.mark();
-        assert_eq!((head, ring.after(&cursor(4))), (cursor(5), None));
-        ring.push(vec![entry(6)], cursor(6));
-        assert_eq!(cursors(ring.read(from, 9)), ["6"]);
+        let from = ring.after(behind(5)).expect("known");
+        assert_eq!(ring.after(behind(4)), None);
+        ring.push(vec![entry(6)], behind(6));
+        assert_eq!(rows(ring.read(from, 9)), ["6"]);
     }
 }

@@ -18,7 +18,7 @@ pub(super) struct Readers(Mutex<BTreeMap<&'static str, Place>>);
 impl Store {
     /// Takes down how far a reader of the log has come.
     pub fn has_read(&self, reader: &'static str, to: &Cursor) {
-        if let Some(place) = Place::of(&to.0, &self.inner.log) {
+        if let Some(place) = self.place(to) {
             self.inner.readers.0.lock().unwrap_or_else(PoisonError::into_inner).insert(reader, place);
         }
     }

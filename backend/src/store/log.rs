@@ -39,9 +39,14 @@ impl Store {
         Ok(Place::ORIGIN.cursor(&self.inner.log))
     }
 
-    /// Whether a cursor is of this log, as it is numbered now.
-    pub fn is_place(&self, cursor: &Cursor) -> bool {
-        Place::of(&cursor.0, &self.inner.log).is_some()
+    /// The place of a cursor, where it is of this log as it is numbered now.
+    pub(crate) fn place(&self, cursor: &Cursor) -> Option<Place> {
+        Place::of(&cursor.0, &self.inner.log)
+    }
+
+    /// The cursor of a place.
+    pub(crate) fn cursor(&self, place: Place) -> Cursor {
+        place.cursor(&self.inner.log)
     }
 
     /// Entries after a place, in commit order, none missing. `None` where the place is not of this log, is in its
@@ -57,8 +62,7 @@ impl Store {
     }
 
     async fn page(&self, after: &Cursor, of: Rows, limit: u32) -> Result<Option<LogPage>, Error> {
-        let log = &self.inner.log;
-        let Some(after) = Place::of(&after.0, log) else { return Ok(None) };
+        let Some(after) = self.place(after) else { return Ok(None) };
         let limit = limit.clamp(1, MAX_ENTRIES);
         if let Some(page) = self.newest(after, of, limit) {
             return Ok(Some(page));

@@ -38,6 +38,12 @@ impl Newest {
         }
     }
 
+    /// Forgets everything: another process has committed, and who follows the log must ask the database. Without it, a
+    /// reader would take what is here for all there is, and sleep on what lies behind.
+    pub fn forget(&self) {
+        self.kept().clear();
+    }
+
     /// The rows that follow a place, none missing as far as they go. Empty: the database knows.
     pub fn after(&self, place: Place) -> Vec<NewRow> {
         if place.seen != u32::MAX {
@@ -81,6 +87,8 @@ mod tests {
         assert_eq!(after(&newest, 5), [0; 0]);
         assert_eq!(after(&newest, 6), [7]);
         assert_eq!(after(&newest, 7), [0; 0]);
+        newest.forget();
+        assert_eq!(after(&newest, 3), [0; 0]);
         // Some of row 4 has been seen, and the rest is not here.
         assert!(newest.after(Place { seq: 4, seen: 1 }).is_empty());
     }

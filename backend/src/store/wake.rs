@@ -12,6 +12,7 @@ use tokio::sync::{Notify, watch};
 
 use super::cursor::Place;
 use super::db::{Conn, Db, Sql};
+use super::newest::Newest;
 use super::{Error, Inner};
 
 const CHANNEL: &str = "countersign";
@@ -50,7 +51,8 @@ impl Wake {
     }
 
     /// Somebody else may have.
-    fn noticed(&self) {
+    fn noticed(&self, newest: &Newest) {
+        newest.forget();
         self.commits.send_modify(|count| *count += 1);
         self.tasks_due.send_modify(|count| *count += 1);
     }
@@ -89,7 +91,7 @@ async fn watch_file(inner: &Inner) {
         {
             Ok(version) => {
                 if seen.replace(version).is_some_and(|before| before != version) {
-                    inner.wake.noticed();
+                    inner.wake.noticed(&inner.newest);
                 }
             }
             Err(error) => {
@@ -130,7 +132,7 @@ async fn hear(inner: &Inner, url: &str) -> Result<(), sqlx::Error> {
     listener.listen(CHANNEL).await?;
     loop {
         if listener.recv().await?.payload() != inner.wake.name {
-            inner.wake.noticed();
+            inner.wake.noticed(&inner.newest);
         }
     }
 }
@@ -143,7 +145,7 @@ async fn watch_log(inner: &Inner) {
         match head(inner).await {
             Ok(now) => {
                 if seen.replace(now).is_some_and(|before| before != now) {
-                    inner.wake.noticed();
+                    inner.wake.noticed(&inner.newest);
                 }
             }
             Err(error) => report(&error),

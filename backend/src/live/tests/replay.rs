@@ -4,8 +4,10 @@ use shared::id::RunId;
 use shared::log::{Cursor, EntryKind};
 use shared::protocol::ClientMessage;
 
+use super::super::hub::Tail;
+use super::super::replay::{Follower, Next, Place};
 use super::*;
-use crate::store::tests::support::World;
+use crate::store::tests::support::{World, launch};
 use crate::stream::Chunk;
 
 /// A hub over a log with entries, which replays so many.
@@ -89,4 +91,30 @@ async fn a_replay_goes_on_while_text_streams() {
     };
     tokio::join!(talking, session(&hub, line).run());
     flood.abort();
+}
+
+#[tokio::test]
+async fn a_replay_that_is_ahead_of_the_tail_hears_nothing_twice() {
+    let world = World::sqlite().await;
+    let other = world.another().await;
+    let tail = Tail::at_end(Options::new(world.store.clone(), world.clock.clone(), Streams::default())).await;
+    let tail = tail.expect("the log can be read");
+    let (hub, _listening) = (tail.handle(), tail.handle().listen());
+    // The first is in this server's memory; of the second it knows only what the database says.
+    world.launch("on this server").await;
+    other.commit(launch("on another server")).await.expect("a run");
+    let mut follower = Follower::new(&hub);
+    follower.begin(Place::Replay(other.head().await.expect("reads")));
+    let early = tokio::time::timeout(Duration::from_millis(200), follower.next(&hub)).await;
+    assert!(early.is_err(), "where to go on in the ring is not known before the tail is there: {early:?}");
+
+    let last = world.launch("after both").await.summary.id;
+    while tail.advance().await.expect("reads") {}
+    let mut heard = Vec::new();
+    while heard.is_empty() {
+        let Next::Entries(entries, place) = follower.next(&hub).await.expect("reads") else { panic!("no entries") };
+        heard.extend(entries.iter().map(|entry| entry.run_id));
+        follower.go_on(place);
+    }
+    assert!(heard.iter().all(|run| *run == Some(last)), "{heard:?}, and only {last} was new");
 }
