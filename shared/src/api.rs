@@ -18,6 +18,9 @@ use crate::review::Review;
 use crate::run::{Context, RunStatus};
 use crate::time::Timestamp;
 
+/// The largest body that a request can have, in bytes.
+pub const MAX_BODY: usize = 1024 * 1024;
+
 /// A page of a list, newest first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

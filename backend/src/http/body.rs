@@ -10,13 +10,12 @@ use serde::de::value::MapDeserializer;
 use serde::de::{self, DeserializeOwned, IntoDeserializer, Visitor};
 use serde::forward_to_deserialize_any;
 use sha2::{Digest, Sha256};
+pub use shared::api::MAX_BODY;
 use shared::error::{Code, Mistake, Problem, pointer};
 
 use super::problem::Failure;
 use crate::json;
 
-/// The largest body that is read, in bytes.
-pub const MAX_BODY: usize = 1024 * 1024;
 /// How much of a body that is too large is read and thrown away, in bytes: a client that is cut off while it still
 /// sends sees a broken connection, and never the answer that says why.
 const MAX_DISCARDED: usize = 32 * 1024 * 1024;

@@ -3,11 +3,13 @@
 
 pub mod diffs;
 pub mod drafts;
+pub mod extent;
 pub mod inbox;
 pub mod markdown;
 pub mod outbox;
 pub mod reconnect;
 pub mod record;
+pub mod report;
 pub mod runs;
 pub mod story;
 pub mod streams;

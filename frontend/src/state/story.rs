@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use shared::decision::{ActionDecision, Decision, Verdict, Via};
 use shared::definition::{ChoiceKind, OnTimeout};
-use shared::log::{Entry, EntryKind};
+use shared::log::{Entry, EntryKind, ReviewAct};
 use shared::review::{Outcome, Resolution, Review};
 
 use super::words;
@@ -118,6 +118,13 @@ pub fn review_of(entry: &Entry) -> Option<Review> {
     Review::deserialize(entry.event.data.get("review")?).ok()
 }
 
+/// The decision that an entry is about: the resolution's, or the actor's newest vote.
+pub fn decision_of<'a>(review: &'a Review, entry: &Entry) -> Option<&'a Decision> {
+    let resolved = review.resolution.as_ref().and_then(|resolution| resolution.decision.as_deref());
+    let vote = || review.decisions.iter().rev().find(|decision| Some(&decision.by) == entry.event.actor.as_ref());
+    resolved.or_else(|| ReviewAct::Vote.is_told_by(&entry.event).then(vote).flatten())
+}
+
 /// What an entry tells, as the end of a sentence that begins with who did it: `approved “Review the draft”`.
 pub fn told(entry: &Entry) -> (String, Tone) {
     let data = &entry.event.data;
@@ -163,9 +170,17 @@ pub fn told(entry: &Entry) -> (String, Tone) {
         }
         EntryKind::ReviewUpdated => {
             let title = quoted(&text("review/title"));
+            if ReviewAct::Vote.is_told_by(&entry.event) {
+                let review = review_of(entry);
+                let vote = review.as_ref().and_then(|review| Some((review, decision_of(review, entry)?)));
+                return plain(match vote {
+                    Some((review, decision)) => format!("voted: {}", decided(review, decision).0),
+                    // A secret vote.
+                    None => format!("voted on {title}"),
+                });
+            }
             match text("change").as_str() {
                 "content" => (format!("changed what {title} shows"), Tone::Again),
-                "vote" => plain(format!("voted on {title}")),
                 "voters" => plain(format!("changed who may vote on {title}")),
                 "claim" => plain(format!("took on {title}")),
                 "release" => plain(format!("gave back {title}")),

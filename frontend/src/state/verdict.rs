@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use shared::api::MAX_BODY;
 use shared::decision::{ActionDecision, DecisionRequest, Verdict};
 use shared::definition::{ActionKind, ChoiceKind, Severity};
 use shared::error::{Mistake, pointer};
@@ -10,6 +11,7 @@ use shared::grant::{GrantScope, Remember};
 use shared::review::{Action, Review, ReviewOption};
 
 use super::drafts::{ActionDraft, Draft};
+use super::extent;
 use super::story::sentence;
 use super::words::count;
 
@@ -129,6 +131,14 @@ pub fn request(review: &Review, draft: &Draft, intent: &Intent) -> Result<Decisi
                 request.comment = text.filter(|_| !told);
             }
         }
+    }
+    let length = serde_json::to_string(&request).map_or(0, |text| text.len());
+    if length > MAX_BODY {
+        let (length, most) = (extent::bytes(length), extent::bytes(MAX_BODY));
+        return refuse(
+            "/edits",
+            format!("This decision is {length}, and at most {most} can be sent. Shorten what you changed."),
+        );
     }
     Ok(request)
 }

@@ -4,6 +4,7 @@ use serde_json::Value;
 use shared::decision::{ActionDecision, Decision, Verdict, Via};
 use shared::definition::OnTimeout;
 use shared::id::Username;
+use shared::log::ReviewAct;
 use shared::review::{Outcome, Resolution, Review};
 use shared::run::Part;
 use shared::time::Timestamp;
@@ -228,6 +229,19 @@ pub fn thousands(number: u64) -> String {
         out.push(digit);
     }
     out
+}
+
+/// What is done to a review, as one filters by it.
+pub fn review_act(act: ReviewAct) -> &'static str {
+    match act {
+        ReviewAct::Decision => "Decided",
+        ReviewAct::Vote => "Voted on",
+        ReviewAct::Comment => "Commented on",
+        ReviewAct::Claim => "Claimed or released",
+        ReviewAct::Delegation => "Delegated or handed off",
+        ReviewAct::Withdrawal => "Withdrawn",
+        ReviewAct::Timeout => "Expired or escalated",
+    }
 }
 
 #[cfg(test)]

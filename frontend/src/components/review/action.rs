@@ -16,6 +16,7 @@ use crate::components::inert::inert;
 use crate::components::schema_form::SchemaForm;
 use crate::components::states::focus_on;
 use crate::state::drafts::Draft;
+use crate::state::extent;
 use crate::state::record::{self, CallOutcome};
 use crate::state::verdict;
 
@@ -259,7 +260,11 @@ fn would(kind: ActionKind) -> (&'static str, &'static str) {
 #[component]
 fn EditArguments(pane: Pane, id: String, schema: Value, base: String, shown: shared::JsonMap) -> impl IntoView {
     let current = pane.desk.draft_now(pane.id).actions.get(&id).and_then(|own| own.arguments.clone());
-    let value = RwSignal::new(Value::Object(current.unwrap_or_else(|| shown.clone())));
+    let current = Value::Object(current.unwrap_or_else(|| shown.clone()));
+    if let Some(reason) = extent::too_large_to_send(&current) {
+        return view! { <p class="banner warn">{reason}</p> }.into_any();
+    }
+    let value = RwSignal::new(current);
     let sound = RwSignal::new(true);
     count_unsound(pane, sound);
     Effect::new(move |previous: Option<()>| {
@@ -271,5 +276,5 @@ fn EditArguments(pane: Pane, id: String, schema: Value, base: String, shown: sha
         });
     });
     let mistakes = Signal::derive(move || pane.mistakes.get());
-    view! { <SchemaForm schema=schema value=value errors=mistakes base=base sound=sound /> }
+    view! { <SchemaForm schema=schema value=value errors=mistakes base=base sound=sound /> }.into_any()
 }

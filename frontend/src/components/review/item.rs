@@ -13,7 +13,7 @@ use crate::components::diff::Diff;
 use crate::components::inert::inert;
 use crate::components::schema_form::SchemaForm;
 use crate::components::states::focus_on;
-use crate::state::record;
+use crate::state::{extent, record};
 
 /// A tab of a card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -204,6 +204,9 @@ pub fn TabButton(
 fn Edit(pane: Pane, item: Item) -> impl IntoView {
     let draft = pane.desk.draft_now(pane.id);
     let current = draft.edits.get(&item.key).unwrap_or(&item.value).clone();
+    if let Some(reason) = extent::too_large_to_send(&current) {
+        return view! { <p class="banner warn">{reason}</p> }.into_any();
+    }
     let path = pointer(["edits", item.key.as_str()]);
     let plain = item.schema.as_ref().is_none_or(|schema| {
         schema.get("type").and_then(Value::as_str) == Some("string")

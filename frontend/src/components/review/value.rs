@@ -7,6 +7,7 @@ use shared::definition::ContentType;
 use crate::components::inert::{InertImage, inert};
 use crate::components::markdown::Markdown;
 use crate::state::diffs::text_of;
+use crate::state::extent;
 use crate::state::hidden;
 use crate::state::markdown::Address;
 use crate::state::words::{self, count};
@@ -19,12 +20,15 @@ pub fn ValueView(
     /// What is shown.
     value: Value,
 ) -> impl IntoView {
-    let hidden = hidden::count(&text_of(&value));
+    let text = text_of(&value);
+    let hidden = hidden::count(&text);
     let warning = (hidden > 0).then(|| {
         let text = format!("{} in this text, shown as marks.", count(hidden, "hidden character", "hidden characters"));
         view! { <p class="banner warn">{text}</p> }
     });
+    let too_long = content_type == ContentType::Code && text.lines().count() > extent::MAX_LAID_OUT;
     let view = match (&value, content_type) {
+        (Value::String(_), _) if too_long => plain_text(&text),
         (Value::Null, _) => view! { <p class="none">"Nothing yet"</p> }.into_any(),
         (Value::String(text), ContentType::Markdown) => view! { <Markdown text=text.clone() /> }.into_any(),
         (Value::String(text), ContentType::Text) => view! { <div class="prose plain">{inert(text)}</div> }.into_any(),
@@ -32,6 +36,7 @@ pub fn ValueView(
             view! { <div class="prose"><InertImage address=Address::new(text) alt="Picture" /></div> }.into_any()
         }
         (Value::String(text), _) => view! { <pre class="code numbered">{lines(text)}</pre> }.into_any(),
+        (value, _) if extent::has_more_than(value, extent::MAX_LAID_OUT) => plain_text(&text),
         (Value::Array(rows), ContentType::Table) if rows.iter().all(Value::is_object) => table(rows),
         (value, _) => view! { <div class="json">{json(value)}</div> }.into_any(),
     };
@@ -111,20 +116,36 @@ fn is_markdown(text: &str) -> bool {
     text.contains('\n') && text.lines().any(marked)
 }
 
-/// JSON as a tree: names and values, long texts as texts, nothing folded away.
+/// JSON as a tree: names and values, long texts as texts, nothing folded away. What has too many parts is plain text.
 pub fn json(value: &Value) -> AnyView {
+    if extent::has_more_than(value, extent::MAX_LAID_OUT) {
+        return plain_text(&text_of(value));
+    }
+    tree(value)
+}
+
+/// All of a value that has too many parts to be laid out.
+fn plain_text(text: &str) -> AnyView {
+    view! {
+        <p class="none">{format!("More than {} parts: all of it, as plain text.", extent::MAX_LAID_OUT)}</p>
+        <pre class="code">{inert(text)}</pre>
+    }
+    .into_any()
+}
+
+fn tree(value: &Value) -> AnyView {
     match value {
         Value::Object(fields) if fields.is_empty() => view! { <code class="v">"{}"</code> }.into_any(),
         Value::Object(fields) => {
             let fields = fields
                 .iter()
-                .map(|(name, value)| view! { <dt>{inert(name)}</dt><dd>{json(value)}</dd> })
+                .map(|(name, value)| view! { <dt>{inert(name)}</dt><dd>{tree(value)}</dd> })
                 .collect_view();
             view! { <dl class="args">{fields}</dl> }.into_any()
         }
         Value::Array(entries) if entries.is_empty() => view! { <code class="v">"[]"</code> }.into_any(),
         Value::Array(entries) => {
-            let entries = entries.iter().map(|entry| view! { <li>{json(entry)}</li> }).collect_view();
+            let entries = entries.iter().map(|entry| view! { <li>{tree(entry)}</li> }).collect_view();
             view! { <ol class="list-json" start="0">{entries}</ol> }.into_any()
         }
         Value::String(text) if text.contains('\n') || text.chars().count() > 200 => {

@@ -14,6 +14,7 @@ use shared::error::Mistake;
 use self::draft::Draft;
 pub use self::draft::next_key;
 use self::field::{Place, field_view};
+use crate::state::extent;
 
 /// A form for `value`.
 ///
@@ -45,6 +46,10 @@ pub fn SchemaForm(
     #[prop(optional, into)]
     disabled: Signal<bool>,
 ) -> impl IntoView {
+    // Fields for so many values would take the browser seconds; text takes none.
+    if value.with_untracked(|value| extent::has_more_than(value, extent::MAX_FIELDS)) {
+        return view! { <JsonAlone value sound disabled/> }.into_any();
+    }
     let draft = RwSignal::new(value.with_untracked(|value| Draft::new(&schema, value, defaults)));
     let read = Memo::new(move |_| draft.with(|draft| draft.read().unwrap_or(Value::Null)));
     let raw = RwSignal::new(None::<String>);
@@ -105,6 +110,23 @@ pub fn SchemaForm(
                     }
                 }
             </Show>
+        </div>
+    }
+    .into_any()
+}
+
+/// A value of too many parts for a form, as JSON.
+#[component]
+fn JsonAlone(value: RwSignal<Value>, sound: Option<RwSignal<bool>>, disabled: Signal<bool>) -> impl IntoView {
+    let raw = RwSignal::new(Some(value.with_untracked(pretty)));
+    let mistake = Memo::new(move |_| raw.with(|raw| raw.as_deref().and_then(|text| parse(text).err())));
+    if let Some(sound) = sound {
+        Effect::new(move |_| sound.set(mistake.with(Option::is_none)));
+    }
+    view! {
+        <div class="form">
+            <p class="hint">{format!("More than {} values: too many for a form, so they are edited as JSON.", extent::MAX_FIELDS)}</p>
+            <RawJson raw value mistake disabled/>
         </div>
     }
 }

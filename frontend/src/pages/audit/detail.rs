@@ -10,7 +10,7 @@ use shared::review::{Action, Item, Review};
 use crate::components::diff::Diff;
 use crate::components::inert::inert;
 use crate::components::markdown::Markdown;
-use crate::state::story::{channel, review_of};
+use crate::state::story::{channel, decision_of, review_of};
 
 /// What stands below a row.
 #[component]
@@ -18,7 +18,7 @@ pub fn Detail(entry: StoredValue<Entry>) -> impl IntoView {
     let entry = entry.get_value();
     let event = &entry.event;
     let review = review_of(&entry);
-    let decision = review.as_ref().and_then(|review| decision(review, &entry));
+    let decision = review.as_ref().and_then(|review| decision_of(review, &entry)).cloned();
     let fact = |name: &'static str, value: String| view! { <dt>{name}</dt><dd>{value}</dd> };
     let run = event.run_id.map(|run| view! {
         <dt>"run"</dt><dd><a href=format!("/runs/{run}")>{run.to_string()}</a>" "<a href=format!("/audit?run={run}") class="muted">"only this run"</a></dd>
@@ -28,10 +28,20 @@ pub fn Detail(entry: StoredValue<Entry>) -> impl IntoView {
     });
     let digest = event.data.get("digest").and_then(Value::as_str).map(|digest| fact("digest", digest.to_owned()));
     let decided = decision.as_ref().map(|decision| {
-        let matches = review.as_ref().is_some_and(|review| review.digest == decision.digest);
+        let (revision, digest) = match &decision.shown {
+            Some(shown) => (shown.revision, &shown.digest),
+            None => (decision.revision, &decision.digest),
+        };
+        let below = match &decision.shown {
+            Some(_) => Some(format!("This is the content below. With the changes it became revision {}, {}.", decision.revision, decision.digest)),
+            None => review
+                .as_ref()
+                .is_some_and(|review| review.digest == *digest)
+                .then(|| "This is the content below, to the letter.".to_owned()),
+        };
         view! {
-            {fact("seen", format!("revision {}, {}", decision.revision, decision.digest))}
-            {matches.then(|| view! { <dt></dt><dd class="go">"This is the content below, to the letter."</dd> })}
+            {fact("seen", format!("revision {revision}, {digest}"))}
+            {below.map(|below| view! { <dt></dt><dd class="go">{below}</dd> })}
             {fact("through", if channel(decision.via).is_empty() { "the console or the API".to_owned() } else { channel(decision.via).trim().to_owned() })}
         }
     });
@@ -46,13 +56,6 @@ pub fn Detail(entry: StoredValue<Entry>) -> impl IntoView {
             <details class="fold"><summary>"The entry as it is stored"</summary><pre class="audit-json">{raw}</pre></details>
         </div>
     }
-}
-
-/// The decision that an entry is about: the resolution's, or the actor's newest.
-fn decision(review: &Review, entry: &Entry) -> Option<Decision> {
-    let resolved = review.resolution.as_ref().and_then(|resolution| resolution.decision.as_deref());
-    let theirs = || review.decisions.iter().rev().find(|decision| Some(&decision.by) == entry.event.actor.as_ref());
-    resolved.or_else(theirs).cloned()
 }
 
 /// What a review showed, what was said to it, and what was changed.
@@ -71,6 +74,15 @@ fn Seen(review: Review, decision: Option<Decision>) -> impl IntoView {
             .collect();
         (!words.is_empty()).then(|| view! { <h4>"What they said"</h4>{words} })
     });
+    let mut review = review;
+    // Of a vote with changes, the review shows what it became.
+    if let Some(shown) = decision.as_ref().and_then(|decision| decision.shown.as_ref()) {
+        for item in &mut review.items {
+            if let Some(value) = shown.values.get(&item.key) {
+                item.value.clone_from(value);
+            }
+        }
+    }
     let changes: Vec<_> = decision.as_ref().map(|decision| changes(&review, decision)).unwrap_or_default();
     let changed = (!changes.is_empty()).then(|| {
         let cards = changes.into_iter().map(|(name, content_type, old, new)| view! {

@@ -7,13 +7,24 @@ use leptos_router::params::ParamsMap;
 use serde::Serialize;
 use shared::api::AuditQuery;
 use shared::client::query_string;
-use shared::log::EntryKind;
+use shared::log::{EntryKind, ReviewAct};
 use shared::time::Timestamp;
 
 use crate::components::glyph::Glyph;
+use crate::state::words;
 
 /// A day in microseconds.
 const DAY: i64 = 86_400_000_000;
+/// Before what was done to reviews, in the choice of what happened.
+const ACT: &str = "act:";
+/// The choices that stand above the others.
+const OFTEN: [(&str, &str); 5] = [
+    ("Everything", ""),
+    ("Decisions", "act:decision"),
+    ("Votes", "act:vote"),
+    ("Tool calls", "tool.executed"),
+    ("Flows saved", "flow.saved"),
+];
 
 /// What the address says. Days are in UTC, both included.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -26,6 +37,8 @@ pub struct Filter {
     actor: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     kind: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    act: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     run: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -43,6 +56,7 @@ impl Filter {
             to: get("to"),
             actor: get("actor"),
             kind: get("kind"),
+            act: get("act"),
             run: get("run"),
             review: get("review"),
             q: get("q"),
@@ -57,6 +71,7 @@ impl Filter {
             to: end,
             actor: self.actor.clone(),
             kind: self.kind.clone(),
+            act: self.act.clone(),
             run: self.run.clone(),
             review: self.review.clone(),
             q: self.q.clone(),
@@ -73,6 +88,18 @@ impl Filter {
 
     fn is_empty(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// What happened, as one word: `act:vote` for what was done to reviews, or the kind of an entry.
+    fn event(&self) -> String {
+        let act = self.act.as_ref().map(|act| format!("{ACT}{act}"));
+        act.or_else(|| self.kind.clone()).unwrap_or_default()
+    }
+
+    fn set_event(&mut self, event: Option<String>) {
+        let act = event.as_ref().and_then(|event| event.strip_prefix(ACT)).map(str::to_owned);
+        self.kind = event.filter(|_| act.is_none());
+        self.act = act;
     }
 }
 
@@ -101,28 +128,31 @@ pub fn Filters(filter: Memo<Filter>) -> impl IntoView {
             }
         })
     };
-    let is_kind = move |kind: &str| filter.with(|filter| filter.kind.as_deref() == Some(kind));
+    let event = Memo::new(move |_| filter.with(Filter::event));
+    let option = move |value: String, words: &'static str| {
+        let own = value.clone();
+        view! { <option value=value prop:selected=move || event.with(|event| *event == own)>{words}</option> }
+    };
     view! {
         <form class="audit-filters" role="search" on:submit=|event| event.prevent_default()>
             <div class="chips" role="group" aria-label="Often asked for">
-                {[("Everything", ""), ("Decisions", "review.resolved"), ("Tool calls", "tool.executed"), ("Flows saved", "flow.saved")].map(|(words, kind)| {
-                    let is = move || filter.with(|filter| filter.kind.as_deref().unwrap_or_default() == kind);
-                    view! {
-                        <button type="button" class="chip" aria-pressed=move || is().to_string()
-                            on:click=move |_| change(&|filter, value| filter.kind = value, kind.to_owned())>{words}</button>
-                    }
+                {OFTEN.map(|(words, kind)| view! {
+                    <button type="button" class="chip" aria-pressed=move || event.with(|event| event == kind).to_string()
+                        on:click=move |_| change(&Filter::set_event, kind.to_owned())>{words}</button>
                 })}
             </div>
             <label class="grow"><span class="sr">"Words"</span>
                 <input class="input" type="search" placeholder="Words anywhere in an entry" prop:value=move || filter.with(|filter| filter.q.clone().unwrap_or_default())
                     on:change=move |event| change(&|filter, value| filter.q = value, event_target_value(&event))/></label>
             <label><span class="sr">"What happened"</span>
-                <select class="select" on:change=move |event| change(&|filter, value| filter.kind = value, event_target_value(&event))>
-                    <option value="" prop:selected=move || filter.with(|filter| filter.kind.is_none())>"Any kind"</option>
-                    {EntryKind::ALL.iter().map(|kind| {
-                        let kind = kind.as_str();
-                        view! { <option value=kind prop:selected=move || is_kind(kind)>{kind}</option> }
-                    }).collect_view()}
+                <select class="select" on:change=move |event| change(&Filter::set_event, event_target_value(&event))>
+                    {option(String::new(), "Any kind")}
+                    <optgroup label="Done to reviews">
+                        {ReviewAct::ALL.map(|act| option(format!("{ACT}{}", act.as_str()), words::review_act(act)))}
+                    </optgroup>
+                    <optgroup label="Entries">
+                        {EntryKind::ALL.iter().map(|kind| option(kind.as_str().to_owned(), kind.as_str())).collect_view()}
+                    </optgroup>
                 </select></label>
             <label><span class="sr">"Who"</span>
                 <input class="input who-filter" placeholder="Who" autocapitalize="off" spellcheck="false" prop:value=move || filter.with(|filter| filter.actor.clone().unwrap_or_default())
@@ -145,6 +175,17 @@ pub fn Filters(filter: Memo<Filter>) -> impl IntoView {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_done_to_reviews_and_the_kind_of_entries_are_one_choice() {
+        let mut filter = Filter::default();
+        filter.set_event(Some("act:vote".into()));
+        assert_eq!((filter.query().act.as_deref(), filter.query().kind), (Some("vote"), None));
+        filter.set_event(Some("flow.saved".into()));
+        assert_eq!((filter.query().act, filter.event().as_str()), (None, "flow.saved"));
+        filter.set_event(None);
+        assert!(filter.is_empty());
+    }
 
     #[test]
     fn the_last_day_is_included() {

@@ -1,5 +1,5 @@
-//! What the page knows of its run: loaded, and loaded anew when the log tells of the run. Entries only say that
-//! something has changed; what is shown always is one answer of the server.
+//! What the page knows of its run. Its steps and reviews are read once and then follow the log; its state, which the log
+//! does not tell, is read again when something has happened, once a second at most.
 
 use std::collections::BTreeSet;
 
@@ -9,15 +9,37 @@ use leptos::task::spawn_local;
 use shared::api::Graph;
 use shared::error::Problem;
 use shared::id::RunId;
+use shared::log::Entry;
 use shared::protocol::ServerMessage;
 use shared::run::{Report, Run};
 
 use crate::client::{Api, Connection, Live, use_api};
 use crate::components::graph::{Marks, marks};
 use crate::state::streams::Streams;
+use crate::state::{report, runs};
 
-/// Entries that come within so many milliseconds are answered by one loading.
+/// Entries that come within so many milliseconds are answered by one reading.
 const GATHER_MS: u32 = 60;
+/// At least so many milliseconds lie between two readings.
+const PAUSE_MS: u32 = 1000;
+
+/// What is to be read from the server.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Wanted {
+    run: bool,
+    report: bool,
+}
+
+/// The readings of one page.
+#[derive(Debug, Default)]
+struct Reading {
+    /// What is to be read next.
+    wanted: Wanted,
+    /// Whether somebody reads.
+    busy: bool,
+    /// What was told while the report was being read, which may not have it.
+    told: Vec<Entry>,
+}
 
 /// One run, followed. Cheap to copy into closures.
 #[derive(Clone, Copy)]
@@ -38,8 +60,7 @@ pub struct RunData {
     pub problem: RwSignal<Option<Problem>>,
     /// What the graph shows of the run.
     pub marks: Signal<Marks>,
-    /// Whether a loading is under way, and whether something has changed since it began.
-    loading: StoredValue<(bool, bool)>,
+    reading: StoredValue<Reading>,
     api: Api,
 }
 
@@ -59,12 +80,12 @@ impl RunData {
             streams: RwSignal::new(Streams::default()),
             problem: RwSignal::new(None),
             marks: marks.into(),
-            loading: StoredValue::new((false, false)),
+            reading: StoredValue::new(Reading::default()),
             api: use_api(),
         };
         live.follow_run(id);
         live.listen(move |message| match message {
-            ServerMessage::Entry(entry) if entry.event.run_id == Some(id) => data.load(),
+            ServerMessage::Entry(entry) if entry.event.run_id == Some(id) => data.hear(entry),
             // What happened before it may not be told.
             ServerMessage::Snapshot { .. } => data.load(),
             ServerMessage::Stream { run, .. } if *run == id => data.streams.update(|streams| streams.hear(message)),
@@ -79,34 +100,84 @@ impl RunData {
         data
     }
 
-    /// Loads the run anew, soon.
+    /// Reads everything anew, soon.
     pub fn load(self) {
-        let Some((busy, _)) = self.loading.try_get_value() else { return };
-        self.loading.set_value((true, busy));
-        if busy {
+        self.read(Wanted { run: true, report: true });
+    }
+
+    /// Takes in what the log tells of the run.
+    fn hear(self, entry: &Entry) {
+        let mut anew = false;
+        self.report.update(|report| anew = report.as_mut().is_none_or(|report| report::hear(report, entry)));
+        self.reading.update_value(|reading| {
+            if reading.busy {
+                reading.told.push(entry.clone());
+            }
+        });
+        self.report.with_untracked(|report| {
+            if let Some(report) = report {
+                self.streams.update(|streams| streams.keep_running(&report.steps));
+            }
+        });
+        let newer = runs::summary(entry).filter(|summary| {
+            self.run.with_untracked(|run| run.as_ref().is_some_and(|run| run.summary.revision < summary.revision))
+        });
+        if let Some(summary) = newer {
+            self.run.update(|run| run.as_mut().into_iter().for_each(|run| run.summary.clone_from(&summary)));
+        }
+        self.read(Wanted { run: true, report: anew });
+    }
+
+    fn read(self, more: Wanted) {
+        let begin = self.reading.try_update_value(|reading| {
+            reading.wanted.run |= more.run;
+            reading.wanted.report |= more.report;
+            !std::mem::replace(&mut reading.busy, true)
+        });
+        if begin != Some(true) {
             return;
         }
         spawn_local(async move {
-            loop {
-                TimeoutFuture::new(GATHER_MS).await;
-                let (run, report) = futures::join!(self.api.run(self.id), self.api.report(self.id));
-                match (run, report) {
+            TimeoutFuture::new(GATHER_MS).await;
+            // None: the page has gone.
+            while let Some(wanted) = self.reading.try_update_value(|reading| {
+                reading.busy = reading.wanted != Wanted::default();
+                reading.told.clear();
+                std::mem::take(&mut reading.wanted)
+            }) && wanted != Wanted::default()
+            {
+                let run = async { if wanted.run { Some(self.api.run(self.id).await) } else { None } };
+                let report = async { if wanted.report { Some(self.api.report(self.id).await) } else { None } };
+                let (run, report) = futures::join!(run, report);
+                match (run.transpose(), report.transpose()) {
                     (Ok(run), Ok(report)) => self.take(run, report),
-                    (Err(problem), _) | (_, Err(problem)) => self.problem.set(Some(problem)),
+                    (Err(problem), _) | (_, Err(problem)) => drop(self.problem.try_set(Some(problem))),
                 }
-                // None: the page has gone.
-                let Some((_, again)) = self.loading.try_get_value() else { return };
-                self.loading.set_value((again, false));
-                if !again {
-                    return;
-                }
+                TimeoutFuture::new(PAUSE_MS).await;
             }
         });
     }
 
-    fn take(self, run: Run, report: Report) {
-        let Some(before) = self.run.try_get_untracked() else { return };
-        self.problem.set(None);
+    fn take(self, run: Option<Run>, report: Option<Report>) {
+        if self.problem.try_set(None).is_some() {
+            return;
+        }
+        if let Some(mut report) = report {
+            self.reading.with_value(|reading| {
+                for entry in &reading.told {
+                    report::hear(&mut report, entry);
+                }
+            });
+            self.streams.update(|streams| streams.keep_running(&report.steps));
+            self.report.set(Some(report));
+        }
+        if let Some(run) = run {
+            self.take_run(run);
+        }
+    }
+
+    fn take_run(self, run: Run) {
+        let before = self.run.get_untracked();
         if let Some(before) = &before {
             if before.summary.revision > run.summary.revision {
                 return;
@@ -125,8 +196,6 @@ impl RunData {
                 }
             });
         }
-        self.streams.update(|streams| streams.keep_running(&report.steps));
-        self.report.set(Some(report));
         self.run.set(Some(run));
     }
 }

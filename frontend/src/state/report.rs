@@ -1,0 +1,106 @@
+//! The steps and reviews of a run, kept up to date with what the log tells of them.
+
+use serde::Deserialize;
+use shared::log::{Entry, EntryKind};
+use shared::run::{Report, Step, StepStatus};
+
+use super::runs;
+use super::story::review_of;
+
+/// Takes an entry of the run into its report. Entries that the report already has may come again, in their order.
+/// Whether it has to be read anew: what else ends with a step or a run is told by no entry of its own.
+pub fn hear(report: &mut Report, entry: &Entry) -> bool {
+    if let Some(step) = entry.event.data.get("step").and_then(|step| Step::deserialize(step).ok()) {
+        match report.steps.iter_mut().rev().find(|known| known.id == step.id) {
+            Some(known) => *known = step,
+            None => report.steps.push(step),
+        }
+    }
+    if let Some(review) = review_of(entry) {
+        match report.reviews.iter_mut().rev().find(|known| known.id == review.id) {
+            Some(known) if known.version > review.version => {}
+            Some(known) => *known = review,
+            None => report.reviews.push(review),
+        }
+    }
+    if let Some(run) = runs::summary(entry) {
+        report.status = run.status;
+    }
+    let Report { steps, reviews, .. } = report;
+    for step in steps.iter_mut().filter(|step| matches!(step.status, StepStatus::Running | StepStatus::Waiting)) {
+        // That a step waits is told by the review that it asks for.
+        let waits = reviews.iter().any(|review| {
+            review.is_pending() && review.node.as_ref() == Some(&step.node) && review.visit == Some(step.visit)
+        });
+        step.status = if waits { StepStatus::Waiting } else { StepStatus::Running };
+    }
+    matches!(
+        entry.event.kind,
+        EntryKind::StepFailed | EntryKind::RunCompleted | EntryKind::RunFailed | EntryKind::RunCancelled
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+    use shared::log::{Cursor, Event};
+    use shared::run::RunStatus;
+    use shared::time::Timestamp;
+
+    use super::*;
+    use crate::state::fixtures::review;
+
+    fn entry(kind: EntryKind, data: Value) -> Entry {
+        let Value::Object(data) = data else { panic!("data is an object") };
+        let event = Event { kind, at: Timestamp(0), run_id: None, review_id: None, actor: None, data };
+        Entry { cursor: Cursor(String::new()), sealed: None, event }
+    }
+
+    fn step(status: &str) -> Value {
+        json!({
+            "id": "01890000-0000-7000-8000-000000000001", "node": "ask", "visit": 1, "kind": "human",
+            "status": status, "started_at": "2026-01-01T00:00:00Z",
+        })
+    }
+
+    fn report() -> Report {
+        let run_id = "01890000-0000-7000-8000-000000000009".parse().expect("an id");
+        Report { run_id, status: RunStatus::Running, duration_ms: 0, steps: Vec::new(), reviews: Vec::new() }
+    }
+
+    #[test]
+    fn a_step_waits_while_its_review_is_pending() {
+        let mut report = report();
+        let mut asked = review(1, 1, json!({}));
+        asked.node = Some("ask".parse().expect("an id"));
+        asked.visit = Some(1);
+        let mut over = asked.clone();
+        over.version += 1;
+        over.status = shared::review::ReviewStatus::Resolved;
+        let entries = [
+            (entry(EntryKind::StepStarted, json!({ "step": step("running") })), StepStatus::Running),
+            (entry(EntryKind::ReviewRequested, json!({ "review": asked })), StepStatus::Waiting),
+            (entry(EntryKind::ReviewResolved, json!({ "review": over })), StepStatus::Running),
+            (
+                entry(EntryKind::StepCompleted, json!({ "step": step("completed"), "writes": [] })),
+                StepStatus::Completed,
+            ),
+        ];
+        for (entry, status) in &entries {
+            assert!(!hear(&mut report, entry));
+            assert_eq!(report.steps[0].status, *status);
+        }
+        // Heard once more from the middle, as after a read that was ahead of the socket.
+        for (entry, _) in &entries[1..] {
+            hear(&mut report, entry);
+        }
+        assert_eq!((report.steps.len(), report.reviews.len()), (1, 1));
+        assert_eq!(report.steps[0].status, StepStatus::Completed);
+        assert!(!report.reviews[0].is_pending(), "an older version changes nothing");
+    }
+
+    #[test]
+    fn what_ends_more_than_it_tells_is_read_anew() {
+        assert!(hear(&mut report(), &entry(EntryKind::RunCancelled, json!({}))));
+    }
+}

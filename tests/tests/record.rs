@@ -1,0 +1,193 @@
+//! What happened, as the console tells it: a run while it goes on, a vote that changed something, and values of any size.
+
+use std::time::Instant;
+
+use serde_json::{Value, json};
+use shared::api::{Launch, ReviewQuery};
+use shared::decision::{DecisionRequest, Verdict};
+use shared::id::RunId;
+use shared::review::{Review, ReviewStatus};
+use tests::pages::{Login, button, field, wait_for_text};
+use tests::{Api, Browser, Database, Options, Server, eventually};
+use thirtyfour::prelude::*;
+
+const BOTH: &str = "
+id: both
+input: { type: object, properties: { text: { default: The original. } } }
+nodes:
+  ask:
+    human:
+      prompt: Send this?
+      review_keys: [{ key: text, label: Text }]
+      edit_keys: [text]
+      policy: { groups: { editor: 1, legal: 1 } }
+      options: [{ id: send, label: Send it }, { id: stop, kind: stop, label: Stop }]
+";
+
+const DOCUMENT: &str = "
+id: document
+input: { type: object, properties: { document: {} } }
+nodes:
+  ask:
+    human:
+      prompt: Is this right?
+      review_keys: [{ key: document, label: Document }]
+      edit_keys: [document]
+      options: [{ id: yes, label: It is }, { id: no, kind: stop, label: Stop }]
+";
+
+/// The same with a text twice as long as a request can carry.
+const DOUBLED: &str = "
+id: doubled
+input: { type: object, properties: { document: { type: string } } }
+nodes:
+  twice:
+    set: { document: '{{ document }}{{ document }}' }
+    next: ask
+  ask:
+    human:
+      prompt: Is this right?
+      review_keys: [{ key: document, label: Document }]
+      edit_keys: [document]
+      options: [{ id: yes, label: It is }, { id: no, kind: stop, label: Stop }]
+";
+
+async fn server(flows: &[&str]) -> Server {
+    let mut options = Options::on(Database::Sqlite);
+    options.flows = Some(concat!(env!("CARGO_MANIFEST_DIR"), "/../flows").into());
+    let server = Server::start(options).await;
+    for flow in flows {
+        server.save(flow.trim_start()).await;
+    }
+    server
+}
+
+async fn launch(server: &Server, flow: &str, input: Value) -> RunId {
+    let input = input.as_object().cloned().unwrap_or_default();
+    let context = shared::run::Context::default();
+    let launch = Launch { flow: flow.parse().expect("an id"), version: None, input, context };
+    server.admin().await.launch(&launch, None).await.expect("it starts").summary.id
+}
+
+/// So many pending reviews.
+async fn pending(api: &Api, count: usize) -> Vec<Review> {
+    eventually("reviews are pending", async || {
+        let query = ReviewQuery { status: Some(ReviewStatus::Pending), limit: Some(200), ..ReviewQuery::default() };
+        let page = api.reviews(&query).await.ok()?;
+        (page.items.len() == count).then_some(page.items)
+    })
+    .await
+}
+
+async fn choose(api: &Api, review: &Review, option: &str, edits: Value) {
+    let request = DecisionRequest {
+        revision: review.revision,
+        digest: review.digest.clone(),
+        verdict: Verdict::Choose { option: option.to_owned(), fields: shared::JsonMap::new() },
+        edits: edits.as_object().cloned().unwrap_or_default(),
+        comment: None,
+        metadata: shared::JsonMap::new(),
+    };
+    api.decide(review.id, &request, None).await.expect("it is decided");
+}
+
+async fn open(server: &Server, username: &str, path: &str) -> WebDriverResult<Browser> {
+    let browser = Browser::start(1440, 900).await;
+    Login(&browser.driver).log_in(&server.base, username).await?;
+    wait_for_text(&browser.driver, "Inbox").await;
+    browser.driver.goto(format!("{}{path}", server.base)).await?;
+    Ok(browser)
+}
+
+/// How many requests the page has made whose path ends so.
+async fn requests(driver: &WebDriver, end: &str) -> WebDriverResult<u64> {
+    let count = "return performance.getEntriesByType('resource').filter(one => one.name.endsWith(arguments[0])).length";
+    driver.execute(count, vec![json!(end)]).await?.convert()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_is_followed_by_its_log_and_not_by_asking_again() -> WebDriverResult<()> {
+    let server = server(&[]).await;
+    let ana = server.person("ana", &["reviewer", "developer"]).await;
+    let claims: Vec<Value> =
+        (1..=20).map(|number| json!({ "who": format!("Mara {number}"), "what": "a trip", "amount": number })).collect();
+    let run = launch(&server, "batch", json!({ "claims": claims })).await;
+    let reviews = pending(&ana, 20).await;
+    let browser = open(&server, "ana", &format!("/runs/{run}")).await?;
+    wait_for_text(&browser.driver, "check waits for a person (20×)").await;
+    let report = format!("/runs/{run}/report");
+    let whole = format!("/runs/{run}");
+    let (reports, wholes) = (requests(&browser.driver, &report).await?, requests(&browser.driver, &whole).await?);
+    let begun = Instant::now();
+    for review in &reviews {
+        choose(&ana, review, "pay", json!({})).await;
+    }
+    wait_for_text(&browser.driver, "The run is over").await;
+    let lines =
+        browser.driver.find_all(By::XPath("//ol[@class='timeline']//*[contains(., '“Pay it”')][self::p]")).await?;
+    assert_eq!(lines.len(), 20, "every decision is told");
+    // The end of a run ends steps of which the log says nothing: they are read once more.
+    let reports = requests(&browser.driver, &report).await? - reports;
+    assert!(reports <= 2, "{reports} times for 20 decisions");
+    let wholes = requests(&browser.driver, &whole).await? - wholes;
+    let most = begun.elapsed().as_secs() + 2;
+    assert!(wholes <= most, "{wholes} times in {most} s: once a second at most");
+    browser.quit().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_vote_with_an_edit_is_told_as_what_was_shown_changed_and_said() -> WebDriverResult<()> {
+    let server = server(&[BOTH]).await;
+    let eli = server.person("eli", &["reviewer", "editor"]).await;
+    server.person("boss", &["admin"]).await;
+    launch(&server, "both", json!({})).await;
+    let review = pending(&eli, 1).await.remove(0);
+    choose(&eli, &review, "send", json!({ "text": "The original, corrected." })).await;
+    let browser = open(&server, "boss", "/audit?act=vote").await?;
+    wait_for_text(&browser.driver, "eli voted: approved").await;
+    wait_for_text(&browser.driver, "with an edit to text").await;
+    let rows = browser.driver.find_all(By::Css(".audit-row")).await?;
+    assert_eq!(rows.len(), 1, "nothing but the vote");
+    rows[0].click().await?;
+    let detail = browser.driver.query(By::Css(".audit-detail")).first().await?;
+    let text = detail.text().await?;
+    assert!(text.contains(&format!("revision 1, {}", review.digest)), "what was seen: {text}");
+    assert!(text.contains("it became revision 2"), "{text}");
+    let diff = detail.find(By::Css(".diff-words")).await?;
+    assert!(diff.find(By::Tag("ins")).await?.text().await?.contains("corrected"), "what was changed: {text}");
+    let shown = detail.find(By::XPath(".//h4[.='What was shown']/following-sibling::section[1]")).await?.text().await?;
+    assert!(shown.contains("The original.") && !shown.contains("corrected"), "{shown}");
+    browser.quit().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_value_of_any_size_can_be_read_and_is_edited_only_where_it_can_be_sent() -> WebDriverResult<()> {
+    let server = server(&[DOCUMENT, DOUBLED]).await;
+    let ana = server.person("ana", &["reviewer"]).await;
+    let keys: serde_json::Map<String, Value> = (0..10_000).map(|n| (format!("key_{n}"), json!(n))).collect();
+    launch(&server, "document", json!({ "document": keys })).await;
+    let review = pending(&ana, 1).await.remove(0);
+    let browser = open(&server, "ana", &format!("/reviews/{}", review.id)).await?;
+    wait_for_text(&browser.driver, "all of it, as plain text").await;
+    wait_for_text(&browser.driver, "\"key_9999\": 9999").await;
+    button(&browser.driver, "Edit").await?.click().await?;
+    wait_for_text(&browser.driver, "too many for a form").await;
+    let elements = browser.driver.execute("return document.querySelectorAll('*').length", Vec::new()).await?;
+    assert!(elements.convert::<u64>()? < 3000, "no field for each of them");
+    let json = field(&browser.driver, "The value as JSON").await?;
+    json.send_keys(Key::Control + Key::Home).await?;
+    json.send_keys(Key::Right + "\"first\": true,").await?;
+    wait_for_text(&browser.driver, "with your edit").await;
+    choose(&ana, &review, "no", json!({})).await;
+
+    // Larger than a decision can be: said at once, and not after the work.
+    launch(&server, "doubled", json!({ "document": "word ".repeat(120_000) })).await;
+    let review = pending(&ana, 1).await.remove(0);
+    browser.driver.goto(format!("{}/reviews/{}", server.base, review.id)).await?;
+    button(&browser.driver, "Edit").await?.click().await?;
+    wait_for_text(&browser.driver, "This is 1.1 MB, and a decision carries at most 1 MB").await;
+    browser.quit().await;
+    Ok(())
+}
