@@ -193,7 +193,7 @@ impl std::str::FromStr for ReviewAct {
     fn from_str(text: &str) -> Result<Self, String> {
         Self::ALL.into_iter().find(|act| act.as_str() == text).ok_or_else(|| {
             let all = Self::ALL.map(Self::as_str).join(", ");
-            format!("`{text}` is none of {all}")
+            format!("`{text}` is not one of {all}")
         })
     }
 }

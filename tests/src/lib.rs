@@ -10,9 +10,11 @@
 //! | `COUNTERSIGN_TEST_ROUNDS` | how often each race is run; default 100 |
 //! | `COUNTERSIGN_TEST_KILLS` | how often the server is killed under load; default 50 |
 //! | `COUNTERSIGN_TEST_SECONDS` | for how long three servers on one PostgreSQL are harmed under load; default 45 |
+//! | `COUNTERSIGN_TEST_PICTURES` | a folder for pictures of every page, at every width, light and dark; default: none |
 //! | `COUNTERSIGN_TEST_SEED` | where random choices begin; default 1 |
 
 pub mod browser;
+pub mod device;
 pub mod flows;
 pub mod identity_provider;
 pub mod pages;
@@ -20,14 +22,17 @@ pub mod postgres;
 pub mod process;
 pub mod proxy;
 pub mod recorder;
+pub mod reviewing;
 pub mod server;
 pub mod settings;
 pub mod socket;
+pub mod totp;
 pub mod transport;
 pub mod visitor;
 pub mod wait;
 
 pub use browser::Browser;
+pub use device::Breach;
 pub use identity_provider::{Fault, IdentityProvider, Person};
 pub use proxy::Proxy;
 pub use recorder::Recorder;

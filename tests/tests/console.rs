@@ -2,7 +2,8 @@
 
 use shared::api::ReviewQuery;
 use shared::review::Review;
-use tests::pages::{Inbox, Login, link, wait_for_text, wait_for_title};
+use tests::pages::{Inbox, Login, button, link, wait_for_text, wait_for_title};
+use tests::reviewing::{self, NOTE, reading, text_of};
 use tests::{Api, Browser, Database, Options, Server, eventually};
 use thirtyfour::prelude::*;
 
@@ -138,6 +139,108 @@ async fn a_program_that_cannot_be_loaded_says_so_in_the_chosen_colours() -> WebD
     let root = driver.find(By::Tag("html")).await?;
     assert_eq!(root.attr("data-theme").await?.as_deref(), Some("dark"), "set before the program runs");
     assert!(!browser.errors().await.is_empty(), "the browser says why");
+    browser.quit().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tabs_and_the_account_are_used_by_keys_and_the_skip_link_works() -> WebDriverResult<()> {
+    let server = reviewing::server(&[NOTE]).await;
+    let ana = server.person("ana", &["reviewer"]).await;
+    reviewing::launch(&server, "note", serde_json::json!({})).await;
+    let review = reviewing::pending(&ana).await;
+    let browser = reading(&server, "ana", &review).await?;
+    let driver = &browser.driver;
+    let focused = async || driver.active_element().await?.text().await;
+    // One stop for the tabs of an item; arrows open the next.
+    let script = "document.querySelector('[role=tab][aria-selected=true]').focus()";
+    driver.execute(script, Vec::new()).await?;
+    driver.active_element().await?.send_keys(Key::Right).await?;
+    assert_eq!(focused().await?, "Edit");
+    driver.active_element().await?.send_keys(Key::Right).await?;
+    assert_eq!(focused().await?, "Read", "the first follows the last");
+    driver.active_element().await?.send_keys(Key::End).await?;
+    let selected = driver.find(By::Css("[role=tab][aria-selected=true]")).await?;
+    assert_eq!((selected.text().await?, selected.attr("tabindex").await?), ("Edit".into(), Some("0".into())));
+
+    driver.find(By::Css(".who")).await?.send_keys(Key::Enter).await?;
+    eventually("the focus is in what was opened", async || (focused().await.ok()? == "System").then_some(())).await;
+    driver.active_element().await?.send_keys(Key::Escape).await?;
+    eventually("the focus is back", async || {
+        driver.active_element().await.ok()?.attr("aria-expanded").await.ok()?.filter(|open| open == "false")
+    })
+    .await;
+
+    let here = driver.current_url().await?;
+    driver.execute("document.querySelector('.skip').focus()", Vec::new()).await?;
+    driver.active_element().await?.send_keys(Key::Enter).await?;
+    eventually("the content has the focus", async || {
+        (driver.active_element().await.ok()?.id().await.ok()?? == "content").then_some(())
+    })
+    .await;
+    assert_eq!(driver.current_url().await?.path(), here.path(), "the page is the same");
+    browser.quit().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn going_back_finds_the_list_where_it_was_left() -> WebDriverResult<()> {
+    let (server, _) = with_reviews(60).await;
+    let browser = logged_in(&server).await?;
+    let driver = &browser.driver;
+    driver.goto(format!("{}/runs", server.base)).await?;
+    let scroller = "const s = [...document.querySelectorAll('*')].find((e) => e.scrollHeight > e.clientHeight + 200 && \
+                    ['auto', 'scroll'].includes(getComputedStyle(e).overflowY));";
+    eventually("the runs are listed", async || {
+        let rows = driver.execute("return document.querySelectorAll('tbody tr').length", Vec::new()).await.ok()?;
+        (rows.convert::<u64>().ok()? >= 40).then_some(())
+    })
+    .await;
+    driver.execute(format!("{scroller} s.scrollTop = 300;"), Vec::new()).await?;
+    let link = "document.querySelectorAll('tbody a')[20].click()";
+    driver.execute(link, Vec::new()).await?;
+    eventually("the run is shown", async || {
+        driver.current_url().await.ok()?.path().starts_with("/runs/").then_some(())
+    })
+    .await;
+    driver.back().await?;
+    eventually("the list is where it was", async || {
+        let at = driver.execute(format!("{scroller} return s ? s.scrollTop : 0"), Vec::new()).await.ok()?;
+        (at.convert::<f64>().ok()? > 250.0).then_some(())
+    })
+    .await;
+    browser.quit().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_needs_a_second_factor_is_led_to_it_and_logs_in_with_it() -> WebDriverResult<()> {
+    let mut options = Options::on(Database::Sqlite);
+    options.settings = "[logins]\nsecond_factor = \"all\"\n".to_owned();
+    let server = Server::start(options).await;
+    let browser = Browser::start(1440, 900).await;
+    let driver = &browser.driver;
+    Login(driver).log_in(&server.base, "admin").await?;
+    wait_for_text(driver, "This server requires a second factor").await;
+    assert_eq!(driver.current_url().await?.query(), Some("tab=security"));
+    button(driver, "Set up").await?.click().await?;
+    let secret = text_of(driver, ".secret code").await;
+    let code = driver.find(By::Css("input[autocomplete=one-time-code]")).await?;
+    code.send_keys(tests::totp::code(&secret)).await?;
+    button(driver, "Turn on").await?.click().await?;
+    wait_for_text(driver, "Each of these codes logs you in once").await;
+    let codes = text_of(driver, "pre.secret").await;
+    button(driver, "I have stored them").await?.click().await?;
+    link(driver, "Inbox").await?.click().await?;
+    wait_for_text(driver, "Nothing waits for you").await;
+
+    driver.delete_all_cookies().await?;
+    Login(driver).log_in(&server.base, "admin").await?;
+    let asked =
+        driver.query(By::Css("#code")).wait(tests::DEADLINE, std::time::Duration::from_millis(50)).first().await?;
+    asked.send_keys(codes.lines().next().expect("a recovery code")).await?;
+    asked.send_keys(Key::Enter).await?;
+    wait_for_text(driver, "Nothing waits for you").await;
     browser.quit().await;
     Ok(())
 }

@@ -1,94 +1,11 @@
 //! What a person types at the desk and what the record says are never mixed up, and nothing is decided unseen.
 
 use serde_json::json;
-use shared::api::{Launch, ReviewQuery};
-use shared::decision::{ActionDecision, DecisionRequest, Verdict, Via};
-use shared::review::{Review, ReviewStatus};
-use tests::pages::{Inbox, Login, button, field, wait_for_text};
-use tests::{Api, Browser, Database, Options, Server, eventually};
+use shared::decision::{ActionDecision, Verdict, Via};
+use tests::eventually;
+use tests::pages::{Inbox, Login, button, wait_for_text};
+use tests::reviewing::{NOTE, choose, decide, edit_text, launch, pending, press_key, reading, server, text_of};
 use thirtyfour::prelude::*;
-
-const NOTE: &str = "
-id: note
-input: { type: object, properties: { text: { default: The original. } } }
-nodes:
-  ask:
-    human:
-      prompt: Send this?
-      review_keys: [{ key: text, label: Text }]
-      edit_keys: [text]
-      options: [{ id: send, label: Send it }, { id: stop, kind: stop, label: Stop }]
-";
-
-async fn server(flows: &[&str]) -> Server {
-    let mut options = Options::on(Database::Sqlite);
-    options.flows = Some(concat!(env!("CARGO_MANIFEST_DIR"), "/../flows").into());
-    let server = Server::start(options).await;
-    for flow in flows {
-        server.save(flow.trim_start()).await;
-    }
-    server
-}
-
-async fn launch(server: &Server, flow: &str, input: serde_json::Value) {
-    let input = input.as_object().cloned().unwrap_or_default();
-    let context = shared::run::Context::default();
-    let launch = Launch { flow: flow.parse().expect("an id"), version: None, input, context };
-    server.admin().await.launch(&launch, None).await.expect("it starts");
-}
-
-/// The one pending review.
-async fn pending(api: &Api) -> Review {
-    eventually("a review is pending", async || {
-        let query = ReviewQuery { status: Some(ReviewStatus::Pending), ..ReviewQuery::default() };
-        let mut page = api.reviews(&query).await.ok()?;
-        (page.items.len() == 1).then(|| page.items.pop()).flatten()
-    })
-    .await
-}
-
-async fn decide(api: &Api, review: &Review, verdict: Verdict, edits: serde_json::Value) {
-    let request = DecisionRequest {
-        revision: review.revision,
-        digest: review.digest.clone(),
-        verdict,
-        edits: edits.as_object().cloned().unwrap_or_default(),
-        comment: None,
-        metadata: shared::JsonMap::new(),
-    };
-    api.decide(review.id, &request, None).await.expect("it is decided");
-}
-
-fn choose(option: &str) -> Verdict {
-    Verdict::Choose { option: option.to_owned(), fields: shared::JsonMap::new() }
-}
-
-/// A browser in which somebody reads a review.
-async fn reading(server: &Server, username: &str, review: &Review) -> WebDriverResult<Browser> {
-    let browser = Browser::start(1440, 900).await;
-    Login(&browser.driver).log_in(&server.base, username).await?;
-    wait_for_text(&browser.driver, "Inbox").await;
-    browser.driver.goto(format!("{}/reviews/{}", server.base, review.id)).await?;
-    wait_for_text(&browser.driver, &review.title).await;
-    Ok(browser)
-}
-
-async fn text_of(driver: &WebDriver, css: &str) -> String {
-    let found = driver.query(By::Css(css)).first().await.expect("it is on the page");
-    found.text().await.expect("it has a text")
-}
-
-/// Changes the text under review, without sending it.
-async fn edit_text(driver: &WebDriver, more: &str) -> WebDriverResult<()> {
-    button(driver, "Edit").await?.click().await?;
-    field(driver, "Edit Text").await?.send_keys(Key::Control + Key::End).await?;
-    field(driver, "Edit Text").await?.send_keys(more).await
-}
-
-/// Types into the page as a whole.
-async fn press_key(driver: &WebDriver, key: impl Into<TypingData>) -> WebDriverResult<()> {
-    driver.find(By::Tag("body")).await?.send_keys(key).await
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_not_sent_is_never_shown_as_what_was_decided() -> WebDriverResult<()> {
@@ -221,7 +138,7 @@ async fn no_key_decides_behind_a_menu_and_a_deadline_does_not_take_a_decision() 
     let review = pending(&ana).await;
     let browser = reading(&server, "ana", &review).await?;
     browser.driver.find(By::Css(".who")).await?.click().await?;
-    browser.driver.query(By::Css("[role=menu]")).first().await?;
+    browser.driver.query(By::Css("#account")).first().await?;
     press_key(&browser.driver, "a").await?;
     press_key(&browser.driver, Key::Escape).await?;
     let bar = text_of(&browser.driver, ".decide").await;
@@ -239,6 +156,85 @@ async fn no_key_decides_behind_a_menu_and_a_deadline_does_not_take_a_decision() 
     })
     .await;
     assert_eq!(over.resolution.map(|resolution| resolution.via), Some(Via::Human));
+    browser.quit().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_tabs_agree_on_a_draft() -> WebDriverResult<()> {
+    let server = server(&[NOTE]).await;
+    let ana = server.person("ana", &["reviewer"]).await;
+    launch(&server, "note", json!({})).await;
+    let review = pending(&ana).await;
+    let browser = reading(&server, "ana", &review).await?;
+    let driver = &browser.driver;
+    let first = driver.window().await?;
+    driver.switch_to_window(driver.new_tab().await?).await?;
+    driver.goto(format!("{}/reviews/{}", server.base, review.id)).await?;
+    wait_for_text(driver, &review.title).await;
+    edit_text(driver, " From the second tab.").await?;
+    wait_for_text(driver, "with your edit").await;
+    let second = driver.window().await?;
+    driver.switch_to_window(first).await?;
+    wait_for_text(driver, "with your edit").await;
+    button(driver, "Your changes").await?.click().await?;
+    wait_for_text(driver, "From the second tab.").await;
+    // What is taken back in one is gone in the other.
+    button(driver, "Discard changes").await?.click().await?;
+    driver.switch_to_window(second).await?;
+    eventually("the draft is gone", async || {
+        (!text_of(driver, ".decide").await.contains("with your edit")).then_some(())
+    })
+    .await;
+    browser.quit().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_claim_is_told_before_a_decision_and_a_held_one_ends_when_another_was_first() -> WebDriverResult<()> {
+    let server = server(&[NOTE]).await;
+    let ana = server.person("ana", &["reviewer"]).await;
+    let tom = server.person("tom", &["reviewer"]).await;
+    launch(&server, "note", json!({})).await;
+    let review = pending(&ana).await;
+    let browser = reading(&server, "ana", &review).await?;
+    let driver = &browser.driver;
+    tom.claim(review.id).await.expect("tom claims it");
+    wait_for_text(driver, "tom has claimed this until").await;
+    Inbox(driver).press("Send it").await?;
+    wait_for_text(driver, "Undo").await;
+    decide(&tom, &review, choose("stop"), json!({})).await;
+    wait_for_text(driver, "Tom chose “Stop”").await;
+    let bar = text_of(driver, ".decide").await;
+    assert!(!bar.contains("Undo") && !bar.contains("ending in"), "nothing is held any more: {bar}");
+    let over = ana.review(review.id).await.expect("the review");
+    assert_eq!(over.decisions.len(), 1, "{:?}", over.decisions);
+    browser.quit().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn shortcuts_that_are_switched_off_do_nothing() -> WebDriverResult<()> {
+    let server = server(&[NOTE]).await;
+    let ana = server.person("ana", &["reviewer"]).await;
+    launch(&server, "note", json!({})).await;
+    let review = pending(&ana).await;
+    let browser = reading(&server, "ana", &review).await?;
+    let driver = &browser.driver;
+    let switch = async || {
+        driver.find(By::Css(".who")).await?.click().await?;
+        button(driver, "Keyboard shortcuts").await?.click().await?;
+        press_key(driver, Key::Escape).await
+    };
+    switch().await?;
+    for key in ["a", "r", "e", "d", "c", "j", "?", "1"] {
+        press_key(driver, key).await?;
+    }
+    let page = text_of(driver, "body").await;
+    assert!(!page.contains("Undo") && driver.find_all(By::Css("dialog[open]")).await?.is_empty(), "{page}");
+    switch().await?;
+    press_key(driver, "a").await?;
+    wait_for_text(driver, "Undo").await;
     browser.quit().await;
     Ok(())
 }

@@ -73,7 +73,7 @@ impl Fitter<'_> {
         let words: Vec<&str> = fitting.iter().filter_map(|form| form.schema.get("const")?.as_str()).collect();
         if words.len() == fitting.len() && !words.contains(&text) {
             let guess = did_you_mean(text, words.iter().copied());
-            self.wrong(path, format!("`{text}` is none of {}{guess}", words.join(", ")));
+            self.wrong(path, format!("`{text}` is not one of {}{guess}", words.join(", ")));
             return false;
         }
         match fitting.iter().find_map(|form| named(form.name, text).err()) {

@@ -136,7 +136,7 @@ nodes:
             ("17:5 FLOW_INVALID", "`prompt` is missing"),
             ("18:7 FLOW_INVALID", "unknown key `promt`; did you mean `prompt`?"),
             ("19:16 FLOW_INVALID", "`24x` is not a length of time"),
-            ("20:32 FLOW_INVALID", "`acept` is none of accept, correct, stop; did you mean `accept`?"),
+            ("20:32 FLOW_INVALID", "`acept` is not one of accept, correct, stop; did you mean `accept`?"),
             ("20:46 FLOW_INVALID", "expected text, but this is a whole number"),
             ("20:51 FLOW_INVALID", "`label` is missing"),
             ("21:31 FLOW_INVALID", "the condition `a ==` cannot be read"),

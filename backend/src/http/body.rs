@@ -91,7 +91,7 @@ fn content_type(headers: &HeaderMap, accepted: &[&'static str]) -> Result<&'stat
 
 /// The bytes of a body up to [`MAX_BODY`], whether or not its length was announced.
 pub(super) async fn read(headers: &HeaderMap, body: Body) -> Result<Vec<u8>, Problem> {
-    let too_large = || Problem::new(Code::TooLarge).detail(format!("a body has at most {MAX_BODY} bytes"));
+    let too_large = || Problem::new(Code::TooLarge).detail(format!("the body is too large: at most {MAX_BODY} bytes"));
     let announced = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
     let mut chunks = body.into_data_stream();
     if announced.is_some_and(|length| length > MAX_BODY) {

@@ -31,7 +31,7 @@ pub(super) fn mount(api: &mut Api) {
     let create = Operation::new("Say who decides for somebody who is away", "Deputyship").body("NewDeputy").status(201);
     api.post("/api/v1/deputies", create, self::create);
     api.delete("/api/v1/deputies/{id}", Operation::new("Take that back", "").status(204), remove);
-    let reviewers = Operation::new("Who reviews, by name; or to whom a review may be handed", "PageOfUsers");
+    let reviewers = Operation::new("Who reviews, by name; or to whom a review can be delegated", "PageOfUsers");
     api.get("/api/v1/reviewers", reviewers.query(&["review"]), self::reviewers);
 }
 

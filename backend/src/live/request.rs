@@ -82,7 +82,7 @@ fn message(value: Value) -> Result<ClientMessage, Problem> {
         }
         "ping" => Ok(ClientMessage::Ping),
         other => {
-            let message = format!("`{other}` is none of subscribe, decide, claim and ping");
+            let message = format!("`{other}` is not one of subscribe, decide, claim and ping");
             Err(Problem::invalid("/type", message))
         }
     }

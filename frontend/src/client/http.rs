@@ -4,6 +4,7 @@ use gloo_net::http::{Method, RequestBuilder};
 use leptos::prelude::*;
 use serde::Deserialize;
 use shared::client::{Client, Request, Response, Transport};
+use shared::error::{Code, Problem};
 
 /// The API, typed. Cheap to copy into closures.
 pub type Api = Client<FetchTransport, Outline>;
@@ -24,15 +25,17 @@ pub fn use_api() -> Api {
     expect_context()
 }
 
-/// An API that sets `signed_out` when the server says that nobody is logged in.
-pub fn api(signed_out: RwSignal<bool>) -> Api {
-    Client::reading(FetchTransport { signed_out })
+/// An API that sets `signed_out` when the server says that nobody is logged in, and `factor_missing` when it says that
+/// the person must set up a second factor before anything else.
+pub fn api(signed_out: RwSignal<bool>, factor_missing: RwSignal<bool>) -> Api {
+    Client::reading(FetchTransport { signed_out, factor_missing })
 }
 
 /// Sends requests with `fetch`; the browser adds the session's cookie.
 #[derive(Debug, Clone, Copy)]
 pub struct FetchTransport {
     signed_out: RwSignal<bool>,
+    factor_missing: RwSignal<bool>,
 }
 
 impl Transport for FetchTransport {
@@ -59,6 +62,10 @@ impl Transport for FetchTransport {
             self.signed_out.set(true);
         }
         let body = response.text().await.map_err(|_| "The connection broke before the answer was read.".to_owned())?;
+        let missing = |problem: Problem| problem.code == Code::SecondFactorMissing;
+        if response.status() == 403 && shared::client::read(&body).is_ok_and(missing) {
+            self.factor_missing.set(true);
+        }
         Ok(Response { status: response.status(), body })
     }
 }

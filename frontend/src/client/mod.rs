@@ -21,10 +21,9 @@ pub use session::Session;
 /// Makes API, session and live socket available to everything below.
 pub fn provide_client() {
     notifier::provide_notices();
-    let signed_out = RwSignal::new(false);
-    let api = http::api(signed_out);
+    let session = Session::new();
+    let api = http::api(session.signed_out, session.factor_missing);
     provide_context(api);
-    let session = Session::new(signed_out);
     provide_context(session);
     let live = Live::new(api, session);
     provide_context(live);

@@ -18,12 +18,19 @@ pub struct Session {
     pub trouble: RwSignal<Option<String>>,
     /// The server has said that nobody is logged in.
     pub signed_out: RwSignal<bool>,
+    /// The server has said that the person must set up a second factor before anything else.
+    pub factor_missing: RwSignal<bool>,
 }
 
 impl Session {
     /// A session in which nobody is known yet.
-    pub fn new(signed_out: RwSignal<bool>) -> Self {
-        Self { me: RwSignal::new(None), trouble: RwSignal::new(None), signed_out }
+    pub fn new() -> Self {
+        Self {
+            me: RwSignal::new(None),
+            trouble: RwSignal::new(None),
+            signed_out: RwSignal::new(false),
+            factor_missing: RwSignal::new(false),
+        }
     }
 
     /// The session of the page.

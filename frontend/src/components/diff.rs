@@ -58,7 +58,7 @@ fn change(change: Change) -> AnyView {
     };
     view! {
         <section class="diff-key">
-            <h5><code>{inert(&path.join(" › "))}</code>" "<span class=class>{what}</span></h5>
+            <p class="diff-path"><code>{inert(&path.join(" › "))}</code>" "<span class=class>{what}</span></p>
             {body}
         </section>
     }

@@ -36,7 +36,7 @@ const KEYS: &[(&str, &[(&str, &str)])] = &[
             ("1 … 9", "choose that option"),
             ("r", "stop, or reject all; on what is critical, go to that button"),
             ("e", "edit"),
-            ("d", "reassign"),
+            ("d", "delegate"),
             ("c", "write a note or a correction"),
             ("Ctrl Enter", "send what you wrote"),
             ("u", "undo, until it is sent"),
@@ -64,7 +64,7 @@ pub fn Help() -> impl IntoView {
                     .map(|(title, keys)| {
                         view! {
                             <section>
-                                <h4>{*title}</h4>
+                                <h3 class="sub">{*title}</h3>
                                 <dl>
                                     {keys
                                         .iter()
@@ -97,6 +97,6 @@ pub fn is_free(event: &web_sys::KeyboardEvent) -> bool {
         return true;
     };
     let typing = target.closest("input, textarea, select, [contenteditable], dialog").ok().flatten().is_some();
-    let above = document().query_selector("dialog[open], [role=menu]").ok().flatten().is_some();
+    let above = document().query_selector("dialog[open], #account").ok().flatten().is_some();
     !typing && !above && are_on()
 }

@@ -57,7 +57,7 @@ pub fn InertLink(
     }
 }
 
-/// A picture that is loaded when it is clicked.
+/// A picture that is shown when it is clicked, where it is inside the text; else its address.
 #[component]
 pub fn InertImage(
     /// Where it is.
@@ -68,11 +68,11 @@ pub fn InertImage(
 ) -> impl IntoView {
     let shown = RwSignal::new(false);
     let source = address.text.clone();
-    // A picture inside the page asks no other server.
+    // A picture inside the page asks no server. One of another server would tell it who looks at the review, and when:
+    // the page's policy loads none, so it can only be opened in a tab of its own.
     let inline = ["data:image/png;", "data:image/jpeg;", "data:image/gif;", "data:image/webp;"];
-    let may_show =
-        (address.may_open && !source.starts_with("mailto:")) || inline.iter().any(|kind| source.starts_with(kind));
-    let short: String = source.chars().take(160).collect();
+    let may_show = inline.iter().any(|kind| source.starts_with(kind));
+    let short = Address { text: source.chars().take(160).collect(), ..address.clone() };
     let text = alt.clone();
     view! {
         <span class="inert-image">
@@ -83,12 +83,16 @@ pub fn InertImage(
                         <Glyph icon=icondata::LuImage />
                         <span class="grow">
                             <b>{inert(&text)}</b>
-                            <code class="address">{inert(&short)}</code>
+                            {if may_show {
+                                view! { <code class="address">{inert(&short.text)}</code> }.into_any()
+                            } else {
+                                view! { <AddressBox address=if address.may_open { address.clone() } else { short.clone() } /> }.into_any()
+                            }}
                         </span>
                         {may_show
                             .then(|| {
                                 view! {
-                                    <button type="button" class="b sm" on:click=move |_| shown.set(true)>"Show the picture"</button>
+                                    <button type="button" class="b sm" on:click=move |_| shown.set(true)>"Show picture"</button>
                                 }
                             })}
                     }

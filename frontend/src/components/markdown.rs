@@ -1,5 +1,7 @@
 //! Markdown as elements. Nothing is ever set as HTML: each element is made from a tree that holds only text.
 
+use std::cell::Cell;
+
 use leptos::prelude::*;
 
 use super::inert::{InertImage, InertLink, inert};
@@ -19,27 +21,33 @@ pub fn Markdown(
             <pre class="raw">{inert(rest.trim_end())}</pre>
         }
     });
-    view! { <div class="prose">{blocks(laid_out)}{rest}</div> }
+    view! { <div class="prose">{blocks(laid_out, &Cell::new(1))}{rest}</div> }
 }
 
-fn blocks(blocks: Vec<Block>) -> Vec<AnyView> {
-    blocks.into_iter().map(block).collect()
+/// `heading` is the level of the heading before: the page's own is h1, and none is skipped, whatever was written.
+fn blocks(blocks: Vec<Block>, heading: &Cell<u8>) -> Vec<AnyView> {
+    blocks.into_iter().map(|one| block(one, heading)).collect()
 }
 
-fn block(block: Block) -> AnyView {
+fn block(block: Block, heading: &Cell<u8>) -> AnyView {
     match block {
-        // The page's own headlines are h1 to h3.
-        Block::Heading(1, text) => view! { <h3>{inlines(text)}</h3> }.into_any(),
-        Block::Heading(2, text) => view! { <h4>{inlines(text)}</h4> }.into_any(),
-        Block::Heading(_, text) => view! { <h5>{inlines(text)}</h5> }.into_any(),
+        Block::Heading(depth, text) => {
+            let text = inlines(text);
+            heading.set((depth + 1).min(heading.get() + 1).min(4));
+            match heading.get() {
+                2 => view! { <h2>{text}</h2> }.into_any(),
+                3 => view! { <h3>{text}</h3> }.into_any(),
+                _ => view! { <h4>{text}</h4> }.into_any(),
+            }
+        }
         Block::Paragraph(text) => view! { <p>{inlines(text)}</p> }.into_any(),
         Block::Code(language, text) => {
             let language = (!language.is_empty()).then(|| view! { <span class="language">{inert(&language)}</span> });
             view! { <pre class="code">{language}<code>{inert(text.trim_end_matches('\n'))}</code></pre> }.into_any()
         }
-        Block::Quote(inside) => view! { <blockquote>{blocks(inside)}</blockquote> }.into_any(),
+        Block::Quote(inside) => view! { <blockquote>{blocks(inside, heading)}</blockquote> }.into_any(),
         Block::List(start, entries) => {
-            let entries = entries.into_iter().map(|entry| view! { <li>{tight(entry)}</li> }).collect_view();
+            let entries = entries.into_iter().map(|entry| view! { <li>{tight(entry, heading)}</li> }).collect_view();
             match start {
                 Some(start) => view! { <ol start=start.to_string()>{entries}</ol> }.into_any(),
                 None => view! { <ul>{entries}</ul> }.into_any(),
@@ -68,15 +76,15 @@ fn block(block: Block) -> AnyView {
 }
 
 /// The only paragraph of a list's entry needs no box of its own.
-fn tight(mut entry: Vec<Block>) -> Vec<AnyView> {
+fn tight(mut entry: Vec<Block>, heading: &Cell<u8>) -> Vec<AnyView> {
     match entry.first_mut() {
         Some(Block::Paragraph(text)) => {
             let first = inlines(std::mem::take(text));
             let mut views = vec![view! { <span>{first}</span> }.into_any()];
-            views.extend(blocks(entry.split_off(1)));
+            views.extend(blocks(entry.split_off(1), heading));
             views
         }
-        _ => blocks(entry),
+        _ => blocks(entry, heading),
     }
 }
 

@@ -75,7 +75,7 @@ pub fn QueueRow(
             matches!(outbox.get(id).map(|sending| &sending.stage), Some(Stage::Held(_) | Stage::Sending))
         });
         if held {
-            return "your decision is about to be sent".to_owned();
+            return "sending your decision soon".to_owned();
         }
         row.with(|row| row.as_ref().map(|row| detail(row, me.as_deref(), live.now.get())).unwrap_or_default())
     };
@@ -112,7 +112,7 @@ pub fn QueueRow(
                 </span>
                 <p>{flow}</p>
                 <span class="m">
-                    {move || drafted.get().then(|| view! { <span class="accent" title="You have started to write something here"><Glyph icon=icondata::LuPencil />" "</span> })}
+                    {move || drafted.get().then(|| view! { <span class="accent" title="You have a draft here"><Glyph icon=icondata::LuPencil />" "</span> })}
                     {more}
                 </span>
             </a>
@@ -140,7 +140,7 @@ fn time(row: &Row, now: Timestamp) -> (String, bool) {
 fn detail(row: &Row, me: Option<&str>, now: Timestamp) -> String {
     let review = &row.review;
     if row.gone {
-        return "no longer yours to see".to_owned();
+        return "you no longer have access".to_owned();
     }
     if let Some(resolution) = &review.resolution {
         return sentence(&words::resolution(review, resolution, me));

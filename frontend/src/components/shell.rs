@@ -18,6 +18,9 @@ use crate::client::{Connection, Desk, Live, Session, use_api};
 use crate::state::inbox::Inbox;
 use crate::state::words;
 
+/// Where a second factor is set up.
+const SECURITY: &str = "/people?tab=security";
+
 /// The frame around every page.
 #[component]
 pub fn Shell(
@@ -40,6 +43,16 @@ pub fn Shell(
                 &format!("/login?{ended}next={next}"),
                 NavigateOptions { replace: true, ..NavigateOptions::default() },
             );
+        }
+    });
+    let navigate = use_navigate();
+    Effect::new(move |_| {
+        if session.factor_missing.get() {
+            session.factor_missing.set(false);
+            let here = (location.pathname.get_untracked(), location.query.with_untracked(|query| query.get("tab")));
+            if here != ("/people".to_owned(), Some("security".to_owned())) {
+                navigate(SECURITY, NavigateOptions { replace: true, ..NavigateOptions::default() });
+            }
         }
     });
     let known = Memo::new(move |_| session.me.with(Option::is_some));
@@ -140,7 +153,7 @@ fn RailLink(
 /// How the connection stands, in a word and a sentence.
 fn connection_words(connection: Connection) -> (&'static str, &'static str) {
     match connection {
-        Connection::Open => ("Live", "Live: what you see is what is."),
+        Connection::Open => ("Live", "Connected"),
         Connection::Opening => ("Connecting", "Connecting…"),
         Connection::Lost { .. } => ("Offline", "The connection is lost. What you see may be old."),
         Connection::Closed => ("Closed", "Not connected."),
@@ -178,17 +191,22 @@ fn Menu() -> impl IntoView {
             <button
                 class=class
                 title=move || format!("{}. {}", name().unwrap_or_default(), state().1)
-                aria-label="You, colours, log out"
-                aria-haspopup="menu"
+                aria-label=move || format!("{}: account and settings", initials(&name().unwrap_or_default()))
+                aria-controls="account"
                 aria-expanded=move || open.get().to_string()
-                on:click=move |_| open.update(|open| *open = !*open)
+                on:click=move |_| {
+                    open.update(|open| *open = !*open);
+                    if open.get_untracked() {
+                        focus_on("#account button");
+                    }
+                }
             >
                 {move || initials(&name().unwrap_or_default())}
             </button>
             <span class="state" role="status">{move || state().0}</span>
             <Show when=move || open.get()>
                 <div class="veil" on:click=move |_| open.set(false)></div>
-                <div class="menu" role="menu">
+                <div class="menu" id="account" role="group" aria-label="Account and settings">
                     <div class="about">
                         <b>{name}</b>
                         <span class="tiny muted">{roles}</span>
@@ -217,23 +235,22 @@ fn Menu() -> impl IntoView {
                             })
                             .collect_view()}
                     </div>
-                    <a role="menuitem" href="/people?tab=notifications" on:click=move |_| open.set(false)>
+                    <a href="/people?tab=notifications" on:click=move |_| open.set(false)>
                         <Glyph icon=icondata::LuBell />
                         "Notifications"
                     </a>
                     <button
-                        role="menuitemcheckbox"
-                        aria-checked=move || shortcuts.get().to_string()
+                        aria-pressed=move || shortcuts.get().to_string()
                         on:click=move |_| {
                             shortcuts.update(|on| *on = !*on);
                             help::switch(shortcuts.get_untracked());
                         }
                     >
                         <Glyph icon=icondata::LuKeyboard />
-                        {move || if shortcuts.get() { "Keyboard shortcuts: on" } else { "Keyboard shortcuts: off" }}
+                        "Keyboard shortcuts"
+                        <span class="muted">{move || if shortcuts.get() { "on" } else { "off" }}</span>
                     </button>
                     <button
-                        role="menuitem"
                         on:click=move |_| {
                             desk.clear();
                             spawn_local(async move { session.leave(api).await });

@@ -17,6 +17,9 @@ pub fn Empty(
     /// What is not there.
     #[prop(into)]
     title: String,
+    /// Whether it is all that the page shows, and so its heading.
+    #[prop(optional)]
+    page: bool,
     /// Why, and what to do.
     #[prop(optional)]
     children: Option<Children>,
@@ -24,7 +27,7 @@ pub fn Empty(
     view! {
         <div class="empty">
             <Glyph icon=icon />
-            <b>{title}</b>
+            {if page { view! { <h1>{title}</h1> }.into_any() } else { view! { <b>{title}</b> }.into_any() }}
             {children.map(|children| children())}
         </div>
     }

@@ -172,7 +172,7 @@ fn step_view(at: Timestamp, step: Step, streams: Signal<Streams>) -> AnyView {
     let (class, status) = match step.status {
         StepStatus::Running => ("now", Some("running")),
         StepStatus::Waiting => ("warn", Some("waits for a person")),
-        StepStatus::Retrying => ("warn", Some("tried again soon")),
+        StepStatus::Retrying => ("warn", Some("retrying soon")),
         StepStatus::Completed => ("done", None),
         StepStatus::Failed => ("stop", Some("failed")),
         StepStatus::Cancelled => ("", Some("ended with the run")),

@@ -58,7 +58,7 @@ pub fn FlowsPage() -> impl IntoView {
         }
         view! {
             <Show when=move || found.with(Vec::is_empty)>
-                <Empty icon=icondata::LuSearch title="No flow is like this"><p>"Try fewer words."</p></Empty>
+                <Empty icon=icondata::LuSearch title="No matches"><p>"Try fewer words."</p></Empty>
             </Show>
             <ul class="flow-cards">
                 <For each=move || found.get() key=|flow| (flow.id.clone(), flow.version) let:flow>
@@ -124,7 +124,7 @@ fn FlowCard(flow: FlowVersion, details: Details) -> impl IntoView {
                 })}
             </a>
             <div class="flow-about">
-                <h3><a href=format!("/flows/{}", flow.id)>{flow.title}</a></h3>
+                <h2><a href=format!("/flows/{}", flow.id)>{flow.title}</a></h2>
                 <p class="soft">{flow.description.unwrap_or_default()}</p>
                 <div class="flow-kinds">
                     {move || detail.with(|detail| kinds(detail.as_ref())).into_iter().map(|(kind, count)| view! {
@@ -182,7 +182,7 @@ fn NewFlow(open: RwSignal<bool>) -> impl IntoView {
             <form class="in" on:submit=move |event| { event.prevent_default(); go(); }>
                 <label class="field">
                     <span class="label">"Id"</span>
-                    <span class="hint">"Its address for ever: a-z, 0-9 and -. The title can change later."</span>
+                    <span class="hint">"Permanent, cannot be changed: 1–100 characters, a-z, 0-9 and -. The title can change later."</span>
                     <input class="input mono" placeholder="refund-request" autofocus autocomplete="off" spellcheck="false"
                         prop:value=id aria-invalid=move || mistake().is_some().to_string()
                         on:input=move |event| id.set(event_target_value(&event).trim().to_owned())/>

@@ -295,7 +295,7 @@ pub fn OpenPane() -> impl IntoView {
         Some(id) => view! { <ReviewPane id=id back=back /> }.into_any(),
         None => view! {
             <article class="read">
-                <Empty icon=icondata::LuSearch title="This is not the address of a review">
+                <Empty icon=icondata::LuSearch title="This is not the address of a review" page=true>
                     <button class="b" on:click=move |_| back.run(())>"To the inbox"</button>
                 </Empty>
             </article>

@@ -14,7 +14,7 @@ use crate::components::arrival;
 use crate::components::glyph::Glyph;
 
 /// What somebody reads whose session ended while they worked.
-const ENDED: &str = "Your session has ended. What you wrote is kept: log in, and go on where you were.";
+const ENDED: &str = "Your session has ended. What you wrote is kept: log in to continue where you were.";
 
 /// Logging in.
 #[component]
@@ -69,12 +69,12 @@ pub fn LoginPage() -> impl IntoView {
                     Err(problem) if problem.code == Code::SecondFactorRequired => code.set(Some(String::new())),
                     Err(problem) => trouble.set(Some(match problem.code {
                         Code::Unauthenticated if asked => {
-                            "The code is not right, or was used before. Wait for the next one.".to_owned()
+                            "Incorrect code, or a code that was used before. Wait for the next one.".to_owned()
                         }
                         Code::Unauthenticated if link => {
                             "This link was used before, or is too old. Ask for a new one.".to_owned()
                         }
-                        Code::Unauthenticated => "The name or the password is not right.".to_owned(),
+                        Code::Unauthenticated => "Incorrect username or password.".to_owned(),
                         _ => problem.to_string(),
                     })),
                 }
@@ -227,7 +227,7 @@ fn why_refused(trouble: Trouble) -> &'static str {
         Trouble::Attempt => "That sign-in was not begun in this browser, or took too long. Please try again.",
         Trouble::Denied => "You were not signed in there. Please try again, or log in with a password.",
         Trouble::Provider => "The sign-in service cannot be reached now. Try again soon, or log in with a password.",
-        Trouble::Token => "The sign-in service gave an answer that does not hold. Please tell an admin.",
+        Trouble::Token => "The answer of the sign-in service could not be verified. Please tell an admin.",
         Trouble::Claims => "The sign-in service did not say enough about you. Please tell an admin.",
         Trouble::Groups => "You were signed in, but none of your groups may use this server. Please ask an admin.",
         Trouble::Unknown => "You were signed in, but you have no account here. Please ask an admin for one.",

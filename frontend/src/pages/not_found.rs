@@ -11,7 +11,7 @@ pub fn NotFoundPage() -> impl IntoView {
     arrival::title(|| "Nothing here".to_owned());
     view! {
         <main class="empty-page">
-            <Empty icon=icondata::LuSearch title="There is nothing at this address">
+            <Empty icon=icondata::LuSearch title="Page not found" page=true>
                 <p>"The link may be old, or it names something that you may not see."</p>
                 <a href="/inbox" class="b">"To the inbox"</a>
             </Empty>

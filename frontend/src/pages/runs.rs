@@ -245,7 +245,7 @@ fn nothing(filter: &Filter) -> impl IntoView + use<> {
         Some(RunStatus::Running) => "Nothing is running right now",
         Some(RunStatus::WaitingForHuman) => "No run waits for a person",
         Some(RunStatus::Failed) => "No run has failed",
-        _ => "No run is like this",
+        _ => "No matches",
     };
     view! {
         <Empty icon=icondata::LuListFilter title=what>

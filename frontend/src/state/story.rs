@@ -45,7 +45,7 @@ pub fn decided(review: &Review, decision: &Decision) -> (String, Tone) {
         Verdict::Actions { decisions, .. } => actions(review, decisions),
     };
     if decision.grant.is_some() {
-        text += " beforehand";
+        text += " under a remembered approval";
     }
     if let Some(owner) = &decision.on_behalf_of {
         text = format!("{text} on behalf of {owner}");
@@ -70,7 +70,7 @@ fn actions(review: &Review, decisions: &BTreeMap<String, ActionDecision>) -> (St
                 tone = Tone::Stop;
                 ("rejected", "")
             }
-            Some(ActionDecision::Respond { .. }) => ("answered instead of", ""),
+            Some(ActionDecision::Respond { .. }) => ("responded without running", ""),
             None => continue,
         };
         match verbs.iter_mut().find(|(known, _)| *known == verb) {
@@ -143,28 +143,28 @@ pub fn told(entry: &Entry) -> (String, Tone) {
     let plain = |text: String| (text, Tone::Plain);
     match entry.event.kind {
         EntryKind::RunStarted => plain(format!("started {}", run())),
-        EntryKind::RunResumed => plain(format!("let {} go on", run())),
-        EntryKind::WorkflowWaiting => plain(format!("let {} wait for a person", run())),
+        EntryKind::RunResumed => plain(format!("resumed {}", run())),
+        EntryKind::WorkflowWaiting => plain(format!("paused {} for a person", run())),
         EntryKind::RunCompleted => (format!("completed {}", run()), Tone::Go),
-        EntryKind::RunFailed => (format!("ended {} as failed: {}", run(), text("run/error/message")), Tone::Stop),
+        EntryKind::RunFailed => (format!("failed {}: {}", run(), text("run/error/message")), Tone::Stop),
         EntryKind::RunCancelled => {
             let why = word("reason").map(|why| format!(": {why}")).unwrap_or_default();
             (format!("cancelled {}{why}", run()), Tone::Stop)
         }
-        EntryKind::StepStarted => plain(format!("began {}", text("step/node"))),
+        EntryKind::StepStarted => plain(format!("started {}", text("step/node"))),
         EntryKind::StepRetrying => {
-            (format!("will try {} again: {}", text("step/node"), text("error/message")), Tone::Again)
+            (format!("is retrying {}: {}", text("step/node"), text("error/message")), Tone::Again)
         }
         EntryKind::StepCompleted => plain(format!("finished {}", text("step/node"))),
         EntryKind::StepFailed => {
             (format!("failed at {}: {}", text("step/node"), text("step/error/message")), Tone::Stop)
         }
-        EntryKind::ModelAnswered => plain(format!("got a model's answer at {}", text("node"))),
+        EntryKind::ModelAnswered => plain(format!("received a model's answer at {}", text("node"))),
         EntryKind::ToolExecuted => match word("error/message").or_else(|| word("error")) {
-            Some(error) => (format!("called {} in vain: {error}", text("tool")), Tone::Stop),
+            Some(error) => (format!("{} failed: {error}", text("tool")), Tone::Stop),
             None => plain(format!("called {}", text("tool"))),
         },
-        EntryKind::ReviewRequested => plain(format!("asked {}", quoted(&text("review/title")))),
+        EntryKind::ReviewRequested => plain(format!("requested {}", quoted(&text("review/title")))),
         EntryKind::ReviewExpiring => {
             (format!("warned of the deadline of {}", quoted(&text("review/title"))), Tone::Again)
         }
@@ -180,11 +180,11 @@ pub fn told(entry: &Entry) -> (String, Tone) {
                 });
             }
             match text("change").as_str() {
-                "content" => (format!("changed what {title} shows"), Tone::Again),
+                "content" => (format!("changed the content of {title}"), Tone::Again),
                 "voters" => plain(format!("changed who may vote on {title}")),
-                "claim" => plain(format!("took on {title}")),
-                "release" => plain(format!("gave back {title}")),
-                "delegated" => plain(format!("handed over {title}")),
+                "claim" => plain(format!("claimed {title}")),
+                "release" => plain(format!("released {title}")),
+                "delegated" => plain(format!("delegated {title}")),
                 "comment" => plain(format!("commented on {title}")),
                 "escalated" => (format!("escalated {title}"), Tone::Again),
                 _ => plain(format!("changed {title}")),
@@ -203,7 +203,7 @@ pub fn told(entry: &Entry) -> (String, Tone) {
         },
         EntryKind::ReviewViewed => {
             let title = word("title").map_or_else(|| "a review".to_owned(), |title| quoted(&title));
-            plain(format!("looked at {title}, revision {}", text("revision")))
+            plain(format!("viewed {title}, revision {}", text("revision")))
         }
         EntryKind::FlowSaved => plain(format!("saved the flow {}, version {}", text("flow"), text("version"))),
         EntryKind::UserCreated => match roles() {
@@ -214,24 +214,26 @@ pub fn told(entry: &Entry) -> (String, Tone) {
             roles if roles.is_empty() => plain(format!("changed {}", text("username"))),
             roles => plain(format!("changed {}, now {roles}", text("username"))),
         },
-        EntryKind::GrantMade => plain(format!("allowed later calls of {}", text("grant/tool"))),
-        EntryKind::GrantUsed => plain(format!("let {} run, as {} allowed", text("grant/tool"), text("grant/given_by"))),
-        EntryKind::GrantRevoked => plain(format!("no longer allows {}", text("grant/tool"))),
+        EntryKind::GrantMade => plain(format!("remembered an approval for {}", text("grant/tool"))),
+        EntryKind::GrantUsed => {
+            plain(format!("ran {} under the remembered approval of {}", text("grant/tool"), text("grant/given_by")))
+        }
+        EntryKind::GrantRevoked => plain(format!("revoked the remembered approval for {}", text("grant/tool"))),
         kind @ (EntryKind::DeputyNamed | EntryKind::DeputyRemoved) => {
             let verb = if kind == EntryKind::DeputyNamed { "named" } else { "removed" };
             plain(format!("{verb} {} as deputy of {}", text("deputy"), text("deputyship/person")))
         }
         EntryKind::TokenCreated => match roles() {
-            roles if roles.is_empty() => plain(format!("made the token {}, without roles", quoted(&text("name")))),
-            roles => plain(format!("made the token {} as {roles}", quoted(&text("name")))),
+            roles if roles.is_empty() => plain(format!("created the token {}, without roles", quoted(&text("name")))),
+            roles => plain(format!("created the token {} with {roles}", quoted(&text("name")))),
         },
         EntryKind::TokenRevoked => plain("revoked a token".to_owned()),
-        EntryKind::LinkCreated => plain(format!("made a link that logs in {}", text("username"))),
+        EntryKind::LinkCreated => plain(format!("created a login link for {}", text("username"))),
         EntryKind::SessionStarted => plain("logged in".to_owned()),
         EntryKind::SessionEnded => plain("logged out".to_owned()),
         EntryKind::LoginFailed => (format!("refused to log in {}", text("username")), Tone::Again),
         EntryKind::Unreadable => (format!("recorded what cannot be read: {}", text("reason")), Tone::Stop),
-        EntryKind::HeadAccepted => plain("accepted another head of the audit".to_owned()),
+        EntryKind::HeadAccepted => plain("accepted a new head of the audit".to_owned()),
     }
 }
 

@@ -239,7 +239,7 @@ pub fn actions_say(review: &Review, draft: &Draft) -> (Intent, String) {
             ActionKind::Approve => format!("Approve {one}{later}"),
             ActionKind::Edit => format!("Approve {one} with your edit"),
             ActionKind::Reject => format!("Reject {one}"),
-            ActionKind::Respond => format!("Answer instead of {one}"),
+            ActionKind::Respond => format!("Respond without running {one}"),
         };
         return (Intent::Actions, verb);
     }
@@ -247,7 +247,7 @@ pub fn actions_say(review: &Review, draft: &Draft) -> (Intent, String) {
         (ActionKind::Approve, "approve", ""),
         (ActionKind::Edit, "approve", " with edits"),
         (ActionKind::Reject, "reject", ""),
-        (ActionKind::Respond, "answer", ""),
+        (ActionKind::Respond, "respond to", ""),
     ]
     .into_iter()
     .filter(|(kind, ..)| number(*kind) > 0)
@@ -264,7 +264,7 @@ pub fn says(review: &Review, draft: &Draft, intent: &Intent) -> String {
             .iter()
             .find(|option| option.id == *id)
             .map_or_else(String::new, |option| option_says(review, draft, option)),
-        Intent::Text if review.options.is_empty() && review.actions.is_empty() => "Send the answer".into(),
+        Intent::Text if review.options.is_empty() && review.actions.is_empty() => "Send answer".into(),
         Intent::Text if !review.actions.is_empty() => "Reject all with this message".into(),
         Intent::Text => "Ask for this change".into(),
         Intent::RejectAll if review.actions.len() == 1 => format!("Reject {}", review.actions[0].name),
@@ -281,14 +281,14 @@ pub fn option_does(review: &Review, option: &ReviewOption) -> String {
     match option.kind {
         ChoiceKind::Accept => match review.stakes.consequences.first() {
             Some(consequence) => consequence.clone(),
-            None => "The run goes on from here.".into(),
+            None => "The run continues.".into(),
         },
         ChoiceKind::Correct => match (&review.source, &option.message) {
             (Some(source), Some(message)) => format!("{} works on it again: “{message}”", source.node.place()),
             (Some(source), None) => format!("{} works on it again, with what you write.", source.node.place()),
             (None, _) => "The step before works on it again.".into(),
         },
-        ChoiceKind::Stop => "The run does not go on from here.".into(),
+        ChoiceKind::Stop => "The run does not continue.".into(),
     }
 }
 

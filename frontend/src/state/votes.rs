@@ -22,7 +22,7 @@ pub fn standing(review: &Review, me: Option<&str>) -> Option<(bool, String)> {
         }
         if !voting.voided.is_empty() {
             let whose = words::people(&voting.voided, me);
-            parts.push(sentence(&format!("{whose} must vote again: what is shown has changed")));
+            parts.push(sentence(&format!("{whose} must vote again: the content has changed")));
         }
         if review.decisions.iter().any(|vote| me == Some(vote.by.as_str())) {
             parts.push("Choosing again changes your vote".to_owned());
@@ -35,8 +35,8 @@ pub fn standing(review: &Review, me: Option<&str>) -> Option<(bool, String)> {
 pub fn does(review: &Review, accepts: bool, follows: String) -> String {
     match (&review.voting, accepts) {
         (None, _) => follows,
-        (Some(_), true) => format!("A vote for it; once enough agree: {follows}"),
-        (Some(_), false) => format!("A vote against it; once enough are: {follows}"),
+        (Some(_), true) => format!("Votes yes. Once enough agree: {follows}"),
+        (Some(_), false) => format!("Votes no. Once enough do: {follows}"),
     }
 }
 
@@ -54,7 +54,7 @@ mod tests {
         let voting = json!({"voters": ["ana", "tom"], "votes": 1, "standing": "2 of 2 are needed", "voided": ["tom"]});
         let patch = json!({"policy": "majority", "decisions": [vote], "voting": voting});
         let said = standing(&review(1, 1, patch.clone()), Some("ana")).unwrap();
-        let text = "2 of 2 are needed. You chose “Looks good”. Tom must vote again: what is shown has changed. \
+        let text = "2 of 2 are needed. You chose “Looks good”. Tom must vote again: the content has changed. \
                     Choosing again changes your vote.";
         assert_eq!(said, (false, text.to_owned()));
         let mut troubled = patch;
@@ -69,7 +69,7 @@ mod tests {
         let voting = json!({"voters": ["ana", "tom"], "votes": 1, "standing": "2 of 2 are needed"});
         let voted = review(1, 1, json!({"policy": "unanimous", "voting": voting}));
         assert_eq!(does(&review(1, 1, json!({})), true, "It goes on.".into()), "It goes on.");
-        assert_eq!(does(&voted, true, "It goes on.".into()), "A vote for it; once enough agree: It goes on.");
-        assert!(does(&voted, false, "It ends.".into()).starts_with("A vote against it;"));
+        assert_eq!(does(&voted, true, "It goes on.".into()), "Votes yes. Once enough agree: It goes on.");
+        assert!(does(&voted, false, "It ends.".into()).starts_with("Votes no."));
     }
 }

@@ -123,7 +123,7 @@ fn said(review: &Review, decision: &Decision) -> String {
                     }
                     ActionDecision::Reject { message: None } => format!("rejected {}", name(id)),
                     ActionDecision::Respond { message } => {
-                        format!("answered instead of {}: “{}”", name(id), cut(message))
+                        format!("responded without running {}: “{}”", name(id), cut(message))
                     }
                 };
             }
@@ -182,8 +182,8 @@ pub fn on_timeout(then: &OnTimeout, past: bool) -> String {
         (OnTimeout::Approve, _) => "approved",
         (OnTimeout::Error, true) => "the run failed",
         (OnTimeout::Error, false) => "the run fails",
-        (OnTimeout::Follow, true) => "the run went on",
-        (OnTimeout::Follow, false) => "the run goes on without an answer",
+        (OnTimeout::Follow, true) => "the run continued",
+        (OnTimeout::Follow, false) => "the run continues without an answer",
         (OnTimeout::Goto { .. }, true) => "the run took another way",
         (OnTimeout::Goto { .. }, false) => "the run takes another way",
         (OnTimeout::Escalate(next), _) => return format!("escalated to {}", next.escalate),
@@ -197,12 +197,12 @@ pub fn cut(text: &str) -> String {
     if line.chars().count() <= 120 { line } else { format!("{}…", line.chars().take(119).collect::<String>()) }
 }
 
-/// An amount of money, such as `0.4 cent`, `$1.20`, `1,240 EUR`.
+/// An amount of money, such as `$0.004`, `$1.20`, `1,240 EUR`.
 pub fn dollars(usd: f64) -> String {
     if usd <= 0.0 {
         "$0".to_owned()
     } else if usd < 0.01 {
-        format!("{:.1} cent", usd * 100.0)
+        format!("${usd:.3}")
     } else {
         format!("${usd:.2}")
     }
@@ -269,9 +269,9 @@ mod tests {
     fn amounts_are_short() {
         assert_eq!(
             (dollars(0.004).as_str(), dollars(1.2).as_str(), thousands(1_234_567).as_str()),
-            ("0.4 cent", "$1.20", "1,234,567")
+            ("$0.004", "$1.20", "1,234,567")
         );
-        assert_eq!((dollars(12.006), dollars(0.009_96)), ("$12.01".into(), "1.0 cent".into()));
+        assert_eq!((dollars(12.006), dollars(0.009_96)), ("$12.01".into(), "$0.010".into()));
     }
 
     #[test]

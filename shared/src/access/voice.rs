@@ -18,7 +18,7 @@ pub fn voice(principal: &Principal, review: &Review) -> Result<Option<Username>,
     let Some(first) = voices.into_iter().next() else {
         let gave = review.delegations.iter().any(|handed| handed.from == *me);
         return Err(if gave {
-            "you handed this review over"
+            "you delegated this review"
         } else if let Some(why) = barred(me, review).filter(|_| is_for(principal, review)) {
             // Votes are counted without them: so said, why.
             why

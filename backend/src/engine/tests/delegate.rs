@@ -37,7 +37,7 @@ fn a_review_changes_hands_once_and_is_decided_in_the_name_of_who_had_it() {
     assert_eq!((play.kinds(), &play.events[0].data["change"]), (vec!["review.updated"], &json!("delegated")));
     let said = request(&review, choose("yes"));
     let refused = play.try_decide(review.id, &lea(), said.clone()).unwrap_err();
-    assert_eq!(refused, Refusal::Forbidden("you handed this review over".to_owned()));
+    assert_eq!(refused, Refusal::Forbidden("you delegated this review".to_owned()));
     play.try_decide(review.id, &tom(), said).unwrap();
     let decision = play.past(review.id).decisions[0].clone();
     assert_eq!((&*decision.by, decision.on_behalf_of.as_deref()), ("tom", Some("lea")));

@@ -131,7 +131,7 @@ fn Say(pane: Pane) -> impl IntoView {
             } else if !review.actions.is_empty() {
                 "Add a note for the record, or give a reason"
             } else if review.free_text && verdict::no_correction(review).is_none() {
-                "Say what should change, or add a note for the record"
+                "Ask for a change, or add a note for the record"
             } else {
                 "Add a note for the record"
             }
@@ -243,7 +243,7 @@ fn acts(pane: Pane) -> Vec<Act> {
         let does = match review.stakes.consequences.first() {
             _ if refuses => "Nothing runs.".to_owned(),
             Some(consequence) if rejected == 0 => consequence.clone(),
-            _ => "What is approved runs exactly as shown.".to_owned(),
+            _ => "Approved calls run exactly as shown.".to_owned(),
         };
         acts.push(Act {
             intent,
@@ -253,7 +253,7 @@ fn acts(pane: Pane) -> Vec<Act> {
             class: if refuses { "b stop" } else { "b go" },
             barred: waits.then(|| {
                 let each = "Each call needs an answer.";
-                let critical = "These calls are critical: open each one and decide it by itself.";
+                let critical = "These calls are critical. Open and decide each one separately.";
                 if one_by_one { critical } else { each }.to_owned()
             }),
         });
@@ -261,7 +261,8 @@ fn acts(pane: Pane) -> Vec<Act> {
             acts.push(Act {
                 says: verdict::says(&review, &draft, &Intent::RejectAll),
                 intent: Intent::RejectAll,
-                does: if written { "Nothing runs; what you wrote is told." } else { "Nothing runs." }.to_owned(),
+                does: if written { "Nothing runs; the agent is told what you wrote." } else { "Nothing runs." }
+                    .to_owned(),
                 key: Some("r".into()),
                 class: "b stop",
                 barred: None,

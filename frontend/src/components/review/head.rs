@@ -27,7 +27,7 @@ pub fn Head(pane: Pane, back: Callback<()>) -> impl IntoView {
         })
     });
     let title = Memo::new(move |_| pane.review.with(|review| review.title.clone()));
-    let heading = arrival::heading::<html::H2>();
+    let heading = arrival::heading::<html::H1>();
     let facts = Memo::new(move |_| pane.review.with(|review| facts(review)));
     view! {
         <div class="head">
@@ -45,12 +45,12 @@ pub fn Head(pane: Pane, back: Callback<()>) -> impl IntoView {
                         view! { <span aria-hidden="true">"›"</span><a href=format!("/runs/{run}") class="nowrap" title=all>"run "{short}</a> }
                     });
                     let node = node.map(|node| view! { <span aria-hidden="true">"›"</span><span class="cut">{node}</span> });
-                    view! { <nav class="trail" aria-label="Where this comes from">{flow}{run}{node}</nav> }
+                    view! { <nav class="trail" aria-label="Origin">{flow}{run}{node}</nav> }
                 }}
                 <Claim pane=pane />
                 <More pane=pane />
             </div>
-            <h2 node_ref=heading tabindex="-1">{title}</h2>
+            <h1 node_ref=heading tabindex="-1">{title}</h1>
             <div class="facts">
                 {move || {
                     facts
@@ -163,7 +163,7 @@ fn Claim(pane: Pane) -> impl IntoView {
                 Some(claim) => {
                     let mine = session.username().as_deref() == Some(claim.by.as_str());
                     let until = time::clock(claim.until);
-                    let text = if mine { format!("You are on this until {until}") } else { format!("{} is on this until {until}", claim.by) };
+                    let text = if mine { format!("Claimed by you until {until}") } else { format!("Claimed by {} until {until}", claim.by) };
                     view! {
                         <span class="face" aria-hidden="true">{initials(&claim.by)}</span>
                         <span>{text}</span>
@@ -176,7 +176,7 @@ fn Claim(pane: Pane) -> impl IntoView {
                     view! {
                         <button
                             class="b ghost sm"
-                            title="Tells the others that you are on it, for a while"
+                            title="Shows the others that you are working on this, for a limited time"
                             disabled=busy
                             on:click=move |_| { act.dispatch_local(true); }
                         >

@@ -6,6 +6,7 @@ use serde_json::Value;
 use shared::definition::ContentType;
 use shared::error::{Mistake, pointer};
 use shared::review::Item;
+use wasm_bindgen::JsCast;
 
 use super::pane::Pane;
 use super::value::ValueView;
@@ -107,6 +108,8 @@ pub fn ItemCard(pane: Pane, item: Item) -> impl IntoView {
     let kind = move || if may_edit.get() { format!("{kind}, you may edit") } else { kind.to_owned() };
     let single = move || !may_edit.get() && edited.with(Option::is_none) && before.with(Option::is_none);
     let name = item.with_value(|item| item.label.clone().unwrap_or_else(|| item.key.clone()));
+    let panel_name = name.clone();
+    let panel = format!("item-{}", item.with_value(|item| item.key.clone()));
     let shown = move || item.with_value(|item| item.value.clone());
     let has_edit = Signal::derive(move || edited.with(Option::is_some));
     let says = move |before: &'static str, after: &'static str| {
@@ -120,21 +123,23 @@ pub fn ItemCard(pane: Pane, item: Item) -> impl IntoView {
                     .map_or_else(|| view! { <code>{key.get_value()}</code> }.into_any(), |label| view! { <b>{inert(&label)}</b> }.into_any())}
                 <span class="muted cut">{kind}</span>
                 <Show when=move || edited.with(Option::is_some)>
-                    <span class="tag accent">{move || if over.get() { "accepted with an edit" } else { "edited by you" }}</span>
+                    <span class="tag accent">{move || if over.get() { "approved with an edit" } else { "edited by you" }}</span>
                 </Show>
-                <div class="tabs" role="tablist" hidden=single>
-                    <TabButton tab=tab own=Tab::Read label=says("Read", "Proposed") shown=Signal::stored(true) />
-                    <TabButton tab=tab own=Tab::Edit label="Edit" shown=may_edit />
-                    <TabButton tab=tab own=Tab::Edited label=says("Preview", "As accepted") shown=has_edit />
-                    <TabButton tab=tab own=Tab::Changes label=says("Your changes", "Changes") shown=has_edit />
+                <div class="tabs" role="tablist" aria-label=name.clone() hidden=single on:keydown=walk>
+                    <TabButton tab panel=panel.clone() own=Tab::Read label=says("Read", "Proposed") shown=Signal::stored(true) />
+                    <TabButton tab panel=panel.clone() own=Tab::Edit label="Edit" shown=may_edit />
+                    <TabButton tab panel=panel.clone() own=Tab::Edited label=says("Preview", "As approved") shown=has_edit />
+                    <TabButton tab panel=panel.clone() own=Tab::Changes label=says("Your changes", "Changes") shown=has_edit />
                     <TabButton
-                        tab=tab
+                        tab
+                        panel=panel.clone()
                         own=Tab::Since
                         label=Signal::derive(move || before.with(|b| b.as_ref().map(|(r, _)| format!("Since revision {r}"))).unwrap_or_default())
                         shown=Signal::derive(move || before.with(Option::is_some))
                     />
                 </div>
             </header>
+            <div class="tab-panel" id=panel.clone() role=move || (!single()).then_some("tabpanel") aria-label=move || (!single()).then(|| panel_name.clone())>
             {move || match tab.get() {
                 Tab::Read => view! { <ValueView content_type=content_type value=shown() /> }.into_any(),
                 Tab::Edited => {
@@ -148,7 +153,7 @@ pub fn ItemCard(pane: Pane, item: Item) -> impl IntoView {
                         <Diff content_type=content_type old=shown() new=new />
                         <footer hidden=over>
                             <span class="small muted grow">
-                                "Sent with your acceptance. Both versions stay on the record."
+                                "Sent with your approval. Both versions stay on the record."
                             </span>
                             <button
                                 class="b sm"
@@ -172,8 +177,29 @@ pub fn ItemCard(pane: Pane, item: Item) -> impl IntoView {
                     view! { <Diff content_type=content_type old=old new=shown() /> }.into_any()
                 }
             }}
+            </div>
             {move || mistakes.get().into_iter().map(|text| view! { <p class="mistake pad">{text}</p> }).collect_view()}
         </section>
+    }
+}
+
+/// Arrow keys, Home and End open another tab of the list, as the pattern of WAI-ARIA wants it.
+fn walk(event: web_sys::KeyboardEvent) {
+    let list = event.current_target().and_then(|list| list.dyn_into::<web_sys::Element>().ok());
+    let (Some(list), Some(now)) = (list, document().active_element()) else { return };
+    let first = || list.first_element_child();
+    let last = || list.last_element_child();
+    let next = match event.key().as_str() {
+        "ArrowRight" => now.next_element_sibling().or_else(first),
+        "ArrowLeft" => now.previous_element_sibling().or_else(last),
+        "Home" => first(),
+        "End" => last(),
+        _ => return,
+    };
+    if let Some(next) = next.and_then(|next| next.dyn_into::<web_sys::HtmlElement>().ok()) {
+        event.prevent_default();
+        next.click();
+        drop(next.focus());
     }
 }
 
@@ -182,6 +208,8 @@ pub fn ItemCard(pane: Pane, item: Item) -> impl IntoView {
 pub fn TabButton(
     tab: RwSignal<Tab>,
     own: Tab,
+    /// The id of what the tabs show.
+    panel: String,
     #[prop(into)] label: Signal<String>,
     #[prop(into)] shown: Signal<bool>,
 ) -> impl IntoView {
@@ -191,6 +219,8 @@ pub fn TabButton(
                 type="button"
                 role="tab"
                 aria-selected=move || (tab.get() == own).to_string()
+                aria-controls=panel.clone()
+                tabindex=move || if tab.get() == own { "0" } else { "-1" }
                 on:click=move |_| tab.set(own)
             >
                 {label}

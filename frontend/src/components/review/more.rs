@@ -50,7 +50,7 @@ pub fn More(pane: Pane) -> impl IntoView {
         let (hand, said) = (hands.get_untracked(), text.get_untracked().trim().to_owned());
         async move {
             let answer = if hand {
-                let Ok(to) = said.parse() else { return problem.set(Some("Choose somebody.".to_owned())) };
+                let Ok(to) = said.parse() else { return problem.set(Some("Choose a person.".to_owned())) };
                 api.delegate(pane.id, &Delegate { to }, Some(&key())).await
             } else {
                 let reason = Reason { reason: Some(said).filter(|said| !said.is_empty()) };
@@ -72,31 +72,32 @@ pub fn More(pane: Pane) -> impl IntoView {
         }
     });
     on_cleanup(move || keys.remove());
-    let title = Signal::derive(move || if hands.get() { "Hand it to somebody" } else { "Take it back?" }.to_owned());
+    let title =
+        Signal::derive(move || if hands.get() { "Delegate this review" } else { "Withdraw this review?" }.to_owned());
     view! {
         <span class="asides">
-            {move || hand.get().then(|| view! { <button class="b ghost sm" on:click=move |_| start(true)>"Hand over"</button> })}
+            {move || hand.get().then(|| view! { <button class="b ghost sm" on:click=move |_| start(true)>"Delegate"</button> })}
             {move || withdraw.get().then(|| view! { <button class="b ghost sm" on:click=move |_| start(false)>"Withdraw"</button> })}
             <Dialog open title>
                 <form class="in" on:submit=move |event| { event.prevent_default(); send.dispatch_local(()); }>
                     {move || if hands.get() {
                         view! {
-                            <p>"They decide it in your place. You still see it, and may no longer decide."</p>
-                            <select class="select" aria-label="Who decides it" on:change=move |event| text.set(event_target_value(&event))>
-                                <option value="">"Choose somebody"</option>
+                            <p>"They decide instead of you. You can still see it, but no longer decide."</p>
+                            <select class="select" aria-label="Who decides instead" on:change=move |event| text.set(event_target_value(&event))>
+                                <option value="">"Choose a person"</option>
                                 {move || names.get().unwrap_or_default().into_iter().map(|name| view! { <option value=name.clone()>{name.clone()}</option> }).collect_view()}
                             </select>
                         }.into_any()
                     } else {
                         view! {
-                            <p>"What it asks counts as refused, and the run goes on from there. This cannot be undone."</p>
-                            <textarea class="textarea" aria-label="Reason, for the record" placeholder="Reason, for the record"
+                            <p>"It counts as rejected, and the run continues from there. This cannot be undone."</p>
+                            <textarea class="textarea" aria-label="Reason (recorded)" placeholder="Reason (recorded)"
                                 on:input=move |event| text.set(event_target_value(&event))></textarea>
                         }.into_any()
                     }}
                     {move || problem.get().map(|problem| view! { <p class="mistake" role="alert">{problem}</p> })}
                     <div class="actions">
-                        <button disabled=send.pending() class=move || if hands.get() { "b primary" } else { "b stop" }>{move || if hands.get() { "Hand over" } else { "Withdraw" }}</button>
+                        <button disabled=send.pending() class=move || if hands.get() { "b primary" } else { "b stop" }>{move || if hands.get() { "Delegate" } else { "Withdraw" }}</button>
                     </div>
                 </form>
             </Dialog>

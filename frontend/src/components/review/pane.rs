@@ -150,8 +150,8 @@ pub fn ReviewPane(
                 match problem.get() {
                     None => view! { <Loading rows=7 /> }.into_any(),
                     Some(problem) if problem.code == Code::NotFound => view! {
-                        <Empty icon=icondata::LuSearch title="This review is not here">
-                            <p>"It does not exist, or it is not yours to see."</p>
+                        <Empty icon=icondata::LuSearch title="This review is not here" page=true>
+                            <p>"It does not exist, or you do not have access."</p>
                             <button class="b" on:click=move |_| back.run(())>"Back to the inbox"</button>
                         </Empty>
                     }
@@ -177,7 +177,7 @@ fn Loaded(id: ReviewId, row: Memo<Option<crate::state::inbox::Row>>, back: Callb
     let gone = Memo::new(move |_| row.with(|row| row.as_ref().is_some_and(|row| row.gone)));
     let access = Memo::new(move |_| {
         if gone.get() {
-            return Access::Denied("this review is no longer yours to see");
+            return Access::Denied("you no longer have access to this review");
         }
         review.with(|review| session.access(Act::Decide(review)))
     });

@@ -76,7 +76,7 @@ fn Held(pane: Pane, until: i64) -> impl IntoView {
 fn Accepted(pane: Pane, effect: DecisionEffect, over: bool) -> impl IntoView {
     let text = match effect {
         DecisionEffect::Resolved => "Accepted.",
-        DecisionEffect::Recorded => "Recorded. The review still waits for others.",
+        DecisionEffect::Recorded => "Recorded. The review is still waiting for others.",
     };
     view! {
         <div class="banner go" role="status">
@@ -129,16 +129,16 @@ fn RunState(pane: Pane) -> impl IntoView {
         }
         // What the run asks next, where this person may see it.
         let next = live.inbox.with(|inbox| inbox.asked_by(run_id?));
-        let next = next.map(|id| view! { " "<a href=format!("/reviews/{id}")>"Read what it asks"</a> });
+        let next = next.map(|id| view! { " "<a href=format!("/reviews/{id}")>"Open the next review"</a> });
         Some(view! { <span class="since">{run_words(&run)}{next}</span> })
     }
 }
 
 fn run_words(run: &RunSummary) -> String {
     match run.status {
-        RunStatus::Running => "The run goes on.".to_owned(),
-        RunStatus::WaitingForHuman => "The run waits for a person again.".to_owned(),
-        RunStatus::Completed => "The run is finished.".to_owned(),
+        RunStatus::Running => "The run continues.".to_owned(),
+        RunStatus::WaitingForHuman => "The run is waiting for a person again.".to_owned(),
+        RunStatus::Completed => "The run is completed.".to_owned(),
         RunStatus::Cancelled => "The run was cancelled.".to_owned(),
         RunStatus::Failed => match &run.error {
             Some(error) => format!("The run has failed: {}", error.message),
@@ -240,7 +240,7 @@ fn Copy(#[prop(into)] text: Signal<String>) -> impl IntoView {
     view! {
         <button class="b sm" on:click=move |_| { copy.dispatch_local(text.get_untracked()); }>
             <Glyph icon=icondata::LuCopy />
-            {move || if done.get() == Some(true) { "Copied" } else { "Copy it" }}
+            {move || if done.get() == Some(true) { "Copied" } else { "Copy" }}
         </button>
     }
 }

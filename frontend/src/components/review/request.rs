@@ -19,11 +19,11 @@ pub fn request(request: &Request, arguments: &Value) -> AnyView {
             let headers: JsonMap = http.headers.iter().map(|(name, value)| (name.clone(), text(value))).collect();
             shown.insert("headers".to_owned(), Value::Object(headers));
             match &http.body {
-                Some(own) if own == arguments => body = Some("Its body is the arguments, as JSON."),
+                Some(own) if own == arguments => body = Some("The body is the arguments, as JSON."),
                 Some(own) => {
                     shown.insert("body".to_owned(), own.clone());
                 }
-                None => body = Some("It has no body."),
+                None => body = Some("No body."),
             }
         }
         Request::Mcp { server, tool } => {
@@ -37,7 +37,7 @@ pub fn request(request: &Request, arguments: &Value) -> AnyView {
     }
     let secrets = request.secrets().join(", ");
     let secrets =
-        (!secrets.is_empty()).then(|| view! { <p class="describes">{format!("Secrets that it sends: {secrets}")}</p> });
+        (!secrets.is_empty()).then(|| view! { <p class="describes">{format!("Secrets sent: {secrets}")}</p> });
     view! {
         <p class="describes"><b>"Request, as it will be sent"</b></p>
         <div class="json">{json(&Value::Object(shown))}</div>

@@ -64,7 +64,7 @@ pub fn Side(pane: Pane) -> impl IntoView {
     view! {
         <aside class="side" aria-label="Context">
             <section>
-                <h4>"Why you are asked"</h4>
+                <h2 class="sub">"Requested by"</h2>
                 <p>{move || pane.review.with(|review| why(review))}</p>
                 {move || {
                     let said = pane.review.with(|review| review.advice.clone());
@@ -75,14 +75,14 @@ pub fn Side(pane: Pane) -> impl IntoView {
                 graph
                     .get()
                     .map(|graph| {
-                        view! { <section><h4>"Where the run is"</h4><FlowGraph graph=graph marks=marks label="Where the run is" /></section> }
+                        view! { <section><h2 class="sub">"Position in the flow"</h2><FlowGraph graph=graph marks=marks label="Position in the flow" /></section> }
                     })
             }}
             {move || {
                 let stakes = stakes.get();
-                list("What follows", &stakes.consequences)
+                list("Consequences", &stakes.consequences)
             }}
-            {move || list("What could be done instead", &stakes.get().alternatives)}
+            {move || list("Alternatives", &stakes.get().alternatives)}
             <Earlier pane=pane report=report />
             <Comments pane=pane />
         </aside>
@@ -92,25 +92,24 @@ pub fn Side(pane: Pane) -> impl IntoView {
 fn list(title: &'static str, texts: &[String]) -> Option<impl IntoView + use<>> {
     (!texts.is_empty()).then(|| {
         let texts = texts.iter().map(|text| view! { <li>{inert(text)}</li> }).collect_view();
-        view! { <section><h4>{title}</h4><ul class="plain">{texts}</ul></section> }
+        view! { <section><h2 class="sub">{title}</h2><ul class="plain">{texts}</ul></section> }
     })
 }
 
 fn why(review: &Review) -> String {
     let whom = [("for", &review.context.user), ("of", &review.context.tenant)];
     let whom: String = whom.iter().filter_map(|(what, who)| who.as_ref().map(|who| format!(" {what} {who}"))).collect();
-    let roles = review.reviewers.roles.iter().map(|role| format!("anyone with the role {role}"));
+    let roles = review.reviewers.roles.iter().map(|role| format!("the role {role}"));
     let named: Vec<String> = roles.chain(review.reviewers.users.iter().map(ToString::to_string)).collect();
-    let mut who =
-        if named.is_empty() { "Any reviewer may decide".to_owned() } else { format!("For {}", named.join(", ")) };
+    let mut who = if named.is_empty() { "Any reviewer".to_owned() } else { sentence(&named.join(", ")) };
     if !review.reviewers.tags.is_empty() {
-        who = format!("{who}, by role only with {}", review.reviewers.tags.join(" and "));
+        who = format!("{who} who also has the tag {}", review.reviewers.tags.join(" and "));
     }
-    let handed = review.delegations.iter().map(|handed| format!(" {} handed it to {}.", handed.from, handed.to));
+    let handed = review.delegations.iter().map(|handed| format!(" Delegated by {} to {}.", handed.from, handed.to));
     let handed = handed.collect::<Vec<_>>().concat();
-    let not = if review.reviewers.not_requester { " Not for the one who started the run." } else { "" };
-    let how = if review.voting.is_some() { "several vote" } else { "the first decision counts" };
-    format!("Started by {}{whom}. {who}; {how}.{not}{handed}", review.requested_by)
+    let not = if review.reviewers.not_requester { " Not whoever started the run." } else { "" };
+    let how = if review.voting.is_some() { "several must vote" } else { "the first decision wins" };
+    format!("{}{whom} · {who}, {how}.{not}{handed}", review.requested_by)
 }
 
 fn marks(review: &Review, run: Option<&Run>, report: Option<&Report>) -> Marks {
@@ -193,7 +192,7 @@ fn Earlier(pane: Pane, report: Memo<Option<Report>>) -> impl IntoView {
             view! { <li><i></i><a href=format!("/runs/{run}")>{format!("{more} more in the run")}</a></li> }
         });
         report.with(Option::is_some).then(|| {
-            view! { <section><h4>"Earlier"</h4><ol class="past">{rows}{start}{more}</ol></section> }
+            view! { <section><h2 class="sub">"Earlier"</h2><ol class="past">{rows}{start}{more}</ol></section> }
         })
     }
 }
@@ -229,7 +228,7 @@ fn Comments(pane: Pane) -> impl IntoView {
     view! {
         <Show when=move || may() || !comments.with(Vec::is_empty)>
             <section class="comments">
-                <h4>"Comments"</h4>
+                <h2 class="sub">"Comments"</h2>
                 {move || {
                     comments
                         .get()
@@ -246,7 +245,7 @@ fn Comments(pane: Pane) -> impl IntoView {
                         <input
                             class="input"
                             placeholder="Add a comment"
-                            aria-label="A comment for the other reviewers"
+                            aria-label="Comment for the other reviewers"
                             bind:value=text
                         />
                         <button class="b sm" disabled=move || busy.get() || text.with(|text| text.trim().is_empty())>"Add"</button>

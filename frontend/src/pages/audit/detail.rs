@@ -37,7 +37,7 @@ pub fn Detail(entry: StoredValue<Entry>) -> impl IntoView {
             None => review
                 .as_ref()
                 .is_some_and(|review| review.digest == *digest)
-                .then(|| "This is the content below, to the letter.".to_owned()),
+                .then(|| "Digest matches the content below.".to_owned()),
         };
         view! {
             {fact("seen", format!("revision {revision}, {digest}"))}
@@ -72,7 +72,7 @@ fn Seen(review: Review, decision: Option<Decision>) -> impl IntoView {
             .chain(decision.comment.clone())
             .map(|words| view! { <blockquote>{inert(&words)}</blockquote> })
             .collect();
-        (!words.is_empty()).then(|| view! { <h4>"What they said"</h4>{words} })
+        (!words.is_empty()).then(|| view! { <h2 class="sub">"What they said"</h2>{words} })
     });
     let mut review = review;
     // Of a vote with changes, the review shows what it became.
@@ -89,12 +89,12 @@ fn Seen(review: Review, decision: Option<Decision>) -> impl IntoView {
             <section class="card"><header><code>{name}</code><span class="muted">"proposed against approved"</span></header>
                 <div class="in"><Diff content_type old new/></div></section>
         }).collect_view();
-        view! { <h4>"What they changed"</h4>{cards} }
+        view! { <h2 class="sub">"What they changed"</h2>{cards} }
     });
     view! {
         {said}
         {changed}
-        <h4>"What was shown"</h4>
+        <h2 class="sub">"What was shown"</h2>
         <p class="prompt">{inert(&review.prompt)}</p>
         {review.items.into_iter().map(item_view).collect_view()}
         {review.actions.into_iter().map(action_view).collect_view()}

@@ -38,7 +38,7 @@ pub fn AuditPage() -> impl IntoView {
         match access.get() {
         Access::Allowed => view! { <Audit/> }.into_any(),
         Access::Denied(_) => view! {
-            <Empty icon=icondata::LuShield title="The audit is for admins">
+            <Empty icon=icondata::LuShield title="The audit is for admins" page=true>
                 <p>"It shows everything that everybody did, whatever it was about. What you decided yourself stays in your reviews; an admin can look up the rest for you."</p>
                 <a href="/inbox" class="b">"To the inbox"</a>
             </Empty>
@@ -79,8 +79,8 @@ fn Audit() -> impl IntoView {
         move || {
             if none.get() {
                 return view! {
-                    <Empty icon=icondata::LuListFilter title="Nothing on record is like this">
-                        <p>"Take away a filter, or make the time longer."</p>
+                    <Empty icon=icondata::LuListFilter title="No matches">
+                        <p>"Remove a filter or widen the dates."</p>
                         <a href="/audit" class="b">"Show everything"</a>
                     </Empty>
                 }

@@ -14,10 +14,11 @@ pub fn Seal() -> impl IntoView {
     let verify = Action::new_local(move |(): &()| async move {
         match api.verify_audit().await {
             Ok(check) => match check.first_bad {
-                Some(bad) => (true, format!("The record does not hold: {}", bad.message)),
-                None => {
-                    (!check.valid, format!("{} entries hold · checked at {}", check.sealed, clock(live.server_now())))
-                }
+                Some(bad) => (true, format!("Verification failed: {}", bad.message)),
+                None => (
+                    !check.valid,
+                    format!("{} entries verified · checked at {}", check.sealed, clock(live.server_now())),
+                ),
             },
             Err(problem) => (false, problem.to_string()),
         }

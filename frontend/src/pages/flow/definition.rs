@@ -173,7 +173,7 @@ pub fn Definition(id: String, shown: Option<FlowVersion>, newest: u32) -> impl I
                     <span class="grow"></span>
                     {old.map(|old| view! { <span class="tag warn">"version "{old}" of "{newest}</span> })}
                     <Show when=move || { changed.get() && !fresh }>
-                        <button class="b sm ghost" on:click=move |_| { text.set(saved.get_untracked()); restored.set(false); }>"Undo all"</button>
+                        <button class="b sm ghost" on:click=move |_| { text.set(saved.get_untracked()); restored.set(false); }>"Discard changes"</button>
                     </Show>
                     <button class="b sm primary" title="Ctrl+S" on:click=move |_| save()
                         disabled=move || { saving.get() || denied.get().is_some() || !(changed.get() || fresh || old.is_some()) }>
@@ -181,14 +181,14 @@ pub fn Definition(id: String, shown: Option<FlowVersion>, newest: u32) -> impl I
                     </button>
                 </div>
                 <Show when=move || { restored.get() && changed.get() }>
-                    <p class="banner accent">"What you had typed and not saved is here again."</p>
+                    <p class="banner accent">"Restored unsaved changes."</p>
                 </Show>
                 {move || denied.get().map(|why| view! { <p class="banner">"You may read and try things out. "{story::sentence(why)}"."</p> })}
                 <Editor text marks=line_marks jump readonly=Signal::stored(false) label="The flow, as YAML"/>
                 <Mistakes checked jump/>
             </div>
             <aside class="definition-picture" aria-label="Picture">
-                <h4>"Picture"<Show when=move || { stale() && graph.get().is_some() }><span class="tag">"of the last text that could be drawn"</span></Show></h4>
+                <h2 class="sub">"Picture"<Show when=move || { stale() && graph.get().is_some() }><span class="tag">"last valid version"</span></Show></h2>
                 {move || match graph.get() {
                     Some(graph) => view! { <FlowGraph graph/> }.into_any(),
                     None => view! { <p class="muted small">"The picture appears when the text can be read."</p> }.into_any(),

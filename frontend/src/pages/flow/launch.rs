@@ -88,7 +88,7 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
                 <div class="launch-fields">
                     {form}
                     <details class="fold">
-                        <summary>"For whom it runs"<span class="muted">"user, tenant, session and metadata go with the run to every step"</span></summary>
+                        <summary>"Context"<span class="muted">"user, tenant, session and metadata go with the run to every step"</span></summary>
                         <SchemaForm schema=context_schema() value=context errors base="/context" sound=context_sound/>
                     </details>
                     {move || elsewhere().map(|why| view! { <p class="banner stop" role="alert">{why}</p> })}
@@ -103,7 +103,7 @@ pub fn LaunchTab(flow: FlowVersion) -> impl IntoView {
             <aside class="launch-about">
                 {flow.description.map(|text| view! { <p class="soft">{text}</p> })}
                 {flow.graph.map(|graph| view! {
-                    <section class="card"><header><b class="grow">"What it does"</b><span class="muted">{nodes.map(|nodes| words::count(nodes, "node", "nodes"))}</span></header>
+                    <section class="card"><header><b class="grow">"Overview"</b><span class="muted">{nodes.map(|nodes| words::count(nodes, "node", "nodes"))}</span></header>
                         <div class="in"><FlowGraph graph/></div>
                     </section>
                 })}

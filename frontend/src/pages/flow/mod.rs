@@ -90,7 +90,7 @@ fn OneFlow(wanted: Wanted) -> impl IntoView {
     let body = move |known: Option<Known>| {
         let Some(flow) = known else {
             return view! {
-                <Empty icon=icondata::LuSearch title="There is no such flow">
+                <Empty icon=icondata::LuSearch title="There is no such flow" page=true>
                     <p>"The link may be old, or the version was never saved."</p>
                     <a href="/flows" class="b">"To the flows"</a>
                 </Empty>

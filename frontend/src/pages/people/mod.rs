@@ -62,13 +62,13 @@ pub fn PeoplePage() -> impl IntoView {
                 <nav class="tabs" aria-label="What is shown">
                     {move || manages.get().then(|| link(Tab::Users, "/people", "People"))}
                     {link(Tab::Tokens, "/people?tab=tokens", "Your tokens")}
-                    {link(Tab::Place, "/people?tab=you", "Away and allowed")}
+                    {link(Tab::Place, "/people?tab=you", "Out of office")}
                     {link(Tab::Told, "/people?tab=notifications", "Notifications")}
                     {link(Tab::Security, "/people?tab=security", "Security")}
                 </nav>
                 <span class="grow"></span>
                 <button class="b primary" hidden=move || matches!(tab.get(), Tab::Place | Tab::Told | Tab::Security) on:click=move |_| adding.set(true)>
-                    {move || if tab.get() == Tab::Tokens { "Make a token" } else { "Add a person" }}
+                    {move || if tab.get() == Tab::Tokens { "Create token" } else { "Add a person" }}
                 </button>
             </header>
             <div class="in">

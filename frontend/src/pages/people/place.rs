@@ -77,7 +77,7 @@ pub fn Place() -> impl IntoView {
                 )
             })
             .collect();
-        table(rows, "Nobody stands in for you, and you for nobody.")
+        table(rows, "No deputies.")
     };
     let of_grants = move |grants: Vec<Grant>| {
         let rows = grants
@@ -99,27 +99,27 @@ pub fn Place() -> impl IntoView {
                 )
             })
             .collect();
-        table(rows, "Nothing is allowed beforehand: every call that needs leave asks for it.")
+        table(rows, "None. Every call that needs approval asks for it.")
     };
     view! {
         {move || problem.get().map(|problem| view! { <p class="banner stop" role="alert">{problem.to_string()}</p> })}
-        <h2>"While you are away"</h2>
-        <p class="soft lead">"Your deputy sees and decides what you may, and the record says on whose behalf."</p>
+        <h2>"Out of office"</h2>
+        <p class="soft lead">"While you are away your deputy can see and decide what you can, and the record says on whose behalf."</p>
         <form class="place" on:submit=move |event| { event.prevent_default(); send(); }>
             <label class="field"><span class="label">"Deputy"</span>
                 <select class="select" on:change=move |event| deputy.set(event_target_value(&event))>
-                    <option value="">"Choose somebody"</option>
+                    <option value="">"Choose a person"</option>
                     {move || names.get().flatten().unwrap_or_default().into_iter().map(|name| view! { <option value=name.clone()>{name.clone()}</option> }).collect_view()}
                 </select>
             </label>
             {time("From (now, if empty)", from)}
             {time("Until", until)}
-            <button class="b primary">"Name as deputy"</button>
+            <button class="b primary">"Add deputy"</button>
         </form>
         <Loaded from=deputies failed="Your deputies could not be loaded" rows=2 children=of_deputies/>
-        <h2>"Allowed for later calls"</h2>
-        <p class="soft lead">"What you allowed when you approved a call. Take it back, and the next call is asked about again."</p>
-        <Loaded from=grants failed="What you allowed could not be loaded" rows=2 children=of_grants/>
+        <h2>"Remembered approvals"</h2>
+        <p class="soft lead">"Approvals that you chose to remember. After you revoke one, the next call asks again."</p>
+        <Loaded from=grants failed="Your remembered approvals could not be loaded" rows=2 children=of_grants/>
     }
 }
 

@@ -178,7 +178,7 @@ fn SecondFactor() -> impl IntoView {
             .into_any();
         }
         view! {
-            <p>{if known.required { "This server wants you to have one before you go on." } else { "Off. With it, a stolen password alone lets nobody in." }}</p>
+            <p>{if known.required { "This server requires a second factor. Set it up to continue." } else { "Off. With a second factor, a stolen password is not enough to log in." }}</p>
             <div class="actions"><button class="b primary" disabled=begin.pending() on:click=move |_| { begin.dispatch_local(()); }>"Set up"</button></div>
         }
         .into_any()

@@ -80,7 +80,7 @@ pub fn TokenForm(open: RwSignal<bool>, made: Callback<()>) -> impl IntoView {
                 <span class="mistake">{wrong_roles}</span>
                 <Show when=move || roles.with(BTreeSet::is_empty)><p class="hint">"Without a role it may do nothing."</p></Show>
                 <label class="field">
-                    <span class="label">"It works for"</span>
+                    <span class="label">"Expires"</span>
                     <select class="select" on:change=move |event| term.set(event_target_value(&event).parse().unwrap_or(0))>
                         {TERMS.iter().enumerate().map(|(at, (words, _))| view! { <option value=at.to_string() selected=at == 1>{*words}</option> }).collect_view()}
                     </select>
@@ -119,7 +119,7 @@ fn Secret(token: Token, open: RwSignal<bool>) -> impl IntoView {
                     {move || if copied.get() { "Copied" } else { "Copy" }}
                 </button>
             </div>
-            <div class="actions"><button class="b primary" on:click=move |_| open.set(false)>"I have stored it"</button></div>
+            <div class="actions"><button class="b primary" on:click=move |_| open.set(false)>"Done"</button></div>
         </div>
     }
 }

@@ -25,7 +25,7 @@ pub fn Tokens(adding: RwSignal<bool>) -> impl IntoView {
         let (id, name) = (token.id, token.name.clone());
         async move {
             match api.revoke_token(id).await {
-                Ok(()) => notices.good(format!("“{name}” works no more.")),
+                Ok(()) => notices.good(format!("Token “{name}” revoked.")),
                 Err(problem) => notices.bad(format!("Not revoked. {problem}")),
             }
             asking.set(false);
@@ -59,7 +59,7 @@ pub fn Tokens(adding: RwSignal<bool>) -> impl IntoView {
                 view! {
                     <Empty icon=icondata::LuKeyRound title="You have no tokens">
                         <p>"Make one for each program, so that you can take one away without stopping the others."</p>
-                        <button class="b primary" on:click=move |_| adding.set(true)>"Make a token"</button>
+                        <button class="b primary" on:click=move |_| adding.set(true)>"Create token"</button>
                     </Empty>
                 }
                 .into_any()
@@ -73,7 +73,7 @@ pub fn Tokens(adding: RwSignal<bool>) -> impl IntoView {
                 .into_any()
             }}
         </Loaded>
-        <Dialog open=adding title="Make a token"><TokenForm open=adding made=Callback::new(move |()| tokens.refetch())/></Dialog>
+        <Dialog open=adding title="Create token"><TokenForm open=adding made=Callback::new(move |()| tokens.refetch())/></Dialog>
         <Dialog open=asking title="Revoke this token?">
             <div class="in">
                 <p>{move || revoking.get().map(|token| format!("Programs that use “{}” are refused from now on. This cannot be undone.", token.name))}</p>

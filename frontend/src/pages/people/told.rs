@@ -23,7 +23,7 @@ pub fn Told() -> impl IntoView {
     let choice = |known: Notifications| {
         if known.available.is_empty() && known.rules.is_empty() {
             return view! {
-                <Empty icon=icondata::LuBell title="This server tells nobody outside the console">
+                <Empty icon=icondata::LuBell title="Notifications are not set up">
                     <p>{NOTHING}</p>
                 </Empty>
             }
@@ -236,7 +236,7 @@ fn Try(channel: Channel, dirty: Memo<bool>) -> impl IntoView {
         <button type="button" class="b" disabled=move || busy.get() || dirty.get() title=move || dirty.get().then_some("Save first") on:click=move |_| { send.dispatch_local(()); }>"Send a test"</button>
         <span class="small" role="status">{move || if busy.get() { view! { "Sending…" }.into_any() } else { match said.get() {
             None => ().into_any(),
-            Some(Ok(())) => view! { <span class="go">"Sent. Look whether it came."</span> }.into_any(),
+            Some(Ok(())) => view! { <span class="go">"Test sent."</span> }.into_any(),
             Some(Err(why)) => view! { <span class="stop">"Not sent: "{why}</span> }.into_any(),
         }}}</span>
     }
@@ -274,7 +274,7 @@ fn GivenUp() -> impl IntoView {
                 })
             });
             view! {
-                <h2>"Given up"</h2>
+                <h2>"Undeliverable"</h2>
                 <p class="soft lead">"Messages to people and programs that could not be delivered. Only admins see this."</p>
                 {why}
                 {table(rows.collect(), "")}

@@ -132,7 +132,7 @@ pub fn UserForm(
     let wrong_roles = mistake_at(problem, "/roles");
     view! {
         <form class="in" on:submit=move |event| { event.prevent_default(); send(); } novalidate>
-            {new.then(|| field("Username", "How decisions name them, for ever: a-z, 0-9, and . _ - inside.", "/username", "text", username, "off"))}
+            {new.then(|| field("Username", "Permanent, cannot be changed: a-z, 0-9, and . _ - inside.", "/username", "text", username, "off"))}
             <div class="two">
                 {field("Name", "", "/display_name", "text", display_name, "off")}
                 {field("E-mail", "", "/email", "email", email, "off")}

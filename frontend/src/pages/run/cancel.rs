@@ -38,14 +38,14 @@ pub fn CancelDialog(data: RunData, open: RwSignal<bool>) -> impl IntoView {
     view! {
         <Dialog open title="Cancel this run?">
             <form class="in" on:submit=move |event| { event.prevent_default(); send(); }>
-                <p>"All its branches end. Pending reviews are withdrawn, and what is under way has no effect any more. This cannot be undone."</p>
+                <p>"All branches end, pending reviews are withdrawn, and calls under way no longer count. This cannot be undone."</p>
                 <label class="field">
-                    <span class="label">"Reason, for the record"</span>
+                    <span class="label">"Reason (recorded)"</span>
                     <textarea class="textarea" rows="3" bind:value=reason></textarea>
                 </label>
                 {move || problem().map(|problem| view! { <p class="mistake" role="alert">{problem}</p> })}
                 <div class="actions">
-                    <button type="button" class="b" on:click=move |_| open.set(false)>"Keep it going"</button>
+                    <button type="button" class="b" on:click=move |_| open.set(false)>"Keep running"</button>
                     <button class="b stop" disabled=busy>{move || if busy.get() { "Cancelling…" } else { "Cancel the run" }}</button>
                 </div>
             </form>

@@ -82,19 +82,19 @@ fn Whole(data: RunData) -> impl IntoView {
             <div class="run-top"><Outcome data/></div>
             <div class="run-body">
                 <section class="card run-graph" aria-label="Graph">
-                    <header><b>"Where it is"</b></header>
+                    <header><b>"Graph"</b></header>
                     <div class="in">{picture}<p class="small soft">{move || data.run.with(|run| place(run.as_ref()))}</p></div>
                 </section>
                 <section class="card run-story" aria-label="Timeline">
-                    <header><b>"What happened"</b></header>
+                    <header><b>"Timeline"</b></header>
                     <div class="in"><Timeline run report streams/></div>
                 </section>
                 <aside class="run-state" aria-label="State">
                     {move || output.get().filter(|output| !output.is_empty()).map(|output| view! {
-                        <h4>"Output"</h4>
+                        <h2 class="sub">"Output"</h2>
                         <State values=Signal::stored(output) changed=nothing_changed/>
                     })}
-                    <h4>"State"</h4>
+                    <h2 class="sub">"State"</h2>
                     <State values=state changed=data.changed/>
                     <Facts run/>
                 </aside>
@@ -117,7 +117,7 @@ fn all_keys(run: &Run) -> JsonMap {
 fn place(run: Option<&Run>) -> String {
     let Some(run) = run else { return String::new() };
     if run.summary.status.is_over() {
-        return "The run is over".to_owned();
+        return "Ended".to_owned();
     }
     // Who called a flow stands where that flow stands.
     let calls = |position: &Position| {
@@ -151,7 +151,7 @@ fn place(run: Option<&Run>) -> String {
 #[component]
 fn Unknown() -> impl IntoView {
     view! {
-        <Empty icon=icondata::LuSearch title="There is no such run">
+        <Empty icon=icondata::LuSearch title="There is no such run" page=true>
             <p>"The link may be old, or the run is one that you may not see: reviewers see the runs whose reviews they may decide, and those that they started."</p>
             <a href="/runs" class="b">"To the runs"</a>
         </Empty>

@@ -125,9 +125,9 @@ pub fn Facts(
             let rows = rows.get();
             (!rows.is_empty()).then(|| {
                 let rows = rows.into_iter().map(|(key, value)| view! { <dt>{key}</dt><dd>{value}</dd> }).collect_view();
-                view! { <h4>{title}</h4><dl class="facts-list">{rows}</dl> }
+                view! { <h2 class="sub">{title}</h2><dl class="facts-list">{rows}</dl> }
             })
         }
     };
-    view! { {list("Started with", input)}{list("Context", context)} }
+    view! { {list("Input", input)}{list("Context", context)} }
 }

@@ -1,0 +1,75 @@
+//! What kind of device a browser pretends to be, and what axe-core says of the page that it shows.
+
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::Browser;
+
+/// axe-core, as it is published.
+const AXE: &str = include_str!("../fixtures/axe-core/axe.min.js");
+
+/// A rule of axe-core that a page breaks.
+#[derive(Debug, Deserialize)]
+pub struct Breach {
+    /// The rule.
+    pub id: String,
+    /// What it wants.
+    pub help: String,
+    /// How bad it is.
+    pub impact: Option<String>,
+    /// The elements, each by selector and what is wrong with it.
+    pub places: Vec<(String, String)>,
+}
+
+impl Browser {
+    /// A screen of this size, in CSS pixels.
+    pub async fn screen(&self, width: u32, height: u32) {
+        let screen = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500 });
+        self.command("Emulation.setDeviceMetricsOverride", screen).await;
+    }
+
+    /// Whether the system's colours are dark.
+    pub async fn dark(&self, dark: bool) {
+        let value = if dark { "dark" } else { "light" };
+        let features = json!([
+            { "name": "prefers-color-scheme", "value": value },
+            // What moves is not what it will look like.
+            { "name": "prefers-reduced-motion", "value": "reduce" },
+        ]);
+        self.command("Emulation.setEmulatedMedia", json!({ "features": features })).await;
+    }
+
+    /// Every page that is opened from now on has axe-core in it.
+    pub async fn with_axe(&self) {
+        self.command("Page.enable", json!({})).await;
+        self.command("Page.addScriptToEvaluateOnNewDocument", json!({ "source": AXE })).await;
+    }
+
+    /// What axe-core finds on the page: WCAG 2.0 to 2.2, A and AA, and its best practices.
+    pub async fn breaches(&self) -> Vec<Breach> {
+        let script = "
+            const done = arguments[0];
+            axe.run(document, { resultTypes: ['violations'] }).then(
+                (found) => done(found.violations.map(({ id, help, impact, nodes }) => ({
+                    id, help, impact,
+                    places: nodes.map((node) => [node.target.join(' '), node.failureSummary]),
+                }))),
+                (error) => done([{ id: 'axe', help: String(error), impact: null, places: [] }]),
+            );";
+        let found = self.driver.execute_async(script, Vec::new()).await.expect("axe-core runs");
+        found.convert().expect("its answer")
+    }
+
+    /// A picture of the window in a folder, where there is one.
+    pub async fn picture_in(&self, folder: Option<&Path>, name: &str) {
+        if let Some(folder) = folder {
+            self.driver.screenshot(&folder.join(name).with_extension("png")).await.expect("a picture");
+        }
+    }
+
+    async fn command(&self, method: &str, parameters: serde_json::Value) {
+        self.driver.cdp().send_raw(method, parameters).await.expect("the browser does it");
+    }
+}

@@ -1,0 +1,99 @@
+//! A flow that asks one question, a browser in which somebody reads the review, and what they do there.
+
+use serde_json::Value;
+use shared::JsonMap;
+use shared::api::{Launch, ReviewQuery};
+use shared::decision::{DecisionRequest, Verdict};
+use shared::review::{Review, ReviewStatus};
+use thirtyfour::prelude::*;
+
+use crate::pages::{Login, button, field, wait_for_text};
+use crate::{Api, Browser, Database, Options, Server, eventually};
+
+/// Asks whether to send a text, which may be edited.
+pub const NOTE: &str = "
+id: note
+input: { type: object, properties: { text: { default: The original. } } }
+nodes:
+  ask:
+    human:
+      prompt: Send this?
+      review_keys: [{ key: text, label: Text }]
+      edit_keys: [text]
+      options: [{ id: send, label: Send it }, { id: stop, kind: stop, label: Stop }]
+";
+
+/// A server with the example flows and these.
+pub async fn server(flows: &[&str]) -> Server {
+    let mut options = Options::on(Database::Sqlite);
+    options.flows = Some(concat!(env!("CARGO_MANIFEST_DIR"), "/../flows").into());
+    let server = Server::start(options).await;
+    for flow in flows {
+        server.save(flow.trim_start()).await;
+    }
+    server
+}
+
+/// Starts a run, as the admin.
+pub async fn launch(server: &Server, flow: &str, input: Value) {
+    let input = input.as_object().cloned().unwrap_or_default();
+    let context = shared::run::Context::default();
+    let launch = Launch { flow: flow.parse().expect("an id"), version: None, input, context };
+    server.admin().await.launch(&launch, None).await.expect("it starts");
+}
+
+/// The one pending review.
+pub async fn pending(api: &Api) -> Review {
+    eventually("a review is pending", async || {
+        let query = ReviewQuery { status: Some(ReviewStatus::Pending), ..ReviewQuery::default() };
+        let mut page = api.reviews(&query).await.ok()?;
+        (page.items.len() == 1).then(|| page.items.pop()).flatten()
+    })
+    .await
+}
+
+/// Decides a review, as somebody at the API.
+pub async fn decide(api: &Api, review: &Review, verdict: Verdict, edits: Value) {
+    let request = DecisionRequest {
+        revision: review.revision,
+        digest: review.digest.clone(),
+        verdict,
+        edits: edits.as_object().cloned().unwrap_or_default(),
+        comment: None,
+        metadata: JsonMap::new(),
+    };
+    api.decide(review.id, &request, None).await.expect("it is decided");
+}
+
+/// An option.
+pub fn choose(option: &str) -> Verdict {
+    Verdict::Choose { option: option.to_owned(), fields: JsonMap::new() }
+}
+
+/// A browser in which somebody reads a review.
+pub async fn reading(server: &Server, username: &str, review: &Review) -> WebDriverResult<Browser> {
+    let browser = Browser::start(1440, 900).await;
+    Login(&browser.driver).log_in(&server.base, username).await?;
+    wait_for_text(&browser.driver, "Inbox").await;
+    browser.driver.goto(format!("{}/reviews/{}", server.base, review.id)).await?;
+    wait_for_text(&browser.driver, &review.title).await;
+    Ok(browser)
+}
+
+/// The text of the first element that is found.
+pub async fn text_of(driver: &WebDriver, css: &str) -> String {
+    let found = driver.query(By::Css(css)).first().await.expect("it is on the page");
+    found.text().await.expect("it has a text")
+}
+
+/// Changes the text under review, without sending it.
+pub async fn edit_text(driver: &WebDriver, more: &str) -> WebDriverResult<()> {
+    button(driver, "Edit").await?.click().await?;
+    field(driver, "Edit Text").await?.send_keys(Key::Control + Key::End).await?;
+    field(driver, "Edit Text").await?.send_keys(more).await
+}
+
+/// Types into the page as a whole.
+pub async fn press_key(driver: &WebDriver, key: impl Into<TypingData>) -> WebDriverResult<()> {
+    driver.find(By::Tag("body")).await?.send_keys(key).await
+}

@@ -1,0 +1,11 @@
+//! An authenticator app.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The code that it shows now for a secret in base 32.
+pub fn code(secret: &str) -> String {
+    let secret = totp_rs::Secret::try_from_base32(secret).expect("base 32");
+    let totp = totp_rs::Builder::new().with_secret(secret).with_account_name("test").build().expect("a secret");
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs();
+    totp.generate(now).to_string()
+}

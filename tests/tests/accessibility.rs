@@ -1,0 +1,184 @@
+//! Every page, on a phone, a small and a large screen, in both colours: axe-core finds nothing, and nothing is wider than
+//! the screen.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use shared::api::{Launch, NewToken, ReviewQuery, RunQuery};
+use shared::decision::{DecisionRequest, Verdict};
+use shared::review::ReviewStatus;
+use shared::run::Context;
+use tests::pages::{Login, wait_for_text};
+use tests::{Api, Browser, Database, Options, Server, eventually};
+use thirtyfour::prelude::*;
+
+/// A phone, a small and a large screen.
+const SCREENS: [(u32, u32); 3] = [(390, 844), (1024, 768), (1440, 900)];
+
+/// What is launched, so that reviews of every kind wait: drafts, options, forms, calls, votes, a timer.
+const LAUNCHED: [(&str, &str); 9] = [
+    ("article", r#"{"topic": "the ocean"}"#),
+    ("release-notes", "{}"),
+    ("permission", "{}"),
+    ("committee", r#"{"occasion": "the outage of last night"}"#),
+    ("question", r#"{"event": "the summer party"}"#),
+    ("survey", r#"{"customer": "Northwind"}"#),
+    ("onboarding", r#"{"name": "Rosa"}"#),
+    ("triage", r#"{"complaint": "My parcel came open, and half of it was missing."}"#),
+    ("escalation", r#"{"customer": "Acme", "credit": 120}"#),
+];
+
+async fn launched(server: &Server) -> Api {
+    let admin = server.admin().await;
+    for (flow, input) in LAUNCHED {
+        let input = serde_json::from_str(input).expect("JSON");
+        let launch = Launch { flow: flow.parse().expect("an id"), version: None, input, context: Context::default() };
+        admin.launch(&launch, None).await.unwrap_or_else(|problem| panic!("{flow}: {problem}: {:?}", problem.errors));
+    }
+    eventually("everything that was launched asks somebody", async || {
+        let query = ReviewQuery { status: Some(ReviewStatus::Pending), ..ReviewQuery::default() };
+        (admin.reviews(&query).await.ok()?.items.len() >= LAUNCHED.len()).then_some(())
+    })
+    .await;
+    admin
+}
+
+/// Every page by a name, with a text that stands on it once it is there.
+async fn pages(server: &Server, admin: &Api) -> Vec<(String, String, String)> {
+    let mut pages = Vec::new();
+    let mut add = |name: &str, path: String, text: &str| pages.push((name.to_owned(), path, text.to_owned()));
+    let query = ReviewQuery { status: Some(ReviewStatus::Pending), ..ReviewQuery::default() };
+    let reviews = admin.reviews(&query).await.expect("reviews").items;
+    for review in &reviews {
+        let flow = review.flow.as_ref().map(ToString::to_string).unwrap_or_default();
+        add(&format!("review-{flow}"), format!("/reviews/{}", review.id), &review.title);
+    }
+    // One that is over, and its run.
+    let sent = reviews.iter().find(|review| review.flow.as_ref().is_some_and(|flow| flow.as_str() == "question"));
+    let sent = sent.expect("the question is asked");
+    let verdict = match sent.options.first() {
+        Some(option) => Verdict::Choose { option: option.id.clone(), fields: shared::JsonMap::new() },
+        None => Verdict::Text { text: "In November.".to_owned() },
+    };
+    let request = DecisionRequest {
+        revision: sent.revision,
+        digest: sent.digest.clone(),
+        verdict,
+        edits: shared::JsonMap::new(),
+        comment: None,
+        metadata: shared::JsonMap::new(),
+    };
+    admin.decide(sent.id, &request, None).await.expect("it is decided");
+    let runs = admin.runs(&RunQuery::default()).await.expect("runs").items;
+    let of = |flow: &str| runs.iter().find(|run| run.flow.as_str() == flow).map(|run| run.id).expect("its run");
+    server.person("ana", &["reviewer", "editor"]).await;
+    let token = NewToken { name: "ci".to_owned(), roles: vec!["reviewer".to_owned()], expires_at: None };
+    admin.create_token(&token).await.expect("a token");
+    add("inbox", "/inbox".to_owned(), "pending");
+    add("run-waiting", format!("/runs/{}", of("release-notes")), "Publish release notes");
+    add("run-over", format!("/runs/{}", of("question")), "Ask before writing");
+    for (name, path, text) in [
+        ("runs", "/runs", "Publish release notes"),
+        ("flows", "/flows", "Publish release notes"),
+        ("launch", "/flows/article", "Start"),
+        ("flow-definition", "/flows/article?tab=definition", "YAML"),
+        ("flow-new", "/flows/new-one", "YAML"),
+        ("audit", "/audit", "Verify"),
+        ("people", "/people", "ana"),
+        ("tokens", "/people?tab=tokens", "ci"),
+        ("you", "/people?tab=you", "Deputy"),
+        ("notifications", "/people?tab=notifications", "Notifications"),
+        ("security", "/people?tab=security", "Second factor"),
+        ("not-found", "/nowhere", "not found"),
+        ("no-review", "/reviews/01a203c6-7302-7001-9ea2-d474c4316ec3", "not found"),
+        ("no-run", "/runs/01a203c6-7302-7001-9ea2-d474c4316ec3", "no such run"),
+    ] {
+        add(name, path.to_owned(), text);
+    }
+    pages
+}
+
+/// What is wrong, each breach once, with the pages on which it was found.
+#[derive(Default)]
+struct Findings(BTreeMap<String, Vec<String>>);
+
+impl Findings {
+    async fn look(&mut self, browser: &Browser, page: &str, width: u32) -> WebDriverResult<()> {
+        let pictures = std::env::var_os("COUNTERSIGN_TEST_PICTURES").map(PathBuf::from);
+        for (dark, colours) in [(false, "light"), (true, "dark")] {
+            browser.dark(dark).await;
+            let place = format!("{page}-{width}-{colours}");
+            browser.picture_in(pictures.as_deref(), &place).await;
+            for breach in browser.breaches().await {
+                for (element, why) in breach.places {
+                    let words = format!("{} ({}) at {element}: {why}", breach.id, breach.help);
+                    self.0.entry(words).or_default().push(place.clone());
+                }
+            }
+        }
+        let script = "return document.documentElement.scrollWidth - document.documentElement.clientWidth";
+        let over = browser.driver.execute(script, Vec::new()).await?.convert::<i64>()?;
+        if over > 0 {
+            self.0.entry(format!("{over} px wider than the screen")).or_default().push(format!("{page}-{width}"));
+        }
+        Ok(())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn axe_finds_nothing_on_any_page_at_any_width_in_any_colours() -> WebDriverResult<()> {
+    let mut options = Options::on(Database::Sqlite);
+    options.flows = Some(concat!(env!("CARGO_MANIFEST_DIR"), "/../flows").into());
+    let server = Server::start(options).await;
+    let browser = Browser::start(1440, 900).await;
+    let driver = &browser.driver;
+    browser.with_axe().await;
+    let mut found = Findings::default();
+    for (width, height) in SCREENS {
+        browser.screen(width, height).await;
+        driver.goto(format!("{}/login", server.base)).await?;
+        wait_for_text(driver, "Log in").await;
+        found.look(&browser, "login", width).await?;
+    }
+    Login(driver).log_in(&server.base, "admin").await?;
+    wait_for_text(driver, "Inbox").await;
+    for (width, height) in SCREENS {
+        browser.screen(width, height).await;
+        driver.goto(format!("{}/inbox", server.base)).await?;
+        driver.query(By::Css("h1")).first().await?;
+        found.look(&browser, "inbox-empty", width).await?;
+    }
+    let admin = launched(&server).await;
+    let pages = pages(&server, &admin).await;
+    for (width, height) in SCREENS {
+        browser.screen(width, height).await;
+        for (name, path, text) in &pages {
+            driver.goto(format!("{}{path}", server.base)).await?;
+            eventually(&format!("{path} shows `{text}`"), async || {
+                let text = serde_json::to_string(text).ok()?;
+                let there = format!("return document.body.textContent.toLowerCase().includes({text}.toLowerCase()) && !document.querySelector('.loading')");
+                driver.execute(there, Vec::new()).await.ok()?.convert::<bool>().ok()?.then_some(())
+            })
+            .await;
+            found.look(&browser, name, width).await?;
+        }
+        // What lies above a page.
+        driver.goto(format!("{}/inbox", server.base)).await?;
+        driver.query(By::Css(".who")).first().await?.click().await?;
+        driver.query(By::Css("#account")).first().await?;
+        found.look(&browser, "account", width).await?;
+        driver.goto(format!("{}/runs", server.base)).await?;
+        driver.query(By::Css("h1")).first().await?;
+        driver.find(By::Tag("body")).await?.send_keys("?").await?;
+        driver.query(By::Css("dialog[open]")).first().await?;
+        found.look(&browser, "keys", width).await?;
+    }
+    let mut told = String::new();
+    for (words, places) in &found.0 {
+        let _ = writeln!(told, "\n{words}\n  on {}", places.join(", "));
+    }
+    assert!(told.is_empty(), "{told}");
+    browser.quit().await;
+    Ok(())
+}
