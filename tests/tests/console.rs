@@ -2,7 +2,7 @@
 
 use shared::api::ReviewQuery;
 use shared::review::Review;
-use tests::pages::{Inbox, Login, button, link, wait_for_text, wait_for_title};
+use tests::pages::{Inbox, Login, button, field, link, wait_for_text, wait_for_title};
 use tests::reviewing::{self, NOTE, reading, text_of};
 use tests::{Api, Browser, Database, Options, Server, eventually};
 use thirtyfour::prelude::*;
@@ -152,7 +152,7 @@ async fn tabs_and_the_account_are_used_by_keys_and_the_skip_link_works() -> WebD
     let browser = reading(&server, "ana", &review).await?;
     let driver = &browser.driver;
     let focused = async || driver.active_element().await?.text().await;
-    // One stop for the tabs of an item; arrows open the next.
+    // One stop for the tabs of an item; arrows move among them.
     let script = "document.querySelector('[role=tab][aria-selected=true]').focus()";
     driver.execute(script, Vec::new()).await?;
     driver.active_element().await?.send_keys(Key::Right).await?;
@@ -160,6 +160,8 @@ async fn tabs_and_the_account_are_used_by_keys_and_the_skip_link_works() -> WebD
     driver.active_element().await?.send_keys(Key::Right).await?;
     assert_eq!(focused().await?, "Read", "the first follows the last");
     driver.active_element().await?.send_keys(Key::End).await?;
+    driver.active_element().await?.send_keys(Key::Enter).await?;
+    field(driver, "Edit Text").await?;
     let selected = driver.find(By::Css("[role=tab][aria-selected=true]")).await?;
     assert_eq!((selected.text().await?, selected.attr("tabindex").await?), ("Edit".into(), Some("0".into())));
 
@@ -185,7 +187,7 @@ async fn tabs_and_the_account_are_used_by_keys_and_the_skip_link_works() -> WebD
 
 #[tokio::test(flavor = "multi_thread")]
 async fn going_back_finds_the_list_where_it_was_left() -> WebDriverResult<()> {
-    let (server, _) = with_reviews(60).await;
+    let (server, _) = with_reviews(45).await;
     let browser = logged_in(&server).await?;
     let driver = &browser.driver;
     driver.goto(format!("{}/runs", server.base)).await?;

@@ -183,7 +183,8 @@ pub fn ItemCard(pane: Pane, item: Item) -> impl IntoView {
     }
 }
 
-/// Arrow keys, Home and End open another tab of the list, as the pattern of WAI-ARIA wants it.
+/// Arrow keys, Home and End move among the tabs of the list, Enter and the space bar open one: the pattern of WAI-ARIA,
+/// without opening at each step, since the editor takes the focus.
 fn walk(event: web_sys::KeyboardEvent) {
     let list = event.current_target().and_then(|list| list.dyn_into::<web_sys::Element>().ok());
     let (Some(list), Some(now)) = (list, document().active_element()) else { return };
@@ -198,7 +199,6 @@ fn walk(event: web_sys::KeyboardEvent) {
     };
     if let Some(next) = next.and_then(|next| next.dyn_into::<web_sys::HtmlElement>().ok()) {
         event.prevent_default();
-        next.click();
         drop(next.focus());
     }
 }

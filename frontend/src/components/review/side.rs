@@ -71,6 +71,9 @@ pub fn Side(pane: Pane) -> impl IntoView {
                     said.iter().map(|advice| view! { <p class="advice">{inert(&advice.to_string())}</p> }).collect_view()
                 }}
             </section>
+            // Before the picture, which on a phone is as high as the screen.
+            {move || list("Consequences", &stakes.get().consequences)}
+            {move || list("Alternatives", &stakes.get().alternatives)}
             {move || {
                 graph
                     .get()
@@ -78,11 +81,6 @@ pub fn Side(pane: Pane) -> impl IntoView {
                         view! { <section><h2 class="sub">"Position in the flow"</h2><FlowGraph graph=graph marks=marks label="Position in the flow" /></section> }
                     })
             }}
-            {move || {
-                let stakes = stakes.get();
-                list("Consequences", &stakes.consequences)
-            }}
-            {move || list("Alternatives", &stakes.get().alternatives)}
             <Earlier pane=pane report=report />
             <Comments pane=pane />
         </aside>
