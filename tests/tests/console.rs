@@ -186,36 +186,6 @@ async fn tabs_and_the_account_are_used_by_keys_and_the_skip_link_works() -> WebD
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn going_back_finds_the_list_where_it_was_left() -> WebDriverResult<()> {
-    let (server, _) = with_reviews(45).await;
-    let browser = logged_in(&server).await?;
-    let driver = &browser.driver;
-    driver.goto(format!("{}/runs", server.base)).await?;
-    let scroller = "const s = [...document.querySelectorAll('*')].find((e) => e.scrollHeight > e.clientHeight + 200 && \
-                    ['auto', 'scroll'].includes(getComputedStyle(e).overflowY));";
-    eventually("the runs are listed", async || {
-        let rows = driver.execute("return document.querySelectorAll('tbody tr').length", Vec::new()).await.ok()?;
-        (rows.convert::<u64>().ok()? >= 40).then_some(())
-    })
-    .await;
-    driver.execute(format!("{scroller} s.scrollTop = 300;"), Vec::new()).await?;
-    let link = "document.querySelectorAll('tbody a')[20].click()";
-    driver.execute(link, Vec::new()).await?;
-    eventually("the run is shown", async || {
-        driver.current_url().await.ok()?.path().starts_with("/runs/").then_some(())
-    })
-    .await;
-    driver.back().await?;
-    eventually("the list is where it was", async || {
-        let at = driver.execute(format!("{scroller} return s ? s.scrollTop : 0"), Vec::new()).await.ok()?;
-        (at.convert::<f64>().ok()? > 250.0).then_some(())
-    })
-    .await;
-    browser.quit().await;
-    Ok(())
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn who_needs_a_second_factor_is_led_to_it_and_logs_in_with_it() -> WebDriverResult<()> {
     let mut options = Options::on(Database::Sqlite);
     options.settings = "[logins]\nsecond_factor = \"all\"\n".to_owned();
