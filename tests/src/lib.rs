@@ -17,6 +17,7 @@ pub mod browser;
 pub mod device;
 pub mod flows;
 pub mod identity_provider;
+pub mod log;
 pub mod pages;
 pub mod postgres;
 pub mod process;

@@ -11,14 +11,15 @@ use rand::rngs::StdRng;
 use rand::seq::SliceRandom as _;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
-use shared::api::{Decided, Launch, LogQuery};
+use shared::api::{Decided, Launch};
 use shared::decision::{DecisionRequest, Verdict};
 use shared::error::{Code, Problem};
 use shared::id::{ReviewId, RunId};
-use shared::log::{Cursor, Entry, EntryKind};
+use shared::log::{Cursor, Entry};
 use shared::protocol::{ServerMessage, Topic};
 use shared::review::{Review, ReviewStatus};
 use shared::run::RunStatus;
+use tests::log::{is_heard, log_after};
 use tests::postgres::Postgres;
 use tests::recorder::Call;
 use tests::wait::eventually_within;
@@ -224,26 +225,6 @@ async fn harm(servers: &mut [Server], postgres: &Postgres, random: &mut StdRng, 
     for (index, _) in frozen {
         servers[index].signal("CONT");
     }
-}
-
-/// The whole log after a place.
-async fn log_after(api: &Api, after: &Cursor) -> Vec<Entry> {
-    let (mut after, mut entries) = (after.clone(), Vec::new());
-    loop {
-        let query = LogQuery { run: None, after: Some(after.0.clone()), limit: Some(200) };
-        let page = api.log(&query).await.expect("the log").items;
-        match page.last() {
-            Some(last) => after = last.cursor.clone(),
-            None => return entries,
-        }
-        entries.extend(page);
-    }
-}
-
-/// Whether the topics `reviews` and `runs` have such entries.
-fn is_heard(kind: EntryKind) -> bool {
-    let word = kind.as_str();
-    kind != EntryKind::ReviewViewed && ["review.", "run.", "workflow."].iter().any(|prefix| word.starts_with(prefix))
 }
 
 /// What became of one review: as whoever won was told, and once.

@@ -4,12 +4,13 @@ use futures::StreamExt;
 use futures::stream;
 use rand::RngExt;
 use serde_json::{Value, json};
-use shared::api::{Launch, LogQuery, UserPatch};
+use shared::api::{Launch, UserPatch};
 use shared::decision::{DecisionRequest, Verdict};
 use shared::error::Code;
-use shared::log::{Cursor, Entry, EntryKind};
+use shared::log::{Cursor, EntryKind};
 use shared::protocol::{Answer, ClientMessage, ServerMessage, Topic};
 use shared::review::Review;
+use tests::log::{is_heard, log_after};
 use tests::wait::eventually_within;
 use tests::{Api, Database, Options, Server, Socket, flows, settings};
 use tokio_tungstenite::tungstenite::Message;
@@ -39,26 +40,6 @@ async fn load(api: &Api, count: usize, text: &str) {
     for answer in answers {
         answer.expect("launched");
     }
-}
-
-/// The whole log after a place.
-async fn log_after(api: &Api, after: Cursor) -> Vec<Entry> {
-    let (mut after, mut entries) = (after, Vec::new());
-    loop {
-        let query = LogQuery { run: None, after: Some(after.0.clone()), limit: Some(200) };
-        let page = api.log(&query).await.expect("the log").items;
-        match page.last() {
-            Some(last) => after = last.cursor.clone(),
-            None => return entries,
-        }
-        entries.extend(page);
-    }
-}
-
-/// Whether the topics `reviews` and `runs` have such entries.
-fn is_heard(kind: EntryKind) -> bool {
-    let word = kind.as_str();
-    kind != EntryKind::ReviewViewed && ["review.", "run.", "workflow."].iter().any(|prefix| word.starts_with(prefix))
 }
 
 /// Writes over some servers what a listener on the last of them reads, coming and going.
@@ -97,7 +78,7 @@ async fn sees_all(servers: &[Server]) {
         seen
     };
     let (_, seen) = tokio::join!(writing, reading);
-    let expected: Vec<Cursor> = log_after(&admin, start)
+    let expected: Vec<Cursor> = log_after(&admin, &start)
         .await
         .into_iter()
         .filter(|entry| is_heard(entry.event.kind))
