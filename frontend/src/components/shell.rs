@@ -58,7 +58,17 @@ pub fn Shell(
     let known = Memo::new(move |_| session.me.with(Option::is_some));
     view! {
         <div class="shell">
-            <a class="skip" href="#content">"Skip to the content"</a>
+            // The router takes clicks on links; this one stays on its page.
+            <a
+                class="skip"
+                href="#content"
+                on:click=move |event| {
+                    event.prevent_default();
+                    focus_on("#content");
+                }
+            >
+                "Skip to the content"
+            </a>
             <Show when=move || known.get() fallback=move || view! { <Waiting /> }>
                 <Rail />
                 <main class="content" id="content" tabindex="-1">
