@@ -9,6 +9,7 @@ mod cycles;
 mod disk;
 mod fan_out;
 mod first_rows;
+mod inbox;
 mod pgbench;
 mod queue;
 mod report;
@@ -37,6 +38,9 @@ pub struct Options {
     /// Seconds of one round.
     #[arg(long, default_value_t = 3)]
     seconds: u64,
+    /// Seconds for which the console is watched while others make 50 entries a second; 3600 for the whole hour.
+    #[arg(long, default_value_t = 90)]
+    storm: u64,
     /// The server's binary.
     #[arg(long, env = "COUNTERSIGN_BIN")]
     binary: PathBuf,
@@ -96,6 +100,18 @@ async fn main() -> anyhow::Result<()> {
             report.add(row);
         }
         cycles::forget(postgres, [data.database(), None]).await?;
+    }
+    if wanted("inbox_sqlite") {
+        for row in inbox::in_a_browser(&options, "sqlite", None).await? {
+            report.add(row);
+        }
+    }
+    if let Some(postgres) = options.postgres.as_deref()
+        && wanted("inbox_postgres")
+    {
+        for row in inbox::in_a_browser(&options, "postgres", Some(postgres)).await? {
+            report.add(row);
+        }
     }
     if wanted("decision_seen") {
         report.add(sockets::decision_seen(&options).await?);

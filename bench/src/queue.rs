@@ -34,7 +34,7 @@ pub async fn pages(options: &Options, name: &str, url: &str) -> Result<Vec<Row>>
     let clock = Arc::new(SystemClock);
     let store = Store::open(StoreOptions::new(url.to_owned(), clock.clone())).await?;
     store.close().await;
-    fill(url, clock.now().0).await?;
+    fill(url, now()).await?;
     // The reviews stand in the queue as those of an earlier version do: from the next start on.
     let started = Instant::now();
     let store = Store::open(StoreOptions::new(url.to_owned(), clock)).await?;
@@ -94,13 +94,18 @@ pub async fn pages(options: &Options, name: &str, url: &str) -> Result<Vec<Row>>
     Ok(rows)
 }
 
+/// This moment, in microseconds.
+pub fn now() -> i64 {
+    SystemClock.now().0
+}
+
 /// A file of its own.
 pub fn sqlite_url(folder: &Path) -> String {
     format!("sqlite:{}", folder.join("queue.db").display())
 }
 
 /// Writes reviews as an earlier version did.
-async fn fill(url: &str, now: i64) -> Result<()> {
+pub async fn fill(url: &str, now: i64) -> Result<()> {
     let mut statements = Vec::new();
     for chunk in 0..PENDING / CHUNK {
         let (mut reviews, mut audience) = (Vec::new(), Vec::new());

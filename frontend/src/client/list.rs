@@ -12,14 +12,14 @@ use shared::review::Review;
 
 use super::http::Api;
 use super::live::Live;
-use crate::state::inbox::{PAGE, PAGES};
+use crate::state::inbox::{Inbox, PAGE, PAGES};
 
 /// How long is waited between two counts at least, in milliseconds.
 const COUNT_EVERY: f64 = 3000.0;
 /// A server for which counting is hard is asked so much less often.
 const COUNT_SHARE: f64 = 20.0;
 /// How long what only the server knows is gathered before the list is read anew, in milliseconds.
-const GATHER: u32 = 2000;
+const GATHER: u32 = 4000;
 
 /// The list of the inbox. Cheap to copy into closures.
 #[derive(Clone, Copy)]
@@ -80,12 +80,12 @@ impl ReviewList {
         self.live.inbox.update_untracked(|inbox| inbox.show(query, viewer));
         if is_new || !is_read {
             self.fetch(Some(0), 1, is_new);
+            self.counting.update_value(|counting| {
+                *counting = Counting { turn: counting.turn + 1, ..Counting::default() };
+            });
         } else {
             self.again();
         }
-        self.counting.update_value(|counting| {
-            *counting = Counting { turn: counting.turn + 1, ..Counting::default() };
-        });
         self.count();
     }
 
@@ -112,10 +112,9 @@ impl ReviewList {
 
     /// Reads anew soon what only the server knows: all that comes meanwhile is read with it.
     pub fn again_soon(self) {
-        let turn = self.turn.get_value();
         spawn_local(async move {
             TimeoutFuture::new(GATHER).await;
-            if self.turn.get_value() == turn {
+            if self.live.inbox.with_untracked(Inbox::is_doubtful) {
                 self.again();
             }
         });
@@ -130,12 +129,12 @@ impl ReviewList {
             return;
         };
         self.busy.set(true);
-        self.live.inbox.update_untracked(crate::state::inbox::Inbox::await_answer);
+        self.live.inbox.update_untracked(Inbox::await_answer);
         spawn_local(async move {
             let answer = self.read(from, pages).await;
             let inbox = self.live.inbox;
             if self.turn.get_value() != turn {
-                inbox.update_untracked(crate::state::inbox::Inbox::give_up);
+                inbox.update_untracked(Inbox::give_up);
                 return;
             }
             let now = self.live.server_now();
