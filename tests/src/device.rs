@@ -10,6 +10,12 @@ use crate::Browser;
 /// axe-core, as it is published.
 const AXE: &str = include_str!("../fixtures/axe-core/axe.min.js");
 
+/// A page on which nothing moves.
+const STILL: &str = "
+    const still = new CSSStyleSheet();
+    still.replaceSync('*, ::before, ::after { transition: none !important; animation: none !important }');
+    document.adoptedStyleSheets = [still];";
+
 /// A rule of axe-core that a page breaks.
 #[derive(Debug, Deserialize)]
 pub struct Breach {
@@ -33,18 +39,18 @@ impl Browser {
     /// Whether the system's colours are dark.
     pub async fn dark(&self, dark: bool) {
         let value = if dark { "dark" } else { "light" };
-        let features = json!([
-            { "name": "prefers-color-scheme", "value": value },
-            // What moves is not what it will look like.
-            { "name": "prefers-reduced-motion", "value": "reduce" },
-        ]);
+        let features = json!([{ "name": "prefers-color-scheme", "value": value }]);
         self.command("Emulation.setEmulatedMedia", json!({ "features": features })).await;
+        let drawn = "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => done(true)))";
+        self.driver.execute_async(drawn, Vec::new()).await.expect("the page draws");
     }
 
-    /// Every page that is opened from now on has axe-core in it.
+    /// Every page that is opened from now on has axe-core in it, and nothing on it moves: what is looked at in a transition
+    /// has some of the old colours and some of the new.
     pub async fn with_axe(&self) {
+        let source = format!("{AXE}\n{STILL}");
         self.command("Page.enable", json!({})).await;
-        self.command("Page.addScriptToEvaluateOnNewDocument", json!({ "source": AXE })).await;
+        self.command("Page.addScriptToEvaluateOnNewDocument", json!({ "source": source })).await;
     }
 
     /// What axe-core finds on the page: WCAG 2.0 to 2.2, A and AA, and its best practices.

@@ -1,5 +1,5 @@
 //! Every page, on a phone, a small and a large screen, in both colours: axe-core finds nothing, and nothing is wider than
-//! the screen.
+//! the screen. Of a review, nothing is cut off on a low or enlarged screen either.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -99,6 +99,25 @@ async fn pages(server: &Server, admin: &Api) -> Vec<(String, String, String)> {
     pages
 }
 
+/// Parts of the open review that are cut off or scroll in a box of their own, while the page is as high as it is.
+const CUT: &str = "
+    const review = document.querySelector('article.read');
+    const scroller = [review, ...review.querySelectorAll('.body, .main')].find((e) => e.scrollHeight > e.clientHeight + 1);
+    return [...review.querySelectorAll('*')].filter((e) => {
+        const style = getComputedStyle(e);
+        if (e === scroller || !e.clientHeight || !e.textContent.trim()) return false;
+        if (e.closest('.sr, .trail, .cut, .acts, input, textarea, svg, [hidden]')) return false;
+        const high = style.overflowY !== 'visible' && e.scrollHeight > e.clientHeight + 1;
+        const wide = style.overflowX !== 'visible' && e.scrollWidth > e.clientWidth + 1;
+        return high || wide;
+    }).map((e) => `${e.tagName}.${e.className}: ${e.textContent.slice(0, 60)}`);";
+
+/// How much of the height of the screen there is for what is to be read, once one has come to it.
+const ROOM: &str = "
+    document.querySelector('article.read > .body').scrollIntoView();
+    const body = document.querySelector('article.read > .body').getBoundingClientRect();
+    return Math.min(body.bottom, innerHeight) - Math.max(body.top, 0);";
+
 /// What is wrong, each breach once, with the pages on which it was found.
 #[derive(Default)]
 struct Findings(BTreeMap<String, Vec<String>>);
@@ -179,6 +198,50 @@ async fn axe_finds_nothing_on_any_page_at_any_width_in_any_colours() -> WebDrive
         let _ = writeln!(told, "\n{words}\n  on {}", places.join(", "));
     }
     assert!(told.is_empty(), "{told}");
+    browser.quit().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_of_a_review_is_cut_off_sideways_or_enlarged() -> WebDriverResult<()> {
+    let mut options = Options::on(Database::Sqlite);
+    options.flows = Some(concat!(env!("CARGO_MANIFEST_DIR"), "/../flows").into());
+    let server = Server::start(options).await;
+    let admin = launched(&server).await;
+    let browser = Browser::start(1440, 900).await;
+    let driver = &browser.driver;
+    Login(driver).log_in(&server.base, "admin").await?;
+    wait_for_text(driver, "Inbox").await;
+    let query = ReviewQuery { status: Some(ReviewStatus::Pending), ..ReviewQuery::default() };
+    let reviews = admin.reviews(&query).await.expect("reviews").items;
+    // A phone, held sideways too; a screen of 1440 by 900 at 200 %.
+    for (width, height) in [(390, 844), (844, 390), (720, 450)] {
+        browser.screen(width, height).await;
+        for review in &reviews {
+            driver.goto(format!("{}/reviews/{}", server.base, review.id)).await?;
+            eventually("the review is shown", async || {
+                let title = driver.find(By::Css("article.read .head h1")).await.ok()?.text().await.ok()?;
+                (title == review.title).then_some(())
+            })
+            .await;
+            for unfold in driver.find_all(By::Css("button.unfold")).await? {
+                unfold.click().await?;
+            }
+            let place = format!("{} at {width}x{height}", review.title);
+            let cut = driver.execute(CUT, Vec::new()).await?.convert::<Vec<String>>()?;
+            assert!(cut.is_empty(), "{place}: {cut:#?}");
+            let room = driver.execute(ROOM, Vec::new()).await?.convert::<f64>()?;
+            assert!(room >= f64::from(height) * 0.3, "{place}: {room} px are left to read in");
+            let facts = driver.find(By::Css("article.read .head")).await?.text().await?;
+            if !review.stakes.reversible.unwrap_or(true) {
+                assert!(facts.contains("cannot be undone"), "{place}: {facts}");
+            }
+            let page = driver.find(By::Css("article.read")).await?.text().await?;
+            for consequence in &review.stakes.consequences {
+                assert!(page.contains(consequence.as_str()), "{place}: {consequence}");
+            }
+        }
+    }
     browser.quit().await;
     Ok(())
 }

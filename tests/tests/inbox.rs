@@ -281,7 +281,7 @@ async fn rights_are_felt_at_once_and_take_no_draft_away() -> WebDriverResult<()>
         decides.is_empty().then_some(())
     })
     .await;
-    wait_for_text(driver, "no longer yours").await;
+    wait_for_text(driver, "you no longer have access").await;
     browser.quit().await;
     Ok(())
 }

@@ -156,7 +156,7 @@ async fn a_vote_with_an_edit_is_told_as_what_was_shown_changed_and_said() -> Web
     assert!(text.contains("it became revision 2"), "{text}");
     let diff = detail.find(By::Css(".diff-words")).await?;
     assert!(diff.find(By::Tag("ins")).await?.text().await?.contains("corrected"), "what was changed: {text}");
-    let shown = detail.find(By::XPath(".//h4[.='What was shown']/following-sibling::section[1]")).await?.text().await?;
+    let shown = detail.find(By::XPath(".//h2[.='What was shown']/following-sibling::section[1]")).await?.text().await?;
     assert!(shown.contains("The original.") && !shown.contains("corrected"), "{shown}");
     browser.quit().await;
     Ok(())

@@ -169,7 +169,7 @@ pub fn Definition(id: String, shown: Option<FlowVersion>, newest: u32) -> impl I
         <div class="definition" on:keydown=shortcut>
             <div class="definition-edit">
                 <div class="definition-bar">
-                    <span class="definition-status" role="status" class:dim=checking>{status}</span>
+                    <span class="definition-status" role="status" aria-busy=move || checking.get().to_string()>{status}</span>
                     <span class="grow"></span>
                     {old.map(|old| view! { <span class="tag warn">"version "{old}" of "{newest}</span> })}
                     <Show when=move || { changed.get() && !fresh }>
