@@ -122,7 +122,7 @@ async fn a_run_is_followed_by_its_log_and_not_by_asking_again() -> WebDriverResu
     for review in &reviews {
         choose(&ana, review, "pay", json!({})).await;
     }
-    wait_for_text(&browser.driver, "The run is over").await;
+    wait_for_text(&browser.driver, "Completed").await;
     let lines =
         browser.driver.find_all(By::XPath("//ol[@class='timeline']//*[contains(., '“Pay it”')][self::p]")).await?;
     assert_eq!(lines.len(), 20, "every decision is told");
