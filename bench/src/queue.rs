@@ -124,7 +124,7 @@ pub async fn fill(url: &str, now: i64) -> Result<()> {
                 "kind": "approval", "status": "pending", "run_id": uuid(&id), "flow": format!("flow-{flow}"),
                 "flow_title": "A flow", "node": "ask", "visit": 1, "title": format!("Review {number}"),
                 "prompt": "May this go out?", "severity": severity, "reviewers": { "roles": [role] },
-                "items": [{ "key": "draft", "content_type": "text/markdown", "value": text, "editable": true }],
+                "items": [{ "key": "draft", "content_type": "markdown", "value": text, "editable": true }],
                 "options": [{ "id": "yes", "kind": "accept", "label": "Yes" }], "requested_by": "dev",
                 "created_at": time(asked), "expires_at": due.map(time), "on_timeout": "reject",
             });
