@@ -4,6 +4,7 @@ use serde_json::Value;
 use shared::JsonMap;
 use shared::api::{Launch, ReviewQuery};
 use shared::decision::{DecisionRequest, Verdict};
+use shared::id::RunId;
 use shared::review::{Review, ReviewStatus};
 use thirtyfour::prelude::*;
 
@@ -35,11 +36,11 @@ pub async fn server(flows: &[&str]) -> Server {
 }
 
 /// Starts a run, as the admin.
-pub async fn launch(server: &Server, flow: &str, input: Value) {
+pub async fn launch(server: &Server, flow: &str, input: Value) -> RunId {
     let input = input.as_object().cloned().unwrap_or_default();
     let context = shared::run::Context::default();
     let launch = Launch { flow: flow.parse().expect("an id"), version: None, input, context };
-    server.admin().await.launch(&launch, None).await.expect("it starts");
+    server.admin().await.launch(&launch, None).await.expect("it starts").summary.id
 }
 
 /// The one pending review.

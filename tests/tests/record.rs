@@ -3,12 +3,11 @@
 use std::time::Instant;
 
 use serde_json::{Value, json};
-use shared::api::{Launch, ReviewQuery};
-use shared::decision::{DecisionRequest, Verdict};
-use shared::id::RunId;
+use shared::api::ReviewQuery;
 use shared::review::{Review, ReviewStatus};
 use tests::pages::{Login, button, field, wait_for_text};
-use tests::{Api, Browser, Database, Options, Server, eventually};
+use tests::reviewing::{choose, decide, launch, server};
+use tests::{Api, Browser, Server, eventually};
 use thirtyfour::prelude::*;
 
 const BOTH: &str = "
@@ -52,23 +51,6 @@ nodes:
       options: [{ id: yes, label: It is }, { id: no, kind: stop, label: Stop }]
 ";
 
-async fn server(flows: &[&str]) -> Server {
-    let mut options = Options::on(Database::Sqlite);
-    options.flows = Some(concat!(env!("CARGO_MANIFEST_DIR"), "/../flows").into());
-    let server = Server::start(options).await;
-    for flow in flows {
-        server.save(flow.trim_start()).await;
-    }
-    server
-}
-
-async fn launch(server: &Server, flow: &str, input: Value) -> RunId {
-    let input = input.as_object().cloned().unwrap_or_default();
-    let context = shared::run::Context::default();
-    let launch = Launch { flow: flow.parse().expect("an id"), version: None, input, context };
-    server.admin().await.launch(&launch, None).await.expect("it starts").summary.id
-}
-
 /// So many pending reviews.
 async fn pending(api: &Api, count: usize) -> Vec<Review> {
     eventually("reviews are pending", async || {
@@ -77,18 +59,6 @@ async fn pending(api: &Api, count: usize) -> Vec<Review> {
         (page.items.len() == count).then_some(page.items)
     })
     .await
-}
-
-async fn choose(api: &Api, review: &Review, option: &str, edits: Value) {
-    let request = DecisionRequest {
-        revision: review.revision,
-        digest: review.digest.clone(),
-        verdict: Verdict::Choose { option: option.to_owned(), fields: shared::JsonMap::new() },
-        edits: edits.as_object().cloned().unwrap_or_default(),
-        comment: None,
-        metadata: shared::JsonMap::new(),
-    };
-    api.decide(review.id, &request, None).await.expect("it is decided");
 }
 
 async fn open(server: &Server, username: &str, path: &str) -> WebDriverResult<Browser> {
@@ -120,7 +90,7 @@ async fn a_run_is_followed_by_its_log_and_not_by_asking_again() -> WebDriverResu
     let (reports, wholes) = (requests(&browser.driver, &report).await?, requests(&browser.driver, &whole).await?);
     let begun = Instant::now();
     for review in &reviews {
-        choose(&ana, review, "pay", json!({})).await;
+        decide(&ana, review, choose("pay"), json!({})).await;
     }
     wait_for_text(&browser.driver, "Completed").await;
     let lines =
@@ -143,7 +113,7 @@ async fn a_vote_with_an_edit_is_told_as_what_was_shown_changed_and_said() -> Web
     server.person("boss", &["admin"]).await;
     launch(&server, "both", json!({})).await;
     let review = pending(&eli, 1).await.remove(0);
-    choose(&eli, &review, "send", json!({ "text": "The original, corrected." })).await;
+    decide(&eli, &review, choose("send"), json!({ "text": "The original, corrected." })).await;
     let browser = open(&server, "boss", "/audit?act=vote").await?;
     wait_for_text(&browser.driver, "eli voted: approved").await;
     wait_for_text(&browser.driver, "with an edit to text").await;
@@ -180,7 +150,7 @@ async fn a_value_of_any_size_can_be_read_and_is_edited_only_where_it_can_be_sent
     json.send_keys(Key::Control + Key::Home).await?;
     json.send_keys(Key::Right + "\"first\": true,").await?;
     wait_for_text(&browser.driver, "with your edit").await;
-    choose(&ana, &review, "no", json!({})).await;
+    decide(&ana, &review, choose("no"), json!({})).await;
 
     // Larger than a decision can be: said at once, and not after the work.
     launch(&server, "doubled", json!({ "document": "word ".repeat(120_000) })).await;
