@@ -18,7 +18,6 @@ pub mod files;
 pub mod flow;
 #[doc(hidden)]
 pub mod fuzzing;
-pub mod guard;
 pub mod http;
 pub mod json;
 pub mod limits;
@@ -27,7 +26,8 @@ pub mod notify;
 pub mod problem;
 pub mod rate_limit;
 pub mod server;
+pub mod ssrf;
 pub mod store;
-pub mod stream;
+pub mod token_stream;
 pub mod tool;
 pub mod worker;

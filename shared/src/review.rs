@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::JsonMap;
+pub use crate::collaboration::{Advice, Claim, Comment, Delegation, Judgement};
 use crate::decision::{Decision, Via};
 use crate::definition::{ActionKind, ChoiceKind, ContentType, OnTimeout, Policy, Reviewers, Stakes};
-pub use crate::handling::{Advice, Claim, Comment, Delegation, Judgement};
 use crate::id::{FlowId, NodeId, ReviewId, RunId, Username};
 use crate::request::Request;
 use crate::run::{Context, Part, Usage};

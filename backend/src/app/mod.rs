@@ -237,7 +237,7 @@ pub struct Front {
     /// The keys that prove the audit.
     pub seals: Seals,
     /// Where people are told, and answer, outside the console.
-    pub desk: Option<notify::Desk>,
+    pub desk: Option<notify::NotificationService>,
 }
 
 /// Starts the API and the console, in front of what runs flows.

@@ -71,7 +71,7 @@ impl Observe for Watch {
 async fn look_again(store: &Store) -> Result<(), Error> {
     let mut after = None;
     loop {
-        let page = store.watched_runs(after, PAGE).await?;
+        let page = store.runs_to_recount(after, PAGE).await?;
         let Some((last, _)) = page.last() else { break };
         after = Some(*last);
         recount(store, page).await;
@@ -83,7 +83,7 @@ async fn look_again(store: &Store) -> Result<(), Error> {
 async fn look_for_nobody(store: &Store) -> Result<(), Error> {
     let mut after = None;
     loop {
-        let page = store.runs_for_nobody(after, PAGE).await?;
+        let page = store.runs_without_reviewers(after, PAGE).await?;
         let Some((last, _)) = page.last() else { return Ok(()) };
         after = Some(*last);
         recount(store, page).await;
@@ -152,7 +152,7 @@ mod tests {
         let found = problem(&legal).await.expect("it says so");
         assert!(found.starts_with("nobody may decide this, which is for legal and gone: an admin can"), "{found}");
         assert_eq!((problem(&tom).await, problem(&anybody).await), (None, None));
-        assert_eq!(world.store.runs_for_nobody(None, 10).await.expect("reads"), [], "and is looked at once");
+        assert_eq!(world.store.runs_without_reviewers(None, 10).await.expect("reads"), [], "and is looked at once");
 
         roles(&world, "tom", &["reviewer", "legal"]).await;
         assert_eq!(problem(&legal).await, None);

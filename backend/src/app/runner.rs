@@ -10,7 +10,7 @@ use crate::auth::{self, Authenticator, oidc::Provider};
 use crate::clock::SharedClock;
 use crate::live::{self, Hub, Observe};
 use crate::store::{self, Store};
-use crate::stream::Streams;
+use crate::token_stream::Streams;
 use crate::tool::Tool;
 use crate::worker::{self, Worker};
 

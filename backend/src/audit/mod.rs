@@ -5,13 +5,13 @@
 //!
 //! Imports `shared`, `crate::clock` and `crate::store` only.
 
-mod authentic;
 mod compare;
 mod export;
 mod file;
 mod head_file;
 mod key;
-mod register;
+mod key_registration;
+mod row_authentication;
 mod seal;
 mod sealer;
 mod seals;
@@ -23,7 +23,7 @@ pub use export::{Format, Lines, WriteError};
 pub use file::{FileCheck, verify_file};
 pub use head_file::{HeadError, HeadFile};
 pub use key::{KeyError, PublicKey, SealKey, Trusted};
-pub use register::{RegisterError, register};
+pub use key_registration::{RegisterError, register};
 pub use seal::Head;
 pub use sealer::{Handle, SealError, Sealer};
 pub use seals::Seals;

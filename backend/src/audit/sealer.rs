@@ -11,9 +11,9 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::authentic::MustBeAuthentic;
 use super::head_file::HeadError;
 use super::key::SealKey;
+use super::row_authentication::MustBeAuthentic;
 use super::seal::{Opened, hash, sealed_text};
 use super::seals::Seals;
 use super::verify::ROWS;
@@ -23,7 +23,7 @@ use crate::store::{self, Authenticity, Store};
 /// How often it looks, while there are commits.
 const EVERY: Duration = Duration::from_secs(2);
 /// After so many groups of commits it looks at once.
-const MANY: u64 = 200;
+const ENTRIES_PER_SEAL: u64 = 200;
 /// The most entries in one seal, but for those of its last row.
 const MOST: usize = 512;
 /// Where more waits than one seal holds, it rests so many times as long as it worked: what runs matters more.
@@ -31,9 +31,9 @@ const REST: u32 = 19;
 /// How long it rests where something is wrong.
 const AFTER_FAILURE: Duration = Duration::from_secs(30);
 /// How long another server may be silent before this one takes over.
-const PATIENCE: Duration = Duration::from_secs(6);
+const TAKEOVER_AFTER: Duration = Duration::from_secs(6);
 /// How often the head is told to the server's log.
-const TELL: Duration = Duration::from_hours(1);
+const REPEAT_WARNING: Duration = Duration::from_hours(1);
 
 /// Why nothing is sealed.
 #[derive(Debug, thiserror::Error)]
@@ -116,11 +116,11 @@ impl Sealer {
                     if commits.changed().await.is_err() {
                         return;
                     }
-                    let many = commits.wait_for(|count| count.wrapping_sub(seen) >= MANY);
+                    let many = commits.wait_for(|count| count.wrapping_sub(seen) >= ENTRIES_PER_SEAL);
                     let _ = tokio::time::timeout(EVERY, many).await;
                 }
                 Ok(Sealed::Some) => tokio::time::sleep((begun.elapsed() * REST).min(EVERY)).await,
-                Ok(Sealed::Elsewhere) => tokio::time::sleep(PATIENCE).await,
+                Ok(Sealed::Elsewhere) => tokio::time::sleep(TAKEOVER_AFTER).await,
                 Err(error) => {
                     tracing::warn!(%error, "the audit was not sealed; what was sealed before can still be verified");
                     tokio::time::sleep(AFTER_FAILURE).await;
@@ -139,7 +139,7 @@ impl Sealer {
         };
         let number = last.as_ref().map(|last| last.seal.number);
         let now = self.clock.now();
-        let fresh = last.as_ref().is_some_and(|last| now.since(last.seal.sealed_at) < PATIENCE);
+        let fresh = last.as_ref().is_some_and(|last| now.since(last.seal.sealed_at) < TAKEOVER_AFTER);
         if fresh && number != self.mine {
             return Ok(Sealed::Elsewhere);
         }
@@ -227,7 +227,7 @@ impl Sealer {
     }
 
     fn tell(&mut self, opened: &Opened, now: Timestamp) {
-        if now.since(self.told) >= TELL {
+        if now.since(self.told) >= REPEAT_WARNING {
             self.told = now;
             tracing::info!(head = %opened.head(), entries = opened.sealed(), "the audit is sealed");
         }

@@ -6,9 +6,9 @@ use shared::log::{Cursor, EntryKind, Event};
 use shared::seal::{FirstBad, SealCheck, Tampering};
 use shared::time::Timestamp;
 
-use super::authentic::MustBeAuthentic;
 use super::compare::{Difference, compare};
 use super::key::Trusted;
+use super::row_authentication::MustBeAuthentic;
 use super::seal::{Hash, Head, Opened, hash, sealed_text};
 use crate::store::{self, Authenticity, RecordRow, Store, StoredSeal};
 

@@ -23,7 +23,7 @@ pub const SECURE_SESSION_COOKIE: &str = "__Host-countersign_session";
 
 /// How long an identity is believed without another look. The log empties the cache at once when something changes
 /// here; this bounds what another process changes.
-const BELIEVED: Duration = Duration::from_secs(2);
+const CACHE_LIFETIME: Duration = Duration::from_secs(2);
 const CACHED: usize = 10_000;
 /// How often it is noted that a session is used.
 const NOTED: Duration = Duration::from_mins(5);
@@ -125,7 +125,7 @@ impl Authenticator {
         let generation = {
             let cache = self.cache();
             if let Some((identity, since)) = cache.identities.get(&digest)
-                && now.since(*since) < BELIEVED
+                && now.since(*since) < CACHE_LIFETIME
                 && identity.expires_at.is_none_or(|at| now < at)
                 && identity.rights_until.is_none_or(|at| now < at)
                 && identity.kind == kind

@@ -6,17 +6,17 @@
 //! SHA-256 of random secrets and argon2 hashes of passwords.
 
 mod authenticator;
+mod hashing_queue;
 mod login;
 pub mod oidc;
-mod own;
 mod password;
-mod people;
 mod policy;
 mod rate_limit;
 mod second_factor;
 mod secret;
+mod self_service;
 mod single_sign_on;
-mod turns;
+mod user_setup;
 
 use shared::error::{Mistake, Problem};
 
@@ -24,16 +24,16 @@ pub use authenticator::{Authenticator, Identity, SECURE_SESSION_COOKIE, SESSION_
 pub(crate) use login::BROWSER_LIFE;
 pub use login::{Attempt, BROWSER_COOKIE, Login};
 pub use password::Passwords;
-pub use people::{
-    add_user, bootstrap, check_roles, demo_users, link_account, login_link, reset_second_factor, set_password,
-};
-pub(crate) use people::{check_text, known_of};
 pub use policy::Policy;
 pub use second_factor::RequiredFor;
 #[cfg(test)]
 pub(crate) use second_factor::code_at;
 pub use secret::{Secret, digest};
 pub use single_sign_on::Entered;
+pub use user_setup::{
+    add_user, bootstrap, check_roles, demo_users, link_account, login_link, reset_second_factor, set_password,
+};
+pub(crate) use user_setup::{check_text, known_of};
 
 use crate::store;
 

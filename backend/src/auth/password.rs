@@ -9,7 +9,7 @@ use tokio::task::spawn_blocking;
 use zxcvbn::{Score, zxcvbn};
 
 use super::Error;
-use super::turns::Turns;
+use super::hashing_queue::HashingQueue;
 use crate::client_address::Network;
 use crate::clock::SharedClock;
 
@@ -21,13 +21,13 @@ const MAX: usize = 128;
 #[derive(Clone)]
 pub struct Passwords {
     clock: SharedClock,
-    turns: Arc<Turns>,
+    turns: Arc<HashingQueue>,
 }
 
 impl Passwords {
     /// A hasher that takes its salts from `clock`.
     pub fn new(clock: SharedClock) -> Self {
-        Self { clock, turns: Arc::new(Turns::new()) }
+        Self { clock, turns: Arc::new(HashingQueue::new()) }
     }
 
     /// The PHC string of a new password, which stands at `path` of a body; `known` is what others know of the person.

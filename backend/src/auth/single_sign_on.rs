@@ -10,7 +10,7 @@ use shared::id::Username;
 use shared::single_sign_on::Trouble;
 
 use super::login::{credential, with_digest};
-use super::oidc::{self, Begun, OidcError, Profile, Provider, Returned};
+use super::oidc::{self, OidcError, PendingLogin, Profile, Provider, Returned};
 use super::rate_limit::Key;
 use super::{Attempt, Authenticator, Secret, digest};
 use crate::store::{
@@ -37,7 +37,12 @@ pub enum Entered {
 
 impl Authenticator {
     /// Ends a sign-in that was begun with `cookie`.
-    pub async fn sign_in(&self, begun: &Begun, returned: Returned, attempt: Attempt) -> Result<Entered, Trouble> {
+    pub async fn sign_in(
+        &self,
+        begun: &PendingLogin,
+        returned: Returned,
+        attempt: Attempt,
+    ) -> Result<Entered, Trouble> {
         let provider = self.provider().ok_or(Trouble::Off)?;
         let keys = [Key::Returns(attempt.address.network())];
         self.limit.check(&keys, self.clock.now()).map_err(|_| Trouble::Busy)?;
@@ -52,7 +57,7 @@ impl Authenticator {
     async fn enter(
         &self,
         provider: &Provider,
-        begun: &Begun,
+        begun: &PendingLogin,
         profile: Profile,
         attempt: Attempt,
     ) -> Result<Entered, Trouble> {

@@ -11,7 +11,7 @@ use shared::client::{Client, Request, Response, Transport};
 use super::exit::{Exit, Quit};
 
 /// How long an answer may take.
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 /// Says what decisions came through; a label for the record, and nothing else.
 const VIA: HeaderName = HeaderName::from_static("countersign-via");
 
@@ -67,7 +67,7 @@ impl ServerArgs {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let http = reqwest::Client::builder()
             .default_headers(headers)
-            .timeout(PATIENCE)
+            .timeout(TIMEOUT)
             // A token goes to the server that was named, and to no other.
             .redirect(reqwest::redirect::Policy::none())
             .build()

@@ -6,11 +6,11 @@
 //! Stands on `crate::app`, and may import everything.
 
 mod choice;
-mod desk;
 mod error;
 mod function;
 mod options;
 mod reviewer;
+mod reviewer_loop;
 mod running;
 #[cfg(test)]
 mod tests;

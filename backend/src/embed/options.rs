@@ -16,10 +16,10 @@ use shared::review::Review;
 use tokio::sync::broadcast;
 
 use super::choice::IntoChoice;
-use super::desk::{Desk, Person};
 use super::error::StartError;
 use super::function::{Functions, WithFunctions};
 use super::reviewer::{ByFunction, Reviewer};
+use super::reviewer_loop::{Person, ReviewerLoop};
 use super::{Countersign, Inner, Tail};
 use crate::app::{self, Front, Runner, RunnerOptions};
 use crate::auth;
@@ -186,7 +186,7 @@ impl Options {
         options.observers.push(Arc::new(Tail(news)));
         let runner = Runner::start(options).await?;
         let listening = runner.hub.listen();
-        let desk = Desk::new(Arc::clone(&inner), people, listener.is_some());
+        let desk = ReviewerLoop::new(Arc::clone(&inner), people, listener.is_some());
         let desk = tokio::spawn(desk.run(heard));
         let server = match listener {
             Some(listener) => Some(app::serve(&runner, listener, Front::default())?),

@@ -11,8 +11,8 @@ use shared::review::Outcome;
 use shared::run::Step;
 
 use super::builder::{Builder, failure};
+use super::decision_scope::Remembered;
 use super::judge;
-use super::remember::Remembered;
 use super::review::Question;
 
 /// What a handler says in place of people.

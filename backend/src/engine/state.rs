@@ -11,7 +11,7 @@ use shared::run::{Activity, AgentCall, Context, Step};
 use shared::time::Timestamp;
 
 use super::conversation::{Conversation, ToolCall, ToolCallState};
-use super::late::Unanswered;
+use super::late_results::Unanswered;
 
 /// A run's state, as it is stored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

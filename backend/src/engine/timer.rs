@@ -17,7 +17,7 @@ use shared::time::Timestamp;
 
 use super::builder::{Builder, failure};
 use super::decide::waits_for;
-use super::remember::Remembered;
+use super::decision_scope::Remembered;
 use super::state::{Asked, Branch, Phase};
 use super::transition::{Refusal, TaskKind};
 

@@ -9,7 +9,7 @@ use shared::id::ReviewId;
 
 use super::builder::Builder;
 use super::decide::waits_for;
-use super::remember::Remembered;
+use super::decision_scope::Remembered;
 use super::state::{Branch, Phase};
 use super::transition::Refusal;
 

@@ -10,13 +10,13 @@ use shared::definition::{Defaults, Flow, Gate, GateSetting, Gates, MapNode, Node
 use shared::error::{FlowCode, Mistake};
 use shared::id::{FlowId, NodeId};
 
+use super::audience;
 use super::calls::{self, Library};
 use super::condition::Conditions;
+use super::expressions::{ExpressionKind, visit_expressions, visit_schemas};
 use super::json_schema::{Schema, check_value, compile};
-use super::people;
+use super::reachability::{Reachability, mapped};
 use super::template::Templates;
-use super::texts::{TextKind, visit_schemas, visit_texts};
-use super::ways::{Ways, mapped};
 use super::{EvalError, Scope};
 
 /// A flow made ready to run: templates and conditions compiled, the graph analysed.
@@ -28,7 +28,7 @@ pub struct Compiled {
     pub version: u32,
     templates: Templates,
     conditions: Conditions,
-    ways: Ways,
+    ways: Reachability,
     /// The map of each node that one runs for each item.
     mapped: HashMap<NodeId, NodeId>,
     /// The JSON Schemas of [`visit_schemas`], found again by their content.
@@ -64,10 +64,10 @@ impl Compiled {
             mistakes.extend(found);
             HashMap::new()
         });
-        visit_texts(&flow, &mut |path, kind, text| {
+        visit_expressions(&flow, &mut |path, kind, text| {
             let added = match kind {
-                TextKind::Template => templates.add(text),
-                TextKind::Condition => conditions.add(text),
+                ExpressionKind::Template => templates.add(text),
+                ExpressionKind::Condition => conditions.add(text),
             };
             if let Err(EvalError(message)) = added {
                 mistakes.push(Mistake::new(path, FlowCode::FlowInvalid.as_str(), message));
@@ -88,14 +88,14 @@ impl Compiled {
         if !mistakes.is_empty() {
             return Err(mistakes);
         }
-        let ways = Ways::new(&flow);
+        let ways = Reachability::new(&flow);
         let mapped = mapped(&flow).into_iter().map(|(node, map)| (node.clone(), map.clone())).collect();
         let below = || called.values();
-        let needs_people = people::needs(&flow) || below().any(|flow| flow.needs_people);
+        let needs_people = audience::needs(&flow) || below().any(|flow| flow.needs_people);
         let depth = below().map(|flow| flow.depth + 1).max().unwrap_or(0);
         let own = below().map(|flow| flow.flow.id.clone());
         let calls = own.chain(below().flat_map(|flow| flow.calls.clone())).collect();
-        let checked = people::reviewers(&flow).filter_map(|reviewers| reviewers.not_same_as.clone()).collect();
+        let checked = audience::reviewers(&flow).filter_map(|reviewers| reviewers.not_same_as.clone()).collect();
         Ok(Self {
             flow,
             version,
@@ -132,7 +132,7 @@ impl Compiled {
             nodes: IndexMap::default(),
         };
         Self {
-            ways: Ways::new(&flow),
+            ways: Reachability::new(&flow),
             flow,
             version,
             templates: Templates::default(),

@@ -11,7 +11,7 @@ use shared::id::NodeId;
 use super::Compiled;
 use super::calls::calls;
 use super::limits::MAX_DRAWN;
-use super::ways::{WayKind, Ways, mapped, ways};
+use super::reachability::{EdgeKind, Reachability, mapped, ways};
 
 /// The id of the node that stands for the end of a branch; no node of a flow can have it.
 const END: &str = "end";
@@ -136,7 +136,7 @@ fn width(characters: usize) -> f64 {
 }
 
 fn edges(flow: &Flow) -> Vec<GraphEdge> {
-    let corrections = Ways::new(flow);
+    let corrections = Reachability::new(flow);
     let mapped = mapped(flow);
     let mut edges = Vec::new();
     for (id, node) in &flow.nodes {
@@ -168,15 +168,15 @@ fn edges(flow: &Flow) -> Vec<GraphEdge> {
         }
         for (kind, to) in ways(flow, node) {
             let label = match kind {
-                WayKind::Next => continue,
+                EdgeKind::Next => continue,
                 // They are drawn from the node that the map runs.
-                WayKind::Reject | WayKind::Timeout if matches!(node.kind, NodeKind::Map(_)) => continue,
-                WayKind::Reject => "rejected",
-                WayKind::Timeout => "nobody decided",
-                WayKind::VisitLimit => "no visits left",
+                EdgeKind::Reject | EdgeKind::Timeout if matches!(node.kind, NodeKind::Map(_)) => continue,
+                EdgeKind::Reject => "rejected",
+                EdgeKind::Timeout => "nobody decided",
+                EdgeKind::VisitLimit => "no visits left",
                 // The way that the defaults name would lead out of every node.
-                WayKind::Failure if node.failure.is_none() && !node.kind.is_source() => continue,
-                WayKind::Failure => "failed",
+                EdgeKind::Failure if node.failure.is_none() && !node.kind.is_source() => continue,
+                EdgeKind::Failure => "failed",
             };
             add(to, GraphEdgeKind::Detour, Some(label.to_owned()));
         }
@@ -185,7 +185,7 @@ fn edges(flow: &Flow) -> Vec<GraphEdge> {
 }
 
 /// The way back of a correction, where the person has options beside which they may write.
-fn correction<'a>(flow: &Flow, ways: &'a Ways, id: &NodeId) -> Option<&'a NodeId> {
+fn correction<'a>(flow: &Flow, ways: &'a Reachability, id: &NodeId) -> Option<&'a NodeId> {
     match &flow.nodes.get(id)?.kind {
         NodeKind::Human(human) if !human.options.is_empty() => ways.source_of(id),
         _ => None,

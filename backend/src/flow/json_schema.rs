@@ -5,9 +5,9 @@ use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::Value;
 use shared::error::{FlowCode, Mistake, json_type, pointer};
 
-use super::extent::{Extent, extent};
 use super::limits::{MAX_MISTAKES, MAX_NESTING};
 use super::stack::on_large_stack;
+use super::value_size::{ValueSize, value_size};
 
 /// How often a pattern may go back in a text before it counts as not matched.
 const MAX_BACKTRACKING: usize = 20_000;
@@ -29,7 +29,7 @@ pub struct Schema {
 /// Compiles a schema. Formats are checked; nothing is fetched. The mistake's path begins at the schema.
 pub fn compile(schema: &Value) -> Result<Schema, Mistake> {
     let invalid = |path: &str, message: String| Mistake::new(path, FlowCode::FlowInvalid.as_str(), message);
-    let Extent { values, nesting, .. } = on_large_stack(|| extent(schema));
+    let ValueSize { values, nesting, .. } = on_large_stack(|| value_size(schema));
     if nesting > MAX_NESTING {
         return Err(invalid("", format!("a JSON Schema is nested at most {MAX_NESTING} deep")));
     }
@@ -81,7 +81,7 @@ pub fn patterns(schema: &Value) -> usize {
 impl Schema {
     /// Every mistake of a value, with paths below `base`.
     pub fn check(&self, value: &Value, base: &str) -> Vec<Mistake> {
-        let values = on_large_stack(|| extent(value).values);
+        let values = on_large_stack(|| value_size(value).values);
         if values.saturating_mul(self.values) > MAX_WORK {
             let message = format!("is too large for its JSON Schema: {values} values against {}", self.values);
             return vec![Mistake::new(base, "invalid", message)];

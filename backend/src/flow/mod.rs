@@ -3,28 +3,28 @@
 //!
 //! Imports `shared` only.
 
-mod abandoned;
+mod audience;
 pub mod builder;
 mod calls;
+mod cancellation;
 mod check;
 mod compiled;
 mod condition;
-mod extent;
+mod expressions;
 mod fixed_host;
 mod graph;
 mod json_schema;
 mod keys;
 pub mod limits;
-mod people;
+mod reachability;
 mod read;
 mod scalar;
-mod shape;
 mod source;
 mod stack;
+mod structure;
 mod suggest;
 mod template;
-mod texts;
-mod ways;
+mod value_size;
 
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -34,8 +34,8 @@ use shared::definition::Flow;
 use shared::error::{FlowCode, Mistake};
 use shared::id::FlowId;
 
-pub use abandoned::Abandoned;
 pub use calls::{Library, calls};
+pub use cancellation::CancelFlag;
 pub use compiled::Compiled;
 pub(crate) use condition::Conditions;
 pub use fixed_host::has_fixed_host;
@@ -99,13 +99,13 @@ impl Draft {
 
     /// Finds every mistake; also what does not fit the people and the flows that exist, where they are given.
     pub fn check(self, people: Option<&[Principal]>, library: Option<&Library>) -> Checked {
-        self.check_unless(&Abandoned::default(), people, library)
+        self.check_unless(&CancelFlag::default(), people, library)
     }
 
     /// The same, which ends early where nobody waits for it any more; what it says is not whole then.
     pub fn check_unless(
         self,
-        abandoned: &Abandoned,
+        abandoned: &CancelFlag,
         people: Option<&[Principal]>,
         library: Option<&Library>,
     ) -> Checked {

@@ -6,8 +6,8 @@ use shared::definition::Flow;
 use shared::error::{FlowCode, Mistake, pointer};
 
 use super::limits::MAX_MISTAKES;
-use super::shape::fit;
 use super::source::{Source, mistake_at};
+use super::structure::fit;
 
 /// What could be read of a flow.
 #[derive(Debug)]

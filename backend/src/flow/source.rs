@@ -11,9 +11,9 @@ use serde_json::Value;
 use shared::JsonMap;
 use shared::error::{FlowCode, Mistake, pointer};
 
-use super::extent::{Extent, extent};
 use super::limits::{MAX_FILE, MAX_MISTAKES, MAX_NESTING, MAX_PATHS, MAX_VALUES};
 use super::scalar::core;
+use super::value_size::{ValueSize, value_size};
 
 /// A line and a column, both from 1; the column in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,7 +98,7 @@ pub fn read(text: &str) -> (Option<Source>, Vec<Mistake>) {
         places: HashMap::new(),
         anchors: HashMap::new(),
         values: 0,
-        copied: Extent::default(),
+        copied: ValueSize::default(),
         paths: 0,
         mistakes: Vec::new(),
     };
@@ -170,7 +170,7 @@ struct Reader<'input> {
     anchors: HashMap<usize, Value>,
     values: usize,
     /// What anchors keep and aliases repeat.
-    copied: Extent,
+    copied: ValueSize,
     /// The bytes of the paths of all values.
     paths: usize,
     mistakes: Vec<Mistake>,
@@ -328,7 +328,7 @@ impl<'input> Reader<'input> {
 
     /// Counts a copy of a value, which must fit beside the copies before it; how deep it is nested.
     fn copy(&mut self, value: &Value, span: &Span, path: &str) -> Result<usize, Stop> {
-        let extent = extent(value);
+        let extent = value_size(value);
         self.copied.values += extent.values;
         self.copied.bytes += extent.bytes;
         if self.values + self.copied.values > MAX_VALUES {

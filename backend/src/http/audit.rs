@@ -17,7 +17,7 @@ use tokio::time::timeout;
 
 use super::api::{Api, Operation};
 use super::body::{Params, fit_params, limit, params};
-use super::page::List;
+use super::pagination::List;
 use super::problem::Result;
 use super::{AppState, Caller};
 use crate::audit::{Format, Lines};
@@ -25,7 +25,7 @@ use crate::store::{Form, Store};
 
 const AUDIT: List = List("audit");
 /// How long a check may take until its answer begins.
-const SOON: Duration = Duration::from_secs(10);
+const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 
 pub(super) fn mount(api: &mut Api) {
     let list = Operation::new("The record, newest first", "PageOfEntries")
@@ -115,12 +115,12 @@ async fn seal(State(state): State<AppState>, caller: Caller) -> Result<Json<Seal
 async fn verify(State(state): State<AppState>, caller: Caller) -> Result<Response> {
     caller.may(Act::ReadAudit)?;
     let mut check = Box::pin(async move { state.seals.check(&state.store).await });
-    if let Ok(checked) = timeout(SOON, &mut check).await {
+    if let Ok(checked) = timeout(ANSWER_WITHIN, &mut check).await {
         return Ok(Json(checked?).into_response());
     }
     let later = try_unfold(Some(check), |check| async move {
         let Some(mut check) = check else { return Ok(None) };
-        match timeout(SOON, &mut check).await {
+        match timeout(ANSWER_WITHIN, &mut check).await {
             Ok(checked) => {
                 let checked = checked.map_err(std::io::Error::other)?;
                 serde_json::to_string(&checked).map(|text| Some((text, None))).map_err(std::io::Error::other)

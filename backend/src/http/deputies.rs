@@ -15,7 +15,7 @@ use shared::id::{DeputyId, ReviewId};
 use super::api::{Api, Operation};
 use super::body::{self, Id, Params};
 use super::idempotency::Key;
-use super::page::{List, Paging};
+use super::pagination::{List, Paging};
 use super::problem::{Result, unexpected};
 use super::{AppState, Caller};
 use crate::auth::{check_text, digest};

@@ -15,10 +15,10 @@ use tokio::task::spawn_blocking;
 use super::api::{Api, Operation};
 use super::body::{self, Id, Params, Source, limit};
 use super::idempotency::Key;
-use super::page::{List, Paging};
+use super::pagination::{List, Paging};
 use super::problem::{Failure, Result, unexpected};
 use super::{AppState, Caller};
-use crate::flow::{self, Abandoned, Compiled, Library};
+use crate::flow::{self, CancelFlag, Compiled, Library};
 use crate::store::{self, Answer, NewFlow};
 
 const FLOWS: List = List("flows");
@@ -147,9 +147,9 @@ static WORKING: Semaphore = Semaphore::const_new(2);
 
 /// Reading and drawing a large flow takes long enough to keep other requests waiting. Whoever stops waiting before it
 /// was begun takes nothing; what was begun is told, and counts until it is done.
-async fn off_thread<T: Send + 'static>(work: impl FnOnce(&Abandoned) -> T + Send + 'static) -> Result<T> {
+async fn off_thread<T: Send + 'static>(work: impl FnOnce(&CancelFlag) -> T + Send + 'static) -> Result<T> {
     let permit = WORKING.acquire().await;
-    let abandoned = Abandoned::default();
+    let abandoned = CancelFlag::default();
     let _waiting = abandoned.on_drop();
     let work = move || {
         let _permit = permit;

@@ -11,7 +11,7 @@ use shared::id::GrantId;
 use super::api::{Api, Operation};
 use super::body::{Id, Params};
 use super::idempotency::Key;
-use super::page::{List, Paging};
+use super::pagination::{List, Paging};
 use super::problem::Result;
 use super::{AppState, Caller};
 use crate::auth::digest;

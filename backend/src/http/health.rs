@@ -20,7 +20,7 @@ use crate::problem::unavailable;
 use crate::store::Kind;
 
 /// How long the database may take to write.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(super) fn mount(api: &mut Api) {
     api.get("/healthz", Operation::new("Whether the server lives", "Status").open(), healthz);
@@ -36,7 +36,7 @@ async fn readyz(State(state): State<AppState>) -> Result<Json<Value>> {
     if let Some(task) = state.store.background().first_failed() {
         return Err(unavailable(format!("the server is ending: its {task} failed")).into());
     }
-    match tokio::time::timeout(PATIENCE, state.store.ready()).await {
+    match tokio::time::timeout(TIMEOUT, state.store.ready()).await {
         Ok(Ok(())) => {
             let lag = state.store.lag().await.unwrap_or_default();
             let lag: BTreeMap<_, _> = lag.into_iter().map(|(reader, lag)| (reader, lag.as_secs_f64())).collect();

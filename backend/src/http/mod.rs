@@ -21,12 +21,12 @@ mod host;
 mod idempotency;
 mod log;
 mod me;
+mod middleware;
 mod notifications;
-mod observe;
 mod oidc;
 mod openapi;
 mod origin;
-mod page;
+mod pagination;
 pub mod problem;
 mod reviews;
 mod runs;
@@ -57,7 +57,7 @@ use crate::audit::Seals;
 use crate::auth::Authenticator;
 use crate::client_address::TrustedProxies;
 use crate::clock::SharedClock;
-use crate::notify::Desk;
+use crate::notify::NotificationService;
 use crate::rate_limit::Budgets;
 use crate::store::Store;
 use api::Api;
@@ -83,7 +83,7 @@ pub struct Parts {
     /// Whose seals of the audit are trusted.
     pub seals: Seals,
     /// Where people can be told outside the console; none: nowhere.
-    pub desk: Option<Desk>,
+    pub desk: Option<NotificationService>,
     views: Views,
 }
 
@@ -118,7 +118,7 @@ impl AppState {
         metrics: Option<PrometheusHandle>,
         edge: Edge,
         seals: Seals,
-        desk: Option<Desk>,
+        desk: Option<NotificationService>,
     ) -> Self {
         let views = Views::default();
         Self(Arc::new(Parts { store, clock, authenticator, metrics, edge, seals, desk, views }))
@@ -141,8 +141,8 @@ pub fn router(state: AppState, further: Router) -> Router {
         .fallback_service(service_fn(move |request| assets::serve(console.clone(), request)))
         .with_state(state.clone())
         .merge(further)
-        .layer(CatchPanicLayer::custom(observe::panicked))
-        .layer(from_fn_with_state(state, observe::observe))
+        .layer(CatchPanicLayer::custom(middleware::panicked))
+        .layer(from_fn_with_state(state, middleware::observe))
 }
 
 /// Every resource, with its description.

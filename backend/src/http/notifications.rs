@@ -15,7 +15,7 @@ use shared::notification::{Delivery, DeliveryQuery, MAX_RULES, Notifications, Te
 use super::api::{Api, Operation};
 use super::body::{self, Id, Params, limit};
 use super::idempotency::Key;
-use super::page::List;
+use super::pagination::List;
 use super::problem::Result;
 use super::{AppState, Caller};
 use crate::auth::check_text;
@@ -111,7 +111,7 @@ async fn test(
 }
 
 fn available(state: &AppState) -> Vec<shared::notification::Channel> {
-    state.desk.as_ref().map(crate::notify::Desk::channels).unwrap_or_default()
+    state.desk.as_ref().map(crate::notify::NotificationService::channels).unwrap_or_default()
 }
 
 /// What somebody chose, where it can be done; every mistake at once.

@@ -15,7 +15,7 @@ use shared::run::{Context, Report, Run, RunSummary};
 use super::api::{Api, Operation};
 use super::body::{self, Id, OptionalJson, Params, limit};
 use super::idempotency::Key;
-use super::page::{List, Paging};
+use super::pagination::{List, Paging};
 use super::problem::{Result, unexpected};
 use super::{AppState, Caller};
 use crate::clock::Moment;

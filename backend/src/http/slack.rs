@@ -14,7 +14,7 @@ use super::api::{Api, Operation};
 use super::body::read;
 use super::problem::{Result, unexpected};
 use crate::engine::Input;
-use crate::notify::{Desk, Interaction, Reply};
+use crate::notify::{Interaction, NotificationService, Reply};
 use crate::problem::of_commit;
 use crate::store::{self, Actor, Answer, Change};
 
@@ -27,8 +27,9 @@ pub(super) fn mount(api: &mut Api) {
 async fn interactions(State(state): State<AppState>, headers: HeaderMap, body: Body) -> Result<StatusCode> {
     let body = read(&headers, body).await?;
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let signed =
-        |desk: &&Desk| desk.is_from_slack(header("x-slack-request-timestamp"), header("x-slack-signature"), &body);
+    let signed = |desk: &&NotificationService| {
+        desk.is_from_slack(header("x-slack-request-timestamp"), header("x-slack-signature"), &body)
+    };
     let Some(desk) = state.desk.as_ref().filter(signed) else {
         let detail =
             "the signature is not that of this server's app in Slack, or the request is older than five minutes";
@@ -41,7 +42,7 @@ async fn interactions(State(state): State<AppState>, headers: HeaderMap, body: B
 }
 
 /// Decides, and says what to tell who pressed. `bytes`: what was sent, which counts as written by them.
-async fn decide(state: &AppState, desk: &Desk, interaction: &Interaction, bytes: u64) -> Result<Reply> {
+async fn decide(state: &AppState, desk: &NotificationService, interaction: &Interaction, bytes: u64) -> Result<Reply> {
     let person = state.store.person_of_slack(&interaction.user).await?;
     let Some(person) = person.filter(|person| person.user.active) else {
         tracing::info!(slack_user = interaction.user, "somebody pressed a button who is not known here");
@@ -79,7 +80,7 @@ async fn decide(state: &AppState, desk: &Desk, interaction: &Interaction, bytes:
 }
 
 /// What to tell where it was not decided, and what the message should show now.
-fn refused(desk: &Desk, review: ReviewId, problem: &Problem) -> Reply {
+fn refused(desk: &NotificationService, review: ReviewId, problem: &Problem) -> Reply {
     tracing::info!(%review, %problem, "a button in Slack decided nothing");
     match (problem.code, &problem.review) {
         (Code::ReviewResolved, Some(now)) => Reply::Show {

@@ -11,7 +11,7 @@ use shared::id::TokenId;
 use super::api::{Api, Operation};
 use super::body::{self, Id, Params};
 use super::idempotency::Key;
-use super::page::{List, Paging};
+use super::pagination::{List, Paging};
 use super::problem::{Result, unexpected};
 use super::{AppState, Caller};
 use crate::auth::{Secret, check_roles, digest};

@@ -11,13 +11,13 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::count::Counter;
-use super::published::{Published, Told};
+use super::outgoing::{OutgoingEntry, ParsedEntry};
 use super::ring::Ring;
-use super::sight::{RunSight, Sights};
+use super::run_visibility::{RunVisibility, VisibilityCache};
 use crate::clock::SharedClock;
 use crate::store::cursor::Place;
 use crate::store::{self, LogPage, Store};
-use crate::stream::Streams;
+use crate::token_stream::Streams;
 
 /// How the tail is called in metrics.
 const READER: &str = "live";
@@ -43,7 +43,7 @@ pub struct Options {
     pub clock: SharedClock,
     /// Text of running agents.
     pub streams: Streams,
-    /// Told of every entry that is of no run first.
+    /// ParsedEntry of every entry that is of no run first.
     pub observers: Vec<Arc<dyn Observe>>,
     /// How many entries a slow session may be behind.
     pub ring_entries: usize,
@@ -101,7 +101,7 @@ impl Drop for Listening {
 
 struct Shared {
     ring: Ring,
-    sights: Sights,
+    sights: VisibilityCache,
     store: Store,
     clock: SharedClock,
     streams: Streams,
@@ -157,13 +157,13 @@ impl Handle {
     }
 
     /// What decides who may see a run.
-    pub(super) async fn sight(&self, run: RunId) -> Result<Option<Arc<RunSight>>, store::Error> {
+    pub(super) async fn sight(&self, run: RunId) -> Result<Option<Arc<RunVisibility>>, store::Error> {
         self.0.sights.of(run).await
     }
 
     /// A page of the log, ready to be sent.
-    pub(super) async fn publish(&self, entries: Vec<Entry>) -> Result<Vec<Arc<Published>>, store::Error> {
-        self.0.publish(entries.into_iter().map(Told::new).collect()).await
+    pub(super) async fn publish(&self, entries: Vec<Entry>) -> Result<Vec<Arc<OutgoingEntry>>, store::Error> {
+        self.0.publish(entries.into_iter().map(ParsedEntry::new).collect()).await
     }
 }
 
@@ -173,15 +173,15 @@ impl Shared {
         self.store.place(cursor).ok_or(store::Error::Cursor)
     }
 
-    async fn publish(&self, told: Vec<Told>) -> Result<Vec<Arc<Published>>, store::Error> {
-        let mut published = Vec::with_capacity(told.len());
-        for told in told {
-            let run = match told.entry.event.run_id {
-                Some(run) if of_run(told.entry.event.kind) => self.sights.of(run).await?,
+    async fn publish(&self, entries: Vec<ParsedEntry>) -> Result<Vec<Arc<OutgoingEntry>>, store::Error> {
+        let mut published = Vec::with_capacity(entries.len());
+        for entry in entries {
+            let run = match entry.entry.event.run_id {
+                Some(run) if of_run(entry.entry.event.kind) => self.sights.of(run).await?,
                 _ => None,
             };
-            let place = self.place(&told.entry.cursor)?;
-            published.push(Arc::new(Published::new(told, place, run)));
+            let place = self.place(&entry.entry.cursor)?;
+            published.push(Arc::new(OutgoingEntry::new(entry, place, run)));
         }
         Ok(published)
     }
@@ -205,7 +205,7 @@ impl Tail {
         let head = options.store.place(&head).ok_or(store::Error::Cursor)?;
         let shared = Arc::new(Shared {
             ring: Ring::new(head, options.ring_entries, options.ring_bytes),
-            sights: Sights::new(options.store.clone()),
+            sights: VisibilityCache::new(options.store.clone()),
             store: options.store,
             clock: options.clock,
             streams: options.streams,
@@ -251,15 +251,15 @@ impl Tail {
         if entries.iter().any(|entry| entry.event.kind.is_review() && entry.event.data.contains_key("review")) {
             self.shared.counter.changed();
         }
-        let mut told = Vec::with_capacity(entries.len());
+        let mut parsed = Vec::with_capacity(entries.len());
         for entry in entries {
             self.observers.iter().for_each(|observer| observer.entry(&entry));
-            let entry = Told::new(entry);
+            let entry = ParsedEntry::new(entry);
             // The whole page first: who may decide a run's first review sees the start of that run too.
             self.shared.sights.learn(&entry).await?;
-            told.push(entry);
+            parsed.push(entry);
         }
-        let published = self.shared.publish(told).await?;
+        let published = self.shared.publish(parsed).await?;
         self.shared.store.has_read(READER, &cursor);
         self.shared.ring.push(published, self.shared.place(&cursor)?);
         Ok(more)

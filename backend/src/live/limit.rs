@@ -34,39 +34,39 @@ impl Bucket {
 
 /// The sockets that are open, by person and by address.
 #[derive(Debug, Clone)]
-pub(super) struct Seats(Arc<Room>);
+pub(super) struct SocketLimits(Arc<Shared>);
 
 #[derive(Debug)]
-struct Room {
-    taken: Mutex<Taken>,
+struct Shared {
+    taken: Mutex<Counts>,
     limits: Limits,
 }
 
 #[derive(Debug, Default)]
-struct Taken {
+struct Counts {
     by_person: HashMap<Username, usize>,
     by_network: HashMap<Network, usize>,
 }
 
 /// One open socket; given back when dropped.
 #[derive(Debug)]
-pub(super) struct Seat {
-    room: Arc<Room>,
+pub(super) struct OpenSocket {
+    shared: Arc<Shared>,
     username: Username,
     network: Option<Network>,
 }
 
-impl Seats {
+impl SocketLimits {
     /// At most so many.
     pub fn new(limits: Limits) -> Self {
-        Self(Arc::new(Room { taken: Mutex::default(), limits }))
+        Self(Arc::new(Shared { taken: Mutex::default(), limits }))
     }
 
     /// Takes one. Whoever is on this machine is not counted by address.
-    pub fn take(&self, username: &Username, client: ClientAddress) -> Result<Seat, Problem> {
+    pub fn take(&self, username: &Username, client: ClientAddress) -> Result<OpenSocket, Problem> {
         let Limits { each, per_address, all } = self.0.limits;
         let mut taken = self.0.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        let Taken { by_person, by_network } = &mut *taken;
+        let Counts { by_person, by_network } = &mut *taken;
         if by_person.values().sum::<usize>() >= all {
             let detail = "this server has as many live sockets as its settings allow; try another, or later";
             return Err(Problem { retry_after: Some(5), ..Problem::new(Code::Unavailable).detail(detail) });
@@ -87,13 +87,13 @@ impl Seats {
             *own += 1;
         }
         *by_person.entry(username.clone()).or_default() += 1;
-        Ok(Seat { room: Arc::clone(&self.0), username: username.clone(), network })
+        Ok(OpenSocket { shared: Arc::clone(&self.0), username: username.clone(), network })
     }
 }
 
-impl Drop for Seat {
+impl Drop for OpenSocket {
     fn drop(&mut self) {
-        let mut taken = self.room.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = self.shared.taken.lock().unwrap_or_else(PoisonError::into_inner);
         give_back(&mut taken.by_person, &self.username);
         if let Some(network) = &self.network {
             give_back(&mut taken.by_network, network);
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn a_seat_is_given_back() {
-        let seats = Seats::new(Limits { each: 1, per_address: 9, all: 2 });
+        let seats = SocketLimits::new(Limits { each: 1, per_address: 9, all: 2 });
         let [ana, tom, eve] = ["ana", "tom", "eve"].map(|name| name.parse::<Username>().expect("a name"));
         let take = |person| seats.take(person, ClientAddress::UNKNOWN);
         let first = take(&ana).expect("free");
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn an_address_has_its_share_of_the_seats() {
-        let seats = Seats::new(Limits { each: 9, per_address: 1, all: 9 });
+        let seats = SocketLimits::new(Limits { each: 9, per_address: 1, all: 9 });
         let ana: Username = "ana".parse().expect("a name");
         let [here, there] = [[203, 0, 113, 7], [198, 51, 100, 1]].map(|at| ClientAddress::from(IpAddr::from(at)));
         let first = seats.take(&ana, here).expect("free");

@@ -10,17 +10,17 @@
 //!
 //! Imports `shared`, `crate::{clock, engine, problem, store, stream}` only.
 
-mod chunks;
+mod close_reason;
 mod count;
-mod end;
+mod followed_streams;
 mod hub;
 mod limit;
-mod published;
+mod outgoing;
 mod replay;
 pub(crate) mod request;
 mod ring;
+mod run_visibility;
 mod session;
-mod sight;
 #[cfg(test)]
 mod tests;
 mod topics;

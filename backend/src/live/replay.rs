@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::hub::Handle;
-use super::published::Published;
+use super::outgoing::OutgoingEntry;
 use super::ring::Read;
 use crate::store;
 
@@ -36,7 +36,7 @@ pub(super) enum Place {
 #[derive(Debug)]
 pub(super) enum Next {
     /// These entries; afterwards the session stands at this place.
-    Entries(Vec<Arc<Published>>, Place),
+    Entries(Vec<Arc<OutgoingEntry>>, Place),
     /// The place is not of this log, comes from the future, or is too old to be replayed from: a snapshot is needed.
     Unknown,
     /// The session was too slow for the ring.

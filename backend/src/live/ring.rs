@@ -8,7 +8,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use tokio::sync::watch;
 
-use super::published::Published;
+use super::outgoing::OutgoingEntry;
 use crate::store::cursor::Place;
 
 /// A number that no session can have reached: where the log itself was replaced, everybody has fallen out.
@@ -22,7 +22,7 @@ pub(super) struct Ring {
 }
 
 struct Window {
-    entries: VecDeque<Arc<Published>>,
+    entries: VecDeque<Arc<OutgoingEntry>>,
     /// The number of the first entry.
     first: u64,
     bytes: usize,
@@ -50,7 +50,7 @@ impl Window {
 #[derive(Debug)]
 pub(super) enum Read {
     /// These, in order; empty: nothing yet.
-    Entries(Vec<Arc<Published>>),
+    Entries(Vec<Arc<OutgoingEntry>>),
     /// What was wanted is no longer here.
     Lagged,
 }
@@ -62,7 +62,7 @@ impl Ring {
     }
 
     /// Adds what was read, up to `head`.
-    pub fn push(&self, batch: Vec<Arc<Published>>, head: Place) {
+    pub fn push(&self, batch: Vec<Arc<OutgoingEntry>>, head: Place) {
         let nothing_new = batch.is_empty();
         let next = {
             let mut window = self.write();
@@ -162,13 +162,13 @@ impl Ring {
 
 #[cfg(test)]
 mod tests {
-    use super::super::published::Told;
+    use super::super::outgoing::ParsedEntry;
     use super::*;
     use shared::log::{Cursor, Entry, EntryKind, Event};
     use shared::time::Timestamp;
 
     /// The first entry of a row.
-    fn entry(row: i64) -> Arc<Published> {
+    fn entry(row: i64) -> Arc<OutgoingEntry> {
         let event = Event {
             kind: EntryKind::FlowSaved,
             at: Timestamp(0),
@@ -179,7 +179,7 @@ mod tests {
         };
         let place = Place { seq: row, seen: 1 };
         let entry = Entry { cursor: Cursor(row.to_string()), sealed: None, event };
-        Arc::new(Published::new(Told::new(entry), place, None))
+        Arc::new(OutgoingEntry::new(ParsedEntry::new(entry), place, None))
     }
 
     /// Behind a whole row.

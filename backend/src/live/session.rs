@@ -13,19 +13,19 @@ use shared::log::Cursor;
 use shared::protocol::{ClientMessage, ServerMessage, Topic};
 use tokio::time::{Instant, timeout};
 
-use super::chunks::{self, Chunks};
+use super::close_reason::{CloseReason, clip, too_large, unreadable};
 use super::count::{self, Counted};
-use super::end::{End, clip, too_large, unreadable};
+use super::followed_streams::{self, FollowedStreams};
 use super::hub::{Handle, Listening};
 use super::limit::Bucket;
-use super::published::{Audience, Published, text};
+use super::outgoing::{Audience, OutgoingEntry, text};
 use super::replay::{Follower, Next, Place};
 use super::request::{self, Unreadable};
 use super::topics::Topics;
 use super::upgrade::Authenticate;
 use crate::problem;
 use crate::store::{Actor, Pending, Tally};
-use crate::stream::Chunk;
+use crate::token_stream::Chunk;
 
 /// The largest message of a client, in bytes.
 pub(super) const MAX_MESSAGE: usize = 256 * 1024;
@@ -38,7 +38,7 @@ const SILENCE: Duration = Duration::from_mins(1);
 /// How long a client may take to read what was sent; then it is dropped, so that nothing piles up for it.
 const WRITE: Duration = Duration::from_secs(10);
 /// How long a client may take to close its end after the server has closed.
-const FAREWELL: Duration = Duration::from_secs(2);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 /// How many pieces of token streams go before the next entries at most.
 const CHUNKS: usize = 256;
 /// How many pending reviews are remembered as shown.
@@ -46,7 +46,7 @@ const MAX_SHOWN: usize = 1024;
 /// Nobody is logged in any more (of the range 4000 to 4999, which is for applications; after HTTP's 401).
 const CLOSE_UNAUTHENTICATED: u16 = 4401;
 
-type Step = Result<(), End>;
+type Step = Result<(), CloseReason>;
 
 /// One client.
 pub(super) struct Session<S> {
@@ -58,7 +58,7 @@ pub(super) struct Session<S> {
     topics: Topics,
     follower: Follower,
     /// Token streams, while a run is followed.
-    chunks: Option<Chunks>,
+    chunks: Option<FollowedStreams>,
     /// Counts of the queue, while its numbers are asked for, and what was said of them last.
     counted: Option<Counted>,
     numbers: Option<(u64, u64)>,
@@ -98,14 +98,14 @@ where
 
     /// Serves the client until it leaves or has to.
     pub async fn run(mut self) {
-        let end = self.serve().await.err().unwrap_or(End::Gone);
-        if let End::Close(code, reason) = end {
+        let end = self.serve().await.err().unwrap_or(CloseReason::Gone);
+        if let CloseReason::Close(code, reason) = end {
             let reason = Utf8Bytes::from(clip(&reason));
             // A client that does not even take the farewell is simply dropped.
             let _ = timeout(WRITE, self.socket.send(Message::Close(Some(CloseFrame { code, reason })))).await;
             // What is still on its way is read and thrown away: a connection that is closed with something unread is
             // reset, and the farewell is lost.
-            let _ = timeout(FAREWELL, async { while let Some(Ok(_)) = self.socket.next().await {} }).await;
+            let _ = timeout(CLOSE_TIMEOUT, async { while let Some(Ok(_)) = self.socket.next().await {} }).await;
         }
     }
 
@@ -122,10 +122,10 @@ where
             let rights = self.actor.rights_until.map(|until| until.since(self.hub.now()));
             tokio::select! {
                 () = stopped.cancelled() => {
-                    return Err(End::Close(close_code::AWAY, "the server is stopping; come back".to_owned()));
+                    return Err(CloseReason::Close(close_code::AWAY, "the server is stopping; come back".to_owned()));
                 }
                 message = self.socket.next() => match message {
-                    None => return Err(End::Gone),
+                    None => return Err(CloseReason::Gone),
                     Some(Err(error)) => return Err(unreadable(&error)),
                     Some(Ok(message)) => self.hear(message).await?,
                 },
@@ -133,10 +133,10 @@ where
                     Ok(next) => self.advance(next).await?,
                     Err(error) => {
                         problem::of_store(&error);
-                        return Err(End::Close(close_code::AGAIN, "the log could not be read; come back".to_owned()));
+                        return Err(CloseReason::Close(close_code::AGAIN, "the log could not be read; come back".to_owned()));
                     }
                 },
-                chunk = chunks::next(self.chunks.as_mut()) => self.stream(chunk).await?,
+                chunk = followed_streams::next(self.chunks.as_mut()) => self.stream(chunk).await?,
                 tally = count::next(self.counted.as_mut()) => self.count(&tally).await?,
                 () = Self::rights_change(rights) => {
                     if Box::pin(self.refresh()).await? {
@@ -146,7 +146,7 @@ where
                 () = tokio::time::sleep_until(heartbeat) => {
                     let now = Instant::now();
                     if now.duration_since(self.heard) >= SILENCE {
-                        return Err(End::Gone);
+                        return Err(CloseReason::Gone);
                     }
                     heartbeat = now + HEARTBEAT;
                     self.send([Message::Ping(axum::body::Bytes::new())]).await?;
@@ -161,16 +161,16 @@ where
         self.heard = Instant::now();
         match message {
             Message::Pong(_) => return Ok(()),
-            Message::Close(_) => return Err(End::Gone),
+            Message::Close(_) => return Err(CloseReason::Gone),
             Message::Text(_) | Message::Binary(_) | Message::Ping(_) => {}
         }
         if !self.bucket.take(self.heard) {
             let reason = format!("more than {MESSAGES_PER_SECOND} messages a second");
-            return Err(End::Close(close_code::POLICY, reason));
+            return Err(CloseReason::Close(close_code::POLICY, reason));
         }
         let Message::Text(frame) = message else {
             if let Message::Binary(_) = message {
-                return Err(End::Close(close_code::UNSUPPORTED, "text frames only".to_owned()));
+                return Err(CloseReason::Close(close_code::UNSUPPORTED, "text frames only".to_owned()));
             }
             // The transport answers pings by itself.
             return Ok(());
@@ -201,7 +201,7 @@ where
                 self.answer(frame.len(), &reply).await
             }
             Err(Unreadable::Reply(reply)) => self.say(&reply).await,
-            Err(Unreadable::Close(reason)) => Err(End::Close(close_code::INVALID, reason)),
+            Err(Unreadable::Close(reason)) => Err(CloseReason::Close(close_code::INVALID, reason)),
         }
     }
 
@@ -213,8 +213,8 @@ where
     }
 
     async fn subscribe(&mut self, after: Option<Cursor>, topics: Option<Vec<Topic>>) -> Step {
-        self.topics = Topics::new(topics).map_err(|reason| End::Close(close_code::INVALID, reason))?;
-        self.chunks = Chunks::of(&self.hub, self.topics.followed());
+        self.topics = Topics::new(topics).map_err(|reason| CloseReason::Close(close_code::INVALID, reason))?;
+        self.chunks = FollowedStreams::of(&self.hub, self.topics.followed());
         // Before the place in the log: what changes the rights after this is in the log after that place.
         if self.refresh().await? && self.topics.inbox() {
             self.say(&ServerMessage::Rights).await?;
@@ -234,7 +234,7 @@ where
         let read = self.hub.store().pending(&self.actor.principal, DEFAULT_LIMIT).await;
         let Pending { tally, reviews } = read.map_err(|error| {
             problem::of_store(&error);
-            End::Close(close_code::AGAIN, "the reviews could not be read; come back".to_owned())
+            CloseReason::Close(close_code::AGAIN, "the reviews could not be read; come back".to_owned())
         })?;
         self.stale = false;
         self.shown.clear();
@@ -292,7 +292,7 @@ where
     }
 
     /// What this client is sent for an entry, if anything.
-    fn judge(&mut self, published: &Published) -> Option<Utf8Bytes> {
+    fn judge(&mut self, published: &OutgoingEntry) -> Option<Utf8Bytes> {
         if !self.topics.contain(published) {
             return None;
         }
@@ -345,7 +345,7 @@ where
     /// that tells the whole answer.
     async fn catch_up_streams(&mut self) -> Step {
         for _ in 0..CHUNKS {
-            let Some(chunk) = self.chunks.as_mut().and_then(Chunks::ready) else { break };
+            let Some(chunk) = self.chunks.as_mut().and_then(FollowedStreams::ready) else { break };
             Box::pin(self.stream(chunk)).await?;
         }
         Ok(())
@@ -365,7 +365,7 @@ where
     }
 
     /// Reads the rights of now; true: they are others than before.
-    async fn refresh(&mut self) -> Result<bool, End> {
+    async fn refresh(&mut self) -> Result<bool, CloseReason> {
         match self.auth.refresh(&self.actor).await {
             Ok(actor) => {
                 let changed = actor.principal != self.actor.principal;
@@ -375,9 +375,9 @@ where
             }
             Err(problem) if problem.code == Code::Unauthenticated => {
                 self.say(&ServerMessage::Resync).await?;
-                Err(End::Close(CLOSE_UNAUTHENTICATED, "please log in again".to_owned()))
+                Err(CloseReason::Close(CLOSE_UNAUTHENTICATED, "please log in again".to_owned()))
             }
-            Err(problem) => Err(End::Close(close_code::AGAIN, problem.title)),
+            Err(problem) => Err(CloseReason::Close(close_code::AGAIN, problem.title)),
         }
     }
 
@@ -394,7 +394,7 @@ where
         };
         match timeout(WRITE, write).await {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) | Err(_) => Err(End::Gone),
+            Ok(Err(_)) | Err(_) => Err(CloseReason::Gone),
         }
     }
 }

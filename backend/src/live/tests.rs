@@ -24,7 +24,7 @@ use super::{Authenticate, Handle, Hub, Options};
 use crate::clock::{Clock as _, SystemClock};
 use crate::store::testing::Database;
 use crate::store::{Actor, Store};
-use crate::stream::Streams;
+use crate::token_stream::Streams;
 
 /// The server's end of a socket that is no socket.
 struct Line {

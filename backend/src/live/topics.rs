@@ -4,7 +4,7 @@ use shared::id::RunId;
 use shared::log::EntryKind;
 use shared::protocol::Topic;
 
-use super::published::Published;
+use super::outgoing::OutgoingEntry;
 
 /// How many runs one session may follow at once.
 pub(super) const MAX_RUNS: usize = 32;
@@ -59,7 +59,7 @@ impl Topics {
     }
 
     /// Whether an entry belongs to one of them.
-    pub fn contain(&self, published: &Published) -> bool {
+    pub fn contain(&self, published: &OutgoingEntry) -> bool {
         self.has(published.kind, published.run_id)
     }
 

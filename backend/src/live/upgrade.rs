@@ -12,7 +12,7 @@ use shared::error::{Code, Problem};
 use shared::protocol::SUBPROTOCOL;
 
 use super::hub::Handle;
-use super::limit::Seats;
+use super::limit::SocketLimits;
 use super::session::{MAX_MESSAGE, Session};
 use crate::client_address::ClientAddress;
 use crate::store::Actor;
@@ -66,13 +66,13 @@ impl Default for Limits {
 pub struct LiveState {
     hub: Handle,
     auth: Arc<dyn Authenticate>,
-    seats: Seats,
+    seats: SocketLimits,
 }
 
 impl LiveState {
     /// Lets in whom `auth` lets in, up to `limits`.
     pub fn new(hub: Handle, auth: Arc<dyn Authenticate>, limits: Limits) -> Self {
-        Self { hub, auth, seats: Seats::new(limits) }
+        Self { hub, auth, seats: SocketLimits::new(limits) }
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use reqwest::StatusCode;
 
 use crate::clock::Ids;
-use crate::guard::{Cause, cause};
+use crate::ssrf::{Cause, cause};
 
 /// How often a message is tried before it is given up.
 pub(super) const MAX_FAILURES: u32 = 9;

@@ -13,8 +13,8 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::Outlets;
-use super::people::{self, Person};
-use super::plan::{self, Told};
+use super::plan::{self, Notice};
+use super::recipients::{self, Person};
 use crate::store::{self, LogPage, NewDelivery, Store};
 
 /// How the feeder is called in metrics.
@@ -25,14 +25,14 @@ const PAGE: u32 = 500;
 const UNSAVED: usize = 2000;
 /// How many deliveries are stored at once, but for those of one entry: other writers wait meanwhile.
 const AT_ONCE: usize = 500;
-/// How long to wait at most without having been told of a commit.
+/// How long to wait at most without having been notice of a commit.
 const IDLE: Duration = Duration::from_secs(1);
 
 /// The follower of the log.
 pub(super) struct Feeder {
     store: Store,
     outlets: Arc<Outlets>,
-    /// Told whenever there is something to send.
+    /// Notice whenever there is something to send.
     fed: Arc<Notify>,
     /// The place that is stored.
     saved: Cursor,
@@ -67,7 +67,9 @@ impl Feeder {
     /// Reads a page; says whether there may be more right now.
     pub async fn advance(&mut self) -> Result<bool, store::Error> {
         let Some(LogPage { entries, cursor, more }) = self.store.log(&self.read, None, PAGE).await? else {
-            tracing::warn!("the log is not the one that was followed so far; what it told before is not told again");
+            tracing::warn!(
+                "the log is not the one that was followed so far; what it notice before is not notice again"
+            );
             self.store.forget_outbox().await?;
             self.restart().await?;
             return Ok(false);
@@ -80,11 +82,11 @@ impl Feeder {
             if let Some((occasion, review)) = told_of(entry) {
                 let handed = changed(entry, "delegated").then(|| review.delegations.last()).flatten();
                 let only = handed.map(|handed| &handed.to);
-                let told = Told { entry, before: &before, occasion, review: &review, only };
+                let notice = Notice { entry, before: &before, occasion, review: &review, only };
                 if Occasion::of(entry.event.kind).is_some() {
-                    deliveries.extend(plan::to_programs(&told, &self.outlets));
+                    deliveries.extend(plan::to_programs(&notice, &self.outlets));
                 }
-                deliveries.extend(people::plan(&told, &people, &self.outlets));
+                deliveries.extend(recipients::plan(&notice, &people, &self.outlets));
                 if occasion == Occasion::Resolved && self.outlets.slack.is_some() {
                     let messages = self.store.messages(review.id, Channel::Slack.as_str()).await?;
                     deliveries.extend(messages.iter().map(|message| plan::update(message, entry.event.at)));
@@ -103,7 +105,7 @@ impl Feeder {
         Ok(more)
     }
 
-    /// Stores deliveries with the place up to which they tell. `false`: another server has told of these.
+    /// Stores deliveries with the place up to which they tell. `false`: another server has notice of these.
     async fn store_up_to(&mut self, place: &Cursor, deliveries: Vec<NewDelivery>) -> Result<bool, store::Error> {
         if !self.store.feed(Some(&self.saved), place, &deliveries).await? {
             self.restart().await?;
@@ -120,7 +122,7 @@ impl Feeder {
         Ok(true)
     }
 
-    /// Everybody who chose to be told, where there is something to tell.
+    /// Everybody who chose to be notice, where there is something to tell.
     async fn people(&self, entries: &[Entry]) -> Result<Vec<Person>, store::Error> {
         let something = entries.iter().any(|entry| told_of(entry).is_some());
         if !something || self.outlets.channels().is_empty() {

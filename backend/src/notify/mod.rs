@@ -5,17 +5,17 @@
 //! them off; both go on after a crash where they stood. Without settings nothing of it runs, and nothing leaves the
 //! server.
 //!
-//! Imports `shared`, `crate::clock`, `crate::guard`, `crate::engine` and `crate::store` only. No secret leaves it but to
+//! Imports `shared`, `crate::clock`, `crate::ssrf`, `crate::engine` and `crate::store` only. No secret leaves it but to
 //! whom it belongs: not in an error, a log or a list.
 
-mod desk;
 mod email;
 mod failure;
 mod feed;
 mod message;
-mod people;
 mod plan;
+mod recipients;
 mod send;
+mod service;
 mod settings;
 mod slack;
 mod webhook;
@@ -33,13 +33,13 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-pub use desk::{Desk, Reply, Untested};
 pub use email::is_address;
+pub use service::{NotificationService, Reply, Untested};
 pub use settings::{Encryption, Secrets, Settings, SlackSettings, SmtpSettings, WebhookSettings};
 pub use slack::Interaction;
 
 use crate::clock::SharedClock;
-use crate::guard::Clients;
+use crate::ssrf::Clients;
 use crate::store::{self, Store};
 use email::Mailer;
 use feed::Feeder;
@@ -138,14 +138,14 @@ impl Notifier {
         if outlets.is_empty() {
             // Whoever is set up later is not told of what happened before.
             store.forget_outbox().await?;
-            let desk = Desk::new(clock, outlets);
+            let desk = NotificationService::new(clock, outlets);
             return Ok(Handle { desk, stop: stop.drop_guard(), tasks: Vec::new() });
         }
         let fed = Arc::new(Notify::new());
         let commits = store.commits();
         let feeder = Feeder::new(store.clone(), Arc::clone(&outlets), Arc::clone(&fed)).await?;
         let name = format!("sender-{}", hex::encode(&clock.random()[..6]));
-        let desk = Desk::new(clock.clone(), Arc::clone(&outlets));
+        let desk = NotificationService::new(clock.clone(), Arc::clone(&outlets));
         let background = store.background().clone();
         let sender = Arc::new(Sender { store, clock, outlets, fed, name, first_wait });
         let feeder = background.watch("feeder", &stop, feeder.follow(commits, stop.clone()));
@@ -157,14 +157,14 @@ impl Notifier {
 
 /// A running notifier. It stops when this is dropped.
 pub struct Handle {
-    desk: Desk,
+    desk: NotificationService,
     stop: DropGuard,
     tasks: Vec<JoinHandle<()>>,
 }
 
 impl Handle {
     /// What the API asks of it.
-    pub fn desk(&self) -> Desk {
+    pub fn desk(&self) -> NotificationService {
         self.desk.clone()
     }
 

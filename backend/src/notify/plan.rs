@@ -1,4 +1,4 @@
-//! Who is told of an entry of the log. Pure: the same entry gives the same deliveries, with the same ids.
+//! Who is notice of an entry of the log. Pure: the same entry gives the same deliveries, with the same ids.
 
 use shared::id::Username;
 use shared::log::{Cursor, Entry};
@@ -12,8 +12,8 @@ use crate::store::{ClaimedDelivery, NewDelivery};
 /// The channel of programs.
 pub(super) const WEBHOOK: &str = "webhook";
 
-/// An entry that somebody may be told of.
-pub(super) struct Told<'a> {
+/// An entry that somebody may be notice of.
+pub(super) struct Notice<'a> {
     /// The entry.
     pub entry: &'a Entry,
     /// The place in the log before it.
@@ -26,7 +26,7 @@ pub(super) struct Told<'a> {
     pub only: Option<&'a Username>,
 }
 
-impl Told<'_> {
+impl Notice<'_> {
     /// A delivery that tells of it. The parts say, together with the entry and the receiver, which it is.
     pub fn delivery(&self, channel: &'static str, target: &str, parts: &[&str]) -> NewDelivery {
         let event = self.occasion.as_str();
@@ -65,7 +65,7 @@ pub(super) fn update(message: &ClaimedDelivery, now: Timestamp) -> NewDelivery {
 }
 
 /// The deliveries to programs.
-pub(super) fn to_programs(told: &Told<'_>, outlets: &Outlets) -> Vec<NewDelivery> {
-    let wanted = outlets.webhooks.iter().filter(|(_, webhook)| webhook.wants(told.occasion, told.review));
-    wanted.map(|(name, _)| told.delivery(WEBHOOK, name, &[])).collect()
+pub(super) fn to_programs(notice: &Notice<'_>, outlets: &Outlets) -> Vec<NewDelivery> {
+    let wanted = outlets.webhooks.iter().filter(|(_, webhook)| webhook.wants(notice.occasion, notice.review));
+    wanted.map(|(name, _)| notice.delivery(WEBHOOK, name, &[])).collect()
 }

@@ -12,8 +12,8 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use super::failure::{Failure, MAX_FAILURES, wait};
-use super::people;
 use super::plan::{UPDATE, WEBHOOK};
+use super::recipients;
 use super::webhook;
 use super::{Outlets, TIMEOUT};
 use crate::clock::{Moment, SharedClock};
@@ -24,7 +24,7 @@ const SLOTS: usize = 32;
 /// The longest sleep: another server may have made deliveries.
 const POLL: Duration = Duration::from_secs(2);
 /// The shortest sleep, so that a delivery that others hold does not keep this sender spinning.
-const BREATH: Duration = Duration::from_millis(20);
+const MIN_WAIT: Duration = Duration::from_millis(20);
 /// How long a delivery stays taken: longer than any attempt, which has [`TIMEOUT`].
 const LEASE: Duration = Duration::from_secs(20);
 /// How long ended deliveries are kept, and how often older ones are removed.
@@ -80,12 +80,12 @@ impl Sender {
             return Ok(POLL);
         }
         let limit = u32::try_from(free).unwrap_or(u32::MAX);
-        for group in people::together(self.store.claim_deliveries(&self.name, limit, LEASE).await?) {
+        for group in recipients::together(self.store.claim_deliveries(&self.name, limit, LEASE).await?) {
             let sender = Arc::clone(self);
             jobs.spawn(async move { sender.handle(group).await });
         }
         let next = self.store.next_delivery().await?;
-        Ok(next.map_or(POLL, |next| next.since(self.clock.now()).clamp(BREATH, POLL)))
+        Ok(next.map_or(POLL, |next| next.since(self.clock.now()).clamp(MIN_WAIT, POLL)))
     }
 
     /// One attempt for deliveries that go together, and what came of each.

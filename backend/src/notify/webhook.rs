@@ -18,7 +18,7 @@ use std::time::Duration;
 use super::failure::Failure;
 use super::settings::{Secrets, WebhookSettings, is_name};
 use super::{Error, TIMEOUT};
-use crate::guard::Clients;
+use crate::ssrf::Clients;
 
 /// How much of an answer is read, in bytes.
 const MAX_ANSWER: usize = 4096;

@@ -7,16 +7,16 @@ use std::task::{Context, Poll};
 use axum::body::{Body, Bytes};
 use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
 
-use super::room::Place;
+use super::connection_limit::ConnectionSlot;
 
 /// The body of a request: until it is there, the server waits for the client.
 pub(super) struct Received {
     inner: Incoming,
-    place: Arc<Place>,
+    place: Arc<ConnectionSlot>,
 }
 
 impl Received {
-    pub fn new(inner: Incoming, place: Arc<Place>) -> Self {
+    pub fn new(inner: Incoming, place: Arc<ConnectionSlot>) -> Self {
         Self { inner, place }
     }
 }
@@ -45,7 +45,7 @@ impl HttpBody for Received {
 /// The body of an answer: as long as it is being made, the client waits for the server.
 pub(super) struct Sent {
     inner: Body,
-    making: Option<Arc<Place>>,
+    making: Option<Arc<ConnectionSlot>>,
 }
 
 impl Sent {
@@ -55,7 +55,7 @@ impl Sent {
     }
 
     /// A body that is made while it is sent.
-    pub fn stream(inner: Body, place: Arc<Place>) -> Self {
+    pub fn stream(inner: Body, place: Arc<ConnectionSlot>) -> Self {
         Self { inner, making: Some(place) }
     }
 }

@@ -20,8 +20,8 @@ use tower::ServiceExt as _;
 
 use super::Limits;
 use super::body::{Received, Sent};
-use super::room::Place;
-use super::stream::{Phase, Stream};
+use super::connection_limit::ConnectionSlot;
+use super::timeout_stream::{Phase, Stream};
 
 /// How long the head of a request may be, and how much of a body is read at once, in bytes.
 const BUFFER: usize = 64 * 1024;
@@ -31,7 +31,7 @@ pub(super) async fn serve(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     peer: SocketAddr,
     router: Router,
-    place: Place,
+    place: ConnectionSlot,
     limits: Limits,
     stopping: CancellationToken,
 ) {
@@ -68,7 +68,7 @@ pub(super) async fn serve(
 struct Answers {
     router: Router,
     peer: SocketAddr,
-    place: Arc<Place>,
+    place: Arc<ConnectionSlot>,
     phase: Arc<Phase>,
 }
 

@@ -4,9 +4,9 @@
 
 mod body;
 mod connection;
+mod connection_limit;
 mod descriptors;
-mod room;
-mod stream;
+mod timeout_stream;
 
 #[cfg(test)]
 mod tests;
@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::background::Background;
 use crate::client_address::{ClientAddress, TrustedProxies};
-use room::Room;
+use connection_limit::ConnectionLimit;
 
 pub use descriptors::raise_limit;
 
@@ -85,7 +85,8 @@ impl Server {
     ) -> io::Result<Self> {
         let address = listener.local_addr()?;
         let stopping = CancellationToken::new();
-        let acceptor = Acceptor { router, limits, proxies, room: Room::new(limits), stopping: stopping.clone() };
+        let acceptor =
+            Acceptor { router, limits, proxies, room: ConnectionLimit::new(limits), stopping: stopping.clone() };
         let serving = tokio::spawn(background.watch("listener", &stopping, acceptor.run(listener)));
         Ok(Self { address, stopping, serving })
     }
@@ -119,7 +120,7 @@ struct Acceptor {
     router: Router,
     limits: Limits,
     proxies: TrustedProxies,
-    room: Room,
+    room: ConnectionLimit,
     stopping: CancellationToken,
 }
 

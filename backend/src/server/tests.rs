@@ -13,14 +13,14 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::room::Room;
+use super::connection_limit::ConnectionLimit;
 use super::{Limits, Server, connection};
 use crate::background::Background;
 use crate::client_address::{ClientAddress, TrustedProxies};
 
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n";
 const HALF: &[u8] = b"GET / HTTP/1.1\r\nhost: x\r\n";
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A request for `/slow` has been taken up.
 static TAKEN_UP: Notify = Notify::const_new();
@@ -56,7 +56,7 @@ async fn send(server: &Server, bytes: &[u8]) -> TcpStream {
 /// The status of the next answer; none: the connection was closed.
 async fn status(stream: &mut (impl AsyncRead + Unpin)) -> Option<u16> {
     let mut head = [0; 12];
-    timeout(PATIENCE, stream.read_exact(&mut head)).await.expect("answered or closed").ok()?;
+    timeout(TIMEOUT, stream.read_exact(&mut head)).await.expect("answered or closed").ok()?;
     std::str::from_utf8(&head[9..]).unwrap().parse().ok()
 }
 
@@ -93,7 +93,7 @@ async fn who_is_being_answered_is_not_closed_to_make_room() {
 
 #[tokio::test]
 async fn one_address_has_its_share_of_the_connections() {
-    let room = Room::new(Limits { connections_per_address: 2, ..Limits::of(8) });
+    let room = ConnectionLimit::new(Limits { connections_per_address: 2, ..Limits::of(8) });
     let network = |address: [u8; 4]| Some(ClientAddress::from(std::net::IpAddr::from(address)).network());
     let held = [room.enter(network([203, 0, 113, 7])).await, room.enter(network([203, 0, 113, 7])).await];
     assert!(held.iter().all(Option::is_some) && room.enter(network([203, 0, 113, 7])).await.is_none());
@@ -107,7 +107,7 @@ fn connect() -> DuplexStream {
     let (client, server) = duplex(1024);
     tokio::spawn(async move {
         let limits = Limits::of(8);
-        let place = Room::new(limits).enter(None).await.unwrap();
+        let place = ConnectionLimit::new(limits).enter(None).await.unwrap();
         let peer = SocketAddr::from(([127, 0, 0, 1], 1));
         connection::serve(server, peer, router(), place, limits, CancellationToken::new()).await;
     });
@@ -164,7 +164,7 @@ async fn a_stop_waits_for_answers_until_there_is_no_more_time() {
     assert_eq!(status(&mut idle).await, Some(200));
     TAKEN_UP.notified().await;
     server.stop();
-    timeout(PATIENCE, idle.read_to_end(&mut Vec::new())).await.expect("idle ones are closed").unwrap();
+    timeout(TIMEOUT, idle.read_to_end(&mut Vec::new())).await.expect("idle ones are closed").unwrap();
     let until = Instant::now() + Duration::from_millis(50);
     server.stopped(until).await;
     assert!(Instant::now() >= until, "one was still being answered");

@@ -12,7 +12,7 @@ const EVERY: Duration = Duration::from_secs(1);
 
 /// Runs until the store is closed.
 pub(super) async fn run(inner: Arc<Inner>) {
-    let mut commits = inner.wake.commits();
+    let mut commits = inner.signal.commits();
     let work = async {
         while commits.changed().await.is_ok() {
             tokio::time::sleep(EVERY).await;

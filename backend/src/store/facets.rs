@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use shared::access::{Act, Principal, access};
 use shared::api::ReviewQuery;
-use shared::handling::Claim;
+use shared::collaboration::Claim;
 use shared::inbox::{self, Assigned, Count, Counts, Due, Facet, Facets, Filter, Nearness, SOON, TODAY};
 use shared::review::Review;
 use shared::time::Timestamp;

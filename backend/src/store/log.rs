@@ -64,7 +64,7 @@ impl Store {
     async fn page(&self, after: &Cursor, of: Rows, limit: u32) -> Result<Option<LogPage>, Error> {
         let Some(after) = self.place(after) else { return Ok(None) };
         let limit = limit.clamp(1, MAX_ENTRIES);
-        if let Some(page) = self.newest(after, of, limit) {
+        if let Some(page) = self.recent(after, of, limit) {
             return Ok(Some(page));
         }
         let mut conn = self.inner.db.read().await?;
@@ -84,10 +84,10 @@ impl Store {
     }
 
     /// A page of what was committed a moment ago.
-    fn newest(&self, after: Place, of: Rows, limit: u32) -> Option<LogPage> {
+    fn recent(&self, after: Place, of: Rows, limit: u32) -> Option<LogPage> {
         let rows = match of {
             Rows::OfRun(_) => return None,
-            Rows::All | Rows::OfNoRun => self.inner.newest.after(after),
+            Rows::All | Rows::OfNoRun => self.inner.recent.after(after),
         };
         let head = Place { seq: rows.last()?.seq, seen: u32::MAX };
         let rows = rows.into_iter().filter(|row| !(row.of_run && matches!(of, Rows::OfNoRun)));

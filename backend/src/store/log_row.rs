@@ -15,7 +15,7 @@ use shared::id::{ReviewId, RunId, Username};
 use shared::log::{EntryKind, Event};
 use shared::time::Timestamp;
 
-use super::lean;
+use super::compact_review;
 use super::unreadable::{self, reason};
 use crate::clock::Moment;
 use crate::engine::{Granted, Input, Launch};
@@ -110,7 +110,7 @@ impl<'a> Body<'a> {
             if let Some(Value::Object(review)) = event.data.get(REVIEW) {
                 let rest = event.data.iter().filter(|(name, _)| *name != REVIEW);
                 let mut thin: JsonMap = rest.map(|(name, value)| (name.clone(), value.clone())).collect();
-                thin.insert(REVIEW.to_owned(), Value::Object(lean::thinned(review)));
+                thin.insert(REVIEW.to_owned(), Value::Object(compact_review::compacted(review)));
                 data = Cow::Owned(thin);
             }
             Stored {
@@ -180,7 +180,7 @@ fn unpack<'a>(
             }
         }
         if let (Form::Whole, Some(Value::Object(review))) = (form, data.get_mut(REVIEW)) {
-            lean::restore(review);
+            compact_review::expand(review);
         }
         Event {
             kind: stored.kind,

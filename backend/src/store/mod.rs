@@ -3,30 +3,30 @@
 //! Imports `shared`, `crate::background`, `crate::files`, `crate::clock`, `crate::flow` and `crate::engine` only.
 
 mod audit;
+mod backfill;
 mod blobs;
 mod change;
+mod change_signal;
 mod checkpoint;
+mod compact_review;
 pub(crate) mod cursor;
 mod db;
 mod deliveries;
 mod error;
 mod facets;
-mod fill;
 mod flows;
 mod grants;
 mod lag;
-mod lean;
 mod log;
 mod log_row;
-mod newest;
 mod notifications;
 mod open;
 mod outbox;
-mod people;
 mod postgres;
 mod queue;
 mod ready;
-mod relay;
+mod recent_rows;
+mod recount;
 mod reviews;
 mod row_mac;
 mod runs;
@@ -34,14 +34,14 @@ mod seal_key;
 mod seals;
 mod search;
 mod sqlite;
+mod stream_relay;
 mod tasks;
 pub mod testing;
 #[cfg(test)]
 pub(crate) mod tests;
 mod unreadable;
+mod users;
 mod visibility;
-mod wake;
-mod watched;
 mod writer;
 
 use std::collections::BTreeMap;
@@ -132,10 +132,10 @@ struct Inner {
     row_keys: Option<RowKeys>,
     flows: flows::Cache,
     classes: queue::Known,
-    newest: newest::Newest,
+    recent: recent_rows::RecentRows,
     readers: lag::Readers,
     written: ready::Written,
-    wake: wake::Wake,
+    signal: change_signal::ChangeSignal,
     /// Tells this process from others.
     name: String,
     /// Where the database is.
@@ -200,7 +200,7 @@ impl Store {
     pub async fn open(options: Options) -> Result<Self, Error> {
         let (db, log) = open::open(&options).await?;
         if options.access == Access::Write {
-            fill::all(&db).await?;
+            backfill::all(&db).await?;
         }
         let (queue, receivers) = writer::Queue::new(if db.is_postgres() { open::WRITERS } else { 1 });
         let name = hex::encode(&options.clock.random()[..8]);
@@ -213,8 +213,8 @@ impl Store {
             longest_grant: options.longest_grant,
             flows: flows::Cache::default(),
             classes: queue::Known::default(),
-            newest: newest::Newest::default(),
-            wake: wake::Wake::new(name.clone()),
+            recent: recent_rows::RecentRows::default(),
+            signal: change_signal::ChangeSignal::new(name.clone()),
             name,
             url: options.url.clone(),
             written: ready::Written::default(),
@@ -232,7 +232,7 @@ impl Store {
         for receiver in receivers {
             tasks.spawn(watched("writer", writer::start(&inner, receiver)?));
         }
-        tasks.spawn(watched("watch for commits", wake::run(Arc::clone(&inner), options.url).boxed()));
+        tasks.spawn(watched("watch for commits", change_signal::run(Arc::clone(&inner), options.url).boxed()));
         if !inner.db.is_postgres() {
             tasks.spawn(watched("checkpoint", checkpoint::run(Arc::clone(&inner)).boxed()));
         }
@@ -261,12 +261,12 @@ impl Store {
 
     /// A number that grows with every commit that this process made or noticed: a reason to read the log.
     pub fn commits(&self) -> watch::Receiver<u64> {
-        self.inner.wake.commits()
+        self.inner.signal.commits()
     }
 
     /// A number that grows whenever tasks may have become due.
     pub fn tasks_due(&self) -> watch::Receiver<u64> {
-        self.inner.wake.tasks_due()
+        self.inner.signal.tasks_due()
     }
 
     /// How many rows each table has, for metrics. In PostgreSQL those of large tables are estimated.

@@ -4,7 +4,7 @@ use shared::notification::Notifications;
 
 use super::blobs::encode_whole;
 use super::db::{Arg, Conn, Row, Sql};
-use super::people::{USER, USER_COLUMNS, user};
+use super::users::{USER, USER_COLUMNS, user};
 use super::{Error, Store, UserRecord};
 
 impl Store {

@@ -9,7 +9,7 @@ use super::db::Sql;
 use super::{Error, Store};
 
 /// How long an answer holds.
-const BELIEVED: Duration = Duration::from_secs(5);
+const PROBE_LIFETIME: Duration = Duration::from_secs(5);
 
 /// When a transaction last wrote.
 #[derive(Default)]
@@ -20,7 +20,7 @@ impl Store {
     /// standby. Of those who ask at once, one looks.
     pub async fn ready(&self) -> Result<(), Error> {
         let mut written = self.inner.written.0.lock().await;
-        if written.is_some_and(|at| at.elapsed() < BELIEVED) {
+        if written.is_some_and(|at| at.elapsed() < PROBE_LIFETIME) {
             return Ok(());
         }
         *written = None;

@@ -10,8 +10,8 @@ use shared::request::HttpRequest;
 use super::{Error, MAX_RESULT, Secrets, failed, uncertain};
 use crate::engine::{TaskFailure, ToolRequest};
 use crate::flow::has_fixed_host;
-use crate::guard::{Cause, Clients, cause};
 use crate::json;
+use crate::ssrf::{Cause, Clients, cause};
 
 /// How much of a refusal's body is told.
 const MAX_DETAIL: usize = 500;

@@ -1,6 +1,6 @@
 //! Tools behind one small trait: HTTP requests, tools of MCP servers, and the few that are built in.
 //!
-//! Imports `shared`, `crate::flow` (for templates), `crate::guard` and `crate::engine` only. No secret leaves it: not in a result, an
+//! Imports `shared`, `crate::flow` (for templates), `crate::ssrf` and `crate::engine` only. No secret leaves it: not in a result, an
 //! error, or a log.
 
 mod builtin;

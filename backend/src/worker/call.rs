@@ -14,7 +14,7 @@ use super::Options;
 use crate::engine::{self, Input, ModelAnswer, ModelRequest, Refusal, Task, TaskFailure, TaskKind, Work};
 use crate::limits::{self, Exceeded};
 use crate::store::{Change, Claimed, CommitError, Error, Kind, Operation};
-use crate::stream::Chunk;
+use crate::token_stream::Chunk;
 
 /// The waits between two tries to reach the database.
 const FIRST_WAIT: Duration = Duration::from_millis(100);

@@ -3,11 +3,11 @@
 //! A worker holds its tasks under leases that it keeps renewing; a task that it no longer holds is given up at once. The
 //! store decides whether an answer still counts, so the worker never has to be right about what it holds.
 //!
-//! Imports `shared`, `crate::clock`, `crate::stream`, `crate::flow`, `crate::engine`, `crate::store`, `crate::agent` and
+//! Imports `shared`, `crate::clock`, `crate::token_stream`, `crate::flow`, `crate::engine`, `crate::store`, `crate::agent` and
 //! `crate::tool` only.
 
 mod call;
-mod held;
+mod leases;
 #[cfg(test)]
 mod tests;
 
@@ -22,14 +22,14 @@ use tracing::Instrument;
 use crate::agent::Model;
 use crate::clock::SharedClock;
 use crate::store::{Claimed, Store};
-use crate::stream::Streams;
+use crate::token_stream::Streams;
 use crate::tool::Tool;
-use held::{Held, Lease};
+use leases::{Lease, Leases};
 
 /// The longest sleep when nothing is known to be due: another node may have made tasks.
 const POLL: Duration = Duration::from_secs(5);
 /// The shortest sleep, so that a task that others hold on to does not keep this worker spinning.
-const BREATH: Duration = Duration::from_millis(20);
+const MIN_WAIT: Duration = Duration::from_millis(20);
 /// The wait after the database failed.
 const AFTER_ERROR: Duration = Duration::from_secs(1);
 
@@ -122,7 +122,7 @@ impl Handle {
 async fn serve(options: Arc<Options>, stop: CancellationToken) {
     let mut due = options.store.tasks_due();
     let mut jobs = JoinSet::new();
-    let mut held = Held::default();
+    let mut held = Leases::default();
     let mut beat = tokio::time::interval_at(Instant::now() + options.heartbeat, options.heartbeat);
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     // When this was closed, the store is: what is due is then found by looking.
@@ -154,7 +154,7 @@ async fn serve(options: Arc<Options>, stop: CancellationToken) {
 async fn claim(
     options: &Arc<Options>,
     jobs: &mut JoinSet<()>,
-    held: &mut Held,
+    held: &mut Leases,
 ) -> Result<Option<Duration>, crate::store::Error> {
     let room = held.room(options.slots);
     if room.is_none() {
@@ -169,10 +169,10 @@ async fn claim(
     }
     let next = options.store.next_due(room).await?;
     let until = next.map_or(POLL, |next| next.since(options.clock.now()));
-    Ok(Some(until.clamp(BREATH, POLL)))
+    Ok(Some(until.clamp(MIN_WAIT, POLL)))
 }
 
-fn begin(options: &Arc<Options>, claimed: Claimed, jobs: &mut JoinSet<()>, held: &mut Held) {
+fn begin(options: &Arc<Options>, claimed: Claimed, jobs: &mut JoinSet<()>, held: &mut Leases) {
     let task = &claimed.task;
     let span = tracing::info_span!(
         "task",
@@ -189,7 +189,7 @@ fn begin(options: &Arc<Options>, claimed: Claimed, jobs: &mut JoinSet<()>, held:
 }
 
 /// Waits for what was begun; what takes too long is broken off, and its lease ended, so that another takes it over.
-async fn drain(options: &Options, mut jobs: JoinSet<()>, mut held: Held, mut beat: tokio::time::Interval) {
+async fn drain(options: &Options, mut jobs: JoinSet<()>, mut held: Leases, mut beat: tokio::time::Interval) {
     let patience = tokio::time::sleep(options.grace);
     tokio::pin!(patience);
     loop {

@@ -4,7 +4,7 @@
 use leptos::prelude::*;
 
 use super::glyph::Glyph;
-use crate::state::hidden::{Part, parts};
+use crate::state::invisible_characters::{TextPart, parts};
 use crate::state::markdown::Address;
 
 /// So many hidden characters of a text are badges; the others are named in the text, which takes no elements.
@@ -17,14 +17,14 @@ pub fn inert(text: &str) -> Vec<AnyView> {
     let mut badges = 0;
     for part in parts(text) {
         match part {
-            Part::Plain(text) if badges < BADGES => views.push(text.into_any()),
-            Part::Hidden { name, .. } if badges < BADGES => {
+            TextPart::Plain(text) if badges < BADGES => views.push(text.into_any()),
+            TextPart::Hidden { name, .. } if badges < BADGES => {
                 badges += 1;
                 let title = format!("A hidden character stands here: {name}");
                 views.push(view! { <span class="hidden-char" title=title>{name}</span> }.into_any());
             }
-            Part::Plain(text) => rest.push_str(&text),
-            Part::Hidden { name, .. } => rest.extend(["[", &name, "]"]),
+            TextPart::Plain(text) => rest.push_str(&text),
+            TextPart::Hidden { name, .. } => rest.extend(["[", &name, "]"]),
         }
     }
     views.push(rest.into_any());

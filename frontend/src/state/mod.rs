@@ -18,7 +18,7 @@ pub mod verdict;
 pub mod votes;
 pub mod words;
 
-pub use shared::hidden;
+pub use shared::invisible_characters;
 
 #[cfg(test)]
 mod fixtures;

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use crate::JsonMap;
+use crate::collaboration::Delegation;
 use crate::decision::{Decision, Verdict, Via};
 use crate::definition::{Policy, Stakes};
-use crate::handling::Delegation;
 use crate::id::ReviewId;
 use crate::review::Review;
 use crate::run::{Context, Usage};

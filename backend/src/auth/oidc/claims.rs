@@ -6,7 +6,7 @@ use shared::id::Username;
 
 use super::client::Claims;
 use super::{OidcError, Provider};
-use crate::auth::people::check_text;
+use crate::auth::user_setup::check_text;
 use crate::limits;
 use crate::store::ProviderAccount;
 

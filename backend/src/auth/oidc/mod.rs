@@ -2,10 +2,10 @@
 //! 9207) against the one provider of the settings. Owns the conversation with the provider, and what its claims mean
 //! here; who is let in is decided by the commit that starts the session.
 
-mod begun;
 mod claims;
 mod client;
 mod configuration;
+mod pending_login;
 mod settings;
 
 use std::sync::Arc;
@@ -20,14 +20,14 @@ use openidconnect::{
     SignatureVerificationError, TokenResponse as _,
 };
 
-use self::begun::CookieKey;
 use self::client::{Claims, Configuration, HttpClient, OidcClient, SignedToken};
 use self::configuration::{Cache, causes};
+use self::pending_login::CookieKey;
 use super::digest;
 use crate::clock::SharedClock;
 
-pub use self::begun::{Begun, LIFE};
 pub use self::claims::Profile;
+pub use self::pending_login::{LIFE, PendingLogin};
 pub use self::settings::{Checked, OidcSettings, SettingsError};
 
 /// How ID tokens may be signed: by a key of the provider's that nobody else has. Never not at all, and never by the
@@ -119,7 +119,7 @@ impl Provider {
             .add_scopes(scopes.cloned().map(Scope::new))
             .set_pkce_challenge(challenge);
         let (url, state, nonce) = request.url();
-        let begun = Begun {
+        let begun = PendingLogin {
             state: state.into_secret(),
             nonce: nonce.secret().clone(),
             verifier: verifier.into_secret(),
@@ -130,12 +130,12 @@ impl Provider {
     }
 
     /// What was begun, where this is the cookie of it.
-    pub fn begun(&self, cookie: &str) -> Option<Begun> {
+    pub fn begun(&self, cookie: &str) -> Option<PendingLogin> {
         self.key.open(cookie, self.clock.now())
     }
 
     /// Ends an attempt with what the provider sent the browser back with: who has signed in there.
-    pub async fn finish(&self, begun: &Begun, returned: Returned) -> Result<Profile, OidcError> {
+    pub async fn finish(&self, begun: &PendingLogin, returned: Returned) -> Result<Profile, OidcError> {
         let Returned { state, code, error, issuer } = returned;
         // Digests are compared, so that the time that it takes tells nothing of the state.
         if digest(&state.unwrap_or_default()) != begun.digest() {

@@ -7,7 +7,7 @@ use openidconnect::{ClientSecret, IssuerUrl, RedirectUrl};
 use reqwest::Url;
 use serde::Deserialize;
 
-use crate::auth::people::{check_roles, check_text};
+use crate::auth::user_setup::{check_roles, check_text};
 
 /// The environment variable of the client's secret.
 const SECRET: &str = "COUNTERSIGN_OIDC_SECRET";

@@ -26,7 +26,7 @@ use crate::embed::{Options, RunError};
 use crate::flow;
 
 /// How long what is under way may take to end, once nobody waits for it.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// What `countersign flow run` takes.
 #[derive(Debug, Args)]
@@ -144,7 +144,7 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
     };
     screen.close();
     // Nothing is kept, so nothing has to be waited for.
-    let _ = timeout(PATIENCE, countersign.shutdown()).await;
+    let _ = timeout(TIMEOUT, countersign.shutdown()).await;
     match ended {
         Ok(finished) => {
             print(&text::json(&finished.output));

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use serde_json::Value;
-use shared::hidden::{Part, parts};
+use shared::invisible_characters::{TextPart, parts};
 
 /// One line: line breaks are shown too.
 pub fn line(text: &str) -> String {
@@ -44,8 +44,8 @@ fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for part in parts(text) {
         match part {
-            Part::Plain(plain) => out.push_str(&plain),
-            Part::Hidden { c, .. } => {
+            TextPart::Plain(plain) => out.push_str(&plain),
+            TextPart::Hidden { c, .. } => {
                 let mut units = [0; 2];
                 for unit in c.encode_utf16(&mut units) {
                     let _ = write!(out, "\\u{unit:04x}");
@@ -60,8 +60,8 @@ fn inert(text: &str) -> String {
     parts(text)
         .into_iter()
         .map(|part| match part {
-            Part::Plain(plain) => plain,
-            Part::Hidden { name, .. } => format!("‹{name}›"),
+            TextPart::Plain(plain) => plain,
+            TextPart::Hidden { name, .. } => format!("‹{name}›"),
         })
         .collect()
 }

@@ -11,7 +11,7 @@ use shared::run::Step;
 use super::{Answer, Said, waits_for};
 use crate::engine::branch::Arrival;
 use crate::engine::builder::{Builder, failure};
-use crate::engine::remember::Remembered;
+use crate::engine::decision_scope::Remembered;
 use crate::engine::scope;
 use crate::engine::state::{Asked, Branch, Phase};
 

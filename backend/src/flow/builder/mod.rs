@@ -34,7 +34,7 @@ use shared::id::{FlowId, NodeId};
 
 pub use nodes::{Agent, Call, Human, Map, Router, Set, Tool, accept, correct, function, stop};
 
-use super::abandoned::Abandoned;
+use super::cancellation::CancelFlag;
 use super::check::check_flow;
 
 /// What [`Flow::build`] found wrong; the same mistakes as in a flow file, with paths but without lines.
@@ -247,7 +247,7 @@ impl Flow {
             defaults: definition::Defaults::default(),
             nodes,
         };
-        let (errors, _) = check_flow(&flow, None, &mistakes, None, None, &Abandoned::default());
+        let (errors, _) = check_flow(&flow, None, &mistakes, None, None, &CancelFlag::default());
         for error in errors {
             // The builder's own words for an invalid delegation stand already.
             let delegation = FlowCode::FlowInvalidDelegation.as_str();

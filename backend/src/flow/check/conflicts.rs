@@ -14,7 +14,7 @@ use super::Checker;
 use super::graph::can_be_together;
 use crate::flow::keys::writes;
 use crate::flow::limits::MAX_EDGES;
-use crate::flow::ways::ways;
+use crate::flow::reachability::ways;
 
 /// The graph by numbers: sets of nodes are rows of bits, since many pairs of branches are compared.
 struct Branches {

@@ -15,7 +15,7 @@ use shared::id::NodeId;
 
 use super::Checker;
 use crate::flow::limits::MAX_EDGES;
-use crate::flow::ways::mapped;
+use crate::flow::reachability::mapped;
 
 pub fn check(checker: &mut Checker<'_>) {
     let flow = checker.flow;

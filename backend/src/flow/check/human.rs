@@ -7,7 +7,7 @@ use shared::error::pointer;
 use shared::id::NodeId;
 
 use super::{Checker, handlers, policy, timers};
-use crate::flow::ways::nearest_sources;
+use crate::flow::reachability::nearest_sources;
 
 pub fn check(checker: &mut Checker<'_>) {
     let flow = checker.flow;

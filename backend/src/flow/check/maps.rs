@@ -8,7 +8,7 @@ use shared::id::NodeId;
 
 use super::Checker;
 use crate::flow::keys::{refused, writes};
-use crate::flow::ways::ways;
+use crate::flow::reachability::ways;
 
 pub fn check(checker: &mut Checker<'_>) {
     let flow = checker.flow;

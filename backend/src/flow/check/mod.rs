@@ -1,7 +1,9 @@
 //! Every check that needs more than one place of a flow. One file a subject; each notes its mistakes at their places.
 
+mod audience;
 mod calls;
 mod conflicts;
+mod expressions;
 mod gates;
 mod graph;
 mod handlers;
@@ -10,9 +12,7 @@ mod keys;
 mod maps;
 mod names;
 mod parts;
-mod people;
 mod policy;
-mod texts;
 mod timers;
 
 use std::collections::BTreeSet;
@@ -23,19 +23,19 @@ use shared::definition::Flow;
 use shared::error::{FlowCode, Mistake};
 
 use super::Library;
-use super::abandoned::Abandoned;
+use super::cancellation::CancelFlag;
 use super::condition::Conditions;
 use super::limits::MAX_MISTAKES;
+use super::reachability::Reachability;
 use super::source::{Source, mistake_at};
 use super::suggest::did_you_mean;
-use super::ways::Ways;
 
 /// A flow that is being checked, and what was found.
 pub struct Checker<'a> {
     /// The flow, without what could not be read.
     pub flow: &'a Flow,
     /// What follows from its graph.
-    pub ways: Ways,
+    pub ways: Reachability,
     /// Whether every node could be read whole. Where not, what depends on the whole graph is left out: it would only
     /// repeat in other words what is noted already.
     nodes_whole: bool,
@@ -47,9 +47,9 @@ pub struct Checker<'a> {
     people: Option<&'a [Principal]>,
     /// The flows that can be called; none where nobody knows them.
     library: Option<&'a Library>,
-    /// The conditions that could be read, once [`texts`] has read them.
+    /// The conditions that could be read, once [`expressions`] has read them.
     conditions: Conditions,
-    abandoned: &'a Abandoned,
+    abandoned: &'a CancelFlag,
     errors: Vec<Mistake>,
     warnings: Vec<Mistake>,
 }
@@ -62,11 +62,11 @@ pub fn check_flow(
     noted: &[Mistake],
     people: Option<&[Principal]>,
     library: Option<&Library>,
-    abandoned: &Abandoned,
+    abandoned: &CancelFlag,
 ) -> (Vec<Mistake>, Vec<Mistake>) {
     let mut checker = Checker {
         flow,
-        ways: Ways::new(flow),
+        ways: Reachability::new(flow),
         nodes_whole: !noted.iter().any(|noted| noted.path.is_empty() || noted.path.starts_with("/nodes")),
         whole: noted.is_empty(),
         source,
@@ -78,14 +78,14 @@ pub fn check_flow(
         warnings: Vec::new(),
     };
     parts::check(&mut checker);
-    texts::check(&mut checker);
+    expressions::check(&mut checker);
     names::check(&mut checker);
     human::check(&mut checker);
     gates::check(&mut checker);
     maps::check(&mut checker);
     calls::check(&mut checker);
     keys::check(&mut checker);
-    people::check(&mut checker);
+    audience::check(&mut checker);
     if checker.nodes_whole {
         graph::check(&mut checker);
         conflicts::check(&mut checker);

@@ -6,10 +6,10 @@
 
 mod filters;
 mod meter;
+mod restrictions;
 mod secret;
 #[cfg(test)]
 mod tests;
-mod vet;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -161,7 +161,7 @@ fn compile(environment: &mut Environment<'static>, template: &str) -> Result<Has
         Some(expression) => format!("{{{{ {expression} }}}}"),
         None => template.to_owned(),
     };
-    vet::template(&source)?;
+    restrictions::template(&source)?;
     environment.add_template_owned(template.to_owned(), source).map_err(why)?;
     Ok(environment.get_template(template).map_err(why)?.undeclared_variables(false))
 }

@@ -5,7 +5,7 @@ use super::*;
 use crate::flow::limits::{
     MAX_CONDITION, MAX_CONDITIONS, MAX_FILE, MAX_MISTAKES, MAX_PATTERNS, MAX_TAG_TOKENS, MAX_TOKENS,
 };
-use crate::flow::{Abandoned, read};
+use crate::flow::{CancelFlag, read};
 
 /// The messages for a flow with one `set` of this template, checked on the stack of a small thread.
 fn template(template: &str) -> Vec<String> {
@@ -135,7 +135,7 @@ fn the_conditions_of_a_flow_are_read_up_to_a_total() {
 fn a_check_that_nobody_waits_for_reads_no_further() {
     let flow = "id: f\nnodes: { a: { set: { x: '{{ broken' } } }\n";
     assert_eq!(read(flow).check(None, None).errors.len(), 1);
-    let abandoned = Abandoned::default();
+    let abandoned = CancelFlag::default();
     drop(abandoned.on_drop());
     assert_eq!(read(flow).check_unless(&abandoned, None, None).errors, []);
 }

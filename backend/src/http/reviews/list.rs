@@ -9,7 +9,7 @@ use shared::review::{Review, ReviewStatus};
 
 use super::super::api::{Api, Operation};
 use super::super::body::{Params, limit};
-use super::super::page::List;
+use super::super::pagination::List;
 use super::super::problem::Result;
 use super::super::{AppState, Caller};
 

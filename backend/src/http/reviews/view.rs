@@ -15,7 +15,7 @@ use crate::store::{Change, IdempotencyKey, Operation};
 /// How many looks are remembered; beyond that the store finds out that it knows them.
 const REMEMBERED: usize = 10_000;
 /// How long a reader waits for their look to be recorded.
-const PATIENCE: Duration = Duration::from_millis(500);
+const TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The looks that this process has recorded.
 #[derive(Debug, Default)]
@@ -62,5 +62,5 @@ pub(super) async fn record(state: &AppState, caller: &Caller, review: &Review) {
         }
     });
     // It is waited for a little, so that the record usually stands before the decision that follows it.
-    let _ = tokio::time::timeout(PATIENCE, recording).await;
+    let _ = tokio::time::timeout(TIMEOUT, recording).await;
 }

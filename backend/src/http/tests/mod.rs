@@ -34,7 +34,7 @@ use super::{AppState, Edge, router};
 use crate::audit::{HeadFile, SealKey, Seals};
 use crate::auth::{Authenticator, Policy, bootstrap};
 use crate::clock::{SharedClock, SystemClock};
-use crate::notify::Desk;
+use crate::notify::NotificationService;
 use crate::store::testing::{Database, ManualClock};
 use crate::store::{Options, Store};
 
@@ -130,7 +130,7 @@ impl Site {
     }
 
     /// From now on people are told outside the console.
-    fn tell(&mut self, desk: Desk, edge: Edge) {
+    fn tell(&mut self, desk: NotificationService, edge: Edge) {
         let authenticator = Authenticator::new(self.store.clone(), self.clock.clone());
         let (store, clock) = (self.store.clone(), self.clock.clone());
         let state = AppState::new(store, clock, authenticator, None, edge, self.seals.clone(), Some(desk));

@@ -8,7 +8,7 @@ use super::super::hub::Tail;
 use super::super::replay::{Follower, Next, Place};
 use super::*;
 use crate::store::tests::support::{World, launch};
-use crate::stream::Chunk;
+use crate::token_stream::Chunk;
 
 /// A hub over a log with entries, which replays so many.
 async fn hub(world: &World, max_replay: usize, streams: &Streams) -> Handle {

@@ -7,7 +7,7 @@ use shared::protocol::ClientMessage;
 
 use super::*;
 use crate::store::tests::support::World;
-use crate::stream::Chunk;
+use crate::token_stream::Chunk;
 
 /// A server on the database of a world: its store exchanges text with the others.
 async fn server(store: &Store, world: &World) -> (Handle, Streams) {

@@ -10,7 +10,7 @@ use shared::time::Timestamp;
 
 use super::super::email::Item;
 use super::super::message;
-use super::press::{Chosen, Press};
+use super::button::{ButtonPress, Chosen};
 
 /// How much one part of a review may take, in characters; Slack takes 3000, and escapes count.
 const MAX_PART: usize = 1800;
@@ -120,7 +120,7 @@ fn pretty(value: &Value) -> String {
 fn buttons(review: &Review) -> Vec<Value> {
     let mut buttons = Vec::new();
     let mut add = |chosen: Chosen, label: &str, style: Option<&str>| {
-        let press = Press { review: review.id, revision: review.revision, digest: review.digest.clone(), chosen };
+        let press = ButtonPress { review: review.id, revision: review.revision, digest: review.digest.clone(), chosen };
         let value = serde_json::to_string(&press).unwrap_or_default();
         let mut button = json!({
             "type": "button", "action_id": format!("decide-{}", buttons.len()), "text": plain(label, 75),

@@ -1,7 +1,7 @@
 //! Slack, or what speaks like it: messages with buttons that decide, and who pressed them.
 
 mod blocks;
-mod press;
+mod button;
 
 use std::time::Duration;
 
@@ -15,12 +15,12 @@ use shared::id::DeliveryId;
 use shared::time::Timestamp;
 
 pub(super) use blocks::{Message, digest, open, over, words};
-pub use press::Interaction;
+pub use button::Interaction;
 
 use super::failure::Failure;
 use super::settings::{Secrets, SlackSettings};
 use super::{Error, TIMEOUT};
-use crate::guard::Clients;
+use crate::ssrf::Clients;
 
 /// How far the clock of a request may be from ours.
 const SKEW: Duration = Duration::from_mins(5);

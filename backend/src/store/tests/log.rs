@@ -190,7 +190,7 @@ async fn what_is_read_at_once_is_what_is_stored(world: World) {
     let start = world.store.head().await.expect("reads");
     let (mut place, mut told) = (start.clone(), Vec::new());
     let mut follow = async || {
-        let in_memory = world.store.inner.newest.after(Place::of(&place.0, &world.store.inner.log).expect("a place"));
+        let in_memory = world.store.inner.recent.after(Place::of(&place.0, &world.store.inner.log).expect("a place"));
         assert!(!in_memory.is_empty());
         let page = world.store.log(&place, None, 1000).await.expect("reads").expect("of this log");
         told.extend(page.entries);

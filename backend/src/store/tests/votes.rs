@@ -75,7 +75,7 @@ async fn who_has_lost_the_right_is_no_longer_counted(world: World) {
     let review = committee(&world, json!({})).await;
     let run = review.run_id.expect("of a run");
     decided(world.store.commit(decide(&review, "eva", "yes")).await).expect("recorded");
-    assert_eq!(world.store.watched_runs(None, 10).await.expect("reads"), [(review.id, run)]);
+    assert_eq!(world.store.runs_to_recount(None, 10).await.expect("reads"), [(review.id, run)]);
     let refused = recount(&world, run).await;
     assert!(matches!(refused, Err(CommitError::Refused(Refusal::Unchanged))), "nobody has changed: {refused:?}");
     change(&world, "eva", UserPatch { active: Some(false), ..UserPatch::default() }).await;
@@ -89,7 +89,7 @@ async fn who_has_lost_the_right_is_no_longer_counted(world: World) {
     assert_eq!((answer.outcome, voters(&answer.review)), (DecisionEffect::Recorded, vec!["ed", "tom"]));
     assert_eq!(answer.review.problem, None);
     decided(world.store.commit(decide(&stored, "ed", "yes")).await).expect("resolved");
-    assert_eq!(world.store.watched_runs(None, 10).await.expect("reads"), []);
+    assert_eq!(world.store.runs_to_recount(None, 10).await.expect("reads"), []);
     let told = world.told(EntryKind::RunCompleted).await;
     let changes: Vec<_> = told.iter().filter_map(|entry| entry.event.data.get("change")?.as_str()).collect();
     assert_eq!(changes, ["vote", "voters", "voters", "vote"]);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use shared::id::Username;
 
 use super::super::db::{Arg, Conn, Sql};
-use super::super::people::{credential_kind, credential_row};
+use super::super::users::{credential_kind, credential_row};
 use super::super::{Credential, CredentialKind, Error};
 use super::group::{Ended, Group};
 use super::write::{for_each, insert};

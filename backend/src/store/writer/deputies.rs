@@ -9,8 +9,8 @@ use shared::log::EntryKind;
 
 use super::super::{Answer, CommitError};
 use super::group::Group;
-use super::people::data;
 use super::rights::allow;
+use super::users::data;
 use crate::clock::Moment;
 use crate::engine::Refusal;
 

@@ -13,8 +13,8 @@ use shared::time::Timestamp;
 
 use super::super::{Answer, CommitError};
 use super::group::Group;
-use super::people::data;
 use super::rights::allow;
+use super::users::data;
 use crate::clock::Moment;
 use crate::engine::{Granted, Input, Refusal};
 

@@ -7,20 +7,20 @@
 //! group is answered so at once. Where one change can be to blame, the group is divided until that one stands alone. A
 //! change whose caller has gone before it was begun is dropped, and never made later.
 
+mod commit_outcome;
 mod credentials;
 mod deputies;
-mod fate;
 mod flows;
 mod grants;
 mod group;
 mod load;
 mod locks;
 mod notifications;
-mod people;
 mod provider;
 mod rights;
 mod runs;
 mod sign_in;
+mod users;
 mod write;
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -32,7 +32,7 @@ use futures::future::BoxFuture;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
-use self::fate::Fate;
+use self::commit_outcome::CommitOutcome;
 use self::group::Group;
 use super::{Answer, Change, CommitError, Error, Inner, Operation};
 use crate::clock::Moment;
@@ -44,7 +44,7 @@ const GROUP: usize = 32;
 /// The most changes that wait for one writer.
 const WAITING: usize = 1024;
 /// How long a change waits for a place in the queue.
-const PATIENCE: Duration = Duration::from_secs(2);
+const ENQUEUE_TIMEOUT: Duration = Duration::from_secs(2);
 /// How often what has expired is cleaned up.
 const CLEANUP: Duration = Duration::from_mins(10);
 
@@ -67,7 +67,7 @@ impl Queue {
     pub async fn commit(&self, change: Change) -> Result<Answer, CommitError> {
         let (answer, answered) = oneshot::channel();
         let writer = self.writer_of(&change.operation);
-        match writer.send_timeout(Job { change, answer }, PATIENCE).await {
+        match writer.send_timeout(Job { change, answer }, ENQUEUE_TIMEOUT).await {
             Ok(()) => {}
             Err(mpsc::error::SendTimeoutError::Timeout(_)) => {
                 return Err(CommitError::Unavailable("too much waits to be written; try again in a moment".to_owned()));
@@ -203,11 +203,11 @@ async fn write_group(inner: &Inner, changes: &[Change]) -> Result<Vec<Result<Ans
     let commit = shared::id::CommitId(Moment::of(&*inner.clock).ids().uuid());
     let written = group.write(inner, &mut conn, commit).await?;
     if let Err(error) = conn.commit().await {
-        match fate::after(inner, &locks, &written, &error).await {
-            Fate::Committed => {}
-            Fate::NotCommitted => return Err(error.into()),
+        match commit_outcome::after(inner, &locks, &written, &error).await {
+            CommitOutcome::Committed => {}
+            CommitOutcome::NotCommitted => return Err(error.into()),
             // Each answer is the same: nothing may be tried again, since it may have been made.
-            Fate::Unknown => {
+            CommitOutcome::Unknown => {
                 let unknown = || {
                     Err(CommitError::Unknown(format!(
                         "the connection was lost during COMMIT ({error}), and whether the change was made is not known"
@@ -218,8 +218,8 @@ async fn write_group(inner: &Inner, changes: &[Change]) -> Result<Vec<Result<Ans
         }
     }
     if !written.large {
-        inner.newest.add(group.take_log(written.seq));
+        inner.recent.add(group.take_log(written.seq));
     }
-    inner.wake.committed(group.has_new_tasks());
+    inner.signal.committed(group.has_new_tasks());
     Ok(answers)
 }

@@ -6,8 +6,8 @@ use shared::log::EntryKind;
 
 use super::super::{Answer, ChosenNotifications, CommitError};
 use super::group::Group;
-use super::people::data;
 use super::rights::allow;
+use super::users::data;
 use crate::clock::Moment;
 
 impl Group {

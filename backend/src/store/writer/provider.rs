@@ -9,8 +9,8 @@ use shared::single_sign_on::Trouble;
 
 use super::super::{Answer, CommitError, NewCredential, ProviderAccount, ProviderSignIn, RefusedSignIn, UserRecord};
 use super::group::{Ended, Group};
-use super::people::data;
 use super::rights::allow;
+use super::users::data;
 use crate::clock::Moment;
 
 impl Group {

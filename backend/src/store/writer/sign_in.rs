@@ -10,9 +10,9 @@ use super::super::{
     SignIn, UserRecord,
 };
 use super::group::{Ended, Group};
-use super::people::data;
 use super::provider::account;
 use super::rights::allow;
+use super::users::data;
 use crate::clock::Moment;
 
 impl Group {

@@ -5,17 +5,17 @@ use shared::time::Timestamp;
 use uuid::Uuid;
 
 use super::super::blobs::{NewBlobs, encode, encode_whole, is_marked};
+use super::super::compact_review;
 use super::super::db::{Arg, Conn, Db, Sql};
 use super::super::grants::grant_row;
-use super::super::lean;
 use super::super::log_row::Body;
-use super::super::newest::{LARGE, NewRow};
 use super::super::notifications::choice_row;
-use super::super::people::user_row;
+use super::super::recent_rows::{LARGE, NewRow};
 use super::super::row_mac::Stored;
 use super::super::tasks::lane;
+use super::super::users::user_row;
 use super::super::{Answer, Error, Inner, queue, search, visibility};
-use super::fate::Written;
+use super::commit_outcome::Written;
 use super::group::{Changed, Group};
 use crate::engine::{RunState, Snapshot, summary};
 
@@ -219,7 +219,7 @@ impl Rows {
                 review.reviewers.not_requester.into(),
                 review.created_at.0.into(),
                 search::text_of(review).into(),
-                encode(run.0, &lean::thin(review)?, &mut self.blobs)?.into(),
+                encode(run.0, &compact_review::compact(review)?, &mut self.blobs)?.into(),
             ];
             row.extend(queue::columns_of(review)?);
             self.reviews.push(row);

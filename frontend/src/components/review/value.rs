@@ -8,7 +8,7 @@ use crate::components::inert::{InertImage, inert};
 use crate::components::markdown::Markdown;
 use crate::state::diffs::text_of;
 use crate::state::extent;
-use crate::state::hidden;
+use crate::state::invisible_characters;
 use crate::state::markdown::Address;
 use crate::state::words::{self, count};
 
@@ -21,7 +21,7 @@ pub fn ValueView(
     value: Value,
 ) -> impl IntoView {
     let text = text_of(&value);
-    let hidden = hidden::count(&text);
+    let hidden = invisible_characters::count(&text);
     let warning = (hidden > 0).then(|| {
         let text = format!("{} in this text, shown as marks.", count(hidden, "hidden character", "hidden characters"));
         view! { <p class="banner warn">{text}</p> }

@@ -33,7 +33,7 @@ pub(super) struct Person {
 }
 
 /// Asks until it is dropped.
-pub(super) struct Desk {
+pub(super) struct ReviewerLoop {
     inner: Arc<Inner>,
     people: Vec<Arc<Person>>,
     /// Whether others may decide in the console.
@@ -47,7 +47,7 @@ struct Asked {
     _thinking: JoinSet<()>,
 }
 
-impl Desk {
+impl ReviewerLoop {
     pub fn new(inner: Arc<Inner>, people: Vec<Arc<Person>>, served: bool) -> Self {
         Self { inner, people, served, asked: HashMap::new() }
     }

@@ -9,7 +9,7 @@ use shared::log::EntryKind;
 use shared::review::Review;
 use shared::run::RunSummary;
 
-use super::published::{Told, run_of, without_content};
+use super::outgoing::{ParsedEntry, run_of, without_content};
 use crate::store::{self, Store};
 
 /// How many runs are remembered; the one that came first is forgotten first.
@@ -19,14 +19,14 @@ const MAX_REVIEWS: usize = 50_000;
 
 /// What decides who may see a run.
 #[derive(Debug, Clone)]
-pub(super) struct RunSight {
+pub(super) struct RunVisibility {
     run: RunSummary,
     /// All its reviews, without their content. Entries that are on their way keep the sight of their time: what has not
     /// changed is shared.
     reviews: Vec<Arc<Review>>,
 }
 
-impl RunSight {
+impl RunVisibility {
     /// Whether `principal` may see it. Who sees one of its reviews without seeing all runs and without having started
     /// it may decide that review, or has: the involvement that lets a reviewer see the run.
     pub fn is_seen_by(&self, principal: &Principal) -> bool {
@@ -47,21 +47,21 @@ impl RunSight {
 }
 
 /// The runs that are remembered.
-pub(super) struct Sights {
+pub(super) struct VisibilityCache {
     store: Store,
     known: Mutex<Known>,
 }
 
 #[derive(Default)]
 struct Known {
-    runs: HashMap<RunId, Arc<RunSight>>,
+    runs: HashMap<RunId, Arc<RunVisibility>>,
     order: VecDeque<RunId>,
     /// How many reviews they have.
     reviews: usize,
 }
 
 impl Known {
-    fn insert(&mut self, id: RunId, sight: RunSight) -> Arc<RunSight> {
+    fn insert(&mut self, id: RunId, sight: RunVisibility) -> Arc<RunVisibility> {
         let sight = Arc::new(sight);
         self.reviews += sight.reviews.len();
         match self.runs.insert(id, Arc::clone(&sight)) {
@@ -77,7 +77,7 @@ impl Known {
     }
 }
 
-impl Sights {
+impl VisibilityCache {
     pub fn new(store: Store) -> Self {
         Self { store, known: Mutex::default() }
     }
@@ -88,13 +88,13 @@ impl Sights {
     }
 
     /// What decides about a run; none where there is no such run.
-    pub async fn of(&self, id: RunId) -> Result<Option<Arc<RunSight>>, store::Error> {
+    pub async fn of(&self, id: RunId) -> Result<Option<Arc<RunVisibility>>, store::Error> {
         if let Some(known) = self.known().runs.get(&id) {
             return Ok(Some(Arc::clone(known)));
         }
         let Some((run, reviews)) = self.store.run_with_reviews(id).await? else { return Ok(None) };
         let reviews = reviews.into_iter().map(without_content).map(Arc::new).collect();
-        let loaded = RunSight { run: run.summary(), reviews };
+        let loaded = RunVisibility { run: run.summary(), reviews };
         let mut known = self.known();
         // Whoever came first has followed the log since; what was read here may be older.
         if let Some(known) = known.runs.get(&id) {
@@ -104,15 +104,15 @@ impl Sights {
     }
 
     /// Learns from an entry; only the tail of the log calls this, in the order of the log.
-    pub async fn learn(&self, told: &Told) -> Result<(), store::Error> {
-        let Told { entry, review } = told;
+    pub async fn learn(&self, parsed: &ParsedEntry) -> Result<(), store::Error> {
+        let ParsedEntry { entry, review } = parsed;
         let Some(id) = entry.event.run_id else { return Ok(()) };
         if entry.event.kind == EntryKind::RunStarted
             && let Some(run) = run_of(entry)
         {
             let mut known = self.known();
             if !known.runs.contains_key(&id) {
-                known.insert(id, RunSight { run, reviews: Vec::new() });
+                known.insert(id, RunVisibility { run, reviews: Vec::new() });
             }
             return Ok(());
         }
@@ -122,7 +122,7 @@ impl Sights {
         let Some(review) = review else { return Ok(()) };
         // Loaded first where it is not known: a session that loads it now must not miss this review.
         if let Some(sight) = self.of(id).await? {
-            let mut sight = RunSight::clone(&sight);
+            let mut sight = RunVisibility::clone(&sight);
             sight.put(review.clone());
             self.known().insert(id, sight);
         }

@@ -3,7 +3,7 @@
 
 /// A part of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Part {
+pub enum TextPart {
     /// Shown as it is.
     Plain(String),
     /// Shown by its name.
@@ -16,21 +16,21 @@ pub enum Part {
 }
 
 /// Splits a text at its hidden characters.
-pub fn parts(text: &str) -> Vec<Part> {
+pub fn parts(text: &str) -> Vec<TextPart> {
     let mut parts = Vec::new();
     let mut plain = String::new();
     for c in text.chars() {
         if let Some(name) = name(c) {
             if !plain.is_empty() {
-                parts.push(Part::Plain(std::mem::take(&mut plain)));
+                parts.push(TextPart::Plain(std::mem::take(&mut plain)));
             }
-            parts.push(Part::Hidden { c, name });
+            parts.push(TextPart::Hidden { c, name });
         } else {
             plain.push(c);
         }
     }
     if !plain.is_empty() {
-        parts.push(Part::Plain(plain));
+        parts.push(TextPart::Plain(plain));
     }
     parts
 }
@@ -88,8 +88,8 @@ mod tests {
     #[test]
     fn a_turned_around_name_is_seen() {
         let parts = parts("invoice\u{202E}fdp.exe");
-        let plain = |text: &str| Part::Plain(text.into());
-        assert_eq!(parts, [plain("invoice"), Part::Hidden { c: '\u{202E}', name: "RLO".into() }, plain("fdp.exe")]);
+        let plain = |text: &str| TextPart::Plain(text.into());
+        assert_eq!(parts, [plain("invoice"), TextPart::Hidden { c: '\u{202E}', name: "RLO".into() }, plain("fdp.exe")]);
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub const LIFE: Duration = Duration::from_mins(10);
 /// It, with its secrets.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Begun {
+pub struct PendingLogin {
     pub(super) state: String,
     pub(super) nonce: String,
     pub(super) verifier: String,
@@ -27,13 +27,13 @@ pub struct Begun {
     pub next: Option<String>,
 }
 
-impl std::fmt::Debug for Begun {
+impl std::fmt::Debug for PendingLogin {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Begun").field("at", &self.at).field("next", &self.next).finish_non_exhaustive()
+        f.debug_struct("PendingLogin").field("at", &self.at).field("next", &self.next).finish_non_exhaustive()
     }
 }
 
-impl Begun {
+impl PendingLogin {
     /// What tells it from others, wherever it is kept.
     pub fn digest(&self) -> [u8; 32] {
         crate::auth::digest(&self.state)
@@ -50,7 +50,7 @@ impl CookieKey {
     }
 
     /// The cookie's value.
-    pub fn seal(&self, begun: &Begun, clock: &dyn Clock) -> String {
+    pub fn seal(&self, begun: &PendingLogin, clock: &dyn Clock) -> String {
         let mut nonce = [0; NONCE_LEN];
         nonce.copy_from_slice(&clock.random()[..NONCE_LEN]);
         let mut sealed = serde_json::json!(begun).to_string().into_bytes();
@@ -61,12 +61,12 @@ impl CookieKey {
     }
 
     /// What was begun, where this is its cookie and it is not too old.
-    pub fn open(&self, cookie: &str, now: Timestamp) -> Option<Begun> {
+    pub fn open(&self, cookie: &str, now: Timestamp) -> Option<PendingLogin> {
         let mut bytes = BASE64.decode(cookie).ok()?;
         let (nonce, sealed) = bytes.split_at_mut_checked(NONCE_LEN)?;
         let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
         let opened = self.0.open_in_place(nonce, Aad::empty(), sealed).ok()?;
-        let begun: Begun = serde_json::from_slice(opened).ok()?;
+        let begun: PendingLogin = serde_json::from_slice(opened).ok()?;
         let at = Timestamp(begun.at);
         (at <= now && now.since(at) <= LIFE).then_some(begun)
     }
@@ -82,7 +82,7 @@ mod tests {
         let key = CookieKey::new(&[7; 32]);
         let text = |text: &str| text.to_owned();
         let (state, nonce, verifier) = (text("state"), text("nonce"), text("verifier"));
-        let begun = Begun { state, nonce, verifier, at: 1_000_000_000, next: Some(text("/runs")) };
+        let begun = PendingLogin { state, nonce, verifier, at: 1_000_000_000, next: Some(text("/runs")) };
         let cookie = key.seal(&begun, &SystemClock);
         let now = Timestamp(begun.at);
         assert_eq!(key.open(&cookie, now), Some(begun.clone()));

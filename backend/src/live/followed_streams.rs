@@ -4,16 +4,16 @@ use shared::id::RunId;
 use tokio::sync::broadcast;
 
 use super::hub::Handle;
-use crate::stream::{Chunk, Following};
+use crate::token_stream::{Chunk, Following};
 
 /// The token streams of some runs.
-pub(super) struct Chunks {
+pub(super) struct FollowedStreams {
     arriving: broadcast::Receiver<Chunk>,
     /// Has them sent from other servers.
     _following: Following,
 }
 
-impl Chunks {
+impl FollowedStreams {
     pub fn of(hub: &Handle, runs: &[RunId]) -> Option<Self> {
         let streams = hub.streams();
         (!runs.is_empty()).then(|| Self { arriving: streams.subscribe(), _following: streams.follow(runs) })
@@ -26,7 +26,7 @@ impl Chunks {
 }
 
 /// The next piece of a token stream; pieces that were missed are missed.
-pub(super) async fn next(chunks: Option<&mut Chunks>) -> Chunk {
+pub(super) async fn next(chunks: Option<&mut FollowedStreams>) -> Chunk {
     if let Some(chunks) = chunks {
         loop {
             match chunks.arriving.recv().await {

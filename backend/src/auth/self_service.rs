@@ -4,8 +4,8 @@ use shared::api::{NewPassword, SessionInfo};
 use shared::error::{Code, Mistake, Problem};
 use shared::id::SessionId;
 
-use super::people::known_of;
 use super::rate_limit::Key;
+use super::user_setup::known_of;
 use super::{Authenticator, Error, Identity};
 use crate::store::{Change, Operation, PasswordChange};
 

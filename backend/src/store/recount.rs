@@ -15,7 +15,7 @@ const MOST_NAMES: usize = 500;
 
 impl Store {
     /// Runs with pending reviews that depend on who there is, after a place: who may vote, or whether anybody may.
-    pub async fn watched_runs(&self, after: Option<ReviewId>, limit: u32) -> Result<Vec<(ReviewId, RunId)>, Error> {
+    pub async fn runs_to_recount(&self, after: Option<ReviewId>, limit: u32) -> Result<Vec<(ReviewId, RunId)>, Error> {
         let sql = Sql::new("SELECT v.id, v.run_id FROM review_audience a JOIN reviews v ON v.id = a.review_id ")
             .push("WHERE a.pending = 1 AND a.subject = ")
             .bind(visibility::WATCHED);
@@ -24,7 +24,11 @@ impl Store {
 
     /// Runs with pending reviews that name only people and roles behind whom is nobody, and do not say so yet, after a
     /// place.
-    pub async fn runs_for_nobody(&self, after: Option<ReviewId>, limit: u32) -> Result<Vec<(ReviewId, RunId)>, Error> {
+    pub async fn runs_without_reviewers(
+        &self,
+        after: Option<ReviewId>,
+        limit: u32,
+    ) -> Result<Vec<(ReviewId, RunId)>, Error> {
         let mut named: BTreeSet<String> = self.subjects().await?.into_iter().filter(|one| names(one)).collect();
         if named.is_empty() {
             return Ok(Vec::new());

@@ -7,7 +7,7 @@ use shared::id::NodeId;
 
 /// What a way from one node to another is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WayKind {
+pub enum EdgeKind {
     /// `next`.
     Next,
     /// `on_reject` of a human node.
@@ -21,21 +21,21 @@ pub enum WayKind {
 }
 
 /// The ways out of a node to other nodes, corrections left out; a target that is not in the flow is left out too.
-pub fn ways<'a>(flow: &'a Flow, node: &'a Node) -> Vec<(WayKind, &'a NodeId)> {
-    let mut ways: Vec<_> = node.next.nodes().map(|to| (WayKind::Next, to)).collect();
+pub fn ways<'a>(flow: &'a Flow, node: &'a Node) -> Vec<(EdgeKind, &'a NodeId)> {
+    let mut ways: Vec<_> = node.next.nodes().map(|to| (EdgeKind::Next, to)).collect();
     // What leads out of the node that a map runs, leads out of the map.
     let asks = match &node.kind {
         NodeKind::Map(map) => flow.nodes.get(&map.node).unwrap_or(node),
         _ => node,
     };
     if let NodeKind::Human(human) = &asks.kind {
-        ways.extend(human.on_reject.iter().map(|to| (WayKind::Reject, to)));
-        ways.extend(timed_out(flow, human).map(|to| (WayKind::Timeout, to)));
+        ways.extend(human.on_reject.iter().map(|to| (EdgeKind::Reject, to)));
+        ways.extend(timed_out(flow, human).map(|to| (EdgeKind::Timeout, to)));
     }
-    ways.extend(node.on_visit_limit.iter().map(|to| (WayKind::VisitLimit, to)));
+    ways.extend(node.on_visit_limit.iter().map(|to| (EdgeKind::VisitLimit, to)));
     let failure = node.failure.as_ref().or(flow.defaults.failure.as_ref());
     if let Some(FailureThen::Goto(to)) = failure.map(|failure| &failure.then) {
-        ways.push((WayKind::Failure, to));
+        ways.push((EdgeKind::Failure, to));
     }
     ways.retain(|(_, to)| flow.nodes.contains_key(*to));
     ways
@@ -61,24 +61,24 @@ fn timed_out<'a>(flow: &'a Flow, human: &'a Human) -> Option<&'a NodeId> {
 
 /// What follows from the graph, worked out once.
 #[derive(Debug)]
-pub struct Ways {
+pub struct Reachability {
     index: HashMap<NodeId, usize>,
     /// For each node, a bit for each node that can be reached from it by at least one way.
     reached: Vec<Vec<u64>>,
     sources: HashMap<NodeId, NodeId>,
 }
 
-impl Ways {
+impl Reachability {
     /// Works them out.
     pub fn new(flow: &Flow) -> Self {
         let index: HashMap<_, _> = flow.nodes.keys().enumerate().map(|(at, id)| (id.clone(), at)).collect();
-        let ways_in = ways_in(flow);
+        let incoming = incoming(flow);
         // What came before a map was not made for one item alone.
         let mapped = mapped(flow);
         let alone = flow.nodes.iter().filter(|(id, _)| !mapped.contains_key(id));
         let sources: HashMap<_, _> = alone
             .filter_map(|(id, node)| match &node.kind {
-                NodeKind::Human(_) => Some((id.clone(), source(flow, &ways_in, id)?)),
+                NodeKind::Human(_) => Some((id.clone(), source(flow, &incoming, id)?)),
                 _ => None,
             })
             .collect();
@@ -122,42 +122,42 @@ fn reach(steps: &[Vec<usize>], from: usize) -> Vec<u64> {
 }
 
 /// `corrects`, else the one step backwards that made something.
-fn source(flow: &Flow, ways_in: &WaysIn<'_>, human: &NodeId) -> Option<NodeId> {
+fn source(flow: &Flow, incoming: &IncomingEdges<'_>, human: &NodeId) -> Option<NodeId> {
     if let NodeKind::Human(settings) = &flow.nodes.get(human)?.kind
         && let Some(named) = &settings.corrects
     {
         return flow.nodes.get(named).filter(|node| node.kind.is_source()).map(|_| named.clone());
     }
-    let mut sources = sources_by(flow, ways_in, human);
+    let mut sources = sources_by(flow, incoming, human);
     if sources.len() == 1 { sources.pop_first() } else { None }
 }
 
 /// The ways into each node, with where they come from.
-type WaysIn<'a> = HashMap<&'a NodeId, Vec<(WayKind, &'a NodeId)>>;
+type IncomingEdges<'a> = HashMap<&'a NodeId, Vec<(EdgeKind, &'a NodeId)>>;
 
-fn ways_in(flow: &Flow) -> WaysIn<'_> {
-    let mut ways_in: HashMap<_, Vec<_>> = HashMap::new();
+fn incoming(flow: &Flow) -> IncomingEdges<'_> {
+    let mut incoming: HashMap<_, Vec<_>> = HashMap::new();
     for (from, node) in &flow.nodes {
         for (kind, to) in ways(flow, node) {
-            ways_in.entry(to).or_default().push((kind, from));
+            incoming.entry(to).or_default().push((kind, from));
         }
     }
-    ways_in
+    incoming
 }
 
 /// The steps that may have made what comes to a human node: backwards, through what makes nothing (set, router, human),
 /// and through a step that failed or had no visits left, since that made nothing either.
 pub fn nearest_sources(flow: &Flow, human: &NodeId) -> BTreeSet<NodeId> {
-    sources_by(flow, &ways_in(flow), human)
+    sources_by(flow, &incoming(flow), human)
 }
 
-fn sources_by(flow: &Flow, ways_in: &WaysIn<'_>, human: &NodeId) -> BTreeSet<NodeId> {
+fn sources_by(flow: &Flow, incoming: &IncomingEdges<'_>, human: &NodeId) -> BTreeSet<NodeId> {
     let mut sources = BTreeSet::new();
     let mut seen = BTreeSet::new();
     let mut waiting = vec![human];
     while let Some(at) = waiting.pop() {
-        for &(kind, from) in ways_in.get(at).into_iter().flatten() {
-            let made_it = matches!(kind, WayKind::Next | WayKind::Reject) && flow.nodes[from].kind.is_source();
+        for &(kind, from) in incoming.get(at).into_iter().flatten() {
+            let made_it = matches!(kind, EdgeKind::Next | EdgeKind::Reject) && flow.nodes[from].kind.is_source();
             if made_it {
                 sources.insert(from.clone());
             } else if seen.insert(from) {

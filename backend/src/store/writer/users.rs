@@ -6,7 +6,7 @@ use shared::access::{ADMIN, Act, Principal};
 use shared::id::{TokenId, Username};
 use shared::log::EntryKind;
 
-use super::super::people::token;
+use super::super::users::token;
 use super::super::{Answer, CommitError, CredentialKind, NewCredential, NewUserRecord, UserChange, UserRecord};
 use super::group::{Ended, Group};
 use super::rights::allow;

@@ -15,7 +15,7 @@ const TIMERS: usize = 64;
 
 /// What a worker holds, by the job that works on it.
 #[derive(Default)]
-pub(super) struct Held(HashMap<Id, Lease>);
+pub(super) struct Leases(HashMap<Id, Lease>);
 
 pub(super) struct Lease {
     task: TaskId,
@@ -37,7 +37,7 @@ impl Lease {
     }
 }
 
-impl Held {
+impl Leases {
     /// A task has begun.
     pub(super) fn began(&mut self, job: Id, lease: Lease) {
         self.0.insert(job, lease);

@@ -8,7 +8,7 @@ use shared::error::pointer;
 
 /// What a text is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TextKind {
+pub enum ExpressionKind {
     /// A minijinja template.
     Template,
     /// A CEL condition.
@@ -16,19 +16,19 @@ pub enum TextKind {
 }
 
 /// Calls `visit` with the JSON pointer, kind and text of every template and condition.
-pub fn visit_texts<'a>(flow: &'a Flow, visit: &mut dyn FnMut(String, TextKind, &'a str)) {
+pub fn visit_expressions<'a>(flow: &'a Flow, visit: &mut dyn FnMut(String, ExpressionKind, &'a str)) {
     for (name, agent) in &flow.agents {
         if let Some(instructions) = &agent.instructions {
-            visit(pointer(["agents", name, "instructions"]), TextKind::Template, instructions);
+            visit(pointer(["agents", name, "instructions"]), ExpressionKind::Template, instructions);
         }
     }
     for (name, tool) in &flow.tools {
         if let ToolKind::Http(http) = &tool.kind {
             let base = pointer(["tools", name, "http"]);
-            visit(format!("{base}/method"), TextKind::Template, &http.method);
-            visit(format!("{base}/url"), TextKind::Template, &http.url);
+            visit(format!("{base}/method"), ExpressionKind::Template, &http.method);
+            visit(format!("{base}/url"), ExpressionKind::Template, &http.url);
             for (header, value) in &http.headers {
-                visit(base.clone() + &pointer(["headers", header]), TextKind::Template, value);
+                visit(base.clone() + &pointer(["headers", header]), ExpressionKind::Template, value);
             }
             if let Some(body) = &http.body {
                 visit_value(&format!("{base}/body"), body, visit);
@@ -40,10 +40,10 @@ pub fn visit_texts<'a>(flow: &'a Flow, visit: &mut dyn FnMut(String, TextKind, &
         for (name, gate) in gates {
             let GateSetting::Gate(gate) = gate else { continue };
             if let Some(when) = &gate.when {
-                visit(pointer(["gates", trigger, name, "when"]), TextKind::Condition, when);
+                visit(pointer(["gates", trigger, name, "when"]), ExpressionKind::Condition, when);
             }
             if let Some(title) = &gate.title {
-                visit(pointer(["gates", trigger, name, "title"]), TextKind::Template, title);
+                visit(pointer(["gates", trigger, name, "title"]), ExpressionKind::Template, title);
             }
         }
     }
@@ -52,7 +52,7 @@ pub fn visit_texts<'a>(flow: &'a Flow, visit: &mut dyn FnMut(String, TextKind, &
         visit_kind(&base, &node.kind, visit);
         for (index, edge) in node.next.0.iter().enumerate() {
             if let EdgeCondition::When(when) = &edge.condition {
-                visit(format!("{base}/next/{index}/when"), TextKind::Condition, when);
+                visit(format!("{base}/next/{index}/when"), ExpressionKind::Condition, when);
             }
         }
     }
@@ -87,9 +87,11 @@ pub fn visit_schemas<'a>(flow: &'a Flow, visit: &mut dyn FnMut(String, &'a Value
     }
 }
 
-fn visit_kind<'a>(base: &str, kind: &'a NodeKind, visit: &mut dyn FnMut(String, TextKind, &'a str)) {
+fn visit_kind<'a>(base: &str, kind: &'a NodeKind, visit: &mut dyn FnMut(String, ExpressionKind, &'a str)) {
     match kind {
-        NodeKind::Agent { prompt: Some(prompt), .. } => visit(format!("{base}/prompt"), TextKind::Template, prompt),
+        NodeKind::Agent { prompt: Some(prompt), .. } => {
+            visit(format!("{base}/prompt"), ExpressionKind::Template, prompt);
+        }
         NodeKind::Tool { arguments: Some(arguments), .. } => {
             visit_map(&format!("{base}/arguments"), arguments, visit);
         }
@@ -100,18 +102,18 @@ fn visit_kind<'a>(base: &str, kind: &'a NodeKind, visit: &mut dyn FnMut(String, 
         }
         NodeKind::Router(router) => {
             if let Some(prompt) = &router.prompt {
-                visit(format!("{base}/router/prompt"), TextKind::Template, prompt);
+                visit(format!("{base}/router/prompt"), ExpressionKind::Template, prompt);
             }
         }
         NodeKind::Human(human) => {
             if let Some(title) = &human.title {
-                visit(format!("{base}/human/title"), TextKind::Template, title);
+                visit(format!("{base}/human/title"), ExpressionKind::Template, title);
             }
             if let Some(prompt) = &human.prompt {
-                visit(format!("{base}/human/prompt"), TextKind::Template, prompt);
+                visit(format!("{base}/human/prompt"), ExpressionKind::Template, prompt);
             }
             if let Some(Validator::When { when, .. }) = &human.validator {
-                visit(format!("{base}/human/validator/when"), TextKind::Condition, when);
+                visit(format!("{base}/human/validator/when"), ExpressionKind::Condition, when);
             }
         }
         NodeKind::Flow(call) => visit_map(&format!("{base}/flow/input"), &call.input, visit),
@@ -119,15 +121,15 @@ fn visit_kind<'a>(base: &str, kind: &'a NodeKind, visit: &mut dyn FnMut(String, 
     }
 }
 
-fn visit_map<'a>(base: &str, map: &'a JsonMap, visit: &mut dyn FnMut(String, TextKind, &'a str)) {
+fn visit_map<'a>(base: &str, map: &'a JsonMap, visit: &mut dyn FnMut(String, ExpressionKind, &'a str)) {
     for (key, value) in map {
         visit_value(&(base.to_owned() + &pointer([key])), value, visit);
     }
 }
 
-fn visit_value<'a>(base: &str, value: &'a Value, visit: &mut dyn FnMut(String, TextKind, &'a str)) {
+fn visit_value<'a>(base: &str, value: &'a Value, visit: &mut dyn FnMut(String, ExpressionKind, &'a str)) {
     match value {
-        Value::String(text) => visit(base.to_owned(), TextKind::Template, text),
+        Value::String(text) => visit(base.to_owned(), ExpressionKind::Template, text),
         Value::Array(items) => {
             for (index, item) in items.iter().enumerate() {
                 visit_value(&format!("{base}/{index}"), item, visit);

@@ -14,18 +14,18 @@ use super::Limits;
 use crate::client_address::Network;
 
 /// The places for connections.
-pub(super) struct Room(Arc<Shared>);
+pub(super) struct ConnectionLimit(Arc<Shared>);
 
 struct Shared {
     all: usize,
     each: usize,
-    taken: Mutex<Taken>,
+    taken: Mutex<Slots>,
     /// A place was given back, or a connection waits.
     changed: Notify,
 }
 
 #[derive(Default)]
-struct Taken {
+struct Slots {
     all: usize,
     by_network: HashMap<Network, usize>,
     /// The connections that wait for their clients, by the order in which they began to.
@@ -34,7 +34,7 @@ struct Taken {
 }
 
 /// The place of one connection; given back when dropped.
-pub(super) struct Place {
+pub(super) struct ConnectionSlot {
     room: Arc<Shared>,
     network: Option<Network>,
     /// Its number among those that wait; 0: it does not wait.
@@ -42,7 +42,7 @@ pub(super) struct Place {
     evicted: Arc<Notify>,
 }
 
-impl Room {
+impl ConnectionLimit {
     pub fn new(limits: Limits) -> Self {
         let Limits { connections: all, connections_per_address: each, .. } = limits;
         Self(Arc::new(Shared { all, each, taken: Mutex::default(), changed: Notify::new() }))
@@ -50,7 +50,7 @@ impl Room {
 
     /// Takes a place, which waits for its client, and for which another connection may have to make room; none where
     /// the network has as many as it may. Waits for as long as no connection can make room.
-    pub async fn enter(&self, network: Option<Network>) -> Option<Place> {
+    pub async fn enter(&self, network: Option<Network>) -> Option<ConnectionSlot> {
         let Self(room) = self;
         let mut evicted = false;
         loop {
@@ -75,8 +75,12 @@ impl Room {
             }
             changed.await;
         }
-        let place =
-            Place { room: Arc::clone(room), network, waits: AtomicU64::new(0), evicted: Arc::new(Notify::new()) };
+        let place = ConnectionSlot {
+            room: Arc::clone(room),
+            network,
+            waits: AtomicU64::new(0),
+            evicted: Arc::new(Notify::new()),
+        };
         place.waits();
         Some(place)
     }
@@ -88,12 +92,12 @@ impl Room {
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Taken> {
+    fn lock(&self) -> MutexGuard<'_, Slots> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Taken {
+impl Slots {
     fn evict(&mut self) -> bool {
         let longest = self.waiting.pop_first();
         if let Some((_, connection)) = &longest {
@@ -104,7 +108,7 @@ impl Taken {
     }
 }
 
-impl Place {
+impl ConnectionSlot {
     /// From now on the server waits for the client.
     pub fn waits(&self) {
         let mut taken = self.room.lock();
@@ -128,7 +132,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         let mut taken = self.room.lock();
         taken.waiting.remove(&*self.waits.get_mut());

@@ -6,7 +6,7 @@ use super::session::MAX_MESSAGE;
 
 /// Why a session is over.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum CloseReason {
     /// The client is gone, or does not read.
     Gone,
     /// The server closes, with this code and reason.
@@ -14,13 +14,13 @@ pub(super) enum End {
 }
 
 /// A message is larger than what is read.
-pub(super) fn too_large() -> End {
-    End::Close(close_code::SIZE, format!("a message has at most {MAX_MESSAGE} bytes"))
+pub(super) fn too_large() -> CloseReason {
+    CloseReason::Close(close_code::SIZE, format!("a message has at most {MAX_MESSAGE} bytes"))
 }
 
 /// The transport speaks of a message over its limit in words only.
-pub(super) fn unreadable(error: &impl std::fmt::Display) -> End {
-    if error.to_string().contains("too long") { too_large() } else { End::Gone }
+pub(super) fn unreadable(error: &impl std::fmt::Display) -> CloseReason {
+    if error.to_string().contains("too long") { too_large() } else { CloseReason::Gone }
 }
 
 /// A reason for a close frame has at most 123 bytes.

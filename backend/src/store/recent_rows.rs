@@ -26,9 +26,9 @@ pub(super) struct NewRow {
 
 /// The rows by their numbers; there may be others between them. Writers add theirs in any order.
 #[derive(Debug, Default)]
-pub(super) struct Newest(Mutex<BTreeMap<i64, NewRow>>);
+pub(super) struct RecentRows(Mutex<BTreeMap<i64, NewRow>>);
 
-impl Newest {
+impl RecentRows {
     /// Adds what has just been committed.
     pub fn add(&self, rows: impl IntoIterator<Item = NewRow>) {
         let mut kept = self.kept();
@@ -72,13 +72,13 @@ mod tests {
         numbers.into_iter().map(|seq| NewRow { seq, of_run: true, events: Vec::new() }).collect()
     }
 
-    fn after(newest: &Newest, seq: i64) -> Vec<i64> {
+    fn after(newest: &RecentRows, seq: i64) -> Vec<i64> {
         newest.after(Place { seq, seen: u32::MAX }).into_iter().map(|row| row.seq).collect()
     }
 
     #[test]
     fn rows_are_given_as_far_as_none_is_missing() {
-        let newest = Newest::default();
+        let newest = RecentRows::default();
         // Another process has written 6; of two writers of this one, the second was first to say so.
         newest.add(rows([7]));
         newest.add(rows([4, 5]));
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn the_oldest_are_forgotten() {
-        let newest = Newest::default();
+        let newest = RecentRows::default();
         newest.add(rows(1..=200));
         assert_eq!(after(&newest, 199), [200]);
         assert_eq!(after(&newest, 1), [0; 0]);

@@ -13,7 +13,7 @@ use shared::review::Review;
 /// A press of a button.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Press {
+pub struct ButtonPress {
     /// The review.
     #[serde(rename = "r")]
     pub review: ReviewId,
@@ -40,7 +40,7 @@ pub enum Chosen {
     Reject,
 }
 
-impl Press {
+impl ButtonPress {
     /// The decision that it is. The actions are those of now: they are the ones that were shown where the digest is the
     /// same, and else the decision is refused.
     pub fn request(self, review: &Review) -> DecisionRequest {
@@ -71,7 +71,7 @@ pub struct Interaction {
     /// Who pressed it, by their member ID.
     pub user: String,
     /// What it says.
-    pub press: Press,
+    pub press: ButtonPress,
     /// Where to answer.
     pub(in super::super) response_url: String,
 }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 /// How large a value is.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Extent {
+pub struct ValueSize {
     /// Itself and everything in it.
     pub values: usize,
     /// Of texts and keys.
@@ -14,11 +14,11 @@ pub struct Extent {
 }
 
 /// Measures a value.
-pub fn extent(value: &Value) -> Extent {
-    let own = |bytes| Extent { values: 1, bytes, nesting: 0 };
-    let with = |all: Extent, key: &str, value: &Value| {
-        let Extent { values, bytes, nesting } = extent(value);
-        Extent {
+pub fn value_size(value: &Value) -> ValueSize {
+    let own = |bytes| ValueSize { values: 1, bytes, nesting: 0 };
+    let with = |all: ValueSize, key: &str, value: &Value| {
+        let ValueSize { values, bytes, nesting } = value_size(value);
+        ValueSize {
             values: all.values + values,
             bytes: all.bytes + key.len() + bytes,
             nesting: all.nesting.max(nesting + 1),

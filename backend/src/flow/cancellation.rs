@@ -5,25 +5,25 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Set when nobody waits any more. Clones are of the same work.
 #[derive(Debug, Clone, Default)]
-pub struct Abandoned(Arc<AtomicBool>);
+pub struct CancelFlag(Arc<AtomicBool>);
 
-impl Abandoned {
+impl CancelFlag {
     /// Whether the work is for nobody.
     pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
     /// Sets it when what this gives is dropped: with the future of whoever waits.
-    pub fn on_drop(&self) -> Waiting {
-        Waiting(self.clone())
+    pub fn on_drop(&self) -> CancelOnDrop {
+        CancelOnDrop(self.clone())
     }
 }
 
 /// Held by whoever waits.
 #[derive(Debug)]
-pub struct Waiting(Abandoned);
+pub struct CancelOnDrop(CancelFlag);
 
-impl Drop for Waiting {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         self.0.0.store(true, Ordering::Relaxed);
     }

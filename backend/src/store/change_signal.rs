@@ -12,7 +12,7 @@ use tokio::sync::{Notify, watch};
 
 use super::cursor::Place;
 use super::db::{Conn, Db, Sql};
-use super::newest::Newest;
+use super::recent_rows::RecentRows;
 use super::{Error, Inner};
 
 const CHANNEL: &str = "countersign";
@@ -20,7 +20,7 @@ const CHANNEL: &str = "countersign";
 const POLL: Duration = Duration::from_secs(1);
 
 /// The two numbers that grow.
-pub(super) struct Wake {
+pub(super) struct ChangeSignal {
     /// Tells this process from others.
     name: String,
     commits: watch::Sender<u64>,
@@ -28,7 +28,7 @@ pub(super) struct Wake {
     committed: Notify,
 }
 
-impl Wake {
+impl ChangeSignal {
     pub fn new(name: String) -> Self {
         Self { name, commits: watch::Sender::new(0), tasks_due: watch::Sender::new(0), committed: Notify::new() }
     }
@@ -51,7 +51,7 @@ impl Wake {
     }
 
     /// Somebody else may have.
-    fn noticed(&self, newest: &Newest) {
+    fn noticed(&self, newest: &RecentRows) {
         newest.forget();
         self.commits.send_modify(|count| *count += 1);
         self.tasks_due.send_modify(|count| *count += 1);
@@ -91,7 +91,7 @@ async fn watch_file(inner: &Inner) {
         {
             Ok(version) => {
                 if seen.replace(version).is_some_and(|before| before != version) {
-                    inner.wake.noticed(&inner.newest);
+                    inner.signal.noticed(&inner.recent);
                 }
             }
             Err(error) => {
@@ -105,7 +105,7 @@ async fn watch_file(inner: &Inner) {
 /// PostgreSQL: tells other processes of commits, many at a time.
 async fn tell(inner: &Inner) {
     loop {
-        inner.wake.committed.notified().await;
+        inner.signal.committed.notified().await;
         if let Err(error) = notify(inner).await {
             report(&error);
         }
@@ -113,7 +113,7 @@ async fn tell(inner: &Inner) {
 }
 
 async fn notify(inner: &Inner) -> Result<(), sqlx::Error> {
-    let sql = Sql::new("SELECT pg_notify('countersign', ").bind(inner.wake.name.as_str()).push(")::text");
+    let sql = Sql::new("SELECT pg_notify('countersign', ").bind(inner.signal.name.as_str()).push(")::text");
     inner.db.read().await?.fetch_one(sql).await?;
     Ok(())
 }
@@ -131,8 +131,8 @@ async fn hear(inner: &Inner, url: &str) -> Result<(), sqlx::Error> {
     let mut listener = PgListener::connect(url).await?;
     listener.listen(CHANNEL).await?;
     loop {
-        if listener.recv().await?.payload() != inner.wake.name {
-            inner.wake.noticed(&inner.newest);
+        if listener.recv().await?.payload() != inner.signal.name {
+            inner.signal.noticed(&inner.recent);
         }
     }
 }
@@ -145,7 +145,7 @@ async fn watch_log(inner: &Inner) {
         match head(inner).await {
             Ok(now) => {
                 if seen.replace(now).is_some_and(|before| before != now) {
-                    inner.wake.noticed(&inner.newest);
+                    inner.signal.noticed(&inner.recent);
                 }
             }
             Err(error) => report(&error),

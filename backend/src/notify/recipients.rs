@@ -1,4 +1,4 @@
-//! Who among the people is told what, by what each of them chose; and what is still worth telling when its time comes.
+//! Who among the people is notice what, by what each of them chose; and what is still worth telling when its time comes.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,18 +11,18 @@ use shared::review::Review;
 use super::Outlets;
 use super::email::{Item, mail};
 use super::failure::Failure;
-use super::plan::{Told, UPDATE, WEBHOOK, update};
+use super::plan::{Notice, UPDATE, WEBHOOK, update};
 use super::send::{Sender, unread};
 use super::slack;
 use crate::store::{self, ClaimedDelivery, NewDelivery, Sent, Store, UserRecord};
 
-/// How many messages somebody gets on a channel in [`WINDOW`]; what comes on top waits, and is then told in one.
+/// How many messages somebody gets on a channel in [`WINDOW`]; what comes on top waits, and is then notice in one.
 const CAP: u32 = 12;
 const WINDOW: Duration = Duration::from_hours(1);
 /// So many at once are messages of their own in a chat, where each can be decided.
 const FEW: usize = 5;
 
-/// Somebody who chose to be told.
+/// Somebody who chose to be notice.
 pub(super) struct Person {
     record: UserRecord,
     choice: Notifications,
@@ -42,24 +42,24 @@ impl Person {
 }
 
 /// The deliveries to people.
-pub(super) fn plan(told: &Told<'_>, people: &[Person], outlets: &Outlets) -> Vec<NewDelivery> {
+pub(super) fn plan(notice: &Notice<'_>, people: &[Person], outlets: &Outlets) -> Vec<NewDelivery> {
     let channels = outlets.channels();
     let mut deliveries: Vec<NewDelivery> = Vec::new();
     for Person { record, choice, principal } in people {
-        if told.only.is_some_and(|only| *only != principal.username) {
+        if notice.only.is_some_and(|only| *only != principal.username) {
             continue;
         }
         for rule in &choice.rules {
-            let wanted = rule.events.contains(&told.occasion)
-                && (rule.severities.is_empty() || rule.severities.contains(&told.review.stakes.severity))
+            let wanted = rule.events.contains(&notice.occasion)
+                && (rule.severities.is_empty() || rule.severities.contains(&notice.review.stakes.severity))
                 && channels.contains(&rule.channel)
                 && address(rule.channel, record, choice).is_some()
-                && told.entry.event.actor.as_ref() != Some(&principal.username);
-            if !wanted || !concerns(principal, told.occasion, told.review) {
+                && notice.entry.event.actor.as_ref() != Some(&principal.username);
+            if !wanted || !concerns(principal, notice.occasion, notice.review) {
                 continue;
             }
             let after = rule.after.map(|span| span.0).unwrap_or_default();
-            let made = told.delivery(rule.channel.as_str(), &principal.username, &[&after.as_secs().to_string()]);
+            let made = notice.delivery(rule.channel.as_str(), &principal.username, &[&after.as_secs().to_string()]);
             if deliveries.iter().all(|known| known.id != made.id) {
                 deliveries.push(NewDelivery { due_at: made.due_at.after(after), ..made });
             }
@@ -68,7 +68,7 @@ pub(super) fn plan(told: &Told<'_>, people: &[Person], outlets: &Outlets) -> Vec
     deliveries
 }
 
-/// Whether somebody is told: of what they may decide and have not, and of the end of what they asked for or voted on.
+/// Whether somebody is notice: of what they may decide and have not, and of the end of what they asked for or voted on.
 fn concerns(principal: &Principal, occasion: Occasion, review: &Review) -> bool {
     let voted = review.decisions.iter().any(|decision| decision.by == principal.username);
     match occasion {
@@ -79,7 +79,7 @@ fn concerns(principal: &Principal, occasion: Occasion, review: &Review) -> bool 
     }
 }
 
-/// Where somebody is told on a channel; none: nowhere.
+/// Where somebody is notice on a channel; none: nowhere.
 pub(super) fn address(channel: Channel, record: &UserRecord, choice: &Notifications) -> Option<String> {
     match channel {
         Channel::Slack => choice.slack_user_id.clone(),
@@ -113,7 +113,7 @@ impl Sender {
         group: &'a [ClaimedDelivery],
     ) -> (Settled<'a, Sent>, Settled<'a, Result<Sent, Failure>>) {
         match self.tell_person(group).await {
-            Ok((settled, told)) => (settled, told.into_iter().map(|(held, sent)| (held, Ok(sent))).collect()),
+            Ok((settled, notice)) => (settled, notice.into_iter().map(|(held, sent)| (held, Ok(sent))).collect()),
             Err(failure) => (Vec::new(), group.iter().map(|held| (held, Err(failure.clone()))).collect()),
         }
     }
@@ -125,7 +125,7 @@ impl Sender {
         let all = |sent: &Sent| group.iter().map(|held| (held, sent.clone())).collect::<Vec<_>>();
         let Some(first) = group.first() else { return Ok((Vec::new(), Vec::new())) };
         let Some(person) = self.person(&first.target).await? else {
-            return Ok((all(&Sent::Dropped("this person is told nothing any more")), Vec::new()));
+            return Ok((all(&Sent::Dropped("this person is notice nothing any more")), Vec::new()));
         };
         let channel = if first.channel == Channel::Slack.as_str() { Channel::Slack } else { Channel::Email };
         let Some(to) = address(channel, &person.record, &person.choice) else {
@@ -153,8 +153,8 @@ impl Sender {
             .collect();
         let receipt = self.send(channel, &to, lead.id, &items).await?;
         let sent = |index| if index == 0 { Sent::Taken { receipt: receipt.clone() } } else { Sent::Joined };
-        let told = open.iter().enumerate().map(|(index, (held, ..))| (*held, sent(index)));
-        Ok((settled, told.collect()))
+        let notice = open.iter().enumerate().map(|(index, (held, ..))| (*held, sent(index)));
+        Ok((settled, notice.collect()))
     }
 
     /// Sends a message, and answers with what the receiver calls it where it can be changed later.
@@ -208,7 +208,7 @@ impl Sender {
         Ok(())
     }
 
-    /// Somebody who may log in and chose to be told.
+    /// Somebody who may log in and chose to be notice.
     async fn person(&self, username: &str) -> Result<Option<Person>, Failure> {
         let record = self.store.user(username).await.map_err(|error| unread(&error))?;
         let Some(record) = record.filter(|record| record.user.active) else { return Ok(None) };
@@ -235,7 +235,7 @@ impl Sender {
         Ok(Ok((occasion, review)))
     }
 
-    /// How long to wait where somebody was told too much lately.
+    /// How long to wait where somebody was notice too much lately.
     async fn too_much(&self, held: &ClaimedDelivery) -> Result<Option<Duration>, Failure> {
         let lately = self.store.sent_lately(&held.channel, &held.target, WINDOW).await;
         let (count, first) = lately.map_err(|error| unread(&error))?;

@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
 use super::Limits;
-use super::room::Place;
+use super::connection_limit::ConnectionSlot;
 
 /// What a connection is about: whether a request is being answered. Raised when one begins and when its answer does.
 #[derive(Debug, Default)]
@@ -27,7 +27,7 @@ impl Phase {
 pub(super) struct Stream<S> {
     inner: S,
     phase: Arc<Phase>,
-    _place: Arc<Place>,
+    _place: Arc<ConnectionSlot>,
     limits: Limits,
     /// The phase of the last look.
     seen: u32,
@@ -38,7 +38,7 @@ pub(super) struct Stream<S> {
 }
 
 impl<S> Stream<S> {
-    pub fn new(inner: S, phase: Arc<Phase>, place: Arc<Place>, limits: Limits) -> Self {
+    pub fn new(inner: S, phase: Arc<Phase>, place: Arc<ConnectionSlot>, limits: Limits) -> Self {
         let (read_limit, write_limit) = (Limit::default(), Limit::default());
         let head_began = Some(Instant::now());
         Self { inner, phase, _place: place, limits, seen: 0, head_began, read_limit, write_limit }

@@ -21,7 +21,7 @@ pub(super) struct Written {
 
 /// What became of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum CommitOutcome {
     Committed,
     NotCommitted,
     Unknown,
@@ -33,26 +33,26 @@ const PAUSE: Duration = Duration::from_millis(500);
 
 /// Finds out. In SQLite an I/O error at COMMIT ends the process: what the disk holds now is only known by opening it
 /// again.
-pub(super) async fn after(inner: &Inner, locks: &[Lock], written: &Written, error: &sqlx::Error) -> Fate {
+pub(super) async fn after(inner: &Inner, locks: &[Lock], written: &Written, error: &sqlx::Error) -> CommitOutcome {
     if !inner.db.is_postgres() {
         if is_io(error) {
             tracing::error!(%error, "the disk failed during COMMIT: the process ends, and recovers when it is started");
             std::process::abort();
         }
-        return Fate::NotCommitted;
+        return CommitOutcome::NotCommitted;
     }
     if is_refusal(error) {
-        return Fate::NotCommitted;
+        return CommitOutcome::NotCommitted;
     }
     for _ in 0..TRIES {
         match look_up(inner, locks, written).await {
-            Ok(true) => return Fate::Committed,
-            Ok(false) => return Fate::NotCommitted,
+            Ok(true) => return CommitOutcome::Committed,
+            Ok(false) => return CommitOutcome::NotCommitted,
             Err(error) => tracing::warn!(%error, "looking for a transaction whose COMMIT was not answered"),
         }
         tokio::time::sleep(PAUSE).await;
     }
-    Fate::Unknown
+    CommitOutcome::Unknown
 }
 
 /// Whether the transaction is in the log. Its locks are taken first: they are free only when it has ended.
@@ -154,8 +154,8 @@ mod tests {
         let commit = CommitId(row.uuid(0).expect("an id"));
         let mut written = Written { commit, seq: row.int(1).expect("a number"), large: false };
         let lost = sqlx::Error::Io(std::io::ErrorKind::ConnectionReset.into());
-        assert_eq!(after(inner, &[(1, true)], &written, &lost).await, Fate::Committed);
+        assert_eq!(after(inner, &[(1, true)], &written, &lost).await, CommitOutcome::Committed);
         written.commit = CommitId(uuid::Uuid::nil());
-        assert_eq!(after(inner, &[(1, true)], &written, &lost).await, Fate::NotCommitted);
+        assert_eq!(after(inner, &[(1, true)], &written, &lost).await, CommitOutcome::NotCommitted);
     }
 }

@@ -27,22 +27,24 @@ static EMPTY: LazyLock<JsonMap> = LazyLock::new(|| {
 });
 
 /// A review without what is empty. Reading it as a [`Review`] needs nothing more.
-pub(super) fn thin(review: &Review) -> Result<JsonMap, Error> {
+pub(super) fn compact(review: &Review) -> Result<JsonMap, Error> {
     match serde_json::to_value(review) {
-        Ok(Value::Object(members)) => Ok(members.into_iter().filter(|(name, value)| tells(name, value)).collect()),
+        Ok(Value::Object(members)) => {
+            Ok(members.into_iter().filter(|(name, value)| is_significant(name, value)).collect())
+        }
         Ok(_) => Err(Error::Stored(format!("review {} is no object", review.id))),
         Err(error) => Err(Error::Stored(error.to_string())),
     }
 }
 
 /// The same of a review that is JSON already.
-pub(super) fn thinned(review: &JsonMap) -> JsonMap {
-    let members = review.iter().filter(|(name, value)| tells(name, value));
+pub(super) fn compacted(review: &JsonMap) -> JsonMap {
+    let members = review.iter().filter(|(name, value)| is_significant(name, value));
     members.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
 /// Puts back what was left out.
-pub(super) fn restore(review: &mut JsonMap) {
+pub(super) fn expand(review: &mut JsonMap) {
     for (name, value) in &*EMPTY {
         if !review.contains_key(name) {
             review.insert(name.clone(), value.clone());
@@ -50,7 +52,7 @@ pub(super) fn restore(review: &mut JsonMap) {
     }
 }
 
-fn tells(name: &str, value: &Value) -> bool {
+fn is_significant(name: &str, value: &Value) -> bool {
     EMPTY.get(name) != Some(value)
 }
 
@@ -67,12 +69,12 @@ mod tests {
             "options": [{"id": "yes", "kind": "accept", "label": "Yes"}],
         }))
         .expect("a review");
-        let thin = thin(&review).expect("an object");
+        let thin = compact(&review).expect("an object");
         assert!(thin.contains_key("options") && thin.contains_key("free_text") && !thin.contains_key("items"));
         assert_eq!(serde_json::from_value::<Review>(Value::Object(thin.clone())).expect("a review"), review);
         let mut whole = thin.clone();
-        restore(&mut whole);
+        expand(&mut whole);
         assert_eq!(Value::Object(whole.clone()), serde_json::to_value(&review).expect("JSON"));
-        assert_eq!(thinned(&whole), thin);
+        assert_eq!(compacted(&whole), thin);
     }
 }

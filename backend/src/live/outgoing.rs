@@ -11,12 +11,12 @@ use shared::protocol::ServerMessage;
 use shared::review::Review;
 use shared::run::{RunSummary, Usage};
 
-use super::sight::RunSight;
+use super::run_visibility::RunVisibility;
 use crate::store::cursor::Place;
 
 /// An entry, ready to be sent.
 #[derive(Debug)]
-pub(super) struct Published {
+pub(super) struct OutgoingEntry {
     /// Its place in the log.
     pub place: Place,
     /// The same, as clients know it.
@@ -37,7 +37,7 @@ pub(super) enum Audience {
     /// Those who may see this review; its content is left out here, since the frame has it.
     Review(Box<Review>),
     /// Those who may see this run.
-    Run(Arc<RunSight>),
+    Run(Arc<RunVisibility>),
     /// Nobody over the live socket; but what it says about this person may change what their sessions see.
     Person {
         /// Whom it concerns; none: it cannot be told, so everybody checks.
@@ -50,13 +50,13 @@ pub(super) enum Audience {
 }
 
 /// An entry, with what it carries read once.
-pub(super) struct Told {
+pub(super) struct ParsedEntry {
     pub entry: Entry,
     /// The review of `data.review`, without its content.
     pub review: Option<Review>,
 }
 
-impl Told {
+impl ParsedEntry {
     /// Reads what an entry carries.
     pub fn new(entry: Entry) -> Self {
         let review = entry.event.data.get("review").and_then(|review| Review::deserialize(review).ok());
@@ -64,10 +64,10 @@ impl Told {
     }
 }
 
-impl Published {
+impl OutgoingEntry {
     /// Makes an entry ready; `run` is what decides about its run, where it speaks of one.
-    pub fn new(told: Told, place: Place, run: Option<Arc<RunSight>>) -> Self {
-        let Told { entry, review } = told;
+    pub fn new(parsed: ParsedEntry, place: Place, run: Option<Arc<RunVisibility>>) -> Self {
+        let ParsedEntry { entry, review } = parsed;
         let audience = audience(&entry, review, run);
         let (cursor, kind, run_id) = (entry.cursor.clone(), entry.event.kind, entry.event.run_id);
         let frame = text(&ServerMessage::Entry(entry));
@@ -127,7 +127,7 @@ pub(super) fn without_content(mut review: Review) -> Review {
     review
 }
 
-fn audience(entry: &Entry, review: Option<Review>, run: Option<Arc<RunSight>>) -> Audience {
+fn audience(entry: &Entry, review: Option<Review>, run: Option<Arc<RunVisibility>>) -> Audience {
     let kind = entry.event.kind;
     if kind == EntryKind::ReviewViewed {
         // Who opened what is for the audit.

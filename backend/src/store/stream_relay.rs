@@ -15,17 +15,17 @@ use tokio::time::{sleep, timeout};
 
 use super::db::{Arg, Sql};
 use super::{Error, Inner, Store};
-use crate::stream::{Chunk, Interest, Streams};
+use crate::token_stream::{Chunk, Interest, Streams};
 
 const CHANNEL: &str = "countersign_streams";
 /// How often text is sent, and what sockets have begun to follow is told.
-const EVERY: Duration = Duration::from_millis(100);
+const SEND_INTERVAL: Duration = Duration::from_millis(100);
 /// How often the runs that are followed are told again.
-const AGAIN: Duration = Duration::from_secs(10);
+const INTEREST_INTERVAL: Duration = Duration::from_secs(10);
 /// How long they are believed.
-const BELIEVED: Duration = Duration::from_secs(30);
+const INTEREST_LIFETIME: Duration = Duration::from_secs(30);
 /// How long to wait after a failure.
-const AFTER_FAILURE: Duration = Duration::from_secs(1);
+const RETRY_DELAY: Duration = Duration::from_secs(1);
 /// The longest payload, in bytes; PostgreSQL takes 7,999.
 const MAX_PAYLOAD: usize = 7900;
 /// The longest text in one piece, in bytes: as JSON, a byte is six at most.
@@ -80,7 +80,7 @@ async fn listen(inner: &Inner, streams: &Streams) {
         if let Err(error) = hear(inner, streams).await {
             report(&error);
         }
-        sleep(AFTER_FAILURE).await;
+        sleep(RETRY_DELAY).await;
     }
 }
 
@@ -95,7 +95,7 @@ async fn hear(inner: &Inner, streams: &Streams) -> Result<(), Error> {
             continue;
         }
         match what {
-            What::Wants(interest) => streams.wanted_by(from, interest, BELIEVED),
+            What::Wants(interest) => streams.wanted_by(from, interest, INTEREST_LIFETIME),
             What::Text(chunks) => chunks.into_iter().for_each(|chunk| streams.receive(chunk)),
         }
     }
@@ -121,9 +121,9 @@ async fn announce(inner: &Inner, streams: &Streams) {
                 Err(error) => report(&error),
             }
         }
-        sleep(EVERY).await;
+        sleep(SEND_INTERVAL).await;
         // The sender is held by the streams.
-        let _ = timeout(AGAIN, followed.changed()).await;
+        let _ = timeout(INTEREST_INTERVAL, followed.changed()).await;
     }
 }
 
@@ -134,7 +134,7 @@ async fn forward(inner: &Inner, streams: &Streams) {
         let Some(first) = next(&mut outgoing).await else { return };
         let mut batch = Batch::default();
         batch.add(first);
-        sleep(EVERY).await;
+        sleep(SEND_INTERVAL).await;
         while let Ok(chunk) = outgoing.try_recv() {
             batch.add(chunk);
         }

@@ -8,12 +8,12 @@ use shared::error::pointer;
 use super::Checker;
 use crate::flow::EvalError;
 use crate::flow::condition::Conditions;
+use crate::flow::expressions::{ExpressionKind, visit_expressions, visit_schemas};
 use crate::flow::has_fixed_host;
 use crate::flow::json_schema::{compile, patterns};
 use crate::flow::keys::{RESERVED, known};
 use crate::flow::limits::{MAX_CONDITIONS, MAX_PATTERNS};
 use crate::flow::template::Templates;
-use crate::flow::texts::{TextKind, visit_schemas, visit_texts};
 
 pub fn check(checker: &mut Checker<'_>) {
     let flow = checker.flow;
@@ -23,13 +23,13 @@ pub fn check(checker: &mut Checker<'_>) {
     let mut read = BTreeSet::new();
     let mut texts = Vec::new();
     let mut sends_secrets = BTreeSet::new();
-    visit_texts(flow, &mut |path, kind, text| texts.push((path, kind, text)));
+    visit_expressions(flow, &mut |path, kind, text| texts.push((path, kind, text)));
     let mut left = MAX_CONDITIONS;
     for (path, kind, text) in texts {
         if checker.abandoned.is_set() {
             return;
         }
-        if kind == TextKind::Condition && read.insert(text) {
+        if kind == ExpressionKind::Condition && read.insert(text) {
             let Some(rest) = left.checked_sub(text.len()) else {
                 let message = format!(
                     "the conditions of a flow have at most {MAX_CONDITIONS} bytes together; compute long ones in `set` nodes"
@@ -40,8 +40,8 @@ pub fn check(checker: &mut Checker<'_>) {
             left = rest;
         }
         let names: Vec<String> = match kind {
-            TextKind::Template => templates.add(text).map(|()| templates.names(text)),
-            TextKind::Condition => conditions.add(text).map(|()| conditions.names(text)),
+            ExpressionKind::Template => templates.add(text).map(|()| templates.names(text)),
+            ExpressionKind::Condition => conditions.add(text).map(|()| conditions.names(text)),
         }
         .unwrap_or_else(|EvalError(message)| {
             checker.invalid(&path, message);

@@ -14,8 +14,8 @@ const AT_ONCE: usize = 2;
 /// How many attempts of one network wait at most.
 const WAITING: usize = 32;
 
-/// Turns at hashing.
-pub(super) struct Turns {
+/// HashingQueue at hashing.
+pub(super) struct HashingQueue {
     free: Semaphore,
     lines: Mutex<HashMap<Network, Arc<Line>>>,
 }
@@ -26,7 +26,7 @@ struct Line {
     first: Semaphore,
 }
 
-impl Turns {
+impl HashingQueue {
     pub(super) fn new() -> Self {
         Self { free: Semaphore::new(AT_ONCE), lines: Mutex::default() }
     }
@@ -54,7 +54,7 @@ impl Turns {
 
 /// A place in a line. A line in which nobody stands any more is forgotten.
 struct Stand<'a> {
-    turns: &'a Turns,
+    turns: &'a HashingQueue,
     network: Network,
     line: Option<Arc<Line>>,
 }
@@ -88,7 +88,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_sends_many_attempts_waits_behind_their_own() {
-        let turns = Arc::new(Turns::new());
+        let turns = Arc::new(HashingQueue::new());
         let held = turns.free.acquire_many(2).await.unwrap();
         let (done, mut order) = mpsc::unbounded_channel();
         let mut all = tokio::task::JoinSet::new();

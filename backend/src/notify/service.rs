@@ -13,7 +13,7 @@ use shared::time::Timestamp;
 use super::Outlets;
 use super::email::Mail;
 use super::message;
-use super::people::address;
+use super::recipients::address;
 use super::slack::{self, Interaction, Message};
 use crate::clock::{Moment, SharedClock};
 use crate::store::UserRecord;
@@ -23,7 +23,7 @@ const BETWEEN_TESTS: Duration = Duration::from_secs(10);
 
 /// What the API asks. Cheap to clone.
 #[derive(Clone)]
-pub struct Desk {
+pub struct NotificationService {
     clock: SharedClock,
     outlets: Arc<Outlets>,
     tested: Arc<Mutex<BTreeMap<Username, Timestamp>>>,
@@ -56,7 +56,7 @@ pub enum Untested {
     Failed(String),
 }
 
-impl Desk {
+impl NotificationService {
     pub(super) fn new(clock: SharedClock, outlets: Arc<Outlets>) -> Self {
         Self { clock, outlets, tested: Arc::default() }
     }
