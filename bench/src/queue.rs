@@ -13,7 +13,7 @@ use shared::access::Principal;
 use shared::api::ReviewQuery;
 use shared::definition::Severity;
 use shared::inbox::ReviewOrder;
-use sqlx::{AssertSqlSafe, Connection as _, PgConnection, SqliteConnection};
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
 use crate::report::Row;
 use crate::{Options, below, median};
@@ -144,12 +144,11 @@ pub async fn fill(url: &str, now: i64) -> Result<()> {
             audience.join(", ")
         ));
     }
-    if url.starts_with("sqlite") {
-        let mut connection = SqliteConnection::connect(url).await?;
+    if let Some(path) = url.strip_prefix("sqlite:") {
+        let connection = rusqlite::Connection::open(path)?;
         for statement in statements {
-            sqlx::raw_sql(AssertSqlSafe(format!("BEGIN; {statement}; COMMIT"))).execute(&mut connection).await?;
+            connection.execute_batch(&format!("BEGIN; {statement}; COMMIT"))?;
         }
-        connection.close().await?;
     } else {
         let mut connection = PgConnection::connect(url).await?;
         for statement in statements {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use shared::api::{Launch, Reason, RunQuery};
 use shared::error::{Code, FlowCode, Problem};
 use shared::run::{Context, Run, RunStatus};
-use sqlx::{AssertSqlSafe, Connection as _, PgConnection, SqliteConnection};
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 use tests::postgres::Postgres;
 use tests::process::Process;
 use tests::wait::eventually_within;
@@ -89,18 +89,12 @@ async fn a_flow_that_cannot_be_read_fails_its_runs_and_nothing_else() {
     let timed = launch(&admin, "timed").await.expect("launched").summary.id;
     let cancelled = launch(&admin, "timed").await.expect("launched").summary.id;
     server.kill();
-    let url = format!("sqlite:{}", server.data().join("countersign.db").display());
-    let mut database = SqliteConnection::connect(&url).await.expect("opens");
+    let database = rusqlite::Connection::open(server.data().join("countersign.db")).expect("opens");
     for (good, bad) in [("Write about {{ topic }}", "Write about {{ topic? "), ("Go on with {{ topic }}", "Go {{ on?")]
     {
-        sqlx::query("UPDATE flows SET definition = replace(definition, ?, ?)")
-            .bind(good)
-            .bind(bad)
-            .execute(&mut database)
-            .await
-            .expect("written");
+        database.execute("UPDATE flows SET definition = replace(definition, ?1, ?2)", [good, bad]).expect("written");
     }
-    database.close().await.expect("closes");
+    database.close().expect("closes");
     server.restart().await;
 
     let admin = server.admin().await;
@@ -217,16 +211,15 @@ async fn an_sqlite_file_that_another_program_locks_is_unavailable_and_not_ready(
     let server = Server::start(Options::on(Database::Sqlite)).await;
     server.save(ASKS).await;
     let admin = server.admin().await;
-    let url = format!("sqlite:{}", server.data().join("countersign.db").display());
-    let mut database = SqliteConnection::connect(&url).await.expect("opens");
-    sqlx::query("BEGIN IMMEDIATE").execute(&mut database).await.expect("locked");
+    let database = rusqlite::Connection::open(server.data().join("countersign.db")).expect("opens");
+    database.execute_batch("BEGIN IMMEDIATE").expect("locked");
     // What is answered within the time of the lock is 503; whoever leaves before is forgotten.
     let impatient = tokio::time::timeout(Duration::from_secs(1), launch(&admin, "asks")).await;
     assert!(impatient.is_err(), "it waits");
     let locked = async || is_unavailable(&condition(&server, &admin).await).then_some(());
     eventually_within(Duration::from_mins(1), "it says so", locked).await;
     nobody_gets_in(&server).await;
-    sqlx::query("ROLLBACK").execute(&mut database).await.expect("released");
+    database.execute_batch("ROLLBACK").expect("released");
     eventually("it is well again", async || is_well(&condition(&server, &admin).await).then_some(())).await;
     let runs = admin.runs(&RunQuery::default()).await.expect("listed").items;
     let well = runs.len();

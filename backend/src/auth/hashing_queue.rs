@@ -14,7 +14,7 @@ const AT_ONCE: usize = 2;
 /// How many attempts of one network wait at most.
 const WAITING: usize = 32;
 
-/// HashingQueue at hashing.
+/// Turns at hashing.
 pub(super) struct HashingQueue {
     free: Semaphore,
     lines: Mutex<HashMap<Network, Arc<Line>>>,

@@ -84,7 +84,7 @@ impl Authenticator {
         Ok(NewSecondFactor { secret: shown, qr_svg: qr_svg(&uri), uri })
     }
 
-    /// HashingQueue the second factor on, for who shows a code of it.
+    /// Turns the second factor on, for who shows a code of it.
     pub async fn confirm_second_factor(&self, identity: &Identity, code: &str) -> Result<RecoveryCodes, Error> {
         let person = self.person(identity).await?;
         let Some(SecondFactor { secret, .. }) = person.second_factor.filter(|factor| !factor.confirmed) else {
@@ -106,7 +106,7 @@ impl Authenticator {
         Ok(RecoveryCodes { recovery_codes: codes })
     }
 
-    /// HashingQueue it off, for who shows a code of it or a recovery code.
+    /// Turns it off, for who shows a code of it or a recovery code.
     pub async fn remove_second_factor(&self, identity: &Identity, code: &str) -> Result<(), Error> {
         let person = self.person(identity).await?;
         let proof = self.prove(&person, Some(code)).map_err(|error| match error {

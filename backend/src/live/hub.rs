@@ -43,7 +43,7 @@ pub struct Options {
     pub clock: SharedClock,
     /// Text of running agents.
     pub streams: Streams,
-    /// ParsedEntry of every entry that is of no run first.
+    /// Told of every entry that is of no run first.
     pub observers: Vec<Arc<dyn Observe>>,
     /// How many entries a slow session may be behind.
     pub ring_entries: usize,

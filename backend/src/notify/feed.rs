@@ -25,14 +25,14 @@ const PAGE: u32 = 500;
 const UNSAVED: usize = 2000;
 /// How many deliveries are stored at once, but for those of one entry: other writers wait meanwhile.
 const AT_ONCE: usize = 500;
-/// How long to wait at most without having been notice of a commit.
+/// How long to wait at most without having been told of a commit.
 const IDLE: Duration = Duration::from_secs(1);
 
 /// The follower of the log.
 pub(super) struct Feeder {
     store: Store,
     outlets: Arc<Outlets>,
-    /// Notice whenever there is something to send.
+    /// Notified whenever there is something to send.
     fed: Arc<Notify>,
     /// The place that is stored.
     saved: Cursor,
@@ -67,9 +67,7 @@ impl Feeder {
     /// Reads a page; says whether there may be more right now.
     pub async fn advance(&mut self) -> Result<bool, store::Error> {
         let Some(LogPage { entries, cursor, more }) = self.store.log(&self.read, None, PAGE).await? else {
-            tracing::warn!(
-                "the log is not the one that was followed so far; what it notice before is not notice again"
-            );
+            tracing::warn!("the log is not the one that was followed so far; what it told before is not told again");
             self.store.forget_outbox().await?;
             self.restart().await?;
             return Ok(false);
@@ -105,7 +103,7 @@ impl Feeder {
         Ok(more)
     }
 
-    /// Stores deliveries with the place up to which they tell. `false`: another server has notice of these.
+    /// Stores deliveries with the place up to which they tell. `false`: another server has told of these.
     async fn store_up_to(&mut self, place: &Cursor, deliveries: Vec<NewDelivery>) -> Result<bool, store::Error> {
         if !self.store.feed(Some(&self.saved), place, &deliveries).await? {
             self.restart().await?;
@@ -122,7 +120,7 @@ impl Feeder {
         Ok(true)
     }
 
-    /// Everybody who chose to be notice, where there is something to tell.
+    /// Everybody who chose to be notified, where there is something to tell.
     async fn people(&self, entries: &[Entry]) -> Result<Vec<Person>, store::Error> {
         let something = entries.iter().any(|entry| told_of(entry).is_some());
         if !something || self.outlets.channels().is_empty() {

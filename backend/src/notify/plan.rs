@@ -1,4 +1,4 @@
-//! Who is notice of an entry of the log. Pure: the same entry gives the same deliveries, with the same ids.
+//! Who is notified of an entry of the log. Pure: the same entry gives the same deliveries, with the same ids.
 
 use shared::id::Username;
 use shared::log::{Cursor, Entry};
@@ -12,7 +12,7 @@ use crate::store::{ClaimedDelivery, NewDelivery};
 /// The channel of programs.
 pub(super) const WEBHOOK: &str = "webhook";
 
-/// An entry that somebody may be notice of.
+/// An entry that somebody may be notified of.
 pub(super) struct Notice<'a> {
     /// The entry.
     pub entry: &'a Entry,

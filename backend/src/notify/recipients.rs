@@ -1,4 +1,4 @@
-//! Who among the people is notice what, by what each of them chose; and what is still worth telling when its time comes.
+//! Who among the people is notified of what, by what each of them chose; and what is still worth telling when its time comes.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,13 +16,13 @@ use super::send::{Sender, unread};
 use super::slack;
 use crate::store::{self, ClaimedDelivery, NewDelivery, Sent, Store, UserRecord};
 
-/// How many messages somebody gets on a channel in [`WINDOW`]; what comes on top waits, and is then notice in one.
+/// How many messages somebody gets on a channel in [`WINDOW`]; what comes on top waits, and is then notified in one.
 const CAP: u32 = 12;
 const WINDOW: Duration = Duration::from_hours(1);
 /// So many at once are messages of their own in a chat, where each can be decided.
 const FEW: usize = 5;
 
-/// Somebody who chose to be notice.
+/// Somebody who chose to be notified.
 pub(super) struct Person {
     record: UserRecord,
     choice: Notifications,
@@ -68,7 +68,7 @@ pub(super) fn plan(notice: &Notice<'_>, people: &[Person], outlets: &Outlets) ->
     deliveries
 }
 
-/// Whether somebody is notice: of what they may decide and have not, and of the end of what they asked for or voted on.
+/// Whether somebody is notified: of what they may decide and have not, and of the end of what they asked for or voted on.
 fn concerns(principal: &Principal, occasion: Occasion, review: &Review) -> bool {
     let voted = review.decisions.iter().any(|decision| decision.by == principal.username);
     match occasion {
@@ -79,7 +79,7 @@ fn concerns(principal: &Principal, occasion: Occasion, review: &Review) -> bool 
     }
 }
 
-/// Where somebody is notice on a channel; none: nowhere.
+/// Where somebody is notified on a channel; none: nowhere.
 pub(super) fn address(channel: Channel, record: &UserRecord, choice: &Notifications) -> Option<String> {
     match channel {
         Channel::Slack => choice.slack_user_id.clone(),
@@ -125,7 +125,7 @@ impl Sender {
         let all = |sent: &Sent| group.iter().map(|held| (held, sent.clone())).collect::<Vec<_>>();
         let Some(first) = group.first() else { return Ok((Vec::new(), Vec::new())) };
         let Some(person) = self.person(&first.target).await? else {
-            return Ok((all(&Sent::Dropped("this person is notice nothing any more")), Vec::new()));
+            return Ok((all(&Sent::Dropped("this person is told nothing any more")), Vec::new()));
         };
         let channel = if first.channel == Channel::Slack.as_str() { Channel::Slack } else { Channel::Email };
         let Some(to) = address(channel, &person.record, &person.choice) else {
@@ -208,7 +208,7 @@ impl Sender {
         Ok(())
     }
 
-    /// Somebody who may log in and chose to be notice.
+    /// Somebody who may log in and chose to be notified.
     async fn person(&self, username: &str) -> Result<Option<Person>, Failure> {
         let record = self.store.user(username).await.map_err(|error| unread(&error))?;
         let Some(record) = record.filter(|record| record.user.active) else { return Ok(None) };
@@ -235,7 +235,7 @@ impl Sender {
         Ok(Ok((occasion, review)))
     }
 
-    /// How long to wait where somebody was notice too much lately.
+    /// How long to wait where somebody was notified too much lately.
     async fn too_much(&self, held: &ClaimedDelivery) -> Result<Option<Duration>, Failure> {
         let lately = self.store.sent_lately(&held.channel, &held.target, WINDOW).await;
         let (count, first) = lately.map_err(|error| unread(&error))?;

@@ -12,6 +12,7 @@ use tokio::sync::{Notify, watch};
 
 use super::cursor::Place;
 use super::db::{Conn, Db, Sql};
+use super::driver_error::DriverError;
 use super::recent_rows::RecentRows;
 use super::{Error, Inner};
 
@@ -112,7 +113,7 @@ async fn tell(inner: &Inner) {
     }
 }
 
-async fn notify(inner: &Inner) -> Result<(), sqlx::Error> {
+async fn notify(inner: &Inner) -> Result<(), DriverError> {
     let sql = Sql::new("SELECT pg_notify('countersign', ").bind(inner.signal.name.as_str()).push(")::text");
     inner.db.read().await?.fetch_one(sql).await?;
     Ok(())

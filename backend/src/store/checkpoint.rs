@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::Inner;
 use super::db::Sql;
+use super::driver_error::DriverError;
 
 /// How often, while there are commits.
 const EVERY: Duration = Duration::from_secs(1);
@@ -26,7 +27,7 @@ pub(super) async fn run(inner: Arc<Inner>) {
 }
 
 /// PASSIVE: waits for nobody. What readers or the writer still need stays for the next time.
-async fn passive(inner: &Inner) -> Result<(), sqlx::Error> {
+async fn passive(inner: &Inner) -> Result<(), DriverError> {
     inner.db.read().await?.fetch(Sql::new("PRAGMA wal_checkpoint(PASSIVE)")).await?;
     Ok(())
 }

@@ -10,6 +10,7 @@ use sqlx::query::Query;
 use sqlx::{Arguments as _, AssertSqlSafe, Row as _};
 use uuid::Uuid;
 
+use super::driver_error::DriverError;
 use super::postgres::{Session, Use};
 use super::sqlite::{self, Where};
 
@@ -34,7 +35,7 @@ impl Db {
     }
 
     /// A connection for one statement, and for the blobs that its rows refer to: these never change.
-    pub async fn read(&self) -> Result<Conn, sqlx::Error> {
+    pub async fn read(&self) -> Result<Conn, DriverError> {
         Ok(match self {
             Self::Sqlite { readers, .. } => Conn::Sqlite(readers.acquire(Where::Aside).await?),
             Self::Postgres { readers, .. } => Conn::Postgres(Session::begin(readers, Use::Statements).await?),
@@ -42,7 +43,7 @@ impl Db {
     }
 
     /// A transaction that sees one moment, however many statements it has.
-    pub async fn snapshot(&self) -> Result<Conn, sqlx::Error> {
+    pub async fn snapshot(&self) -> Result<Conn, DriverError> {
         Ok(match self {
             Self::Sqlite { readers, .. } => Conn::Sqlite(readers.begin(Where::Aside).await?),
             Self::Postgres { readers, .. } => Conn::Postgres(Session::begin(readers, Use::Snapshot).await?),
@@ -50,16 +51,16 @@ impl Db {
     }
 
     /// A transaction that writes.
-    pub async fn write(&self) -> Result<Conn, sqlx::Error> {
+    pub async fn write(&self) -> Result<Conn, DriverError> {
         self.begin(Where::Aside).await
     }
 
     /// The same for a writer, which in SQLite has a thread to do this in.
-    pub async fn write_here(&self) -> Result<Conn, sqlx::Error> {
+    pub async fn write_here(&self) -> Result<Conn, DriverError> {
         self.begin(Where::Here).await
     }
 
-    async fn begin(&self, place: Where) -> Result<Conn, sqlx::Error> {
+    async fn begin(&self, place: Where) -> Result<Conn, DriverError> {
         Ok(match self {
             Self::Sqlite { writer, .. } => Conn::Sqlite(writer.begin(place).await?),
             Self::Postgres { writers, .. } => Conn::Postgres(Session::begin(writers, Use::Write).await?),
@@ -93,7 +94,7 @@ impl Conn {
     /// Lets PostgreSQL end this transaction after 2 s without a statement, for one that computes nothing in between: what
     /// a frozen server holds is free again then, and not only after the time that writers have for thinking. SQLite has
     /// one server.
-    pub async fn let_go_soon(&mut self) -> Result<(), sqlx::Error> {
+    pub async fn let_go_soon(&mut self) -> Result<(), DriverError> {
         if self.is_postgres() {
             self.fetch(Sql::new("SELECT set_config('idle_in_transaction_session_timeout', '2000', true)")).await?;
         }
@@ -101,7 +102,7 @@ impl Conn {
     }
 
     /// Runs a query, and gives all its rows.
-    pub async fn fetch(&mut self, sql: Sql) -> Result<Vec<Row>, sqlx::Error> {
+    pub async fn fetch(&mut self, sql: Sql) -> Result<Vec<Row>, DriverError> {
         Ok(match self {
             Self::Sqlite(conn) => wrap(conn.fetch(sql).await?, Row::Sqlite),
             Self::Postgres(conn) => {
@@ -112,12 +113,12 @@ impl Conn {
     }
 
     /// Runs a query that has at most one row.
-    pub async fn fetch_one(&mut self, sql: Sql) -> Result<Option<Row>, sqlx::Error> {
+    pub async fn fetch_one(&mut self, sql: Sql) -> Result<Option<Row>, DriverError> {
         Ok(self.fetch(sql).await?.into_iter().next())
     }
 
     /// Runs a statement; answers with how many rows it changed.
-    pub async fn execute(&mut self, sql: Sql) -> Result<u64, sqlx::Error> {
+    pub async fn execute(&mut self, sql: Sql) -> Result<u64, DriverError> {
         Ok(match self {
             Self::Sqlite(conn) => conn.execute(sql).await?,
             Self::Postgres(conn) => {
@@ -128,18 +129,18 @@ impl Conn {
     }
 
     /// Commits a transaction.
-    pub async fn commit(self) -> Result<(), sqlx::Error> {
+    pub async fn commit(self) -> Result<(), DriverError> {
         match self {
             Self::Sqlite(tx) => tx.end("COMMIT").await,
-            Self::Postgres(tx) => tx.end("COMMIT").await,
+            Self::Postgres(tx) => Ok(tx.end("COMMIT").await?),
         }
     }
 
     /// Ends a transaction without effect.
-    pub async fn rollback(self) -> Result<(), sqlx::Error> {
+    pub async fn rollback(self) -> Result<(), DriverError> {
         match self {
             Self::Sqlite(tx) => tx.end("ROLLBACK").await,
-            Self::Postgres(tx) => tx.end("ROLLBACK").await,
+            Self::Postgres(tx) => Ok(tx.end("ROLLBACK").await?),
         }
     }
 }
@@ -213,7 +214,7 @@ impl From<Option<Uuid>> for Arg {
     }
 }
 
-fn postgres(sql: Sql) -> Result<Query<'static, Postgres, PgArguments>, sqlx::Error> {
+fn postgres(sql: Sql) -> Result<Query<'static, Postgres, PgArguments>, DriverError> {
     let mut args = PgArguments::default();
     for arg in sql.args {
         match arg {
@@ -222,7 +223,7 @@ fn postgres(sql: Sql) -> Result<Query<'static, Postgres, PgArguments>, sqlx::Err
             Arg::Blob(value) => args.add(value),
             Arg::Uuid(value) => args.add(value),
         }
-        .map_err(sqlx::Error::Encode)?;
+        .map_err(|error| DriverError::Postgres(sqlx::Error::Encode(error)))?;
     }
     Ok(sqlx::query_with(AssertSqlSafe(sql.text), args))
 }
@@ -312,10 +313,10 @@ pub(super) enum Row {
 
 macro_rules! column {
     ($($name:ident -> $type:ty),+ $(,)?) => {$(
-        pub fn $name(&self, index: usize) -> Result<$type, sqlx::Error> {
+        pub fn $name(&self, index: usize) -> Result<$type, DriverError> {
             match self {
                 Self::Sqlite(row) => sqlite::column(row, index),
-                Self::Postgres(row) => row.try_get(index),
+                Self::Postgres(row) => Ok(row.try_get(index)?),
             }
         }
     )+};

@@ -1,9 +1,9 @@
 //! What goes wrong in the database or with what is stored there, and what can be done about it.
 
 use shared::error::Mistake;
-use sqlx::error::DatabaseError;
 
 use super::CommitError;
+use super::driver_error::DriverError;
 use crate::engine::Refusal;
 
 /// What went wrong in the database, or with what is stored there.
@@ -11,7 +11,7 @@ use crate::engine::Refusal;
 pub enum Error {
     /// The database said no.
     #[error("database: {0}")]
-    Database(#[from] sqlx::Error),
+    Database(#[from] DriverError),
     /// What is stored cannot be read by this server.
     #[error("stored data: {0}")]
     Stored(String),
@@ -80,25 +80,34 @@ impl Error {
     }
 }
 
-fn of_driver(error: &sqlx::Error) -> Kind {
-    match error {
-        sqlx::Error::PoolTimedOut
-        | sqlx::Error::PoolClosed
-        | sqlx::Error::Io(_)
-        | sqlx::Error::Tls(_)
-        // What a server that is just going down says in the middle of a conversation.
-        | sqlx::Error::Protocol(_)
-        | sqlx::Error::WorkerCrashed => AWAY,
-        sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_) => Kind::Unreadable,
-        sqlx::Error::Database(error) => of_database(&**error),
-        _ => Kind::Refused,
+impl From<sqlx::Error> for Error {
+    fn from(error: sqlx::Error) -> Self {
+        Self::Database(error.into())
     }
 }
 
-fn of_database(error: &dyn DatabaseError) -> Kind {
-    let code = error.code().unwrap_or_default();
-    // SQLSTATEs have five characters; the numbers of SQLite have fewer.
-    if code.len() == 5 { of_sqlstate(&code) } else { of_sqlite(code.parse().unwrap_or(0)) }
+fn of_driver(error: &DriverError) -> Kind {
+    match error {
+        DriverError::Exhausted | DriverError::Closed | DriverError::Interrupted => AWAY,
+        DriverError::Column { .. } => Kind::Unreadable,
+        DriverError::Sqlite(said) => match said {
+            rusqlite::Error::SqliteFailure(said, _) => of_sqlite(said.extended_code),
+            rusqlite::Error::FromSqlConversionFailure(..) | rusqlite::Error::Utf8Error(..) => Kind::Unreadable,
+            _ => Kind::Refused,
+        },
+        DriverError::Postgres(said) => match said {
+            sqlx::Error::PoolTimedOut
+            | sqlx::Error::PoolClosed
+            | sqlx::Error::Io(_)
+            | sqlx::Error::Tls(_)
+            // What a server that is just going down says in the middle of a conversation.
+            | sqlx::Error::Protocol(_)
+            | sqlx::Error::WorkerCrashed => AWAY,
+            sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_) => Kind::Unreadable,
+            sqlx::Error::Database(said) => of_sqlstate(&said.code().unwrap_or_default()),
+            _ => Kind::Refused,
+        },
+    }
 }
 
 /// SQLite's extended result codes: <https://sqlite.org/rescode.html>. The low byte is the primary code.
@@ -142,7 +151,7 @@ mod tests {
     #[test]
     fn a_conversation_that_breaks_off_is_a_database_that_is_away() {
         let broken = sqlx::Error::Protocol("unexpected response from SSLRequest: 0x00".into());
-        assert!(matches!(of_driver(&broken), Kind::Unavailable(_)));
+        assert!(matches!(of_driver(&broken.into()), Kind::Unavailable(_)));
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod compact_review;
 pub(crate) mod cursor;
 mod db;
 mod deliveries;
+mod driver_error;
 mod error;
 mod facets;
 mod flows;
@@ -30,6 +31,7 @@ mod recount;
 mod reviews;
 mod row_mac;
 mod runs;
+mod schema;
 mod seal_key;
 mod seals;
 mod search;
@@ -66,6 +68,7 @@ pub use change::{
 };
 
 pub use deliveries::{ClaimedDelivery, Sent};
+pub use driver_error::DriverError;
 pub use error::{Error, Kind};
 pub use log_row::Form;
 pub use outbox::NewDelivery;
@@ -230,7 +233,9 @@ impl Store {
         let mut tasks = JoinSet::new();
         let watched = |name, task: BoxFuture<'static, ()>| inner.background.watch(name, &inner.stop, task);
         for receiver in receivers {
-            tasks.spawn(watched("writer", writer::start(&inner, receiver)?));
+            let writer = writer::start(&inner, receiver)
+                .map_err(|error| Error::Settings(format!("a thread for writing cannot be started: {error}")))?;
+            tasks.spawn(watched("writer", writer));
         }
         tasks.spawn(watched("watch for commits", change_signal::run(Arc::clone(&inner), options.url).boxed()));
         if !inner.db.is_postgres() {

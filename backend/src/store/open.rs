@@ -1,24 +1,20 @@
-//! Opening a database: its settings, checked; its schema, brought to this version; and what tells its log from others.
+//! Opening a database: its settings, checked; and what tells its log from others. Its schema is `schema`'s.
 
-use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
-use sqlx::migrate::{MigrateError, Migrator};
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgPoolOptions};
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Connection as _};
 
 use super::cursor::Log;
 use super::db::{Conn, Db, Sql};
+use super::driver_error::DriverError;
 use super::postgres::is_alive;
+use super::schema::{self, MigrationError};
 use super::sqlite::{self, Pool};
 use super::{Access, Error, Options};
 use crate::files;
-
-static SQLITE: Migrator = sqlx::migrate!("migrations/sqlite");
-static POSTGRES: Migrator = sqlx::migrate!("migrations/postgres");
 
 /// How many transactions write at the same time in PostgreSQL. More would make their groups smaller, and cost more than
 /// they bring.
@@ -55,33 +51,26 @@ async fn open_sqlite(options: &Options) -> Result<Db, Error> {
             "a database in memory is not durable: name a file, as in sqlite:countersign.db".into(),
         ));
     }
-    let connect = SqliteConnectOptions::from_str(&options.url)
-        .map_err(|error| Error::Settings(format!("the database URL {}: {error}", options.url)))?
-        .create_if_missing(true)
-        .journal_mode(SqliteJournalMode::Wal)
-        .synchronous(SqliteSynchronous::Full)
-        .busy_timeout(ACQUIRE);
+    let path = sqlite::path_of(&options.url)
+        .map_err(|error| Error::Settings(format!("the database URL {}: {error}", options.url)))?;
     if options.access == Access::Read {
-        let path = connect.get_filename();
-        let immutable = sqlite::cannot_be_written(path).map_err(Error::Settings)?;
+        let immutable = sqlite::cannot_be_written(&path).map_err(Error::Settings)?;
         let readers =
-            if immutable { Pool::of_an_immutable_file(path) } else { Pool::of_readers(path, options.readers) };
-        let db = Db::Sqlite { readers, writer: Pool::of_the_writer(path) };
-        check_schema(&db, &SQLITE, &options.url).await?;
+            if immutable { Pool::of_an_immutable_file(&path) } else { Pool::of_readers(&path, options.readers) };
+        let db = Db::Sqlite { readers, writer: Pool::of_the_writer(&path) };
+        schema::check(&db, &options.url).await?;
         return Ok(db);
     }
-    let cannot = |error: &sqlx::Error| cannot_open(&options.url, error, "may the server write there?");
-    make_private(connect.get_filename());
-    let mut first = connect.connect().await.map_err(|error| cannot(&error))?;
-    // At once or not at all: of several servers that start together, the others wait and find it done.
-    let mut all = first.begin_with("BEGIN IMMEDIATE").await.map_err(|error| cannot(&error))?;
-    migrate(SQLITE.run(&mut *all).await)?;
-    all.commit().await?;
-    first.close().await?;
-    let db = Db::Sqlite {
-        readers: Pool::of_readers(connect.get_filename(), options.readers.max(2)),
-        writer: Pool::of_the_writer(connect.get_filename()),
-    };
+    let cannot = |error: &DriverError| cannot_open(&options.url, error, "may the server write there?");
+    make_private(&path);
+    let file = path.clone();
+    let migrated = tokio::task::spawn_blocking(move || schema::migrate_sqlite(&file)).await;
+    match migrated.map_err(|_| DriverError::Interrupted)? {
+        Err(MigrationError::Driver(error)) => return Err(cannot(&error)),
+        other => other?,
+    }
+    let db =
+        Db::Sqlite { readers: Pool::of_readers(&path, options.readers.max(2)), writer: Pool::of_the_writer(&path) };
     // Looked at where it counts: on the connection that writes.
     let mut conn = db.write().await.map_err(|error| cannot(&error))?;
     for (pragma, wanted) in [("journal_mode", "wal"), ("synchronous", "2"), ("foreign_keys", "1")] {
@@ -132,12 +121,12 @@ async fn postgres(options: &Options) -> Result<Db, Error> {
         .await
         .map_err(|error| {
             let place = format!("{}:{}", connect.get_host(), connect.get_port());
-            cannot_open(&format!("PostgreSQL at {place}"), &error, "does it run, and does the database exist?")
+            cannot_open(&format!("PostgreSQL at {place}"), &error.into(), "does it run, and does the database exist?")
         })?;
     // A migration may take as long as it needs: it has a connection of its own, without the limits of statements.
     if options.access == Access::Write {
         let mut first = unlimited.connect().await?;
-        migrate(POSTGRES.run(&mut first).await)?;
+        schema::migrate_postgres(&mut first).await?;
         first.close().await?;
     }
     let readers = PgPoolOptions::new()
@@ -149,7 +138,7 @@ async fn postgres(options: &Options) -> Result<Db, Error> {
         .await?;
     let db = Db::Postgres { readers, writers };
     if options.access == Access::Read {
-        check_schema(&db, &POSTGRES, "PostgreSQL").await?;
+        schema::check(&db, "PostgreSQL").await?;
     }
     Ok(db)
 }
@@ -160,40 +149,17 @@ async fn is_usable(conn: &mut PgConnection, idle_for: Duration) -> Result<bool, 
 }
 
 /// The database, by a name without a password; why; and what to look at.
-fn cannot_open(what: &str, error: &sqlx::Error, look_at: &str) -> Error {
+pub(super) fn cannot_open(what: &str, error: &DriverError, look_at: &str) -> Error {
     let why = match error {
-        sqlx::Error::PoolTimedOut => format!("it did not answer within {} s", ACQUIRE.as_secs()),
-        sqlx::Error::Database(error) => error.message().to_owned(),
+        DriverError::Exhausted | DriverError::Postgres(sqlx::Error::PoolTimedOut) => {
+            format!("it did not answer within {} s", ACQUIRE.as_secs())
+        }
+        DriverError::Postgres(sqlx::Error::Database(error)) => error.message().to_owned(),
+        DriverError::Postgres(error) => error.to_string(),
+        DriverError::Sqlite(error) => error.to_string(),
         other => other.to_string(),
     };
     Error::Settings(format!("the database ({what}) cannot be opened: {why}; {look_at}"))
-}
-
-fn migrate(result: Result<(), MigrateError>) -> Result<(), Error> {
-    result.map_err(|error| match error {
-        MigrateError::VersionMissing(version) => Error::Settings(format!(
-            "the database has the schema {version} of a newer countersign: start that version, or restore a backup"
-        )),
-        other => Error::Settings(format!("bringing the database to this version: {other}")),
-    })
-}
-
-/// Whoever only reads leaves the schema as it is: it must be this version's.
-async fn check_schema(db: &Db, migrator: &Migrator, what: &str) -> Result<(), Error> {
-    let sql = Sql::new("SELECT MAX(version) FROM _sqlx_migrations");
-    let found = match db.read().await?.fetch_one(sql).await {
-        Ok(row) => row.map(|row| row.int_opt(0)).transpose()?.flatten().unwrap_or(0),
-        Err(error) => return Err(cannot_open(what, &error, "is it a database of countersign?")),
-    };
-    let wanted = migrator.iter().map(|migration| migration.version).max().unwrap_or(0);
-    match found.cmp(&wanted) {
-        Ordering::Equal => Ok(()),
-        Ordering::Greater => migrate(Err(MigrateError::VersionMissing(found))),
-        Ordering::Less => Err(Error::Settings(format!(
-            "the database ({what}) has the schema {found} of an older countersign, and this version reads {wanted}: use \
-             that version, or a copy that this version's server has been started with"
-        ))),
-    }
 }
 
 /// The generation of the log: made once, with the database.

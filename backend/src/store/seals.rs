@@ -9,6 +9,7 @@ use shared::log::{Cursor, Event};
 use super::blobs::Reader;
 use super::cursor::{Log, Place};
 use super::db::{Arg, Conn, Row, Sql};
+use super::driver_error::DriverError;
 use super::log::{COLUMNS, whole_rows};
 use super::log_row::Form;
 use super::row_mac::{Authenticity, RowKeys, Stored};
@@ -177,7 +178,7 @@ pub(super) fn between(after: Place, up_to: Place) -> Sql {
     sql.push(" ORDER BY seq")
 }
 
-fn checked(keys: &RowKeys, generation: &str, row: &Row, seq: i64) -> Result<Authenticity, sqlx::Error> {
+fn checked(keys: &RowKeys, generation: &str, row: &Row, seq: i64) -> Result<Authenticity, DriverError> {
     let (run, body, at, commit) = (row.uuid_opt(1)?, row.text(2)?, row.int(3)?, row.uuid(4)?);
     Ok(keys.check(&Stored { generation, seq, commit, at, run, body: &body }, row.blob_opt(5)?.as_deref()))
 }

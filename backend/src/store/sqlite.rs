@@ -4,24 +4,23 @@
 //! driver that hands each statement to another thread would spend a third of a commit on being woken. Everybody else
 //! must not hold up the tasks of their thread, and lets the same calls be made on one for what blocks.
 //!
-//! Imports nothing of the store but [`Arg`] and [`Sql`].
+//! Imports nothing of the store but [`Arg`], [`Sql`] and [`DriverError`].
 
-use std::borrow::Cow;
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use percent_encoding::{NON_ALPHANUMERIC, percent_encode};
+use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, percent_encode};
 use rusqlite::types::{FromSql, ToSqlOutput, Value, ValueRef};
 use rusqlite::{Connection, OpenFlags, Statement, ToSql};
-use sqlx::error::{BoxDynError, DatabaseError, ErrorKind};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::db::{Arg, Sql};
+use super::driver_error::DriverError;
 
 /// How long a statement waits for another process that writes to the file.
-const BUSY: Duration = Duration::from_secs(10);
+pub(super) const BUSY: Duration = Duration::from_secs(10);
 /// How long a connection is waited for.
 const ACQUIRE: Duration = Duration::from_secs(10);
 /// How many statements stay prepared on a connection.
@@ -95,19 +94,19 @@ impl Pool {
     }
 
     /// A connection for one statement at a time.
-    pub async fn acquire(&self, place: Where) -> Result<Session, sqlx::Error> {
+    pub async fn acquire(&self, place: Where) -> Result<Session, DriverError> {
         let permit = tokio::time::timeout(ACQUIRE, Arc::clone(&self.0.free).acquire_owned());
-        let permit = permit.await.map_err(|_| sqlx::Error::PoolTimedOut)?.map_err(|_| sqlx::Error::PoolClosed)?;
+        let permit = permit.await.map_err(|_| DriverError::Exhausted)?.map_err(|_| DriverError::Closed)?;
         let conn = self.0.idle().pop();
         Ok(Session { open: Some(Open { conn, pool: Arc::clone(&self.0), _permit: permit }), place })
     }
 
     /// Begins a transaction. One that writes does so at once (IMMEDIATE): what is read in it cannot change before it is
     /// written.
-    pub async fn begin(&self, place: Where) -> Result<Session, sqlx::Error> {
+    pub async fn begin(&self, place: Where) -> Result<Session, DriverError> {
         let mut session = self.acquire(place).await?;
         let begin = if self.0.of == Use::Writing { "BEGIN IMMEDIATE" } else { "BEGIN" };
-        session.with(|conn| conn.execute_batch(begin).map_err(failure)).await?;
+        session.with(|conn| Ok(conn.execute_batch(begin)?)).await?;
         Ok(session)
     }
 
@@ -118,6 +117,21 @@ impl Pool {
         self.0.idle().clear();
         drop(all);
     }
+}
+
+/// The file that a URL names: `sqlite:<path>` or `sqlite://<path>`, percent-encoded where it holds `?` or `%`. `Err` says
+/// what is wrong with it.
+pub(super) fn path_of(url: &str) -> Result<PathBuf, String> {
+    let rest = url.strip_prefix("sqlite:").unwrap_or(url);
+    let rest = rest.strip_prefix("//").unwrap_or(rest);
+    if let Some((_, parameters)) = rest.split_once('?') {
+        return Err(format!("it takes no parameters: remove `?{parameters}`, or write `%3F` for a `?` in the path"));
+    }
+    let path = percent_decode_str(rest).decode_utf8().map_err(|_| "the path is no UTF-8".to_owned())?;
+    if path.is_empty() {
+        return Err("name a file, as in sqlite:countersign.db".to_owned());
+    }
+    Ok(PathBuf::from(&*path))
 }
 
 /// Whether a file lies where nothing can be written, such as a backup on a read-only disk. `Err` where it cannot be read
@@ -171,25 +185,25 @@ impl Shared {
 
 impl Session {
     /// Runs a query, and gives all its rows.
-    pub async fn fetch(&mut self, sql: Sql) -> Result<Vec<Vec<Value>>, sqlx::Error> {
+    pub async fn fetch(&mut self, sql: Sql) -> Result<Vec<Vec<Value>>, DriverError> {
         self.with(move |conn| fetch(conn, &sql)).await
     }
 
     /// Runs a statement; answers with how many rows it changed.
-    pub async fn execute(&mut self, sql: Sql) -> Result<u64, sqlx::Error> {
+    pub async fn execute(&mut self, sql: Sql) -> Result<u64, DriverError> {
         self.with(move |conn| execute(conn, &sql)).await
     }
 
     /// Ends its transaction with COMMIT or ROLLBACK.
-    pub async fn end(mut self, how: &'static str) -> Result<(), sqlx::Error> {
-        self.with(move |conn| conn.execute_batch(how).map_err(failure)).await
+    pub async fn end(mut self, how: &'static str) -> Result<(), DriverError> {
+        self.with(move |conn| Ok(conn.execute_batch(how)?)).await
     }
 
     async fn with<T: Send + 'static>(
         &mut self,
-        work: impl FnOnce(&Connection) -> Result<T, sqlx::Error> + Send + 'static,
-    ) -> Result<T, sqlx::Error> {
-        let mut open = self.open.take().ok_or(sqlx::Error::PoolClosed)?;
+        work: impl FnOnce(&Connection) -> Result<T, DriverError> + Send + 'static,
+    ) -> Result<T, DriverError> {
+        let mut open = self.open.take().ok_or(DriverError::Closed)?;
         let run = move || {
             let result = open.connected().and_then(work);
             (open, result)
@@ -197,7 +211,7 @@ impl Session {
         let (open, result) = match self.place {
             Where::Here => run(),
             // Whoever stops waiting leaves the connection to the other thread, which gives it back when it is done.
-            Where::Aside => tokio::task::spawn_blocking(run).await.map_err(|_| sqlx::Error::WorkerCrashed)?,
+            Where::Aside => tokio::task::spawn_blocking(run).await.map_err(|_| DriverError::Interrupted)?,
         };
         self.open = Some(open);
         result
@@ -205,11 +219,11 @@ impl Session {
 }
 
 impl Open {
-    fn connected(&mut self) -> Result<&Connection, sqlx::Error> {
+    fn connected(&mut self) -> Result<&Connection, DriverError> {
         if self.conn.is_none() {
-            self.conn = Some(self.pool.connect().map_err(failure)?);
+            self.conn = Some(self.pool.connect()?);
         }
-        self.conn.as_ref().ok_or(sqlx::Error::PoolClosed)
+        self.conn.as_ref().ok_or(DriverError::Closed)
     }
 }
 
@@ -227,28 +241,22 @@ impl Drop for Open {
     }
 }
 
-fn fetch(conn: &Connection, sql: &Sql) -> Result<Vec<Vec<Value>>, sqlx::Error> {
-    let read = || {
-        let mut statement = conn.prepare_cached(&sql.positional())?;
-        bind(&mut statement, sql.args())?;
-        let columns = statement.column_count();
-        let mut rows = statement.raw_query();
-        let mut found = Vec::new();
-        while let Some(row) = rows.next()? {
-            found.push((0..columns).map(|column| row.get(column)).collect::<Result<_, _>>()?);
-        }
-        Ok(found)
-    };
-    read().map_err(failure)
+fn fetch(conn: &Connection, sql: &Sql) -> Result<Vec<Vec<Value>>, DriverError> {
+    let mut statement = conn.prepare_cached(&sql.positional())?;
+    bind(&mut statement, sql.args())?;
+    let columns = statement.column_count();
+    let mut rows = statement.raw_query();
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.push((0..columns).map(|column| row.get(column)).collect::<Result<_, _>>()?);
+    }
+    Ok(found)
 }
 
-fn execute(conn: &Connection, sql: &Sql) -> Result<u64, sqlx::Error> {
-    let write = || {
-        let mut statement = conn.prepare_cached(&sql.positional())?;
-        bind(&mut statement, sql.args())?;
-        statement.raw_execute()
-    };
-    write().map(|rows| u64::try_from(rows).unwrap_or(0)).map_err(failure)
+fn execute(conn: &Connection, sql: &Sql) -> Result<u64, DriverError> {
+    let mut statement = conn.prepare_cached(&sql.positional())?;
+    bind(&mut statement, sql.args())?;
+    Ok(u64::try_from(statement.raw_execute()?).unwrap_or(0))
 }
 
 fn bind(statement: &mut Statement<'_>, args: &[Arg]) -> rusqlite::Result<()> {
@@ -271,52 +279,7 @@ impl ToSql for Arg {
 }
 
 /// A column of a row.
-pub(super) fn column<T: FromSql>(row: &[Value], index: usize) -> Result<T, sqlx::Error> {
-    let value = row.get(index).ok_or(sqlx::Error::ColumnIndexOutOfBounds { index, len: row.len() })?;
-    T::column_result(value.into())
-        .map_err(|error| sqlx::Error::ColumnDecode { index: index.to_string(), source: BoxDynError::from(error) })
-}
-
-/// What SQLite answered, as the other driver says it.
-#[derive(Debug, thiserror::Error)]
-#[error("(code: {code}) {message}")]
-struct Failure {
-    code: i32,
-    message: String,
-}
-
-fn failure(error: rusqlite::Error) -> sqlx::Error {
-    match error {
-        rusqlite::Error::SqliteFailure(said, message) => {
-            let message = message.unwrap_or_else(|| said.to_string());
-            sqlx::Error::Database(Box::new(Failure { code: said.extended_code, message }))
-        }
-        other => sqlx::Error::Protocol(other.to_string()),
-    }
-}
-
-impl DatabaseError for Failure {
-    fn message(&self) -> &str {
-        &self.message
-    }
-
-    fn code(&self) -> Option<Cow<'_, str>> {
-        Some(self.code.to_string().into())
-    }
-
-    fn as_error(&self) -> &(dyn std::error::Error + Send + Sync + 'static) {
-        self
-    }
-
-    fn as_error_mut(&mut self) -> &mut (dyn std::error::Error + Send + Sync + 'static) {
-        self
-    }
-
-    fn into_error(self: Box<Self>) -> Box<dyn std::error::Error + Send + Sync + 'static> {
-        self
-    }
-
-    fn kind(&self) -> ErrorKind {
-        ErrorKind::Other
-    }
+pub(super) fn column<T: FromSql>(row: &[Value], index: usize) -> Result<T, DriverError> {
+    let value = row.get(index).ok_or(rusqlite::Error::InvalidColumnIndex(index))?;
+    T::column_result(value.into()).map_err(|source| DriverError::Column { index, source })
 }

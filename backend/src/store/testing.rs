@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use shared::time::Timestamp;
-use sqlx::{AssertSqlSafe, Connection as _, PgConnection, SqliteConnection};
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
 use super::Options;
 use crate::clock::{Clock, SharedClock, SystemClock};
@@ -61,15 +61,14 @@ impl Database {
 
     /// Runs a statement behind the back of every server, and says how many rows it changed.
     pub async fn execute(&self, sql: &str) -> io::Result<u64> {
-        let statement = AssertSqlSafe(sql.to_owned());
-        let done = if self.url.starts_with("sqlite:") {
-            let mut conn = SqliteConnection::connect(&self.url).await.map_err(io::Error::other)?;
-            sqlx::query(statement).execute(&mut conn).await.map(|done| done.rows_affected())
-        } else {
-            let mut conn = PgConnection::connect(&self.url).await.map_err(io::Error::other)?;
-            sqlx::query(statement).execute(&mut conn).await.map(|done| done.rows_affected())
-        };
-        done.map_err(io::Error::other)
+        if let Some(path) = self.url.strip_prefix("sqlite:") {
+            let conn = rusqlite::Connection::open(path).map_err(io::Error::other)?;
+            conn.execute_batch(sql).map_err(io::Error::other)?;
+            return Ok(conn.changes());
+        }
+        let mut conn = PgConnection::connect(&self.url).await.map_err(io::Error::other)?;
+        let done = sqlx::query(AssertSqlSafe(sql.to_owned())).execute(&mut conn).await;
+        done.map(|done| done.rows_affected()).map_err(io::Error::other)
     }
 
     /// How to open it.

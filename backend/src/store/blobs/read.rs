@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use super::super::Error;
 use super::super::db::{Conn, Sql};
+use super::super::driver_error::DriverError;
 use super::super::unreadable::reason;
 use super::{Blobs, ESCAPE, Key, LITERAL, digest, is_marked, reference};
 
@@ -51,7 +52,7 @@ impl Reader {
     }
 
     /// The same of a column that may hold no text.
-    pub fn add_column(&mut self, run: Uuid, stored: Result<String, sqlx::Error>) {
+    pub fn add_column(&mut self, run: Uuid, stored: Result<String, DriverError>) {
         match stored {
             Ok(stored) => self.add(run, stored),
             Err(error) => self.values.push((run, Stored::Broken(error.to_string()))),

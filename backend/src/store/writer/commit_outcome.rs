@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use shared::id::CommitId;
-use sqlx::error::DatabaseError;
 
 use super::super::Inner;
 use super::super::db::Sql;
+use super::super::driver_error::DriverError;
 use super::locks::{self, Lock};
 
 /// What is known of a transaction after it was written.
@@ -33,7 +33,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 
 /// Finds out. In SQLite an I/O error at COMMIT ends the process: what the disk holds now is only known by opening it
 /// again.
-pub(super) async fn after(inner: &Inner, locks: &[Lock], written: &Written, error: &sqlx::Error) -> CommitOutcome {
+pub(super) async fn after(inner: &Inner, locks: &[Lock], written: &Written, error: &DriverError) -> CommitOutcome {
     if !inner.db.is_postgres() {
         if is_io(error) {
             tracing::error!(%error, "the disk failed during COMMIT: the process ends, and recovers when it is started");
@@ -56,7 +56,7 @@ pub(super) async fn after(inner: &Inner, locks: &[Lock], written: &Written, erro
 }
 
 /// Whether the transaction is in the log. Its locks are taken first: they are free only when it has ended.
-async fn look_up(inner: &Inner, locks: &[Lock], written: &Written) -> Result<bool, sqlx::Error> {
+async fn look_up(inner: &Inner, locks: &[Lock], written: &Written) -> Result<bool, DriverError> {
     let mut conn = inner.db.write().await?;
     locks::acquire(&mut conn, locks).await?;
     let sql =
@@ -67,81 +67,40 @@ async fn look_up(inner: &Inner, locks: &[Lock], written: &Written) -> Result<boo
 }
 
 /// Whether the server itself says that it did not commit (and not that it is going away).
-fn is_refusal(error: &sqlx::Error) -> bool {
-    let code = error.as_database_error().and_then(DatabaseError::code);
-    code.is_some_and(|code| !code.starts_with("57") && !code.starts_with("08") && !code.starts_with("XX"))
+fn is_refusal(error: &DriverError) -> bool {
+    error.sqlstate().is_some_and(|code| refuses(&code))
 }
 
-/// Whether an SQLite error is of the disk: SQLITE_IOERR with all that it is extended to, or SQLITE_CORRUPT.
-fn is_io(error: &sqlx::Error) -> bool {
-    let Some(database) = error.as_database_error() else {
-        // The connection itself is gone.
-        return true;
-    };
-    let code: i32 = database.code().and_then(|code| code.parse().ok()).unwrap_or(0);
-    matches!(code & 0xff, 10 | 11)
+fn refuses(sqlstate: &str) -> bool {
+    !["57", "08", "XX"].iter().any(|class| sqlstate.starts_with(class))
+}
+
+/// Whether an SQLite error is of the disk: SQLITE_IOERR with all that it is extended to, or SQLITE_CORRUPT; or the
+/// connection itself is gone.
+fn is_io(error: &DriverError) -> bool {
+    error.sqlite_code().is_none_or(|code| matches!(code & 0xff, 10 | 11))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::borrow::Cow;
-    use std::error::Error as StdError;
-
-    use sqlx::error::ErrorKind;
-
     use super::*;
     use crate::store::tests::support::World;
 
-    #[derive(Debug)]
-    struct Failure(&'static str);
-
-    impl std::fmt::Display for Failure {
-        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-            f.write_str(self.0)
-        }
-    }
-
-    impl StdError for Failure {}
-
-    impl DatabaseError for Failure {
-        fn message(&self) -> &str {
-            self.0
-        }
-        fn code(&self) -> Option<Cow<'_, str>> {
-            Some(Cow::Borrowed(self.0))
-        }
-        fn as_error(&self) -> &(dyn StdError + Send + Sync + 'static) {
-            self
-        }
-        fn as_error_mut(&mut self) -> &mut (dyn StdError + Send + Sync + 'static) {
-            self
-        }
-        fn into_error(self: Box<Self>) -> Box<dyn StdError + Send + Sync + 'static> {
-            self
-        }
-        fn kind(&self) -> ErrorKind {
-            ErrorKind::Other
-        }
-    }
-
-    fn failure(code: &'static str) -> sqlx::Error {
-        sqlx::Error::Database(Box::new(Failure(code)))
-    }
-
     #[test]
     fn a_failing_disk_ends_the_process_and_a_full_or_busy_one_does_not() {
+        let failure = |code| rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None).into();
         // SQLITE_IOERR, SQLITE_IOERR_FSYNC, SQLITE_CORRUPT.
-        assert!(["10", "1034", "11"].into_iter().all(|code| is_io(&failure(code))));
+        assert!([10, 1034, 11].into_iter().all(|code| is_io(&failure(code))));
         // SQLITE_FULL, SQLITE_BUSY, SQLITE_CONSTRAINT.
-        assert!(!["13", "5", "19"].into_iter().any(|code| is_io(&failure(code))));
+        assert!(![13, 5, 19].into_iter().any(|code| is_io(&failure(code))));
     }
 
     #[test]
     fn a_lost_connection_leaves_the_commit_in_doubt_and_a_refusal_does_not() {
         // serialization_failure, unique_violation; admin_shutdown, connection_failure.
-        assert!(["40001", "23505"].into_iter().all(|code| is_refusal(&failure(code))));
-        assert!(!["57P01", "08006"].into_iter().any(|code| is_refusal(&failure(code))));
-        assert!(!is_refusal(&sqlx::Error::Io(std::io::ErrorKind::ConnectionReset.into())));
+        assert!(["40001", "23505"].into_iter().all(refuses));
+        assert!(!["57P01", "08006"].into_iter().any(refuses));
+        assert!(!is_refusal(&sqlx::Error::Io(std::io::ErrorKind::ConnectionReset.into()).into()));
     }
 
     #[tokio::test]
@@ -153,7 +112,7 @@ mod tests {
         let row = inner.db.read().await.expect("reads").fetch_one(sql).await.expect("reads").expect("a row");
         let commit = CommitId(row.uuid(0).expect("an id"));
         let mut written = Written { commit, seq: row.int(1).expect("a number"), large: false };
-        let lost = sqlx::Error::Io(std::io::ErrorKind::ConnectionReset.into());
+        let lost = sqlx::Error::Io(std::io::ErrorKind::ConnectionReset.into()).into();
         assert_eq!(after(inner, &[(1, true)], &written, &lost).await, CommitOutcome::Committed);
         written.commit = CommitId(uuid::Uuid::nil());
         assert_eq!(after(inner, &[(1, true)], &written, &lost).await, CommitOutcome::NotCommitted);

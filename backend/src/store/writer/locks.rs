@@ -7,6 +7,7 @@ use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 use super::super::db::{Arg, Conn, Sql};
+use super::super::driver_error::DriverError;
 use super::super::{Change, Error, Operation, ProviderAccount, SignIn};
 use crate::engine::Input;
 
@@ -50,7 +51,7 @@ pub(super) async fn take(conn: &mut Conn, changes: &[Change]) -> Result<Vec<Lock
 }
 
 /// Takes locks, in ascending order.
-pub(super) async fn acquire(conn: &mut Conn, locks: &[Lock]) -> Result<(), sqlx::Error> {
+pub(super) async fn acquire(conn: &mut Conn, locks: &[Lock]) -> Result<(), DriverError> {
     if locks.is_empty() {
         return Ok(());
     }

@@ -102,7 +102,7 @@ impl Queue {
 }
 
 /// A writer, to be run in the background. SQLite's has a thread, where its statements run.
-pub(super) fn start(inner: &Arc<Inner>, queue: mpsc::Receiver<Job>) -> Result<BoxFuture<'static, ()>, sqlx::Error> {
+pub(super) fn start(inner: &Arc<Inner>, queue: mpsc::Receiver<Job>) -> std::io::Result<BoxFuture<'static, ()>> {
     let writer = run(Arc::clone(inner), queue);
     if inner.db.is_postgres() {
         return Ok(writer.boxed());

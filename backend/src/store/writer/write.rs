@@ -7,6 +7,7 @@ use uuid::Uuid;
 use super::super::blobs::{NewBlobs, encode, encode_whole, is_marked};
 use super::super::compact_review;
 use super::super::db::{Arg, Conn, Db, Sql};
+use super::super::driver_error::DriverError;
 use super::super::grants::grant_row;
 use super::super::log_row::Body;
 use super::super::notifications::choice_row;
@@ -336,7 +337,7 @@ fn run_of(answer: &Answer) -> Option<Uuid> {
 
 /// Removes some of what has expired: keys after a day, tasks of ended runs a day after their worker was heard last, and
 /// sessions, tokens and links after their time.
-pub(super) async fn clean_up(db: &Db, now: Timestamp) -> Result<(), sqlx::Error> {
+pub(super) async fn clean_up(db: &Db, now: Timestamp) -> Result<(), DriverError> {
     let mut conn = db.write().await?;
     let keys = Sql::new(
         "DELETE FROM idempotency WHERE (scope, key) IN (SELECT scope, key FROM idempotency WHERE created_at < ",

@@ -1,0 +1,116 @@
+//! Schemas: the migrations of both databases, and bringing a database to this version.
+//!
+//! sqlx's migrator runs them in PostgreSQL. SQLite is called by rusqlite, here as everywhere; the migrations that a file
+//! has are listed in the same table with the same checksums.
+
+use std::cmp::Ordering;
+use std::path::Path;
+use std::time::Instant;
+
+use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior, params};
+use sqlx::migrate::{MigrateError, Migration, Migrator};
+use sqlx::postgres::PgConnection;
+
+use super::db::{Db, Sql};
+use super::driver_error::DriverError;
+use super::{Error, sqlite};
+
+static SQLITE: Migrator = sqlx::migrate!("migrations/sqlite");
+static POSTGRES: Migrator = sqlx::migrate!("migrations/postgres");
+
+/// sqlx's own table of the migrations that were applied.
+const APPLIED: &str =
+    "CREATE TABLE IF NOT EXISTS _sqlx_migrations (version BIGINT PRIMARY KEY, description TEXT NOT NULL,
+    installed_on TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP, success BOOLEAN NOT NULL, checksum BLOB NOT NULL,
+    execution_time BIGINT NOT NULL)";
+
+/// Makes a file of SQLite where there is none, and brings it to this version: at once or not at all, so that of several
+/// servers that start together, the others wait and find it done. Blocks.
+pub(super) fn migrate_sqlite(path: &Path) -> Result<(), MigrationError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut conn = Connection::open_with_flags(path, flags)?;
+    conn.busy_timeout(sqlite::BUSY)?;
+    conn.pragma_update(None, "journal_mode", "wal")?;
+    conn.execute_batch("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON")?;
+    let transaction = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    transaction.execute_batch(APPLIED)?;
+    for migration in missing(&transaction)? {
+        let begun = Instant::now();
+        transaction.execute_batch(migration.sql.as_str())?;
+        let nanoseconds = i64::try_from(begun.elapsed().as_nanos()).unwrap_or(i64::MAX);
+        transaction.execute(
+            "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
+             VALUES (?1, ?2, TRUE, ?3, ?4)",
+            params![migration.version, migration.description, migration.checksum, nanoseconds],
+        )?;
+    }
+    transaction.commit()?;
+    Ok(())
+}
+
+/// The migrations that a file has not had, in order.
+fn missing(transaction: &Transaction<'_>) -> Result<Vec<&'static Migration>, MigrationError> {
+    let mut statement = transaction.prepare("SELECT version, checksum FROM _sqlx_migrations")?;
+    let applied = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let applied: Vec<(i64, Vec<u8>)> = applied.collect::<Result<_, _>>()?;
+    for (version, checksum) in &applied {
+        let known = SQLITE.iter().find(|known| known.version == *version);
+        let known = known.ok_or(MigrateError::VersionMissing(*version))?;
+        if *known.checksum != **checksum {
+            return Err(MigrateError::VersionMismatch(*version).into());
+        }
+    }
+    Ok(SQLITE.iter().filter(|known| !applied.iter().any(|(version, _)| *version == known.version)).collect())
+}
+
+/// Brings a database in PostgreSQL to this version.
+pub(super) async fn migrate_postgres(conn: &mut PgConnection) -> Result<(), Error> {
+    POSTGRES.run(conn).await.map_err(|error| MigrationError::from(error).into())
+}
+
+/// Whoever only reads leaves the schema as it is: it must be this version's. `what` names the database for people.
+pub(super) async fn check(db: &Db, what: &str) -> Result<(), Error> {
+    let sql = Sql::new("SELECT MAX(version) FROM _sqlx_migrations");
+    let found = match db.read().await?.fetch_one(sql).await {
+        Ok(row) => row.map(|row| row.int_opt(0)).transpose()?.flatten().unwrap_or(0),
+        Err(error) => return Err(super::open::cannot_open(what, &error, "is it a database of countersign?")),
+    };
+    let migrator = if db.is_postgres() { &POSTGRES } else { &SQLITE };
+    let wanted = migrator.iter().map(|migration| migration.version).max().unwrap_or(0);
+    match found.cmp(&wanted) {
+        Ordering::Equal => Ok(()),
+        Ordering::Greater => Err(MigrationError::from(MigrateError::VersionMissing(found)).into()),
+        Ordering::Less => Err(Error::Settings(format!(
+            "the database ({what}) has the schema {found} of an older countersign, and this version reads {wanted}: use \
+             that version, or a copy that this version's server has been started with"
+        ))),
+    }
+}
+
+/// Why a database could not be brought to this version.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum MigrationError {
+    /// The database failed, or cannot be opened.
+    #[error("{0}")]
+    Driver(DriverError),
+    /// The migrations that it had are not those of this version.
+    #[error("{0}")]
+    Migrations(#[from] MigrateError),
+}
+
+impl From<rusqlite::Error> for MigrationError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Driver(error.into())
+    }
+}
+
+impl From<MigrationError> for Error {
+    fn from(error: MigrationError) -> Self {
+        match error {
+            MigrationError::Migrations(MigrateError::VersionMissing(version)) => Self::Settings(format!(
+                "the database has the schema {version} of a newer countersign: start that version, or restore a backup"
+            )),
+            other => Self::Settings(format!("bringing the database to this version: {other}")),
+        }
+    }
+}
