@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use shared::id::{ReviewId, RunId};
-use shared::log::{Entry, EntryKind};
+use shared::log::{Entry, EntryKind, EventData};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -56,9 +56,15 @@ struct Watch(Arc<Notify>);
 
 impl Observe for Watch {
     fn entry(&self, entry: &Entry) {
-        let data = &entry.event.data;
-        let rights = || data.contains_key("roles") || data.contains_key("active");
-        if matches!(entry.event.kind, EntryKind::UserCreated | EntryKind::UserUpdated) && rights() {
+        if !matches!(entry.event.kind, EntryKind::UserCreated | EntryKind::UserUpdated) {
+            return;
+        }
+        // Who cannot tell what changed looks again.
+        let concerns_rights = match entry.event.read() {
+            Some(EventData::UserCreated(changed) | EventData::UserUpdated(changed)) => changed.concerns_rights(),
+            _ => true,
+        };
+        if concerns_rights {
             self.0.notify_one();
         }
     }

@@ -7,7 +7,7 @@ use clap::Args;
 use shared::api::LogQuery;
 use shared::error::Code;
 use shared::id::RunId;
-use shared::log::Entry;
+use shared::log::{Entry, Event, EventData};
 
 use super::exit::Quit;
 use super::is_read;
@@ -85,18 +85,28 @@ pub async fn run(args: LogArgs) -> anyhow::Result<()> {
 
 fn line(entry: &Entry) -> String {
     let event = &entry.event;
-    let data = serde_json::Value::Object(event.data.clone());
-    let word = |path: &str| data.pointer(path).and_then(serde_json::Value::as_str).map(text::line);
-    let node = word("/step/node").or_else(|| word("/review/node")).or_else(|| word("/node"));
-    let said = word("/review/resolution/outcome")
-        .or_else(|| word("/review/title"))
-        .or_else(|| word("/step/note"))
-        .or_else(|| word("/step/error/message"))
-        .or_else(|| word("/run/error/message"))
-        .or_else(|| word("/tool"))
-        .or_else(|| word("/run/title"));
+    let (node, said) = subject(event);
+    let (node, said) = (node.map(|node| text::line(&node)), said.map(|said| text::line(&said)));
     let of = event.review_id.map(|id| id.to_string()).or_else(|| event.run_id.map(|id| id.to_string()));
     let actor = event.actor.as_ref().map(|actor| format!("by {actor}"));
     let parts = [Some(time(event.at)), Some(format!("{:<18}", event.kind.as_str())), of, node, actor, said];
     parts.into_iter().flatten().collect::<Vec<_>>().join("  ")
+}
+
+/// The node that an entry speaks of, and what is most worth saying of it.
+fn subject(event: &Event) -> (Option<String>, Option<String>) {
+    match event.read() {
+        Some(EventData::ModelAnswered(answered)) => return (Some(answered.node.to_string()), None),
+        Some(EventData::ToolExecuted(call)) => return (Some(call.node.to_string()), Some(call.tool)),
+        _ => {}
+    }
+    if let Some(step) = event.step() {
+        return (Some(step.node.to_string()), step.note.or(step.error.map(|error| error.message)));
+    }
+    if let Some(review) = event.review() {
+        let outcome = review.resolution.map(|resolution| resolution.outcome.as_str().to_owned());
+        return (review.node.map(|node| node.to_string()), outcome.or(Some(review.title)));
+    }
+    let run = event.run();
+    (None, run.map(|run| run.error.map_or(run.title, |error| error.message)))
 }

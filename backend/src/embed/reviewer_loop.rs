@@ -6,13 +6,11 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use futures::FutureExt;
-use serde::Deserialize;
 use shared::access::{Act, Principal, access};
 use shared::api::{MAX_LIMIT, ReviewQuery};
 use shared::decision::Via;
 use shared::error::Mistake;
 use shared::id::{ReviewId, Username};
-use shared::log::Entry;
 use shared::review::{Review, ReviewStatus};
 use tokio::sync::OwnedMutexGuard;
 use tokio::sync::broadcast::{Receiver, error::RecvError};
@@ -58,7 +56,7 @@ impl ReviewerLoop {
         loop {
             match news.recv().await {
                 Ok(News::Entry(entry)) => {
-                    if let Some(review) = review_of(&entry) {
+                    if let Some(review) = entry.event.review() {
                         self.tell(review).await;
                     }
                 }
@@ -229,10 +227,4 @@ fn wanted(review: &Review) -> String {
     }
     let but = if reviewers.not_requester { ", but not for who started the run" } else { "" };
     named.join(" or ") + but
-}
-
-/// The review that an entry carries, where it is one about a review as a whole.
-pub(super) fn review_of(entry: &Entry) -> Option<Review> {
-    let review = entry.event.kind.is_review().then(|| entry.event.data.get("review")).flatten()?;
-    Review::deserialize(review).ok()
 }

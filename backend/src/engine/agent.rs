@@ -1,12 +1,11 @@
 //! Agents: a conversation as a state machine. One model task a turn; its answer is either final, or a list of calls
 //! that are run (`call.rs`) before the next turn.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use shared::JsonMap;
 use shared::definition::{Agent, NodeKind};
 use shared::error::{FlowCode, Mistake, RunError};
 use shared::id::{NodeId, TaskId};
-use shared::log::EntryKind;
 use shared::run::{AgentCall, Step};
 
 use super::builder::{Builder, failure, unevaluated};
@@ -95,7 +94,7 @@ impl Builder<'_> {
         conversation.model_task = None;
         let model = conversation.model_in(self.flow, &step.node).unwrap_or_default();
         let usage = usage(&conversation.agent, model, &answer);
-        self.tell_answered(&step, conversation.turn, &answer, &usage);
+        self.emit_answered(&step, conversation.turn, &answer, &usage);
         count(&mut self.state, &mut conversation, usage);
 
         if let Some(over) = over_budget(conversation.agent_in(self.flow, &step.node), &conversation) {
@@ -124,14 +123,6 @@ impl Builder<'_> {
             self.calls_made(branch, step, conversation, &text, calls);
         }
         Ok(())
-    }
-
-    /// Tells the log that a model answered.
-    pub(super) fn tell_answered(&mut self, step: &Step, turn: u32, answer: &ModelAnswer, usage: &AgentCall) {
-        let calls: Vec<_> =
-            answer.calls.iter().map(|call| json!({ "tool": call.tool, "arguments": call.arguments })).collect();
-        let told = json!({ "turn": turn, "text": answer.text, "calls": calls, "usage": usage });
-        self.tell_call(EntryKind::ModelAnswered, step, told);
     }
 
     /// A call failed. That of a model is tried again, or the step fails; for that of a tool see `call.rs`.

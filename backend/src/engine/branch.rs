@@ -2,16 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
 use shared::JsonMap;
 use shared::decision::Via;
 use shared::definition::{EdgeCondition, FailureThen, Join, Node, NodeKind, Target};
 use shared::error::{FlowCode, RunError};
 use shared::id::{NodeId, Username};
-use shared::log::EntryKind;
 use shared::run::{Step, StepStatus};
 
 use super::builder::{Builder, failure, unevaluated};
+use super::event::RunChange;
 use super::scope::{self, Visit};
 use super::state::{Branch, Phase, RunOutcome};
 use super::view;
@@ -294,7 +293,7 @@ impl Builder<'_> {
         while let Some(number) = self.state.branches.keys().next().copied() {
             self.end_branch(number, by.as_ref(), &why);
         }
-        self.tell_end(&outcome, by);
+        self.emit_end(&outcome, by);
         self.state.outcome = Some(outcome);
     }
 
@@ -314,15 +313,15 @@ impl Builder<'_> {
         }
     }
 
-    fn tell_end(&mut self, outcome: &RunOutcome, by: Option<Username>) {
+    fn emit_end(&mut self, outcome: &RunOutcome, by: Option<Username>) {
         match outcome {
             RunOutcome::Completed { .. } => {
                 let output = view::output(self.flow, &self.state.keys);
-                self.tell_run(EntryKind::RunCompleted, None, json!({ "output": output }));
+                self.emit_run(RunChange::Completed { output }, None);
             }
-            RunOutcome::Failed { .. } => self.tell_run(EntryKind::RunFailed, None, Value::Null),
+            RunOutcome::Failed { .. } => self.emit_run(RunChange::Failed, None),
             RunOutcome::Cancelled { reason, .. } => {
-                self.tell_run(EntryKind::RunCancelled, by, json!({ "reason": reason }));
+                self.emit_run(RunChange::Cancelled { reason: reason.clone() }, by);
             }
         }
     }

@@ -6,21 +6,20 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use serde_json::{Value, json};
 use shared::JsonMap;
 use shared::access::Principal;
 use shared::error::{FlowCode, RunError};
 use shared::grant::Grant;
 use shared::id::{NodeId, ReviewId, StepId, TaskId};
-use shared::log::{EntryKind, Event};
 use shared::review::Review;
 use shared::run::{Activity, RunStatus, Step, StepStatus};
 use shared::time::Timestamp;
 
 use super::branch::Arrival;
+use super::event::{Emitted, RunChange};
 use super::state::{Branch, Phase, RunState};
 use super::transition::{Granted, Refusal, Snapshot, Task, TaskKind, Transition};
-use super::{event, view};
+use super::view;
 use crate::clock::{Ids, Moment};
 use crate::flow::{Compiled, EvalError};
 
@@ -32,7 +31,7 @@ pub(super) struct Builder<'f> {
     pub(super) state: RunState,
     /// The reviews that are known: the pending ones, the one that the input names, and new ones.
     pub(super) reviews: BTreeMap<ReviewId, Review>,
-    pub(super) events: Vec<Event>,
+    pub(super) events: Vec<Emitted>,
     /// The people who exist, where the flow needs to know them.
     pub(super) people: Option<Arc<[Principal]>>,
     /// Whether what was done rests on them.
@@ -101,14 +100,15 @@ impl<'f> Builder<'f> {
         let after = view::status(&self.state);
         match (self.before, after) {
             (Some(RunStatus::WaitingForHuman), RunStatus::Running) => {
-                self.tell_run(EntryKind::RunResumed, None, Value::Null);
+                self.emit_run(RunChange::Resumed, None);
             }
             (before, RunStatus::WaitingForHuman) if before != Some(RunStatus::WaitingForHuman) => {
-                self.tell_run(EntryKind::WorkflowWaiting, None, Value::Null);
+                self.emit_run(RunChange::Waiting, None);
             }
             _ => {}
         }
-        event::fill_run(&mut self.events, &view::summary(&self.state));
+        let run = view::summary(&self.state);
+        let events = self.events.into_iter().map(|event| event.event(self.now, self.state.id, &run)).collect();
         let reviews = self.changed.iter().filter_map(|id| self.reviews.get(id).cloned()).collect();
         Transition {
             state: self.state,
@@ -117,7 +117,7 @@ impl<'f> Builder<'f> {
             tasks: self.tasks,
             ended_tasks: self.ended_tasks,
             abandoned_tasks: self.abandoned_tasks,
-            events: self.events,
+            events,
             given: self.given,
             used: self.used,
             people_asked: self.people_asked,
@@ -165,7 +165,7 @@ impl<'f> Builder<'f> {
             error: None,
             note: None,
         };
-        self.tell_step(EntryKind::StepStarted, &step, Value::Null);
+        self.emit_started(&step);
         self.put_step(&step);
         step
     }
@@ -173,14 +173,14 @@ impl<'f> Builder<'f> {
     /// A visit is done, having written `writes`.
     pub(super) fn complete_step(&mut self, step: &mut Step, writes: &JsonMap) {
         self.end_step(step, StepStatus::Completed);
-        self.tell_step(EntryKind::StepCompleted, step, json!({ "writes": writes }));
+        self.emit_completed(step, writes);
     }
 
     /// A visit failed.
     pub(super) fn failed_step(&mut self, step: &mut Step, error: RunError) {
         step.error = Some(error);
         self.end_step(step, StepStatus::Failed);
-        self.tell_step(EntryKind::StepFailed, step, Value::Null);
+        self.emit_failed(step);
     }
 
     /// A visit has come to an end.

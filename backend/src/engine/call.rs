@@ -10,7 +10,6 @@ use shared::decision::ActionDecision;
 use shared::definition::Gate;
 use shared::error::{FlowCode, RunError};
 use shared::id::{ReviewId, TaskId};
-use shared::log::EntryKind;
 use shared::review::Review;
 use shared::run::{Step, StepStatus};
 use shared::time::Timestamp;
@@ -37,23 +36,7 @@ impl Builder<'_> {
         step.status = StepStatus::Retrying;
         self.put_step(step);
         self.move_task(task, step, kind, due_at, repeatable);
-        self.tell_step(EntryKind::StepRetrying, step, json!({ "error": error, "due_at": due_at }));
-    }
-
-    /// Tells the log that a call was executed, with what came of it.
-    pub(super) fn tell_executed(&mut self, step: &Step, call: &ToolCall, result: Result<&Value, &RunError>) {
-        let mut told = json!({
-            "call": call.id,
-            "tool": call.tool,
-            "arguments": call.arguments,
-            "request": call.request,
-            "digest": call.digest,
-        });
-        match result {
-            Ok(result) => told["result"] = result.clone(),
-            Err(error) => told["error"] = json!(error),
-        }
-        self.tell_call(EntryKind::ToolExecuted, step, told);
+        self.emit_retrying(step, error, due_at);
     }
 
     // --- the calls of an agent's turn ---
@@ -127,7 +110,7 @@ impl Builder<'_> {
         match self.start_call(step, call) {
             Ok(Started::Due) => {}
             Ok(Started::Done { result, writes }) => {
-                self.tell_executed(step, call, Ok(&result));
+                self.emit_executed(step, call, Ok(&result));
                 conversation.wrote.extend(writes.keys().cloned());
                 self.write(step, &writes);
                 call.state = ToolCallState::Done { result };
@@ -144,7 +127,7 @@ impl Builder<'_> {
             (branch, Phase::Agent { step, mut conversation }) => {
                 self.end_task(task);
                 if let Some(call) = conversation.calls.iter_mut().find(|call| is_due(call, task)) {
-                    self.tell_executed(&step, call, Ok(&result));
+                    self.emit_executed(&step, call, Ok(&result));
                     call.state = ToolCallState::Done { result };
                 }
                 self.go_on_with_calls(branch, step, conversation);
@@ -152,7 +135,7 @@ impl Builder<'_> {
             (branch, phase) => {
                 self.end_task(task);
                 if let Phase::Tool { step, call, .. } = phase {
-                    self.tell_executed(&step, &call, Ok(&result));
+                    self.emit_executed(&step, &call, Ok(&result));
                     self.tool_done(branch, step, result);
                 }
             }
@@ -196,7 +179,7 @@ impl Builder<'_> {
             return Ok(());
         }
         self.end_task(task);
-        self.tell_executed(&step, call, Err(&error));
+        self.emit_executed(&step, call, Err(&error));
         call.state = ToolCallState::Done { result: told(error.code, &error.message) };
         match phase {
             Phase::Agent { step, conversation } => self.go_on_with_calls(branch, step, conversation),

@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use serde_json::json;
 use shared::access::{Access, Act, Principal, access};
 use shared::decision::Via;
 use shared::error::{FlowCode, Mistake, RunError};
 use shared::id::{ReviewId, TaskId};
-use shared::log::EntryKind;
+use shared::log::ReviewChange;
 use shared::review::{Claim, Comment, Review};
 
 use super::builder::Builder;
@@ -33,7 +32,7 @@ impl Builder<'_> {
             return Ok(());
         }
         let claim = Claim { by: by.username.clone(), until: self.now.after(LEASE) };
-        self.update(id, by, via, "claim", |review| review.claimed_by = Some(claim));
+        self.update(id, by, ReviewChange::Claim { via: Some(via) }, |review| review.claimed_by = Some(claim));
         Ok(())
     }
 
@@ -42,7 +41,7 @@ impl Builder<'_> {
         let review = self.pending_review(id, by, Act::Handle)?;
         self.refuse_if_claimed(review, by)?;
         if review.claimed_by.is_some() {
-            self.update(id, by, via, "release", |review| review.claimed_by = None);
+            self.update(id, by, ReviewChange::Release { via: Some(via) }, |review| review.claimed_by = None);
         }
         Ok(())
     }
@@ -71,7 +70,7 @@ impl Builder<'_> {
             return Err(Refusal::Invalid(vec![Mistake::new("/text", code, message)]));
         }
         let comment = Comment { by: by.username.clone(), at: self.now, text };
-        self.update(id, by, via, "comment", |review| review.comments.push(comment));
+        self.update(id, by, ReviewChange::Comment { via: Some(via) }, |review| review.comments.push(comment));
         Ok(())
     }
 
@@ -80,20 +79,18 @@ impl Builder<'_> {
         &mut self,
         id: ReviewId,
         by: &Principal,
-        via: Via,
-        what: &str,
+        what: ReviewChange,
         change: impl FnOnce(&mut Review),
     ) {
         if let Some(review) = self.change_review(id, change) {
-            let actor = Some(by.username.clone());
-            self.tell_review(EntryKind::ReviewUpdated, &review, actor, json!({ "change": what, "via": via }));
+            self.emit_updated(&review, Some(by.username.clone()), what);
         }
     }
 
     /// Somebody opened a review, whether pending or not.
     pub(super) fn viewed(&mut self, id: ReviewId, by: &Principal) -> Result<(), Refusal> {
         let review = self.visible_review(id, by, Act::SeeReview)?.clone();
-        self.tell_view(&review, by.username.clone());
+        self.emit_viewed(&review, by.username.clone());
         Ok(())
     }
 

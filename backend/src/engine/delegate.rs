@@ -4,6 +4,7 @@ use shared::access::{Act, Principal, may_be_handed, votes_to_hand_over};
 use shared::decision::Via;
 use shared::error::Mistake;
 use shared::id::{ReviewId, Username};
+use shared::log::ReviewChange;
 use shared::review::Delegation;
 
 use super::builder::Builder;
@@ -46,7 +47,7 @@ impl Builder<'_> {
         }
         let at = self.now;
         let from = &by.username;
-        self.update(id, by, via, "delegated", |review| {
+        self.update(id, by, ReviewChange::Delegated { via: Some(via) }, |review| {
             review.decisions.retain(|decision| decision.by != *from);
             if review.claimed_by.as_ref().is_some_and(|claim| claim.by == *from) {
                 review.claimed_by = None;

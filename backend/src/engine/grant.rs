@@ -10,7 +10,6 @@ use shared::definition::{ActionKind, Gate, Severity};
 use shared::error::{Mistake, pointer};
 use shared::grant::{Grant, GrantScope, Remember};
 use shared::id::{GrantId, NodeId, ReviewId, Username};
-use shared::log::EntryKind;
 use shared::review::{Action, Outcome, Review};
 use shared::run::Step;
 
@@ -122,7 +121,7 @@ impl<'f> Builder<'f> {
     /// Takes over what a decision allows.
     pub(super) fn give(&mut self, granted: Vec<Granted>) {
         for granted in granted {
-            self.tell_grant(EntryKind::GrantMade, &granted.grant, granted.grant.review_id, serde_json::Value::Null);
+            self.emit_granted(&granted.grant);
             self.given.push(granted.grant.clone());
             self.grants.push(granted);
         }
@@ -175,7 +174,7 @@ impl<'f> Builder<'f> {
             GrantScope::Flow => "for this flow",
         };
         let reason = format!("{} allowed this {place} until {}", grant.given_by, grant.expires_at);
-        self.tell_grant(EntryKind::GrantUsed, grant, review.id, serde_json::json!({ "call": call.id }));
+        self.emit_grant_used(grant, review.id, &call.id);
         self.record(review, Outcome::Decided, Some(decision), Some(reason), Via::Auto);
         self.used.push(granted);
         Some(ActionDecision::APPROVE)

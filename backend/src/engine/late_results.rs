@@ -4,10 +4,8 @@
 //! have been paid. So whoever has one may still say what came of it, and the record has it.
 
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 use shared::error::FlowCode;
 use shared::id::TaskId;
-use shared::log::EntryKind;
 use shared::run::Step;
 
 use super::agent;
@@ -80,23 +78,23 @@ impl Builder<'_> {
         match (unanswered, input) {
             (Unanswered::Model { step, agent, model, turn }, Input::ModelAnswered { answer, .. }) => {
                 let usage = agent::usage(&agent, &model, answer);
-                self.tell_answered(&step, turn, answer, &usage);
+                self.emit_answered(&step, turn, answer, &usage);
             }
             (Unanswered::Model { step, turn, .. }, Input::TaskFailed { failure: why, .. }) => {
                 let error = failure(why.code, &step.node, &why.message);
-                self.tell_call(EntryKind::ModelAnswered, &step, json!({ "turn": turn, "error": error }));
+                self.emit_unanswered(&step, turn, error);
             }
             (Unanswered::Tool { step, tool_call }, Input::ToolReturned { result, .. }) => {
-                self.tell_executed(&step, &tool_call, Ok(result));
+                self.emit_executed(&step, &tool_call, Ok(result));
             }
             (Unanswered::Tool { step, tool_call }, Input::TaskFailed { failure: why, .. }) => {
                 let error = failure(why.code, &step.node, &why.message);
-                self.tell_executed(&step, &tool_call, Err(&error));
+                self.emit_executed(&step, &tool_call, Err(&error));
             }
             (Unanswered::Tool { step, tool_call }, Input::TaskLost { .. }) => {
                 let message = "its worker was lost; nobody knows whether it took effect";
                 let error = failure(FlowCode::ToolFailed, &step.node, message);
-                self.tell_executed(&step, &tool_call, Err(&error));
+                self.emit_executed(&step, &tool_call, Err(&error));
             }
             _ => return Err(Refusal::TaskOver),
         }

@@ -1,12 +1,11 @@
 //! The start of a run: its input checked, its first branch on the way to the start node.
 
-use serde_json::Value;
 use shared::JsonMap;
 use shared::error::Mistake;
-use shared::log::EntryKind;
 
 use super::branch::Arrival;
 use super::builder::Builder;
+use super::event::RunChange;
 use super::input::Launch;
 use super::state::RunState;
 use super::transition::Refusal;
@@ -54,7 +53,7 @@ pub(super) fn start(flow: &Compiled, launch: Launch, moment: Moment) -> Result<B
     };
     let mut builder = Builder::start(flow, state, moment);
     builder.people = launch.people;
-    builder.tell_run(EntryKind::RunStarted, Some(launch.requested_by), Value::Null);
+    builder.emit_run(RunChange::Started, Some(launch.requested_by));
     let first = builder.next_number();
     builder.arrivals.push_back(Arrival::at(first, start));
     Ok(builder)

@@ -1,11 +1,10 @@
 //! Asking, revising, resolving and withdrawing reviews. A review leaves `pending` exactly once: only
 //! [`Builder::resolve`], [`Builder::expire`] and [`Builder::withdraw`] do that.
 
-use serde_json::{Value, json};
 use shared::decision::{Decision, Via};
 use shared::definition::{OnTimeout, Policy, Reviewers, Stakes};
 use shared::id::{ReviewId, Username};
-use shared::log::EntryKind;
+use shared::log::ReviewChange;
 use shared::review::{
     Action, Advice, Item, Outcome, Resolution, Review, ReviewKind, ReviewOption, ReviewStatus, Source,
 };
@@ -55,7 +54,7 @@ impl Builder<'_> {
         let mut review = self.review_of(step, question);
         self.open_voting(&mut review);
         let (id, expires_at) = (review.id, review.expires_at);
-        self.tell_review(EntryKind::ReviewRequested, &review, None, Value::Null);
+        self.emit_requested(&review);
         self.add_review(review);
         let warn_at = expires_at.and_then(|at| timer::warning(self.now, at));
         let due_at = warn_at.or(expires_at);
@@ -96,8 +95,8 @@ impl Builder<'_> {
             decision: decision.map(Box::new),
             reason,
         });
-        self.tell_review(EntryKind::ReviewRequested, &review, None, Value::Null);
-        self.tell_review(EntryKind::ReviewResolved, &review, None, Value::Null);
+        self.emit_requested(&review);
+        self.emit_resolved(&review, None);
         self.add_review(review);
     }
 
@@ -167,11 +166,8 @@ impl Builder<'_> {
             voided = void(review);
         });
         if let Some(review) = revised {
-            let mut data = json!({ "change": "content" });
-            if !voided.is_empty() && !review.is_secret() {
-                data["voided"] = json!(voided);
-            }
-            self.tell_review(EntryKind::ReviewUpdated, &review, None, data);
+            let voided = Some(voided).filter(|names| !names.is_empty() && !review.is_secret());
+            self.emit_updated(&review, None, ReviewChange::Content { voided, vote: false });
         }
     }
 
@@ -243,7 +239,7 @@ impl Builder<'_> {
             review.resolution = Some(resolution);
         });
         if let Some(review) = resolved {
-            self.tell_review(EntryKind::ReviewResolved, &review, actor, Value::Null);
+            self.emit_resolved(&review, actor);
         }
         if let Some(deadline) = asked.deadline {
             self.end_task(deadline);

@@ -3,14 +3,13 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
 use shared::JsonMap;
 use shared::access::REVIEWER;
 use shared::decision::Via;
 use shared::definition::{ChoiceKind, Escalate, NodeKind, OnTimeout, Reviewers};
 use shared::error::FlowCode;
 use shared::id::{ReviewId, TaskId};
-use shared::log::EntryKind;
+use shared::log::ReviewChange;
 use shared::review::Review;
 use shared::run::Step;
 use shared::time::Timestamp;
@@ -65,7 +64,7 @@ impl Builder<'_> {
     fn warn(&mut self, asked: Asked, review: &Review) {
         let early = asked.warn_at.filter(|at| *at > self.now);
         if asked.warn_at.is_some() && early.is_none() {
-            self.tell_review(EntryKind::ReviewExpiring, review, None, Value::Null);
+            self.emit_expiring(review);
         }
         self.set_timer(asked.review, review.expires_at, early);
     }
@@ -129,8 +128,7 @@ impl Builder<'_> {
         });
         let escalated = self.admit(id, &role).or(escalated);
         if let Some(review) = escalated {
-            let told = json!({ "change": "escalated", "role": role });
-            self.tell_review(EntryKind::ReviewUpdated, &review, None, told);
+            self.emit_updated(&review, None, ReviewChange::Escalated { role });
         }
         self.set_timer(id, Some(expires_at), warning(self.now, expires_at));
     }

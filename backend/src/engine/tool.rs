@@ -75,7 +75,7 @@ impl Builder<'_> {
                 self.settle(branch, &node, Phase::Tool { step, call, asked: None, correction });
             }
             Ok(Started::Done { result, writes }) => {
-                self.tell_executed(&step, &call, Ok(&result));
+                self.emit_executed(&step, &call, Ok(&result));
                 self.finish_step(branch, step, &writes);
             }
             Err(why) => {

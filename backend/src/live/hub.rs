@@ -248,7 +248,7 @@ impl Tail {
         let Some(LogPage { entries, cursor, more }) = self.shared.store.log(&head, None, PAGE).await? else {
             return self.start_anew().await;
         };
-        if entries.iter().any(|entry| entry.event.kind.is_review() && entry.event.data.contains_key("review")) {
+        if entries.iter().any(|entry| entry.event.kind.is_review() && entry.event.kind != EntryKind::ReviewViewed) {
             self.shared.counter.changed();
         }
         let mut parsed = Vec::with_capacity(entries.len());

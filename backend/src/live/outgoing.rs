@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use axum::extract::ws::Utf8Bytes;
-use serde::Deserialize;
 use shared::access::{Access, Act, Principal, access};
 use shared::id::{RunId, Username};
-use shared::log::{Cursor, Entry, EntryKind};
+use shared::log::{Cursor, Entry, EntryKind, EventData};
 use shared::protocol::ServerMessage;
 use shared::review::Review;
-use shared::run::{RunSummary, Usage};
+use shared::run::Usage;
 
 use super::run_visibility::RunVisibility;
 use crate::store::cursor::Place;
@@ -59,8 +58,8 @@ pub(super) struct ParsedEntry {
 impl ParsedEntry {
     /// Reads what an entry carries.
     pub fn new(entry: Entry) -> Self {
-        let review = entry.event.data.get("review").and_then(|review| Review::deserialize(review).ok());
-        Self { entry, review: review.map(without_content) }
+        let review = entry.event.review().map(without_content);
+        Self { entry, review }
     }
 }
 
@@ -103,11 +102,6 @@ pub(super) fn text(message: &ServerMessage) -> Utf8Bytes {
     serde_json::to_string(message).unwrap_or_default().into()
 }
 
-/// The run of `data.run`.
-pub(super) fn run_of(entry: &Entry) -> Option<RunSummary> {
-    entry.event.data.get("run").and_then(|run| RunSummary::deserialize(run).ok())
-}
-
 /// A review with only what says who may see it: the ring holds thousands.
 pub(super) fn without_content(mut review: Review) -> Review {
     review.prompt = String::new();
@@ -139,19 +133,17 @@ fn audience(entry: &Entry, review: Option<Review>, run: Option<Arc<RunVisibility
     if kind.is_run() || kind == EntryKind::Unreadable {
         return run.map_or(Audience::Nobody, Audience::Run);
     }
-    let data = &entry.event.data;
-    let username = data.get("username").and_then(|name| Username::deserialize(name).ok());
-    match kind {
-        EntryKind::UserUpdated => {
-            let rights = data.contains_key("roles") || data.contains_key("active");
-            Audience::Person { username, rights }
+    match entry.event.read() {
+        Some(EventData::UserUpdated(changed)) => {
+            Audience::Person { rights: changed.concerns_rights(), username: Some(changed.username) }
         }
-        EntryKind::DeputyNamed | EntryKind::DeputyRemoved => {
-            let username = data.get("deputy").and_then(|name| Username::deserialize(name).ok());
-            Audience::Person { username, rights: true }
+        Some(EventData::DeputyNamed(named) | EventData::DeputyRemoved(named)) => {
+            Audience::Person { username: Some(named.deputy), rights: true }
         }
-        EntryKind::SessionEnded => Audience::Person { username, rights: false },
-        EntryKind::TokenRevoked => Audience::Person { username: None, rights: false },
-        _ => Audience::Nobody,
+        Some(EventData::SessionEnded(ended)) => Audience::Person { username: Some(ended.username), rights: false },
+        Some(EventData::TokenRevoked(_)) => Audience::Person { username: None, rights: false },
+        Some(_) => Audience::Nobody,
+        // What this version cannot read may be about anybody's rights.
+        None => Audience::Person { username: None, rights: true },
     }
 }

@@ -9,7 +9,7 @@ use shared::log::EntryKind;
 use shared::review::Review;
 use shared::run::RunSummary;
 
-use super::outgoing::{ParsedEntry, run_of, without_content};
+use super::outgoing::{ParsedEntry, without_content};
 use crate::store::{self, Store};
 
 /// How many runs are remembered; the one that came first is forgotten first.
@@ -108,7 +108,7 @@ impl VisibilityCache {
         let ParsedEntry { entry, review } = parsed;
         let Some(id) = entry.event.run_id else { return Ok(()) };
         if entry.event.kind == EntryKind::RunStarted
-            && let Some(run) = run_of(entry)
+            && let Some(run) = entry.event.run()
         {
             let mut known = self.known();
             if !known.runs.contains_key(&id) {

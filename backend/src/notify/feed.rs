@@ -4,8 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Deserialize as _;
-use shared::log::{Cursor, Entry, EntryKind};
+use shared::log::{Cursor, Entry, EntryKind, EventData, ReviewChange, ReviewUpdated};
 use shared::notification::{Channel, Occasion};
 use shared::review::Review;
 use tokio::sync::{Notify, watch};
@@ -77,9 +76,8 @@ impl Feeder {
         self.unsaved += entries.len();
         let people = self.people(&entries).await?;
         for entry in &entries {
-            if let Some((occasion, review)) = told_of(entry) {
-                let handed = changed(entry, "delegated").then(|| review.delegations.last()).flatten();
-                let only = handed.map(|handed| &handed.to);
+            if let Some((occasion, review, handed)) = occasion_of(entry) {
+                let only = review.delegations.last().filter(|_| handed).map(|handed| &handed.to);
                 let notice = Notice { entry, before: &before, occasion, review: &review, only };
                 if Occasion::of(entry.event.kind).is_some() {
                     deliveries.extend(plan::to_programs(&notice, &self.outlets));
@@ -122,7 +120,7 @@ impl Feeder {
 
     /// Everybody who chose to be notified, where there is something to tell.
     async fn people(&self, entries: &[Entry]) -> Result<Vec<Person>, store::Error> {
-        let something = entries.iter().any(|entry| told_of(entry).is_some());
+        let something = entries.iter().any(|entry| occasion_of(entry).is_some());
         if !something || self.outlets.channels().is_empty() {
             return Ok(Vec::new());
         }
@@ -141,17 +139,18 @@ impl Feeder {
     }
 }
 
-/// What an entry is an occasion of, with its review: one that changes hands is asked of who gets it, and one that nobody
-/// decided in time of whoever may decide it now.
-fn told_of(entry: &Entry) -> Option<(Occasion, Review)> {
-    let anew = changed(entry, "delegated") || changed(entry, "escalated");
-    let occasion = Occasion::of(entry.event.kind).or(anew.then_some(Occasion::Requested))?;
-    Some((occasion, Review::deserialize(entry.event.data.get("review")?).ok()?))
-}
-
-/// Whether a review was changed so.
-fn changed(entry: &Entry, how: &str) -> bool {
-    entry.event.kind == EntryKind::ReviewUpdated && entry.event.data.get("change").is_some_and(|change| change == how)
+/// What an entry is an occasion of, with its review, and whether that was handed over: one that changes hands is asked of
+/// who gets it alone, and one that nobody decided in time of whoever may decide it now.
+fn occasion_of(entry: &Entry) -> Option<(Occasion, Review, bool)> {
+    if entry.event.kind != EntryKind::ReviewUpdated {
+        return Some((Occasion::of(entry.event.kind)?, entry.event.review()?, false));
+    }
+    let Some(EventData::ReviewUpdated(ReviewUpdated { review, change })) = entry.event.read() else { return None };
+    match change {
+        ReviewChange::Delegated { .. } => Some((Occasion::Requested, *review, true)),
+        ReviewChange::Escalated { .. } => Some((Occasion::Requested, *review, false)),
+        _ => None,
+    }
 }
 
 /// The stored place; where there is none, the end of the log becomes it.

@@ -3,11 +3,10 @@
 
 use serde_json::error::Category;
 use serde_json::json;
-use shared::JsonMap;
 use shared::access::ADMIN;
 use shared::error::FlowCode;
 use shared::id::RunId;
-use shared::log::{EntryKind, Event};
+use shared::log::{Event, EventData, Unreadable};
 use shared::review::Review;
 use shared::run::{RunSummary, Step};
 use shared::time::Timestamp;
@@ -83,8 +82,8 @@ pub(super) fn step(id: Uuid, started_at: Timestamp, error: &Error) -> Result<Ste
 
 /// An entry that cannot be read, or all entries of its row.
 pub(super) fn event(at: Timestamp, run_id: Option<RunId>, reason: &str) -> Event {
-    let data = JsonMap::from_iter([("reason".to_owned(), reason.into())]);
-    Event { kind: EntryKind::Unreadable, at, run_id, review_id: None, actor: None, data }
+    let data = EventData::Unreadable(Unreadable { reason: reason.to_owned() });
+    Event { run_id, ..Event::new(at, None, &data) }
 }
 
 fn failure(error: &Error) -> serde_json::Value {

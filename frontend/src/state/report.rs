@@ -1,29 +1,25 @@
 //! The steps and reviews of a run, kept up to date with what the log tells of them.
 
-use serde::Deserialize;
 use shared::log::{Entry, EntryKind};
-use shared::run::{Report, Step, StepStatus};
-
-use super::runs;
-use super::story::review_of;
+use shared::run::{Report, StepStatus};
 
 /// Takes an entry of the run into its report. Entries that the report already has may come again, in their order.
 /// Whether it has to be read anew: what else ends with a step or a run is told by no entry of its own.
 pub fn hear(report: &mut Report, entry: &Entry) -> bool {
-    if let Some(step) = entry.event.data.get("step").and_then(|step| Step::deserialize(step).ok()) {
+    if let Some(step) = entry.event.step() {
         match report.steps.iter_mut().rev().find(|known| known.id == step.id) {
             Some(known) => *known = step,
             None => report.steps.push(step),
         }
     }
-    if let Some(review) = review_of(entry) {
+    if let Some(review) = entry.event.review() {
         match report.reviews.iter_mut().rev().find(|known| known.id == review.id) {
             Some(known) if known.version > review.version => {}
             Some(known) => *known = review,
             None => report.reviews.push(review),
         }
     }
-    if let Some(run) = runs::summary(entry) {
+    if let Some(run) = entry.event.run() {
         report.status = run.status;
     }
     let Report { steps, reviews, .. } = report;

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
 use shared::id::RunId;
-use shared::log::Entry;
 use shared::protocol::ServerMessage;
 use shared::run::RunSummary;
 
@@ -21,7 +19,7 @@ impl Runs {
     /// Takes in a message of the live socket.
     pub fn hear(&mut self, message: &ServerMessage) {
         if let ServerMessage::Entry(entry) = message
-            && let Some(run) = summary(entry)
+            && let Some(run) = entry.event.run()
         {
             self.put(run);
         }
@@ -46,9 +44,4 @@ impl Runs {
     pub fn all(&self) -> impl Iterator<Item = &RunSummary> {
         self.known.values()
     }
-}
-
-/// The summary that an entry carries (`data.run`).
-pub fn summary(entry: &Entry) -> Option<RunSummary> {
-    RunSummary::deserialize(entry.event.data.get("run")?).ok()
 }

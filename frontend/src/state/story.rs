@@ -2,11 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
-use serde_json::Value;
 use shared::decision::{ActionDecision, Decision, Verdict, Via};
 use shared::definition::{ChoiceKind, OnTimeout};
-use shared::log::{Entry, EntryKind, ReviewAct};
+use shared::log::{Entry, EventData, ReviewAct, ReviewChange, ReviewUpdated};
 use shared::review::{Outcome, Resolution, Review};
 
 use super::words;
@@ -113,11 +111,6 @@ pub fn resolved(review: &Review, resolution: &Resolution) -> (String, Tone) {
     }
 }
 
-/// The review that an entry carries (`data.review`).
-pub fn review_of(entry: &Entry) -> Option<Review> {
-    Review::deserialize(entry.event.data.get("review")?).ok()
-}
-
 /// The decision that an entry is about: the resolution's, or the actor's newest vote.
 pub fn decision_of<'a>(review: &'a Review, entry: &Entry) -> Option<&'a Decision> {
     let resolved = review.resolution.as_ref().and_then(|resolution| resolution.decision.as_deref());
@@ -127,114 +120,110 @@ pub fn decision_of<'a>(review: &'a Review, entry: &Entry) -> Option<&'a Decision
 
 /// What an entry tells, as the end of a sentence that begins with who did it: `approved “Review the draft”`.
 pub fn told(entry: &Entry) -> (String, Tone) {
-    let data = &entry.event.data;
-    let word = |path: &str| {
-        let mut place = path.split('/').map(str::to_owned);
-        let first = place.next().and_then(|key| data.get(&key));
-        place.try_fold(first?, |value, key| value.get(key)).map(words::plain)
-    };
-    let text = |path: &str| word(path).unwrap_or_default();
-    let run = || word("run/title").map_or_else(|| "a run".to_owned(), |title| quoted(&title));
-    let roles = || {
-        let roles: Vec<&str> =
-            data.get("roles").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
-        listed(&roles)
-    };
     let plain = |text: String| (text, Tone::Plain);
-    match entry.event.kind {
-        EntryKind::RunStarted => plain(format!("started {}", run())),
-        EntryKind::RunResumed => plain(format!("resumed {}", run())),
-        EntryKind::WorkflowWaiting => plain(format!("paused {} for a person", run())),
-        EntryKind::RunCompleted => (format!("completed {}", run()), Tone::Go),
-        EntryKind::RunFailed => (format!("failed {}: {}", run(), text("run/error/message")), Tone::Stop),
-        EntryKind::RunCancelled => {
-            let why = word("reason").map(|why| format!(": {why}")).unwrap_or_default();
-            (format!("cancelled {}{why}", run()), Tone::Stop)
+    let Some(data) = entry.event.read() else { return plain(format!("recorded “{}”", entry.event.kind)) };
+    match data {
+        EventData::RunStarted(of) => plain(format!("started {}", quoted(&of.run.title))),
+        EventData::RunResumed(of) => plain(format!("resumed {}", quoted(&of.run.title))),
+        EventData::WorkflowWaiting(of) => plain(format!("paused {} for a person", quoted(&of.run.title))),
+        EventData::RunCompleted(done) => (format!("completed {}", quoted(&done.run.title)), Tone::Go),
+        EventData::RunFailed(of) => {
+            let why = of.run.error.as_ref().map(|error| error.message.as_str()).unwrap_or_default();
+            (format!("failed {}: {why}", quoted(&of.run.title)), Tone::Stop)
         }
-        EntryKind::StepStarted => plain(format!("started {}", text("step/node"))),
-        EntryKind::StepRetrying => {
-            (format!("is retrying {}: {}", text("step/node"), text("error/message")), Tone::Again)
+        EventData::RunCancelled(cancelled) => {
+            let why = cancelled.reason.map(|why| format!(": {why}")).unwrap_or_default();
+            (format!("cancelled {}{why}", quoted(&cancelled.run.title)), Tone::Stop)
         }
-        EntryKind::StepCompleted => plain(format!("finished {}", text("step/node"))),
-        EntryKind::StepFailed => {
-            (format!("failed at {}: {}", text("step/node"), text("step/error/message")), Tone::Stop)
+        EventData::StepStarted(of) => plain(format!("started {}", of.step.node)),
+        EventData::StepRetrying(failed) => {
+            (format!("is retrying {}: {}", failed.step.node, failed.error.message), Tone::Again)
         }
-        EntryKind::ModelAnswered => plain(format!("received a model's answer at {}", text("node"))),
-        EntryKind::ToolExecuted => match word("error/message").or_else(|| word("error")) {
-            Some(error) => (format!("{} failed: {error}", text("tool")), Tone::Stop),
-            None => plain(format!("called {}", text("tool"))),
+        EventData::StepCompleted(done) => plain(format!("finished {}", done.step.node)),
+        EventData::StepFailed(of) => {
+            let why = of.step.error.as_ref().map(|error| error.message.as_str()).unwrap_or_default();
+            (format!("failed at {}: {why}", of.step.node), Tone::Stop)
+        }
+        EventData::ModelAnswered(answered) => plain(format!("received a model's answer at {}", answered.node)),
+        EventData::ToolExecuted(call) => match call.error {
+            Some(error) => (format!("{} failed: {}", call.tool, error.message), Tone::Stop),
+            None => plain(format!("called {}", call.tool)),
         },
-        EntryKind::ReviewRequested => plain(format!("requested {}", quoted(&text("review/title")))),
-        EntryKind::ReviewExpiring => {
-            (format!("warned of the deadline of {}", quoted(&text("review/title"))), Tone::Again)
+        EventData::ReviewRequested(of) => plain(format!("requested {}", quoted(&of.review.title))),
+        EventData::ReviewExpiring(of) => {
+            (format!("warned of the deadline of {}", quoted(&of.review.title)), Tone::Again)
         }
-        EntryKind::ReviewUpdated => {
-            let title = quoted(&text("review/title"));
-            if ReviewAct::Vote.is_told_by(&entry.event) {
-                let review = review_of(entry);
-                let vote = review.as_ref().and_then(|review| Some((review, decision_of(review, entry)?)));
-                return plain(match vote {
-                    Some((review, decision)) => format!("voted: {}", decided(review, decision).0),
-                    // A secret vote.
-                    None => format!("voted on {title}"),
-                });
+        EventData::ReviewUpdated(updated) => changed(entry, &updated),
+        EventData::ReviewResolved(of) => match &of.review.resolution {
+            Some(Resolution { decision: Some(decision), .. }) => decided(&of.review, decision),
+            Some(resolution) => {
+                let (what, tone) = resolved(&of.review, resolution);
+                (format!("recorded that {what}"), tone)
             }
-            match text("change").as_str() {
-                "content" => (format!("changed the content of {title}"), Tone::Again),
-                "voters" => plain(format!("changed who may vote on {title}")),
-                "claim" => plain(format!("claimed {title}")),
-                "release" => plain(format!("released {title}")),
-                "delegated" => plain(format!("delegated {title}")),
-                "comment" => plain(format!("commented on {title}")),
-                "escalated" => (format!("escalated {title}"), Tone::Again),
-                _ => plain(format!("changed {title}")),
-            }
-        }
-        EntryKind::ReviewResolved => match review_of(entry) {
-            Some(review) => match &review.resolution {
-                Some(Resolution { decision: Some(decision), .. }) => decided(&review, decision),
-                Some(resolution) => {
-                    let (what, tone) = resolved(&review, resolution);
-                    (format!("recorded that {what}"), tone)
-                }
-                None => plain(format!("resolved {}", quoted(&review.title))),
-            },
-            None => plain("resolved a review".to_owned()),
+            None => plain(format!("resolved {}", quoted(&of.review.title))),
         },
-        EntryKind::ReviewViewed => {
-            let title = word("title").map_or_else(|| "a review".to_owned(), |title| quoted(&title));
-            plain(format!("viewed {title}, revision {}", text("revision")))
+        EventData::ReviewViewed(viewed) => {
+            let title = if viewed.title.is_empty() { "a review".to_owned() } else { quoted(&viewed.title) };
+            plain(format!("viewed {title}, revision {}", viewed.revision))
         }
-        EntryKind::FlowSaved => plain(format!("saved the flow {}, version {}", text("flow"), text("version"))),
-        EntryKind::UserCreated => match roles() {
-            roles if roles.is_empty() => plain(format!("added {}, without roles", text("username"))),
-            roles => plain(format!("added {} as {roles}", text("username"))),
+        EventData::FlowSaved(saved) => plain(format!("saved the flow {}, version {}", saved.flow, saved.version)),
+        EventData::UserCreated(added) => match roles(added.roles.as_deref()) {
+            roles if roles.is_empty() => plain(format!("added {}, without roles", added.username)),
+            roles => plain(format!("added {} as {roles}", added.username)),
         },
-        EntryKind::UserUpdated => match roles() {
-            roles if roles.is_empty() => plain(format!("changed {}", text("username"))),
-            roles => plain(format!("changed {}, now {roles}", text("username"))),
+        EventData::UserUpdated(changed) => match roles(changed.roles.as_deref()) {
+            roles if roles.is_empty() => plain(format!("changed {}", changed.username)),
+            roles => plain(format!("changed {}, now {roles}", changed.username)),
         },
-        EntryKind::GrantMade => plain(format!("remembered an approval for {}", text("grant/tool"))),
-        EntryKind::GrantUsed => {
-            plain(format!("ran {} under the remembered approval of {}", text("grant/tool"), text("grant/given_by")))
+        EventData::GrantMade(of) => plain(format!("remembered an approval for {}", of.grant.tool)),
+        EventData::GrantUsed(used) => {
+            plain(format!("ran {} under the remembered approval of {}", used.grant.tool, used.grant.given_by))
         }
-        EntryKind::GrantRevoked => plain(format!("revoked the remembered approval for {}", text("grant/tool"))),
-        kind @ (EntryKind::DeputyNamed | EntryKind::DeputyRemoved) => {
-            let verb = if kind == EntryKind::DeputyNamed { "named" } else { "removed" };
-            plain(format!("{verb} {} as deputy of {}", text("deputy"), text("deputyship/person")))
-        }
-        EntryKind::TokenCreated => match roles() {
-            roles if roles.is_empty() => plain(format!("created the token {}, without roles", quoted(&text("name")))),
-            roles => plain(format!("created the token {} with {roles}", quoted(&text("name")))),
+        EventData::GrantRevoked(of) => plain(format!("revoked the remembered approval for {}", of.grant.tool)),
+        EventData::DeputyNamed(of) => plain(format!("named {} as deputy of {}", of.deputy, of.deputyship.person)),
+        EventData::DeputyRemoved(of) => plain(format!("removed {} as deputy of {}", of.deputy, of.deputyship.person)),
+        EventData::TokenCreated(token) => match roles(Some(&token.roles)) {
+            roles if roles.is_empty() => plain(format!("created the token {}, without roles", quoted(&token.name))),
+            roles => plain(format!("created the token {} with {roles}", quoted(&token.name))),
         },
-        EntryKind::TokenRevoked => plain("revoked a token".to_owned()),
-        EntryKind::LinkCreated => plain(format!("created a login link for {}", text("username"))),
-        EntryKind::SessionStarted => plain("logged in".to_owned()),
-        EntryKind::SessionEnded => plain("logged out".to_owned()),
-        EntryKind::LoginFailed => (format!("refused to log in {}", text("username")), Tone::Again),
-        EntryKind::Unreadable => (format!("recorded what cannot be read: {}", text("reason")), Tone::Stop),
-        EntryKind::HeadAccepted => plain("accepted a new head of the audit".to_owned()),
+        EventData::TokenRevoked(_) => plain("revoked a token".to_owned()),
+        EventData::LinkCreated(link) => plain(format!("created a login link for {}", link.username)),
+        EventData::SessionStarted(_) => plain("logged in".to_owned()),
+        EventData::SessionEnded(_) => plain("logged out".to_owned()),
+        EventData::LoginFailed(failed) => {
+            let name = failed.username.map_or_else(|| "somebody".to_owned(), |name| name.to_string());
+            (format!("refused to log in {name}"), Tone::Again)
+        }
+        EventData::Unreadable(row) => (format!("recorded what cannot be read: {}", row.reason), Tone::Stop),
+        EventData::HeadAccepted(_) => plain("accepted a new head of the audit".to_owned()),
     }
+}
+
+fn changed(entry: &Entry, updated: &ReviewUpdated) -> (String, Tone) {
+    let plain = |text: String| (text, Tone::Plain);
+    let title = quoted(&updated.review.title);
+    if ReviewAct::Vote.is_told_by(&entry.event) {
+        return plain(match decision_of(&updated.review, entry) {
+            Some(decision) => format!("voted: {}", decided(&updated.review, decision).0),
+            // A secret vote.
+            None => format!("voted on {title}"),
+        });
+    }
+    match &updated.change {
+        ReviewChange::Content { .. } => (format!("changed the content of {title}"), Tone::Again),
+        ReviewChange::Voters { .. } => plain(format!("changed who may vote on {title}")),
+        ReviewChange::Claim { .. } => plain(format!("claimed {title}")),
+        ReviewChange::Release { .. } => plain(format!("released {title}")),
+        ReviewChange::Delegated { .. } => plain(format!("delegated {title}")),
+        ReviewChange::Comment { .. } => plain(format!("commented on {title}")),
+        ReviewChange::Escalated { .. } => (format!("escalated {title}"), Tone::Again),
+        ReviewChange::Vote | ReviewChange::Other => plain(format!("changed {title}")),
+    }
+}
+
+fn roles(roles: Option<&[String]>) -> String {
+    let roles: Vec<&str> = roles.unwrap_or_default().iter().map(String::as_str).collect();
+    listed(&roles)
 }
 
 /// Through what a decision came, where that is worth a word.

@@ -1,52 +1,53 @@
 //! What happens in a run, in a line for people.
 
-use serde_json::Value;
 use shared::decision::Via;
-use shared::log::{EntryKind, Event};
+use shared::log::{Event, EventData};
+use shared::review::Review;
+use shared::run::Step;
 
 use super::super::terminal::text;
 
 /// The line of an event; none where it says nothing that is not seen otherwise.
 pub fn narrate(event: &Event) -> Option<String> {
-    let data = Value::Object(event.data.clone());
-    let word = |path: &str| data.pointer(path).and_then(Value::as_str).map(text::line);
-    let node = word("/step/node").unwrap_or_default();
-    let visit = data.pointer("/step/visit").and_then(Value::as_u64).filter(|visit| *visit > 1);
-    let visit = visit.map(|visit| format!(" (visit {visit})")).unwrap_or_default();
-    let error = || word("/step/error/message").or_else(|| word("/error/message")).unwrap_or_default();
-    Some(match event.kind {
-        EntryKind::RunStarted => {
-            format!("run {} of `{}` has started", event.run_id?, word("/run/flow").unwrap_or_default())
+    Some(match event.read()? {
+        EventData::RunStarted(of) => format!("run {} of `{}` has started", event.run_id?, of.run.flow),
+        EventData::StepStarted(of) if of.step.kind == "human" => return None,
+        EventData::StepStarted(of) => format!("{}: started", place(&of.step)),
+        EventData::StepCompleted(done) => {
+            let note = done.step.note.as_deref().map(|note| format!(": {}", text::line(note))).unwrap_or_default();
+            format!("{}: done{note}", place(&done.step))
         }
-        EntryKind::StepStarted if word("/step/kind").as_deref() == Some("human") => return None,
-        EntryKind::StepStarted => format!("{node}{visit}: started"),
-        EntryKind::StepCompleted => {
-            let note = word("/step/note").map(|note| format!(": {note}")).unwrap_or_default();
-            format!("{node}{visit}: done{note}")
+        EventData::StepRetrying(failed) => {
+            format!("{}: failed, and is tried again: {}", place(&failed.step), text::line(&failed.error.message))
         }
-        EntryKind::StepRetrying => format!("{node}{visit}: failed, and is tried again: {}", error()),
-        EntryKind::StepFailed => format!("{node}{visit}: failed: {}", error()),
-        EntryKind::ToolExecuted => {
-            let (tool, at) = (word("/tool").unwrap_or_default(), word("/node").unwrap_or_default());
-            match data.pointer("/error") {
-                Some(error) => {
-                    let why = error.get("message").unwrap_or(error);
-                    let why = why.as_str().map_or_else(|| why.to_string(), str::to_owned);
-                    format!("{at}: {tool} was not successful: {}", text::line(&why))
-                }
+        EventData::StepFailed(of) => {
+            let why = of.step.error.as_ref().map(|error| text::line(&error.message)).unwrap_or_default();
+            format!("{}: failed: {why}", place(&of.step))
+        }
+        EventData::ToolExecuted(call) => {
+            let (tool, at) = (text::line(&call.tool), text::line(&call.node));
+            match &call.error {
+                Some(error) => format!("{at}: {tool} was not successful: {}", text::line(&error.message)),
                 None => format!("{at}: {tool} was called"),
             }
         }
-        EntryKind::ReviewResolved => {
-            let at = word("/review/node").unwrap_or_default();
-            let outcome = word("/review/resolution/outcome").unwrap_or_default();
-            let by = data.pointer("/review/resolution/by/0").and_then(Value::as_str).map(text::line);
-            let judge = data.pointer("/review/resolution/via").is_some_and(|via| via == Via::Judge.as_str());
-            let by = by.or(judge.then(|| "a judge".to_owned())).map(|by| format!(" by {by}")).unwrap_or_default();
-            let reason = word("/review/resolution/reason").map(|reason| format!(": {reason}")).unwrap_or_default();
-            format!("{at}: {outcome}{by}{reason}")
-        }
-        EntryKind::RunCompleted => "the run has completed".to_owned(),
+        EventData::ReviewResolved(of) => resolved(&of.review)?,
+        EventData::RunCompleted(_) => "the run has completed".to_owned(),
         _ => return None,
     })
+}
+
+fn place(step: &Step) -> String {
+    let visit = if step.visit > 1 { format!(" (visit {})", step.visit) } else { String::new() };
+    text::line(&step.node) + &visit
+}
+
+fn resolved(review: &Review) -> Option<String> {
+    let resolution = review.resolution.as_ref()?;
+    let at = review.node.as_ref().map(|node| text::line(node)).unwrap_or_default();
+    let judge = || (resolution.via == Via::Judge).then(|| "a judge".to_owned());
+    let by = resolution.by.first().map(|by| text::line(by)).or_else(judge);
+    let by = by.map(|by| format!(" by {by}")).unwrap_or_default();
+    let reason = resolution.reason.as_deref().map(|reason| format!(": {}", text::line(reason))).unwrap_or_default();
+    Some(format!("{at}: {}{by}{reason}", resolution.outcome.as_str()))
 }

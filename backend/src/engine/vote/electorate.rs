@@ -10,9 +10,9 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::json;
 use shared::access::{Principal, has_vote, voice};
 use shared::id::{NodeId, ReviewId, Username};
+use shared::log::ReviewChange;
 use shared::review::Review;
 use shared::voting::{Voting, VotingGroup};
 
@@ -93,7 +93,9 @@ impl Builder<'_> {
         }
         let review = self.change_review(id, |review| *review = after);
         if let Some(review) = review {
-            self.tell_vote(&review, json!({ "change": "voters" }), None, json!({ "lost": lost, "added": added }));
+            let named = |names| Some(names).filter(|_| !review.is_secret());
+            let change = ReviewChange::Voters { lost: named(lost), added: named(added) };
+            self.emit_updated(&review, None, change);
         }
         self.settle_votes(id);
         true

@@ -8,12 +8,11 @@ mod electorate;
 mod tally;
 mod words;
 
-use serde_json::{Value, json};
 use shared::JsonMap;
 use shared::decision::{Decision, Shown, Verdict};
 use shared::definition::ChoiceKind;
 use shared::id::{ReviewId, Username};
-use shared::log::EntryKind;
+use shared::log::ReviewChange;
 use shared::review::{Item, Review};
 use shared::voting::Edited;
 
@@ -59,12 +58,12 @@ impl Builder<'_> {
             words::refresh(review);
         })?;
         if edited {
-            let data = json!({ "change": "content", "vote": true });
-            self.tell_vote(&review, data, Some(actor), json!({ "voided": voided }));
+            let voided = Some(voided).filter(|_| !review.is_secret());
+            self.emit_vote(&review, Some(actor), ReviewChange::Content { voided, vote: true });
             return self.settle_votes(id);
         }
         if tally::outcome(&review) == Outcome::Open {
-            self.tell_vote(&review, json!({ "change": "vote" }), Some(actor), Value::Null);
+            self.emit_vote(&review, Some(actor), ReviewChange::Vote);
             return Some(());
         }
         self.settle_votes(id)
@@ -81,14 +80,9 @@ impl Builder<'_> {
         self.carry_out(id, said, &decision, &by)
     }
 
-    /// Tells of votes. While they are secret, nobody is named, and `more` is left out.
-    fn tell_vote(&mut self, review: &Review, mut data: Value, actor: Option<Username>, more: Value) {
-        if !review.is_secret()
-            && let (Value::Object(data), Value::Object(more)) = (&mut data, more)
-        {
-            data.extend(more);
-        }
-        self.tell_review(EntryKind::ReviewUpdated, review, actor.filter(|_| !review.is_secret()), data);
+    /// Tells of votes. While they are secret, nobody is named.
+    fn emit_vote(&mut self, review: &Review, actor: Option<Username>, change: ReviewChange) {
+        self.emit_updated(review, actor.filter(|_| !review.is_secret()), change);
     }
 }
 

@@ -1,16 +1,14 @@
 //! Who stands in for whom: it stands in the deputy's record.
 
-use serde_json::json;
 use shared::access::{Act, Principal, REVIEWER};
 use shared::deputy::Deputyship;
 use shared::error::Mistake;
 use shared::id::DeputyId;
-use shared::log::EntryKind;
+use shared::log::{EventData, OfDeputy};
 
 use super::super::{Answer, CommitError};
 use super::group::Group;
 use super::rights::allow;
-use super::users::data;
 use crate::clock::Moment;
 use crate::engine::Refusal;
 
@@ -48,8 +46,8 @@ impl Group {
         }
         record.deputyships.push(span.clone());
         self.out.users.insert(span.deputy.clone());
-        let entry = data(json!({"deputy": span.deputy, "deputyship": span}));
-        self.tell(EntryKind::DeputyNamed, by.map(|by| &by.username), entry, moment);
+        let named = OfDeputy { deputy: span.deputy.clone(), deputyship: span.clone() };
+        self.emit(by, EventData::DeputyNamed(named), moment);
         Ok(Answer::Deputy { deputyship: Box::new(span) })
     }
 
@@ -70,8 +68,7 @@ impl Group {
             record.deputyships.retain(|other| other.id != id);
         }
         self.out.users.insert(span.deputy.clone());
-        let entry = data(json!({"deputy": span.deputy, "deputyship": span}));
-        self.tell(EntryKind::DeputyRemoved, by.map(|by| &by.username), entry, moment);
+        self.emit(by, EventData::DeputyRemoved(OfDeputy { deputy: span.deputy.clone(), deputyship: span }), moment);
         Ok(Answer::Done)
     }
 }

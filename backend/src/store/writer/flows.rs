@@ -2,15 +2,13 @@
 
 use std::sync::Arc;
 
-use serde_json::json;
 use shared::access::{Act, Principal};
 use shared::api::FlowVersion;
-use shared::log::EntryKind;
+use shared::log::{EventData, FlowSaved};
 
 use super::super::{Answer, CommitError, NewFlow};
 use super::group::Group;
 use super::rights::allow;
-use super::users::data;
 use crate::clock::Moment;
 use crate::engine::Refusal;
 use crate::flow::{Compiled, Library};
@@ -43,8 +41,8 @@ impl Group {
             saved_at: moment.now,
             warnings: Vec::new(),
         };
-        let entry = data(json!({"flow": saved.id, "version": version, "digest": saved.digest}));
-        self.tell(EntryKind::FlowSaved, by.map(|by| &by.username), entry, moment);
+        let told = FlowSaved { flow: saved.id.clone(), version, digest: saved.digest.clone() };
+        self.emit(by, EventData::FlowSaved(told), moment);
         self.compiled.insert((saved.id.clone(), version), Arc::new(compiled.with_env(Arc::clone(&self.env))));
         self.newest.insert(saved.id.clone(), (version, Some(saved.clone())));
         self.out.flows.push(saved.clone());

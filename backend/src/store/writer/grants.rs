@@ -2,19 +2,17 @@
 
 use std::time::Duration;
 
-use serde_json::json;
 use shared::access::{Act, Principal};
 use shared::decision::{ActionDecision, Verdict};
 use shared::error::{Mistake, pointer};
 use shared::grant::{Grant, GrantScope};
 use shared::id::{FlowId, GrantId, RunId};
-use shared::log::EntryKind;
+use shared::log::{EventData, OfGrant};
 use shared::time::Timestamp;
 
 use super::super::{Answer, CommitError};
 use super::group::Group;
 use super::rights::allow;
-use super::users::data;
 use crate::clock::Moment;
 use crate::engine::{Granted, Input, Refusal};
 
@@ -59,7 +57,7 @@ impl Group {
         let grant = self.grants.get(&id).cloned().ok_or(CommitError::NotFound)?;
         allow(by, Act::RevokeGrant(&grant.given_by))?;
         self.forget(id);
-        self.tell(EntryKind::GrantRevoked, by.map(|by| &by.username), data(json!({"grant": grant})), moment);
+        self.emit(by, EventData::GrantRevoked(OfGrant { grant: Box::new(grant) }), moment);
         Ok(Answer::Done)
     }
 }

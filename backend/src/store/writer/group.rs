@@ -5,10 +5,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
+use shared::JsonMap;
 use shared::api::FlowVersion;
 use shared::grant::Grant;
 use shared::id::{FlowId, GrantId, ReviewId, RunId, StepId, TaskId, TokenId, Username};
-use shared::log::{EntryKind, Event};
+use shared::log::{Event, EventData, HeadAccepted};
 use shared::notification::Notifications;
 use shared::run::Step;
 use shared::time::Timestamp;
@@ -20,7 +21,6 @@ use super::rights::allow_again;
 use crate::clock::Moment;
 use crate::engine::{Snapshot, Task};
 use crate::flow::Compiled;
-use shared::JsonMap;
 use shared::access::Principal;
 
 /// What changes rest on, and what is to be written.
@@ -206,12 +206,8 @@ impl Group {
             Operation::RevokeToken { id, owner } => self.revoke_token(by, *id, owner.as_ref(), moment),
             Operation::LoginFailed { username } => Ok(self.login_failed(username, moment)),
             Operation::AcceptHead { previous, head } => {
-                let heads = [("previous", previous), ("head", head)];
-                let heads = heads
-                    .into_iter()
-                    .filter_map(|(name, head)| Some((name.to_owned(), serde_json::Value::from(head.as_deref()?))));
-                let entry = heads.collect();
-                self.tell(EntryKind::HeadAccepted, by.map(|by| &by.username), entry, moment);
+                let (previous, head) = (previous.clone(), head.clone());
+                self.emit(by, EventData::HeadAccepted(HeadAccepted { previous, head }), moment);
                 Ok(Answer::Done)
             }
         }
@@ -226,11 +222,14 @@ impl Group {
         })
     }
 
-    /// Puts an entry that is of no run into the log.
-    pub fn tell(&mut self, kind: EntryKind, by: Option<&Username>, data: JsonMap, moment: Moment) {
-        let actor = by.cloned();
-        let event = Event { kind, at: moment.now, run_id: None, review_id: None, actor, data };
-        self.out.events.push((moment, event));
+    /// Puts an entry that is of no run into the log; nobody: the server itself did it.
+    pub fn emit(&mut self, by: Option<&Principal>, data: EventData, moment: Moment) {
+        self.emit_by(by.map(|by| &by.username), &data, moment);
+    }
+
+    /// The same for somebody who is let in by it.
+    pub fn emit_by(&mut self, name: Option<&Username>, data: &EventData, moment: Moment) {
+        self.out.events.push((moment, Event::new(moment.now, name.cloned(), data)));
     }
 
     /// The credential of a token.

@@ -1,13 +1,11 @@
 //! What people choose to be told.
 
-use serde_json::json;
 use shared::access::{Act, Principal};
-use shared::log::EntryKind;
+use shared::log::{EventData, UserChanged};
 
 use super::super::{Answer, ChosenNotifications, CommitError};
 use super::group::Group;
 use super::rights::allow;
-use super::users::data;
 use crate::clock::Moment;
 
 impl Group {
@@ -35,8 +33,8 @@ impl Group {
             }
             self.slack_users.insert(id.clone(), username.clone());
         }
-        let entry = data(json!({ "username": username, "notifications": notifications }));
-        self.tell(EntryKind::UserUpdated, by.map(|by| &by.username), entry, moment);
+        let changed = UserChanged { notifications: Some(notifications.clone()), ..UserChanged::of(username.clone()) };
+        self.emit(by, EventData::UserUpdated(changed), moment);
         self.out.notifications.insert(username, notifications);
         Ok(Answer::Done)
     }

@@ -1,16 +1,14 @@
 //! What the identity provider says of people: who they are, whether they are added, and their roles.
 
-use serde_json::{Value, json};
 use shared::access::{ADMIN, Act, Principal};
 use shared::api::User;
 use shared::id::Username;
-use shared::log::EntryKind;
+use shared::log::{EventData, LoginFailed, SingleSignOn, UserChanged};
 use shared::single_sign_on::Trouble;
 
 use super::super::{Answer, CommitError, NewCredential, ProviderAccount, ProviderSignIn, RefusedSignIn, UserRecord};
 use super::group::{Ended, Group};
 use super::rights::allow;
-use super::users::data;
 use crate::clock::Moment;
 
 impl Group {
@@ -36,7 +34,11 @@ impl Group {
         let ProviderSignIn { account: told, display_name, email, roles, attempt, add: _ } = by;
         let Some(record) = self.users.get(name) else {
             let roles = roles.unwrap_or_default();
-            let entry = json!({"username": name, "roles": roles, "single_sign_on": account(&told)});
+            let created = UserChanged {
+                roles: Some(roles.clone()),
+                single_sign_on: Some(account(&told)),
+                ..UserChanged::of(name.clone())
+            };
             let user = User {
                 username: name.clone(),
                 display_name,
@@ -57,7 +59,7 @@ impl Group {
             self.users.insert(name.clone(), record);
             self.out.users.insert(name.clone());
             self.remember_attempt(attempt);
-            return self.tell(EntryKind::UserCreated, None, data(entry), moment);
+            return self.emit(None, EventData::UserCreated(created), moment);
         };
         let mut user = record.user.clone();
         user.display_name = display_name.or(user.display_name);
@@ -72,11 +74,12 @@ impl Group {
     /// Puts on the record that somebody was not let in. Whom no group lets in any more has no roles from them either.
     pub fn refuse_sign_in(&mut self, refused: &RefusedSignIn, moment: Moment) -> Answer {
         let known = self.known(&refused.account).map(|known| known.user.clone());
-        let mut entry = json!({"single_sign_on": account(&refused.account), "reason": refused.trouble.as_str()});
-        if let Some(name) = known.as_ref().map(|known| &known.username).or(refused.username.as_ref()) {
-            entry["username"] = json!(name);
-        }
-        self.tell(EntryKind::LoginFailed, None, data(entry), moment);
+        let failed = LoginFailed {
+            username: known.as_ref().map(|known| &known.username).or(refused.username.as_ref()).cloned(),
+            single_sign_on: Some(account(&refused.account)),
+            reason: Some(refused.trouble.as_str().to_owned()),
+        };
+        self.emit(None, EventData::LoginFailed(failed), moment);
         if let (Some(user), Trouble::Groups) = (known, refused.trouble) {
             let roles = self.keep_an_admin(&user.username, Vec::new());
             self.replace(User { roles, ..user }, moment);
@@ -105,8 +108,9 @@ impl Group {
         record.account = linked.cloned();
         self.out.users.insert(name.clone());
         self.end_access(name, Ended::All);
-        let entry = json!({"username": name, "single_sign_on": linked.map_or(json!(false), account)});
-        self.tell(EntryKind::UserUpdated, by.map(|by| &by.username), data(entry), moment);
+        let now = linked.map_or(SingleSignOn::Linked(false), account);
+        let changed = UserChanged { single_sign_on: Some(now), ..UserChanged::of(name.clone()) };
+        self.emit(by, EventData::UserUpdated(changed), moment);
         Ok(Answer::Done)
     }
 
@@ -130,20 +134,19 @@ impl Group {
         if record.user == user {
             return;
         }
-        let mut entry = json!({"username": user.username, "single_sign_on": true});
-        if record.user.roles != user.roles {
-            entry["roles"] = json!(user.roles);
-        }
-        if record.user.display_name != user.display_name {
-            entry["display_name"] = json!(user.display_name);
-        }
-        if record.user.email != user.email {
-            entry["email"] = json!(user.email);
-        }
+        let known = &record.user;
+        let changed = UserChanged {
+            roles: (known.roles != user.roles).then(|| user.roles.clone()),
+            display_name: (known.display_name != user.display_name)
+                .then(|| user.display_name.clone().unwrap_or_default()),
+            email: (known.email != user.email).then(|| user.email.clone().unwrap_or_default()),
+            single_sign_on: Some(SingleSignOn::Linked(true)),
+            ..UserChanged::of(user.username.clone())
+        };
         let name = user.username.clone();
         record.user = user;
         self.out.users.insert(name);
-        self.tell(EntryKind::UserUpdated, None, data(entry), moment);
+        self.emit(None, EventData::UserUpdated(changed), moment);
     }
 
     fn known(&self, account: &ProviderAccount) -> Option<&UserRecord> {
@@ -152,6 +155,6 @@ impl Group {
 }
 
 /// An account as entries show it.
-pub(super) fn account(account: &ProviderAccount) -> Value {
-    json!({"issuer": account.issuer, "subject": account.subject})
+pub(super) fn account(account: &ProviderAccount) -> SingleSignOn {
+    SingleSignOn::Account { issuer: account.issuer.clone(), subject: account.subject.clone() }
 }

@@ -1,9 +1,8 @@
 //! Sessions, passwords and second factors: what was checked before the transaction is checked in it again.
 
-use serde_json::json;
 use shared::access::{Act, Principal};
 use shared::id::Username;
-use shared::log::EntryKind;
+use shared::log::{EventData, LoggedIn, SecondFactorChange, SessionEnded, UserChanged};
 
 use super::super::{
     Answer, CommitError, Credential, CredentialKind, FactorChange, NewSession, PasswordChange, Proof, SecondFactor,
@@ -12,7 +11,6 @@ use super::super::{
 use super::group::{Ended, Group};
 use super::provider::account;
 use super::rights::allow;
-use super::users::data;
 use crate::clock::Moment;
 
 impl Group {
@@ -48,9 +46,9 @@ impl Group {
             _ => None,
         };
         // From here on nothing is refused any more.
-        let mut entry = data(json!({"username": name}));
+        let mut logged_in = LoggedIn::of(name.clone());
         if let SignIn::Provider(by) = by {
-            entry.insert("single_sign_on".to_owned(), account(&by.account));
+            logged_in.single_sign_on = Some(account(&by.account));
             self.follow_provider(&name, *by, moment);
         }
         let user = self.active_mut(&name)?.user.clone();
@@ -64,15 +62,13 @@ impl Group {
             self.credentials.insert(new.digest, new.credential.clone());
             self.out.new_credentials.insert(new.digest, new.credential);
         }
-        if link.is_some() {
-            entry.insert("link".to_owned(), json!(true));
-        }
+        logged_in.link = link.is_some();
         if let Some(proven) = proven {
-            entry.insert("second_factor".to_owned(), json!(proven));
+            logged_in.second_factor = Some(proven.to_owned());
             self.out.users.insert(name.clone());
         }
-        let kind = if is_session { EntryKind::SessionStarted } else { EntryKind::LinkCreated };
-        self.tell(kind, Some(&name), entry, moment);
+        let what = if is_session { EventData::SessionStarted } else { EventData::LinkCreated };
+        self.emit_by(Some(&name), &what(logged_in), moment);
         Ok(Answer::User { user: Box::new(user) })
     }
 
@@ -89,7 +85,8 @@ impl Group {
             return Err(CommitError::NotFound);
         }
         self.end_credential(digest);
-        self.tell(EntryKind::SessionEnded, Some(&name), data(json!({"username": name})), moment);
+        let ended = EventData::SessionEnded(SessionEnded { username: name.clone() });
+        self.emit_by(Some(&name), &ended, moment);
         Ok(Answer::Done)
     }
 
@@ -107,8 +104,8 @@ impl Group {
         record.password_hash = Some(change.to);
         self.out.users.insert(by.username.clone());
         self.end_access(&by.username, Ended::AllButTokensAnd(change.keep));
-        let entry = data(json!({"username": by.username, "password": true}));
-        self.tell(EntryKind::UserUpdated, Some(&by.username), entry, moment);
+        let changed = UserChanged { password: true, ..UserChanged::of(by.username.clone()) };
+        self.emit(Some(by), EventData::UserUpdated(changed), moment);
         Ok(Answer::Done)
     }
 
@@ -129,21 +126,21 @@ impl Group {
         let record = self.users.get_mut(name).ok_or(CommitError::NotFound)?;
         let is_on = record.second_factor.as_ref().is_some_and(|factor| factor.confirmed);
         let conflict = |why: &str| Err(CommitError::Conflict(why.to_owned()));
-        let told = match change {
+        let became = match change {
             FactorChange::Begin(_) | FactorChange::Confirm { .. } if is_on => {
                 return conflict("there is a second factor already; remove it first");
             }
             FactorChange::Begin(secret) => {
                 let factor = SecondFactor { secret, confirmed: false, used_step: 0, recovery: Vec::new() };
                 record.second_factor = Some(factor);
-                "begun"
+                SecondFactorChange::Begun
             }
             FactorChange::Confirm { secret, step, recovery } => {
                 if record.second_factor.as_ref().is_none_or(|factor| factor.secret != secret) {
                     return conflict("another secret was set meanwhile; begin again");
                 }
                 record.second_factor = Some(SecondFactor { secret, confirmed: true, used_step: step, recovery });
-                "on"
+                SecondFactorChange::On
             }
             FactorChange::Remove(proof) => {
                 if !by_admin {
@@ -152,12 +149,12 @@ impl Group {
                 if record.second_factor.take().is_none() {
                     return Ok(Answer::Done);
                 }
-                "off"
+                SecondFactorChange::Off
             }
         };
         self.out.users.insert(name.clone());
-        let entry = data(json!({"username": name, "second_factor": told}));
-        self.tell(EntryKind::UserUpdated, by.map(|by| &by.username), entry, moment);
+        let changed = UserChanged { second_factor: Some(became), ..UserChanged::of(name.clone()) };
+        self.emit(by, EventData::UserUpdated(changed), moment);
         Ok(Answer::Done)
     }
 

@@ -1,10 +1,8 @@
 //! People, and what lets them in.
 
-use serde_json::{Value, json};
-use shared::JsonMap;
 use shared::access::{ADMIN, Act, Principal};
 use shared::id::{TokenId, Username};
-use shared::log::EntryKind;
+use shared::log::{EventData, LoggedIn, LoginFailed, TokenCreated, TokenRevoked, UserChanged};
 
 use super::super::users::token;
 use super::super::{Answer, CommitError, CredentialKind, NewCredential, NewUserRecord, UserChange, UserRecord};
@@ -24,8 +22,8 @@ impl Group {
         if self.users.contains_key(&user.username) {
             return Err(CommitError::Conflict(format!("there is a person named {} already", user.username)));
         }
-        let entry = data(json!({"username": user.username, "roles": user.roles}));
-        self.tell(EntryKind::UserCreated, by.map(|by| &by.username), entry, moment);
+        let created = UserChanged { roles: Some(user.roles.clone()), ..UserChanged::of(user.username.clone()) };
+        self.emit(by, EventData::UserCreated(created), moment);
         self.out.users.insert(user.username.clone());
         let record = UserRecord {
             user: user.clone(),
@@ -55,28 +53,28 @@ impl Group {
             return Err(CommitError::Conflict(why));
         }
         let user = &mut record.user;
-        let mut entry = data(json!({"username": user.username}));
+        let mut changed = UserChanged::of(user.username.clone());
         let patch = change.patch;
         if let Some(name) = patch.display_name {
-            entry.insert("display_name".to_owned(), json!(name));
+            changed.display_name = Some(name.clone());
             user.display_name = Some(name).filter(|name| !name.is_empty());
         }
         if let Some(email) = patch.email {
-            entry.insert("email".to_owned(), json!(email));
+            changed.email = Some(email.clone());
             user.email = Some(email).filter(|email| !email.is_empty());
         }
         if let Some(roles) = patch.roles {
-            entry.insert("roles".to_owned(), json!(roles));
+            changed.roles = Some(roles.clone());
             user.roles = roles;
         }
         if let Some(active) = patch.active {
-            entry.insert("active".to_owned(), json!(active));
+            changed.active = Some(active);
             user.active = active;
         }
         let new_password = change.password_hash.is_some();
         if let Some(hash) = change.password_hash {
             // That it changed, and never what it is.
-            entry.insert("password".to_owned(), json!(true));
+            changed.password = true;
             record.password_hash = Some(hash);
         }
         let user = user.clone();
@@ -84,7 +82,7 @@ impl Group {
             self.end_access(&user.username, Ended::All);
         }
         self.out.users.insert(user.username.clone());
-        self.tell(EntryKind::UserUpdated, by.map(|by| &by.username), entry, moment);
+        self.emit(by, EventData::UserUpdated(changed), moment);
         Ok(Answer::User { user: Box::new(user) })
     }
 
@@ -121,16 +119,16 @@ impl Group {
                 }
                 let made =
                     token(credential.clone()).ok_or_else(|| CommitError::Failed("a token without an id".to_owned()))?;
-                let entry = data(json!({"id": made.id, "name": made.name, "roles": made.roles}));
-                self.tell(EntryKind::TokenCreated, Some(&credential.username), entry, moment);
+                let created = TokenCreated { id: made.id, name: made.name.clone(), roles: made.roles.clone() };
+                self.emit_by(Some(&credential.username), &EventData::TokenCreated(created), moment);
                 Answer::Token { token: Box::new(made) }
             }
             CredentialKind::Session => {
                 if by.is_some_and(|by| by.username != credential.username) {
                     return Err(CommitError::Forbidden("nobody logs in as somebody else".to_owned()));
                 }
-                let entry = data(json!({"username": credential.username}));
-                self.tell(EntryKind::SessionStarted, Some(&credential.username), entry, moment);
+                let started = EventData::SessionStarted(LoggedIn::of(credential.username.clone()));
+                self.emit_by(Some(&credential.username), &started, moment);
                 Answer::Done
             }
             CredentialKind::Browser | CredentialKind::SignIn => {
@@ -140,8 +138,7 @@ impl Group {
                 if by.is_some() {
                     allow(by, Act::ManagePeople)?;
                 }
-                let entry = data(json!({"username": credential.username}));
-                self.tell(EntryKind::LinkCreated, by.map(|by| &by.username), entry, moment);
+                self.emit(by, EventData::LinkCreated(LoggedIn::of(credential.username.clone())), moment);
                 Answer::Done
             }
         };
@@ -168,22 +165,15 @@ impl Group {
         self.credentials.remove(&digest);
         self.out.new_credentials.remove(&digest);
         self.out.ended_credentials.insert(digest);
-        self.tell(EntryKind::TokenRevoked, by.map(|by| &by.username), data(json!({"id": id})), moment);
+        self.emit(by, EventData::TokenRevoked(TokenRevoked { id }), moment);
         Ok(Answer::Done)
     }
 
     pub fn login_failed(&mut self, name: &Username, moment: Moment) -> Answer {
         if self.users.contains_key(name) {
-            self.tell(EntryKind::LoginFailed, None, data(json!({"username": name})), moment);
+            let failed = LoginFailed { username: Some(name.clone()), single_sign_on: None, reason: None };
+            self.emit(None, EventData::LoginFailed(failed), moment);
         }
         Answer::Done
-    }
-}
-
-/// The data of an entry.
-pub(super) fn data(value: Value) -> JsonMap {
-    match value {
-        Value::Object(members) => members,
-        _ => JsonMap::new(),
     }
 }

@@ -4,20 +4,20 @@ use leptos::prelude::*;
 use serde_json::Value;
 use shared::decision::{ActionDecision, Decision, Verdict};
 use shared::definition::ContentType;
-use shared::log::Entry;
+use shared::log::{Entry, EventData, ToolExecuted};
 use shared::review::{Action, Item, Review};
 
 use crate::components::diff::Diff;
 use crate::components::inert::inert;
 use crate::components::markdown::Markdown;
-use crate::state::story::{channel, decision_of, review_of};
+use crate::state::story::{channel, decision_of};
 
 /// What stands below a row.
 #[component]
 pub fn Detail(entry: StoredValue<Entry>) -> impl IntoView {
     let entry = entry.get_value();
     let event = &entry.event;
-    let review = review_of(&entry);
+    let review = entry.event.review();
     let decision = review.as_ref().and_then(|review| decision_of(review, &entry)).cloned();
     let fact = |name: &'static str, value: String| view! { <dt>{name}</dt><dd>{value}</dd> };
     let run = event.run_id.map(|run| view! {
@@ -26,7 +26,14 @@ pub fn Detail(entry: StoredValue<Entry>) -> impl IntoView {
     let seen = event.review_id.map(|review| view! {
         <dt>"review"</dt><dd><a href=format!("/reviews/{review}")>{review.to_string()}</a>" "<a href=format!("/audit?review={review}") class="muted">"only this review"</a></dd>
     });
-    let digest = event.data.get("digest").and_then(Value::as_str).map(|digest| fact("digest", digest.to_owned()));
+    let data = event.read();
+    let digest = match &data {
+        Some(EventData::ReviewViewed(viewed)) => Some(&viewed.digest),
+        Some(EventData::FlowSaved(saved)) => Some(&saved.digest),
+        Some(EventData::ToolExecuted(call)) => Some(&call.digest),
+        _ => None,
+    };
+    let digest = digest.map(|digest| fact("digest", digest.clone()));
     let decided = decision.as_ref().map(|decision| {
         let (revision, digest) = match &decision.shown {
             Some(shown) => (shown.revision, &shown.digest),
@@ -47,7 +54,10 @@ pub fn Detail(entry: StoredValue<Entry>) -> impl IntoView {
     });
     let seal = entry.sealed.map_or_else(|| "not yet".to_owned(), |number| format!("by seal {number}"));
     let raw = serde_json::to_string_pretty(&entry).unwrap_or_default();
-    let call = call_view(&entry);
+    let call = match data {
+        Some(EventData::ToolExecuted(call)) => Some(call_view(call)),
+        _ => None,
+    };
     view! {
         <div class="audit-detail">
             <dl class="facts-list">{fact("at", event.at.to_string())}{run}{seen}{digest}{decided}{fact("sealed", seal)}</dl>
@@ -149,19 +159,18 @@ fn action_view(action: Action) -> impl IntoView {
 }
 
 /// A tool call: with what, and what came back.
-fn call_view(entry: &Entry) -> Option<impl IntoView + use<>> {
-    let part = |name: &'static str, title: &'static str| {
-        let value = entry.event.data.get(name)?;
-        let text = match value {
-            Value::String(text) => text.clone(),
-            other => serde_json::to_string_pretty(other).unwrap_or_default(),
-        };
-        Some(
-            view! { <section class="card"><header><b>{title}</b></header><pre class="value-code">{inert(&text)}</pre></section> },
-        )
+fn call_view(call: ToolExecuted) -> impl IntoView {
+    let part = |title: &'static str, text: String| {
+        view! { <section class="card"><header><b>{title}</b></header><pre class="value-code">{inert(&text)}</pre></section> }
     };
-    entry.event.data.get("tool")?;
-    Some(
-        view! { {part("arguments", "Called with")}{part("request", "Sent")}{part("result", "Answer")}{part("error", "Error")} },
-    )
+    let json = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        other => serde_json::to_string_pretty(other).unwrap_or_default(),
+    };
+    view! {
+        {part("Called with", json(&Value::Object(call.arguments)))}
+        {call.request.and_then(|request| request.text()).map(|sent| part("Sent", sent))}
+        {call.result.map(|answer| part("Answer", json(&answer)))}
+        {call.error.map(|error| part("Error", error.message))}
+    }
 }

@@ -15,8 +15,8 @@ use shared::run::{Report, Run};
 
 use crate::client::{Api, Connection, Live, use_api};
 use crate::components::graph::{Marks, marks};
+use crate::state::report;
 use crate::state::streams::Streams;
-use crate::state::{report, runs};
 
 /// Entries that come within so many milliseconds are answered by one reading.
 const GATHER_MS: u32 = 60;
@@ -119,7 +119,7 @@ impl RunData {
                 self.streams.update(|streams| streams.keep_running(&report.steps));
             }
         });
-        let newer = runs::summary(entry).filter(|summary| {
+        let newer = entry.event.run().filter(|summary| {
             self.run.with_untracked(|run| run.as_ref().is_some_and(|run| run.summary.revision < summary.revision))
         });
         if let Some(summary) = newer {

@@ -15,7 +15,6 @@ use shared::protocol::ServerMessage;
 use shared::review::Review;
 use shared::time::Timestamp;
 
-use super::story::review_of;
 use window::PageRows;
 pub use window::{PAGE, PAGES, Window};
 
@@ -101,7 +100,7 @@ impl Inbox {
                 self.changes += 1;
             }
             ServerMessage::Entry(entry) => {
-                if let Some(review) = review_of(entry) {
+                if let Some(review) = entry.event.review() {
                     self.put(review, now);
                 }
             }

@@ -1,0 +1,360 @@
+//! What entries say, by their kind: `data` of an entry in types.
+//!
+//! An entry is stored, sealed and sent as JSON, so that whoever passes it on loses nothing of it. Whoever makes one, or
+//! wants to know what it says, does so by [`EventData`]. A member that an earlier version did not write has a default.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::JsonMap;
+use crate::deputy::Deputyship;
+use crate::error::RunError;
+use crate::grant::Grant;
+use crate::id::{FlowId, NodeId, StepId, TokenId, Username};
+use crate::request::Request;
+use crate::review::Review;
+use crate::run::{AgentCall, RunSummary, Step};
+use crate::time::Timestamp;
+
+use super::change::{LoggedIn, LoginFailed, ReviewChange, UserChanged};
+
+macro_rules! entries {
+    ($($(#[$doc:meta])* $name:ident($data:ty) = $word:literal),+ $(,)?) => {
+        /// What an entry tells.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+        pub enum EntryKind {
+            $($(#[$doc])* #[serde(rename = $word)] #[strum(serialize = $word)] $name,)+
+        }
+
+        impl EntryKind {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$name),+];
+        }
+
+        /// What an entry says, as its kind has it.
+        #[derive(Debug, Clone, PartialEq)]
+        pub enum EventData {
+            $($(#[$doc])* $name($data),)+
+        }
+
+        impl EventData {
+            /// The kind of an entry that says this.
+            pub fn kind(&self) -> EntryKind {
+                match self { $(Self::$name(_) => EntryKind::$name,)+ }
+            }
+
+            /// The members of `data`.
+            pub fn to_json(&self) -> JsonMap {
+                let json = match self { $(Self::$name(data) => serde_json::to_value(data),)+ };
+                match json {
+                    Ok(Value::Object(members)) => members,
+                    // Every type below is a struct of strings, numbers and JSON values, which cannot fail.
+                    _ => JsonMap::new(),
+                }
+            }
+
+            /// What an entry of this kind says. An error where its data are not what this version knows.
+            pub(super) fn read(kind: EntryKind, data: &JsonMap) -> serde_json::Result<Self> {
+                Ok(match kind { $(EntryKind::$name => Self::$name(Deserialize::deserialize(data)?),)+ })
+            }
+        }
+    };
+}
+
+entries! {
+    /// A run started; `data.run`.
+    RunStarted(OfRun) = "run.started",
+    /// A run goes on after it waited; `data.run`.
+    RunResumed(OfRun) = "run.resumed",
+    /// A run waits for a person; `data.run`.
+    WorkflowWaiting(OfRun) = "workflow.waiting",
+    /// `data.run`, `data.output`.
+    RunCompleted(RunCompleted) = "run.completed",
+    /// `data.run`.
+    RunFailed(OfRun) = "run.failed",
+    /// `data.run`, `data.reason`.
+    RunCancelled(RunCancelled) = "run.cancelled",
+    /// `data.step`.
+    StepStarted(OfStep) = "step.started",
+    /// A step is tried again later; `data.step`, `data.error`, `data.due_at`.
+    StepRetrying(StepRetrying) = "step.retrying",
+    /// `data.step`, `data.writes` (the state keys that it wrote).
+    StepCompleted(StepCompleted) = "step.completed",
+    /// `data.step`.
+    StepFailed(OfStep) = "step.failed",
+    /// A model answered; `data.step_id`, `data.node`, `data.visit`, `data.turn`, `data.text`, `data.calls`, `data.usage`.
+    /// `data.late` is true where the run was over by then, and nothing follows from it; where such a call failed,
+    /// `data.error` stands in the place of text, calls and usage.
+    ModelAnswered(ModelAnswered) = "model.answered",
+    /// A tool was called with exactly these arguments; `data.step_id`, `data.node`, `data.call`, `data.tool`,
+    /// `data.arguments`, `data.digest`, `data.result` or `data.error`; `data.late` as above.
+    ToolExecuted(ToolExecuted) = "tool.executed",
+    /// `data.review`; one that a handler resolved at once is resolved here already.
+    ReviewRequested(OfReview) = "review.requested",
+    /// Nobody has decided, and the time is nearly up; once before each deadline, with `data.review`.
+    ReviewExpiring(OfReview) = "review.expiring",
+    /// Content, votes, claims or comments changed, or nobody decided in time and others are asked too; `data.review`,
+    /// `data.change` (`content`, `vote`, `voters`, `claim`, `release`, `comment`, `delegated`, `escalated`). With
+    /// `content`, `data.voided` names whose votes are void; with `voters`, `data.lost` and `data.added` name who may no
+    /// longer vote and who may now; `data.vote` is true where a vote changed the content, which its decision tells
+    /// (`shown`). Nobody is named while votes are secret.
+    ReviewUpdated(ReviewUpdated) = "review.updated",
+    /// `data.review` (with its resolution, also when expired or withdrawn).
+    ReviewResolved(OfReview) = "review.resolved",
+    /// Somebody opened a review; `data.revision` and `data.digest`: what they were shown.
+    ReviewViewed(ReviewViewed) = "review.viewed",
+    /// `data.flow`, `data.version`, `data.digest`.
+    FlowSaved(FlowSaved) = "flow.saved",
+    /// `data.username`, `data.roles`.
+    UserCreated(UserChanged) = "user.created",
+    /// `data.username` and what changed, never a password.
+    UserUpdated(UserChanged) = "user.updated",
+    /// Somebody allows later calls of a tool too; `data.grant`.
+    GrantMade(OfGrant) = "grant.made",
+    /// A call was approved by a grant; `data.grant`, `data.call`. The review that it would have asked follows, resolved.
+    GrantUsed(GrantUsed) = "grant.used",
+    /// A grant was taken back before its time; `data.grant`.
+    GrantRevoked(OfGrant) = "grant.revoked",
+    /// Somebody stands in for somebody else for a while; `data.deputy` (the person), `data.deputyship`.
+    DeputyNamed(OfDeputy) = "deputy.named",
+    /// They no longer do, or will not; `data.deputy`, `data.deputyship`.
+    DeputyRemoved(OfDeputy) = "deputy.removed",
+    /// `data.id`, `data.name`, `data.roles`.
+    TokenCreated(TokenCreated) = "token.created",
+    /// `data.id`.
+    TokenRevoked(TokenRevoked) = "token.revoked",
+    /// A link that logs somebody in once was made; `data.username`.
+    LinkCreated(LoggedIn) = "link.created",
+    /// `data.username`; `data.link` is true where a one-time link let them in.
+    SessionStarted(LoggedIn) = "session.started",
+    /// `data.username`.
+    SessionEnded(SessionEnded) = "session.ended",
+    /// `data.username`.
+    LoginFailed(LoginFailed) = "login.failed",
+    /// In the place of what is stored here and cannot be read; `data.reason`.
+    Unreadable(Unreadable) = "unreadable",
+    /// An operator accepted that the record ends otherwise than it did, such as after a backup was restored;
+    /// `data.previous` and `data.head`, each absent where nothing was sealed.
+    HeadAccepted(HeadAccepted) = "audit.head_accepted",
+}
+
+/// Declares what entries say. Every member is public; an `Option` without a value, an empty list and `false` are left
+/// out.
+macro_rules! data {
+    ($($(#[$doc:meta])* $name:ident { $($(#[$field:meta])* $member:ident: $type:ty,)+ })+) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        pub struct $name { $($(#[$field])* pub $member: $type,)+ }
+    )+};
+}
+
+data! {
+    /// Of a run.
+    OfRun {
+        /// As it is after the commit.
+        run: Box<RunSummary>,
+    }
+
+    /// A run completed.
+    RunCompleted {
+        /// As it is after the commit.
+        run: Box<RunSummary>,
+        /// What it gives out.
+        output: JsonMap,
+    }
+
+    /// A run was cancelled.
+    RunCancelled {
+        /// As it is after the commit.
+        run: Box<RunSummary>,
+        /// Why, in the words of who did it.
+        #[serde(default)]
+        reason: Option<String>,
+    }
+
+    /// Of a step.
+    OfStep {
+        /// As it is now.
+        step: Step,
+    }
+
+    /// A step is tried again.
+    StepRetrying {
+        /// As it is now.
+        step: Step,
+        /// Why it failed.
+        error: RunError,
+        /// When it is tried again.
+        due_at: Timestamp,
+    }
+
+    /// A step completed.
+    StepCompleted {
+        /// As it is now.
+        step: Step,
+        /// The keys of the state that it wrote, with their values.
+        writes: JsonMap,
+    }
+
+    /// A call that a model asked for.
+    ModelCall {
+        /// The tool.
+        tool: String,
+        /// With what; whatever the model said, which may be no object.
+        arguments: Value,
+    }
+
+    /// What came of a call of a model.
+    ModelAnswered {
+        /// The step.
+        step_id: StepId,
+        /// Its node.
+        node: NodeId,
+        /// The visit, from 1.
+        visit: u32,
+        /// The turn of the conversation, from 1.
+        turn: u32,
+        /// What it said; none where the call failed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        text: Option<String>,
+        /// What it asked to be called; none where the call failed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        calls: Option<Vec<ModelCall>>,
+        /// What it cost; none where the call failed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        usage: Option<AgentCall>,
+        /// Why the call failed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<RunError>,
+        /// The run, or the map that it belongs to, was over by then: nothing follows from it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        late: bool,
+    }
+
+    /// What came of a call of a tool.
+    ToolExecuted {
+        /// The step.
+        step_id: StepId,
+        /// Its node.
+        node: NodeId,
+        /// The visit, from 1.
+        visit: u32,
+        /// The id of the call.
+        call: String,
+        /// The tool.
+        tool: String,
+        /// With what.
+        arguments: JsonMap,
+        /// What was sent; none where nothing is.
+        #[serde(default)]
+        request: Option<Request>,
+        /// Of the arguments and of what was sent.
+        digest: String,
+        /// What it answered.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        result: Option<Value>,
+        /// Why it failed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<RunError>,
+        /// The run, or the map that it belongs to, was over by then: nothing follows from it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        late: bool,
+    }
+
+    /// Of a review.
+    OfReview {
+        /// As it is now, with its resolution where it is over.
+        review: Box<Review>,
+    }
+
+    /// A review changed.
+    ReviewUpdated {
+        /// As it is now.
+        review: Box<Review>,
+        /// What changed.
+        #[serde(flatten)]
+        change: ReviewChange,
+    }
+
+    /// Somebody opened a review.
+    ReviewViewed {
+        /// Its title.
+        #[serde(default)]
+        title: String,
+        /// The revision that they were shown.
+        revision: u32,
+        /// The digest of what they were shown.
+        digest: String,
+    }
+
+    /// A version of a flow.
+    FlowSaved {
+        /// The flow.
+        flow: FlowId,
+        /// The version, from 1.
+        version: u32,
+        /// Of its definition.
+        digest: String,
+    }
+
+    /// Of a grant.
+    OfGrant {
+        /// As it was made.
+        grant: Box<Grant>,
+    }
+
+    /// A call was approved by a grant.
+    GrantUsed {
+        /// As it was made.
+        grant: Box<Grant>,
+        /// The id of the call.
+        call: String,
+    }
+
+    /// Of a deputy.
+    OfDeputy {
+        /// Who stands in.
+        deputy: Username,
+        /// For whom, and when.
+        deputyship: Deputyship,
+    }
+
+    /// Somebody made a token.
+    TokenCreated {
+        /// Its id.
+        id: TokenId,
+        /// What it is for.
+        name: String,
+        /// The roles that it has.
+        roles: Vec<String>,
+    }
+
+    /// A token was revoked.
+    TokenRevoked {
+        /// Its id.
+        id: TokenId,
+    }
+
+    /// Somebody logged out.
+    SessionEnded {
+        /// Who.
+        username: Username,
+    }
+
+    /// In the place of what cannot be read.
+    Unreadable {
+        /// Why.
+        reason: String,
+    }
+
+    /// Another head of the record was accepted.
+    HeadAccepted {
+        /// The head that it continued so far; none where nothing was sealed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        previous: Option<String>,
+        /// The head that it continues from now on; none where nothing is sealed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        head: Option<String>,
+    }
+}
