@@ -36,7 +36,7 @@ pub struct Chunk {
 pub enum Interest {
     /// So many that they are not named.
     All,
-    /// These.
+    /// Only the text of these runs.
     Runs(HashSet<RunId>),
 }
 

@@ -12,7 +12,7 @@ use crate::time::Timestamp;
 pub enum LoginRequest {
     /// With a password.
     Password {
-        /// Who.
+        /// The username, as it was typed.
         username: String,
         /// Their password.
         password: String,

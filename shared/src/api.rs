@@ -178,7 +178,7 @@ pub struct FlowVersion<D = Flow> {
     /// Who saved it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saved_by: Option<Username>,
-    /// When.
+    /// The time at which this version was saved.
     pub saved_at: Timestamp,
     /// What is allowed but doubtful; only in the answer that saved it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -222,7 +222,7 @@ pub struct Launch {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[serde(default)]
 pub struct Reason {
-    /// Why.
+    /// The reason, for those who see it in the record.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -231,7 +231,7 @@ pub struct Reason {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct NewComment {
-    /// What.
+    /// The comment: plain text.
     pub text: String,
 }
 
@@ -300,10 +300,10 @@ pub struct AuditQuery {
     /// Not before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<Timestamp>,
-    /// Before.
+    /// Only entries before this time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<Timestamp>,
-    /// Who.
+    /// Only entries of this person.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub actor: Option<String>,
     /// What happened.

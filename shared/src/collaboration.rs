@@ -13,7 +13,7 @@ use crate::time::Timestamp;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Claim {
-    /// Who.
+    /// The person.
     pub by: Username,
     /// When the lease runs out.
     pub until: Timestamp,
@@ -23,14 +23,14 @@ pub struct Claim {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Delegation {
-    /// Who.
+    /// The person who hands it over.
     pub from: Username,
-    /// To whom.
+    /// The person who decides from now on.
     pub to: Username,
     /// Whose vote it is, where it had been handed to `from` before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_behalf_of: Option<Username>,
-    /// When.
+    /// The time, on the server's clock.
     pub at: Timestamp,
 }
 
@@ -38,11 +38,11 @@ pub struct Delegation {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comment {
-    /// Who.
+    /// The person.
     pub by: Username,
-    /// When.
+    /// The time, on the server's clock.
     pub at: Timestamp,
-    /// What.
+    /// The comment: plain text, shown as it was typed.
     pub text: String,
 }
 
@@ -54,7 +54,7 @@ pub struct Advice {
     pub by: String,
     /// What kind of handler.
     pub via: Via,
-    /// When.
+    /// The time, on the server's clock.
     pub at: Timestamp,
     /// What it would decide; none where it could not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -83,7 +83,7 @@ pub enum ActionDecision {
     },
     /// Does not run; the agent is told.
     Reject {
-        /// Why.
+        /// What the reviewer gives as the reason; an agent is told it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
     },
@@ -146,14 +146,14 @@ pub struct Shown {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Decision {
-    /// Who.
+    /// The person who decided.
     pub by: Username,
     /// Whose vote it is, where it is not their own: of who handed them the review, or for whom they stand in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_behalf_of: Option<Username>,
-    /// When.
+    /// The time of the decision, on the server's clock.
     pub at: Timestamp,
-    /// Through what.
+    /// The channel through which it came.
     pub via: Via,
     /// The revision that was seen; of a vote with changes the one that has them, on which it stands (see `shown`).
     pub revision: u32,

@@ -24,7 +24,7 @@ pub struct Deputyship {
     pub note: Option<String>,
     /// Who said so: the person, or an admin.
     pub made_by: Username,
-    /// When.
+    /// The time at which the deputy was named.
     pub created_at: Timestamp,
 }
 

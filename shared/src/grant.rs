@@ -30,7 +30,7 @@ pub enum GrantScope {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct Remember {
-    /// Where.
+    /// Whether it holds for this run or for this version of the flow.
     pub scope: GrantScope,
     /// For how long, in milliseconds; the settings say how long at most. Nothing said: 8 hours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -74,7 +74,7 @@ pub struct Grant {
     pub review_id: ReviewId,
     /// Who gave it.
     pub given_by: Username,
-    /// When.
+    /// The time of the decision that gave it.
     pub given_at: Timestamp,
     /// Until when it holds.
     pub expires_at: Timestamp,

@@ -24,13 +24,13 @@ pub struct GraphNode {
     pub id: String,
     /// The node's kind, or `end`.
     pub kind: String,
-    /// Centre.
+    /// The horizontal position of its centre, in pixels from the left.
     pub x: f64,
-    /// Centre.
+    /// The vertical position of its centre, in pixels from the top.
     pub y: f64,
-    /// Size.
+    /// Its width in pixels.
     pub width: f64,
-    /// Size.
+    /// Its height in pixels.
     pub height: f64,
 }
 

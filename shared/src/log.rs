@@ -147,7 +147,7 @@ pub struct Entry {
 pub struct Event {
     /// What it tells.
     pub kind: EntryKind,
-    /// When.
+    /// The time of the commit, on the server's clock.
     pub at: Timestamp,
     /// The run that it speaks of.
     #[serde(default, skip_serializing_if = "Option::is_none")]

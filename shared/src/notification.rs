@@ -80,9 +80,9 @@ pub enum Channel {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct Rule {
-    /// Where.
+    /// The channel by which they are told.
     pub channel: Channel,
-    /// Of what.
+    /// The occasions on which they are told.
     pub events: Vec<Occasion>,
     /// How long to wait; whoever is asked is then told only if it is still pending. Default: at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -114,7 +114,7 @@ pub struct Notifications {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct TestNotification {
-    /// Where.
+    /// The channel by which they are told.
     pub channel: Channel,
 }
 
@@ -157,6 +157,9 @@ pub struct Delivery {
     pub status: DeliveryStatus,
     /// How often it was tried.
     pub attempts: u32,
+    /// What it tells was part of another message, or changed one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub joined: bool,
     /// Why it failed last, or was dropped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,

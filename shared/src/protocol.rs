@@ -178,9 +178,9 @@ pub enum ServerMessage {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    /// Done.
+    /// The message was carried out.
     Ok(#[serde(deserialize_with = "by_value")] Box<Decided>),
-    /// Refused.
+    /// The message was refused; nothing was changed.
     Problem(#[serde(deserialize_with = "by_value")] Box<Problem>),
 }
 

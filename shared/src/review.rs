@@ -342,9 +342,9 @@ pub struct Resolution {
     pub outcome: Outcome,
     /// Who; empty for a timer and for handlers.
     pub by: Vec<Username>,
-    /// When.
+    /// The time at which it was resolved.
     pub at: Timestamp,
-    /// Through what.
+    /// The channel through which it was resolved.
     pub via: Via,
     /// What was decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]

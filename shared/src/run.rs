@@ -82,7 +82,7 @@ pub struct RunSummary {
     pub revision: u64,
     /// Who started it.
     pub requested_by: Username,
-    /// When.
+    /// The time of its launch.
     pub created_at: Timestamp,
     /// When it last changed.
     pub updated_at: Timestamp,

@@ -55,7 +55,7 @@ pub enum Error {
     Listen {
         /// Which one.
         address: SocketAddr,
-        /// Why.
+        /// What the system said.
         source: std::io::Error,
     },
     /// The database cannot be used.
@@ -81,7 +81,7 @@ pub enum Error {
     Flows {
         /// Which one.
         folder: String,
-        /// Why.
+        /// What the system said.
         source: std::io::Error,
     },
     /// The audit cannot be sealed.

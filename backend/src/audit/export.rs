@@ -93,7 +93,7 @@ pub(super) struct Before {
 pub(super) struct Carried {
     /// What is signed.
     pub body: String,
-    /// Base64.
+    /// The signature of the body, in base64.
     pub signature: String,
     /// Base64 of 32 bytes for each entry, in the order of the log.
     pub hashes: String,

@@ -33,7 +33,7 @@ pub enum KeyError {
     File {
         /// Which one.
         path: String,
-        /// Why.
+        /// What the system said.
         source: std::io::Error,
     },
     /// What is in it.
@@ -108,7 +108,7 @@ impl SealKey {
         self.public
     }
 
-    /// Signs.
+    /// The signature of a message: 64 bytes of Ed25519 (RFC 8032).
     pub fn sign(&self, message: &[u8]) -> Vec<u8> {
         self.pair.sign(message).as_ref().to_vec()
     }

@@ -47,7 +47,7 @@ impl Attempt {
 /// Somebody who was let in.
 #[derive(Debug)]
 pub struct Login {
-    /// Who.
+    /// The person who is logged in now.
     pub user: User,
     /// The session's secret, for the cookie.
     pub session: Secret,

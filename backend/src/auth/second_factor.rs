@@ -21,9 +21,9 @@ pub enum RequiredFor {
     /// Nobody; who wants one has one.
     #[default]
     Nobody,
-    /// Admins.
+    /// Only people with the role `admin`.
     Admins,
-    /// All who log in.
+    /// Everybody who logs in by a password.
     All,
 }
 

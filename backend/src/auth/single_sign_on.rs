@@ -26,7 +26,7 @@ const LINK_LIFE: Duration = Duration::from_mins(10);
 pub enum Entered {
     /// They are in.
     Session {
-        /// Who.
+        /// The person who is logged in now.
         user: User,
         /// The session's secret, for the cookie.
         session: Secret,

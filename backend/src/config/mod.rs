@@ -189,7 +189,7 @@ pub enum Error {
     Unread {
         /// Which one.
         path: String,
-        /// Why.
+        /// What the system said.
         source: std::io::Error,
     },
     /// The file has a mistake.
@@ -205,7 +205,7 @@ pub enum Error {
     Data {
         /// Which one.
         path: String,
-        /// Why.
+        /// What the system said.
         source: std::io::Error,
     },
     /// `--demo` makes links that log in, and is not for networks.

@@ -59,7 +59,7 @@ pub enum RunError {
     /// It was cancelled.
     #[error("the run was cancelled{}", .reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default())]
     Cancelled {
-        /// Why.
+        /// The reason that was given, if any.
         reason: Option<String>,
         /// What happened until then.
         report: Box<Report>,

@@ -136,7 +136,7 @@ impl Options {
         self
     }
 
-    /// Starts.
+    /// Opens the store, and starts the worker and the loop that asks reviewers.
     pub async fn start(self) -> Result<Countersign, StartError> {
         let requester: Username = self.requester.unwrap_or_else(|| "program".to_owned()).parse()?;
         let people = self.people.into_iter().map(NewPerson::named).collect::<Result<Vec<_>, _>>()?;

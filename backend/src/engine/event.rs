@@ -148,7 +148,7 @@ impl Builder<'_> {
             error: result.err().cloned(),
             late: self.late,
         };
-        self.emit(None, None, EventData::ToolExecuted(data));
+        self.emit(None, None, EventData::ToolExecuted(Box::new(data)));
     }
 
     /// Somebody is asked.

@@ -48,9 +48,9 @@ pub enum Input {
     Decide {
         /// The review.
         review: ReviewId,
-        /// Who.
+        /// The person, with the rights that they have in the transaction.
         by: Principal,
-        /// Through what.
+        /// The channel through which it came, for the record.
         via: Via,
         /// What they said.
         request: DecisionRequest,
@@ -79,7 +79,7 @@ pub enum Input {
         task: TaskId,
         /// The attempt that the worker held.
         attempt: u32,
-        /// Why.
+        /// What the worker says of the failure, and whether another try may help.
         failure: TaskFailure,
     },
     /// A call that may not be repeated was lost in flight: its worker is gone, and nobody knows whether it happened.
@@ -95,7 +95,7 @@ pub enum Input {
         task: TaskId,
         /// The attempt that the worker held.
         attempt: u32,
-        /// Why.
+        /// The error that ends the step.
         error: RunError,
     },
     /// The time of a timer has come (a deadline or a sleep).
@@ -107,36 +107,36 @@ pub enum Input {
     Recount,
     /// Somebody cancels the run.
     Cancel {
-        /// Who.
+        /// The person, with the rights that they have in the transaction.
         by: Principal,
-        /// Why.
+        /// The reason, in the words of the person.
         reason: Option<String>,
     },
     /// Somebody works on a review; a lease that runs out.
     Claim {
         /// The review.
         review: ReviewId,
-        /// Who.
+        /// The person, with the rights that they have in the transaction.
         by: Principal,
-        /// Through what.
+        /// The channel through which it came, for the record.
         via: Via,
     },
     /// Somebody no longer does.
     Release {
         /// The review.
         review: ReviewId,
-        /// Who.
+        /// The person, with the rights that they have in the transaction.
         by: Principal,
-        /// Through what.
+        /// The channel through which it came, for the record.
         via: Via,
     },
     /// Somebody hands a review to somebody else.
     Delegate {
         /// The review.
         review: ReviewId,
-        /// Who.
+        /// The person, with the rights that they have in the transaction.
         by: Principal,
-        /// Through what.
+        /// The channel through which it came, for the record.
         via: Via,
         /// To whom.
         to: Username,
@@ -148,29 +148,29 @@ pub enum Input {
     Comment {
         /// The review.
         review: ReviewId,
-        /// Who.
+        /// The person, with the rights that they have in the transaction.
         by: Principal,
-        /// Through what.
+        /// The channel through which it came, for the record.
         via: Via,
-        /// What.
+        /// The comment: plain text.
         text: String,
     },
     /// Somebody takes a review back: what it asks is not to happen.
     Withdraw {
         /// The review.
         review: ReviewId,
-        /// Who.
+        /// The person, with the rights that they have in the transaction.
         by: Principal,
-        /// Through what.
+        /// The channel through which it came, for the record.
         via: Via,
-        /// Why.
+        /// The reason, in the words of the person.
         reason: Option<String>,
     },
     /// Somebody opened a review; for the audit only.
     View {
         /// The review.
         review: ReviewId,
-        /// Who.
+        /// The person, with the rights that they have in the transaction.
         by: Principal,
     },
 }

@@ -30,7 +30,7 @@ pub struct RunState {
     pub revision: u64,
     /// Who started it.
     pub requested_by: Username,
-    /// When.
+    /// The time of the launch.
     pub created_at: Timestamp,
     /// When it last changed.
     pub updated_at: Timestamp,
@@ -139,23 +139,23 @@ pub struct Frame {
 pub enum RunOutcome {
     /// No branch was left.
     Completed {
-        /// When.
+        /// The time of the end.
         at: Timestamp,
     },
     /// With an error.
     Failed {
-        /// When.
+        /// The time of the end.
         at: Timestamp,
-        /// Which.
+        /// The error that no failure policy took.
         error: RunError,
     },
     /// Somebody cancelled it.
     Cancelled {
-        /// When.
+        /// The time of the end.
         at: Timestamp,
-        /// Who.
+        /// The person who cancelled it.
         by: Username,
-        /// Why.
+        /// The reason that they gave.
         reason: Option<String>,
     },
 }

@@ -1,13 +1,10 @@
 //! The tail of the log: one task per process that reads what was committed, in commit order, and hands it on.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use shared::id::RunId;
 use shared::log::{Cursor, Entry, EntryKind};
 use shared::time::Timestamp;
-use tokio::sync::watch;
-use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::count::Counter;
@@ -16,15 +13,13 @@ use super::ring::Ring;
 use super::run_visibility::{RunVisibility, VisibilityCache};
 use crate::clock::SharedClock;
 use crate::store::cursor::Place;
-use crate::store::{self, LogPage, Store};
+use crate::store::{self, LogPage, LogReader, Store};
 use crate::token_stream::Streams;
 
 /// How the tail is called in metrics.
 const READER: &str = "live";
 /// How many entries are read at once.
 const PAGE: u32 = 500;
-/// How long the tail waits at most without having been told of a commit: covers a notice that was lost.
-const IDLE: Duration = Duration::from_secs(1);
 
 /// What is told of every entry that is of no run, before any session sees what comes of it: whoever remembers rights
 /// forgets them here.
@@ -80,7 +75,7 @@ impl Hub {
         let counting = Arc::clone(&shared);
         let count = async move { counting.counter.run(&counting.store, &counting.stopped).await };
         tokio::spawn(shared.store.background().watch("count of reviews", &shared.stopped, count));
-        let follow = tail.follow(commits);
+        let follow = store::follow(tail, commits, shared.stopped.clone());
         tokio::spawn(shared.store.background().watch("tail of the log", &shared.stopped, follow));
         Ok(Handle(shared))
     }
@@ -198,49 +193,10 @@ pub(super) struct Tail {
     observers: Vec<Arc<dyn Observe>>,
 }
 
-impl Tail {
-    /// One that stands at the end of the log.
-    pub async fn at_end(options: Options) -> Result<Self, store::Error> {
-        let head = options.store.head().await?;
-        let head = options.store.place(&head).ok_or(store::Error::Cursor)?;
-        let shared = Arc::new(Shared {
-            ring: Ring::new(head, options.ring_entries, options.ring_bytes),
-            sights: VisibilityCache::new(options.store.clone()),
-            store: options.store,
-            clock: options.clock,
-            streams: options.streams,
-            max_replay: options.max_replay,
-            counter: Counter::new(),
-            stopped: CancellationToken::new(),
-        });
-        Ok(Self { shared, observers: options.observers })
-    }
+impl LogReader for Tail {
+    const TROUBLE: &'static str = "the log could not be read";
 
-    /// What sessions stand on that follow this tail.
-    #[cfg(test)]
-    pub fn handle(&self) -> Handle {
-        Handle(Arc::clone(&self.shared))
-    }
-
-    async fn follow(self, mut commits: watch::Receiver<u64>) {
-        let stopped = self.shared.stopped.clone();
-        loop {
-            commits.mark_unchanged();
-            match self.advance().await {
-                Ok(true) if !stopped.is_cancelled() => continue,
-                Ok(_) => {}
-                Err(error) => tracing::warn!(%error, "the log could not be read; trying again"),
-            }
-            tokio::select! {
-                () = stopped.cancelled() => return,
-                // The store is closed: nothing more will be committed here.
-                changed = timeout(IDLE, commits.changed()) => if let Ok(Err(_)) = changed { return },
-            }
-        }
-    }
-
-    /// Reads a page; says whether there may be more right now.
-    pub async fn advance(&self) -> Result<bool, store::Error> {
+    async fn advance(&mut self) -> Result<bool, store::Error> {
         let head = self.shared.store.cursor(self.shared.ring.head());
         if !self.shared.ring.is_heard() {
             return self.skip(head).await;
@@ -263,6 +219,31 @@ impl Tail {
         self.shared.store.has_read(READER, &cursor);
         self.shared.ring.push(published, self.shared.place(&cursor)?);
         Ok(more)
+    }
+}
+
+impl Tail {
+    /// One that stands at the end of the log.
+    pub async fn at_end(options: Options) -> Result<Self, store::Error> {
+        let head = options.store.head().await?;
+        let head = options.store.place(&head).ok_or(store::Error::Cursor)?;
+        let shared = Arc::new(Shared {
+            ring: Ring::new(head, options.ring_entries, options.ring_bytes),
+            sights: VisibilityCache::new(options.store.clone()),
+            store: options.store,
+            clock: options.clock,
+            streams: options.streams,
+            max_replay: options.max_replay,
+            counter: Counter::new(),
+            stopped: CancellationToken::new(),
+        });
+        Ok(Self { shared, observers: options.observers })
+    }
+
+    /// What sessions stand on that follow this tail.
+    #[cfg(test)]
+    pub fn handle(&self) -> Handle {
+        Handle(Arc::clone(&self.shared))
     }
 
     /// While nobody listens, only observers are told, of what they wait for: no entry of a run is read.

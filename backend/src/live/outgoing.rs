@@ -44,7 +44,7 @@ pub(super) enum Audience {
         /// Whether rights that were remembered since before it may be wrong.
         rights: bool,
     },
-    /// Nobody.
+    /// Nobody sees it over the live socket.
     Nobody,
 }
 

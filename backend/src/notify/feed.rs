@@ -2,19 +2,16 @@
 //! deliveries, so that a crash loses none and makes none twice, however many servers follow.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use shared::log::{Cursor, Entry, EntryKind, EventData, ReviewChange, ReviewUpdated};
 use shared::notification::{Channel, Occasion};
 use shared::review::Review;
-use tokio::sync::{Notify, watch};
-use tokio::time::timeout;
-use tokio_util::sync::CancellationToken;
+use tokio::sync::Notify;
 
 use super::Outlets;
 use super::plan::{self, Notice};
 use super::recipients::{self, Person};
-use crate::store::{self, LogPage, NewDelivery, Store};
+use crate::store::{self, LogPage, LogReader, NewDelivery, Store};
 
 /// How the feeder is called in metrics.
 const READER: &str = "notifications";
@@ -24,8 +21,6 @@ const PAGE: u32 = 500;
 const UNSAVED: usize = 2000;
 /// How many deliveries are stored at once, but for those of one entry: other writers wait meanwhile.
 const AT_ONCE: usize = 500;
-/// How long to wait at most without having been told of a commit.
-const IDLE: Duration = Duration::from_secs(1);
 
 /// The follower of the log.
 pub(super) struct Feeder {
@@ -40,31 +35,10 @@ pub(super) struct Feeder {
     unsaved: usize,
 }
 
-impl Feeder {
-    /// One that goes on where the last one stopped, or from here where there was none.
-    pub async fn new(store: Store, outlets: Arc<Outlets>, fed: Arc<Notify>) -> Result<Self, store::Error> {
-        let saved = place(&store).await?;
-        Ok(Self { store, outlets, fed, read: saved.clone(), saved, unsaved: 0 })
-    }
+impl LogReader for Feeder {
+    const TROUBLE: &'static str = "the log could not be turned into notifications";
 
-    /// Follows until the stop.
-    pub async fn follow(mut self, mut commits: watch::Receiver<u64>, stop: CancellationToken) {
-        loop {
-            commits.mark_unchanged();
-            match self.advance().await {
-                Ok(true) if !stop.is_cancelled() => continue,
-                Ok(_) => {}
-                Err(error) => tracing::warn!(%error, "the log could not be turned into notifications; trying again"),
-            }
-            tokio::select! {
-                () = stop.cancelled() => return,
-                changed = timeout(IDLE, commits.changed()) => if let Ok(Err(_)) = changed { return },
-            }
-        }
-    }
-
-    /// Reads a page; says whether there may be more right now.
-    pub async fn advance(&mut self) -> Result<bool, store::Error> {
+    async fn advance(&mut self) -> Result<bool, store::Error> {
         let Some(LogPage { entries, cursor, more }) = self.store.log(&self.read, None, PAGE).await? else {
             tracing::warn!("the log is not the one that was followed so far; what it told before is not told again");
             self.store.forget_outbox().await?;
@@ -99,6 +73,14 @@ impl Feeder {
         self.store.has_read(READER, &cursor);
         self.read = cursor;
         Ok(more)
+    }
+}
+
+impl Feeder {
+    /// One that goes on where the last one stopped, or from here where there was none.
+    pub async fn new(store: Store, outlets: Arc<Outlets>, fed: Arc<Notify>) -> Result<Self, store::Error> {
+        let saved = place(&store).await?;
+        Ok(Self { store, outlets, fed, read: saved.clone(), saved, unsaved: 0 })
     }
 
     /// Stores deliveries with the place up to which they tell. `false`: another server has told of these.

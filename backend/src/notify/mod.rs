@@ -148,7 +148,7 @@ impl Notifier {
         let desk = NotificationService::new(clock.clone(), Arc::clone(&outlets));
         let background = store.background().clone();
         let sender = Arc::new(Sender { store, clock, outlets, fed, name, first_wait });
-        let feeder = background.watch("feeder", &stop, feeder.follow(commits, stop.clone()));
+        let feeder = background.watch("feeder", &stop, store::follow(feeder, commits, stop.clone()));
         let sender = background.watch("sender", &stop, sender.serve(stop.clone()));
         let tasks = vec![tokio::spawn(feeder), tokio::spawn(sender)];
         Ok(Handle { desk, stop: stop.drop_guard(), tasks })

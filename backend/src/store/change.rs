@@ -101,14 +101,14 @@ pub enum Operation {
     Run {
         /// The run.
         run: RunId,
-        /// What.
+        /// The input of the engine.
         input: Box<Input>,
     },
     /// Tells the run of a review something. Answers [`Answer::Decided`].
     Review {
         /// The review; its run is looked up.
         review: ReviewId,
-        /// What.
+        /// The input of the engine.
         input: Box<Input>,
     },
     /// Saves a flow: a new version, or the same where the source is the newest version's. Answers [`Answer::Flow`].
@@ -138,16 +138,16 @@ pub enum Operation {
     ChangePassword(Box<PasswordChange>),
     /// Changes somebody's second factor. Answers [`Answer::Done`].
     ChangeSecondFactor {
-        /// Whose.
+        /// The person whose second factor it is.
         username: Username,
-        /// How.
+        /// The step of its setup or removal.
         change: FactorChange,
     },
     /// Lets somebody sign in by the identity provider from now on, and no longer by a password; or no longer by the
     /// provider. What let them in ends. Answers [`Answer::Done`]; an account that is somebody else's is
     /// [`CommitError::Conflict`].
     LinkAccount {
-        /// Who.
+        /// The person.
         username: Username,
         /// By what the provider knows them.
         account: Option<ProviderAccount>,
@@ -201,7 +201,7 @@ pub struct NewUserRecord {
 /// What changes of a person.
 #[derive(Clone)]
 pub struct UserChange {
-    /// Who.
+    /// The person.
     pub username: Username,
     /// What; `password` is ignored here.
     pub patch: UserPatch,
@@ -226,9 +226,9 @@ impl std::fmt::Debug for UserChange {
 /// What somebody wants to be told.
 #[derive(Debug, Clone)]
 pub struct ChosenNotifications {
-    /// Who.
+    /// The person.
     pub username: Username,
-    /// What.
+    /// The occasions and channels that they chose.
     pub notifications: Notifications,
 }
 
@@ -306,7 +306,7 @@ pub enum Answer {
     },
     /// A time in which somebody stands in for somebody else.
     Deputy {
-        /// It.
+        /// The deputyship, as it was stored.
         deputyship: Box<Deputyship>,
     },
     /// A token, without its secret.

@@ -16,7 +16,7 @@ use super::outbox::uuids;
 use super::tasks::{NOW, micros};
 use super::{Error, Store};
 
-const COLUMNS: &str = "id, channel, target, event, review_id, run_id, place, attempt, failures, receipt, ready_at";
+const COLUMNS: &str = "id, channel, target, event, review_id, run_id, place, attempt, failures, receipt";
 
 /// A delivery with the lease under which it is held.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,7 +59,7 @@ pub enum Sent {
     Failed {
         /// How long.
         after: Duration,
-        /// Why.
+        /// What the receiver or the network said, for admins.
         error: String,
     },
     /// It is not time yet: so much was told lately.
@@ -69,7 +69,7 @@ pub enum Sent {
     },
     /// It failed for good.
     GivenUp {
-        /// Why.
+        /// What the receiver or the network said, for admins.
         error: String,
     },
 }
@@ -96,7 +96,10 @@ impl Store {
         }
         let mut conn = self.inner.db.write().await?;
         let rows = conn.fetch(due(COLUMNS)).await?;
-        let claimed = rows.iter().map(claimed).collect::<Result<Vec<_>, Error>>()?;
+        let mut claimed = rows.iter().map(stored).collect::<Result<Vec<_>, Error>>()?;
+        for delivery in &mut claimed {
+            delivery.attempt = delivery.attempt.saturating_add(1);
+        }
         if claimed.is_empty() {
             conn.rollback().await?;
             return Ok(claimed);
@@ -125,7 +128,7 @@ impl Store {
         let end = |status: &str| failed("failures").push(", status = '").push(status).push("', ready_at = ");
         let sql = match sent {
             Sent::Taken { receipt } => self.now(end("sent")).push(", error = NULL, receipt = ").bind(receipt.clone()),
-            Sent::Joined => self.now(end("sent")).push(", error = 'part of another message'"),
+            Sent::Joined => self.now(end("sent")).push(", error = NULL, joined = 1"),
             Sent::Dropped(why) => self.now(end("dropped")).push(", error = ").bind(*why),
             Sent::Failed { after, error } => {
                 let sql = self.now(failed("failures + 1").push(", ready_at = "));
@@ -164,7 +167,7 @@ impl Store {
         within: Duration,
     ) -> Result<(u32, Option<Timestamp>), Error> {
         let sql = Sql::new(
-            "SELECT COUNT(*), MIN(ready_at) FROM deliveries WHERE status = 'sent' AND error IS NULL AND target = ",
+            "SELECT COUNT(*), MIN(ready_at) FROM deliveries WHERE status = 'sent' AND joined = 0 AND target = ",
         )
         .bind(target)
         .push(" AND channel = ")
@@ -180,14 +183,16 @@ impl Store {
         let sql = Sql::new("SELECT ").push(COLUMNS).push(" FROM deliveries WHERE review_id = ").bind(review.0);
         let sql = sql.push(" AND channel = ").bind(channel).push(" AND status = 'sent' AND receipt IS NOT NULL");
         let rows = self.inner.db.read().await?.fetch(sql).await?;
-        rows.iter().map(claimed).collect()
+        rows.iter().map(stored).collect()
     }
 
     /// Deliveries that stand so, newest first.
     pub async fn deliveries(&self, query: &DeliveryQuery) -> Result<Page<Delivery>, Error> {
         let limit = query.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
         let status = query.status.unwrap_or(DeliveryStatus::GivenUp);
-        let sql = Sql::new("SELECT ").push(COLUMNS).push(", error, created_at FROM deliveries WHERE status = ");
+        let sql = Sql::new("SELECT ")
+            .push(COLUMNS)
+            .push(", joined, error, created_at, ready_at FROM deliveries WHERE status = ");
         let mut sql = sql.bind(status.as_str());
         if let Some(place) = ListPlace::of(query.cursor.as_deref())? {
             sql = place.condition(sql, "created_at", "id");
@@ -220,8 +225,8 @@ impl Store {
     }
 }
 
-/// A row of [`COLUMNS`], with the attempt that a claim makes of it.
-fn claimed(row: &Row) -> Result<ClaimedDelivery, Error> {
+/// A row of [`COLUMNS`].
+fn stored(row: &Row) -> Result<ClaimedDelivery, Error> {
     let number = |index| row.int(index).map(|number| u32::try_from(number).unwrap_or(u32::MAX));
     Ok(ClaimedDelivery {
         id: DeliveryId(row.uuid(0)?),
@@ -231,14 +236,14 @@ fn claimed(row: &Row) -> Result<ClaimedDelivery, Error> {
         review: ReviewId(row.uuid(4)?),
         run: row.uuid_opt(5)?.map(RunId),
         place: Cursor(row.text(6)?),
-        attempt: number(7)?.saturating_add(1),
+        attempt: number(7)?,
         failures: number(8)?,
         receipt: row.text_opt(9)?,
     })
 }
 
 fn delivery(row: &Row, status: DeliveryStatus) -> Result<Delivery, Error> {
-    let held = claimed(row)?;
+    let held = stored(row)?;
     Ok(Delivery {
         id: held.id,
         channel: held.channel,
@@ -247,9 +252,10 @@ fn delivery(row: &Row, status: DeliveryStatus) -> Result<Delivery, Error> {
         review_id: held.review,
         run_id: held.run,
         status,
-        attempts: held.attempt - 1,
+        attempts: held.attempt,
+        joined: row.int(10)? != 0,
         error: row.text_opt(11)?,
         created_at: Timestamp(row.int(12)?),
-        at: Timestamp(row.int(10)?),
+        at: Timestamp(row.int(13)?),
     })
 }

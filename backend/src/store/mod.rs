@@ -16,6 +16,7 @@ mod driver_error;
 mod error;
 mod facets;
 mod flows;
+mod follow;
 mod grants;
 mod lag;
 mod log;
@@ -70,6 +71,7 @@ pub use change::{
 pub use deliveries::{ClaimedDelivery, Sent};
 pub use driver_error::DriverError;
 pub use error::{Error, Kind};
+pub use follow::{LogReader, follow};
 pub use log_row::Form;
 pub use outbox::NewDelivery;
 pub use queue::Tally;

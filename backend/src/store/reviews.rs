@@ -113,10 +113,39 @@ pub(super) fn shown_to(items: Vec<Review>, viewer: &Principal) -> Vec<Review> {
     items.into_iter().map(|review| review.seen_by(Some(&viewer.username))).collect()
 }
 
-/// A part of a list that an index gives in order: where it is looked for, and what is bound there.
+/// The index along which a part of a list is read, newest first.
+enum Index {
+    /// All reviews that stand so.
+    Status(ReviewStatus),
+    /// Those that somebody sees as this subject, pending or not.
+    Audience { subject: String, pending: bool },
+}
+
+impl Index {
+    /// The columns of the index that a list is ordered by: when a review was made, and its id.
+    fn order(&self) -> (&'static str, &'static str) {
+        match self {
+            Self::Status(_) => ("v.created_at", "v.id"),
+            Self::Audience { .. } => ("a.created_at", "a.review_id"),
+        }
+    }
+
+    /// Adds the tables, with `reviews v` among them, and where in the index the part is.
+    fn from(self, sql: Sql) -> Sql {
+        match self {
+            Self::Status(status) => sql.push("reviews v WHERE v.status = ").bind(status.as_str()),
+            // CROSS: SQLite joins in this order, along the index of the subject.
+            Self::Audience { subject, pending } => sql
+                .push("review_audience a CROSS JOIN reviews v WHERE v.id = a.review_id AND (a.subject, a.pending) = (")
+                .list([Arg::from(subject), pending.into()])
+                .push(")"),
+        }
+    }
+}
+
+/// A part of a list that an index gives in order.
 struct Part {
-    from: &'static str,
-    bound: Vec<Arg>,
+    index: Index,
     /// Who must not have started the run where the review bars that.
     not_of: Vec<Username>,
     /// Whose own vote must count, and not be with somebody else.
@@ -129,13 +158,7 @@ fn by_status(query: &ReviewQuery) -> Vec<Part> {
     let all = [ReviewStatus::Pending, ReviewStatus::Resolved, ReviewStatus::Expired, ReviewStatus::Withdrawn];
     all.into_iter()
         .filter(|status| query.status.is_none_or(|wanted| wanted == *status))
-        .map(|status| Part {
-            from: "reviews v WHERE v.status IN (",
-            bound: vec![status.as_str().into()],
-            not_of: Vec::new(),
-            not_given: None,
-            tagged: None,
-        })
+        .map(|status| Part { index: Index::Status(status), not_of: Vec::new(), not_given: None, tagged: None })
         .collect()
 }
 
@@ -171,13 +194,10 @@ fn by_subject(query: &ReviewQuery, subjects: &BTreeSet<String>, names: &[Usernam
         Some(ReviewStatus::Pending) => &[true],
         Some(_) => &[false],
     };
-    // CROSS: SQLite joins in this order, along the index of the subject.
-    let from = "review_audience a CROSS JOIN reviews v WHERE v.id = a.review_id AND (a.subject, a.pending) = (";
     let parts = subjects.iter().flat_map(|subject| pending.iter().map(move |pending| (subject, *pending)));
     parts
         .map(|(subject, pending)| Part {
-            from,
-            bound: vec![subject.as_str().into(), pending.into()],
+            index: Index::Audience { subject: subject.clone(), pending },
             not_of: names.to_vec(),
             not_given: names.last().filter(|_| own).cloned(),
             tagged: None,
@@ -193,15 +213,11 @@ pub(super) fn select() -> Sql {
 /// The newest of each part, then the newest of all of these: never a scan of what does not belong to the list.
 fn newest_of(parts: Vec<Part>, query: &ReviewQuery, now: Timestamp, place: Option<ListPlace>, limit: u32) -> Sql {
     let mut sql = select().push(" FROM (");
-    for (index, Part { from, bound, not_of, not_given, tagged }) in parts.into_iter().enumerate() {
-        let (at, id) = if from.starts_with("review_audience") {
-            ("a.created_at", "a.review_id")
-        } else {
-            ("v.created_at", "v.id")
-        };
-        sql = sql.push(if index > 0 { " UNION " } else { "" });
+    for (number, Part { index, not_of, not_given, tagged }) in parts.into_iter().enumerate() {
+        let (at, id) = index.order();
+        sql = sql.push(if number > 0 { " UNION " } else { "" });
         sql = sql.push("SELECT * FROM (SELECT ").push(at).push(" AS at, ").push(id).push(" AS id FROM ");
-        sql = sql.push(from).list(bound).push(")");
+        sql = index.from(sql);
         if let Some(status) = query.status.filter(|status| *status != ReviewStatus::Pending) {
             sql = sql.push(" AND v.status = ").bind(status.as_str());
         }

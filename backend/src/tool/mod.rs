@@ -63,7 +63,7 @@ pub enum McpServer {
     },
     /// Streamable HTTP.
     Url {
-        /// Where.
+        /// The URL of the request, with its secrets masked.
         url: String,
     },
 }

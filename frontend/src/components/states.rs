@@ -39,7 +39,7 @@ pub fn Failed(
     /// What could not be done.
     #[prop(into)]
     title: String,
-    /// Why.
+    /// What the server or the network said.
     problem: Problem,
     /// What "Try again" does.
     #[prop(optional, into)]

@@ -14,9 +14,9 @@ pub enum Theme {
     /// As the system has it.
     #[default]
     System,
-    /// Light.
+    /// Dark text on a light ground.
     Light,
-    /// Dark.
+    /// Light text on a dark ground.
     Dark,
 }
 

@@ -254,7 +254,7 @@ pub enum Handler {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum AutoHandler {
-    /// Accepts.
+    /// Accepts, as the first accepting option or by approving every action.
     Approve,
     /// Rejects, with this reason.
     Reject(String),

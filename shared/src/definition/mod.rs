@@ -145,12 +145,12 @@ impl Defaults {
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Severity {
-    /// Little.
+    /// A mistake costs little.
     Low,
-    /// The usual.
+    /// The severity where nothing is said.
     #[default]
     Medium,
-    /// Much.
+    /// A mistake costs much.
     High,
     /// Never decided in a batch.
     Critical,

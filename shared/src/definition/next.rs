@@ -36,7 +36,7 @@ impl Next {
 pub struct Edge {
     /// Where to.
     pub to: Target,
-    /// When.
+    /// The condition under which this edge is taken.
     pub condition: EdgeCondition,
 }
 

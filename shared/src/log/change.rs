@@ -68,7 +68,7 @@ pub enum ReviewChange {
 /// Somebody was added, or something about them changed: what did is there, and a password never is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct UserChanged {
-    /// Who.
+    /// The person.
     pub username: Username,
     /// Their roles now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -148,7 +148,7 @@ pub enum SingleSignOn {
 /// Somebody was let in, or a link was made that lets them in once.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LoggedIn {
-    /// Who.
+    /// The person.
     pub username: Username,
     /// The account by which they signed in.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -89,7 +89,7 @@ entries! {
     ModelAnswered(ModelAnswered) = "model.answered",
     /// A tool was called with exactly these arguments; `data.step_id`, `data.node`, `data.call`, `data.tool`,
     /// `data.arguments`, `data.digest`, `data.result` or `data.error`; `data.late` as above.
-    ToolExecuted(ToolExecuted) = "tool.executed",
+    ToolExecuted(Box<ToolExecuted>) = "tool.executed",
     /// `data.review`; one that a handler resolved at once is resolved here already.
     ReviewRequested(OfReview) = "review.requested",
     /// Nobody has decided, and the time is nearly up; once before each deadline, with `data.review`.
@@ -338,13 +338,13 @@ data! {
 
     /// Somebody logged out.
     SessionEnded {
-        /// Who.
+        /// The person.
         username: Username,
     }
 
     /// In the place of what cannot be read.
     Unreadable {
-        /// Why.
+        /// What is wrong with the row, for operators.
         reason: String,
     }
 

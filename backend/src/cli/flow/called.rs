@@ -12,7 +12,7 @@ use crate::flow::{Compiled, Library, calls, read};
 /// The flows of a folder that a flow calls, directly or not; those that are called come before those that call.
 #[derive(Debug, Default)]
 pub struct Called {
-    /// They.
+    /// The flows that are called, with what they call themselves.
     pub flows: Vec<Flow>,
     /// What the flows of the folder are called, for "did you mean".
     names: Vec<String>,

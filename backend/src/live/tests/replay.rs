@@ -7,6 +7,7 @@ use shared::protocol::ClientMessage;
 use super::super::hub::Tail;
 use super::super::replay::{Follower, Next, Place};
 use super::*;
+use crate::store::LogReader as _;
 use crate::store::tests::support::{World, launch};
 use crate::token_stream::Chunk;
 
@@ -98,7 +99,7 @@ async fn a_replay_that_is_ahead_of_the_tail_hears_nothing_twice() {
     let world = World::sqlite().await;
     let other = world.another().await;
     let tail = Tail::at_end(Options::new(world.store.clone(), world.clock.clone(), Streams::default())).await;
-    let tail = tail.expect("the log can be read");
+    let mut tail = tail.expect("the log can be read");
     let (hub, _listening) = (tail.handle(), tail.handle().listen());
     // The first is in this server's memory; of the second it knows only what the database says.
     world.launch("on this server").await;

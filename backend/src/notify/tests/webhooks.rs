@@ -9,6 +9,7 @@ use wiremock::{Mock, MockServer, Request, ResponseTemplate};
 
 use super::{NEXT_SECRET, SECRET, eventually, feeder, settings, start};
 use crate::notify::webhook::signature;
+use crate::store::LogReader as _;
 use crate::store::tests::support::{World, decide, on_both};
 
 on_both! {

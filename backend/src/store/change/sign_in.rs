@@ -81,7 +81,7 @@ impl std::str::FromStr for ProviderAccount {
 /// Somebody whom the identity provider has signed in, and what it says of them.
 #[derive(Debug, Clone)]
 pub struct ProviderSignIn {
-    /// Who.
+    /// The account at the identity provider.
     pub account: ProviderAccount,
     /// Their full name; none: what is known stays.
     pub display_name: Option<String>,
@@ -105,7 +105,7 @@ impl ProviderSignIn {
 /// Somebody whom the identity provider has signed in, and who is not let in here.
 #[derive(Debug, Clone)]
 pub struct RefusedSignIn {
-    /// Who.
+    /// The account at the identity provider.
     pub account: ProviderAccount,
     /// The name that they have or would have here.
     pub username: Option<Username>,

@@ -47,7 +47,7 @@ impl Group {
         record.deputyships.push(span.clone());
         self.out.users.insert(span.deputy.clone());
         let named = OfDeputy { deputy: span.deputy.clone(), deputyship: span.clone() };
-        self.emit(by, EventData::DeputyNamed(named), moment);
+        self.emit(by, &EventData::DeputyNamed(named), moment);
         Ok(Answer::Deputy { deputyship: Box::new(span) })
     }
 
@@ -68,7 +68,7 @@ impl Group {
             record.deputyships.retain(|other| other.id != id);
         }
         self.out.users.insert(span.deputy.clone());
-        self.emit(by, EventData::DeputyRemoved(OfDeputy { deputy: span.deputy.clone(), deputyship: span }), moment);
+        self.emit(by, &EventData::DeputyRemoved(OfDeputy { deputy: span.deputy.clone(), deputyship: span }), moment);
         Ok(Answer::Done)
     }
 }

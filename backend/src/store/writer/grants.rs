@@ -57,7 +57,7 @@ impl Group {
         let grant = self.grants.get(&id).cloned().ok_or(CommitError::NotFound)?;
         allow(by, Act::RevokeGrant(&grant.given_by))?;
         self.forget(id);
-        self.emit(by, EventData::GrantRevoked(OfGrant { grant: Box::new(grant) }), moment);
+        self.emit(by, &EventData::GrantRevoked(OfGrant { grant: Box::new(grant) }), moment);
         Ok(Answer::Done)
     }
 }

@@ -207,7 +207,7 @@ impl Group {
             Operation::LoginFailed { username } => Ok(self.login_failed(username, moment)),
             Operation::AcceptHead { previous, head } => {
                 let (previous, head) = (previous.clone(), head.clone());
-                self.emit(by, EventData::HeadAccepted(HeadAccepted { previous, head }), moment);
+                self.emit(by, &EventData::HeadAccepted(HeadAccepted { previous, head }), moment);
                 Ok(Answer::Done)
             }
         }
@@ -223,8 +223,8 @@ impl Group {
     }
 
     /// Puts an entry that is of no run into the log; nobody: the server itself did it.
-    pub fn emit(&mut self, by: Option<&Principal>, data: EventData, moment: Moment) {
-        self.emit_by(by.map(|by| &by.username), &data, moment);
+    pub fn emit(&mut self, by: Option<&Principal>, data: &EventData, moment: Moment) {
+        self.emit_by(by.map(|by| &by.username), data, moment);
     }
 
     /// The same for somebody who is let in by it.

@@ -34,7 +34,7 @@ impl Group {
             self.slack_users.insert(id.clone(), username.clone());
         }
         let changed = UserChanged { notifications: Some(notifications.clone()), ..UserChanged::of(username.clone()) };
-        self.emit(by, EventData::UserUpdated(changed), moment);
+        self.emit(by, &EventData::UserUpdated(changed), moment);
         self.out.notifications.insert(username, notifications);
         Ok(Answer::Done)
     }

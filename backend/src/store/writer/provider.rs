@@ -59,7 +59,7 @@ impl Group {
             self.users.insert(name.clone(), record);
             self.out.users.insert(name.clone());
             self.remember_attempt(attempt);
-            return self.emit(None, EventData::UserCreated(created), moment);
+            return self.emit(None, &EventData::UserCreated(created), moment);
         };
         let mut user = record.user.clone();
         user.display_name = display_name.or(user.display_name);
@@ -79,7 +79,7 @@ impl Group {
             single_sign_on: Some(account(&refused.account)),
             reason: Some(refused.trouble.as_str().to_owned()),
         };
-        self.emit(None, EventData::LoginFailed(failed), moment);
+        self.emit(None, &EventData::LoginFailed(failed), moment);
         if let (Some(user), Trouble::Groups) = (known, refused.trouble) {
             let roles = self.keep_an_admin(&user.username, Vec::new());
             self.replace(User { roles, ..user }, moment);
@@ -110,7 +110,7 @@ impl Group {
         self.end_access(name, Ended::All);
         let now = linked.map_or(SingleSignOn::Linked(false), account);
         let changed = UserChanged { single_sign_on: Some(now), ..UserChanged::of(name.clone()) };
-        self.emit(by, EventData::UserUpdated(changed), moment);
+        self.emit(by, &EventData::UserUpdated(changed), moment);
         Ok(Answer::Done)
     }
 
@@ -146,7 +146,7 @@ impl Group {
         let name = user.username.clone();
         record.user = user;
         self.out.users.insert(name);
-        self.emit(None, EventData::UserUpdated(changed), moment);
+        self.emit(None, &EventData::UserUpdated(changed), moment);
     }
 
     fn known(&self, account: &ProviderAccount) -> Option<&UserRecord> {

@@ -105,7 +105,7 @@ impl Group {
         self.out.users.insert(by.username.clone());
         self.end_access(&by.username, Ended::AllButTokensAnd(change.keep));
         let changed = UserChanged { password: true, ..UserChanged::of(by.username.clone()) };
-        self.emit(Some(by), EventData::UserUpdated(changed), moment);
+        self.emit(Some(by), &EventData::UserUpdated(changed), moment);
         Ok(Answer::Done)
     }
 
@@ -154,7 +154,7 @@ impl Group {
         };
         self.out.users.insert(name.clone());
         let changed = UserChanged { second_factor: Some(became), ..UserChanged::of(name.clone()) };
-        self.emit(by, EventData::UserUpdated(changed), moment);
+        self.emit(by, &EventData::UserUpdated(changed), moment);
         Ok(Answer::Done)
     }
 

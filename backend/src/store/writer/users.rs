@@ -23,7 +23,7 @@ impl Group {
             return Err(CommitError::Conflict(format!("there is a person named {} already", user.username)));
         }
         let created = UserChanged { roles: Some(user.roles.clone()), ..UserChanged::of(user.username.clone()) };
-        self.emit(by, EventData::UserCreated(created), moment);
+        self.emit(by, &EventData::UserCreated(created), moment);
         self.out.users.insert(user.username.clone());
         let record = UserRecord {
             user: user.clone(),
@@ -82,7 +82,7 @@ impl Group {
             self.end_access(&user.username, Ended::All);
         }
         self.out.users.insert(user.username.clone());
-        self.emit(by, EventData::UserUpdated(changed), moment);
+        self.emit(by, &EventData::UserUpdated(changed), moment);
         Ok(Answer::User { user: Box::new(user) })
     }
 
@@ -138,7 +138,7 @@ impl Group {
                 if by.is_some() {
                     allow(by, Act::ManagePeople)?;
                 }
-                self.emit(by, EventData::LinkCreated(LoggedIn::of(credential.username.clone())), moment);
+                self.emit(by, &EventData::LinkCreated(LoggedIn::of(credential.username.clone())), moment);
                 Answer::Done
             }
         };
@@ -165,14 +165,14 @@ impl Group {
         self.credentials.remove(&digest);
         self.out.new_credentials.remove(&digest);
         self.out.ended_credentials.insert(digest);
-        self.emit(by, EventData::TokenRevoked(TokenRevoked { id }), moment);
+        self.emit(by, &EventData::TokenRevoked(TokenRevoked { id }), moment);
         Ok(Answer::Done)
     }
 
     pub fn login_failed(&mut self, name: &Username, moment: Moment) -> Answer {
         if self.users.contains_key(name) {
             let failed = LoginFailed { username: Some(name.clone()), single_sign_on: None, reason: None };
-            self.emit(None, EventData::LoginFailed(failed), moment);
+            self.emit(None, &EventData::LoginFailed(failed), moment);
         }
         Answer::Done
     }

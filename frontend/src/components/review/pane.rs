@@ -79,7 +79,7 @@ impl Pane {
         self.mistakes.set(Vec::new());
     }
 
-    /// Decides.
+    /// Sends a decision, where the review is open and what it shows was seen and is complete; else says what is missing.
     pub fn decide(self, intent: &Intent) {
         if !untrack(move || self.is_open()) {
             return;

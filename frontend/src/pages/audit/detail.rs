@@ -55,7 +55,7 @@ pub fn Detail(entry: StoredValue<Entry>) -> impl IntoView {
     let seal = entry.sealed.map_or_else(|| "not yet".to_owned(), |number| format!("by seal {number}"));
     let raw = serde_json::to_string_pretty(&entry).unwrap_or_default();
     let call = match data {
-        Some(EventData::ToolExecuted(call)) => Some(call_view(call)),
+        Some(EventData::ToolExecuted(call)) => Some(call_view(*call)),
         _ => None,
     };
     view! {

@@ -37,15 +37,15 @@ pub enum Block {
 /// A piece of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Inline {
-    /// Text.
+    /// Plain text, without marks.
     Text(String),
-    /// Code.
+    /// A code span, shown in a fixed width.
     Code(String),
     /// To be shown as it was written: HTML, and what Markdown leaves out.
     Source(String),
-    /// Emphasis.
+    /// Emphasised text.
     Emphasis(Vec<Inline>),
-    /// Strong emphasis.
+    /// Strongly emphasised text.
     Strong(Vec<Inline>),
     /// Struck out.
     Strike(Vec<Inline>),
