@@ -1,10 +1,9 @@
 //! The size of the console as browsers load it.
 
-use std::io::Read;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
+use brotli::enc::BrotliEncoderParams;
 
 use crate::report::Row;
 
@@ -22,17 +21,10 @@ pub fn size(folder: &Path) -> Result<Row> {
     Ok(crate::below("bundle", kilobytes, "KB brotli", 700.0))
 }
 
+/// The size of a file as the server sends it, which compresses it once, as well as it can.
 fn compressed(path: &Path) -> Result<usize> {
-    let mut child = Command::new("brotli")
-        .args(["--stdout", "--quality=11"])
-        .arg(path)
-        .stdout(Stdio::piped())
-        .spawn()
-        .context("the program `brotli` is needed to measure the bundle; please install it")?;
-    let mut bytes = Vec::new();
-    child.stdout.take().context("no output")?.read_to_end(&mut bytes)?;
-    if !child.wait()?.success() {
-        bail!("brotli failed on {}", path.display());
-    }
-    Ok(bytes.len())
+    let content = std::fs::read(path).with_context(|| format!("reading {}", path.display()))?;
+    let mut compressed = Vec::new();
+    brotli::BrotliCompress(&mut content.as_slice(), &mut compressed, &BrotliEncoderParams::default())?;
+    Ok(compressed.len())
 }

@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use crate::build;
 use crate::postgres::Cluster;
-use crate::process::{cargo, program, run as run_command, say, target};
+use crate::process::{built, cargo, program, run as run_command, say};
 
 /// Builds and measures.
 pub fn run(args: &[String]) -> Result<()> {
@@ -14,9 +14,9 @@ pub fn run(args: &[String]) -> Result<()> {
     let cluster = Cluster::start_durable()?;
     say("Measuring");
     run_command(
-        program(target().join("release/bench"))
+        program(built("release", "bench"))
             .args(args)
             .env("COUNTERSIGN_TEST_POSTGRES", cluster.url())
-            .env("COUNTERSIGN_BIN", target().join("release/countersign")),
+            .env("COUNTERSIGN_BIN", built("release", "countersign")),
     )
 }

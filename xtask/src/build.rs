@@ -5,7 +5,7 @@ use std::fs;
 use anyhow::Result;
 
 use crate::mirror::mirror;
-use crate::process::{cargo, program, root, run as run_command, say, target};
+use crate::process::{built, cargo, program, root, run as run_command, say, target};
 use crate::{setup, styles};
 
 /// The profile of the console in a release and in the tests: smallest.
@@ -25,19 +25,24 @@ pub enum Names {
 
 /// Builds the console into frontend/dist.
 pub fn console(profile: &str, names: Names) -> Result<()> {
-    setup::toolchain()?;
+    setup::wasm_target()?;
     styles::write()?;
     say(&format!("Building the console ({profile})"));
-    let mut trunk = program("trunk");
-    // Trunk takes NO_COLOR for a boolean of its own and stops at NO_COLOR=1.
-    trunk.env_remove("NO_COLOR").envs(setup::console_environment());
-    let yes = |yes: bool| if yes { "true" } else { "false" };
-    let shape = ["--filehash", yes(names == Names::Hashed), "--minify", yes(profile == RELEASE)];
-    // The bundler writes every file anew. The server has them inside, and is not linked again for those that are the
-    // same.
-    let built = target().join("console");
-    run_command(trunk.args(["build", "--offline", "--cargo-profile", profile]).args(shape).arg("--dist").arg(&built))?;
-    mirror(&built, &root().join("frontend/dist"))
+    run_command(
+        cargo()
+            .args(["build", "--package", "frontend", "--locked", "--target", setup::WASM, "--profile", profile])
+            .envs(setup::console_environment()),
+    )?;
+    let wasm = target().join(setup::WASM).join(profile).join("frontend.wasm");
+    // Every file is written anew. The server has them inside, and is not linked again for those that are the same.
+    let stage = target().join("console");
+    run_command(
+        cargo()
+            .args(["run", "--quiet", "--package", "bundler", "--locked", "--"])
+            .args([&wasm, &root().join("frontend"), &stage])
+            .arg(if names == Names::Hashed { "hashed" } else { "plain" }),
+    )?;
+    mirror(&stage, &root().join("frontend/dist"))
 }
 
 /// Builds the one binary that serves everything.
@@ -45,7 +50,7 @@ pub fn release() -> Result<()> {
     console(RELEASE, Names::Hashed)?;
     say("Building the server (release)");
     run_command(cargo().args(["build", "--release", "--locked", "--package", "backend", "--bin", "countersign"]))?;
-    let binary = target().join("release/countersign");
+    let binary = built("release", "countersign");
     let megabytes = fs::metadata(&binary)?.len() / 1_000_000;
     say(&format!("{} is ready ({megabytes} MB); it needs nothing beside it", binary.display()));
     Ok(())
@@ -65,7 +70,7 @@ pub fn run(release: bool, args: &[String]) -> Result<()> {
         build.arg("--release");
     }
     run_command(&mut build)?;
-    let binary = target().join(if release { "release" } else { "debug" }).join("countersign");
+    let binary = built(if release { "release" } else { "debug" }, "countersign");
     say("Starting; Ctrl+C stops it");
     run_command(program(binary).args(["serve", "--demo", "--data", "data", "--flows", "flows"]).args(args))
 }

@@ -4,9 +4,11 @@ mod bench;
 mod build;
 mod ci;
 mod fuzz;
+mod links;
 mod mirror;
 mod postgres;
 mod process;
+mod release;
 mod setup;
 mod styles;
 mod test;
@@ -23,7 +25,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Sets up what building needs (the wasm target and the bundler); each step is skipped where it is done.
+    /// Sets up what building needs: the wasm target; skipped where it is there.
     Setup,
     /// Sets up, builds, and starts `countersign serve --demo` on SQLite in ./data.
     Run {
@@ -44,12 +46,29 @@ enum Task {
     },
     /// Runs every test, on both databases and in a real Chromium.
     Test {
+        /// As many rounds, kills, entries and seconds as before a release, rather than as many as show a mistake soon.
+        #[arg(long)]
+        full: bool,
         /// Arguments for `cargo nextest run`, such as a filter.
         #[arg(last = true)]
         args: Vec<String>,
     },
-    /// What CI runs: format, tidy, clippy, licences and bans, advisories, all tests.
+    /// All that must hold before a change lands: `check`, advisories, every test.
     Ci,
+    /// Format, tidy, licences and bans, clippy: what needs no test to be run.
+    Check,
+    /// Checks the dependencies against the RustSec advisory database.
+    Audit,
+    /// Gives the workspace its next version, and the changelog its heading.
+    Release {
+        /// The version, such as 0.2.0.
+        version: String,
+    },
+    /// Prints what the changelog says about a tag, which must be the workspace's version.
+    Notes {
+        /// The tag, such as v0.2.0.
+        tag: String,
+    },
     /// Measures speed and memory against their targets, on this machine's loopback only.
     Bench {
         /// Arguments for the bench, such as `--json` or `--only cycles`.
@@ -64,20 +83,24 @@ enum Task {
         #[arg(default_value_t = 600)]
         seconds: u32,
     },
-    /// Checks the direction of imports, the length of files, and that every module says what it owns.
+    /// Checks the direction of imports, the length of files, that every module says what it owns, and links.
     Tidy,
 }
 
 fn main() -> anyhow::Result<()> {
     match Cli::parse().task {
-        Task::Setup => setup::toolchain(),
+        Task::Setup => setup::wasm_target(),
         Task::Run { release, args } => build::run(release, &args),
         Task::Build => build::release(),
         Task::Console { release } => {
             build::console(if release { build::RELEASE } else { build::DEVELOPMENT }, build::Names::Plain)
         }
-        Task::Test { args } => test::run(&args),
+        Task::Test { full, args } => test::run(full, &args),
         Task::Ci => ci::run(),
+        Task::Check => ci::check(),
+        Task::Audit => ci::audit(),
+        Task::Release { version } => release::prepare(&version),
+        Task::Notes { tag } => release::notes(&tag),
         Task::Bench { args } => bench::run(&args),
         Task::Fuzz { target, seconds } => fuzz::run(target.as_deref(), seconds),
         Task::Tidy => tidy::run(),

@@ -31,19 +31,19 @@ pub struct Cluster {
 
 impl Cluster {
     /// Starts one for tests, which lose nothing when the machine does.
-    pub fn start() -> Result<Self> {
-        Self::with("-c fsync=off")
+    pub fn start(scratch: &Path) -> Result<Self> {
+        Self::with(scratch, "-c fsync=off")
     }
 
     /// Starts one that is as durable as in use, for measuring.
     pub fn start_durable() -> Result<Self> {
-        Self::with("-c fsync=on -c synchronous_commit=on")
+        Self::with(&std::env::temp_dir(), "-c fsync=on -c synchronous_commit=on")
     }
 
-    fn with(durability: &str) -> Result<Self> {
+    fn with(scratch: &Path, durability: &str) -> Result<Self> {
         let binaries = setup::postgres()?;
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-        let folder = std::env::temp_dir().join(format!("countersign-postgres-{port}"));
+        let folder = scratch.join(format!("countersign-postgres-{port}"));
         fs::create_dir_all(&folder)?;
         if is_root() {
             run(Command::new("chown").arg("postgres").arg(&folder))?;

@@ -1,5 +1,6 @@
 //! Running other programs, with what is done shown and failures named.
 
+use std::env::consts::{EXE_EXTENSION, EXE_SUFFIX};
 use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -15,6 +16,11 @@ pub fn root() -> PathBuf {
 /// The folder into which cargo builds.
 pub fn target() -> PathBuf {
     root().join(std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()))
+}
+
+/// A program of ours that cargo built with this profile (`debug` or `release`).
+pub fn built(profile: &str, name: &str) -> PathBuf {
+    target().join(profile).join(name).with_extension(EXE_EXTENSION)
 }
 
 /// Tells what is going on.
@@ -55,7 +61,8 @@ pub fn output(command: &mut Command) -> Option<String> {
 
 /// Whether a program is on the PATH.
 pub fn is_installed(name: &str) -> bool {
-    std::env::var_os("PATH").is_some_and(|path| std::env::split_paths(&path).any(|folder| folder.join(name).is_file()))
+    let file = format!("{name}{EXE_SUFFIX}");
+    std::env::var_os("PATH").is_some_and(|path| std::env::split_paths(&path).any(|folder| folder.join(&file).is_file()))
 }
 
 /// Whether this is root, who may install packages.

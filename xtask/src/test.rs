@@ -1,14 +1,21 @@
 //! Running every test: unit and property tests, both databases, real sockets, a real Chromium, a killed server.
 
+use std::path::{Path, PathBuf};
+
 use anyhow::Result;
 
 use crate::build;
 use crate::postgres::Cluster;
-use crate::process::{cargo, run as run_command, say, target};
+use crate::process::{built, cargo, output, program, run as run_command, say};
 use crate::setup;
 
-/// Builds what the tests run, starts a PostgreSQL for them, and runs them.
-pub fn run(args: &[String]) -> Result<()> {
+/// Memory that looks like a folder.
+const MEMORY: &str = "/dev/shm";
+/// What the tests write at once at most, in KiB, with room to spare.
+const ROOM: u64 = 6 << 20;
+
+/// Builds what the tests run, starts a PostgreSQL for them where none is named, and runs them.
+pub fn run(full: bool, args: &[String]) -> Result<()> {
     setup::subcommand("cargo-nextest", "cargo-nextest")?;
     setup::browser()?;
     // What people get: the bundle of a release, only its names without hashes.
@@ -16,14 +23,32 @@ pub fn run(args: &[String]) -> Result<()> {
     say("Building the server and the tests");
     // With the features of the whole workspace, as the tests are built: nothing is compiled twice.
     run_command(cargo().args(["build", "--workspace", "--bin", "countersign"]))?;
-    say("Starting a PostgreSQL for the tests");
-    let cluster = Cluster::start()?;
-    say("Running the tests");
-    run_command(
-        cargo()
-            .args(["nextest", "run", "--workspace"])
-            .args(args)
-            .env("COUNTERSIGN_TEST_POSTGRES", cluster.url())
-            .env("COUNTERSIGN_BIN", target().join("debug/countersign")),
-    )
+    let scratch = scratch();
+    let cluster = if std::env::var_os("COUNTERSIGN_TEST_POSTGRES").is_none() {
+        say("Starting a PostgreSQL for the tests");
+        Some(Cluster::start(&scratch)?)
+    } else {
+        None
+    };
+    say(&format!("Running the tests, with their files in {}", scratch.display()));
+    let mut tests = cargo();
+    tests.args(["nextest", "run", "--workspace"]).args(args);
+    tests.env("TMPDIR", &scratch).env("COUNTERSIGN_BIN", built("debug", "countersign"));
+    if let Some(cluster) = &cluster {
+        tests.env("COUNTERSIGN_TEST_POSTGRES", cluster.url());
+    }
+    if full {
+        tests.env("COUNTERSIGN_TEST_FULL", "1");
+    }
+    run_command(&mut tests)
+}
+
+/// Where the tests write: memory where it has room, since no test takes the power away. Who names a folder gets it.
+fn scratch() -> PathBuf {
+    let free = || output(program("df").args(["-Pk", MEMORY]))?.lines().nth(1)?.split_whitespace().nth(3)?.parse().ok();
+    if std::env::var_os("TMPDIR").is_none() && free().is_some_and(|free: u64| free >= ROOM) {
+        Path::new(MEMORY).to_path_buf()
+    } else {
+        std::env::temp_dir()
+    }
 }

@@ -1,4 +1,5 @@
-//! Rules of the tree that the compiler does not check: the direction of imports, the length of files, module docs.
+//! Rules of the tree that the compiler does not check: the direction of imports, the length of files, module docs, the
+//! links of the documentation.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 
+use crate::links;
 use crate::process::{root, say};
 
 /// The longest file, in lines. One subject a file: a longer one holds two.
@@ -61,9 +63,17 @@ pub fn run() -> Result<()> {
     say("Checking the tree");
     let mut breaches = Vec::new();
     let mut files = Vec::new();
-    for folder in
-        ["shared/src", "backend/src", "countersign", "frontend/src", "tests", "fuzz", "bench/src", "xtask/src"]
-    {
+    for folder in [
+        "shared/src",
+        "backend/src",
+        "countersign",
+        "frontend/src",
+        "tests",
+        "fuzz",
+        "bench/src",
+        "bundler/src",
+        "xtask/src",
+    ] {
         collect(&root().join(folder), &mut files)?;
     }
     for path in &files {
@@ -80,6 +90,7 @@ pub fn run() -> Result<()> {
             check_imports(inside, &shown, &text, &mut breaches);
         }
     }
+    breaches.extend(links::breaches(&root())?);
     if breaches.is_empty() {
         return Ok(());
     }
