@@ -7,9 +7,12 @@
 //! |---|---|
 //! | `COUNTERSIGN_BIN` | the server's binary; default: the one in the target folder |
 //! | `COUNTERSIGN_TEST_POSTGRES` | URL of a PostgreSQL, without a database, where databases may be made; default: a cluster is started |
-//! | `COUNTERSIGN_TEST_ROUNDS` | how often each race is run; default 100 |
-//! | `COUNTERSIGN_TEST_KILLS` | how often the server is killed under load; default 50 |
-//! | `COUNTERSIGN_TEST_SECONDS` | for how long three servers on one PostgreSQL are harmed under load; default 45 |
+//! | `COUNTERSIGN_TEST_POSTGRES_BINARIES` | the folder of PostgreSQL's programs; default: those in the path, or the newest that Debian has |
+//! | `COUNTERSIGN_TEST_FULL` | the larger of the two numbers below, as `cargo xtask test --full` has it |
+//! | `COUNTERSIGN_TEST_ROUNDS` | how often each race is run; default 20, or 100 |
+//! | `COUNTERSIGN_TEST_KILLS` | how often the server is killed under load; default 10, or 50 |
+//! | `COUNTERSIGN_TEST_ENTRIES` | how many entries a listener hears who comes and goes; default 2,000, or 10,000 |
+//! | `COUNTERSIGN_TEST_SECONDS` | for how long three servers on one PostgreSQL are harmed under load; default 15, or 45 |
 //! | `COUNTERSIGN_TEST_PICTURES` | a folder for pictures of every page, at every width, light and dark; default: none |
 //! | `COUNTERSIGN_TEST_SEED` | where random choices begin; default 1 |
 

@@ -159,8 +159,11 @@ fn id(arguments: &[&str]) -> Option<u32> {
     String::from_utf8(output.stdout).ok()?.trim().parse().ok()
 }
 
-/// In the path, or in the newest version where Debian puts it.
+/// In the folder that is named, in the path, or in the newest version where Debian puts it.
 fn find(program: &str) -> PathBuf {
+    if let Some(folder) = std::env::var_os("COUNTERSIGN_TEST_POSTGRES_BINARIES") {
+        return Path::new(&folder).join(program);
+    }
     let path = std::env::var_os("PATH").unwrap_or_default();
     if let Some(found) = std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.exists()) {
         return found;

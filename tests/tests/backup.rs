@@ -1,4 +1,4 @@
-//! Backups as docs/operations.md describes them: what is restored is the whole record, it goes on from there, and
+//! Backups as docs/operate.md describes them: what is restored is the whole record, it goes on from there, and
 //! nobody is told anew of what they were told before.
 
 use std::collections::BTreeMap;

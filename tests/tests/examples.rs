@@ -79,6 +79,7 @@ fn folder() -> PathBuf {
 fn run(name: &str, arguments: &[&str], answers: &str) -> (Option<i32>, String) {
     let mut command = Command::new(binary());
     command.args(["flow", "run"]).arg(folder().join(name).with_extension("yaml")).args(arguments);
+    command.env("COUNTERSIGN_DEMO_PAUSE", "0");
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("it starts");
     // It may end before it has read all of them.
@@ -111,6 +112,15 @@ fn the_list_of_examples_has_every_example() {
         assert!(list.contains(&format!("[{name}]({file})")), "{file} is not in flows/README.md");
         assert!(ENDS.iter().any(|end| end.0 == name), "{file} is not run");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_start_with_the_examples_warns_of_nothing() {
+    let options = Options { flows: Some(folder()), ..Options::on(Database::Sqlite) }.arguments(["--demo"]);
+    let server = Server::start(options).await;
+    assert!(!server.admin().await.flows().await.expect("listed").items.is_empty());
+    let log = server.log_text();
+    assert!(!log.contains("WARN") && !log.contains("ERROR"), "{log}");
 }
 
 /// The rest of the graph runs as far as it can while a person is asked.

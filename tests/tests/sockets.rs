@@ -52,7 +52,7 @@ async fn sees_all(servers: &[Server]) {
     let start = socket.welcome().await;
     drop(socket);
 
-    let goal = usize::try_from(settings::number("COUNTERSIGN_TEST_ENTRIES", 10_000)).expect("a number");
+    let goal = settings::entries();
     let writing = async { tokio::join!(load(&admin, goal.div_ceil(6), "x"), load(&other, goal.div_ceil(6), "y")) };
     let reading = async {
         let mut random = settings::random();

@@ -51,7 +51,8 @@ pub struct Options {
     pub prices: Prices,
     /// How long one call may take.
     pub timeout: Duration,
-    /// The pause between two pieces of a demo model's text; all pauses together are at most 1.5 s.
+    /// The pause between two pieces of a demo model's text (`COUNTERSIGN_DEMO_PAUSE`, in milliseconds); all pauses
+    /// together are at most 1.5 s.
     pub demo_pause: Duration,
 }
 
@@ -74,13 +75,16 @@ impl Options {
     /// What the environment says; an empty variable is as good as none.
     pub fn from_env(variable: impl Fn(&str) -> Option<String>) -> Self {
         let get = |name: &str| variable(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
+        let default = Self::default();
+        let pause = get("COUNTERSIGN_DEMO_PAUSE").and_then(|text| text.parse().ok()).map(Duration::from_millis);
         Self {
+            demo_pause: pause.unwrap_or(default.demo_pause),
             openai_key: get("OPENAI_API_KEY"),
             openai_url: get("OPENAI_BASE_URL"),
             anthropic_key: get("ANTHROPIC_API_KEY"),
             anthropic_url: get("ANTHROPIC_BASE_URL"),
             ollama_host: get("OLLAMA_HOST"),
-            ..Self::default()
+            ..default
         }
     }
 }

@@ -39,7 +39,8 @@ mod search;
 mod sqlite;
 mod stream_relay;
 mod tasks;
-pub mod testing;
+#[cfg(test)]
+pub(crate) mod testing;
 #[cfg(test)]
 pub(crate) mod tests;
 mod unreadable;

@@ -16,7 +16,7 @@ use super::driver_error::DriverError;
 use super::{Error, sqlite};
 
 static SQLITE: Migrator = sqlx::migrate!("migrations/sqlite");
-static POSTGRES: Migrator = sqlx::migrate!("migrations/postgres");
+pub(super) static POSTGRES: Migrator = sqlx::migrate!("migrations/postgres");
 
 /// sqlx's own table of the migrations that were applied.
 const APPLIED: &str =

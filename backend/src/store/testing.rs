@@ -1,7 +1,8 @@
 //! Databases for tests: a file of its own, or a database of its own on a PostgreSQL that is thrown away.
 //!
 //! `COUNTERSIGN_TEST_POSTGRES=postgres://…` names a server on which databases may be made; without it, the first test
-//! of a process starts one from Debian's binaries. It ends with the process, however that ends.
+//! of a process starts one from PostgreSQL's programs, and fails where it cannot. It ends with the process, however that
+//! ends. `COUNTERSIGN_TEST_POSTGRES=none` says that none is wanted: what needs PostgreSQL then does nothing.
 
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
@@ -11,10 +12,12 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use sha2::{Digest as _, Sha256};
 use shared::time::Timestamp;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
 use super::Options;
+use super::schema::POSTGRES;
 use crate::clock::{Clock, SharedClock, SystemClock};
 
 /// A database that nobody else uses. An SQLite file is removed when this is dropped.
@@ -32,10 +35,11 @@ impl Database {
         Ok(Self { url: format!("sqlite:{}", folder.join("test.db").display()), folder: Some(folder) })
     }
 
-    /// A new database in PostgreSQL; none where this machine has no PostgreSQL.
+    /// A new database in PostgreSQL, with the schema; none where none is wanted.
     pub async fn postgres() -> io::Result<Option<Self>> {
-        static CLUSTER: OnceLock<Option<Cluster>> = OnceLock::new();
+        static CLUSTER: OnceLock<io::Result<Cluster>> = OnceLock::new();
         let (server, suffix) = match std::env::var("COUNTERSIGN_TEST_POSTGRES") {
+            Ok(url) if url == "none" => return Ok(None),
             Ok(url) => {
                 let (url, suffix) = url.split_once('?').map_or((url.as_str(), ""), |(url, query)| (url, query));
                 (
@@ -43,20 +47,20 @@ impl Database {
                     if suffix.is_empty() { String::new() } else { format!("?{suffix}") },
                 )
             }
-            Err(_) => match CLUSTER.get_or_init(|| Cluster::start().ok().flatten()) {
-                Some(cluster) => {
+            Err(_) => match CLUSTER.get_or_init(Cluster::start) {
+                Ok(cluster) => {
                     ("postgres://postgres@localhost".to_owned(), format!("?host={}", cluster.folder.display()))
                 }
-                None => return Ok(None),
+                Err(error) => return Err(io::Error::other(error.to_string())),
             },
         };
+        let url = |name: &str| format!("{server}/{name}{suffix}");
+        let mut conn = connect(&url("postgres")).await?;
+        let template = template(&mut conn, url).await?;
         let name = format!("countersign_{}", random());
-        let admin = format!("{server}/postgres{suffix}");
-        let mut conn = connect(&admin).await?;
-        let create = format!("CREATE DATABASE {name}");
-        sqlx::query(AssertSqlSafe(create)).execute(&mut conn).await.map_err(io::Error::other)?;
+        run(&mut conn, format!("CREATE DATABASE {name} TEMPLATE {template}")).await?;
         conn.close().await.map_err(io::Error::other)?;
-        Ok(Some(Self { url: format!("{server}/{name}{suffix}"), folder: None }))
+        Ok(Some(Self { url: url(&name), folder: None }))
     }
 
     /// Runs a statement behind the back of every server, and says how many rows it changed.
@@ -84,6 +88,35 @@ impl Drop for Database {
             let _ = std::fs::remove_dir_all(folder);
         }
     }
+}
+
+/// A database with this version's schema: made once on a server by whoever comes first, since copying one takes no
+/// longer than making one that is empty.
+async fn template(conn: &mut PgConnection, url: impl Fn(&str) -> String) -> io::Result<String> {
+    let mut digest = Sha256::new();
+    for migration in POSTGRES.iter() {
+        digest.update(&migration.checksum);
+    }
+    let name = format!("countersign_template_{}", hex::encode(&digest.finalize()[..6]));
+    run(conn, "SELECT pg_advisory_lock(1129270872)".to_owned()).await?;
+    let exists = sqlx::query("SELECT 1 FROM pg_database WHERE datname = $1").bind(&name);
+    if exists.fetch_optional(&mut *conn).await.map_err(io::Error::other)?.is_none() {
+        // Under another name until it is whole: this process may end at any moment.
+        let draft = format!("countersign_draft_{}", random());
+        run(conn, format!("CREATE DATABASE {draft}")).await?;
+        let mut inside = connect(&url(&draft)).await?;
+        POSTGRES.run(&mut inside).await.map_err(io::Error::other)?;
+        inside.close().await.map_err(io::Error::other)?;
+        // Nobody may be in it while it is copied, PostgreSQL's own housekeeping included.
+        run(conn, format!("ALTER DATABASE {draft} ALLOW_CONNECTIONS false")).await?;
+        run(conn, format!("ALTER DATABASE {draft} RENAME TO {name}")).await?;
+    }
+    run(conn, "SELECT pg_advisory_unlock(1129270872)".to_owned()).await?;
+    Ok(name)
+}
+
+async fn run(conn: &mut PgConnection, sql: String) -> io::Result<()> {
+    sqlx::query(AssertSqlSafe(sql)).execute(conn).await.map(drop).map_err(io::Error::other)
 }
 
 /// Waits until the server answers.
@@ -119,8 +152,12 @@ rm -rf "$2"
 "#;
 
 impl Cluster {
-    fn start() -> io::Result<Option<Self>> {
-        let Some(binaries) = binaries() else { return Ok(None) };
+    fn start() -> io::Result<Self> {
+        let binaries = binaries().ok_or_else(|| {
+            io::Error::other(
+                "PostgreSQL's programs are not installed: name a server in COUNTERSIGN_TEST_POSTGRES, or say `none`",
+            )
+        })?;
         let folder = new_folder("countersign-pg")?;
         let mut command = if is_root(&folder)? {
             // The server refuses to run as root.
@@ -139,12 +176,15 @@ impl Cluster {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()?;
-        Ok(Some(Self { folder, _shell: shell }))
+        Ok(Self { folder, _shell: shell })
     }
 }
 
-/// Where Debian puts the newest server.
+/// The folder that is named, or where Debian puts the newest server.
 fn binaries() -> Option<PathBuf> {
+    if let Some(folder) = std::env::var_os("COUNTERSIGN_TEST_POSTGRES_BINARIES") {
+        return Some(folder.into());
+    }
     let versions = std::fs::read_dir("/usr/lib/postgresql").ok()?;
     let with_server =
         versions.flatten().map(|entry| entry.path().join("bin")).filter(|bin| bin.join("initdb").exists());
