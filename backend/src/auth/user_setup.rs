@@ -60,9 +60,11 @@ pub async fn login_link(store: &Store, clock: &SharedClock, username: Username) 
 /// The two reviewers of the demo, with a link for each.
 pub async fn demo_users(store: &Store, clock: &SharedClock) -> Result<Vec<(Username, String)>, Error> {
     let mut links = Vec::new();
-    // Each has a role of the organisation, for the examples that ask for both.
-    for (name, display_name, own) in [("ana", "Ana Novak", "editor"), ("tom", "Tom Meyer", "legal")] {
-        let user = person(name, Some(display_name), &[REVIEWER, own], clock)?;
+    // Between them they have every role that the examples ask for.
+    let ana = ("ana", "Ana Novak", [REVIEWER, "editor", "shift-lead"]);
+    let tom = ("tom", "Tom Meyer", [REVIEWER, "legal", "manager"]);
+    for (name, display_name, roles) in [ana, tom] {
+        let user = person(name, Some(display_name), &roles, clock)?;
         let username = user.username.clone();
         match create(store, None, user, None).await {
             Ok(_) | Err(Error::Commit(CommitError::Conflict(_))) => {}

@@ -59,7 +59,10 @@ async fn a_link_logs_in_once() {
     assert_eq!((ana.as_str(), tom.as_str()), ("ana", "tom"));
     let redeem = json!({ "token": link });
     let me = nobody.post("/api/v1/session", &redeem).await.expect(200);
-    assert_eq!((&me["display_name"], &me["roles"]), (&json!("Ana Novak"), &json!(["reviewer", "editor"])));
+    assert_eq!(
+        (&me["display_name"], &me["roles"]),
+        (&json!("Ana Novak"), &json!(["reviewer", "editor", "shift-lead"]))
+    );
     assert_eq!(nobody.post("/api/v1/session", &redeem).await.code(401), "unauthenticated");
     let another = login_link(&site.store, &site.clock, ana.clone()).await.unwrap();
     nobody.post("/api/v1/session", &json!({ "token": another })).await.expect(200);
