@@ -38,7 +38,7 @@
 //! # Ok(()) }
 //! ```
 //!
-//! `docs/library.md` says more: several reviewers, tools that are functions, a database that is kept, the console.
+//! `docs/embed.md` says more: several reviewers, tools that are functions, a database that is kept, the console.
 
 pub use backend::config::File as Settings;
 pub use backend::embed::{

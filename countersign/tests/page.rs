@@ -1,4 +1,4 @@
-//! `docs/library.md` begins with an example: this is it, compiled and run, line for line.
+//! `docs/embed.md` begins with an example: this is it, compiled and run, line for line.
 
 use countersign::flow::{Agent, Flow, Human, accept, stop};
 use countersign::{Choice, Countersign, RunError};
@@ -45,7 +45,7 @@ match countersign.run(&flow, json!({ "topic": "the ocean" })).await {
 
 #[test]
 fn the_page_has_exactly_this_example() {
-    let page = include_str!("../../docs/library.md");
+    let page = include_str!("../../docs/embed.md");
     let example = page.split("```rust\n").nth(1).and_then(|rest| rest.split("```").next()).expect("an example");
     let mut here = include_str!("page.rs");
     for line in example.lines() {
