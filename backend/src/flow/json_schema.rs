@@ -6,6 +6,7 @@ use serde_json::Value;
 use shared::error::{FlowCode, Mistake, json_type, pointer};
 
 use super::limits::{MAX_MISTAKES, MAX_NESTING};
+use super::schema_work;
 use super::stack::on_large_stack;
 use super::value_size::{ValueSize, value_size};
 
@@ -14,16 +15,16 @@ const MAX_BACKTRACKING: usize = 20_000;
 /// How large a pattern may become when it is compiled, in bytes.
 const MAX_PATTERN: usize = 1024 * 1024;
 
-/// How much checking a value may take: the values of the schema, times those of what is checked. A list whose items may
-/// each have many forms is looked at once for each of them.
+/// How much checking a value may take: how often the schema may look at one value, or of how many it is made itself, times
+/// the values of what is checked. A list whose items may each have many forms is looked at once for each of them.
 const MAX_WORK: usize = 200_000_000;
 
 /// A compiled schema.
 #[derive(Debug)]
 pub struct Schema {
     validator: Validator,
-    /// Of how many values it is made.
-    values: usize,
+    /// Of how many values it is made, or how often it may look at one value, where that is more.
+    work: usize,
 }
 
 /// Compiles a schema. Formats are checked; nothing is fetched. The mistake's path begins at the schema.
@@ -33,10 +34,11 @@ pub fn compile(schema: &Value) -> Result<Schema, Mistake> {
     if nesting > MAX_NESTING {
         return Err(invalid("", format!("a JSON Schema is nested at most {MAX_NESTING} deep")));
     }
+    let passes = on_large_stack(|| schema_work::passes(schema)).map_err(|why| invalid("", why))?;
     let patterns = PatternOptions::fancy_regex().backtrack_limit(MAX_BACKTRACKING).size_limit(MAX_PATTERN);
     let options = jsonschema::options().should_validate_formats(true).with_pattern_options(patterns);
     let compiled = on_large_stack(|| options.build(schema));
-    compiled.map(|validator| Schema { validator, values }).map_err(|error| {
+    compiled.map(|validator| Schema { validator, work: values.max(passes) }).map_err(|error| {
         let reason = match error.kind() {
             ValidationErrorKind::AnyOf { .. } => format!("{} has no meaning here", error.instance()),
             _ => error.to_string(),
@@ -82,8 +84,8 @@ impl Schema {
     /// Every mistake of a value, with paths below `base`.
     pub fn check(&self, value: &Value, base: &str) -> Vec<Mistake> {
         let values = on_large_stack(|| value_size(value).values);
-        if values.saturating_mul(self.values) > MAX_WORK {
-            let message = format!("is too large for its JSON Schema: {values} values against {}", self.values);
+        if values.saturating_mul(self.work) > MAX_WORK {
+            let message = format!("is too large for its JSON Schema: {values} values against {}", self.work);
             return vec![Mistake::new(base, "invalid", message)];
         }
         on_large_stack(|| {

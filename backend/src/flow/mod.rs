@@ -19,6 +19,7 @@ pub mod limits;
 mod reachability;
 mod read;
 mod scalar;
+mod schema_work;
 mod source;
 mod stack;
 mod structure;
