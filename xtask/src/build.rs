@@ -25,23 +25,18 @@ pub enum Names {
 
 /// Builds the console into frontend/dist.
 pub fn console(profile: &str, names: Names) -> Result<()> {
-    setup::wasm_target()?;
+    setup::toolchain()?;
     styles::write()?;
     say(&format!("Building the console ({profile})"));
-    run_command(
-        cargo()
-            .args(["build", "--package", "frontend", "--locked", "--target", setup::WASM, "--profile", profile])
-            .envs(setup::console_environment()),
-    )?;
-    let wasm = target().join(setup::WASM).join(profile).join("frontend.wasm");
-    // Every file is written anew. The server has them inside, and is not linked again for those that are the same.
+    let mut trunk = program("trunk");
+    // Trunk takes NO_COLOR for a boolean of its own and stops at NO_COLOR=1.
+    trunk.env_remove("NO_COLOR").envs(setup::console_environment());
+    let yes = |yes: bool| if yes { "true" } else { "false" };
+    let shape = ["--filehash", yes(names == Names::Hashed), "--minify", yes(profile == RELEASE)];
+    // The bundler writes every file anew. The server has them inside, and is not linked again for those that are the
+    // same.
     let stage = target().join("console");
-    run_command(
-        cargo()
-            .args(["run", "--quiet", "--package", "bundler", "--locked", "--"])
-            .args([&wasm, &root().join("frontend"), &stage])
-            .arg(if names == Names::Hashed { "hashed" } else { "plain" }),
-    )?;
+    run_command(trunk.args(["build", "--offline", "--cargo-profile", profile]).args(shape).arg("--dist").arg(&stage))?;
     mirror(&stage, &root().join("frontend/dist"))
 }
 

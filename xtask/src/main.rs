@@ -25,7 +25,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Sets up what building needs: the wasm target; skipped where it is there.
+    /// Sets up what building needs (the wasm target and the bundler); each step is skipped where it is done.
     Setup,
     /// Sets up, builds, and starts `countersign serve --demo` on SQLite in ./data.
     Run {
@@ -89,7 +89,7 @@ enum Task {
 
 fn main() -> anyhow::Result<()> {
     match Cli::parse().task {
-        Task::Setup => setup::wasm_target(),
+        Task::Setup => setup::toolchain(),
         Task::Run { release, args } => build::run(release, &args),
         Task::Build => build::release(),
         Task::Console { release } => {

@@ -1,4 +1,4 @@
-//! What building and testing needs beside cargo: the standard library for wasm32, and programs.
+//! What building and testing needs beside cargo: the standard library for wasm32, Trunk, wasm-bindgen, and programs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,12 +8,23 @@ use anyhow::{Context, Result, bail};
 
 use crate::process::{apt_install, cargo, is_installed, is_root, output, program, run, say};
 
+/// The bundler.
+const TRUNK: &str = "0.21.14";
+/// Must be the version of the `wasm-bindgen` crate in Cargo.lock.
+const WASM_BINDGEN: &str = "0.2.130";
 /// Names the folder of PostgreSQL's programs, where several versions are installed.
 const BINARIES: &str = "COUNTERSIGN_TEST_POSTGRES_BINARIES";
 /// The target of the console.
 pub const WASM: &str = "wasm32-unknown-unknown";
 /// Debian's compiler for the web brings the sources of its own standard library.
 const DEBIAN_RUSTC: &str = "/usr/bin/rustc";
+
+/// Sets up what building the console needs; each step is skipped where it is done.
+pub fn toolchain() -> Result<()> {
+    wasm_target()?;
+    installed_by_cargo("trunk", "trunk", TRUNK, true)?;
+    installed_by_cargo("wasm-bindgen", "wasm-bindgen-cli", WASM_BINDGEN, false)
+}
 
 /// The compiler that builds the console, where it is not rustup's own: see [`debian_target`].
 pub fn console_environment() -> Vec<(&'static str, String)> {
@@ -28,8 +39,7 @@ pub fn console_environment() -> Vec<(&'static str, String)> {
     variables
 }
 
-/// The standard library for wasm32; does nothing where it is there.
-pub fn wasm_target() -> Result<()> {
+fn wasm_target() -> Result<()> {
     if has_core(target_libdir("rustc").as_deref()) || has_core(target_libdir(DEBIAN_RUSTC).as_deref()) {
         return Ok(());
     }
@@ -96,17 +106,37 @@ fn host() -> Option<String> {
     version.lines().find_map(|line| line.strip_prefix("host: ")).map(str::to_owned)
 }
 
+/// A program in exactly this version.
+fn installed_by_cargo(command: &str, krate: &str, version: &str, locked: bool) -> Result<()> {
+    if output(Command::new(command).arg("--version")).is_some_and(|shown| shown.ends_with(version)) {
+        return Ok(());
+    }
+    say(&format!("Installing {krate} {version} (once)"));
+    let mut install = install(krate);
+    install.args(["--version", version]);
+    if locked {
+        install.arg("--locked");
+    }
+    run(&mut install).with_context(|| format!("{krate} {version} cannot be had; please install it by hand"))
+}
+
 /// A cargo subcommand in any version, installed where it is missing.
 pub fn subcommand(command: &str, krate: &str) -> Result<()> {
     if is_installed(command) {
         return Ok(());
     }
     say(&format!("Installing {krate} (once)"));
-    // It runs for seconds, so it is not optimised for minutes, as its own profile would have it.
+    run(install(krate).arg("--locked"))
+        .with_context(|| format!("{krate} is not installed, and could not be; please install it by hand"))
+}
+
+/// `cargo install`. What runs for seconds is not optimised for minutes, as its own profile would have it.
+fn install(krate: &str) -> Command {
+    let mut install = cargo();
     let profile = [("OPT_LEVEL", "1"), ("LTO", "off"), ("CODEGEN_UNITS", "16"), ("DEBUG", "none")];
     let profile = profile.map(|(name, value)| (format!("CARGO_PROFILE_RELEASE_{name}"), value));
-    run(cargo().args(["install", krate, "--locked"]).envs(profile))
-        .with_context(|| format!("{krate} is not installed, and could not be; please install it by hand"))
+    install.args(["install", krate]).envs(profile);
+    install
 }
 
 /// A component of rustup's toolchain, such as rustfmt.

@@ -63,17 +63,9 @@ pub fn run() -> Result<()> {
     say("Checking the tree");
     let mut breaches = Vec::new();
     let mut files = Vec::new();
-    for folder in [
-        "shared/src",
-        "backend/src",
-        "countersign",
-        "frontend/src",
-        "tests",
-        "fuzz",
-        "bench/src",
-        "bundler/src",
-        "xtask/src",
-    ] {
+    for folder in
+        ["shared/src", "backend/src", "countersign", "frontend/src", "tests", "fuzz", "bench/src", "xtask/src"]
+    {
         collect(&root().join(folder), &mut files)?;
     }
     for path in &files {
