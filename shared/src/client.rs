@@ -24,7 +24,7 @@ use crate::id::{DeliveryId, DeputyId, GrantId, ReviewId, RunId, TokenId};
 use crate::inbox::Facets;
 use crate::log::Entry;
 use crate::notification::{Channel, Delivery, Notifications, TestNotification};
-use crate::review::Review;
+use crate::review::{Checked, Review};
 use crate::run::{Report, Run, RunSummary};
 use crate::seal::{SealCheck, SealHead};
 
@@ -258,6 +258,11 @@ impl<T: Transport, D: DeserializeOwned> Client<T, D> {
     /// `POST /api/v1/reviews/{id}/decisions`.
     pub async fn decide(&self, id: ReviewId, decision: &DecisionRequest, key: Option<&str>) -> Answer<Decided> {
         self.send("POST", format!("/api/v1/reviews/{id}/decisions"), decision, key).await
+    }
+
+    /// `POST /api/v1/reviews/{id}/check`.
+    pub async fn check(&self, id: ReviewId, decision: &DecisionRequest) -> Answer<Checked> {
+        self.send("POST", format!("/api/v1/reviews/{id}/check"), decision, None).await
     }
 
     /// `POST /api/v1/reviews/{id}/claim`.

@@ -14,6 +14,7 @@ pub mod deputy;
 pub mod error;
 pub mod grant;
 pub mod graph;
+pub mod guardrail;
 pub mod id;
 pub mod inbox;
 pub mod invisible_characters;

@@ -9,6 +9,7 @@ use crate::JsonMap;
 pub use crate::collaboration::{Advice, Claim, Comment, Delegation, Judgement};
 use crate::decision::{Decision, Via};
 use crate::definition::{ActionKind, ChoiceKind, ContentType, OnTimeout, Policy, Reviewers, Stakes};
+pub use crate::guardrail::{Checked, Veto, Warning};
 use crate::id::{FlowId, NodeId, ReviewId, RunId, Username};
 use crate::request::Request;
 use crate::run::{Context, Part, Usage};
@@ -154,6 +155,9 @@ pub struct Review {
     /// What was said of it before people were asked, in order. No decision is bound to it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub advice: Vec<Advice>,
+    /// What guardrails would say of what is asked, as it stands. No decision is bound to it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Warning>,
     /// What people said beside it.
     #[serde(default)]
     pub comments: Vec<Comment>,
@@ -306,6 +310,9 @@ pub struct Action {
     pub schema: Option<Value>,
     /// The answers that it takes.
     pub allowed_decisions: Vec<ActionKind>,
+    /// Whether a guardrail redacted what runs: that is on the record with its execution. No digest has it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub redacted: bool,
 }
 
 /// What a resolution did.
@@ -352,4 +359,7 @@ pub struct Resolution {
     /// Why, in words: of a timer, a handler, a cancel or a withdrawal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// What does not happen although leave was given.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub vetoes: Vec<Veto>,
 }

@@ -2,7 +2,7 @@
 
 use crate::api::DecisionEffect;
 use crate::decision::Via;
-use crate::definition::{ActionKind, Builtin, ChoiceKind, ContentType, Severity};
+use crate::definition::{ActionKind, Builtin, ChoiceKind, ContentType, Effect, OnError, Severity, Subject};
 use crate::error::{Code, FlowCode};
 use crate::grant::GrantScope;
 use crate::graph::GraphEdgeKind;
@@ -61,6 +61,9 @@ words! {
     ChoiceKind,
     ContentType,
     Severity,
+    Effect,
+    OnError,
+    Subject,
     Code,
     FlowCode,
     GrantScope,

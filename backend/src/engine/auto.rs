@@ -1,17 +1,17 @@
 //! `auto` handlers: a review is made and resolved in the same commit, so that it is on the record with everything that
 //! would have been shown, and nobody waits.
 
-use std::collections::BTreeMap;
-
 use shared::JsonMap;
 use shared::decision::{ActionDecision, Via};
-use shared::definition::{AutoHandler, ChoiceKind, Handler, Human};
+use shared::definition::{AutoHandler, ChoiceKind, Gate, Handler, Human};
 use shared::error::FlowCode;
 use shared::review::Outcome;
 use shared::run::Step;
 
 use super::builder::{Builder, failure};
+use super::conversation::ToolCall;
 use super::decision_scope::Remembered;
+use super::guardrail::Rulings;
 use super::judge;
 use super::review::Question;
 
@@ -63,7 +63,7 @@ impl<'f> Builder<'f> {
             let error = failure(FlowCode::FlowInvalid, &step.node, message);
             return self.fail_step(branch, step, error);
         }
-        self.resolve_at_once(&step, question, outcome, reason, via);
+        self.resolve_at_once(&step, question, outcome, reason, via, &Rulings::default());
         let nothing = JsonMap::new();
         let remembered = Remembered {
             option: choice.map(|choice| choice.id.as_str()),
@@ -94,9 +94,11 @@ impl<'f> Builder<'f> {
     pub(super) fn calls_auto(
         &mut self,
         step: &Step,
+        agent: Option<&str>,
         question: Question,
+        group: &[(&ToolCall, &Gate)],
         auto: &AutoHandler,
-    ) -> BTreeMap<String, ActionDecision> {
+    ) -> Rulings {
         let (decision, reason) = match auto {
             AutoHandler::Approve => (ActionDecision::APPROVE, None),
             AutoHandler::Reject(reason) => {
@@ -104,7 +106,8 @@ impl<'f> Builder<'f> {
             }
         };
         let decisions = question.actions.iter().map(|action| (action.id.clone(), decision.clone())).collect();
-        self.resolve_at_once(step, question, Outcome::Decided, reason, Via::Auto);
-        decisions
+        let rulings = self.rule(step, agent, group.iter().map(|(call, _)| *call), &decisions);
+        self.resolve_at_once(step, question, Outcome::Decided, reason, Via::Auto, &rulings);
+        rulings
     }
 }

@@ -58,7 +58,7 @@ impl Builder<'_> {
         }
         if self.state.outcome.is_none() {
             if self.state.branches.is_empty() {
-                self.end_run(RunOutcome::Completed { at: self.now });
+                self.complete();
             } else {
                 self.refresh_reviews();
             }

@@ -7,15 +7,16 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use shared::JsonMap;
 use shared::decision::ActionDecision;
-use shared::definition::Gate;
+use shared::definition::{ActionKind, Gate};
 use shared::error::{FlowCode, RunError};
 use shared::id::{ReviewId, TaskId};
-use shared::review::Review;
+use shared::review::{Action, Review};
 use shared::run::{Step, StepStatus};
 use shared::time::Timestamp;
 
 use super::builder::{Builder, failure};
 use super::conversation::{Conversation, Message, ToolCall, ToolCallState};
+use super::guardrail::{Ruling, Rulings};
 use super::input::{ModelToolCall, TaskFailure};
 use super::invoke::{Started, is_sleep};
 use super::state::{Branch, Phase};
@@ -81,7 +82,7 @@ impl Builder<'_> {
             conversation.calls.iter().zip(gates).filter_map(|(call, gate)| Some((call, gate?))).collect();
         let (asked, decided) = self.ask_about(&step, Some(&conversation.agent), said, &gated);
         conversation.asked = asked;
-        self.calls_decided(&step, &mut conversation, &decided);
+        self.calls_decided(&step, &mut conversation, decided);
         self.go_on_with_calls(branch, step, conversation);
     }
 
@@ -220,41 +221,36 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Each action of a review has its answer.
+    /// Each action of a review has its answer, and guardrails have looked at it.
     pub(super) fn actions_decided(
         &mut self,
         branch: u32,
         phase: Phase,
         review: ReviewId,
-        decisions: &BTreeMap<String, ActionDecision>,
+        mut rulings: Rulings,
         instructions: Option<String>,
     ) {
         match phase {
             Phase::Agent { step, mut conversation } => {
                 conversation.asked.retain(|asked| asked.review != review);
                 conversation.instructed.extend(instructions);
-                self.calls_decided(&step, &mut conversation, decisions);
+                self.calls_decided(&step, &mut conversation, rulings);
                 self.go_on_with_calls(branch, step, conversation);
             }
             Phase::Tool { step, call, correction, .. } => {
-                if let Some(decision) = decisions.get(&call.id) {
-                    self.tool_call_decided(branch, step, call, correction, decision);
+                if let Some(ruling) = rulings.take(&call.id) {
+                    self.tool_call_decided(branch, step, correction, ruling);
                 }
             }
             Phase::Joining { .. } | Phase::Human { .. } | Phase::Map { .. } | Phase::Flow { .. } => {}
         }
     }
 
-    fn calls_decided(
-        &mut self,
-        step: &Step,
-        conversation: &mut Conversation,
-        decisions: &BTreeMap<String, ActionDecision>,
-    ) {
+    fn calls_decided(&mut self, step: &Step, conversation: &mut Conversation, mut rulings: Rulings) {
         let mut calls = std::mem::take(&mut conversation.calls);
         for call in &mut calls {
-            if let Some(decision) = decisions.get(&call.id) {
-                self.agent_call_decided(step, conversation, call, decision);
+            if let Some(ruling) = rulings.take(&call.id) {
+                self.agent_call_decided(step, conversation, call, ruling);
             }
         }
         conversation.calls = calls;
@@ -265,51 +261,22 @@ impl Builder<'_> {
         step: &Step,
         conversation: &mut Conversation,
         call: &mut ToolCall,
-        decision: &ActionDecision,
+        ruling: Ruling,
     ) {
-        let edited = match decision {
-            ActionDecision::Edit { arguments } => self.edited(&step.node, call, arguments),
-            _ => Ok(call.clone()),
-        };
-        match edited {
-            Ok(edited) => *call = ToolCall { reads: JsonMap::new(), ..edited },
-            Err(why) => {
-                call.state = ToolCallState::Done { result: told(FlowCode::ToolFailed, &why) };
-                return;
+        call.reads.clear();
+        match ruling {
+            Ruling::Runs(as_it_runs) => {
+                *call = ToolCall { reads: JsonMap::new(), ..*as_it_runs };
+                // A lost call is run again at once: the others of its turn were started before.
+                if call.state == ToolCallState::Lost {
+                    self.start_agent_call(step, conversation, call);
+                } else {
+                    call.state = ToolCallState::Held;
+                }
             }
+            Ruling::Answered(text) => call.state = ToolCallState::Done { result: text.into() },
+            Ruling::Refused(code, why) => call.state = ToolCallState::Done { result: told(code, &why) },
         }
-        match decision {
-            // A lost call is run again at once: the others of its turn were started before.
-            ActionDecision::Approve { .. } if call.state == ToolCallState::Lost => {
-                self.start_agent_call(step, conversation, call);
-            }
-            ActionDecision::Approve { .. } | ActionDecision::Edit { .. } => call.state = ToolCallState::Held,
-            ActionDecision::Reject { message } => {
-                let result = told(FlowCode::ToolPermissionDenied, &denial(message.as_deref(), &call.tool));
-                call.state = ToolCallState::Done { result };
-            }
-            ActionDecision::Respond { message } => {
-                call.state = ToolCallState::Done { result: message.as_str().into() };
-            }
-        }
-    }
-
-    /// Nobody decides a review of actions any more: they are approved where that is wanted and allowed, or else rejected.
-    pub(super) fn actions_unanswered(
-        &mut self,
-        branch: u32,
-        phase: Phase,
-        review: &Review,
-        approves: bool,
-        reason: &str,
-    ) {
-        let answer = |action: &shared::review::Action| {
-            let approve = approves && action.allowed_decisions.contains(&shared::definition::ActionKind::Approve);
-            let reject = ActionDecision::Reject { message: Some(reason.to_owned()) };
-            (action.id.clone(), if approve { ActionDecision::APPROVE } else { reject })
-        };
-        let decisions = review.actions.iter().map(answer).collect();
-        self.actions_decided(branch, phase, review.id, &decisions, None);
     }
 
     fn take_call(&mut self, task: TaskId) -> Option<(u32, Phase)> {
@@ -329,6 +296,17 @@ impl Phase {
 pub(super) fn denial(message: Option<&str>, tool: &str) -> String {
     let message = message.map(str::trim).filter(|message| !message.is_empty());
     message.map_or_else(|| format!("a reviewer did not allow `{tool}`"), str::to_owned)
+}
+
+/// The answers to a review of actions that nobody decides any more: they are approved where that is wanted and allowed, or
+/// else rejected.
+pub(super) fn unanswered(review: &Review, approves: bool, reason: &str) -> BTreeMap<String, ActionDecision> {
+    let answer = |action: &Action| {
+        let approve = approves && action.allowed_decisions.contains(&ActionKind::Approve);
+        let reject = ActionDecision::Reject { message: Some(reason.to_owned()) };
+        (action.id.clone(), if approve { ActionDecision::APPROVE } else { reject })
+    };
+    review.actions.iter().map(answer).collect()
 }
 
 /// How an agent is told that a call has no result.

@@ -12,13 +12,14 @@ use shared::decision::{ActionDecision, Decision, DecisionRequest, Via};
 use shared::error::{Mistake, pointer};
 use shared::id::ReviewId;
 use shared::request::Request;
-use shared::review::Review;
+use shared::review::{Checked, Review};
 
 use super::builder::Builder;
 use super::digest;
 use super::state::{Asked, Phase};
 use super::transition::Refusal;
 
+pub(super) use effect::Counted;
 pub(super) use verdict::{Answer, Said, joined};
 
 /// The longest free text, comment or message, in bytes.
@@ -51,6 +52,7 @@ impl Builder<'_> {
                 return Err(Refusal::VisitLimit(message));
             }
         }
+        let put_in = self.put_in(review, &request).map_err(Refusal::Invalid)?;
         let sent = Some(digest::of_request(&request));
         let on_behalf_of = voice(by, review).ok().flatten();
         let votes = review.voting.is_some();
@@ -84,13 +86,29 @@ impl Builder<'_> {
             requests,
         };
         let done = if votes {
-            self.vote(id, decision)
+            self.vote(id, decision, &put_in)
         } else {
-            self.carry_out(id, said, &decision, std::slice::from_ref(&decision.by))
+            let by = std::slice::from_ref(&decision.by);
+            self.carry_out(id, said, Counted { decision: &decision, put_in: &put_in, by })
         };
         done.ok_or(Refusal::NotFound)?;
         self.give(granted);
         Ok(())
+    }
+
+    /// What guardrails would do with a decision of somebody who may make it.
+    pub(super) fn check_only(
+        &self,
+        id: ReviewId,
+        by: &Principal,
+        request: &DecisionRequest,
+    ) -> Result<Checked, Refusal> {
+        let review = self.pending_review(id, by, Act::Decide)?;
+        if request.revision != review.revision || request.digest != review.digest {
+            return Err(Refusal::RevisionChanged(Box::new(review.clone())));
+        }
+        validate::size(request).map_err(|mistake| Refusal::Invalid(vec![mistake]))?;
+        Ok(self.check_decision(review, request))
     }
 
     /// What the calls will send whose arguments a decision changes.

@@ -1,6 +1,8 @@
 //! Digests of what people see: `sha256:` over canonical JSON (RFC 8785), so that the same content has the same digest
 //! whatever the order of its keys. Numbers are compared as RFC 8785 writes them, as doubles.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -17,7 +19,7 @@ struct Shown<'a> {
     prompt: &'a str,
     items: &'a [Item],
     options: &'a [ReviewOption],
-    actions: &'a [Action],
+    actions: Vec<Cow<'a, Action>>,
     consequences: &'a [String],
 }
 
@@ -29,9 +31,14 @@ pub(super) fn of_review(review: &Review) -> String {
         prompt: &review.prompt,
         items: &review.items,
         options: &review.options,
-        actions: &review.actions,
+        actions: review.actions.iter().map(as_shown).collect(),
         consequences: &review.stakes.consequences,
     })
+}
+
+/// What a guardrail redacts is redacted after the decision: it was not shown.
+fn as_shown(action: &Action) -> Cow<'_, Action> {
+    if action.redacted { Cow::Owned(Action { redacted: false, ..action.clone() }) } else { Cow::Borrowed(action) }
 }
 
 /// The digest of a call: all of it that has an effect. Before requests were recorded it was that of the arguments.

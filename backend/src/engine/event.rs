@@ -9,8 +9,8 @@ use shared::error::RunError;
 use shared::grant::Grant;
 use shared::id::{ReviewId, RunId, Username};
 use shared::log::{
-    Event, EventData, GrantUsed, ModelAnswered, ModelCall, OfGrant, OfReview, OfRun, OfStep, ReviewChange,
-    ReviewUpdated, ReviewViewed, RunCancelled, RunCompleted, StepCompleted, StepRetrying, ToolExecuted,
+    Event, EventData, GrantUsed, GuardrailFired, ModelAnswered, ModelCall, OfGrant, OfReview, OfRun, OfStep,
+    ReviewChange, ReviewUpdated, ReviewViewed, RunCancelled, RunCompleted, StepCompleted, StepRetrying, ToolExecuted,
 };
 use shared::review::Review;
 use shared::run::{AgentCall, RunSummary, Step};
@@ -192,6 +192,11 @@ impl Builder<'_> {
     pub(super) fn emit_grant_used(&mut self, grant: &Grant, review: ReviewId, call: &str) {
         let data = EventData::GrantUsed(GrantUsed { grant: Box::new(grant.clone()), call: call.to_owned() });
         self.emit(Some(review), None, data);
+    }
+
+    /// What a guardrail found; at the review whose decision it looked at.
+    pub(super) fn emit_guardrail(&mut self, fired: GuardrailFired) {
+        self.emit(fired.review, None, EventData::GuardrailFired(fired));
     }
 
     fn emit(&mut self, review_id: Option<ReviewId>, actor: Option<Username>, data: EventData) {

@@ -1,9 +1,6 @@
 //! Gates: which calls are held back, and the review that asks about them.
 
-use std::collections::BTreeMap;
-
 use indexmap::IndexSet;
-use shared::decision::ActionDecision;
 use shared::definition::{ActionKind, Cost, Gate, OnTimeout, Severity, Stakes};
 use shared::review::{Action, ActionType, ReviewKind};
 use shared::run::Step;
@@ -11,6 +8,7 @@ use shared::time::Span;
 
 use super::builder::Builder;
 use super::conversation::ToolCall;
+use super::guardrail::Rulings;
 use super::review::{Question, Rules};
 use super::scope::{self, Visit};
 use super::state::Asked;
@@ -49,12 +47,12 @@ impl<'f> Builder<'f> {
         agent: Option<&str>,
         said: &str,
         gated: &[(&ToolCall, &'f Gate)],
-    ) -> (Vec<Asked>, BTreeMap<String, ActionDecision>) {
+    ) -> (Vec<Asked>, Rulings) {
         let mut groups: Vec<Vec<(&ToolCall, &'f Gate)>> = Vec::new();
-        let (mut asked, mut decided) = (Vec::new(), BTreeMap::new());
+        let (mut asked, mut decided) = (Vec::new(), Rulings::default());
         for (call, gate) in gated {
-            if let Some(decision) = self.granted(step, agent, said, call, gate) {
-                decided.insert(call.id.clone(), decision);
+            if let Some(ruling) = self.granted(step, agent, said, call, gate) {
+                decided.extend(ruling);
                 continue;
             }
             match groups.iter_mut().find(|group| self.are_asked_together(step, group[0].1, gate)) {
@@ -65,7 +63,7 @@ impl<'f> Builder<'f> {
         for group in groups {
             let question = self.question_about(step, agent, said, &group);
             match self.auto(step, group[0].1.handlers.as_deref()) {
-                Some(auto) => decided.extend(self.calls_auto(step, question, auto)),
+                Some(auto) => decided.extend(self.calls_auto(step, agent, question, &group, auto)),
                 None => asked.push(self.ask(step, question)),
             }
         }
@@ -120,6 +118,7 @@ impl<'f> Builder<'f> {
             actions,
             rules: Rules::default(),
             advice: Vec::new(),
+            warnings: self.warnings(step, agent, group.iter().map(|(call, _)| *call)),
         }
     }
 
@@ -159,6 +158,7 @@ impl<'f> Builder<'f> {
             actions: vec![action],
             rules: Rules::default(),
             advice: Vec::new(),
+            warnings: self.warnings(step, agent, [call]),
         };
         self.ask(step, question)
     }
@@ -175,6 +175,7 @@ impl<'f> Builder<'f> {
             description: tool.and_then(|tool| tool.description.clone()),
             schema: tool.and_then(|tool| super::invoke::parameters(tool).map(std::borrow::Cow::into_owned)),
             allowed_decisions,
+            redacted: false,
         }
     }
 }

@@ -15,6 +15,7 @@ use shared::run::Step;
 
 use super::builder::Builder;
 use super::conversation::{ToolCall, ToolCallState};
+use super::guardrail::Rulings;
 use super::request::reads_digest;
 use super::review::Question;
 use super::state::Branch;
@@ -136,7 +137,7 @@ impl<'f> Builder<'f> {
         said: &str,
         call: &ToolCall,
         gate: &'f Gate,
-    ) -> Option<ActionDecision> {
+    ) -> Option<Rulings> {
         let (run, now) = (self.state.id, self.now);
         let tool = tool_at(Some(&step.node), &call.tool);
         let reads = reads_digest(&call.reads);
@@ -175,9 +176,10 @@ impl<'f> Builder<'f> {
         };
         let reason = format!("{} allowed this {place} until {}", grant.given_by, grant.expires_at);
         self.emit_grant_used(grant, review.id, &call.id);
-        self.record(review, Outcome::Decided, Some(decision), Some(reason), Via::Auto);
+        let rulings = self.rule(step, agent, [call], &[(call.id.clone(), ActionDecision::APPROVE)].into());
+        self.record(review, Outcome::Decided, Some(decision), Some(reason), Via::Auto, &rulings);
         self.used.push(granted);
-        Some(ActionDecision::APPROVE)
+        Some(rulings)
     }
 }
 

@@ -51,6 +51,7 @@ impl Builder<'_> {
             actions: Vec::new(),
             rules: Rules { policy: human.policy.clone(), deny: human.deny, blind: human.blind },
             advice: Vec::new(),
+            warnings: Vec::new(),
         })
     }
 

@@ -18,6 +18,7 @@ mod digest;
 mod event;
 mod gate;
 mod grant;
+mod guardrail;
 mod human;
 mod input;
 mod invoke;
@@ -56,8 +57,9 @@ pub use work::{ModelRequest, ToolRequest, ToolSpec, Work};
 
 use builder::Builder;
 use shared::access::Principal;
-use shared::id::TaskId;
-use shared::review::Review;
+use shared::decision::DecisionRequest;
+use shared::id::{ReviewId, TaskId};
+use shared::review::{Checked, Review};
 use shared::run::{Report, Run, RunSummary, Step};
 use shared::time::Timestamp;
 
@@ -116,6 +118,18 @@ fn hear(builder: &mut Builder<'_>, input: Input, recounted: bool) -> Result<(), 
         Input::Withdraw { review, by, via, reason } => builder.take_back(review, &by, via, reason.as_deref()),
         Input::View { review, by } => builder.viewed(review, &by),
     }
+}
+
+/// What guardrails would do with a decision, without making it.
+pub fn check(
+    flow: &Compiled,
+    snapshot: Snapshot,
+    review: ReviewId,
+    by: &Principal,
+    request: &DecisionRequest,
+    moment: Moment,
+) -> Result<Checked, Refusal> {
+    Builder::resume(flow, snapshot, moment).check_only(review, by, request)
 }
 
 /// Ends a run without its flow: the input cancels it, or lets it fail. This works where the flow cannot be read any more,

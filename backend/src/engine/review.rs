@@ -6,13 +6,14 @@ use shared::definition::{OnTimeout, Policy, Reviewers, Stakes};
 use shared::id::{ReviewId, Username};
 use shared::log::ReviewChange;
 use shared::review::{
-    Action, Advice, Item, Outcome, Resolution, Review, ReviewKind, ReviewOption, ReviewStatus, Source,
+    Action, Advice, Item, Outcome, Resolution, Review, ReviewKind, ReviewOption, ReviewStatus, Source, Warning,
 };
 use shared::run::Step;
 use shared::time::Span;
 use shared::voting::Edited;
 
 use super::builder::Builder;
+use super::guardrail::Rulings;
 use super::state::Asked;
 use super::transition::TaskKind;
 use super::vote::void;
@@ -38,6 +39,8 @@ pub(super) struct Question {
     pub rules: Rules,
     /// What handlers said of it before.
     pub advice: Vec<Advice>,
+    /// What guardrails would say of it as it stands.
+    pub warnings: Vec<Warning>,
 }
 
 /// How several decisions become one; by default the first resolves.
@@ -70,9 +73,10 @@ impl Builder<'_> {
         outcome: Outcome,
         reason: Option<&str>,
         via: Via,
+        rulings: &Rulings,
     ) {
         let review = self.review_of(step, Question { timeout: None, ..question });
-        self.record(review, outcome, None, reason.map(str::to_owned), via);
+        self.record(review, outcome, None, reason.map(str::to_owned), via, rulings);
     }
 
     /// Puts a review on the record that was resolved when it was made; by this decision, where it was somebody's.
@@ -83,6 +87,7 @@ impl Builder<'_> {
         decision: Option<Decision>,
         reason: Option<String>,
         via: Via,
+        rulings: &Rulings,
     ) {
         review.status = ReviewStatus::Resolved;
         review.decisions.extend(decision.clone());
@@ -94,10 +99,14 @@ impl Builder<'_> {
             via,
             decision: decision.map(Box::new),
             reason,
+            vetoes: Vec::new(),
         });
+        rulings.note(&mut review);
         self.emit_requested(&review);
         self.emit_resolved(&review, None);
+        let id = review.id;
         self.add_review(review);
+        self.tell_rulings(id, rulings);
     }
 
     /// What is asked, as a pending review.
@@ -133,6 +142,7 @@ impl Builder<'_> {
             problem: None,
             unreadable: false,
             advice: question.advice,
+            warnings: question.warnings,
             claimed_by: None,
             delegations: Vec::new(),
             comments: Vec::new(),
@@ -172,7 +182,14 @@ impl Builder<'_> {
     }
 
     /// A review is resolved by a decision of these people. Votes are on it already.
-    pub(super) fn resolve(&mut self, asked: Asked, outcome: Outcome, decision: &Decision, by: &[Username]) {
+    pub(super) fn resolve(
+        &mut self,
+        asked: Asked,
+        outcome: Outcome,
+        decision: &Decision,
+        by: &[Username],
+        rulings: &Rulings,
+    ) {
         let review = self.reviews.get(&asked.review);
         let votes: Vec<_> = review
             .iter()
@@ -192,12 +209,14 @@ impl Builder<'_> {
             via: decision.via,
             decision: Some(Box::new(decision.clone())),
             reason: None,
+            vetoes: Vec::new(),
         };
-        self.leave_pending(asked, resolution, new.then(|| decision.clone()), Some(decision.by.clone()));
+        let actor = Some(decision.by.clone());
+        self.leave_pending(asked, resolution, new.then(|| decision.clone()), actor, rulings);
     }
 
     /// A review's time is up.
-    pub(super) fn expire(&mut self, asked: Asked, reason: &str) {
+    pub(super) fn expire(&mut self, asked: Asked, reason: &str, rulings: &Rulings) {
         let resolution = Resolution {
             status: ReviewStatus::Expired,
             outcome: Outcome::Expired,
@@ -206,8 +225,9 @@ impl Builder<'_> {
             via: Via::Timeout,
             decision: None,
             reason: Some(reason.to_owned()),
+            vetoes: Vec::new(),
         };
-        self.leave_pending(asked, resolution, None, None);
+        self.leave_pending(asked, resolution, None, None, rulings);
     }
 
     /// The run ended while a review was pending, or somebody took it back.
@@ -220,8 +240,9 @@ impl Builder<'_> {
             via,
             decision: None,
             reason: Some(reason.to_owned()),
+            vetoes: Vec::new(),
         };
-        self.leave_pending(asked, resolution, None, by);
+        self.leave_pending(asked, resolution, None, by, &Rulings::default());
     }
 
     fn leave_pending(
@@ -230,6 +251,7 @@ impl Builder<'_> {
         resolution: Resolution,
         decision: Option<Decision>,
         actor: Option<Username>,
+        rulings: &Rulings,
     ) {
         let resolved = self.change_review(asked.review, |review| {
             review.status = resolution.status;
@@ -237,10 +259,12 @@ impl Builder<'_> {
             review.claimed_by = None;
             review.problem = None;
             review.resolution = Some(resolution);
+            rulings.note(review);
         });
         if let Some(review) = resolved {
             self.emit_resolved(&review, actor);
         }
+        self.tell_rulings(asked.review, rulings);
         if let Some(deadline) = asked.deadline {
             self.end_task(deadline);
         }

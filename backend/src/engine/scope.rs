@@ -41,27 +41,16 @@ pub(super) fn of(flow: &Compiled, state: &RunState, node: &NodeId, visit: Visit<
     if let Some(correction) = visit.correction.or_else(|| frame()?.correction.as_deref()) {
         names.insert("correction".to_owned(), correction.into());
     }
-    let context = &state.context;
     let beside = state.decisions.iter().filter(|(other, _)| other.frame() == node.frame());
     let decisions: JsonMap = beside.map(|(node, value)| (node.own().to_owned(), value.clone())).collect();
     let fixed = json!({
         "input": state.input_of(node),
-        "context": {
-            "user": context.user,
-            "tenant": context.tenant,
-            "session": context.session,
-            "metadata": context.metadata,
-        },
+        "context": context(state),
         "decision": state.decisions.get(node),
         "decisions": decisions,
         "visit": visit.number,
         "env": flow.of(node).env(),
-        "run": {
-            "id": state.id,
-            "flow": state.flow,
-            "version": state.version,
-            "requested_by": state.requested_by,
-        },
+        "run": run(state),
     });
     if let Value::Object(fixed) = fixed {
         names.extend(fixed);
@@ -73,6 +62,33 @@ pub(super) fn of(flow: &Compiled, state: &RunState, node: &NodeId, visit: Visit<
         names.insert("response".to_owned(), response.clone());
     }
     Scope(names)
+}
+
+/// What guardrails see of a run, beside what they look at.
+pub(super) fn of_run(state: &RunState) -> Scope {
+    let mut names = JsonMap::new();
+    names.insert("context".to_owned(), context(state));
+    names.insert("run".to_owned(), run(state));
+    Scope(names)
+}
+
+fn context(state: &RunState) -> Value {
+    let context = &state.context;
+    json!({
+        "user": context.user,
+        "tenant": context.tenant,
+        "session": context.session,
+        "metadata": context.metadata,
+    })
+}
+
+fn run(state: &RunState) -> Value {
+    json!({
+        "id": state.id,
+        "flow": state.flow,
+        "version": state.version,
+        "requested_by": state.requested_by,
+    })
 }
 
 /// Whether a node may see a state key.

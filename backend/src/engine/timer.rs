@@ -15,8 +15,10 @@ use shared::run::Step;
 use shared::time::Timestamp;
 
 use super::builder::{Builder, failure};
+use super::call::unanswered;
 use super::decide::waits_for;
 use super::decision_scope::Remembered;
+use super::guardrail::Rulings;
 use super::state::{Asked, Branch, Phase};
 use super::transition::{Refusal, TaskKind};
 
@@ -92,8 +94,8 @@ impl Builder<'_> {
         }
         let Some((number, Branch { phase, .. })) = self.take_branch(waits_for(asked.review)) else { return };
         let reason = "nobody decided in time".to_owned();
-        self.expire(asked, &reason);
         if on_timeout == OnTimeout::Error {
+            self.expire(asked, &reason, &Rulings::default());
             let Some(mut step) = phase.step().cloned() else { return };
             let error = failure(FlowCode::FlowHumanTimeout, &step.node, reason);
             self.failed_step(&mut step, error.clone());
@@ -102,8 +104,16 @@ impl Builder<'_> {
             return;
         }
         match phase {
-            Phase::Human { step, .. } => self.human_timed_out(number, step, on_timeout, reason),
-            phase => self.actions_unanswered(number, phase, &review, on_timeout == OnTimeout::Approve, &reason),
+            Phase::Human { step, .. } => {
+                self.expire(asked, &reason, &Rulings::default());
+                self.human_timed_out(number, step, on_timeout, reason);
+            }
+            phase => {
+                let decisions = unanswered(&review, on_timeout == OnTimeout::Approve, &reason);
+                let rulings = self.rule_phase(&phase, &decisions);
+                self.expire(asked, &reason, &rulings);
+                self.actions_decided(number, phase, review.id, rulings, None);
+            }
         }
     }
 

@@ -2,13 +2,12 @@
 
 use serde_json::Value;
 use shared::JsonMap;
-use shared::decision::ActionDecision;
 use shared::error::{FlowCode, RunError};
 use shared::run::Step;
 
 use super::builder::{Builder, failure, unevaluated};
-use super::call::denial;
 use super::conversation::{ToolCall, ToolCallState};
+use super::guardrail::Ruling;
 use super::invoke::{Started, parameters};
 use super::scope::{self, Visit};
 use super::state::Phase;
@@ -32,8 +31,8 @@ impl Builder<'_> {
             Some(gate) => {
                 call.state = ToolCallState::Gated;
                 let (asked, mut decided) = self.ask_about(&step, None, "", &[(&call, gate)]);
-                if let Some(decision) = decided.remove(&call.id) {
-                    return self.tool_call_decided(branch, step, call, correction, &decision);
+                if let Some(ruling) = decided.take(&call.id) {
+                    return self.tool_call_decided(branch, step, correction, ruling);
                 }
                 let (node, asked) = (step.node.clone(), asked.into_iter().next());
                 self.settle(branch, &node, Phase::Tool { step, call, asked, correction });
@@ -94,29 +93,14 @@ impl Builder<'_> {
     }
 
     /// The review of the call has been decided.
-    pub(super) fn tool_call_decided(
-        &mut self,
-        branch: u32,
-        step: Step,
-        call: ToolCall,
-        correction: Option<String>,
-        decision: &ActionDecision,
-    ) {
-        match decision {
-            ActionDecision::Approve { .. } => self.run_tool(branch, step, call, correction),
-            ActionDecision::Edit { arguments } => match self.edited(&step.node, &call, arguments) {
-                Ok(call) => self.run_tool(branch, step, call, correction),
-                Err(why) => {
-                    let error = failure(FlowCode::ToolFailed, &step.node, why);
-                    self.fail_step(branch, step, error);
-                }
-            },
-            ActionDecision::Reject { message } => {
-                let why = denial(message.as_deref(), &call.tool);
-                let error = failure(FlowCode::ToolPermissionDenied, &step.node, why);
+    pub(super) fn tool_call_decided(&mut self, branch: u32, step: Step, correction: Option<String>, ruling: Ruling) {
+        match ruling {
+            Ruling::Runs(call) => self.run_tool(branch, step, *call, correction),
+            Ruling::Answered(text) => self.tool_done(branch, step, text.into()),
+            Ruling::Refused(code, why) => {
+                let error = failure(code, &step.node, why);
                 self.fail_step(branch, step, error);
             }
-            ActionDecision::Respond { message } => self.tool_done(branch, step, message.as_str().into()),
         }
     }
 }

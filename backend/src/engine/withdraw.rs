@@ -8,6 +8,7 @@ use shared::definition::ChoiceKind;
 use shared::id::ReviewId;
 
 use super::builder::Builder;
+use super::call::unanswered;
 use super::decide::waits_for;
 use super::decision_scope::Remembered;
 use super::state::{Branch, Phase};
@@ -46,7 +47,10 @@ impl Builder<'_> {
                 step.note = Some("withdrawn".to_owned());
                 self.stop(number, step, reason.to_owned());
             }
-            phase => self.actions_unanswered(number, phase, &review, false, reason),
+            phase => {
+                let rulings = self.rule_phase(&phase, &unanswered(&review, false, reason));
+                self.actions_decided(number, phase, review.id, rulings, None);
+            }
         }
         Ok(())
     }

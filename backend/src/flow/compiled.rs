@@ -14,6 +14,7 @@ use super::audience;
 use super::calls::{self, Library};
 use super::condition::Conditions;
 use super::expressions::{ExpressionKind, visit_expressions, visit_schemas};
+use super::guardrail::{Matter, Rules, Verdict};
 use super::json_schema::{Schema, check_value, compile};
 use super::reachability::{Reachability, mapped};
 use super::template::Templates;
@@ -28,6 +29,7 @@ pub struct Compiled {
     pub version: u32,
     templates: Templates,
     conditions: Conditions,
+    guardrails: Rules,
     ways: Reachability,
     /// The map of each node that one runs for each item.
     mapped: HashMap<NodeId, NodeId>,
@@ -85,6 +87,10 @@ impl Compiled {
                 Err(mistake) => mistakes.push(Mistake { path: path + &mistake.path, ..mistake }),
             }
         });
+        let guardrails = Rules::new(&flow).unwrap_or_else(|(place, message)| {
+            mistakes.push(Mistake::new(format!("/guardrails{place}"), FlowCode::FlowInvalid.as_str(), message));
+            Rules::default()
+        });
         if !mistakes.is_empty() {
             return Err(mistakes);
         }
@@ -101,6 +107,7 @@ impl Compiled {
             version,
             templates,
             conditions,
+            guardrails,
             ways,
             mapped,
             schemas,
@@ -137,6 +144,7 @@ impl Compiled {
             version,
             templates: Templates::default(),
             conditions: Conditions::default(),
+            guardrails: Rules::default(),
             mapped: HashMap::new(),
             schemas: HashMap::new(),
             plain_gate: Gate::default(),
@@ -224,6 +232,15 @@ impl Compiled {
     /// it cannot be evaluated, the gate stays closed.
     pub fn opens(&self, condition: &str, scope: &Scope) -> bool {
         self.conditions.answer(condition, scope) == Ok(Some(false))
+    }
+
+    /// What its guardrails find. `scope` is what conditions see beside the matter itself; it is asked for only where there
+    /// are guardrails.
+    pub fn look(&self, matter: &Matter<'_>, scope: impl FnOnce() -> Scope) -> Verdict {
+        if self.guardrails.is_empty() {
+            return Verdict::default();
+        }
+        self.guardrails.look(matter, &self.conditions, &scope())
     }
 
     /// The node that a correction at this human node runs again: `corrects`, else the nearest step before it that made

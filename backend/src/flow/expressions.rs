@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 use shared::JsonMap;
-use shared::definition::{EdgeCondition, Flow, GateSetting, NodeKind, ToolKind, Validator};
+use shared::definition::{EdgeCondition, Flow, GateSetting, Guardrails, NodeKind, ToolKind, Validator};
 use shared::error::pointer;
 
 /// What a text is.
@@ -44,6 +44,13 @@ pub fn visit_expressions<'a>(flow: &'a Flow, visit: &mut dyn FnMut(String, Expre
             }
             if let Some(title) = &gate.title {
                 visit(pointer(["gates", trigger, name, "title"]), ExpressionKind::Template, title);
+            }
+        }
+    }
+    if let Some(Guardrails::List(guardrails)) = &flow.guardrails {
+        for (index, guardrail) in guardrails.iter().enumerate() {
+            if let Some(when) = guardrail.settings().and_then(|settings| settings.when.as_ref()) {
+                visit(format!("/guardrails/{index}/when"), ExpressionKind::Condition, when);
             }
         }
     }

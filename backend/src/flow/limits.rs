@@ -36,3 +36,5 @@ pub const MAX_PATTERNS: usize = 200;
 pub const MAX_DEPTH: usize = 64;
 /// The most nodes and edges that are drawn; laying out more takes too long.
 pub const MAX_DRAWN: usize = 1500;
+/// The most guardrails.
+pub const MAX_GUARDRAILS: usize = 50;

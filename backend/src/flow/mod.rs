@@ -13,6 +13,7 @@ mod condition;
 mod expressions;
 mod fixed_host;
 mod graph;
+pub mod guardrail;
 mod json_schema;
 mod keys;
 pub mod limits;

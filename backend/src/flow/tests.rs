@@ -155,7 +155,7 @@ fn what_is_not_supported_yet_is_never_ignored() {
     let source = "id: f
 agents: { w: { model: demo/w } }
 defaults: { on_timeout: follow, handlers: [{ webhook: { url: x } }] }
-guardrails: [pii-redaction]
+guardrails: [{ name: x, webhook: { url: x } }]
 tools:
   ask: { builtin: ask_human }
   go: { builtin: sleep }
@@ -182,7 +182,7 @@ nodes:
 ";
     let found = found(source);
     let unsupported: Vec<_> = found.iter().filter_map(|line| Some(line.split_once(" FLOW_UNSUPPORTED ")?.0)).collect();
-    let wanted = "3:44 4:1 6:19 9:35 10:3 11:20 12:18 13:29 23:18 25:11";
+    let wanted = "3:44 4:25 6:19 9:35 10:3 11:20 12:18 13:29 23:18 25:11";
     assert_eq!(unsupported.join(" "), wanted, "{found:#?}");
     assert_eq!(found.len(), unsupported.len(), "{found:#?}");
 }

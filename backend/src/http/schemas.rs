@@ -18,7 +18,7 @@ use shared::inbox::Facets;
 use shared::log::Entry;
 use shared::notification::{Delivery, Notifications, TestNotification};
 use shared::protocol::{ClientMessage, ServerMessage};
-use shared::review::Review;
+use shared::review::{Checked, Review};
 use shared::run::{Report, Run, RunSummary};
 use shared::seal::{SealCheck, SealHead};
 use shared::single_sign_on::LoginWays;
@@ -41,6 +41,7 @@ impl Schemas {
     pub fn of(&mut self, name: &str) -> Option<Value> {
         let schema = match name {
             "ClientMessage" => self.typed::<ClientMessage>(),
+            "Checked" => self.typed::<Checked>(),
             "Decided" => self.typed::<Decided>(),
             "DecisionRequest" => self.typed::<DecisionRequest>(),
             "Delegate" => self.typed::<Delegate>(),

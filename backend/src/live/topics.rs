@@ -91,6 +91,7 @@ fn is_milestone(kind: EntryKind) -> bool {
         | EntryKind::ReviewUpdated
         | EntryKind::ReviewResolved
         | EntryKind::ReviewViewed
+        | EntryKind::GuardrailFired
         | EntryKind::FlowSaved
         | EntryKind::UserCreated
         | EntryKind::UserUpdated

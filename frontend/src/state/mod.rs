@@ -4,6 +4,7 @@
 pub mod diffs;
 pub mod drafts;
 pub mod extent;
+pub mod guardrail_notes;
 pub mod inbox;
 pub mod markdown;
 pub mod outbox;

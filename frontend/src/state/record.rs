@@ -49,6 +49,12 @@ fn decision(review: &Review) -> Option<&Decision> {
     review.resolution.as_ref()?.decision.as_deref()
 }
 
+/// Whether a guardrail blocked a call although leave was given.
+pub fn is_vetoed(review: &Review, action: &Action) -> bool {
+    let vetoes = review.resolution.iter().flat_map(|resolution| &resolution.vetoes);
+    vetoes.into_iter().any(|veto| veto.action.as_ref() == Some(&action.id))
+}
+
 /// The value of an item that was accepted in place of what was proposed.
 pub fn accepted_edit(review: &Review, key: &str) -> Option<Value> {
     decision(review)?.edits.get(key).cloned()

@@ -1,9 +1,9 @@
 //! What happened, in words: decisions and resolutions, for the timeline of a run and for the audit.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use shared::decision::{ActionDecision, Decision, Verdict, Via};
-use shared::definition::{ChoiceKind, OnTimeout};
+use shared::definition::{ChoiceKind, Effect, OnTimeout};
 use shared::log::{Entry, EventData, ReviewAct, ReviewChange, ReviewUpdated};
 use shared::review::{Outcome, Resolution, Review};
 
@@ -48,12 +48,28 @@ pub fn decided(review: &Review, decision: &Decision) -> (String, Tone) {
     if let Some(owner) = &decision.on_behalf_of {
         text = format!("{text} on behalf of {owner}");
     }
+    let vetoes: Vec<&str> = vetoes(review).collect();
+    let tone = if vetoes.is_empty() { tone } else { Tone::Stop };
+    if !vetoes.is_empty() {
+        text = format!("{text}, and {} blocked it", listed(&vetoes));
+    }
     if !decision.edits.is_empty() {
         let keys: Vec<&str> = decision.edits.keys().map(String::as_str).collect();
         let what = if keys.len() == 1 { "an edit" } else { "edits" };
         text = format!("{text}, with {what} to {}", listed(&keys));
     }
     (text, tone)
+}
+
+/// The guardrails that blocked what was approved, each once.
+fn vetoes(review: &Review) -> impl Iterator<Item = &str> {
+    let all: BTreeSet<&str> = review
+        .resolution
+        .iter()
+        .flat_map(|resolution| &resolution.vetoes)
+        .map(|veto| veto.guardrail.as_str())
+        .collect();
+    all.into_iter()
 }
 
 /// `approved publish and rejected delete_file`.
@@ -149,6 +165,21 @@ pub fn told(entry: &Entry) -> (String, Tone) {
             Some(error) => (format!("{} failed: {}", call.tool, error.message), Tone::Stop),
             None => plain(format!("called {}", call.tool)),
         },
+        EventData::GuardrailFired(fired) => {
+            let what = match (fired.action, fired.key, fired.review) {
+                (Some(_), ..) => "a call".to_owned(),
+                (None, Some(key), Some(_)) => format!("an edit to {key}"),
+                (None, Some(key), None) => format!("the output {key}"),
+                (None, None, Some(_)) => "an answer".to_owned(),
+                (None, None, None) => "the output".to_owned(),
+            };
+            let why = format!("{what} by {}: {}", fired.guardrail, fired.reason);
+            match fired.effect {
+                Effect::Block => (format!("blocked {why}"), Tone::Stop),
+                Effect::Redact => (format!("redacted {why}"), Tone::Again),
+                Effect::Warn => (format!("noted {why}"), Tone::Again),
+            }
+        }
         EventData::ReviewRequested(of) => plain(format!("requested {}", quoted(&of.review.title))),
         EventData::ReviewExpiring(of) => {
             (format!("warned of the deadline of {}", quoted(&of.review.title)), Tone::Again)

@@ -143,7 +143,8 @@ pub fn request(review: &Review, draft: &Draft, intent: &Intent) -> Result<Decisi
     Ok(request)
 }
 
-fn edits(review: &Review, draft: &Draft) -> shared::JsonMap {
+/// The values that somebody has changed.
+pub fn edits(review: &Review, draft: &Draft) -> shared::JsonMap {
     let editable = |key: &str| review.items.iter().find(|item| item.editable && item.key == key);
     let edits = draft.edits.iter().filter(|(key, value)| editable(key).is_some_and(|item| item.value != **value));
     edits.map(|(key, value)| (key.clone(), value.clone())).collect()

@@ -92,6 +92,9 @@ pub struct Gate {
     /// What happens then.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_timeout: Option<OnTimeout>,
+    /// `false`: no guardrail looks at what this gate let pass.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub guardrails: Option<bool>,
 }
 
 impl Gate {

@@ -80,6 +80,9 @@ pub struct Human {
     /// Where a stop goes instead of ending the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_reject: Option<NodeId>,
+    /// `false`: no guardrail looks at what people put in here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub guardrails: Option<bool>,
 }
 
 impl Human {

@@ -6,6 +6,7 @@
 mod agent;
 mod choice;
 mod gate;
+mod guardrail;
 mod human;
 mod next;
 mod node;
@@ -20,6 +21,7 @@ use serde_json::Value;
 pub use agent::{Agent, Budget, DemoCall, DemoScript, DemoTurn};
 pub use choice::{Choice, ChoiceKind};
 pub use gate::{ActionKind, Gate, GateSetting, Gates};
+pub use guardrail::{Effect, Guardrail, GuardrailSetting, GuardrailWebhook, Guardrails, OnError, Subject};
 pub use human::{AutoHandler, ContentType, EditKey, Handler, Human, Judge, ReviewKey, SlackHandler, WebhookHandler};
 pub use next::{Edge, EdgeCondition, Next, Target};
 pub use node::{
@@ -66,7 +68,7 @@ pub struct Flow {
     /// What is held back until somebody gives leave.
     #[serde(default, skip_serializing_if = "Gates::is_empty")]
     pub gates: Gates,
-    /// Checks on every approved action, edit and output.
+    /// Checks on every approved action, edit and output; default: `pii-redaction` and `code-safety`. `false`: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guardrails: Option<Guardrails>,
     /// What nodes and gates use where they say nothing themselves.
@@ -86,17 +88,6 @@ impl Flow {
     pub fn start(&self) -> Option<&NodeId> {
         self.start.as_ref().or_else(|| self.nodes.keys().next())
     }
-}
-
-/// Which guardrails check what was approved.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(untagged, expecting = "expected a list of guardrails, or false for none")]
-pub enum Guardrails {
-    /// `false`: none.
-    Switch(bool),
-    /// These, by name.
-    Named(Vec<String>),
 }
 
 /// What nodes and gates use where they say nothing themselves.

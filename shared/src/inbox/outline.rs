@@ -66,6 +66,7 @@ pub fn outline(review: &Review) -> Review {
         claimed_by: None,
         delegations: delegations.collect(),
         advice: Vec::new(),
+        warnings: Vec::new(),
         comments: Vec::new(),
         decisions: decisions.collect(),
         resolution: None,

@@ -7,10 +7,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::JsonMap;
+use crate::definition::Effect;
 use crate::deputy::Deputyship;
 use crate::error::RunError;
 use crate::grant::Grant;
-use crate::id::{FlowId, NodeId, StepId, TokenId, Username};
+use crate::id::{FlowId, NodeId, ReviewId, StepId, TokenId, Username};
 use crate::request::Request;
 use crate::review::Review;
 use crate::run::{AgentCall, RunSummary, Step};
@@ -110,6 +111,9 @@ entries! {
     UserCreated(UserChanged) = "user.created",
     /// `data.username` and what changed, never a password.
     UserUpdated(UserChanged) = "user.updated",
+    /// A guardrail found something in what leave was given for; `data.guardrail`, `data.effect` (`block`, `redact`,
+    /// `warn`), `data.reason`; `data.review`, the id of the review, and `data.action` or `data.key`, where there is one.
+    GuardrailFired(GuardrailFired) = "guardrail.fired",
     /// Somebody allows later calls of a tool too; `data.grant`.
     GrantMade(OfGrant) = "grant.made",
     /// A call was approved by a grant; `data.grant`, `data.call`. The review that it would have asked follows, resolved.
@@ -286,6 +290,25 @@ data! {
         revision: u32,
         /// The digest of what they were shown.
         digest: String,
+    }
+
+    /// A guardrail found something.
+    GuardrailFired {
+        /// Which one.
+        guardrail: String,
+        /// What it does.
+        effect: Effect,
+        /// Why, in words; never what was found.
+        reason: String,
+        /// The review whose decision it looked at; none for the output of a run.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        review: Option<ReviewId>,
+        /// The id of the action.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        action: Option<String>,
+        /// The key of the edit or of the output.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        key: Option<String>,
     }
 
     /// A version of a flow.

@@ -1,6 +1,7 @@
 //! What happens in a run, in a line for people.
 
 use shared::decision::Via;
+use shared::definition::Effect;
 use shared::log::{Event, EventData};
 use shared::review::Review;
 use shared::run::Step;
@@ -29,6 +30,15 @@ pub fn narrate(event: &Event) -> Option<String> {
             match &call.error {
                 Some(error) => format!("{at}: {tool} was not successful: {}", text::line(&error.message)),
                 None => format!("{at}: {tool} was called"),
+            }
+        }
+        EventData::GuardrailFired(fired) => {
+            let what = fired.key.or(fired.action).map(|what| format!(" ({})", text::line(&what))).unwrap_or_default();
+            let (guardrail, reason) = (text::line(&fired.guardrail), text::line(&fired.reason));
+            match fired.effect {
+                Effect::Block => format!("{guardrail} blocked this{what}: {reason}"),
+                Effect::Redact => format!("{guardrail} redacted what it found{what}: {reason}"),
+                Effect::Warn => format!("{guardrail} warns{what}: {reason}"),
             }
         }
         EventData::ReviewResolved(of) => resolved(&of.review)?,

@@ -112,5 +112,8 @@ pub(super) fn shown(review: &Review, index: usize, action: &Action) -> String {
     if let Some(request) = action.request.as_ref().and_then(Request::text) {
         let _ = write!(all, "\n request:\n{}", text::barred(&request));
     }
+    for warning in review.warnings.iter().filter(|warning| warning.action.as_ref() == Some(&action.id)) {
+        let _ = writeln!(all, "\n ! {}", text::line(&warning.to_string()));
+    }
     all + menu::rule() + "\n"
 }

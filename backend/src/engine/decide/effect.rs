@@ -12,30 +12,38 @@ use super::{Answer, Said, waits_for};
 use crate::engine::branch::Arrival;
 use crate::engine::builder::{Builder, failure};
 use crate::engine::decision_scope::Remembered;
+use crate::engine::guardrail::{PutIn, Rulings};
 use crate::engine::scope;
 use crate::engine::state::{Asked, Branch, Phase};
+
+/// A decision that counts.
+#[derive(Clone, Copy)]
+pub(in crate::engine) struct Counted<'a> {
+    /// What was decided, as it was sent.
+    pub decision: &'a Decision,
+    /// What of it goes into the state.
+    pub put_in: &'a PutIn,
+    /// In whose name.
+    pub by: &'a [Username],
+}
 
 impl Builder<'_> {
     /// Resolves a review by a decision that fits it, in the name of those who made it, and does what it says. None where
     /// no branch waits for it.
-    pub(in crate::engine) fn carry_out(
-        &mut self,
-        id: ReviewId,
-        said: Said,
-        decision: &Decision,
-        by: &[Username],
-    ) -> Option<()> {
+    pub(in crate::engine) fn carry_out(&mut self, id: ReviewId, said: Said, counted: Counted<'_>) -> Option<()> {
+        let Counted { decision, by, .. } = counted;
         let asked = self.asked(id)?;
         let (number, Branch { phase, .. }) = self.take_branch(waits_for(id))?;
         match (phase, said) {
             (Phase::Human { step, .. }, Said::Node(answer)) => {
                 self.merge_metadata(decision);
-                self.human_decided(number, step, asked, answer, decision, by);
+                self.human_decided(number, step, asked, answer, counted);
             }
             (phase @ (Phase::Agent { .. } | Phase::Tool { .. }), Said::Actions(decisions, instructions)) => {
                 self.merge_metadata(decision);
-                self.resolve(asked, Outcome::Decided, decision, by);
-                self.actions_decided(number, phase, id, &decisions, instructions);
+                let rulings = self.rule_phase(&phase, &decisions);
+                self.resolve(asked, Outcome::Decided, decision, by, &rulings);
+                self.actions_decided(number, phase, id, rulings, instructions);
             }
             // What was said fits the review, and the review fits its phase: nothing else comes together.
             (phase, _) => {
@@ -54,33 +62,28 @@ impl Builder<'_> {
         state.context.metadata.extend(added.map(|(key, value)| (key.clone(), value.clone())));
     }
 
-    fn human_decided(
-        &mut self,
-        number: u32,
-        mut step: Step,
-        asked: Asked,
-        answer: Answer,
-        decision: &Decision,
-        by: &[Username],
-    ) {
+    fn human_decided(&mut self, number: u32, mut step: Step, asked: Asked, answer: Answer, counted: Counted<'_>) {
+        let Counted { decision, put_in, by } = counted;
         let outcome = match answer {
             Answer::Accept(_) => Outcome::Accepted,
             Answer::Correct { .. } => Outcome::Corrected,
             Answer::Stop(_) => Outcome::Stopped,
             Answer::Text(_) => Outcome::Answered,
         };
-        self.resolve(asked, outcome, decision, by);
+        self.resolve(asked, outcome, decision, by, &Rulings::default());
+        self.tell_put_in(asked.review, put_in);
+        let edits = &put_in.edits;
         let (option, kind, text) = match &answer {
             Answer::Accept(option) | Answer::Stop(option) => (Some(option), Some(option.kind), None),
             Answer::Correct { option, text, .. } => (option.as_ref(), Some(ChoiceKind::Correct), text.as_deref()),
-            Answer::Text(text) => (None, None, Some(text.as_str())),
+            Answer::Text(text) => (None, None, Some(put_in.text.as_deref().unwrap_or(text))),
         };
         let remembered = Remembered {
             option: option.map(|option| option.id.as_str()),
             kind,
             text,
             comment: decision.comment.as_deref(),
-            edits: &decision.edits,
+            edits,
             metadata: &decision.metadata,
             by,
             at: self.now,
@@ -89,10 +92,11 @@ impl Builder<'_> {
         self.remember(&step.node, &remembered);
         step.note = Some(option.map_or_else(|| "free text".to_owned(), |option| option.label.clone()));
         match answer {
-            Answer::Accept(_) => self.finish_step(number, step, &decision.edits),
+            Answer::Accept(_) => self.finish_step(number, step, edits),
             Answer::Text(text) => {
-                let mut writes = self.answer_writes(&step.node, &text, &decision.edits);
-                writes.extend(decision.edits.clone());
+                let text = put_in.text.as_deref().unwrap_or(&text);
+                let mut writes = self.answer_writes(&step.node, text, edits);
+                writes.extend(edits.clone());
                 self.finish_step(number, step, &writes);
             }
             Answer::Correct { message, .. } => {

@@ -28,6 +28,36 @@ impl Play {
         }
     }
 
+    /// What a guardrail blocks does not happen, and what is given of a run is what its guardrails let pass.
+    pub(super) fn check_guardrails(&self) {
+        for event in self.events.iter().filter(|event| event.kind == EntryKind::GuardrailFired) {
+            let review = event.review_id.map(|id| &self.snapshot.reviews[&id]);
+            let (Some(review), Some(action)) = (review, event.data.get("action").and_then(Value::as_str)) else {
+                continue;
+            };
+            let vetoed = review.resolution.iter().flat_map(|resolution| &resolution.vetoes);
+            let vetoed = vetoed.filter(|veto| veto.action.as_deref() == Some(action)).count();
+            assert!(vetoed > 0 || event.data["effect"] != "block", "a veto is on its review");
+            let branches = self.snapshot.state.branches.values().map(|branch| &branch.phase);
+            let its = |phase: &&Phase| {
+                phase
+                    .step()
+                    .is_some_and(|step| Some(&step.node) == review.node.as_ref() && Some(step.visit) == review.visit)
+            };
+            let open = branches.filter(its).flat_map(Phase::calls).find(|call| call.id == action);
+            if vetoed > 0 {
+                assert!(open.is_none_or(|call| matches!(call.state, ToolCallState::Done { .. })), "{open:?}");
+            }
+        }
+        if let Some(output) = view(Some(&self.flow), &self.snapshot.state).output {
+            let action = flow::guardrail::action("output", "x", None);
+            let subject = shared::definition::Subject::Outputs;
+            let matter = flow::guardrail::Matter { subject, action, values: output, request: None };
+            let found = self.flow.look(&matter, || scope::of_run(&self.snapshot.state));
+            assert!(!found.is_veto() && found.redacted.is_none(), "{found:?}");
+        }
+    }
+
     pub(super) fn check(&self) {
         let state = &self.snapshot.state;
         // Stored and read again, it is the same.

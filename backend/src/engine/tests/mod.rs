@@ -10,6 +10,7 @@ mod formats;
 mod gates;
 mod grants;
 mod graph;
+mod guardrails;
 mod invariants;
 mod judges;
 mod late;
@@ -245,6 +246,7 @@ impl Play {
         self.events = transition.events;
         self.check();
         self.check_requests();
+        self.check_guardrails();
     }
 
     fn status(&self) -> RunStatus {

@@ -100,9 +100,25 @@ fn some_flow(id: &str, shapes: &[Shape], kinds: u8) -> Flow {
             "nap": { "when": "visit == 2", "timeout": "2h", "on_timeout": { "escalate": "x", "extend": "1h", "then": "approve" } },
             "plain": { "when": "visit == 3", "handlers": [{ "auto": "approve" }] },
         } },
+        "guardrails": some_guardrails(shapes[0].4),
         "nodes": nodes,
     }))
     .unwrap()
+}
+
+/// The words are those of the random answers and arguments.
+fn some_guardrails(pick: u8) -> Value {
+    match pick % 5 {
+        0 => Value::Null,
+        1 => json!(false),
+        2 => json!([{ "name": "own", "pattern": "edited|done|some text|n4" }]),
+        3 => {
+            json!([{ "name": "own", "pattern": "done|some|n[0-3]", "effect": "redact" }, { "name": "soft", "pattern": "y", "effect": "warn" }])
+        }
+        _ => {
+            json!([{ "name": "own", "when": "arguments.y == 1" }, { "name": "more", "when": "text.contains('n1')", "on": ["outputs"] }])
+        }
+    }
 }
 
 fn some_answer(pick: u8) -> ModelAnswer {

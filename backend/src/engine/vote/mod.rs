@@ -17,16 +17,17 @@ use shared::review::{Item, Review};
 use shared::voting::Edited;
 
 use super::builder::Builder;
-use super::decide::{Answer, Said, joined};
+use super::decide::{Answer, Counted, Said, joined};
 use super::digest;
+use super::guardrail::PutIn;
 use tally::{Choice, Outcome};
 
 impl Builder<'_> {
     /// Takes a vote; a second one of the same person replaces the first. An edit beside it is shown to everybody: the
     /// votes on what was shown before are void, and this one stands on the new revision.
-    pub(super) fn vote(&mut self, id: ReviewId, mut vote: Decision) -> Option<()> {
+    pub(super) fn vote(&mut self, id: ReviewId, mut vote: Decision, put_in: &PutIn) -> Option<()> {
         let actor = vote.by.clone();
-        let changes = self.reviews.get(&id).map(|review| changes(review, &vote.edits)).unwrap_or_default();
+        let changes = self.reviews.get(&id).map(|review| changes(review, &put_in.edits)).unwrap_or_default();
         let edited = !changes.is_empty();
         let over = self.reviews.get(&id).map(|review| replaced(review, &changes)).unwrap_or_default();
         let mut voided = Vec::new();
@@ -57,6 +58,7 @@ impl Builder<'_> {
             }
             words::refresh(review);
         })?;
+        self.tell_put_in(id, put_in);
         if edited {
             let voided = Some(voided).filter(|_| !review.is_secret());
             self.emit_vote(&review, Some(actor), ReviewChange::Content { voided, vote: true });
@@ -77,7 +79,9 @@ impl Builder<'_> {
             Outcome::Accepted(choice) | Outcome::Refused(choice) => choice,
         };
         let (said, decision, by) = ruling(review, &choice)?;
-        self.carry_out(id, said, &decision, &by)
+        // What is shown was looked at when it was put in.
+        let put_in = PutIn::looked_at(decision.edits.clone());
+        self.carry_out(id, said, Counted { decision: &decision, put_in: &put_in, by: &by })
     }
 
     /// Tells of votes. While they are secret, nobody is named.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use shared::definition::ToolKind;
 use shared::error::pointer;
 
-use super::Checker;
+use super::{Checker, guardrails};
 use crate::flow::EvalError;
 use crate::flow::condition::Conditions;
 use crate::flow::expressions::{ExpressionKind, visit_expressions, visit_schemas};
@@ -49,6 +49,10 @@ pub fn check(checker: &mut Checker<'_>) {
         });
         if names.iter().any(|name| name == "secret") && path.starts_with("/tools/") {
             sends_secrets.extend(path.split_once("/http/").map(|(tool, _)| tool.to_owned()));
+        }
+        if path.starts_with("/guardrails/") {
+            guardrails::names(checker, &path, &names);
+            continue;
         }
         for name in names {
             if name == "secret" && !path.starts_with("/tools/") {

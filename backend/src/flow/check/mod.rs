@@ -6,6 +6,7 @@ mod conflicts;
 mod expressions;
 mod gates;
 mod graph;
+mod guardrails;
 mod handlers;
 mod human;
 mod keys;

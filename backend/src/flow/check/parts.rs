@@ -1,9 +1,9 @@
 //! What each part of a flow must fulfil for itself: limits, models, tool names, and what is not supported yet.
 
-use shared::definition::{Agent, Builtin, Failure, Guardrails, Node, NodeKind, ToolKind};
+use shared::definition::{Agent, Builtin, Failure, Node, NodeKind, ToolKind};
 use shared::error::pointer;
 
-use super::{Checker, handlers, timers};
+use super::{Checker, guardrails, handlers, timers};
 use crate::flow::limits::{MAX_AGENTS, MAX_NODES, MAX_TOOLS};
 
 /// The providers of models.
@@ -33,13 +33,7 @@ pub fn check(checker: &mut Checker<'_>) {
             checker.invalid(&path, "a timeout must be longer than nothing");
         }
     }
-    match &flow.guardrails {
-        Some(Guardrails::Switch(true)) => {
-            checker.invalid("/guardrails", "expected a list of guardrails, or false for none");
-        }
-        Some(Guardrails::Named(_)) => checker.unsupported("/guardrails", "anything but `guardrails: false`"),
-        Some(Guardrails::Switch(false)) | None => {}
-    }
+    guardrails::check(checker);
     handlers::check(checker, "/defaults/handlers", flow.defaults.handlers.as_deref());
     timers::of_defaults(checker);
     if let Some(failure) = &flow.defaults.failure {

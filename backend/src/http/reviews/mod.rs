@@ -1,5 +1,6 @@
 //! `/api/v1/reviews`: what people are asked, and what they say.
 
+mod check;
 mod list;
 mod view;
 
@@ -35,6 +36,8 @@ pub(super) fn mount(api: &mut Api) {
     api.get("/api/v1/reviews/{id}", Operation::new("One review", "Review"), get);
     let decide = Operation::new("Decide a review", "Decided").body("DecisionRequest");
     api.post("/api/v1/reviews/{id}/decisions", decide, self::decide);
+    let check = Operation::new("What guardrails would do with a decision; nothing is decided", "Checked");
+    api.post("/api/v1/reviews/{id}/check", check.body("DecisionRequest"), check::check);
     api.post("/api/v1/reviews/{id}/claim", Operation::new("Say that one works on it", "Decided"), claim);
     api.post("/api/v1/reviews/{id}/release", Operation::new("Say that one no longer does", "Decided"), release);
     let delegate = Operation::new("Hand it to somebody, who decides it from then on", "Decided").body("Delegate");

@@ -9,6 +9,7 @@ mod deputies;
 mod described;
 mod edge;
 mod grants;
+mod guardrails;
 mod nested;
 mod people;
 mod queue;

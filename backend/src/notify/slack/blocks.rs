@@ -100,6 +100,7 @@ fn parts(review: &Review) -> (Vec<String>, bool) {
         all.extend(request.map(|request| format!("Request:\n{request}")));
     }
     all.extend(review.stakes.consequences.iter().map(|consequence| format!("Consequence: {consequence}")));
+    all.extend(review.warnings.iter().map(|warning| format!("Guardrail: {warning}")));
     all.retain(|part| !part.trim().is_empty());
     let mut whole = all.len() <= MAX_PARTS;
     let shown = all.iter().take(MAX_PARTS).map(|part| {

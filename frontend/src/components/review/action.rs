@@ -7,6 +7,7 @@ use shared::error::pointer;
 use shared::grant::GrantScope;
 use shared::review::{Action, ActionType};
 
+use super::guardrails::GuardrailNotes;
 use super::item::count_unsound;
 use super::pane::Pane;
 use super::request::request;
@@ -17,6 +18,7 @@ use crate::components::schema_form::SchemaForm;
 use crate::components::states::focus_on;
 use crate::state::drafts::Draft;
 use crate::state::extent;
+use crate::state::guardrail_notes::Place;
 use crate::state::record::{self, CallOutcome};
 use crate::state::verdict;
 
@@ -29,6 +31,8 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
     // Once the review is over, only the record says what became of the call.
     let outcome =
         Memo::new(move |_| pane.review.with(|review| held.with_value(|action| record::outcome_of(review, action))));
+    let vetoed =
+        Memo::new(move |_| pane.review.with(|review| held.with_value(|action| record::is_vetoed(review, action))));
     let over = Memo::new(move |_| pane.review.with(|review| !review.is_pending()));
     let drafted = move |draft: &Draft| id.with_value(|id| draft.actions.get(id).cloned());
     let typed = Memo::new(move |_| {
@@ -156,6 +160,7 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
                 <span class="muted cut">{what}</span>
                 <span class="grow"></span>
                 {move || match (outcome.get(), chosen.get()) {
+                    (Some(_), _) if vetoed.get() => Some(view! { <span class="tag stop">"blocked, did not run"</span> }),
                     (Some(outcome), _) => {
                         let (class, says) = outcome.says();
                         Some(view! { <span class=class>{says}</span> })
@@ -192,8 +197,9 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
                 {if none { view! { <p class="none">"Called without arguments"</p> }.into_any() } else { json(&arguments) }}
             </div>
             {action.request.as_ref().map(|sent| request(sent, &arguments))}
+            <GuardrailNotes pane=pane place=Place::Action(id.get_value()) />
             <Show when=move || open.get() && chosen.get() == Some(ActionKind::Edit)>
-                <div class="edit">
+                <div class="edit" on:focusout=move |_| pane.check()>
                     <EditArguments
                         pane=pane
                         id=id.get_value()
@@ -230,6 +236,7 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
                         aria-label="Message"
                         aria-invalid=move || (!mistakes.with(Vec::is_empty)).to_string()
                         prop:value=message
+                        on:focusout=move |_| pane.check()
                         on:input=move |event| {
                             let text = event_target_value(&event);
                             pane.desk

@@ -8,12 +8,14 @@ use shared::error::{Mistake, pointer};
 use shared::review::Item;
 use wasm_bindgen::JsCast;
 
+use super::guardrails::GuardrailNotes;
 use super::pane::Pane;
 use super::value::ValueView;
 use crate::components::diff::Diff;
 use crate::components::inert::inert;
 use crate::components::schema_form::SchemaForm;
 use crate::components::states::focus_on;
+use crate::state::guardrail_notes::Place;
 use crate::state::{extent, record};
 
 /// A tab of a card.
@@ -116,7 +118,7 @@ pub fn ItemCard(pane: Pane, item: Item) -> impl IntoView {
         Signal::derive(move || if over.get() { after.to_owned() } else { before.to_owned() })
     };
     view! {
-        <section class="card item" aria-label=name.clone()>
+        <section class="card item" aria-label=name.clone() on:focusout=move |_| pane.check()>
             <header>
                 {item
                     .with_value(|item| item.label.clone())
@@ -178,6 +180,7 @@ pub fn ItemCard(pane: Pane, item: Item) -> impl IntoView {
                 }
             }}
             </div>
+            <GuardrailNotes pane=pane place=Place::Key(key.get_value()) />
             {move || mistakes.get().into_iter().map(|text| view! { <p class="mistake pad">{text}</p> }).collect_view()}
         </section>
     }

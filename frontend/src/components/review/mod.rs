@@ -3,6 +3,7 @@
 mod action;
 mod bar;
 mod changed;
+mod guardrails;
 mod head;
 mod item;
 mod keys;

@@ -16,11 +16,12 @@ use super::head::Head;
 use super::item::ItemCard;
 use super::keys;
 use super::side::Side;
-use crate::client::{Desk, Live, Session, use_api};
+use crate::client::{Api, Desk, Live, Session, use_api};
 use crate::components::arrival;
 use crate::components::notice::Notifier;
 use crate::components::states::{Empty, Failed, Loading, MISTAKE, focus_on};
 use crate::state::drafts::Draft;
+use crate::state::guardrail_notes::Answered;
 use crate::state::verdict::Intent;
 
 /// What the parts of the pane share. Cheap to copy into closures.
@@ -44,8 +45,12 @@ pub struct Pane {
     pub write: Trigger,
     /// How many forms hold something that cannot be read yet.
     pub unsound: RwSignal<usize>,
+    /// What guardrails said of what was typed.
+    pub checked: RwSignal<Answered>,
     /// Drafts and decisions under way.
     pub desk: Desk,
+    /// The server.
+    pub api: Api,
     notifier: Notifier,
 }
 
@@ -196,7 +201,9 @@ fn Loaded(id: ReviewId, row: Memo<Option<crate::state::inbox::Row>>, back: Callb
         edit: Trigger::new(),
         write: Trigger::new(),
         unsound: RwSignal::new(0),
+        checked: RwSignal::new(None),
         desk,
+        api: use_api(),
         notifier: Notifier::expect(),
     };
     // What was shown before a change is kept, so that the change can be shown.

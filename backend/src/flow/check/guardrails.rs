@@ -1,0 +1,134 @@
+//! Guardrails: that each exists once, says what it looks for in one way, and can do what it is to do.
+
+use std::collections::BTreeSet;
+
+use shared::definition::{Effect, GateSetting, Guardrail, GuardrailSetting, Guardrails, NodeKind};
+use shared::error::pointer;
+
+use super::Checker;
+use crate::flow::guardrail::{BUILT_IN, compile};
+use crate::flow::limits::MAX_GUARDRAILS;
+
+/// What the conditions of guardrails see.
+const NAMES: [&str; 5] = ["action", "arguments", "text", "context", "run"];
+
+pub fn check(checker: &mut Checker<'_>) {
+    let flow = checker.flow;
+    switches(checker);
+    let settings = match &flow.guardrails {
+        None | Some(Guardrails::Switch(false)) => return,
+        Some(Guardrails::Switch(true)) => {
+            return checker.invalid("/guardrails", "expected a list of guardrails, or false for none");
+        }
+        Some(Guardrails::List(settings)) => settings,
+    };
+    if settings.len() > MAX_GUARDRAILS {
+        let message = format!("a flow has at most {MAX_GUARDRAILS} guardrails; this one has {}", settings.len());
+        checker.invalid("/guardrails", message);
+    }
+    let mut names = BTreeSet::new();
+    for (index, setting) in settings.iter().take(MAX_GUARDRAILS).enumerate() {
+        let base = format!("/guardrails/{index}");
+        let place = match setting {
+            GuardrailSetting::Name(_) => base.clone(),
+            GuardrailSetting::Settings(_) => format!("{base}/name"),
+        };
+        let name = setting.name();
+        if !names.insert(name) {
+            checker.invalid(&place, format!("the guardrail `{name}` stands here twice; it looks once"));
+        }
+        match setting {
+            GuardrailSetting::Name(name) if !BUILT_IN.contains(&name.as_str()) => unknown(checker, &place, name),
+            GuardrailSetting::Name(_) => {}
+            GuardrailSetting::Settings(guardrail) => self::guardrail(checker, &base, &place, guardrail),
+        }
+    }
+}
+
+fn guardrail(checker: &mut Checker<'_>, base: &str, place: &str, guardrail: &Guardrail) {
+    let name = guardrail.name.as_str();
+    let own = [
+        ("when", guardrail.when.is_some()),
+        ("pattern", guardrail.pattern.is_some()),
+        ("webhook", guardrail.webhook.is_some()),
+    ];
+    let own: Vec<&str> = own.into_iter().filter_map(|(key, is_written)| is_written.then_some(key)).collect();
+    match own.as_slice() {
+        [] if BUILT_IN.contains(&name) => {}
+        [] => unknown(checker, place, name),
+        [key, ..] if BUILT_IN.contains(&name) => {
+            let message = format!("`{name}` is built in and has no `{key}`; give one of your own another name");
+            checker.invalid(&format!("{base}/{key}"), message);
+        }
+        [_] => {}
+        [.., key] => {
+            let message = format!(
+                "a guardrail has exactly one of `when`, `pattern` and `webhook`; this one has {}",
+                own.join(" and ")
+            );
+            checker.invalid(&format!("{base}/{key}"), message);
+        }
+    }
+    let good = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if name.is_empty() || name.len() > 64 || !name.chars().all(good) {
+        checker.invalid(place, format!("`{name}` is no name of a guardrail: 1 to 64 letters, digits, _ and -"));
+    }
+    if guardrail.on.as_ref().is_some_and(Vec::is_empty) {
+        checker.invalid(&format!("{base}/on"), "it would look nowhere; leave `on` out to look everywhere");
+    }
+    if guardrail.message.as_ref().is_some_and(|message| message.trim().is_empty()) {
+        checker.invalid(&format!("{base}/message"), "say what people and agents are told, or leave it out");
+    }
+    if guardrail.effect == Some(Effect::Redact) {
+        let finds_no_text =
+            own.first().copied().filter(|key| *key != "pattern").or((name == "code-safety").then_some(name));
+        if let Some(what) = finds_no_text {
+            let message = format!("`{what}` finds no piece of text that could be redacted; use `block` or `warn`");
+            checker.invalid(&format!("{base}/effect"), message);
+        }
+    }
+    if guardrail.on_error.is_some() && guardrail.when.is_none() {
+        let message = "only a condition (`when`) can fail so; a webhook has its own `on_error`";
+        checker.invalid(&format!("{base}/on_error"), message);
+    }
+    if let Some(Err(why)) = guardrail.pattern.as_ref().map(|pattern| compile(pattern)) {
+        checker.invalid(&format!("{base}/pattern"), why);
+    }
+    if guardrail.webhook.is_some() {
+        checker.unsupported(&format!("{base}/webhook"), "a guardrail that calls out");
+    }
+}
+
+fn unknown(checker: &mut Checker<'_>, place: &str, name: &str) {
+    let guess = checker.guess(name, BUILT_IN);
+    let message = format!(
+        "there is no guardrail `{name}`: {} are built in, and one of your own has `when`, `pattern` or `webhook`{guess}",
+        BUILT_IN.join(", ")
+    );
+    checker.invalid(place, message);
+}
+
+/// They look where nothing is said, so there is nothing to switch on.
+fn switches(checker: &mut Checker<'_>) {
+    let flow = checker.flow;
+    let gates = flow.gates.before_tool.iter().filter_map(|(name, setting)| match setting {
+        GateSetting::Gate(gate) => Some((pointer(["gates", "before_tool", name, "guardrails"]), gate.guardrails)),
+        GateSetting::Switch(_) => None,
+    });
+    let people = flow.nodes.iter().filter_map(|(id, node)| match &node.kind {
+        NodeKind::Human(human) => Some((pointer(["nodes", id.as_str(), "human", "guardrails"]), human.guardrails)),
+        _ => None,
+    });
+    let switched_on: Vec<_> = gates.chain(people).filter(|(_, switch)| *switch == Some(true)).collect();
+    for (path, _) in switched_on {
+        checker.invalid(&path, "the flow's guardrails look here anyway; leave this out, or write false");
+    }
+}
+
+/// A condition over another name could never be answered.
+pub fn names(checker: &mut Checker<'_>, path: &str, names: &[String]) {
+    for name in names.iter().filter(|name| !NAMES.contains(&name.as_str())) {
+        let guess = checker.guess(name, NAMES);
+        checker.invalid(path, format!("a guardrail sees {}, and not `{name}`{guess}", NAMES.join(", ")));
+    }
+}

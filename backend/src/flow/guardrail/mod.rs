@@ -1,0 +1,307 @@
+//! Guardrails made ready: what they find in what is about to happen, and what follows from it. They look in their order,
+//! each at what the ones before it left, and the first that blocks ends it.
+
+mod code_safety;
+mod pii;
+mod secrets;
+mod text_values;
+
+use std::ops::Range;
+
+use regex::{Regex, RegexBuilder};
+use serde_json::{Value, json};
+use shared::JsonMap;
+use shared::definition::{Effect, Flow, Guardrail, GuardrailSetting, Guardrails, OnError, Subject};
+use shared::request::Request;
+
+use super::Scope;
+use super::condition::Conditions;
+
+use text_values::Texts;
+
+/// The names of those that are built in. The first two are asked where a flow says nothing.
+pub const BUILT_IN: [&str; 3] = ["pii-redaction", "code-safety", "secrets"];
+/// How many of them are asked where a flow says nothing.
+const BY_DEFAULT: usize = 2;
+/// The longest pattern, in bytes.
+const MAX_PATTERN: usize = 8 * 1024;
+/// How large a pattern may become when it is compiled, in bytes.
+const MAX_COMPILED: usize = 1024 * 1024;
+
+/// What is looked at.
+#[derive(Debug)]
+pub struct Matter<'a> {
+    /// What it is.
+    pub subject: Subject,
+    /// What conditions see as `action`: its type, name and agent.
+    pub action: Value,
+    /// The arguments of an action; edits and outputs by their keys.
+    pub values: JsonMap,
+    /// What a call sends beside its arguments.
+    pub request: Option<&'a Request>,
+}
+
+/// What a guardrail found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// Which one.
+    pub guardrail: String,
+    /// What follows.
+    pub effect: Effect,
+    /// The key where it stands; none for actions, and for what is said of all keys together.
+    pub key: Option<String>,
+    /// Why, in words; never what was found.
+    pub reason: String,
+}
+
+/// What all guardrails found.
+#[derive(Debug, Default, PartialEq)]
+pub struct Verdict {
+    /// What they found, in their order.
+    pub findings: Vec<Finding>,
+    /// The values as they are redacted; none where nothing is.
+    pub redacted: Option<JsonMap>,
+}
+
+impl Verdict {
+    /// What is blocked.
+    pub fn vetoes(&self) -> impl Iterator<Item = &Finding> {
+        self.findings.iter().filter(|finding| finding.effect == Effect::Block)
+    }
+
+    /// Whether something is blocked.
+    pub fn is_veto(&self) -> bool {
+        self.vetoes().next().is_some()
+    }
+}
+
+/// The guardrails of a flow, in their order.
+#[derive(Debug, Default)]
+pub struct Rules(Vec<Rule>);
+
+#[derive(Debug)]
+struct Rule {
+    name: String,
+    check: Check,
+    on: Option<Vec<Subject>>,
+    effect: Option<Effect>,
+    message: Option<String>,
+    on_error: OnError,
+}
+
+#[derive(Debug)]
+enum Check {
+    Code,
+    Personal,
+    Secrets,
+    Pattern(Regex),
+    When(String),
+}
+
+impl Rules {
+    /// Those of a flow; the default ones where it says nothing. A mistake has its place below `/guardrails`.
+    pub fn new(flow: &Flow) -> Result<Self, (String, String)> {
+        let by_default =
+            || BUILT_IN[..BY_DEFAULT].iter().map(|name| GuardrailSetting::Name((*name).to_owned())).collect();
+        let settings: Vec<GuardrailSetting> = match &flow.guardrails {
+            None => by_default(),
+            Some(Guardrails::Switch(_)) => Vec::new(),
+            Some(Guardrails::List(settings)) => settings.clone(),
+        };
+        let rules = settings
+            .iter()
+            .enumerate()
+            .map(|(index, setting)| rule(setting).map_err(|(place, message)| (format!("/{index}{place}"), message)));
+        rules.collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// What they find. `scope` is what conditions see beside the matter itself.
+    pub fn look(&self, matter: &Matter<'_>, conditions: &Conditions, scope: &Scope) -> Verdict {
+        let mut verdict = Verdict::default();
+        for rule in self.0.iter().filter(|rule| rule.looks_at(matter.subject)) {
+            let values = verdict.redacted.as_ref().unwrap_or(&matter.values);
+            let (findings, redacted) = match &rule.check {
+                Check::When(when) => (rule.answer(when, matter, values, conditions, scope), None),
+                _ => rule.search(matter, values),
+            };
+            verdict.findings.extend(findings);
+            verdict.redacted = redacted.or(verdict.redacted);
+            if verdict.is_veto() {
+                break;
+            }
+        }
+        verdict
+    }
+}
+
+fn rule(setting: &GuardrailSetting) -> Result<Rule, (String, String)> {
+    let name = setting.name();
+    let default = Guardrail::default();
+    let settings = setting.settings().unwrap_or(&default);
+    let check = match (&settings.pattern, &settings.when, name) {
+        (Some(pattern), ..) => Check::Pattern(compile(pattern).map_err(|why| ("/pattern".to_owned(), why))?),
+        (None, Some(when), _) => Check::When(when.clone()),
+        (None, None, "pii-redaction") => Check::Personal,
+        (None, None, "code-safety") => Check::Code,
+        (None, None, "secrets") => Check::Secrets,
+        _ => return Err((String::new(), format!("there is no guardrail `{name}`"))),
+    };
+    Ok(Rule {
+        name: name.to_owned(),
+        check,
+        on: settings.on.clone(),
+        effect: settings.effect,
+        message: settings.message.clone(),
+        on_error: settings.on_error.unwrap_or_default(),
+    })
+}
+
+/// Compiles a pattern. What is wrong is said in one line.
+pub fn compile(pattern: &str) -> Result<Regex, String> {
+    if pattern.len() > MAX_PATTERN {
+        return Err(format!("a pattern has at most {MAX_PATTERN} bytes"));
+    }
+    let compiled = RegexBuilder::new(pattern).size_limit(MAX_COMPILED).build().map_err(|error| match error {
+        regex::Error::CompiledTooBig(_) => "the pattern becomes too large when it is compiled; repeat less".to_owned(),
+        error => {
+            let text = error.to_string();
+            let reason = text.lines().rev().find_map(|line| line.trim().strip_prefix("error: "));
+            format!("this is no valid regular expression: {}", reason.unwrap_or(&text))
+        }
+    })?;
+    if compiled.is_match("") {
+        return Err("this matches a text that is empty, and so every text; say what must be there".to_owned());
+    }
+    Ok(compiled)
+}
+
+impl Rule {
+    fn looks_at(&self, subject: Subject) -> bool {
+        match (&self.on, &self.check) {
+            (Some(on), _) => on.contains(&subject),
+            (None, Check::Code) => subject == Subject::Actions,
+            (None, _) => true,
+        }
+    }
+
+    fn effect(&self, subject: Subject) -> Effect {
+        let own = match (&self.check, subject) {
+            (Check::Personal, Subject::Edits | Subject::Outputs) => Effect::Redact,
+            _ => Effect::Block,
+        };
+        self.effect.unwrap_or(own)
+    }
+
+    fn finding(&self, effect: Effect, key: Option<&str>, found: impl Into<String>) -> Finding {
+        let reason = self.message.clone().unwrap_or_else(|| found.into());
+        Finding { guardrail: self.name.clone(), effect, key: key.map(str::to_owned), reason }
+    }
+
+    /// A condition that cannot be answered blocks, and so does one over an argument that is not there. Edits and outputs
+    /// have the keys of the flow as their names: one that is not there says nothing of them.
+    fn answer(
+        &self,
+        when: &str,
+        matter: &Matter<'_>,
+        values: &JsonMap,
+        conditions: &Conditions,
+        scope: &Scope,
+    ) -> Vec<Finding> {
+        let whole = Value::Object(values.clone());
+        let texts = Texts::of(None, &whole);
+        let texts = matter.request.map_or_else(|| Texts::of(None, &whole), |request| texts.with_request(request));
+        let mut names = scope.0.clone();
+        names.extend([
+            ("action".to_owned(), matter.action.clone()),
+            ("text".to_owned(), Value::from(texts.0.join("\n"))),
+            ("arguments".to_owned(), whole.clone()),
+        ]);
+        let effect = self.effect(matter.subject);
+        let blocks = |why: String| match self.on_error {
+            OnError::Block => vec![Finding { reason: why, ..self.finding(Effect::Block, None, "") }],
+            OnError::Allow => Vec::new(),
+        };
+        match conditions.answer(when, &Scope(names)) {
+            Ok(Some(true)) => vec![self.finding(effect, None, "its condition holds")],
+            Ok(None) if matter.subject == Subject::Actions => {
+                blocks("its condition asks for what is not there".to_owned())
+            }
+            // Of edits and outputs, what is not there says nothing.
+            Ok(Some(false) | None) => Vec::new(),
+            Err(error) => blocks(error.to_string()),
+        }
+    }
+
+    /// What stands in the texts: of an action as a whole, of edits and outputs key by key.
+    fn search(&self, matter: &Matter<'_>, values: &JsonMap) -> (Vec<Finding>, Option<JsonMap>) {
+        let effect = self.effect(matter.subject);
+        if matter.subject == Subject::Actions {
+            let whole = Value::Object(values.clone());
+            let name = matter.action["name"].as_str();
+            let mut texts = Texts::of(name, &whole);
+            if let Some(request) = matter.request {
+                texts = texts.with_request(request);
+            }
+            let Some(found) = texts.0.iter().find_map(|text| self.found(text)) else { return (Vec::new(), None) };
+            if effect != Effect::Redact {
+                return (vec![self.finding(effect, None, found)], None);
+            }
+            return match text_values::redact(&whole, &|text| self.places(text)) {
+                Some(Value::Object(redacted)) => (vec![self.finding(effect, None, found)], Some(redacted)),
+                _ => (vec![self.finding(Effect::Block, None, format!("{found}, where nothing can be redacted"))], None),
+            };
+        }
+        let (mut findings, mut redacted) = (Vec::new(), JsonMap::new());
+        for (key, value) in values {
+            let found = if effect == Effect::Redact {
+                let new = text_values::redact(value, &|text| self.places(text));
+                let found =
+                    new.as_ref().and_then(|_| Texts::of(None, value).0.iter().find_map(|text| self.found(text)));
+                redacted.extend(new.map(|new| (key.clone(), new)));
+                found
+            } else {
+                Texts::of(None, value).0.iter().find_map(|text| self.found(text))
+            };
+            findings.extend(found.map(|found| self.finding(effect, Some(key), found)));
+        }
+        let changed = values.iter().map(|(key, value)| (key.clone(), redacted.get(key).unwrap_or(value).clone()));
+        let changed = (!redacted.is_empty()).then(|| changed.collect());
+        (findings, changed)
+    }
+
+    /// What a text holds, in words.
+    fn found(&self, text: &str) -> Option<String> {
+        let first = |found: Vec<(Range<usize>, &str)>| found.first().map(|(_, what)| format!("it holds {what}"));
+        match &self.check {
+            Check::Code => code_safety::find(text).map(str::to_owned),
+            Check::Personal => first(pii::find(text)),
+            Check::Secrets => first(secrets::find(text)),
+            Check::Pattern(pattern) => pattern.is_match(text).then(|| "it matches the pattern".to_owned()),
+            Check::When(_) => None,
+        }
+    }
+
+    /// Where it stands. What `code-safety` finds is no place in a text.
+    fn places(&self, text: &str) -> Vec<Range<usize>> {
+        let places = |found: Vec<(Range<usize>, &str)>| found.into_iter().map(|(range, _)| range).collect();
+        match &self.check {
+            Check::Personal => places(pii::find(text)),
+            Check::Secrets => places(secrets::find(text)),
+            Check::Pattern(pattern) => pattern.find_iter(text).map(|found| found.range()).collect(),
+            Check::Code | Check::When(_) => Vec::new(),
+        }
+    }
+}
+
+/// What conditions see as `action`.
+pub fn action(kind: &str, name: &str, agent: Option<&str>) -> Value {
+    json!({ "type": kind, "name": name, "agent": agent })
+}
+
+#[cfg(test)]
+mod tests;

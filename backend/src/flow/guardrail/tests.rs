@@ -1,0 +1,165 @@
+//! Guardrails as flows write them: what they find, in which order, and what is refused when a flow is saved.
+
+use serde_json::{Value, json};
+use shared::JsonMap;
+use shared::definition::Subject;
+
+use super::{Matter, Verdict, action};
+use crate::flow::{Compiled, Scope, check};
+
+fn flow(guardrails: &str) -> Compiled {
+    let source = format!("id: f\n{guardrails}\nnodes: {{ a: {{ set: {{ x: 1 }} }} }}\n");
+    let checked = check(&source);
+    assert_eq!(checked.errors, [], "{source}");
+    Compiled::new(checked.flow.expect("a flow"), 1).expect("a sound flow")
+}
+
+fn look(guardrails: &str, subject: Subject, values: &Value) -> Verdict {
+    let values = values.as_object().cloned().unwrap_or_default();
+    let kind = if subject == Subject::Actions { "tool" } else { "output" };
+    let matter = Matter { subject, action: action(kind, "shell", Some("clerk")), values, request: None };
+    let scope =
+        || Scope(JsonMap::from_iter([("run".to_owned(), json!({ "flow": "f" })), ("context".to_owned(), json!({}))]));
+    flow(guardrails).look(&matter, scope)
+}
+
+/// Each finding as `guardrail effect key`.
+fn found(verdict: &Verdict) -> Vec<String> {
+    let words = |finding: &super::Finding| {
+        format!("{} {} {}", finding.guardrail, finding.effect.as_str(), finding.key.as_deref().unwrap_or("-"))
+    };
+    verdict.findings.iter().map(words).collect()
+}
+
+const CARD: &str = "Card 4111 1111 1111 1111, please.";
+
+#[test]
+fn without_a_word_of_the_flow_the_first_two_look_and_false_is_none() {
+    let command = json!({ "command": "rm -rf /" });
+    assert_eq!(found(&look("", Subject::Actions, &command)), ["code-safety block -"]);
+    assert_eq!(found(&look("", Subject::Actions, &json!({ "text": CARD }))), ["pii-redaction block -"]);
+    assert_eq!(found(&look("", Subject::Actions, &json!({ "command": "ls" }))), [""; 0]);
+    for none in ["guardrails: false", "guardrails: []"] {
+        assert_eq!(look(none, Subject::Actions, &command), Verdict::default());
+    }
+}
+
+#[test]
+fn personal_data_is_redacted_in_edits_and_outputs_and_an_article_may_speak_of_commands() {
+    let values =
+        json!({ "a": CARD, "b": { "deep": ["SSN 078-05-1120", 7] }, "c": "kill -9", "d": 4_111_111_111_111_111_u64 });
+    for subject in [Subject::Edits, Subject::Outputs] {
+        let verdict = look("", subject, &values);
+        assert_eq!(found(&verdict), ["pii-redaction redact a", "pii-redaction redact b"]);
+        let expected = json!({
+            "a": "Card [redacted], please.", "b": { "deep": ["SSN [redacted]", 7] }, "c": "kill -9",
+            "d": 4_111_111_111_111_111_u64,
+        });
+        assert_eq!(verdict.redacted.map(Value::Object), Some(expected));
+    }
+    let reasons: Vec<_> = look("", Subject::Outputs, &values).findings.into_iter().map(|one| one.reason).collect();
+    assert_eq!(reasons, ["it holds a card number", "it holds a social security number"]);
+    assert!(look("", Subject::Actions, &json!({ "n": 4_111_111_111_111_111_u64 })).is_veto(), "a number in a call");
+    assert!(look("", Subject::Actions, &json!({ "4111111111111111": 1 })).is_veto(), "a name in a call");
+}
+
+#[test]
+fn the_first_that_blocks_ends_it_and_each_sees_what_the_ones_before_left() {
+    let rules = "guardrails:
+  - { name: soft, pattern: falcon, effect: warn }
+  - { name: names, pattern: 'project\\s+falcon', effect: redact }
+  - { name: again, pattern: falcon }
+  - { name: never, pattern: please }
+  - { name: end, pattern: 'the end' }";
+    let verdict = look(rules, Subject::Outputs, &json!({ "x": "project falcon, please" }));
+    assert_eq!(found(&verdict), ["soft warn x", "names redact x", "never block x"], "`again` sees it redacted");
+    let verdict = look(rules, Subject::Outputs, &json!({ "x": "the falcon, please, the end" }));
+    assert_eq!(found(&verdict), ["soft warn x", "again block x"]);
+    assert!(verdict.redacted.is_none());
+}
+
+#[test]
+fn settings_say_where_it_looks_what_it_does_and_what_it_says() {
+    let rules = "guardrails: [{ name: code-safety, on: [outputs], effect: warn, message: Mind this. }, { name: pii-redaction, effect: redact }, secrets]";
+    assert_eq!(found(&look(rules, Subject::Actions, &json!({ "c": "rm -rf /" }))), [""; 0]);
+    let verdict = look(rules, Subject::Outputs, &json!({ "c": "rm -rf /" }));
+    assert_eq!(
+        (found(&verdict), verdict.findings[0].reason.as_str()),
+        (vec!["code-safety warn c".to_owned()], "Mind this.")
+    );
+    let verdict = look(rules, Subject::Actions, &json!({ "c": CARD, "k": "AKIAABCDEFGHIJKLMNOP" }));
+    assert_eq!(found(&verdict), ["pii-redaction redact -", "secrets block -"]);
+    let verdict = look(rules, Subject::Actions, &json!({ "c": 4_111_111_111_111_111_u64 }));
+    assert_eq!(found(&verdict), ["pii-redaction block -"], "what cannot be redacted in a call is blocked");
+}
+
+#[test]
+fn a_condition_sees_the_action_its_arguments_and_all_texts() {
+    let rule = |when: &str| format!("guardrails: [{{ name: own, when: \"{when}\", message: Ask finance first. }}]");
+    let refund = rule("action.name == 'shell' && action.agent == 'clerk' && arguments.amount > 1000");
+    let verdict = look(&refund, Subject::Actions, &json!({ "amount": 2000 }));
+    assert_eq!(verdict.findings[0].reason, "Ask finance first.");
+    assert_eq!(found(&look(&refund, Subject::Actions, &json!({ "amount": 10 }))), [""; 0]);
+    assert!(look(&refund, Subject::Actions, &json!({})).is_veto(), "what is not there cannot be judged");
+    assert!(!look(&refund, Subject::Outputs, &json!({ "x": 1 })).is_veto(), "an output has no such name");
+    let text = rule("text.contains('falcon')");
+    assert!(look(&text, Subject::Outputs, &json!({ "a": [{ "b": "the falcon" }] })).is_veto());
+    assert!(look(&rule("run.flow == 'f'"), Subject::Edits, &json!({})).is_veto());
+}
+
+#[test]
+fn a_condition_that_cannot_be_answered_blocks_unless_the_flow_says_otherwise() {
+    let rule =
+        |more: &str| format!("guardrails: [{{ name: own, when: \"arguments.n + 1 > 2\", on: [actions]{more} }}]");
+    let verdict = look(&rule(""), Subject::Actions, &json!({ "n": "text" }));
+    assert_eq!(found(&verdict), ["own block -"]);
+    assert!(verdict.findings[0].reason.contains("cannot be answered"), "{verdict:?}");
+    assert_eq!(found(&look(&rule(", effect: warn"), Subject::Actions, &json!({}))), ["own block -"]);
+    for value in [json!({ "n": "text" }), json!({})] {
+        assert_eq!(look(&rule(", on_error: allow"), Subject::Actions, &value), Verdict::default());
+    }
+}
+
+#[test]
+fn a_name_that_is_not_there_is_refused_and_never_passed() {
+    let expect = |guardrails: &str, expected: &[(&str, &str)]| {
+        let checked = check(&format!("id: f\nguardrails: {guardrails}\nnodes: {{ a: {{ set: {{ x: 1 }} }} }}\n"));
+        let found: Vec<_> = checked
+            .errors
+            .iter()
+            .map(|one| (format!("{}:{}", one.line.unwrap_or(0), one.column.unwrap_or(0)), one.message.clone()))
+            .collect();
+        assert_eq!(found.len(), expected.len(), "{guardrails}: {found:#?}");
+        for ((place, message), (line, words)) in found.iter().zip(expected) {
+            assert!(place == line && message.contains(words), "{guardrails}: {place} {message}");
+        }
+    };
+    expect("[pii-redactoin]", &[("2:14", "there is no guardrail `pii-redactoin`")]);
+    expect("[pii-redactoin]", &[("2:14", "did you mean `pii-redaction`?")]);
+    expect("[{ name: house-rules }]", &[("2:22", "there is no guardrail `house-rules`")]);
+    expect("[code-safety, { name: code-safety, effect: warn }]", &[("2:35", "stands here twice")]);
+    expect("[{ name: x, pattern: '(a' }]", &[("2:34", "unclosed group")]);
+    expect("[{ name: x, pattern: 'a*' }]", &[("2:34", "matches a text that is empty")]);
+    expect("[{ name: x, when: 'a ==' }]", &[("2:31", "the condition `a ==` cannot be read")]);
+    expect("[{ name: x, when: 'argumens.a == 1' }]", &[("2:31", "and not `argumens`; did you mean `arguments`?")]);
+    expect("[{ name: x, when: 'true', pattern: b }]", &[("2:48", "exactly one of")]);
+    expect("[{ name: secrets, pattern: b }]", &[("2:40", "`secrets` is built in")]);
+    expect("[{ name: x, when: 'true', effect: redact }]", &[("2:47", "finds no piece of text")]);
+    expect("[{ name: code-safety, effect: redact }]", &[("2:43", "finds no piece of text")]);
+    expect("[{ name: x, pattern: b, effect: redcat }]", &[("2:45", "did you mean `redact`?")]);
+    expect("[{ name: x, pattern: b, on: [] }]", &[("2:37", "look nowhere")]);
+    expect("[{ name: x, pattern: b, on_error: allow }]", &[("2:47", "only a condition")]);
+    expect(
+        "[{ name: x, patern: b }]",
+        &[("2:22", "there is no guardrail `x`"), ("2:25", "unknown key `patern`; did you mean `pattern`?")],
+    );
+    expect("[{ name: 'a b', pattern: b }]", &[("2:22", "is no name of a guardrail")]);
+    expect("true", &[("2:13", "expected a list of guardrails, or false for none")]);
+    expect("7", &[("2:13", "expected")]);
+    let switched = check(
+        "id: f\ntools: { t: { builtin: demo_publish } }\ngates: { before_tool: { t: { guardrails: true } } }\n\
+         nodes: { a: { tool: t, next: b }, b: { human: { prompt: x, guardrails: true } } }\n",
+    );
+    let places: Vec<_> = switched.errors.iter().map(|one| one.path.as_str()).collect();
+    assert_eq!(places, ["/gates/before_tool/t/guardrails", "/nodes/b/human/guardrails"]);
+}

@@ -1,0 +1,182 @@
+//! The texts of a value: what guardrails read, and where they put `[redacted]`.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use percent_encoding::percent_decode_str;
+use serde_json::{Map, Value};
+use shared::request::Request;
+
+/// What stands in the place of what was found.
+pub const REDACTED: &str = "[redacted]";
+/// A text may hold JSON, which may hold another: so often.
+const NESTED: usize = 8;
+
+/// Every text that is looked at. A command can be one text, or the words of a list.
+#[derive(Debug, Default)]
+pub struct Texts<'v>(pub Vec<Cow<'v, str>>);
+
+impl<'v> Texts<'v> {
+    /// Those of a value, also of what is JSON in it; `name` is what the value is given to.
+    pub fn of(name: Option<&'v str>, value: &'v Value) -> Self {
+        let mut texts = Self::default();
+        texts.0.extend(name.map(Cow::Borrowed));
+        texts.add(value, NESTED);
+        if let (Some(name), Some(line)) = (name, line(value)) {
+            texts.0.push(format!("{name} {line}").into());
+        }
+        texts
+    }
+
+    /// Those of what a call sends, beside its arguments. Secrets stand in it by name.
+    pub fn with_request(mut self, request: &'v Request) -> Self {
+        if let Request::Http(http) = request {
+            self.0.push(http.url.as_str().into());
+            self.0.push(percent_decode_str(&http.url.replace('+', " ")).decode_utf8_lossy().into_owned().into());
+            self.0.extend(http.headers.values().map(|value| Cow::Borrowed(value.as_str())));
+            if let Some(body) = &http.body {
+                self.add(body, NESTED);
+            }
+        }
+        self.0.extend(request.text().map(Cow::Owned));
+        self
+    }
+
+    fn add(&mut self, value: &'v Value, nested: usize) {
+        match value {
+            Value::String(text) => {
+                self.0.push(text.as_str().into());
+                if let Some(inner) = json(text, nested) {
+                    self.0.extend(Texts::within(&inner, nested - 1));
+                }
+            }
+            Value::Number(number) => self.0.push(number.to_string().into()),
+            Value::Array(items) => items.iter().for_each(|item| self.add(item, nested)),
+            Value::Object(members) => {
+                for (key, member) in members {
+                    self.0.push(key.as_str().into());
+                    self.add(member, nested);
+                }
+            }
+            Value::Null | Value::Bool(_) => {}
+        }
+        self.0.extend(line(value).map(Cow::Owned));
+    }
+
+    fn within(value: &Value, nested: usize) -> Vec<Cow<'v, str>> {
+        let mut texts = Texts::default();
+        texts.add(value, nested);
+        texts.0.into_iter().map(|text| Cow::Owned(text.into_owned())).collect()
+    }
+}
+
+/// The values of a list or an object as one line of words, those of its lists last, as in `{"program": "rm", "args":
+/// ["-rf", "/"]}`; none where there are not several.
+fn line(value: &Value) -> Option<String> {
+    fn word(value: &Value) -> Option<Cow<'_, str>> {
+        match value {
+            Value::String(text) => Some(text.as_str().into()),
+            Value::Number(number) => Some(number.to_string().into()),
+            _ => None,
+        }
+    }
+    let words: Vec<Cow<'_, str>> = match value {
+        Value::Array(items) => items.iter().filter_map(word).collect(),
+        Value::Object(members) => {
+            let lists = members.values().filter_map(Value::as_array).flatten();
+            members.values().chain(lists).filter_map(word).collect()
+        }
+        _ => return None,
+    };
+    (!words.is_empty()).then(|| words.join(" "))
+}
+
+/// The value in a text that is JSON of several values.
+fn json(text: &str, nested: usize) -> Option<Value> {
+    let is_nested = nested > 0 && text.trim_start().starts_with(['{', '[']);
+    is_nested.then(|| serde_json::from_str(text).ok()).flatten()
+}
+
+/// The value with `[redacted]` in the place of what `find` finds in its texts, also of those in JSON; none where it finds
+/// nothing. Numbers and the names of members stay as they are.
+pub fn redact(value: &Value, find: &dyn Fn(&str) -> Vec<Range<usize>>) -> Option<Value> {
+    redact_in(value, find, NESTED)
+}
+
+fn redact_in(value: &Value, find: &dyn Fn(&str) -> Vec<Range<usize>>, nested: usize) -> Option<Value> {
+    match value {
+        Value::String(text) => {
+            let inner = json(text, nested).and_then(|inner| redact_in(&inner, find, nested - 1));
+            let inner = inner.map(|inner| inner.to_string());
+            let outer = redact_text(inner.as_deref().unwrap_or(text), find);
+            outer.or(inner).map(Value::String)
+        }
+        Value::Array(items) => {
+            let redacted: Vec<_> = items.iter().map(|item| redact_in(item, find, nested)).collect();
+            let changed = redacted.iter().any(Option::is_some);
+            let items = items.iter().zip(redacted).map(|(item, redacted)| redacted.unwrap_or_else(|| item.clone()));
+            changed.then(|| items.collect())
+        }
+        Value::Object(members) => {
+            let redacted: Vec<_> = members.values().map(|member| redact_in(member, find, nested)).collect();
+            let changed = redacted.iter().any(Option::is_some);
+            let members = members.iter().zip(redacted);
+            let members = members.map(|((key, member), new)| (key.clone(), new.unwrap_or_else(|| member.clone())));
+            changed.then(|| Value::Object(members.collect::<Map<_, _>>()))
+        }
+        _ => None,
+    }
+}
+
+fn redact_text(text: &str, find: &dyn Fn(&str) -> Vec<Range<usize>>) -> Option<String> {
+    let mut found = find(text);
+    found.sort_by_key(|range| range.start);
+    let (mut redacted, mut done) = (String::with_capacity(text.len()), 0);
+    for range in &found {
+        if range.start >= done {
+            redacted.push_str(&text[done..range.start]);
+            redacted.push_str(REDACTED);
+        }
+        done = done.max(range.end);
+    }
+    redacted.push_str(&text[done..]);
+    (!found.is_empty()).then_some(redacted)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_words_of_lists_and_of_json_in_texts_are_read_too() {
+        let read = |name, value| Texts::of(name, &value).0.into_iter().map(Cow::into_owned).collect::<Vec<_>>();
+        let has = |name, value, wanted: &str| {
+            let texts = read(name, value);
+            assert!(texts.iter().any(|text| text == wanted), "{wanted}: {texts:?}");
+        };
+        has(None, json!({ "a": [{ "b": "rm -rf /" }] }), "rm -rf /");
+        has(None, json!(["rm", "-rf", "/"]), "rm -rf /");
+        has(None, json!({ "args": ["-rf", "/"], "program": "rm" }), "rm -rf /");
+        has(Some("rm"), json!({ "args": ["-rf", "/"] }), "rm -rf /");
+        has(None, json!({ "body": "{\"command\":\"rm -rf \\u002f\"}" }), "rm -rf /");
+        has(None, json!({ "n": 42, "deep": "[\"[\\\"x\\\"]\"]" }), "42");
+        has(None, json!({ "n": 42, "deep": "[\"[\\\"x\\\"]\"]" }), "x");
+        has(None, json!({ "4111": true }), "4111");
+    }
+
+    #[test]
+    fn texts_are_redacted_and_nothing_else() {
+        let find = |text: &str| text.match_indices("42").map(|(at, found)| at..at + found.len()).collect();
+        let value = json!({ "a": ["4242", 42], "42": { "b": "x" }, "c": "{\"d\":\"\\u00342\"}" });
+        let redacted = redact(&value, &find).expect("it has some");
+        assert_eq!(
+            redacted,
+            json!({ "a": ["[redacted][redacted]", 42], "42": { "b": "x" }, "c": "{\"d\":\"[redacted]\"}" })
+        );
+        assert_eq!(redact(&json!({ "42": 42 }), &find), None);
+        let overlapping = |_: &str| vec![1..3, 0..2];
+        assert_eq!(redact(&json!("abcd"), &overlapping), Some(json!("[redacted]d")));
+    }
+}

@@ -1,0 +1,40 @@
+//! What guardrails would do with a decision, before anybody makes it: asked while somebody edits.
+
+use std::collections::BTreeMap;
+
+use axum::Json;
+use axum::extract::State;
+use shared::access::Act;
+use shared::decision::DecisionRequest;
+use shared::error::{Code, Problem};
+use shared::id::ReviewId;
+use shared::review::Checked;
+
+use crate::clock::Moment;
+use crate::engine::{self, Snapshot};
+use crate::http::body::{self, Id};
+use crate::http::problem::Result;
+use crate::http::{AppState, Caller};
+use crate::problem::of_commit;
+use crate::store::CommitError;
+
+/// Nothing is written. The state is read after the review: where the review has changed meanwhile, that is answered as it
+/// would be to the decision.
+pub(super) async fn check(
+    State(state): State<AppState>,
+    caller: Caller,
+    Id(id): Id<ReviewId>,
+    body: body::Json<DecisionRequest>,
+) -> Result<Json<Checked>> {
+    let not_found = || Problem::new(Code::NotFound);
+    let review = state.store.review(id).await?.ok_or_else(not_found)?;
+    caller.may(Act::SeeReview(&review))?;
+    let run = state.store.run(review.run_id.ok_or_else(not_found)?).await?.ok_or_else(not_found)?;
+    let flow = state.store.readable(&run.flow, run.version).await?;
+    let flow = flow.map_err(|why| Problem::new(Code::Unreadable).detail(why))?;
+    let snapshot = Snapshot { state: run, reviews: BTreeMap::from([(id, review)]), grants: Vec::new(), people: None };
+    let moment = Moment::of(&*state.clock);
+    let principal = caller.principal();
+    let checked = engine::check(&flow, snapshot, id, principal, &body.value, moment);
+    Ok(Json(checked.map_err(|refusal| of_commit(CommitError::Refused(refusal), Some(principal)))?))
+}

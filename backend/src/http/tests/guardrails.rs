@@ -1,0 +1,93 @@
+//! What guardrails say before a decision, and what stands on the record after it.
+
+use serde_json::{Value, json};
+
+use super::{Client, Site};
+
+/// A gated call of the flow itself, and an edit: no worker runs here.
+const FLOW: &str = "
+id: guarded
+input: { type: object, properties: { draft: { type: string, default: A text } } }
+guardrails: [pii-redaction, code-safety, { name: names, pattern: falcon, message: Leave the name out. }]
+tools:
+  note:
+    builtin: set_state
+    parameters: { type: object, properties: { key: { type: string }, value: { type: string } } }
+gates: { before_tool: { note: { severity: high } } }
+nodes:
+  one: { tool: note, arguments: { key: done, value: rm -rf / }, write_keys: [done], failure: { then: { goto: two } } }
+  two: { human: { prompt: Fine?, edit_keys: [draft], options: [{ id: yes, label: Fine }] } }
+";
+
+async fn pending(client: &Client<'_>, run: &str) -> Value {
+    let reviews = client.get(&format!("{run}/reviews")).await.expect(200)["items"].as_array().unwrap().clone();
+    reviews.into_iter().find(|review| review["status"] == "pending").expect("a review is pending")
+}
+
+fn body(review: &Value, verdict: &Value, edits: &Value) -> Value {
+    json!({ "revision": review["revision"], "digest": review["digest"], "verdict": verdict, "edits": edits })
+}
+
+fn path(review: &Value, what: &str) -> String {
+    format!("/api/v1/reviews/{}/{what}", review["id"].as_str().unwrap())
+}
+
+#[tokio::test]
+async fn a_veto_is_told_beforehand_and_stands_on_the_record() {
+    let site = Site::new().await;
+    let dev = site.join("dev", &["developer"]).await;
+    let ana = site.join("ana", &["reviewer"]).await;
+    let nobody = site.join("mia", &[]).await;
+    dev.put_flow("/api/v1/flows/guarded", FLOW).await.expect(200);
+    let run = dev.post("/api/v1/runs", &json!({ "flow": "guarded", "input": {} })).await.expect(201);
+    let run = format!("/api/v1/runs/{}", run["id"].as_str().unwrap());
+
+    let asked = pending(&ana, &run).await;
+    let found = json!({ "guardrail": "code-safety", "action": "c1-1", "reason": "it deletes everything (`rm -rf`)" });
+    let mut warned = found.clone();
+    warned["effect"] = json!("block");
+    assert_eq!(asked["warnings"], json!([warned]));
+    let approve = json!({ "type": "actions", "decisions": { "c1-1": { "type": "approve" } } });
+    let approve = body(&asked, &approve, &json!({}));
+    assert_eq!(
+        ana.post(&path(&asked, "check"), &approve).await.expect(200),
+        json!({ "vetoes": [found], "redactions": [] })
+    );
+    assert_eq!(nobody.post(&path(&asked, "check"), &approve).await.code(404), "not_found");
+    assert_eq!(dev.post(&path(&asked, "check"), &approve).await.code(403), "forbidden");
+    let mut behind = approve.clone();
+    behind["revision"] = json!(9);
+    assert_eq!(ana.post(&path(&asked, "check"), &behind).await.code(409), "revision_changed");
+
+    let decided = ana.post(&path(&asked, "decisions"), &approve).await.expect(200);
+    assert_eq!(decided["review"]["resolution"]["vetoes"], json!([found]), "it is decided, and does not happen");
+    let asked = pending(&ana, &run).await;
+    let edit = body(&asked, &json!({ "type": "choose", "option": "yes" }), &json!({ "draft": "the falcon" }));
+    let checked = ana.post(&path(&asked, "check"), &edit).await.expect(200);
+    assert_eq!(checked["vetoes"], json!([{ "guardrail": "names", "key": "draft", "reason": "Leave the name out." }]));
+    let refused = ana.post(&path(&asked, "decisions"), &edit).await.expect(422);
+    assert_eq!(
+        (&refused["errors"][0]["path"], &refused["errors"][0]["code"]),
+        (&json!("/edits/draft"), &json!("GUARDRAIL_BLOCKED"))
+    );
+    let edit =
+        body(&asked, &json!({ "type": "choose", "option": "yes" }), &json!({ "draft": "Card 4111111111111111" }));
+    ana.post(&path(&asked, "decisions"), &edit).await.expect(200);
+    let ended = dev.get(&run).await.expect(200);
+    assert_eq!((&ended["status"], &ended["output"]["draft"]), (&json!("completed"), &json!("Card [redacted]")));
+
+    let admin = site.login("admin").await;
+    let audit = admin.get("/api/v1/audit?kind=guardrail.fired").await.expect(200);
+    let mut told: Vec<_> = audit["items"].as_array().unwrap().iter().map(|entry| entry["data"].clone()).collect();
+    told.sort_by_key(|data| data["effect"].to_string());
+    assert_eq!(told.len(), 2, "a refused edit has not happened: {told:?}");
+    assert_eq!(
+        (&told[0]["guardrail"], &told[0]["effect"], &told[0]["action"]),
+        (&json!("code-safety"), &json!("block"), &json!("c1-1"))
+    );
+    assert_eq!(
+        (&told[1]["guardrail"], &told[1]["effect"], &told[1]["key"]),
+        (&json!("pii-redaction"), &json!("redact"), &json!("draft"))
+    );
+    assert_eq!(told[1]["review"], asked["id"]);
+}

@@ -1,0 +1,56 @@
+//! What guardrails say at a call or a value, with an icon and in words; and asking them of what was typed, when its field
+//! loses the focus.
+
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+use shared::definition::Effect;
+
+use super::pane::Pane;
+use crate::components::glyph::Glyph;
+use crate::components::inert::inert;
+use crate::state::guardrail_notes::{self, Note, Place};
+
+/// What is said at a place.
+#[component]
+pub fn GuardrailNotes(pane: Pane, place: Place) -> impl IntoView {
+    let notes = Memo::new(move |_| {
+        pane.desk.drafts.with(|drafts| {
+            let draft = drafts.get(pane.id).cloned().unwrap_or_default();
+            pane.review
+                .with(|review| pane.checked.with(|answered| guardrail_notes::notes(review, &draft, answered, &place)))
+        })
+    });
+    view! {
+        <div class="guardrails" role="status">{move || notes.get().into_iter().map(note).collect_view()}</div>
+    }
+}
+
+fn note(note: Note) -> impl IntoView {
+    let (class, icon) = match note.effect {
+        Effect::Block => ("banner stop", icondata::LuShieldBan),
+        Effect::Redact => ("banner warn", icondata::LuEyeOff),
+        Effect::Warn => ("banner warn", icondata::LuShieldAlert),
+    };
+    view! { <p class=class><Glyph icon=icon /><span>{inert(&note.text)}</span></p> }
+}
+
+impl Pane {
+    /// Asks what guardrails would do with what was typed. What cannot be asked is answered by the decision itself.
+    pub fn check(self) {
+        let Some(request) = untrack(move || {
+            let draft = self.desk.draft_now(self.id);
+            self.review.with(|review| guardrail_notes::to_check(review, &draft)).filter(|_| self.is_open())
+        }) else {
+            return;
+        };
+        if self.checked.with_untracked(|answered| answered.as_ref().is_some_and(|(asked, _)| *asked == request)) {
+            return;
+        }
+        let api = self.api;
+        spawn_local(async move {
+            if let Ok(checked) = api.check(self.id, &request).await {
+                self.checked.try_set(Some((request, checked)));
+            }
+        });
+    }
+}

@@ -1,0 +1,187 @@
+//! What guardrails say at a call or a value: of what is asked, of what the person has typed, and once it is over.
+
+use std::collections::BTreeMap;
+
+use shared::decision::{ActionDecision, DecisionRequest, Verdict};
+use shared::definition::{ActionKind, ChoiceKind, Effect};
+use shared::guardrail::Checked;
+use shared::review::Review;
+
+use super::drafts::Draft;
+use super::verdict::{choice, edits};
+
+/// The answer to what was typed, and what that was: it says nothing of what is typed since.
+pub type Answered = Option<(DecisionRequest, Checked)>;
+
+/// Where something stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// An action, by its id.
+    Action(String),
+    /// An editable value, by its key.
+    Key(String),
+}
+
+/// One thing that a guardrail says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    /// What it does or would do.
+    pub effect: Effect,
+    /// In words.
+    pub text: String,
+}
+
+/// What is to be checked of what was typed: other arguments, answers and edits. None where there is nothing of that.
+pub fn to_check(review: &Review, draft: &Draft) -> Option<DecisionRequest> {
+    let typed = |action: &shared::review::Action| {
+        let own = draft.actions.get(&action.id)?;
+        let decision = match choice(action, draft)? {
+            ActionKind::Edit => ActionDecision::Edit { arguments: own.arguments.clone()? },
+            ActionKind::Respond if !own.message.trim().is_empty() => {
+                ActionDecision::Respond { message: own.message.trim().to_owned() }
+            }
+            _ => return None,
+        };
+        Some((action.id.clone(), decision))
+    };
+    let decisions: BTreeMap<_, _> = review.actions.iter().filter_map(typed).collect();
+    let edits = edits(review, draft);
+    if (decisions.is_empty() && edits.is_empty()) || draft.is_behind(review) {
+        return None;
+    }
+    let accept = review.options.iter().find(|option| option.kind == ChoiceKind::Accept);
+    let verdict = match accept {
+        _ if !review.actions.is_empty() => Verdict::Actions { decisions, instructions: None },
+        Some(option) => Verdict::Choose { option: option.id.clone(), fields: shared::JsonMap::new() },
+        None => Verdict::Text { text: draft.text.trim().to_owned() },
+    };
+    let (revision, digest) = (review.revision, review.digest.clone());
+    Some(DecisionRequest { revision, digest, verdict, edits, comment: None, metadata: shared::JsonMap::new() })
+}
+
+/// What guardrails say at a place.
+pub fn notes(review: &Review, draft: &Draft, answered: &Answered, place: &Place) -> Vec<Note> {
+    let is_here = |action: Option<&String>, key: Option<&String>| match place {
+        Place::Action(id) => action == Some(id),
+        Place::Key(name) => key == Some(name) && action.is_none(),
+    };
+    if let Some(resolution) = &review.resolution {
+        return over(review, resolution, place, &is_here);
+    }
+    let request = to_check(review, draft);
+    let typed = request.as_ref().is_some_and(|request| match (place, &request.verdict) {
+        (Place::Action(id), Verdict::Actions { decisions, .. }) => decisions.contains_key(id),
+        (Place::Key(key), _) => request.edits.contains_key(key),
+        _ => false,
+    });
+    if !typed {
+        let warnings = review.warnings.iter().filter(|one| is_here(one.action.as_ref(), one.key.as_ref()));
+        return warnings.map(|one| Note { effect: one.effect, text: one.to_string() }).collect();
+    }
+    let Some((_, checked)) = answered.as_ref().filter(|(asked, _)| Some(asked) == request.as_ref()) else {
+        return Vec::new();
+    };
+    let vetoes = checked.vetoes.iter().filter(|one| is_here(one.action.as_ref(), one.key.as_ref()));
+    let vetoes = vetoes
+        .map(|one| Note { effect: Effect::Block, text: format!("{} would block this: {}", one.guardrail, one.reason) });
+    let others = checked.redactions.iter().filter(|one| is_here(one.action.as_ref(), one.key.as_ref()));
+    vetoes.chain(others.map(|one| Note { effect: one.effect, text: one.to_string() })).collect()
+}
+
+fn over(
+    review: &Review,
+    resolution: &shared::review::Resolution,
+    place: &Place,
+    is_here: &dyn Fn(Option<&String>, Option<&String>) -> bool,
+) -> Vec<Note> {
+    let vetoes = resolution.vetoes.iter().filter(|one| is_here(one.action.as_ref(), one.key.as_ref()));
+    let mut notes: Vec<_> = vetoes.map(|one| Note { effect: Effect::Block, text: one.to_string() }).collect();
+    let redacted = |action: &&shared::review::Action| *place == Place::Action(action.id.clone()) && action.redacted;
+    if review.actions.iter().find(redacted).is_some() {
+        let text = "A guardrail redacted this before it ran. What was sent is in the run's record.".to_owned();
+        notes.push(Note { effect: Effect::Redact, text });
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::state::fixtures::{calls, review};
+
+    fn at(place: &str) -> Place {
+        Place::Action(place.to_owned())
+    }
+
+    fn draft(value: serde_json::Value) -> Draft {
+        serde_json::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn what_is_asked_is_warned_of_until_something_else_is_typed() {
+        let mut asked = calls(1, 1);
+        asked.warnings = serde_json::from_value(json!([
+            { "guardrail": "code-safety", "action": "a1", "reason": "it deletes everything", "effect": "block" },
+        ]))
+        .unwrap();
+        let nothing = draft(json!({ "revision": 1 }));
+        assert_eq!(to_check(&asked, &nothing), None);
+        let said = notes(&asked, &nothing, &None, &at("a1"));
+        assert_eq!(said[0].text, "code-safety would block this: it deletes everything");
+        assert_eq!(notes(&asked, &nothing, &None, &at("a2")), []);
+
+        let typed =
+            draft(json!({ "revision": 1, "actions": { "a1": { "choice": "edit", "arguments": { "path": "/b" } } } }));
+        let request = to_check(&asked, &typed).expect("it can be checked");
+        assert_eq!(notes(&asked, &typed, &None, &at("a1")), [], "nothing is known of it yet");
+        let checked: Checked = serde_json::from_value(json!({
+            "vetoes": [],
+            "redactions": [{ "guardrail": "pii-redaction", "action": "a1", "reason": "it holds a card number", "effect": "redact" }],
+        }))
+        .unwrap();
+        let answered = Some((request, checked));
+        let said = notes(&asked, &typed, &answered, &at("a1"));
+        assert_eq!(
+            (said[0].effect, said[0].text.as_str()),
+            (Effect::Redact, "pii-redaction would redact this: it holds a card number")
+        );
+        let more =
+            draft(json!({ "revision": 1, "actions": { "a1": { "choice": "edit", "arguments": { "path": "/c" } } } }));
+        assert_eq!(notes(&asked, &more, &answered, &at("a1")), [], "the answer is to what was typed before");
+    }
+
+    #[test]
+    fn an_edit_is_checked_as_it_would_be_sent() {
+        let asked = review(1, 1, json!({}));
+        let typed = draft(json!({ "revision": 1, "edits": { "draft": "the falcon" } }));
+        let request = to_check(&asked, &typed).expect("it can be checked");
+        assert_eq!((request.edits["draft"].as_str(), request.revision), (Some("the falcon"), 1));
+        let checked = Checked {
+            vetoes: serde_json::from_value(
+                json!([{ "guardrail": "names", "key": "draft", "reason": "Leave it out." }]),
+            )
+            .unwrap(),
+            redactions: Vec::new(),
+        };
+        let said = notes(&asked, &typed, &Some((request, checked)), &Place::Key("draft".to_owned()));
+        assert_eq!(said, [Note { effect: Effect::Block, text: "names would block this: Leave it out.".to_owned() }]);
+        assert_eq!(to_check(&review(1, 1, json!({ "revision": 2 })), &typed), None, "the content has changed");
+    }
+
+    #[test]
+    fn once_it_is_over_the_record_says_what_was_blocked_or_redacted() {
+        let mut over = calls(1, 2);
+        over.actions[1].redacted = true;
+        over.resolution = serde_json::from_value(json!({
+            "status": "resolved", "outcome": "decided", "by": ["tom"], "at": "2026-11-20T10:05:00Z", "via": "human",
+            "vetoes": [{ "guardrail": "code-safety", "action": "a1", "reason": "it deletes everything" }],
+        }))
+        .unwrap();
+        let nothing = Draft::default();
+        let said = notes(&over, &nothing, &None, &at("a1"));
+        assert_eq!((said.len(), said[0].text.as_str()), (1, "code-safety blocked this: it deletes everything"));
+        assert_eq!(notes(&over, &nothing, &None, &at("a2"))[0].effect, Effect::Redact);
+    }
+}

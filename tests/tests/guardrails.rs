@@ -1,0 +1,79 @@
+//! What guardrails say of a call and of an edit: on the page before somebody decides, and on the record afterwards.
+
+use serde_json::json;
+use shared::decision::{ActionDecision, Verdict};
+use tests::pages::{button, field, wait_for_text};
+use tests::reviewing::{NOTE, choose, decide, edit_text, launch, pending, reading, server, text_of};
+use thirtyfour::prelude::*;
+
+const SHELL: &str = "
+id: shell
+tools:
+  shell:
+    description: Runs a command
+    builtin: demo_publish
+    parameters: { type: object, properties: { title: { type: string }, text: { type: string } } }
+gates: { before_tool: { shell: true } }
+nodes:
+  run: { tool: shell, arguments: { title: Tidy up, text: COMMAND } }
+";
+
+fn approve() -> Verdict {
+    Verdict::Actions { decisions: [("c1-1".to_owned(), ActionDecision::APPROVE)].into(), instructions: None }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_would_be_blocked_says_so_before_and_after_it_is_decided() -> WebDriverResult<()> {
+    let server = server(&[&SHELL.replace("COMMAND", "rm -rf /")]).await;
+    server.person("ana", &["reviewer"]).await;
+    let tom = server.person("tom", &["reviewer"]).await;
+    launch(&server, "shell", json!({})).await;
+    let review = pending(&tom).await;
+    let ana = reading(&server, "ana", &review).await?;
+    wait_for_text(&ana.driver, "code-safety would block this: it deletes everything").await;
+    decide(&tom, &review, approve(), json!({})).await;
+    wait_for_text(&ana.driver, "code-safety blocked this: it deletes everything").await;
+    let card = text_of(&ana.driver, "section.action").await;
+    assert!(card.contains("blocked, did not run") && !card.contains("would block"), "{card}");
+    ana.quit().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn changed_arguments_and_edits_are_checked_when_their_field_loses_the_focus() -> WebDriverResult<()> {
+    let note = format!(
+        "{NOTE}guardrails: [pii-redaction, {{ name: names, pattern: falcon, message: Leave the name out. }}]\n"
+    );
+    let server = server(&[&SHELL.replace("COMMAND", "ls"), &note]).await;
+    let tom = server.person("tom", &["reviewer"]).await;
+    server.person("ana", &["reviewer"]).await;
+    launch(&server, "shell", json!({})).await;
+    let review = pending(&tom).await;
+    let ana = reading(&server, "ana", &review).await?;
+    button(&ana.driver, "Edit arguments").await?.click().await?;
+    let text = field(&ana.driver, "text").await?;
+    text.send_keys(Key::Control + "a").await?;
+    text.send_keys("rm -rf /").await?;
+    text.send_keys(Key::Tab).await?;
+    wait_for_text(&ana.driver, "code-safety would block this: it deletes everything").await;
+    decide(&tom, &review, approve(), json!({})).await;
+
+    launch(&server, "note", json!({})).await;
+    let review = pending(&tom).await;
+    ana.driver.goto(format!("{}/reviews/{}", server.base, review.id)).await?;
+    wait_for_text(&ana.driver, "The original.").await;
+    edit_text(&ana.driver, " About a falcon.").await?;
+    field(&ana.driver, "Edit Text").await?.send_keys(Key::Tab).await?;
+    wait_for_text(&ana.driver, "names would block this: Leave the name out.").await;
+    // It is refused where it stands, and can be changed.
+    button(&ana.driver, "Send it, with your edit").await?.click().await?;
+    wait_for_text(&ana.driver, "names: Leave the name out.").await;
+    let field = field(&ana.driver, "Edit Text").await?;
+    field.send_keys(Key::Control + "a").await?;
+    field.send_keys("Card 4111 1111 1111 1111.").await?;
+    field.send_keys(Key::Tab).await?;
+    wait_for_text(&ana.driver, "pii-redaction would redact this: it holds a card number").await;
+    decide(&tom, &review, choose("send"), json!({})).await;
+    ana.quit().await;
+    Ok(())
+}
