@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use shared::decision::{ActionDecision, Verdict};
+use shared::review::Review;
 use tests::pages::{button, field, wait_for_text};
 use tests::reviewing::{NOTE, choose, decide, edit_text, launch, pending, reading, server, text_of};
 use thirtyfour::prelude::*;
@@ -15,11 +16,12 @@ tools:
     parameters: { type: object, properties: { title: { type: string }, text: { type: string } } }
 gates: { before_tool: { shell: true } }
 nodes:
-  run: { tool: shell, arguments: { title: Tidy up, text: COMMAND } }
+  tidy: { tool: shell, arguments: { title: Tidy up, text: COMMAND } }
 ";
 
-fn approve() -> Verdict {
-    Verdict::Actions { decisions: [("c1-1".to_owned(), ActionDecision::APPROVE)].into(), instructions: None }
+fn approve(review: &Review) -> Verdict {
+    let decisions = review.actions.iter().map(|action| (action.id.clone(), ActionDecision::APPROVE)).collect();
+    Verdict::Actions { decisions, instructions: None }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -31,7 +33,7 @@ async fn a_call_that_would_be_blocked_says_so_before_and_after_it_is_decided() -
     let review = pending(&tom).await;
     let ana = reading(&server, "ana", &review).await?;
     wait_for_text(&ana.driver, "code-safety would block this: it deletes everything").await;
-    decide(&tom, &review, approve(), json!({})).await;
+    decide(&tom, &review, approve(&review), json!({})).await;
     wait_for_text(&ana.driver, "code-safety blocked this: it deletes everything").await;
     let card = text_of(&ana.driver, "section.action").await;
     assert!(card.contains("blocked, did not run") && !card.contains("would block"), "{card}");
@@ -56,7 +58,7 @@ async fn changed_arguments_and_edits_are_checked_when_their_field_loses_the_focu
     text.send_keys("rm -rf /").await?;
     text.send_keys(Key::Tab).await?;
     wait_for_text(&ana.driver, "code-safety would block this: it deletes everything").await;
-    decide(&tom, &review, approve(), json!({})).await;
+    decide(&tom, &review, approve(&review), json!({})).await;
 
     launch(&server, "note", json!({})).await;
     let review = pending(&tom).await;
@@ -68,6 +70,7 @@ async fn changed_arguments_and_edits_are_checked_when_their_field_loses_the_focu
     // It is refused where it stands, and can be changed.
     button(&ana.driver, "Send it, with your edit").await?.click().await?;
     wait_for_text(&ana.driver, "names: Leave the name out.").await;
+    button(&ana.driver, "Edit").await?.click().await?;
     let field = field(&ana.driver, "Edit Text").await?;
     field.send_keys(Key::Control + "a").await?;
     field.send_keys("Card 4111 1111 1111 1111.").await?;
