@@ -1,7 +1,9 @@
 //! A transition while it is being made: the run as it is so far, and everything that is to be committed with it. The
-//! other files of the engine add to it what they know (`agent.rs` about agents, `branch.rs` about moving, …).
+//! other files of the engine add to it what they know (`nodes/agent.rs` about agents, `branch.rs` about moving, …).
 //!
-//! A branch that is worked on is taken out of the state and put back in its next phase, or moves on.
+//! A branch that is worked on is taken out of the state and put back in its next phase, or its step ends. What follows is
+//! for those above: a file that ends a step, answers a question or sends a branch on says so ([`super::next`]), and does
+//! not call what comes of it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -15,8 +17,9 @@ use shared::review::Review;
 use shared::run::{Activity, RunStatus, Step, StepStatus};
 use shared::time::Timestamp;
 
-use super::branch::Arrival;
 use super::event::{Emitted, RunChange};
+use super::item;
+use super::next::{Answered, Arrival, Ended, StepEnd};
 use super::state::{Branch, Phase, RunState};
 use super::transition::{Granted, Refusal, Snapshot, Task, TaskKind, Transition};
 use super::view;
@@ -36,6 +39,10 @@ pub(super) struct Builder<'f> {
     pub(super) people: Option<Arc<[Principal]>>,
     /// Whether what was done rests on them.
     pub(super) people_asked: bool,
+    /// Steps that are over, whose branches go on.
+    pub(super) ended: VecDeque<Ended>,
+    /// Answers on their way to what waits for them.
+    pub(super) answers: VecDeque<Answered>,
     /// Branches on their way to a node.
     pub(super) arrivals: VecDeque<Arrival>,
     /// Whether what is told came too late to have an effect.
@@ -66,6 +73,8 @@ impl<'f> Builder<'f> {
             events: Vec::new(),
             people: None,
             people_asked: false,
+            ended: VecDeque::new(),
+            answers: VecDeque::new(),
             arrivals: VecDeque::new(),
             late: false,
             grants: Vec::new(),
@@ -85,16 +94,14 @@ impl<'f> Builder<'f> {
     pub(super) fn resume(flow: &'f Compiled, snapshot: Snapshot, moment: Moment) -> Self {
         let before = view::status(&snapshot.state);
         let Snapshot { state, reviews, grants, people } = snapshot;
-        let mut builder = Self { reviews, grants, people, before: Some(before), ..Self::start(flow, state, moment) };
-        if builder.state.format < RunState::FORMAT {
-            builder.record_requests();
-        }
+        let builder = Self { reviews, grants, people, before: Some(before), ..Self::start(flow, state, moment) };
         builder
     }
 
     /// The finished transition.
     pub(super) fn finish(mut self, refused: Option<Refusal>) -> Transition {
         self.derive_step_statuses();
+        self.state.format = RunState::FORMAT;
         self.state.revision += 1;
         self.state.updated_at = self.now;
         let after = view::status(&self.state);
@@ -156,7 +163,7 @@ impl<'f> Builder<'f> {
             id: StepId(self.ids.uuid()),
             node: node.clone(),
             visit,
-            part: self.part_around(node, visit),
+            part: item::part_around(self.flow, &self.state, node, visit),
             kind: kind.to_owned(),
             status: StepStatus::Running,
             started_at: self.now,
@@ -208,13 +215,16 @@ impl<'f> Builder<'f> {
     /// Whether a step runs, waits or is tried again follows from its phase.
     fn derive_step_statuses(&mut self) {
         let mut changed = Vec::new();
-        for branch in self.state.branches.values_mut() {
-            let status = match branch.phase.activity() {
+        let activities: Vec<_> =
+            self.state.branches.keys().map(|number| (*number, self.state.activity(*number))).collect();
+        for (number, activity) in activities {
+            let status = match activity {
                 Activity::Waiting => StepStatus::Waiting,
                 Activity::Retrying => StepStatus::Retrying,
                 Activity::Running | Activity::Joining => StepStatus::Running,
             };
-            if let Some(step) = branch.phase.step_mut()
+            let branch = self.state.branches.get_mut(&number);
+            if let Some(step) = branch.and_then(|branch| branch.phase.step_mut())
                 && step.status != status
             {
                 step.status = status;
@@ -224,6 +234,21 @@ impl<'f> Builder<'f> {
         for step in changed {
             self.put_step(&step);
         }
+    }
+
+    /// A step is over, and its branch goes on in this way.
+    pub(super) fn end(&mut self, branch: u32, step: Step, end: StepEnd) {
+        self.ended.push_back(Ended { branch, step, end });
+    }
+
+    /// A step is done: its writes go into the state, and its branch leaves.
+    pub(super) fn finish_step(&mut self, branch: u32, step: Step, writes: JsonMap) {
+        self.end(branch, step, StepEnd::Finished { writes });
+    }
+
+    /// A step failed, and no try is left.
+    pub(super) fn fail_step(&mut self, branch: u32, step: Step, error: RunError) {
+        self.end(branch, step, StepEnd::Failed { error });
     }
 
     // --- tasks ---

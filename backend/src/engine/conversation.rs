@@ -1,4 +1,4 @@
-//! What was said and called in a step of an agent, or by a tool node.
+//! What was said and called in a step of an agent, by a tool node, or to a judge.
 
 use std::collections::BTreeSet;
 
@@ -8,11 +8,8 @@ use shared::JsonMap;
 use shared::definition::{Agent, Target};
 use shared::id::{NodeId, TaskId};
 use shared::request::Request;
-use shared::review::Advice;
 
 use super::digest;
-use super::judge;
-use super::state::Asked;
 use crate::flow::Compiled;
 
 /// What was said in an agent's step.
@@ -36,9 +33,6 @@ pub struct Conversation {
     /// The calls of the turn, in the model's order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<ToolCall>,
-    /// The reviews about calls of the turn that are pending: of its gated calls, and of calls that were lost.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub asked: Vec<Asked>,
     /// What reviewers want the agent to be told, after the results of the turn's calls.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub instructed: Vec<String>,
@@ -67,7 +61,6 @@ impl Conversation {
             model_task: None,
             tries: 0,
             calls: Vec::new(),
-            asked: Vec::new(),
             instructed: Vec::new(),
             wrote: BTreeSet::new(),
             tokens: 0,
@@ -76,20 +69,14 @@ impl Conversation {
         }
     }
 
-    /// The flow's agent that speaks; none where a judge does.
+    /// The flow's agent that speaks; none where the flow has none of that name.
     pub fn agent_in<'f>(&self, flow: &'f Compiled, node: &NodeId) -> Option<&'f Agent> {
-        match self.purpose {
-            Purpose::Verdict(_) => None,
-            Purpose::Answer | Purpose::Choice(_) => flow.of(node).flow.agents.get(&self.agent),
-        }
+        flow.of(node).flow.agents.get(&self.agent)
     }
 
-    /// The model that is called, as `provider/model`.
+    /// The model that the flow's agent calls, as `provider/model`.
     pub fn model_in<'f>(&self, flow: &'f Compiled, node: &NodeId) -> Option<&'f str> {
-        match &self.purpose {
-            Purpose::Verdict(judging) => judge::at(flow, node, judging.handler).map(|judge| judge.model.as_str()),
-            Purpose::Answer | Purpose::Choice(_) => self.agent_in(flow, node).map(|agent| agent.model.as_str()),
-        }
+        self.agent_in(flow, node).map(|agent| agent.model.as_str())
     }
 }
 
@@ -102,24 +89,12 @@ pub enum Purpose {
     Answer,
     /// A router's agent chooses among these targets.
     Choice(Vec<Target>),
-    /// A judge decides what a human node asks.
-    Verdict(Judging),
 }
 
 impl Purpose {
     fn is_answer(&self) -> bool {
         *self == Self::Answer
     }
-}
-
-/// A judge at work: one of a human node's handlers.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Judging {
-    /// Its place among the handlers.
-    pub handler: usize,
-    /// What the handlers before it said.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub advice: Vec<Advice>,
 }
 
 /// One message of a conversation.

@@ -12,6 +12,7 @@ use shared::time::Span;
 use super::builder::Builder;
 use super::conversation::{ToolCall, ToolCallState};
 use super::digest;
+use super::item;
 use super::request::{self, Rendered};
 use super::scope::{self, Visit};
 use super::transition::TaskKind;
@@ -85,7 +86,7 @@ impl Builder<'_> {
         let Some(key) = arguments.get("key").and_then(Value::as_str) else {
             return Err("`key` names the state key to write".to_owned());
         };
-        if self.part(step).is_some() {
+        if item::part_of(self.flow, &self.state, step).is_some() {
             return Err("state keys cannot be written for one item of a map; answer with the value".to_owned());
         }
         let node = self.flow.node(&step.node);

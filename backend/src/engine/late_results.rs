@@ -3,49 +3,25 @@
 //! When a run ends, nothing can be said about the calls that are under way: a message may have been sent, a model may
 //! have been paid. So whoever has one may still say what came of it, and the record has it.
 
-use serde::{Deserialize, Serialize};
 use shared::error::FlowCode;
 use shared::id::TaskId;
-use shared::run::Step;
 
-use super::agent;
+use super::ask::judge_of;
 use super::builder::{Builder, failure};
-use super::call::is_due;
-use super::conversation::ToolCall;
+use super::conversation::Conversation;
 use super::input::Input;
 use super::invoke::is_sleep;
-use super::state::Phase;
+use super::model_call::usage;
+use super::question::Asked;
+use super::state::{Phase, Unanswered, is_due};
 use super::transition::Refusal;
 
-/// A call that was under way when the run, or its map, ended.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "call", rename_all = "snake_case")]
-pub enum Unanswered {
-    /// A model's turn.
-    Model {
-        /// The visit.
-        step: Step,
-        /// The agent.
-        agent: String,
-        /// `provider/model`.
-        model: String,
-        /// The turn, from 1.
-        turn: u32,
-    },
-    /// A tool call.
-    Tool {
-        /// The visit.
-        step: Step,
-        /// The call.
-        tool_call: Box<ToolCall>,
-    },
-}
-
 impl Builder<'_> {
-    /// The run or a map ends while a phase waits: its timers are over, and what comes of its calls is only recorded.
-    pub(super) fn abandon(&mut self, phase: &Phase) {
-        for (task, _) in phase.tasks() {
-            match self.unanswered(phase, task) {
+    /// The run or a map ends while a branch waits: what comes of its calls, and of those of handlers in its place, is only
+    /// recorded.
+    pub(super) fn abandon(&mut self, branch: u32) {
+        for (task, _) in self.state.tasks_of(branch) {
+            match self.unanswered(branch, task) {
                 Some(unanswered) if self.abandon_task(task) => {
                     self.state.unanswered.insert(task, unanswered);
                 }
@@ -56,19 +32,29 @@ impl Builder<'_> {
     }
 
     /// The call of a task; none where the task is a sleep.
-    fn unanswered(&self, phase: &Phase, task: TaskId) -> Option<Unanswered> {
+    fn unanswered(&self, branch: u32, task: TaskId) -> Option<Unanswered> {
+        let phase = &self.state.branches.get(&branch)?.phase;
         let step = phase.step()?.clone();
-        match phase {
-            Phase::Agent { conversation, .. } if conversation.model_task == Some(task) => {
-                let model = conversation.model_in(self.flow, &step.node).unwrap_or_default().to_owned();
-                Some(Unanswered::Model { step, agent: conversation.agent.clone(), model, turn: conversation.turn })
-            }
-            _ => {
-                let call = phase.calls().iter().find(|call| is_due(call, task))?;
-                let sleeps = self.flow.of(&step.node).flow.tools.get(&call.tool).is_some_and(is_sleep);
-                (!sleeps).then(|| Unanswered::Tool { step, tool_call: Box::new(call.clone()) })
-            }
+        let model = |conversation: &Conversation, model: Option<&str>| Unanswered::Model {
+            step: step.clone(),
+            agent: conversation.agent.clone(),
+            model: model.unwrap_or_default().to_owned(),
+            turn: conversation.turn,
+        };
+        if let Phase::Agent { conversation, .. } = phase
+            && conversation.model_task == Some(task)
+        {
+            return Some(model(conversation, conversation.model_in(self.flow, &step.node)));
         }
+        let mut questions = self.state.questions_of(branch);
+        if let Some((question, Asked::Judge { conversation, .. })) =
+            questions.find(|question| question.task().is_some_and(|(its, _)| its == task)).map(|question| (question, &question.asked))
+        {
+            return Some(model(conversation, judge_of(self.flow, &self.state, question).map(|judge| judge.model.as_str())));
+        }
+        let call = phase.calls().iter().find(|call| is_due(call, task))?;
+        let sleeps = self.flow.of(&step.node).flow.tools.get(&call.tool).is_some_and(is_sleep);
+        (!sleeps).then(|| Unanswered::Tool { step: step.clone(), tool_call: Box::new(call.clone()) })
     }
 
     /// It is over, and a worker says what came of a call.
@@ -77,7 +63,7 @@ impl Builder<'_> {
         self.late = true;
         match (unanswered, input) {
             (Unanswered::Model { step, agent, model, turn }, Input::ModelAnswered { answer, .. }) => {
-                let usage = agent::usage(&agent, &model, answer);
+                let usage = usage(&agent, &model, answer);
                 self.emit_answered(&step, turn, answer, &usage);
             }
             (Unanswered::Model { step, turn, .. }, Input::TaskFailed { failure: why, .. }) => {

@@ -3,10 +3,10 @@
 use shared::JsonMap;
 use shared::error::Mistake;
 
-use super::branch::Arrival;
 use super::builder::Builder;
 use super::event::RunChange;
 use super::input::Launch;
+use super::next::Arrival;
 use super::state::RunState;
 use super::transition::Refusal;
 use crate::clock::Moment;
@@ -42,6 +42,7 @@ pub(super) fn start(flow: &Compiled, launch: Launch, moment: Moment) -> Result<B
         visits: std::collections::BTreeMap::new(),
         answers: std::collections::BTreeMap::new(),
         branches: std::collections::BTreeMap::new(),
+        questions: Vec::new(),
         next_branch: 1,
         agent_calls: Vec::new(),
         total_tokens: 0,

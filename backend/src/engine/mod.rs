@@ -4,43 +4,32 @@
 //!
 //! Imports `shared`, `crate::clock` (for [`Moment`]) and `crate::flow` only.
 
-pub(crate) mod agent;
-mod auto;
-mod branch;
+mod advance;
+mod ask;
 mod builder;
-mod call;
-mod claim;
+mod cancel;
 mod conversation;
-mod decide;
-mod decision_scope;
-mod delegate;
 mod digest;
+mod edges;
+mod ending;
 mod event;
-mod gate;
-mod grant;
-mod guardrail;
-mod human;
 mod input;
 mod invoke;
-mod judge;
+mod item;
 mod late_results;
 mod launch;
-mod map;
-mod nested;
+pub(crate) mod model_call;
+mod next;
+mod nodes;
+mod question;
 mod request;
 mod retry;
-mod review;
-mod router;
+mod ruling;
 mod scope;
-mod set;
 mod state;
-mod timer;
-mod title;
-mod tool;
 mod transition;
+mod upgrade;
 mod view;
-mod vote;
-mod withdraw;
 mod work;
 
 #[cfg(test)]
@@ -48,10 +37,10 @@ mod tests;
 
 pub use conversation::{Conversation, Message, ToolCall, ToolCallState};
 pub use input::{Input, Launch, ModelAnswer, ModelToolCall, TaskFailure};
-pub use late_results::Unanswered;
+pub use question::{Asked, Question, Subject, Timer};
 #[cfg(test)]
 pub use request::request_of;
-pub use state::{Asked, Branch, Frame, Phase, RunOutcome, RunState};
+pub use state::{Branch, Frame, Phase, RunOutcome, RunState, Unanswered};
 pub use transition::{Granted, Refusal, Snapshot, Task, TaskKind, Transition};
 pub use work::{ModelRequest, ToolRequest, ToolSpec, Work};
 
@@ -79,12 +68,15 @@ pub fn launch(flow: &Compiled, launch: Launch, grants: Vec<Granted>, moment: Mom
 /// itself is refused ([`Transition::refused`]).
 pub fn apply(flow: &Compiled, snapshot: Snapshot, input: Input, moment: Moment) -> Result<Transition, Refusal> {
     let mut builder = Builder::resume(flow, snapshot, moment);
-    let expired = builder.expire_overdue();
-    let recounted = builder.recount(matches!(input, Input::Recount));
+    if builder.state.format < RunState::FORMAT {
+        builder.record_requests();
+    }
+    let expired = expire_overdue(&mut builder);
+    let recounted = recount(&mut builder, matches!(input, Input::Recount));
     if expired || recounted {
         builder.advance();
     }
-    match hear(&mut builder, input, recounted) {
+    match carry_out(&mut builder, input, recounted) {
         Ok(()) => {
             builder.advance();
             Ok(builder.finish(None))
@@ -94,8 +86,28 @@ pub fn apply(flow: &Compiled, snapshot: Snapshot, input: Input, moment: Moment) 
     }
 }
 
+/// Lets the time of everything that is over be over, the earliest first. Says whether there was something.
+fn expire_overdue(builder: &mut Builder<'_>) -> bool {
+    let mut expired = false;
+    while builder.expire_overdue() {
+        expired = true;
+        builder.deliver();
+    }
+    expired
+}
+
+/// Looks again at who may vote; `all`: also where people are only named. Says whether anything changed.
+fn recount(builder: &mut Builder<'_>, all: bool) -> bool {
+    let mut changed = false;
+    for review in builder.watched(all) {
+        changed |= builder.recount(review);
+        builder.deliver();
+    }
+    changed
+}
+
 /// Either refuses the input, with nothing changed, or carries it out.
-fn hear(builder: &mut Builder<'_>, input: Input, recounted: bool) -> Result<(), Refusal> {
+fn carry_out(builder: &mut Builder<'_>, input: Input, recounted: bool) -> Result<(), Refusal> {
     if let Some((task, Some(_))) = input.task()
         && (builder.state.outcome.is_some() || builder.state.unanswered.contains_key(&task))
     {
@@ -103,13 +115,30 @@ fn hear(builder: &mut Builder<'_>, input: Input, recounted: bool) -> Result<(), 
     }
     match input {
         Input::Decide { review, by, via, request } => builder.decide(review, &by, via, request),
-        Input::ModelAnswered { task, answer, .. } => builder.model_answered(task, answer),
+        Input::ModelAnswered { task, answer, .. } => match builder.judged_by(task) {
+            Some(review) => builder.judge_answered(review, &answer),
+            None => builder.model_answered(task, answer),
+        },
         Input::ToolReturned { task, result, .. } => builder.tool_returned(task, result),
-        Input::TaskFailed { task, failure, .. } => builder.task_failed(task, &failure),
+        Input::TaskFailed { task, failure, .. } => match builder.judged_by(task) {
+            Some(review) => builder.judge_failed(review, &failure),
+            None if builder.is_model_task(task) => builder.model_failed(task, &failure),
+            None => builder.tool_failed(task, &failure),
+        },
         Input::TaskLost { task, .. } => builder.tool_lost(task, None),
         Input::Fail { task, error, .. } => builder.fail_run(task, error),
-        Input::Due { task } => builder.due(task),
-        Input::Recount => Builder::people_changed(recounted),
+        // Deadlines that have passed were applied before.
+        Input::Due { task } if builder.is_ended(task) => Ok(()),
+        Input::Due { task } => match builder.timed_by(task) {
+            Some(review) => {
+                builder.warn(review);
+                Ok(())
+            }
+            None => builder.sleep_is_over(task),
+        },
+        // The server says that somebody's rights have changed: they were looked at before.
+        Input::Recount if recounted => Ok(()),
+        Input::Recount => Err(Refusal::Unchanged),
         Input::Cancel { by, reason } => builder.cancel(&by, reason),
         Input::Claim { review, by, via } => builder.claim(review, &by, via),
         Input::Release { review, by, via } => builder.release(review, &by, via),

@@ -217,7 +217,6 @@ impl Builder<'_> {
                 *call = recorded;
             }
         }
-        self.state.format = RunState::FORMAT;
     }
 }
 

@@ -3,11 +3,14 @@
 use std::time::Duration;
 
 use shared::definition::{Backoff, Failure};
-use shared::id::NodeId;
+use shared::error::RunError;
+use shared::id::{NodeId, TaskId};
+use shared::run::{Step, StepStatus};
 use shared::time::{Span, Timestamp};
 
 use super::builder::Builder;
 use super::input::TaskFailure;
+use super::transition::TaskKind;
 
 const DEFAULT_INITIAL: Span = Span::secs(1);
 const DEFAULT_MAX: Span = Span::secs(60);
@@ -27,6 +30,23 @@ impl Builder<'_> {
         }
         let wait = wait(&policy, tries, self.ids.fraction());
         Some(self.now.after(wait))
+    }
+
+    /// A step's call is tried again, under the same task.
+    pub(super) fn retry(
+        &mut self,
+        task: TaskId,
+        step: &mut Step,
+        kind: TaskKind,
+        repeatable: bool,
+        due_at: Timestamp,
+        error: &RunError,
+    ) {
+        step.tries += 1;
+        step.status = StepStatus::Retrying;
+        self.put_step(step);
+        self.move_task(task, step, kind, due_at, repeatable);
+        self.emit_retrying(step, error, due_at);
     }
 }
 

@@ -9,7 +9,7 @@ use shared::JsonMap;
 use shared::definition::{Node, NodeKind};
 use shared::id::NodeId;
 
-use super::map;
+use super::item;
 use super::state::RunState;
 use crate::flow::{Compiled, Scope};
 
@@ -34,7 +34,7 @@ pub(super) fn of(flow: &Compiled, state: &RunState, node: &NodeId, visit: Visit<
             names.insert(key.clone(), value.clone());
         }
     }
-    if let Some((name, item)) = map::item(flow, state, node, visit.number) {
+    if let Some((name, item)) = item::item(flow, state, node, visit.number) {
         names.insert(name.to_owned(), item.clone());
     }
     let frame = || state.frames.get(node.frame());

@@ -11,7 +11,7 @@ use shared::run::{Activity, AgentCall, Context, Step};
 use shared::time::Timestamp;
 
 use super::conversation::{Conversation, ToolCall, ToolCallState};
-use super::late_results::Unanswered;
+use super::question::{Question, Subject};
 
 /// A run's state, as it is stored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -65,6 +65,9 @@ pub struct RunState {
     /// The branches that are alive, by number in the order in which they began.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub branches: BTreeMap<u32, Branch>,
+    /// What is asked, in the order in which it was.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub questions: Vec<Question>,
     /// The number of the next branch.
     pub next_branch: u32,
     /// The newest model calls, at most [`RunState::MAX_CALLS`].
@@ -85,8 +88,9 @@ pub struct RunState {
 }
 
 impl RunState {
-    /// The number of the format that this server writes. Since 2, calls have their requests.
-    pub const FORMAT: u32 = 2;
+    /// The number of the format that this server writes. Since 2, calls have their requests; since 3, what is asked stands
+    /// beside what waits for it ([`super::upgrade`]).
+    pub const FORMAT: u32 = 3;
     /// How many model calls are kept for the reviewer.
     pub const MAX_CALLS: usize = 50;
 
@@ -105,6 +109,55 @@ impl RunState {
         match self.frames.get_mut(node.frame()) {
             Some(frame) => &mut frame.keys,
             None => &mut self.keys,
+        }
+    }
+
+    /// The question of a review, until it is answered.
+    pub fn question(&self, review: ReviewId) -> Option<&Question> {
+        self.questions.iter().find(|question| question.review == review)
+    }
+
+    /// The same, to change it.
+    pub fn question_mut(&mut self, review: ReviewId) -> Option<&mut Question> {
+        self.questions.iter_mut().find(|question| question.review == review)
+    }
+
+    /// The questions whose answers a branch waits for.
+    pub fn questions_of(&self, branch: u32) -> impl Iterator<Item = &Question> {
+        self.questions.iter().filter(move |question| question.subject.branch() == branch)
+    }
+
+    /// The visit of the node at which a question is asked.
+    pub fn step_of(&self, subject: &Subject) -> Option<&Step> {
+        self.branches.get(&subject.branch())?.phase.step()
+    }
+
+    /// The calls that a question is about, and the agent that made them.
+    pub fn calls_of(&self, subject: &Subject) -> (Option<&str>, impl Iterator<Item = &ToolCall>) {
+        let phase = self.branches.get(&subject.branch()).map(|branch| &branch.phase);
+        let agent = match phase {
+            Some(Phase::Agent { conversation, .. }) => Some(conversation.agent.as_str()),
+            _ => None,
+        };
+        let calls = phase.map(Phase::calls).unwrap_or_default();
+        (agent, calls.iter().filter(|call| subject.calls().contains(&call.id)))
+    }
+
+    /// What is due, running or retrying for a branch, with the number of the try: its own calls, and those of handlers that
+    /// are asked in its place.
+    pub fn tasks_of(&self, branch: u32) -> Vec<(TaskId, u32)> {
+        let own = self.branches.get(&branch).map(|branch| branch.phase.tasks()).unwrap_or_default();
+        own.into_iter().chain(self.questions_of(branch).filter_map(Question::task)).collect()
+    }
+
+    /// What a branch does, in the words of the API: derived, never stored.
+    pub fn activity(&self, number: u32) -> Activity {
+        let tasks = self.tasks_of(number);
+        match self.branches.get(&number).map(|branch| &branch.phase) {
+            None | Some(Phase::Joining { .. } | Phase::Map { .. } | Phase::Flow { .. }) => Activity::Joining,
+            _ if tasks.iter().any(|(_, tries)| *tries > 1) => Activity::Retrying,
+            _ if tasks.is_empty() && self.questions_of(number).any(Question::is_pending) => Activity::Waiting,
+            _ => Activity::Running,
         }
     }
 
@@ -192,19 +245,14 @@ pub enum Phase {
         step: Step,
         /// The call.
         call: ToolCall,
-        /// What is asked about it, while that is pending.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        asked: Option<Asked>,
         /// What a person wants done differently, in this visit only.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         correction: Option<String>,
     },
-    /// A person is asked.
+    /// It waits for the answer to what the node asks.
     Human {
         /// The visit.
         step: Step,
-        /// What is asked.
-        asked: Asked,
     },
     /// A map waits for its items, each of which is a branch of its own at the mapped node.
     Map {
@@ -237,6 +285,11 @@ impl Phase {
         }
     }
 
+    /// Whether it waits for the end of an execution of a flow.
+    pub fn calls_frame(&self, frame: &str) -> bool {
+        matches!(self, Self::Flow { step } if step.node.call(step.visit) == frame)
+    }
+
     /// The same, to change it.
     pub fn step_mut(&mut self) -> Option<&mut Step> {
         match self {
@@ -246,26 +299,6 @@ impl Phase {
             | Self::Human { step, .. }
             | Self::Map { step, .. }
             | Self::Flow { step } => Some(step),
-        }
-    }
-
-    /// The pending reviews that belong to it.
-    pub fn asked(&self) -> &[Asked] {
-        match self {
-            Self::Joining { .. } | Self::Map { .. } | Self::Flow { .. } => &[],
-            Self::Agent { conversation, .. } => &conversation.asked,
-            Self::Tool { asked, .. } => asked.as_slice(),
-            Self::Human { asked, .. } => std::slice::from_ref(asked),
-        }
-    }
-
-    /// The same, to change them.
-    pub fn asked_mut(&mut self) -> &mut [Asked] {
-        match self {
-            Self::Joining { .. } | Self::Map { .. } | Self::Flow { .. } => &mut [],
-            Self::Agent { conversation, .. } => &mut conversation.asked,
-            Self::Tool { asked, .. } => asked.as_mut_slice(),
-            Self::Human { asked, .. } => std::slice::from_mut(asked),
         }
     }
 
@@ -304,28 +337,33 @@ impl Phase {
             Self::Joining { .. } | Self::Human { .. } | Self::Map { .. } | Self::Flow { .. } => &mut [],
         }
     }
-
-    /// What it does, in the words of the API: derived, never stored.
-    pub fn activity(&self) -> Activity {
-        let tasks = self.tasks();
-        match self {
-            Self::Joining { .. } | Self::Map { .. } | Self::Flow { .. } => Activity::Joining,
-            _ if tasks.iter().any(|(_, tries)| *tries > 1) => Activity::Retrying,
-            _ if tasks.is_empty() && !self.asked().is_empty() => Activity::Waiting,
-            _ => Activity::Running,
-        }
-    }
 }
 
-/// A pending review of a branch, with its timer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Asked {
-    /// The review.
-    pub review: ReviewId,
-    /// The task of its deadline.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub deadline: Option<TaskId>,
-    /// When people are warned that the deadline is near; none where they have been, or are not.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub warn_at: Option<Timestamp>,
+/// A call that was under way when the run, or its map, ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "call", rename_all = "snake_case")]
+pub enum Unanswered {
+    /// A model's turn.
+    Model {
+        /// The visit.
+        step: Step,
+        /// The agent.
+        agent: String,
+        /// `provider/model`.
+        model: String,
+        /// The turn, from 1.
+        turn: u32,
+    },
+    /// A tool call.
+    Tool {
+        /// The visit.
+        step: Step,
+        /// The call.
+        tool_call: Box<ToolCall>,
+    },
+}
+
+/// Whether a task is that of a call.
+pub(super) fn is_due(call: &ToolCall, task: TaskId) -> bool {
+    matches!(call.state, ToolCallState::Due { task: due, .. } if due == task)
 }

@@ -5,6 +5,7 @@ use shared::review::Review;
 use shared::run::{Position, Report, Run, RunStatus, RunSummary, Step, Usage};
 use shared::time::Timestamp;
 
+use super::question::Question;
 use super::state::{RunOutcome, RunState};
 use crate::flow::Compiled;
 
@@ -15,9 +16,9 @@ pub(super) fn status(state: &RunState) -> RunStatus {
         Some(RunOutcome::Failed { .. }) => RunStatus::Failed,
         Some(RunOutcome::Cancelled { .. }) => RunStatus::Cancelled,
         None => {
-            let mut branches = state.branches.values();
-            let works = branches.any(|branch| !branch.phase.tasks().is_empty());
-            let asks = state.branches.values().any(|branch| !branch.phase.asked().is_empty());
+            let works = state.branches.values().any(|branch| !branch.phase.tasks().is_empty())
+                || state.questions.iter().any(|question| question.task().is_some());
+            let asks = state.questions.iter().any(Question::is_pending);
             if asks && !works { RunStatus::WaitingForHuman } else { RunStatus::Running }
         }
     }
@@ -30,7 +31,7 @@ pub(super) fn summary(state: &RunState) -> RunSummary {
         Some(RunOutcome::Completed { at } | RunOutcome::Cancelled { at, .. }) => (Some(*at), None),
         None => (None, None),
     };
-    let pending: usize = state.branches.values().map(|branch| branch.phase.asked().len()).sum();
+    let pending = state.questions.iter().filter(|question| question.is_pending()).count();
     RunSummary {
         id: state.id,
         flow: state.flow.clone(),
@@ -61,12 +62,12 @@ pub(super) fn run(flow: Option<&Compiled>, state: &RunState) -> Run {
         Some(RunOutcome::Cancelled { reason, .. }) => reason.clone(),
         _ => None,
     };
-    let positions = state.branches.values().map(|branch| Position {
+    let positions = state.branches.iter().map(|(number, branch)| Position {
         node: branch.node.clone(),
         visit: branch.phase.step().map_or(0, |step| step.visit),
         part: branch.phase.step().and_then(|step| step.part),
-        activity: branch.phase.activity(),
-        review: branch.phase.asked().first().map(|asked| asked.review),
+        activity: state.activity(*number),
+        review: state.questions_of(*number).find(|question| question.is_pending()).map(|question| question.review),
     });
     Run {
         summary: summary(state),

@@ -12,13 +12,14 @@ use shared::id::{NodeId, RunId};
 use shared::request::Request;
 use shared::run::Step;
 
-use super::conversation::{Conversation, Message, Purpose, ToolCall, ToolCallState};
+use super::ask::{JUDGE_ANSWER, judge_of};
+use super::conversation::{Conversation, Message, Purpose, ToolCall};
 use super::digest;
 use super::input::TaskFailure;
 use super::invoke::parameters;
-use super::judge;
+use super::question::{Asked, Question};
 use super::request;
-use super::state::{Branch, Phase, RunState};
+use super::state::{Branch, Phase, RunState, is_due};
 use super::transition::{Task, TaskKind};
 use crate::flow::Compiled;
 
@@ -101,38 +102,70 @@ pub struct ToolRequest {
 pub(super) fn of(flow: &Compiled, state: &RunState, task: &Task) -> Option<Work> {
     let step = |phase: &Phase| phase.step().is_some_and(|step| step.id == task.step);
     let branch: &Branch = state.branches.values().find(|branch| step(&branch.phase))?;
+    if let Some(work) = judged(flow, state, task) {
+        return Some(work);
+    }
     match (&task.kind, &branch.phase) {
         (TaskKind::Model { turn }, Phase::Agent { step, conversation }) => {
             let due = conversation.model_task == Some(task.id) && conversation.turn == *turn;
             due.then(|| model(flow, state, step, conversation))
         }
         (TaskKind::Tool { call: id }, Phase::Agent { step, conversation }) => {
-            let call = conversation.calls.iter().find(|call| call.id == *id && is_due(call, task))?;
+            let call = conversation.calls.iter().find(|call| call.id == *id && is_due(call, task.id))?;
             Some(tool(flow, state, step, call, None))
         }
         (TaskKind::Tool { call: id }, Phase::Tool { step, call, correction, .. }) => {
-            let due = call.id == *id && is_due(call, task);
+            let due = call.id == *id && is_due(call, task.id);
             due.then(|| tool(flow, state, step, call, correction.as_deref()))
         }
         _ => None,
     }
 }
 
-fn is_due(call: &ToolCall, task: &Task) -> bool {
-    matches!(call.state, ToolCallState::Due { task: due, .. } if due == task.id)
+/// The turn of a judge that a question asks.
+fn judged(flow: &Compiled, state: &RunState, task: &Task) -> Option<Work> {
+    let is_due = |question: &&Question| question.task().is_some_and(|(due, _)| due == task.id);
+    let question = state.questions.iter().find(is_due)?;
+    let Asked::Judge { conversation, .. } = &question.asked else { return None };
+    let step = state.step_of(&question.subject)?;
+    let Some(judge) = judge_of(flow, state, question) else {
+        return Some(refuse(FlowCode::ModelFailed, "the flow has no such judge".to_owned()));
+    };
+    let request = ModelRequest {
+        output_schema: Some(JUDGE_ANSWER.clone()),
+        ..turn(state, step, conversation, judge.model.clone())
+    };
+    Some(Work::Model(Box::new(request)))
 }
 
 fn model(flow: &Compiled, state: &RunState, step: &Step, conversation: &Conversation) -> Work {
-    let Some(model) = conversation.model_in(flow, &step.node) else {
+    let Some(agent) = conversation.agent_in(flow, &step.node) else {
         return refuse(FlowCode::ModelFailed, format!("the flow has no agent `{}`", conversation.agent));
     };
     let mut request = ModelRequest {
+        temperature: agent.temperature,
+        max_tokens: agent.max_tokens,
+        budget: agent.budget.clone(),
+        demo: agent.demo.clone(),
+        ..turn(state, step, conversation, agent.model.clone())
+    };
+    // Who chooses where to go answers with a name, and calls nothing.
+    if conversation.purpose == Purpose::Answer {
+        request.output_schema.clone_from(&agent.output_schema);
+        request.tools = tools(flow.of(&step.node), agent);
+    }
+    Work::Model(Box::new(request))
+}
+
+/// The turn that a conversation has come to.
+fn turn(state: &RunState, step: &Step, conversation: &Conversation, model: String) -> ModelRequest {
+    ModelRequest {
         run: state.id,
         node: step.node.clone(),
         visit: step.visit,
         turn: conversation.turn,
         agent: conversation.agent.clone(),
-        model: model.to_owned(),
+        model,
         instructions: conversation.instructions.clone(),
         messages: conversation.messages.clone(),
         tools: Vec::new(),
@@ -141,23 +174,7 @@ fn model(flow: &Compiled, state: &RunState, step: &Step, conversation: &Conversa
         budget: None,
         output_schema: None,
         demo: None,
-    };
-    match (&conversation.purpose, conversation.agent_in(flow, &step.node)) {
-        (Purpose::Verdict(_), _) => request.output_schema = Some(judge::ANSWER.clone()),
-        (_, None) => {}
-        (purpose, Some(agent)) => {
-            request.temperature = agent.temperature;
-            request.max_tokens = agent.max_tokens;
-            request.budget.clone_from(&agent.budget);
-            request.demo.clone_from(&agent.demo);
-            // Who chooses where to go answers with a name, and calls nothing.
-            if *purpose == Purpose::Answer {
-                request.output_schema.clone_from(&agent.output_schema);
-                request.tools = tools(flow.of(&step.node), agent);
-            }
-        }
     }
-    Work::Model(Box::new(request))
 }
 
 fn tools(flow: &Compiled, agent: &Agent) -> Vec<ToolSpec> {

@@ -35,7 +35,7 @@ impl FoundRun {
 }
 
 /// What a list needs none of: the parts of a state that hold users' values.
-const BULK: [&str; 7] = ["input", "keys", "context", "decisions", "answers", "branches", "agent_calls"];
+const BULK: [&str; 8] = ["input", "keys", "context", "decisions", "answers", "branches", "questions", "agent_calls"];
 
 impl Store {
     /// A run's state.
@@ -44,7 +44,7 @@ impl Store {
         let sql = Sql::new("SELECT state FROM runs WHERE id = ").bind(id.0);
         let Some(row) = conn.fetch_one(sql).await? else { return Ok(None) };
         let mut reader = Reader::default();
-        reader.add(id.0, row.text(0)?);
+        reader.add_state(id.0, row.text(0)?);
         Ok(reader.finish("the state", &mut conn, &mut Blobs::default()).await?.pop())
     }
 
@@ -54,7 +54,7 @@ impl Store {
         let mut conn = self.inner.db.read().await?;
         let Some(row) = conn.fetch_one(sql).await? else { return Ok(None) };
         let mut reader = Reader::default();
-        reader.add_column(id.0, row.text(0));
+        reader.add_state_column(id.0, row.text(0));
         let read = reader.finish_each("the state", &mut conn, &mut Blobs::default()).await?.pop();
         read.map(|read| found(read, &row, 1)).transpose()
     }
@@ -77,7 +77,7 @@ impl Store {
         }
         let Some(run) = run else { return Ok(None) };
         let (mut state, mut bodies) = (Reader::default(), Reader::default());
-        state.add_column(id.0, run.text(1));
+        state.add_state_column(id.0, run.text(1));
         for row in &reviews {
             bodies.add_column(id.0, row.text(1));
         }
@@ -173,8 +173,9 @@ fn found(read: Result<RunState, Error>, row: &Row, at: usize) -> Result<FoundRun
     }
 }
 
-/// Leaves references of the bulky parts unread.
+/// Brings a state into the present form, and leaves references of its bulky parts unread.
 fn empty(state: &mut Value) {
+    RunState::upgrade(state);
     for part in BULK {
         if let Some(part) = state.get_mut(part) {
             hollow(part);

@@ -20,10 +20,18 @@ nodes:
   serve: { agent: clerk, prompt: Serve. }
 "#;
 
+/// A state as the store reads it.
+fn stored(state: &Value) -> RunState {
+    let mut state = state.clone();
+    assert!(!RunState::is_current(&state.to_string()));
+    RunState::upgrade(&mut state);
+    serde_json::from_value(state).unwrap()
+}
+
 /// A run of format 1, in which a call waits for leave: what it sends was rendered when it was sent.
 fn waiting() -> (Compiled, Snapshot, Review) {
     let fixture: Value = serde_json::from_str(include_str!("fixtures/gated_call_format_1.json")).unwrap();
-    let state: RunState = serde_json::from_value(fixture["state"].clone()).unwrap();
+    let state = stored(&fixture["state"]);
     let review: Review = serde_json::from_value(fixture["review"].clone()).unwrap();
     assert_eq!((state.format, fixture.to_string().contains("example.com")), (1, false));
     let reviews = BTreeMap::from([(review.id, review.clone())]);

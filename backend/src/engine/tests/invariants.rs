@@ -6,7 +6,8 @@ impl Play {
     /// What a call sends follows from its arguments, once it is made: nothing that happens meanwhile changes it, and it is
     /// what its gate shows.
     pub(super) fn check_requests(&mut self) {
-        for branch in self.snapshot.state.branches.values() {
+        let state = &self.snapshot.state;
+        for (number, branch) in &state.branches {
             let Some(step) = branch.phase.step() else { continue };
             for call in branch.phase.calls().iter().filter(|call| !matches!(call.state, ToolCallState::Done { .. })) {
                 let request = call.request.clone().expect("a call has its request");
@@ -19,8 +20,8 @@ impl Play {
                 let known = self.requests.entry((step.id, call.id.clone())).or_insert_with(|| now.clone());
                 assert!(*known == now || known.0 != now.0, "{known:?} became {now:?}");
                 known.clone_from(&now);
-                for asked in branch.phase.asked() {
-                    let shown = self.snapshot.reviews[&asked.review].actions.iter().find(|action| action.id == call.id);
+                for question in state.questions_of(*number).filter(|question| question.is_pending()) {
+                    let shown = self.snapshot.reviews[&question.review].actions.iter().find(|action| action.id == call.id);
                     let shown = shown.map(|action| (action.arguments.clone(), action.request.clone()));
                     assert!(shown.is_none_or(|shown| shown == (now.0.clone(), Some(now.1.clone()))));
                 }
@@ -64,25 +65,51 @@ impl Play {
         let stored = serde_json::to_string(state).unwrap();
         assert_eq!(&serde_json::from_str::<RunState>(&stored).unwrap(), state);
 
-        let asked: Vec<_> = state.branches.values().flat_map(|branch| branch.phase.asked().to_vec()).collect();
-        let of_branches: BTreeSet<_> = asked.iter().map(|asked| asked.review).collect();
-        assert_eq!(asked.len(), of_branches.len(), "a review belongs to two branches");
+        let asked: BTreeSet<_> = state.questions.iter().map(|question| question.review).collect();
+        assert_eq!(asked.len(), state.questions.len(), "a review belongs to two questions");
+        let open = state.questions.iter().filter(|question| question.is_pending());
+        let open: BTreeSet<_> = open.map(|question| question.review).collect();
         let pending: BTreeSet<_> =
             self.snapshot.reviews.values().filter(|review| review.is_pending()).map(|review| review.id).collect();
-        assert_eq!(pending, of_branches, "pending reviews are those that branches wait for");
+        assert_eq!(pending, open, "pending reviews are those of questions that people are asked");
         for review in self.snapshot.reviews.values() {
             assert_eq!(review.is_pending(), review.resolution.is_none());
             assert_eq!(review.is_pending(), !self.resolved.contains(&review.id));
             assert_eq!(review.digest, digest::of_review(review));
         }
 
-        let mut expected: BTreeSet<TaskId> = asked.iter().filter_map(|asked| asked.deadline).collect();
+        let mut expected: BTreeSet<TaskId> =
+            state.questions.iter().filter_map(|question| question.timer.map(|timer| timer.task)).collect();
+        for question in &state.questions {
+            let phase = &state.branches[&question.subject.branch()].phase;
+            match &question.subject {
+                Subject::Node { .. } => assert!(matches!(phase, Phase::Human { .. }), "{question:?}: {phase:?}"),
+                Subject::Calls { calls, .. } => {
+                    let waits = |call: &ToolCall| calls.contains(&call.id) && call.state == ToolCallState::Gated;
+                    assert_eq!(phase.calls().iter().filter(|call| waits(call)).count(), calls.len(), "{question:?}");
+                }
+                Subject::Lost { call, .. } => {
+                    let waits = |own: &&ToolCall| own.id == *call && own.state == ToolCallState::Lost;
+                    assert_eq!(phase.calls().iter().filter(waits).count(), 1, "{question:?}: {phase:?}");
+                }
+            }
+        }
+        let of_calls: Vec<_> = state.questions.iter().flat_map(|question| {
+            question.subject.calls().iter().map(|call| (question.subject.branch(), call))
+        }).collect();
+        assert_eq!(of_calls.iter().collect::<BTreeSet<_>>().len(), of_calls.len(), "a call is asked about twice");
         let mut alive: BTreeSet<StepId> = BTreeSet::new();
-        for branch in state.branches.values() {
-            let tasks = branch.phase.tasks();
+        for (number, branch) in &state.branches {
+            let tasks = state.tasks_of(*number);
             expected.extend(tasks.iter().map(|(task, _)| *task));
             alive.extend(branch.phase.step().map(|step| step.id));
-            let waits = !tasks.is_empty() || !branch.phase.asked().is_empty();
+            let asked = state.questions_of(*number).count();
+            let waits = !tasks.is_empty() || asked > 0;
+            let gated = branch.phase.calls().iter();
+            let gated = gated.filter(|call| matches!(call.state, ToolCallState::Gated | ToolCallState::Lost));
+            let of_this: usize = state.questions_of(*number).map(|question| question.subject.calls().len()).sum();
+            assert_eq!(gated.count(), of_this, "each call that is held back is asked about");
+            assert_eq!(matches!(branch.phase, Phase::Human { .. }), asked == 1 && of_this == 0, "a human node asks");
             let others = match &branch.phase {
                 Phase::Joining { .. } => true,
                 Phase::Map { items, results, .. } => results.len() < items.len(),
@@ -129,7 +156,7 @@ impl Play {
             }
         }
         if !over {
-            let working = state.branches.values().any(|branch| !branch.phase.tasks().is_empty());
+            let working = state.branches.keys().any(|number| !state.tasks_of(*number).is_empty());
             let waiting = summary(state).status == RunStatus::WaitingForHuman;
             assert_eq!(waiting, !working);
         }

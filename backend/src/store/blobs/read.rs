@@ -12,6 +12,7 @@ use super::super::db::{Conn, Sql};
 use super::super::driver_error::DriverError;
 use super::super::unreadable::reason;
 use super::{Blobs, ESCAPE, Key, LITERAL, digest, is_marked, reference};
+use crate::engine::RunState;
 
 /// Stored values of runs that are read together, so that all their blobs come in one query a level.
 #[derive(Default)]
@@ -42,7 +43,24 @@ impl Reader {
         self.values.push((run, stored));
     }
 
-    /// The same with `prepare` done to what was stored.
+    /// Takes a stored state of a run, of this or an earlier format.
+    pub fn add_state(&mut self, run: Uuid, stored: String) {
+        if RunState::is_current(&stored) {
+            self.add(run, stored);
+        } else {
+            self.add_prepared(run, &stored, RunState::upgrade);
+        }
+    }
+
+    /// The same of a column that may hold no text.
+    pub fn add_state_column(&mut self, run: Uuid, stored: Result<String, DriverError>) {
+        match stored {
+            Ok(stored) => self.add_state(run, stored),
+            Err(error) => self.values.push((run, Stored::Broken(error.to_string()))),
+        }
+    }
+
+    /// Takes stored JSON, with `prepare` done to what was stored.
     pub fn add_prepared(&mut self, run: Uuid, stored: &str, prepare: impl FnOnce(&mut Value)) {
         let mut stored = Stored::parse(stored);
         if let Stored::Parts(value) = &mut stored {
@@ -51,7 +69,7 @@ impl Reader {
         self.values.push((run, stored));
     }
 
-    /// The same of a column that may hold no text.
+    /// Takes JSON of a column that may hold no text.
     pub fn add_column(&mut self, run: Uuid, stored: Result<String, DriverError>) {
         match stored {
             Ok(stored) => self.add(run, stored),

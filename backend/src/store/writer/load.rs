@@ -104,7 +104,7 @@ impl Group {
                 let run = row.uuid(0)?;
                 self.run_of.insert(ReviewId(row.uuid(2)?), RunId(run));
                 if found.insert(run) {
-                    reader.add_column(run, row.text(1));
+                    reader.add_state_column(run, row.text(1));
                     read.push(run);
                 }
             }
@@ -114,7 +114,7 @@ impl Group {
             let sql = Sql::new("SELECT id, state FROM runs WHERE id IN (").list(others).push(")");
             for row in conn.fetch(sql).await? {
                 found.insert(row.uuid(0)?);
-                reader.add_column(row.uuid(0)?, row.text(1));
+                reader.add_state_column(row.uuid(0)?, row.text(1));
                 read.push(row.uuid(0)?);
             }
         }

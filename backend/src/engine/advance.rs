@@ -1,0 +1,306 @@
+//! What moves a run: answers reach what waits for them, steps that are over let their branches go on, branches enter nodes,
+//! join and end. This is the one place that knows what follows from what; those below only say what has happened
+//! ([`super::next`]).
+
+use std::collections::BTreeMap;
+
+use shared::JsonMap;
+use shared::definition::{FailureThen, Join, Node, NodeKind, Target};
+use shared::error::{FlowCode, RunError};
+use shared::id::NodeId;
+use shared::run::Step;
+
+use super::builder::{Builder, failure};
+use super::item;
+use super::next::{Answer, Answered, Arrival, Ended, StepEnd};
+use super::state::{Branch, Phase, RunOutcome};
+use crate::limits;
+
+/// The most branches that a run has at once: its state is written with every step.
+const MAX_BRANCHES: usize = 2_000;
+/// The most steps that are made without waiting for anything: nobody else is served meanwhile.
+const MAX_STEPS_AT_ONCE: usize = 10_000;
+
+impl Builder<'_> {
+    /// Goes on until every branch waits for a task, a person or a join. `max_visits` bounds it; since flows that call each
+    /// other multiply theirs, so does what one transition can bear.
+    pub(super) fn advance(&mut self) {
+        self.deliver();
+        while self.state.outcome.is_none() {
+            if let Some(message) = self.too_much() {
+                let error = RunError { code: FlowCode::FlowVisitLimit, message, node: None };
+                self.end_run(RunOutcome::Failed { at: self.now, error });
+            } else if let Some(arrival) = self.arrivals.pop_front() {
+                self.arrive(arrival);
+            } else if !self.return_from_call() && !self.join() {
+                break;
+            }
+            self.deliver();
+        }
+        if self.state.outcome.is_none() {
+            if self.state.branches.is_empty() {
+                self.complete();
+            } else {
+                self.refresh_reviews();
+            }
+        }
+    }
+
+    /// Carries out what was said of steps that are over and of questions that were answered. Branches that are on their way
+    /// do not arrive yet.
+    pub(super) fn deliver(&mut self) {
+        loop {
+            if let Some(ended) = self.ended.pop_front() {
+                self.step_ended(ended);
+            } else if let Some(answered) = self.answers.pop_front() {
+                self.hand_over(answered);
+            } else {
+                break;
+            }
+        }
+    }
+
+    /// An answer reaches what waits for it.
+    fn hand_over(&mut self, answered: Answered) {
+        let Answered { subject, answer } = answered;
+        let number = subject.branch();
+        let failed = matches!(answer, Answer::Failed(_) | Answer::TimedOut(_));
+        if failed {
+            self.end_work(number, None, "the run has failed");
+        }
+        let Some(Branch { node, phase }) = self.state.branches.remove(&number) else { return };
+        match (phase, answer) {
+            (phase, Answer::Failed(error)) => {
+                if let Some(step) = phase.step() {
+                    self.fail_step(number, step.clone(), error);
+                }
+            }
+            (phase, Answer::TimedOut(error)) => {
+                if let Some(step) = phase.step() {
+                    self.end(number, step.clone(), StepEnd::Stopped { error });
+                }
+            }
+            (Phase::Human { step }, Answer::Node(answer)) => self.human_answered(number, step, answer),
+            (Phase::Agent { step, conversation }, Answer::Calls { rulings, instructions }) => {
+                self.agent_calls_decided(number, step, conversation, rulings, instructions);
+            }
+            (Phase::Tool { step, call, correction }, Answer::Calls { mut rulings, .. }) => {
+                match rulings.take(&call.id) {
+                    Some(ruling) => self.tool_call_decided(number, step, correction, ruling),
+                    None => self.settle(number, &node, Phase::Tool { step, call, correction }),
+                }
+            }
+            // An answer fits its question, and the question what waits for it: nothing else comes together.
+            (phase, _) => self.settle(number, &node, phase),
+        }
+    }
+
+    fn step_ended(&mut self, ended: Ended) {
+        let Ended { branch, mut step, end } = ended;
+        match end {
+            StepEnd::Finished { writes } => self.finished(branch, step, &writes),
+            StepEnd::Chose { targets } => {
+                self.complete_step(&mut step, &JsonMap::new());
+                self.go(branch, &step.node, targets);
+            }
+            StepEnd::LeftFor { node } => self.leave_for(branch, step, &node),
+            StepEnd::Corrects { node, message } => {
+                self.complete_step(&mut step, &JsonMap::new());
+                if let Some(node) = node {
+                    self.arrivals.push_back(Arrival { correction: Some(message), ..Arrival::at(branch, node) });
+                }
+            }
+            StepEnd::Failed { error } => self.failed(branch, step, error),
+            StepEnd::Stopped { error } => {
+                self.failed_step(&mut step, error.clone());
+                self.fail_flow(&step.node, error);
+            }
+        }
+    }
+
+    fn too_much(&self) -> Option<String> {
+        if self.state.branches.len() + self.arrivals.len() > MAX_BRANCHES {
+            Some(format!("the run has more than {MAX_BRANCHES} branches at once: let maps run over shorter lists"))
+        } else if self.steps_made() > MAX_STEPS_AT_ONCE {
+            Some(format!("the run made more than {MAX_STEPS_AT_ONCE} steps without waiting for anything"))
+        } else {
+            None
+        }
+    }
+
+    fn arrive(&mut self, arrival: Arrival) {
+        let flow = self.flow;
+        let Some(node) = flow.node(&arrival.node) else {
+            let message = format!("the flow has no node `{}`", arrival.node);
+            return self.fail_flow(&arrival.node, failure(FlowCode::FlowInvalid, &arrival.node, message));
+        };
+        if arrival.item_of.is_some() {
+            self.enter(arrival.branch, &arrival.node, node, arrival.correction);
+        } else if self.visits_left(&arrival.node) == 0 {
+            self.detour(arrival, node);
+        } else if node.join == Join::All && arrival.correction.is_none() {
+            let arrived = self.next_number();
+            self.settle(arrival.branch, &arrival.node, Phase::Joining { arrived });
+        } else {
+            self.enter(arrival.branch, &arrival.node, node, arrival.correction);
+        }
+    }
+
+    /// A node without visits left sends a branch on, or fails the run; nodes that send each other on fail it too.
+    fn detour(&mut self, mut arrival: Arrival, node: &Node) {
+        let limited = arrival.node;
+        match &node.on_visit_limit {
+            Some(to) if to.as_str() != limited.own() && !arrival.detours.contains(&limited.beside(to)) => {
+                let node = limited.beside(to);
+                arrival.detours.push(limited);
+                self.arrivals.push_front(Arrival { node, correction: None, ..arrival });
+            }
+            _ => {
+                let message = format!("`{limited}` may be visited {} times, and has been", node.max_visits());
+                self.fail_flow(&limited, failure(FlowCode::FlowVisitLimit, &limited, message));
+            }
+        }
+    }
+
+    fn enter(&mut self, branch: u32, id: &NodeId, node: &Node, correction: Option<String>) {
+        let step = self.start_step(id, node.kind.as_str());
+        match &node.kind {
+            NodeKind::Set(values) => self.enter_set(branch, step, node, values),
+            NodeKind::Router(router) => self.enter_router(branch, step, router),
+            NodeKind::Human(_) => self.enter_human(branch, step),
+            NodeKind::Agent { agent, prompt } => {
+                self.enter_agent(branch, step, agent, prompt.as_deref(), correction);
+            }
+            NodeKind::Tool { tool, arguments } => {
+                self.enter_tool(branch, step, tool, arguments.as_ref(), correction);
+            }
+            NodeKind::Map(map) => self.enter_map(branch, step, map, correction.as_deref()),
+            NodeKind::Flow(call) => self.enter_flow(branch, step, call, correction),
+            NodeKind::Team(_) => {
+                let message = format!("nodes of kind `{}` are not supported yet", node.kind.as_str());
+                let error = failure(FlowCode::FlowUnsupported, id, message);
+                self.fail_step(branch, step, error);
+            }
+        }
+    }
+
+    /// A branch leaves the node of a step that is done, along `next`.
+    fn leave(&mut self, branch: u32, step: &Step) {
+        match self.targets(&step.node, step.visit) {
+            Ok(targets) => self.go(branch, &step.node, targets),
+            Err(error) => self.fail_flow(&step.node, error),
+        }
+    }
+
+    /// Starts a branch for each target; the first goes on with the number of the one that came.
+    fn go(&mut self, branch: u32, from: &NodeId, targets: Vec<Target>) {
+        let mut own = Some(branch);
+        for target in targets {
+            if let Target::Node(node) = target {
+                let number = own.take().unwrap_or_else(|| self.next_number());
+                self.arrivals.push_back(Arrival::at(number, from.beside(&node)));
+            }
+        }
+    }
+
+    /// A step is done: its writes go into the state, and the branch leaves. That of an item is its map's result.
+    /// Several values that came in apart can be too large together.
+    fn finished(&mut self, branch: u32, mut step: Step, writes: &JsonMap) {
+        if let Some(exceeded) = writes.values().find_map(|value| limits::check(value).err()) {
+            let message = format!("what `{}` writes is {exceeded}", step.node);
+            let error = failure(FlowCode::FlowCondition, &step.node, message);
+            return self.failed(branch, step, error);
+        }
+        if let Some(part) = item::part_of(self.flow, &self.state, &step) {
+            return self.item_done(part, step, writes);
+        }
+        self.write(&step, writes);
+        self.complete_step(&mut step, writes);
+        self.leave(branch, &step);
+    }
+
+    /// A step is over, and its branch goes to a node that is not its `next`. That of an item takes its map along.
+    fn leave_for(&mut self, branch: u32, mut step: Step, node: &NodeId) {
+        self.complete_step(&mut step, &JsonMap::new());
+        match item::part_of(self.flow, &self.state, &step) {
+            Some(part) => self.leave_map(part, step.node.beside(node)),
+            None => self.arrivals.push_back(Arrival::at(branch, step.node.beside(node))),
+        }
+    }
+
+    /// A step failed, and no try is left: the failure policy says what happens. An item that fails, fails its map.
+    fn failed(&mut self, branch: u32, mut step: Step, error: RunError) {
+        self.failed_step(&mut step, error.clone());
+        if let Some(part) = item::part_of(self.flow, &self.state, &step) {
+            return self.item_failed(part, error);
+        }
+        match self.failure_policy(&step.node).then.clone() {
+            FailureThen::Fail => self.fail_flow(&step.node, error),
+            FailureThen::Goto(node) => self.arrivals.push_back(Arrival::at(branch, step.node.beside(&node))),
+        }
+    }
+
+    /// The flow that a node is in fails: the run, or the step that called it.
+    fn fail_flow(&mut self, node: &NodeId, error: RunError) {
+        match self.end_frame(node.frame(), &error) {
+            Some((branch, step)) => self.fail_step(branch, step, error),
+            None => self.end_run(RunOutcome::Failed { at: self.now, error }),
+        }
+    }
+
+    /// The last branch has ended: the output is given, if no guardrail says otherwise. What is redacted of it is redacted
+    /// in the state too.
+    fn complete(&mut self) {
+        match self.look_at_output() {
+            Ok(redacted) => {
+                self.state.keys.extend(redacted.into_iter().flatten());
+                self.end_run(RunOutcome::Completed { at: self.now });
+            }
+            Err(error) => self.end_run(RunOutcome::Failed { at: self.now, error }),
+        }
+    }
+
+    /// Lets one group of waiting branches go on as one, where no other live branch can come to their node any more;
+    /// where only waiting ones remain, the group of the earliest. Says whether one went.
+    fn join(&mut self) -> bool {
+        let mut earliest: BTreeMap<&NodeId, u32> = BTreeMap::new();
+        for branch in self.state.branches.values() {
+            if let Phase::Joining { arrived } = branch.phase {
+                let first = earliest.entry(&branch.node).or_insert(arrived);
+                *first = arrived.min(*first);
+            }
+        }
+        let waits_at = |phase: &Phase| matches!(phase, Phase::Joining { .. });
+        let is_free = |node: &NodeId| {
+            let mut others =
+                self.state.branches.values().filter(|branch| !(waits_at(&branch.phase) && branch.node == *node));
+            !others.any(|branch| self.flow.reaches(&branch.node, node))
+        };
+        // Those that wait for a call wait for branches that are elsewhere.
+        let all_wait = |frame: &str| {
+            let mut beside = self.state.branches.values().filter(|branch| branch.node.frame() == frame);
+            beside.all(|branch| waits_at(&branch.phase))
+        };
+        let free = earliest.iter().filter(|(node, _)| is_free(node)).min_by_key(|(_, arrived)| **arrived);
+        let stuck = || earliest.iter().filter(|(node, _)| all_wait(node.frame())).min_by_key(|(_, arrived)| **arrived);
+        let Some(node) = free.or_else(stuck).map(|(node, _)| (*node).clone()) else { return false };
+
+        let mut numbers: Vec<u32> = Vec::new();
+        self.state.branches.retain(|number, branch| {
+            let goes = branch.node == node && waits_at(&branch.phase);
+            if goes {
+                numbers.push(*number);
+            }
+            !goes
+        });
+        let flow = self.flow;
+        if let (Some(first), Some(definition)) = (numbers.first(), flow.node(&node)) {
+            if self.visits_left(&node) == 0 {
+                self.detour(Arrival::at(*first, node), definition);
+            } else {
+                self.enter(*first, &node, definition, None);
+            }
+        }
+        true
+    }
+}

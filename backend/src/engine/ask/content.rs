@@ -1,0 +1,97 @@
+//! What people are asked and shown, before it is a review; and what it is, of every subject.
+
+use shared::definition::{Handler, Human, NodeKind, OnTimeout, Policy, Reviewers, Stakes};
+use shared::error::{FlowCode, RunError};
+use shared::id::NodeId;
+use shared::review::{Action, Item, ReviewKind, ReviewOption, Source, Warning};
+use shared::time::Span;
+
+use crate::engine::builder::Builder;
+use crate::engine::question::Subject;
+use crate::engine::state::RunState;
+use crate::flow::Compiled;
+
+/// What is asked.
+#[derive(Debug)]
+pub(in crate::engine) struct Content {
+    pub kind: ReviewKind,
+    pub title: String,
+    pub prompt: String,
+    pub stakes: Stakes,
+    pub reviewers: Reviewers,
+    /// How long it waits; none: for ever.
+    pub timeout: Option<Span>,
+    /// What happens then; nothing said: reject.
+    pub on_timeout: Option<OnTimeout>,
+    pub items: Vec<Item>,
+    pub options: Vec<ReviewOption>,
+    pub free_text: bool,
+    pub source: Option<Source>,
+    pub actions: Vec<Action>,
+    pub rules: Rules,
+    /// What guardrails would say of it as it stands.
+    pub warnings: Vec<Warning>,
+}
+
+/// How several decisions become one; by default the first resolves.
+#[derive(Debug, Default)]
+pub(in crate::engine) struct Rules {
+    pub policy: Policy,
+    pub deny: Option<u32>,
+    pub blind: bool,
+}
+
+impl<'f> Builder<'f> {
+    /// What is asked about a subject, as things are.
+    pub(super) fn content(&self, subject: &Subject) -> Result<Content, RunError> {
+        let step = self.state.step_of(subject).ok_or_else(|| nothing("nothing waits for the answer"))?;
+        match subject {
+            Subject::Node { .. } => {
+                let human = self.human(&step.node).ok_or_else(|| nothing("the flow has no such human node"))?;
+                self.content_of_node(step, human)
+            }
+            Subject::Calls { .. } => Ok(self.content_of_calls(step, subject)),
+            Subject::Lost { why, .. } => {
+                let why = why.as_deref();
+                self.content_of_lost(step, subject, why).ok_or_else(|| nothing("the step has no such call"))
+            }
+        }
+    }
+
+    /// The definition of a human node.
+    pub(super) fn human(&self, node: &NodeId) -> Option<&'f Human> {
+        human(self.flow, node)
+    }
+}
+
+fn human<'f>(flow: &'f Compiled, node: &NodeId) -> Option<&'f Human> {
+    match &flow.node(node)?.kind {
+        NodeKind::Human(human) => Some(human),
+        _ => None,
+    }
+}
+
+/// Who is asked about a subject, in this order: the handlers of its node or gate, else those of its flow's defaults; and
+/// people after them. What became of a lost call only people can say.
+pub(super) fn handlers<'f>(flow: &'f Compiled, state: &RunState, subject: &Subject) -> &'f [Handler] {
+    let Some(step) = state.step_of(subject) else { return &[] };
+    let own = match subject {
+        Subject::Node { .. } => human(flow, &step.node).and_then(|human| human.handlers.as_deref()),
+        Subject::Calls { .. } => {
+            let first = state.calls_of(subject).1.next();
+            let gate = first.and_then(|call| flow.of(&step.node).tool_gate(&call.tool));
+            gate.and_then(|gate| gate.handlers.as_deref())
+        }
+        Subject::Lost { .. } => return &[],
+    };
+    handlers_at(flow, &step.node, own)
+}
+
+/// These handlers, else those of the defaults of the flow that a node is in.
+pub(super) fn handlers_at<'f>(flow: &'f Compiled, node: &NodeId, own: Option<&'f [Handler]>) -> &'f [Handler] {
+    own.or(flow.of(node).flow.defaults.handlers.as_deref()).unwrap_or_default()
+}
+
+fn nothing(message: &str) -> RunError {
+    RunError { code: FlowCode::FlowInvalid, message: message.to_owned(), node: None }
+}

@@ -1,0 +1,202 @@
+//! Whether what was said fits what was asked: every mistake at once, with its place in the body.
+
+use std::collections::BTreeMap;
+
+use shared::JsonMap;
+use shared::decision::{ActionDecision, DecisionRequest, Verdict};
+use shared::definition::ChoiceKind;
+use shared::error::{Mistake, pointer};
+use shared::review::{Action, Review, ReviewKind, ReviewOption};
+
+use super::MAX_TEXT;
+use crate::flow::check_value;
+
+/// What was said, once it fits.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::engine::ask) enum Said {
+    /// At a human node.
+    Node(NodeVerdict),
+    /// An answer to each action, and what the agent is told beside.
+    Actions(BTreeMap<String, ActionDecision>, Option<String>),
+}
+
+/// What was said at a human node.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::engine::ask) enum NodeVerdict {
+    /// An accept option.
+    Accept(ReviewOption),
+    /// A correction: an option of that kind, or free text beside options.
+    Correct {
+        /// The option; none for free text.
+        option: Option<ReviewOption>,
+        /// The free text; none for an option.
+        text: Option<String>,
+        /// What the source step is told.
+        message: String,
+    },
+    /// A stop option.
+    Stop(ReviewOption),
+    /// Free text, where there are no options.
+    Text(String),
+}
+
+/// Checks a decision against its review.
+pub(super) fn check(review: &Review, request: &DecisionRequest) -> Result<Said, Vec<Mistake>> {
+    let mut mistakes = Vec::new();
+    let comment = request.comment.as_deref().map(str::trim).filter(|comment| !comment.is_empty());
+    limit("/comment", request.comment.as_deref(), &mut mistakes);
+    let said = match &request.verdict {
+        Verdict::Choose { option, fields } => {
+            option_said(review, option, fields, comment, &mut mistakes).map(Said::Node)
+        }
+        Verdict::Text { text } => text_said(review, text, comment, &mut mistakes),
+        Verdict::Actions { decisions, instructions } => {
+            limit("/verdict/instructions", instructions.as_deref(), &mut mistakes);
+            check_actions(review, decisions, &mut mistakes);
+            let instructions = instructions.as_ref().filter(|text| !text.trim().is_empty()).cloned();
+            Some(Said::Actions(decisions.clone(), instructions))
+        }
+    };
+    check_edits(review, request, said.as_ref(), &mut mistakes);
+    match said {
+        Some(said) if mistakes.is_empty() => Ok(said),
+        _ => Err(mistakes),
+    }
+}
+
+fn option_said(
+    review: &Review,
+    option: &str,
+    fields: &JsonMap,
+    comment: Option<&str>,
+    mistakes: &mut Vec<Mistake>,
+) -> Option<NodeVerdict> {
+    let Some(offered) = review.options.iter().find(|offered| offered.id == option) else {
+        let known: Vec<_> = review.options.iter().map(|offered| format!("`{}`", offered.id)).collect();
+        let known = if known.is_empty() { "it has none".to_owned() } else { known.join(", ") };
+        let message = format!("`{option}` is no option of this review: {known}");
+        mistakes.push(Mistake::new("/verdict/option", "unknown", message));
+        return None;
+    };
+    match &offered.fields {
+        Some(schema) => {
+            let fields = serde_json::Value::Object(fields.clone());
+            mistakes.extend(check_value(schema, &fields, "/verdict/fields"));
+        }
+        None if !fields.is_empty() => {
+            mistakes.push(Mistake::new("/verdict/fields", "unknown", "this option takes no fields"));
+        }
+        None => {}
+    }
+    chosen(offered, comment, mistakes)
+}
+
+fn chosen(option: &ReviewOption, comment: Option<&str>, mistakes: &mut Vec<Mistake>) -> Option<NodeVerdict> {
+    Some(match option.kind {
+        ChoiceKind::Accept => NodeVerdict::Accept(option.clone()),
+        ChoiceKind::Stop => NodeVerdict::Stop(option.clone()),
+        ChoiceKind::Correct => {
+            let message = joined([option.message.as_deref(), comment]);
+            if message.is_empty() {
+                let text = "say in a comment what should be different: this option has no message of its own";
+                mistakes.push(Mistake::new("/comment", "required", text));
+                return None;
+            }
+            NodeVerdict::Correct { option: Some(option.clone()), text: None, message }
+        }
+    })
+}
+
+fn text_said(review: &Review, text: &str, comment: Option<&str>, mistakes: &mut Vec<Mistake>) -> Option<Said> {
+    limit("/verdict/text", Some(text), mistakes);
+    if text.trim().is_empty() {
+        mistakes.push(Mistake::new("/verdict/text", "required", "the text is empty"));
+        return None;
+    }
+    if review.kind == ReviewKind::ToolCalls {
+        let reject = |action: &Action| (action.id.clone(), ActionDecision::Reject { message: Some(text.to_owned()) });
+        return Some(Said::Actions(review.actions.iter().map(reject).collect(), None));
+    }
+    if !review.free_text {
+        let message = "free text is not offered here, because no step could be corrected: choose an option";
+        mistakes.push(Mistake::new("/verdict/type", "not_offered", message));
+        return None;
+    }
+    Some(Said::Node(if review.options.is_empty() {
+        NodeVerdict::Text(text.to_owned())
+    } else {
+        NodeVerdict::Correct { option: None, text: Some(text.to_owned()), message: joined([Some(text), comment]) }
+    }))
+}
+
+/// What was said, one after the other: the message of an option or the text, then the comment.
+pub(in crate::engine::ask) fn joined<'a>(parts: impl IntoIterator<Item = Option<&'a str>>) -> String {
+    let parts = parts.into_iter().flatten().map(str::trim).filter(|part| !part.is_empty());
+    parts.collect::<Vec<_>>().join("\n\n")
+}
+
+fn check_actions(review: &Review, decisions: &BTreeMap<String, ActionDecision>, mistakes: &mut Vec<Mistake>) {
+    if review.actions.is_empty() {
+        let message = "this review has no actions: choose an option, or say something";
+        mistakes.push(Mistake::new("/verdict/type", "not_offered", message));
+        return;
+    }
+    let place = |id: &str| pointer(["verdict", "decisions", id]);
+    for id in decisions.keys().filter(|id| review.actions.iter().all(|action| action.id != **id)) {
+        mistakes.push(Mistake::new(place(id), "unknown", format!("this review has no action `{id}`")));
+    }
+    for action in &review.actions {
+        let Some(decision) = decisions.get(&action.id) else {
+            let message = format!("action `{}` has no answer: none may be left out", action.id);
+            mistakes.push(Mistake::new(place(&action.id), "required", message));
+            continue;
+        };
+        check_action(action, decision, &place(&action.id), mistakes);
+    }
+}
+
+fn check_action(action: &Action, decision: &ActionDecision, place: &str, mistakes: &mut Vec<Mistake>) {
+    if !action.allowed_decisions.contains(&decision.kind()) {
+        let message = format!("this answer is not allowed for action `{}`", action.id);
+        mistakes.push(Mistake::new(format!("{place}/type"), "not_allowed", message));
+    }
+    match decision {
+        ActionDecision::Approve { .. } => {}
+        ActionDecision::Edit { arguments } => {
+            if let Some(schema) = &action.schema {
+                let arguments = serde_json::Value::Object(arguments.clone());
+                mistakes.extend(check_value(schema, &arguments, &format!("{place}/arguments")));
+            }
+        }
+        ActionDecision::Reject { message } => limit(&format!("{place}/message"), message.as_deref(), mistakes),
+        ActionDecision::Respond { message } => limit(&format!("{place}/message"), Some(message), mistakes),
+    }
+}
+
+/// Edits go with an accept or an answer, name editable items, and fit their schemas.
+fn check_edits(review: &Review, request: &DecisionRequest, said: Option<&Said>, mistakes: &mut Vec<Mistake>) {
+    if matches!(said, Some(Said::Node(NodeVerdict::Correct { .. } | NodeVerdict::Stop(_)) | Said::Actions(..)))
+        && !request.edits.is_empty()
+    {
+        let message = "edits go with an accept option or an answer only";
+        mistakes.push(Mistake::new("/edits", "not_allowed", message));
+        return;
+    }
+    for (key, value) in &request.edits {
+        let place = pointer(["edits", key]);
+        match review.items.iter().find(|item| item.key == *key && item.editable) {
+            Some(item) => {
+                if let Some(schema) = &item.schema {
+                    mistakes.extend(check_value(schema, value, &place));
+                }
+            }
+            None => mistakes.push(Mistake::new(place, "not_editable", format!("`{key}` may not be edited here"))),
+        }
+    }
+}
+
+fn limit(place: &str, text: Option<&str>, mistakes: &mut Vec<Mistake>) {
+    if text.is_some_and(|text| text.len() > MAX_TEXT) {
+        mistakes.push(Mistake::new(place, "too_long", format!("longer than {MAX_TEXT} bytes")));
+    }
+}

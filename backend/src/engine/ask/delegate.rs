@@ -1,0 +1,66 @@
+//! Handing a review to somebody else: their word counts in the place of the one who hands it over.
+
+use shared::access::{Act, Principal, may_be_handed, votes_to_hand_over};
+use shared::decision::Via;
+use shared::error::Mistake;
+use shared::id::{ReviewId, Username};
+use shared::log::ReviewChange;
+use shared::review::Delegation;
+
+use super::vote;
+use crate::engine::builder::Builder;
+use crate::engine::transition::Refusal;
+
+/// How often votes on one review change hands.
+const MAX_DELEGATIONS: usize = 20;
+
+impl Builder<'_> {
+    /// Somebody hands every vote that they have on a review to somebody else. Their own word on it, where they had
+    /// given one, goes with the vote; so does their claim.
+    pub(in crate::engine) fn delegate(
+        &mut self,
+        id: ReviewId,
+        by: &Principal,
+        via: Via,
+        to: &Username,
+        person: Option<&Principal>,
+    ) -> Result<(), Refusal> {
+        let review = self.pending_review(id, by, Act::Decide)?;
+        let votes = votes_to_hand_over(by, review);
+        if votes.is_empty() {
+            let why = "you stand in for somebody here: decide, or leave it to them";
+            return Err(Refusal::Forbidden(why.to_owned()));
+        }
+        let refused = |code, message: String| Err(Refusal::Invalid(vec![Mistake::new("/to", code, message)]));
+        let Some(person) = person else {
+            return refused("unknown", format!("nobody named `{to}` may log in"));
+        };
+        if person.username == by.username {
+            return refused("not_allowed", "this is you already".to_owned());
+        }
+        if let Err(why) = may_be_handed(person, review) {
+            return refused("not_allowed", format!("`{to}` may not decide this review: {why}"));
+        }
+        if review.delegations.len() + votes.len() > MAX_DELEGATIONS {
+            let message = "this review has changed hands too often: decide it, or say in a comment what is missing";
+            return refused("too_many", message.to_owned());
+        }
+        let at = self.now;
+        let from = &by.username;
+        self.update(id, by, ReviewChange::Delegated { via: Some(via) }, |review| {
+            review.decisions.retain(|decision| decision.by != *from);
+            if review.claimed_by.as_ref().is_some_and(|claim| claim.by == *from) {
+                review.claimed_by = None;
+            }
+            let handed = votes.into_iter().map(|on_behalf_of| Delegation {
+                from: from.clone(),
+                to: to.clone(),
+                on_behalf_of,
+                at,
+            });
+            review.delegations.extend(handed);
+            vote::refresh(review);
+        });
+        Ok(())
+    }
+}

@@ -1,0 +1,203 @@
+//! Grants: who approves a call may allow later ones too, and those are then approved in the commit that would have asked.
+//! A grant allows no more than its giver could approve at that moment, and never what is critical.
+
+use std::collections::BTreeMap;
+
+use shared::JsonMap;
+use shared::access::{Act, Principal, access};
+use shared::decision::{ActionDecision, Decision, Verdict, Via};
+use shared::definition::{ActionKind, Gate, Handler, Severity};
+use shared::error::{Mistake, pointer};
+use shared::grant::{Grant, GrantScope, Remember};
+use shared::id::{GrantId, NodeId, ReviewId, Username};
+use shared::review::{Action, Outcome, Review};
+
+use super::content::{Content, handlers};
+use crate::engine::builder::Builder;
+use crate::engine::conversation::{ToolCall, ToolCallState};
+use crate::engine::next::Answer;
+use crate::engine::question::Subject;
+use crate::engine::request::reads_digest;
+use crate::engine::transition::{Granted, Refusal};
+
+/// How many grants may hold for one run at once.
+const MAX_GRANTS: usize = 100;
+/// How many arguments a grant may name.
+const MAX_ARGUMENTS: usize = 50;
+
+impl<'f> Builder<'f> {
+    /// What a decision allows for later calls, or every reason why it may not.
+    pub(in crate::engine) fn remembered(
+        &mut self,
+        review: &Review,
+        by: &Principal,
+        on_behalf_of: Option<&Username>,
+        decisions: &BTreeMap<String, ActionDecision>,
+    ) -> Result<Vec<Granted>, Refusal> {
+        let mut mistakes = Vec::new();
+        let mut granted = Vec::new();
+        for action in &review.actions {
+            let Some(ActionDecision::Approve { remember: Some(remember) }) = decisions.get(&action.id) else {
+                continue;
+            };
+            let place = pointer(["verdict", "decisions", &action.id, "remember"]);
+            if let Some(why) = self.not_to_be_remembered(review, on_behalf_of, action) {
+                mistakes.push(Mistake::new(place, "not_allowed", why));
+                continue;
+            }
+            match named(action, remember) {
+                Err((index, why)) => {
+                    mistakes.push(Mistake::new(format!("{place}/arguments/{index}"), "unknown", why));
+                }
+                Ok(_) if self.grants.len() + granted.len() >= MAX_GRANTS => {
+                    let why = format!("{MAX_GRANTS} grants hold here already: revoke some");
+                    mistakes.push(Mistake::new(place, "too_many", why));
+                }
+                Ok(arguments) => {
+                    let grant = self.new_grant(review, by, action, remember, arguments);
+                    granted.push(Granted { grant, giver: by.clone() });
+                }
+            }
+        }
+        if mistakes.is_empty() { Ok(granted) } else { Err(Refusal::Invalid(mistakes)) }
+    }
+
+    fn new_grant(
+        &mut self,
+        review: &Review,
+        by: &Principal,
+        action: &Action,
+        remember: &Remember,
+        arguments: JsonMap,
+    ) -> Grant {
+        let call = self.calls_asked(review.id).find(|call| call.id == action.id).cloned();
+        Grant {
+            id: GrantId(self.ids.uuid()),
+            tool: tool_at(review.node.as_ref(), &action.name),
+            arguments,
+            reads: call.and_then(|call| reads_digest(&call.reads)),
+            scope: remember.scope,
+            flow: self.state.flow.clone(),
+            version: self.state.version,
+            run_id: self.state.id,
+            review_id: review.id,
+            given_by: by.username.clone(),
+            given_at: self.now,
+            expires_at: self.now.after(remember.span()),
+        }
+    }
+
+    fn not_to_be_remembered(
+        &self,
+        review: &Review,
+        on_behalf_of: Option<&Username>,
+        action: &Action,
+    ) -> Option<&'static str> {
+        let gated = self.calls_asked(review.id).any(|call| call.id == action.id && call.state == ToolCallState::Gated);
+        if on_behalf_of.is_some() {
+            Some("who decides for somebody else allows this call only")
+        } else if !review.policy.is_first() {
+            Some("several people decide here: none of them allows later calls alone")
+        } else if !gated {
+            Some("only calls that a gate holds back can be allowed for later")
+        } else if self.gate_of(review, action).is_none_or(|gate| !grantable(gate)) {
+            Some("what is critical is decided one by one")
+        } else {
+            None
+        }
+    }
+
+    /// The calls that a review is about.
+    pub(super) fn calls_asked(&self, review: ReviewId) -> impl Iterator<Item = &ToolCall> {
+        self.state.question(review).into_iter().flat_map(|question| self.state.calls_of(&question.subject).1)
+    }
+
+    fn gate_of(&self, review: &Review, action: &Action) -> Option<&'f Gate> {
+        let flow = review.node.as_ref().map_or(self.flow, |node| self.flow.of(node));
+        flow.tool_gate(&action.name)
+    }
+
+    /// Takes over what a decision allows.
+    pub(in crate::engine) fn give(&mut self, granted: Vec<Granted>) {
+        for granted in granted {
+            self.emit_granted(&granted.grant);
+            self.given.push(granted.grant.clone());
+            self.grants.push(granted);
+        }
+    }
+
+    /// Whether a grant allows a call that its gate would hold back. The review that would have been asked is on the record
+    /// then. Where a handler decides at once, nobody's grant is needed.
+    pub(super) fn is_granted(&mut self, subject: &Subject, gate: &'f Gate) -> bool {
+        let (run, now) = (self.state.id, self.now);
+        let decides_at_once = matches!(handlers(self.flow, &self.state, subject), [Handler::Auto(_)]);
+        let Some(step) = self.state.step_of(subject).cloned().filter(|_| grantable(gate) && !decides_at_once) else {
+            return false;
+        };
+        let Some(call) = self.state.calls_of(subject).1.next() else { return false };
+        let tool = tool_at(Some(&step.node), &call.tool);
+        let reads = reads_digest(&call.reads);
+        let allows = |granted: &&Granted| granted.grant.allows(run, &tool, &call.arguments, reads.as_deref(), now);
+        let all: Vec<Granted> = self.grants.iter().filter(allows).cloned().collect();
+        let call = call.id.clone();
+        let Some(content) = (!all.is_empty()).then(|| self.content(subject)).and_then(Result::ok) else { return false };
+        let id = ReviewId(self.ids.uuid());
+        let review = self.review_of(id, &step, Content { timeout: None, ..content }, Vec::new());
+        let may = |granted: &Granted| access(&granted.giver, Act::Decide(&review)).is_allowed();
+        let Some(granted) = all.into_iter().find(may) else { return false };
+        let grant = &granted.grant;
+        let decisions = BTreeMap::from([(call.clone(), ActionDecision::APPROVE)]);
+        let decision = Decision {
+            by: grant.given_by.clone(),
+            on_behalf_of: None,
+            at: now,
+            via: Via::Auto,
+            revision: review.revision,
+            shown: None,
+            digest: review.digest.clone(),
+            sent: None,
+            verdict: Verdict::Actions { decisions: decisions.clone(), instructions: None },
+            edits: JsonMap::new(),
+            comment: None,
+            metadata: JsonMap::new(),
+            grant: Some(grant.id),
+            requests: BTreeMap::new(),
+        };
+        let place = match grant.scope {
+            GrantScope::Run => "for this run",
+            GrantScope::Flow => "for this flow",
+        };
+        let reason = format!("{} allowed this {place} until {}", grant.given_by, grant.expires_at);
+        self.emit_grant_used(grant, review.id, &call);
+        let rulings = self.rule(subject, &decisions);
+        self.record(review, Outcome::Decided, Some(decision), Some(reason), Via::Auto, Some(&rulings));
+        self.used.push(granted);
+        self.answer(subject.clone(), Answer::Calls { rulings, instructions: None });
+        true
+    }
+}
+
+/// A tool as grants name it: that of a nested flow behind the calls that lead there, since flows may have tools of the
+/// same name.
+fn tool_at(node: Option<&NodeId>, tool: &str) -> String {
+    let place = node.filter(|node| !node.frame().is_empty()).map(NodeId::place);
+    let calls = place.as_deref().and_then(|place| place.rsplit_once('/')).map(|(calls, _)| calls);
+    calls.map_or_else(|| tool.to_owned(), |calls| format!("{calls}/{tool}"))
+}
+
+/// Whether calls behind a gate may be allowed beforehand.
+fn grantable(gate: &Gate) -> bool {
+    gate.severity != Severity::Critical && gate.allowed_decisions().contains(&ActionKind::Approve)
+}
+
+/// The values that the named arguments have in the approved call; or which name it has not.
+fn named(action: &Action, remember: &Remember) -> Result<JsonMap, (usize, String)> {
+    let mut values = JsonMap::new();
+    for (index, name) in remember.arguments.iter().enumerate() {
+        let value = action.arguments.get(name).filter(|_| index < MAX_ARGUMENTS);
+        let value =
+            value.ok_or_else(|| (index, format!("`{}` was called without an argument `{name}`", action.name)))?;
+        values.insert(name.clone(), value.clone());
+    }
+    Ok(values)
+}

@@ -1,0 +1,286 @@
+//! Guardrails: what is looked at after leave was given and before anything happens, whoever gave it. Calls go this one
+//! way ([`Builder::rule`]): what becomes of a call that was decided is a [`Ruling`], and nothing else starts one.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use shared::JsonMap;
+use shared::decision::{ActionDecision, DecisionRequest, Verdict as Said};
+use shared::definition::{Effect, NodeKind, Subject as Guarded};
+use shared::error::{FlowCode, Mistake, RunError, pointer};
+use shared::id::{NodeId, ReviewId};
+use shared::log::GuardrailFired;
+use shared::review::{Checked, Review, Warning};
+use shared::run::Step;
+
+use crate::engine::builder::Builder;
+use crate::engine::conversation::ToolCall;
+use crate::engine::invoke::parameters;
+use crate::engine::question::Subject;
+use crate::engine::ruling::{Ruling, Rulings, blocked, veto, warning, words};
+use crate::engine::{scope, view};
+use crate::flow::guardrail::{Finding, Matter, Verdict, action};
+
+/// What somebody puts in at a human node, as it counts.
+#[derive(Debug, Default)]
+pub(in crate::engine) struct PutIn {
+    /// The edits.
+    pub edits: JsonMap,
+    /// The free text; none where there is none.
+    pub text: Option<String>,
+    /// Each with its place in the decision.
+    findings: Vec<(String, Finding)>,
+}
+
+impl PutIn {
+    /// Edits that were looked at before.
+    pub(in crate::engine) fn looked_at(edits: JsonMap) -> Self {
+        Self { edits, ..Self::default() }
+    }
+}
+
+impl Builder<'_> {
+    /// What becomes of the calls of a question that were decided. A call that is redacted is rendered and looked at again:
+    /// what cannot be redacted there does not happen.
+    pub(super) fn rule(&self, subject: &Subject, decisions: &BTreeMap<String, ActionDecision>) -> Rulings {
+        let mut rulings = Rulings::default();
+        let Some(step) = self.state.step_of(subject) else { return rulings };
+        let (agent, calls) = self.state.calls_of(subject);
+        for call in calls {
+            let Some(decision) = decisions.get(&call.id) else { continue };
+            let (ruling, findings) = self.rule_one(step, agent, call, decision);
+            rulings.calls.insert(call.id.clone(), ruling);
+            rulings.findings.extend(findings.into_iter().map(|finding| (Some(call.id.clone()), finding)));
+        }
+        rulings
+    }
+
+    fn rule_one(
+        &self,
+        step: &Step,
+        agent: Option<&str>,
+        call: &ToolCall,
+        decision: &ActionDecision,
+    ) -> (Ruling, Vec<Finding>) {
+        match decision {
+            ActionDecision::Approve { .. } => self.rule_run(step, agent, call.clone()),
+            ActionDecision::Edit { arguments } => match self.edited(&step.node, call, arguments) {
+                Ok(edited) => self.rule_run(step, agent, edited),
+                Err(why) => (Ruling::Refused(FlowCode::ToolFailed, why), Vec::new()),
+            },
+            ActionDecision::Reject { message } => {
+                let why = denial(message.as_deref(), &call.tool);
+                (Ruling::Refused(FlowCode::ToolPermissionDenied, why), Vec::new())
+            }
+            ActionDecision::Respond { message } => {
+                let look = || {
+                    let what = action("tool", &call.tool, agent);
+                    self.look(&step.node, Guarded::Edits, what, of_text(message), None)
+                };
+                let Verdict { mut findings, redacted } =
+                    self.is_guarded(&step.node, &call.tool).then(look).unwrap_or_default();
+                for finding in &mut findings {
+                    finding.key = None;
+                }
+                let refused = blocked(&findings);
+                let text = text_of(redacted.as_ref()).unwrap_or(message).to_owned();
+                (refused.unwrap_or(Ruling::Answered(text)), findings)
+            }
+        }
+    }
+
+    fn rule_run(&self, step: &Step, agent: Option<&str>, call: ToolCall) -> (Ruling, Vec<Finding>) {
+        let Verdict { mut findings, redacted } = self.look_at_call(step, agent, &call);
+        if let Some(refused) = blocked(&findings) {
+            return (refused, findings);
+        }
+        let Some(redacted) = redacted else { return (Ruling::Runs(Box::new(call)), findings) };
+        match self.redacted(step, agent, &call, &redacted) {
+            Ok(call) => (Ruling::Runs(Box::new(call)), findings),
+            Err(why) => {
+                let guardrail = findings.iter().rfind(|finding| finding.effect == Effect::Redact);
+                let guardrail = guardrail.map(|finding| finding.guardrail.clone()).unwrap_or_default();
+                findings.push(Finding { guardrail, effect: Effect::Block, key: None, reason: why });
+                let refused = blocked(&findings).unwrap_or(Ruling::Runs(Box::new(call)));
+                (refused, findings)
+            }
+        }
+    }
+
+    /// The call as it is redacted, if that is a call that may happen.
+    fn redacted(
+        &self,
+        step: &Step,
+        agent: Option<&str>,
+        call: &ToolCall,
+        arguments: &JsonMap,
+    ) -> Result<ToolCall, String> {
+        let flow = self.flow.of(&step.node);
+        let schema = flow.flow.tools.get(&call.tool).and_then(parameters);
+        let arguments_fit = |schema: &Value| flow.check(schema, &Value::Object(arguments.clone()), "").is_empty();
+        if !schema.is_none_or(|schema| arguments_fit(&schema)) {
+            return Err("what is left of it does not fit the tool once it is redacted".to_owned());
+        }
+        let redacted = self.edited(&step.node, call, arguments)?;
+        let again = self.look_at_call(step, agent, &redacted);
+        match again.findings.into_iter().find(|finding| finding.effect != Effect::Warn) {
+            Some(Finding { effect: Effect::Block, reason, .. }) => Err(reason),
+            Some(finding) => Err(format!("{}, also once it is redacted", finding.reason)),
+            None => Ok(redacted),
+        }
+    }
+
+    fn look_at_call(&self, step: &Step, agent: Option<&str>, call: &ToolCall) -> Verdict {
+        if !self.is_guarded(&step.node, &call.tool) {
+            return Verdict::default();
+        }
+        let what = action("tool", &call.tool, agent);
+        self.look(&step.node, Guarded::Actions, what, call.arguments.clone(), call.request.as_ref())
+    }
+
+    fn look(
+        &self,
+        node: &NodeId,
+        subject: Guarded,
+        action: Value,
+        values: JsonMap,
+        request: Option<&shared::request::Request>,
+    ) -> Verdict {
+        let matter = Matter { subject, action, values, request };
+        self.flow.of(node).look(&matter, || scope::of_run(&self.state))
+    }
+
+    /// Whether guardrails look at what the gate of a tool lets pass.
+    fn is_guarded(&self, node: &NodeId, tool: &str) -> bool {
+        self.flow.of(node).tool_gate(tool).is_none_or(|gate| gate.guardrails != Some(false))
+    }
+
+    /// What guardrails would say of calls as they stand.
+    pub(in crate::engine) fn warnings<'c>(
+        &self,
+        step: &Step,
+        agent: Option<&str>,
+        calls: impl IntoIterator<Item = &'c ToolCall>,
+    ) -> Vec<Warning> {
+        let of = |call: &'c ToolCall| {
+            let findings = self.rule_run(step, agent, call.clone()).1;
+            findings.into_iter().map(move |finding| warning(&(Some(call.id.clone()), finding)))
+        };
+        calls.into_iter().flat_map(of).collect()
+    }
+
+    /// What somebody puts in at a human node, as it counts. What is blocked is a mistake at its place: nothing has happened
+    /// yet, so it can be changed.
+    pub(in crate::engine) fn put_in(&self, review: &Review, request: &DecisionRequest) -> Result<PutIn, Vec<Mistake>> {
+        let put_in = self.look_at_put_in(review, request);
+        let vetoes = put_in.findings.iter().filter(|(_, finding)| finding.effect == Effect::Block);
+        let mistake =
+            |(place, veto): &(String, Finding)| Mistake::new(place, FlowCode::GuardrailBlocked.as_str(), words(veto));
+        let mistakes: Vec<_> = vetoes.map(mistake).collect();
+        if mistakes.is_empty() { Ok(put_in) } else { Err(mistakes) }
+    }
+
+    fn look_at_put_in(&self, review: &Review, request: &DecisionRequest) -> PutIn {
+        let text = match &request.verdict {
+            Said::Text { text } if review.actions.is_empty() && review.options.is_empty() => Some(text.clone()),
+            _ => None,
+        };
+        let mut put_in = PutIn { edits: request.edits.clone(), text, findings: Vec::new() };
+        let node = review.node.as_ref().and_then(|id| Some((id, self.flow.node(id)?)));
+        let Some((id, NodeKind::Human(human))) = node.map(|(id, node)| (id, &node.kind)) else { return put_in };
+        if human.guardrails == Some(false) {
+            return put_in;
+        }
+        let look = |values| self.look(id, Guarded::Edits, action("edit", id.own(), None), values, None);
+        if !put_in.edits.is_empty() {
+            let Verdict { findings, redacted } = look(put_in.edits.clone());
+            let place = |key: &Option<String>| key.as_ref().map_or("/edits".to_owned(), |key| pointer(["edits", key]));
+            put_in.findings.extend(findings.into_iter().map(|finding| (place(&finding.key), finding)));
+            put_in.edits = redacted.unwrap_or(put_in.edits);
+        }
+        if let Some(text) = put_in.text.take() {
+            let Verdict { findings, redacted } = look(of_text(&text));
+            let here = |finding| ("/verdict/text".to_owned(), Finding { key: None, ..finding });
+            put_in.findings.extend(findings.into_iter().map(here));
+            put_in.text = Some(text_of(redacted.as_ref()).map_or(text, str::to_owned));
+        }
+        put_in
+    }
+
+    /// What guardrails say of the output before it is given: what of it is redacted, or why it is not given.
+    pub(in crate::engine) fn look_at_output(&mut self) -> Result<Option<JsonMap>, RunError> {
+        let output = view::output(self.flow, &self.state.keys);
+        let matter = Matter {
+            subject: Guarded::Outputs,
+            action: action("output", self.state.flow.as_str(), None),
+            values: output,
+            request: None,
+        };
+        let Verdict { findings, redacted } = self.flow.look(&matter, || scope::of_run(&self.state));
+        self.tell_findings(None, findings.iter().map(|finding| (None, finding)));
+        match findings.iter().find(|finding| finding.effect == Effect::Block) {
+            None => Ok(redacted),
+            Some(veto) => Err(RunError {
+                code: FlowCode::GuardrailBlocked,
+                message: format!("the output may not be given: {}", words(veto)),
+                node: None,
+            }),
+        }
+    }
+
+    /// What guardrails would do with a decision, without making it. What is still missing in it, or does not fit, is for the
+    /// decision itself to say.
+    pub(in crate::engine) fn check_decision(&self, review: &Review, request: &DecisionRequest) -> Checked {
+        let mut findings: Vec<(Option<String>, Finding)> = Vec::new();
+        if let Said::Actions { decisions, .. } = &request.verdict {
+            let question = self.state.question(review.id);
+            findings.extend(question.into_iter().flat_map(|question| self.rule(&question.subject, decisions).findings));
+        }
+        findings.extend(self.look_at_put_in(review, request).findings.into_iter().map(|(_, finding)| (None, finding)));
+        let (vetoes, others): (Vec<_>, Vec<_>) =
+            findings.iter().partition(|(_, finding)| finding.effect == Effect::Block);
+        Checked {
+            vetoes: vetoes.into_iter().map(veto).collect(),
+            redactions: others.into_iter().map(warning).collect(),
+        }
+    }
+
+    /// Tells what guardrails found in decided calls.
+    pub(in crate::engine) fn tell_rulings(&mut self, review: ReviewId, rulings: &Rulings) {
+        let findings = rulings.findings.iter().map(|(action, finding)| (action.as_deref(), finding));
+        self.tell_findings(Some(review), findings);
+    }
+
+    /// Tells what guardrails found in what somebody put in.
+    pub(in crate::engine) fn tell_put_in(&mut self, review: ReviewId, put_in: &PutIn) {
+        self.tell_findings(Some(review), put_in.findings.iter().map(|(_, finding)| (None, finding)));
+    }
+
+    fn tell_findings<'a>(
+        &mut self,
+        review: Option<ReviewId>,
+        findings: impl IntoIterator<Item = (Option<&'a str>, &'a Finding)>,
+    ) {
+        for (action, finding) in findings {
+            let Finding { guardrail, effect, key, reason } = finding.clone();
+            let action = action.map(str::to_owned);
+            self.emit_guardrail(GuardrailFired { guardrail, effect, reason, review, action, key });
+        }
+    }
+}
+
+/// A text by itself, as a value that is looked at.
+fn of_text(text: &str) -> JsonMap {
+    JsonMap::from_iter([("text".to_owned(), text.into())])
+}
+
+/// What is left of it.
+fn text_of(redacted: Option<&JsonMap>) -> Option<&str> {
+    redacted?.get("text")?.as_str()
+}
+
+/// Why a person did not let a call run.
+fn denial(message: Option<&str>, tool: &str) -> String {
+    let message = message.map(str::trim).filter(|message| !message.is_empty());
+    message.map_or_else(|| format!("a reviewer did not allow `{tool}`"), str::to_owned)
+}

@@ -1,0 +1,146 @@
+//! What human nodes ask, and how a value is shown.
+
+use serde_json::{Value, json};
+use shared::definition::{ContentType, Human};
+use shared::error::{RunError, json_type};
+use shared::id::NodeId;
+use shared::review::{Item, ReviewKind, ReviewOption, Source};
+use shared::run::Step;
+
+use super::content::{Content, Rules};
+use super::title;
+use crate::engine::builder::{Builder, unevaluated};
+use crate::engine::item;
+use crate::engine::scope::{self, Visit};
+
+/// What is asked where the flow says nothing.
+const DEFAULT_PROMPT: &str = "Please review.";
+
+impl Builder<'_> {
+    /// What a human node asks as things are.
+    pub(super) fn content_of_node(&self, step: &Step, human: &Human) -> Result<Content, RunError> {
+        let prompt = self.human_prompt(step, human)?;
+        let source = self.source(&step.node);
+        let items = items(human, |key| item::value(self.flow, &self.state, step, key));
+        let defaults = &self.flow.of(&step.node).flow.defaults;
+        Ok(Content {
+            kind: ReviewKind::Approval,
+            title: self.human_title(step, human, &prompt),
+            prompt,
+            stakes: human.stakes(),
+            reviewers: human.reviewers.clone(),
+            timeout: human.timeout.or(defaults.timeout),
+            on_timeout: human.on_timeout.clone().or_else(|| defaults.on_timeout.clone()),
+            items,
+            options: human.options.iter().map(option).collect(),
+            free_text: human.options.is_empty() || source.is_some(),
+            source,
+            actions: Vec::new(),
+            rules: Rules { policy: human.policy.clone(), deny: human.deny, blind: human.blind },
+            warnings: Vec::new(),
+        })
+    }
+
+    /// The headline that the flow gives; else the question, which is followed by what the run is about where it is the
+    /// same in every run. A headline that cannot be rendered is no reason to ask nobody.
+    fn human_title(&self, step: &Step, human: &Human, prompt: &str) -> String {
+        let visit = Visit { number: step.visit, ..Visit::default() };
+        let scope = || scope::of(self.flow, &self.state, &step.node, visit);
+        let rendered = human.title.as_ref().map(|title| self.flow.of(&step.node).render(title, &scope()));
+        if let Some(title) = rendered.and_then(Result::ok).and_then(|title| title::of_template(&title)) {
+            return title;
+        }
+        let is_fixed = human.prompt.as_ref().is_none_or(|template| template == prompt);
+        let item = item::item(self.flow, &self.state, &step.node, step.visit);
+        let item = item.and_then(|(_, item)| title::topic_of(item));
+        let topic = item.or_else(|| title::topic(self.state.input_of(&step.node))).filter(|_| is_fixed);
+        title::of_prompt(prompt, topic.as_deref())
+    }
+
+    /// `prompt_key` names a state key, then a key of `context.metadata`; else the template.
+    fn human_prompt(&self, step: &Step, human: &Human) -> Result<String, RunError> {
+        let held = human.prompt_key.as_ref().and_then(|key| {
+            let readable = self.flow.node(&step.node).is_none_or(|node| scope::may_read(node, key));
+            let from_state = self.state.keys_of(&step.node).get(key).filter(|_| readable);
+            from_state.or_else(|| self.state.context.metadata.get(key)).filter(|value| !value.is_null())
+        });
+        match (held, &human.prompt) {
+            (Some(Value::String(text)), _) => Ok(text.clone()),
+            (Some(value), _) => Ok(value.to_string()),
+            (None, Some(template)) => {
+                let visit = Visit { number: step.visit, ..Visit::default() };
+                let scope = scope::of(self.flow, &self.state, &step.node, visit);
+                self.flow.of(&step.node).render(template, &scope).map_err(|error| unevaluated(&step.node, &error))
+            }
+            (None, None) => Ok(DEFAULT_PROMPT.to_owned()),
+        }
+    }
+
+    /// The step that a correction at a human node runs again, with its visits as they are now.
+    pub(in crate::engine) fn source(&self, human: &NodeId) -> Option<Source> {
+        let node = self.flow.source_of(human)?;
+        let max_visits = self.flow.node(&node)?.max_visits();
+        let visits = self.state.visits.get(&node).copied().unwrap_or(0);
+        Some(Source { node, visits, max_visits })
+    }
+}
+
+fn option(choice: &shared::definition::Choice) -> ReviewOption {
+    ReviewOption {
+        id: choice.id.clone(),
+        kind: choice.kind,
+        label: choice.label.clone(),
+        message: choice.message.clone(),
+        description: choice.description.clone(),
+        fields: None,
+    }
+}
+
+/// The review keys, then the edit keys that are not among them; a key that is both is one item.
+pub(super) fn items<'s>(human: &Human, value: impl Fn(&str) -> Option<&'s Value>) -> Vec<Item> {
+    let value = |key: &str| value(key).cloned().unwrap_or(Value::Null);
+    let edit_key = |key: &str| human.edit_keys.iter().find(|edit| edit.key == key);
+    let shown = human.review_keys.iter().map(|review| (&review.key, Some(review), edit_key(&review.key)));
+    let is_shown = |key: &str| human.review_keys.iter().any(|review| review.key == key);
+    let rest = human.edit_keys.iter().filter(|edit| !is_shown(&edit.key)).map(|edit| (&edit.key, None, Some(edit)));
+    shown
+        .chain(rest)
+        .map(|(key, review, edit)| {
+            let value = value(key);
+            let content_type = review
+                .and_then(|review| review.content_type)
+                .or_else(|| edit.and_then(|edit| edit.content_type))
+                .unwrap_or_else(|| guess_content_type(&value));
+            let label =
+                review.and_then(|review| review.label.clone()).or_else(|| edit.and_then(|edit| edit.label.clone()));
+            let schema = edit.map(|edit| edit.schema.clone().unwrap_or_else(|| schema_of(&value)));
+            Item { key: key.clone(), label, content_type, value, editable: edit.is_some(), schema }
+        })
+        .collect()
+}
+
+/// A string with line breaks or signs of markup is markdown, another string is text, a list of objects is a table.
+fn guess_content_type(value: &Value) -> ContentType {
+    match value {
+        Value::String(text) if looks_like_markdown(text) => ContentType::Markdown,
+        Value::String(_) => ContentType::Text,
+        Value::Array(rows) if !rows.is_empty() && rows.iter().all(Value::is_object) => ContentType::Table,
+        _ => ContentType::Json,
+    }
+}
+
+fn looks_like_markdown(text: &str) -> bool {
+    let starts = ["# ", "## ", "### ", "- ", "* ", "> ", "1. "];
+    text.contains('\n')
+        || ["**", "__", "`", "]("].iter().any(|sign| text.contains(sign))
+        || starts.iter().any(|start| text.starts_with(start))
+}
+
+/// The type that the value has; a whole number may become any number, and nothing may become anything.
+fn schema_of(value: &Value) -> Value {
+    match json_type(value) {
+        "null" => json!({}),
+        "integer" => json!({ "type": "number" }),
+        other => json!({ "type": other }),
+    }
+}

@@ -1,0 +1,274 @@
+//! Asking, revising, resolving and withdrawing reviews. A review leaves `pending` exactly once: only
+//! [`Builder::resolve`], [`Builder::expire`] and [`Builder::withdraw`] do that.
+
+use std::collections::BTreeMap;
+
+use shared::decision::{ActionDecision, Decision, Via};
+use shared::definition::{ActionKind, OnTimeout};
+use shared::id::{ReviewId, Username};
+use shared::log::ReviewChange;
+use shared::review::{Action, Advice, Item, Outcome, Resolution, Review, ReviewStatus};
+use shared::run::Step;
+use shared::voting::Edited;
+
+use super::content::Content;
+use super::handled::Handled;
+use super::vote::{overlay, void};
+use super::{node, timer};
+use crate::engine::builder::Builder;
+use crate::engine::question::{Asked, Question, Subject, Timer};
+use crate::engine::ruling::Rulings;
+use crate::engine::transition::TaskKind;
+use crate::engine::{digest, item, view};
+
+impl Builder<'_> {
+    /// Asks people: a new review, and the task of its deadline where it has one. The task is due at the warning first.
+    pub(super) fn ask_people(
+        &mut self,
+        id: ReviewId,
+        subject: Subject,
+        content: Content,
+        handler: usize,
+        advice: Vec<Advice>,
+    ) {
+        let Some(step) = self.state.step_of(&subject).cloned() else { return };
+        let mut review = self.review_of(id, &step, content, advice.clone());
+        self.open_voting(&mut review);
+        let expires_at = review.expires_at;
+        self.emit_requested(&review);
+        self.add_review(review);
+        let warn_at = expires_at.and_then(|at| timer::warning(self.now, at));
+        let due_at = warn_at.or(expires_at);
+        let timer = due_at.map(|at| Timer {
+            task: self.add_task(&step, TaskKind::Deadline { review: id }, at, true),
+            warn_at,
+        });
+        self.state.questions.push(Question { review: id, subject, handler, advice, asked: Asked::People, timer });
+    }
+
+    /// A handler resolves a review in the commit that makes it: it never waits, and is on the record with its content.
+    pub(super) fn resolve_at_once(
+        &mut self,
+        id: ReviewId,
+        subject: &Subject,
+        content: Content,
+        advice: Vec<Advice>,
+        outcome: Outcome,
+        handled: &Handled<'_>,
+        rulings: Option<&Rulings>,
+    ) {
+        let Some(step) = self.state.step_of(subject).cloned() else { return };
+        let review = self.review_of(id, &step, Content { timeout: None, ..content }, advice);
+        self.record(review, outcome, None, handled.reason.map(str::to_owned), handled.via, rulings);
+    }
+
+    /// Puts a review on the record that was resolved when it was made; by this decision, where it was somebody's.
+    pub(in crate::engine) fn record(
+        &mut self,
+        mut review: Review,
+        outcome: Outcome,
+        decision: Option<Decision>,
+        reason: Option<String>,
+        via: Via,
+        rulings: Option<&Rulings>,
+    ) {
+        review.status = ReviewStatus::Resolved;
+        review.decisions.extend(decision.clone());
+        review.resolution = Some(Resolution {
+            status: ReviewStatus::Resolved,
+            outcome,
+            by: decision.iter().map(|decision| decision.by.clone()).collect(),
+            at: self.now,
+            via,
+            decision: decision.map(Box::new),
+            reason,
+            vetoes: Vec::new(),
+        });
+        rulings.into_iter().for_each(|rulings| rulings.note(&mut review));
+        self.emit_requested(&review);
+        self.emit_resolved(&review, None);
+        let id = review.id;
+        self.add_review(review);
+        rulings.into_iter().for_each(|rulings| self.tell_rulings(id, rulings));
+    }
+
+    /// What is asked, as a pending review.
+    pub(super) fn review_of(&self, id: ReviewId, step: &Step, content: Content, advice: Vec<Advice>) -> Review {
+        let expires_at = content.timeout.map(|timeout| self.now.after(timeout.0));
+        let mut review = Review {
+            id,
+            revision: 1,
+            digest: String::new(),
+            version: 1,
+            kind: content.kind,
+            status: ReviewStatus::Pending,
+            run_id: Some(self.state.id),
+            flow: Some(self.state.flow.clone()),
+            flow_title: Some(self.state.title.clone()),
+            node: Some(step.node.clone()),
+            visit: Some(step.visit),
+            part: step.part,
+            source: content.source,
+            title: content.title,
+            prompt: content.prompt,
+            stakes: content.stakes,
+            items: content.items,
+            options: content.options,
+            free_text: content.free_text,
+            actions: content.actions,
+            policy: content.rules.policy,
+            deny: content.rules.deny,
+            blind: content.rules.blind,
+            reviewers: content.reviewers,
+            barred: Vec::new(),
+            voting: None,
+            problem: None,
+            unreadable: false,
+            advice,
+            warnings: content.warnings,
+            claimed_by: None,
+            delegations: Vec::new(),
+            comments: Vec::new(),
+            decisions: Vec::new(),
+            resolution: None,
+            context: self.state.context.clone(),
+            usage: view::usage(&self.state, self.now),
+            requested_by: self.state.requested_by.clone(),
+            created_at: self.now,
+            expires_at,
+            on_timeout: expires_at.map(|_| content.on_timeout.unwrap_or(OnTimeout::Reject)),
+            escalated: Vec::new(),
+        };
+        if let Some(part) = step.part {
+            review.title = format!("{} ({} of {})", review.title, part.number, part.of);
+        }
+        review.digest = digest::of_review(&review);
+        review
+    }
+
+    /// Pending reviews follow the state: where a shown value has changed, the review gets a new revision, and the
+    /// votes so far are void.
+    pub(in crate::engine) fn refresh_reviews(&mut self) {
+        let is_of_node = |question: &&Question| question.is_pending() && matches!(question.subject, Subject::Node { .. });
+        let shown = self.state.questions.iter().filter(is_of_node);
+        let shown: Vec<_> = shown.map(|question| (question.review, question.subject.clone())).collect();
+        for (id, subject) in shown {
+            let Some(step) = self.state.step_of(&subject) else { continue };
+            let Some(human) = self.human(&step.node) else { continue };
+            let mut items = node::items(human, |key| item::value(self.flow, &self.state, step, key));
+            let Some(review) = self.reviews.get(&id) else { continue };
+            let edited = overlay(review, &mut items);
+            if review.items != items {
+                self.revise(id, items, edited);
+            }
+        }
+    }
+
+    /// What is shown has changed: a new revision with its digest, and the votes so far are void.
+    pub(in crate::engine) fn revise(&mut self, id: ReviewId, items: Vec<Item>, edited: Vec<Edited>) {
+        let mut voided = Vec::new();
+        let revised = self.change_review(id, |review| {
+            review.items = items;
+            if let Some(voting) = &mut review.voting {
+                voting.edited = edited;
+            }
+            review.revision += 1;
+            review.digest = digest::of_review(review);
+            voided = void(review);
+        });
+        if let Some(review) = revised {
+            let voided = Some(voided).filter(|names| !names.is_empty() && !review.is_secret());
+            self.emit_updated(&review, None, ReviewChange::Content { voided, vote: false });
+        }
+    }
+
+    /// A review is resolved by a decision of these people. Votes are on it already.
+    pub(super) fn resolve(
+        &mut self,
+        id: ReviewId,
+        outcome: Outcome,
+        decision: &Decision,
+        by: &[Username],
+        rulings: Option<&Rulings>,
+    ) {
+        let review = self.reviews.get(&id);
+        let votes: Vec<_> = review
+            .iter()
+            .flat_map(|review| &review.decisions)
+            .flat_map(|vote| [vote.by.clone(), vote.voter().clone()])
+            .collect();
+        let new = review.is_some_and(|review| review.voting.is_none());
+        if let Some(node) = review.and_then(|review| review.node.clone()) {
+            let own = [decision.by.clone(), decision.voter().clone()];
+            self.remember_deciders(&node, own.into_iter().chain(votes));
+        }
+        let resolution = Resolution {
+            status: ReviewStatus::Resolved,
+            outcome,
+            by: by.to_vec(),
+            at: self.now,
+            via: decision.via,
+            decision: Some(Box::new(decision.clone())),
+            reason: None,
+            vetoes: Vec::new(),
+        };
+        let actor = Some(decision.by.clone());
+        self.leave_pending(id, resolution, new.then(|| decision.clone()), actor, rulings);
+    }
+
+    /// A review's time is up.
+    pub(super) fn expire(&mut self, id: ReviewId, reason: &str, rulings: Option<&Rulings>) {
+        let resolution = self.undecided(ReviewStatus::Expired, Via::Timeout, None, reason);
+        self.leave_pending(id, resolution, None, None, rulings);
+    }
+
+    /// A question is taken back, by somebody or since the run ended. One that people were not asked is not on the record.
+    pub(in crate::engine) fn withdraw(&mut self, id: ReviewId, via: Via, by: Option<Username>, reason: &str) {
+        let resolution = self.undecided(ReviewStatus::Withdrawn, via, by.clone(), reason);
+        self.leave_pending(id, resolution, None, by, None);
+    }
+
+    fn undecided(&self, status: ReviewStatus, via: Via, by: Option<Username>, reason: &str) -> Resolution {
+        let outcome = if status == ReviewStatus::Expired { Outcome::Expired } else { Outcome::Withdrawn };
+        let (at, reason) = (self.now, Some(reason.to_owned()));
+        Resolution { status, outcome, by: by.into_iter().collect(), at, via, decision: None, reason, vetoes: Vec::new() }
+    }
+
+    /// A question is over, and its review with it.
+    fn leave_pending(
+        &mut self,
+        id: ReviewId,
+        resolution: Resolution,
+        decision: Option<Decision>,
+        actor: Option<Username>,
+        rulings: Option<&Rulings>,
+    ) {
+        let resolved = self.change_review(id, |review| {
+            review.status = resolution.status;
+            review.decisions.extend(decision);
+            review.claimed_by = None;
+            review.problem = None;
+            review.resolution = Some(resolution);
+            rulings.into_iter().for_each(|rulings| rulings.note(review));
+        });
+        if let Some(review) = resolved {
+            self.emit_resolved(&review, actor);
+        }
+        rulings.into_iter().for_each(|rulings| self.tell_rulings(id, rulings));
+        if let Some(place) = self.state.questions.iter().position(|question| question.review == id) {
+            let timer = self.state.questions.remove(place).timer;
+            timer.into_iter().for_each(|timer| self.end_task(timer.task));
+        }
+    }
+}
+
+/// The answers to a review of actions that nobody decides any more: they are approved where that is wanted and allowed, or
+/// else rejected.
+pub(super) fn unanswered(review: &Review, approves: bool, reason: &str) -> BTreeMap<String, ActionDecision> {
+    let answer = |action: &Action| {
+        let approve = approves && action.allowed_decisions.contains(&ActionKind::Approve);
+        let reject = ActionDecision::Reject { message: Some(reason.to_owned()) };
+        (action.id.clone(), if approve { ActionDecision::APPROVE } else { reject })
+    };
+    review.actions.iter().map(answer).collect()
+}

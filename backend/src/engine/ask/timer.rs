@@ -1,0 +1,152 @@
+//! Deadlines: a review whose time is up is expired, or escalated, before anything else is heard, whoever comes first to
+//! say so. One task a review is its timer: due at the warning, then at the deadline, then at those of an escalation.
+
+use std::time::Duration;
+
+use serde_json::json;
+use shared::JsonMap;
+use shared::access::REVIEWER;
+use shared::decision::Via;
+use shared::definition::{ChoiceKind, Escalate, OnTimeout, Reviewers};
+use shared::error::{FlowCode, RunError};
+use shared::id::{ReviewId, TaskId};
+use shared::log::ReviewChange;
+use shared::review::Review;
+use shared::time::Timestamp;
+
+use super::decision_scope::Remembered;
+use super::review::unanswered;
+use crate::engine::builder::Builder;
+use crate::engine::next::{Answer, NodeAnswer, Then};
+use crate::engine::question::{Question, Subject};
+use crate::engine::transition::TaskKind;
+
+/// A shorter time has no warning.
+const SHORT: Duration = Duration::from_mins(5);
+
+impl Builder<'_> {
+    /// Expires or escalates the pending review whose deadline passed first. Says whether there was one.
+    pub(in crate::engine) fn expire_overdue(&mut self) -> bool {
+        let pending = self.state.questions.iter().filter(|question| question.is_pending());
+        let due = pending.filter_map(|question| {
+            let expires_at = self.reviews.get(&question.review)?.expires_at?;
+            (expires_at <= self.now).then_some((expires_at, question.review))
+        });
+        let first = due.min().map(|(_, review)| review);
+        first.inspect(|review| self.time_is_up(*review)).is_some()
+    }
+
+    /// The review whose timer a task is.
+    pub(in crate::engine) fn timed_by(&self, task: TaskId) -> Option<ReviewId> {
+        let is_its = |question: &&Question| question.timer.is_some_and(|timer| timer.task == task);
+        self.state.questions.iter().find(is_its).map(|question| question.review)
+    }
+
+    /// Tells that a deadline is near, where it is, and sets the task to its next time. Where it is not, the clock of
+    /// whoever claimed the task is ahead of this one.
+    pub(in crate::engine) fn warn(&mut self, id: ReviewId) {
+        let Some(review) = self.reviews.get(&id).cloned() else { return };
+        let warn_at = self.state.question(id).and_then(|question| question.timer?.warn_at);
+        let early = warn_at.filter(|at| *at > self.now);
+        if warn_at.is_some() && early.is_none() {
+            self.emit_expiring(&review);
+        }
+        self.set_timer(id, review.expires_at, early);
+    }
+
+    /// A deadline is at another time, with its warning before.
+    fn set_timer(&mut self, id: ReviewId, expires_at: Option<Timestamp>, warn_at: Option<Timestamp>) {
+        let subject = self.state.question(id).map(|question| question.subject.clone());
+        let step = subject.and_then(|subject| self.state.step_of(&subject).cloned());
+        let timer = self.state.question_mut(id).and_then(|question| question.timer.as_mut());
+        let (Some(step), Some(timer), Some(expires_at)) = (step, timer, expires_at) else { return };
+        timer.warn_at = warn_at;
+        let task = timer.task;
+        self.move_task(task, &step, TaskKind::Deadline { review: id }, warn_at.unwrap_or(expires_at), true);
+    }
+
+    fn time_is_up(&mut self, id: ReviewId) {
+        let Some(review) = self.reviews.get(&id).cloned() else { return };
+        let Some(subject) = self.state.question(id).map(|question| question.subject.clone()) else { return };
+        let reason = "nobody decided in time".to_owned();
+        let answer = match (review.on_timeout.clone().unwrap_or(OnTimeout::Reject), &subject) {
+            (OnTimeout::Escalate(next), _) => return self.escalate(id, next),
+            (OnTimeout::Error, _) => {
+                let node = review.node.clone();
+                Answer::TimedOut(RunError { code: FlowCode::FlowHumanTimeout, message: reason.clone(), node })
+            }
+            (on_timeout, Subject::Node { .. }) => Answer::Node(self.node_timed_out(&review, on_timeout, &reason)),
+            (on_timeout, Subject::Calls { .. } | Subject::Lost { .. }) => {
+                let decisions = unanswered(&review, on_timeout == OnTimeout::Approve, &reason);
+                Answer::Calls { rulings: self.rule(&subject, &decisions), instructions: None }
+            }
+        };
+        self.expire(id, &reason, answer.rulings());
+        self.answer(subject, answer);
+    }
+
+    /// Others are asked too, and have their own time from now on, however late the timer is. What is asked stays the
+    /// same, so that votes and drafts of those who were asked before still count.
+    fn escalate(&mut self, id: ReviewId, next: Escalate) {
+        let Escalate { escalate: role, extend, then } = next;
+        let expires_at = self.now.after(extend.0);
+        let escalated = self.change_review(id, |review| {
+            let Reviewers { roles, users, .. } = &mut review.reviewers;
+            if roles.is_empty() && users.is_empty() {
+                // Nobody named is every reviewer: they are named now, so that they stay.
+                roles.push(REVIEWER.to_owned());
+            }
+            if !roles.contains(&role) {
+                roles.push(role.clone());
+            }
+            review.expires_at = Some(expires_at);
+            review.on_timeout = Some(*then);
+            review.problem = None;
+            review.escalated.push(role.clone());
+        });
+        let escalated = self.admit(id, &role).or(escalated);
+        if let Some(review) = escalated {
+            self.emit_updated(&review, None, ReviewChange::Escalated { role });
+        }
+        self.set_timer(id, Some(expires_at), warning(self.now, expires_at));
+    }
+
+    /// `approve` acts as the first accept option, `reject` as stop; `follow` and `goto` go on without an answer.
+    fn node_timed_out(&self, review: &Review, on_timeout: OnTimeout, reason: &str) -> NodeAnswer {
+        let kind = match on_timeout {
+            OnTimeout::Approve => Some(ChoiceKind::Accept),
+            OnTimeout::Follow | OnTimeout::Goto { .. } => None,
+            OnTimeout::Reject | OnTimeout::Error | OnTimeout::Escalate(_) => Some(ChoiceKind::Stop),
+        };
+        let option = review.options.iter().find(|option| Some(option.kind) == kind);
+        let nothing = JsonMap::new();
+        let remembered = Remembered {
+            option: option.map(|option| option.id.as_str()),
+            kind,
+            text: None,
+            comment: None,
+            edits: &nothing,
+            metadata: &nothing,
+            by: &[],
+            at: self.now,
+            via: Via::Timeout,
+        };
+        let then = match on_timeout {
+            OnTimeout::Approve | OnTimeout::Follow => Then::GoOn { edits: JsonMap::new() },
+            OnTimeout::Goto { goto } => Then::Goto(goto),
+            OnTimeout::Reject | OnTimeout::Error | OnTimeout::Escalate(_) => Then::Stop { message: reason.to_owned() },
+        };
+        NodeAnswer { decision: json!(remembered), note: Some(reason.to_owned()), then }
+    }
+}
+
+/// When people are warned of a deadline: before it by a tenth of the time, but by a minute at least and an hour at
+/// most. Nobody is warned of a time so short that they have just been told.
+pub(super) fn warning(from: Timestamp, deadline: Timestamp) -> Option<Timestamp> {
+    let time = deadline.since(from);
+    if time < SHORT {
+        return None;
+    }
+    let before = (time / 10).clamp(Duration::from_mins(1), Duration::from_hours(1));
+    Some(from.after(time.saturating_sub(before)))
+}

@@ -1,0 +1,184 @@
+//! Headlines of reviews, for somebody who scans an inbox: what is asked comes first, and what tells it from the next one.
+//! A decision is bound to them too, so they follow from the flow, its input and its calls alone. Knows nothing of runs.
+
+use serde_json::Value;
+use shared::JsonMap;
+use shared::review::Action;
+
+/// How many things are named; the others are counted.
+const NAMED: usize = 2;
+/// The longest headline, in characters.
+const LONGEST: usize = 120;
+/// A line up to this many characters is a headline as it is; of a longer one only the first sentence.
+const SHORT: usize = 80;
+/// The longest topic in a headline, in characters.
+const LONGEST_TOPIC: usize = 60;
+/// Arguments that mostly say what a call is about, the most telling first.
+const TELLING: [&str; 14] = [
+    "title",
+    "subject",
+    "name",
+    "topic",
+    "to",
+    "recipient",
+    "path",
+    "file",
+    "url",
+    "command",
+    "query",
+    "key",
+    "id",
+    "message",
+];
+
+/// The headline that a flow gives, as rendered: one line, not too long. None where nothing is left of it.
+pub(in crate::engine) fn of_template(rendered: &str) -> Option<String> {
+    let line = rendered.split_whitespace().collect::<Vec<_>>().join(" ");
+    (!line.is_empty()).then(|| cut(&line, LONGEST))
+}
+
+/// The question itself: the first line of the prompt or its first sentence, without its markup, and the topic where one
+/// is given.
+pub(in crate::engine) fn of_prompt(prompt: &str, topic: Option<&str>) -> String {
+    let text = prompt.lines().map(plain).find(|line| !line.is_empty()).unwrap_or_default();
+    let question = if text.chars().count() <= SHORT { text.trim_end_matches('.') } else { first_sentence(&text) };
+    match topic {
+        Some(topic) if !question.contains(topic) => {
+            format!("{} · {topic}", cut(question, LONGEST - LONGEST_TOPIC))
+        }
+        _ => cut(question, LONGEST),
+    }
+}
+
+/// What is to be called, and about what: `publish: The ocean`, `delete_file ×3: a.txt, b.txt and 1 more`.
+pub(in crate::engine) fn of_calls(actions: &[Action]) -> String {
+    let mut tools: Vec<(&str, u32)> = Vec::new();
+    let mut topics: Vec<String> = Vec::new();
+    for action in actions {
+        match tools.iter_mut().find(|(name, _)| *name == action.name) {
+            Some((_, times)) => *times += 1,
+            None => tools.push((&action.name, 1)),
+        }
+        topics.extend(topic(&action.arguments).filter(|topic| !topics.contains(topic)));
+    }
+    let several = tools.len() > 1;
+    let tools =
+        tools.into_iter().map(|(name, times)| if times > 1 { format!("{name} ×{times}") } else { name.to_owned() });
+    let tools = listed(&tools.collect::<Vec<_>>());
+    // Of several tools nobody could tell whose topic is which.
+    if topics.is_empty() || several { tools } else { cut(&format!("{tools}: {}", listed(&topics)), LONGEST) }
+}
+
+/// What an input or the arguments of a call are about: the most telling text in them, else the first, else a number.
+pub(in crate::engine) fn topic(values: &JsonMap) -> Option<String> {
+    let telling = TELLING.iter().filter_map(|name| values.get(*name));
+    let text = telling.chain(values.values()).find_map(|value| value.as_str().and_then(headline));
+    text.or_else(|| values.iter().find(|(_, value)| value.is_number()).map(|(name, value)| format!("{name} {value}")))
+}
+
+/// What an item of a list is about.
+pub(in crate::engine) fn topic_of(item: &Value) -> Option<String> {
+    match item {
+        Value::String(text) => headline(text),
+        Value::Object(values) => topic(values),
+        _ => None,
+    }
+}
+
+fn headline(text: &str) -> Option<String> {
+    let line = text.lines().map(plain).find(|line| !line.is_empty())?;
+    Some(cut(&line, LONGEST_TOPIC))
+}
+
+fn listed(names: &[String]) -> String {
+    match names {
+        [one, other] => format!("{one} and {other}"),
+        names if names.len() > NAMED => format!("{} and {} more", names[..NAMED].join(", "), names.len() - NAMED),
+        names => names.concat(),
+    }
+}
+
+/// A line of Markdown without what is not read out: marks of headings, lists, emphasis and code.
+fn plain(line: &str) -> String {
+    let line = line.trim_start_matches(['#', '>', '-', ' ', '\t']);
+    line.chars().filter(|c| !matches!(c, '*' | '`')).collect::<String>().trim().to_owned()
+}
+
+/// Up to the first full stop, question or exclamation mark that a space follows. A full stop at its end is left out.
+fn first_sentence(text: &str) -> &str {
+    let mut chars = text.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
+        let ends = matches!(c, '.' | '?' | '!') && chars.peek().is_none_or(|(_, next)| next.is_whitespace());
+        if ends {
+            return text[..at + c.len_utf8()].trim_end_matches('.');
+        }
+    }
+    text
+}
+
+/// At most so many characters, at the end of a word where there is one.
+fn cut(text: &str, most: usize) -> String {
+    let Some((end, _)) = text.char_indices().nth(most) else { return text.to_owned() };
+    let kept = &text[..end];
+    let kept = match kept.rfind(' ') {
+        Some(space) if space > end / 2 => &kept[..space],
+        _ => kept,
+    };
+    format!("{}…", kept.trim_end_matches([' ', ',', '.', ':']))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn calls(calls: &[(&str, Value)]) -> Vec<Action> {
+        let action = |(tool, arguments): &(&str, Value)| json!({ "id": "c", "type": "tool", "name": tool, "arguments": arguments, "allowed_decisions": [] });
+        calls.iter().map(|call| serde_json::from_value(action(call)).unwrap()).collect()
+    }
+
+    #[test]
+    fn a_question_is_its_first_sentence() {
+        for (prompt, topic, title) in [
+            ("Acme was without service. Give **a credit**?", None, "Acme was without service. Give a credit?"),
+            (
+                "Please review the draft about the ocean. Is it correct, clear, and fit to be read by anybody?",
+                None,
+                "Please review the draft about the ocean",
+            ),
+            ("# Release 4.2\n\nIs it ready?", None, "Release 4.2"),
+            ("Please review the draft.", None, "Please review the draft"),
+            ("Shall we sign?", Some("Lease of 12 March"), "Shall we sign? · Lease of 12 March"),
+            ("Is v1.2 of `acme` fine", Some("acme"), "Is v1.2 of acme fine"),
+            ("", None, ""),
+        ] {
+            assert_eq!(of_prompt(prompt, topic), title);
+        }
+        let long = of_prompt(&"word ".repeat(100), Some("topic"));
+        assert!(long.ends_with("word… · topic") && long.chars().count() < LONGEST, "{long}");
+    }
+
+    #[test]
+    fn a_given_title_is_one_line() {
+        assert_eq!(of_template(" Publish\n  it ").as_deref(), Some("Publish it"));
+        assert_eq!(of_template(" \n "), None);
+        assert_eq!(of_template(&"x".repeat(500)).map(|title| title.chars().count()), Some(LONGEST + 1));
+    }
+
+    #[test]
+    fn calls_are_told_apart_by_what_they_are_about() {
+        let file = |name: &str| ("delete_file", json!({ "force": true, "path": name }));
+        for (asked, title) in [
+            (vec![("publish", json!({ "text": "# Salt", "title": "The ocean" }))], "publish: The ocean"),
+            (vec![("publish", json!({ "text": "# Salt\n\nMuch of it." }))], "publish: Salt"),
+            (vec![file("a"), file("b"), file("c")], "delete_file ×3: a, b and 1 more"),
+            (vec![file("a"), file("a")], "delete_file ×2: a"),
+            (vec![("publish", json!({ "title": "4.2" })), ("mail", json!({ "to": "all" }))], "publish and mail"),
+            (vec![("pay", json!({ "urgent": true, "amount": 10 }))], "pay: amount 10"),
+            (vec![("restart", json!({}))], "restart"),
+        ] {
+            assert_eq!(of_calls(&calls(&asked)), title);
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Votes: where a review's policy takes several decisions, each is one vote, and the review resolves as soon as what
+//! comes of them is certain.
+//!
+//! [`tally`] counts, [`electorate`] says who may vote, [`words`] says how it stands; here a vote is taken, and what won
+//! is carried out.
+
+mod electorate;
+mod tally;
+mod words;
+
+use shared::JsonMap;
+use shared::decision::{Decision, Shown, Verdict};
+use shared::definition::ChoiceKind;
+use shared::id::{ReviewId, Username};
+use shared::log::ReviewChange;
+use shared::review::{Item, Review};
+use shared::voting::Edited;
+
+use super::decide::{Counted, NodeVerdict, Said, joined};
+use super::guardrail::PutIn;
+use crate::engine::builder::Builder;
+use crate::engine::digest;
+use tally::{Choice, Outcome};
+
+impl Builder<'_> {
+    /// Takes a vote; a second one of the same person replaces the first. An edit beside it is shown to everybody: the
+    /// votes on what was shown before are void, and this one stands on the new revision.
+    pub(super) fn vote(&mut self, id: ReviewId, mut vote: Decision, put_in: &PutIn) -> Option<()> {
+        let actor = vote.by.clone();
+        let changes = self.reviews.get(&id).map(|review| changes(review, &put_in.edits)).unwrap_or_default();
+        let edited = !changes.is_empty();
+        let over = self.reviews.get(&id).map(|review| replaced(review, &changes)).unwrap_or_default();
+        let mut voided = Vec::new();
+        let review = self.change_review(id, |review| {
+            let voter = vote.voter().clone();
+            review.decisions.retain(|decision| *decision.voter() != voter);
+            if edited {
+                voided = void(review);
+                let mut values = JsonMap::new();
+                for item in &mut review.items {
+                    if let Some(value) = changes.get(&item.key) {
+                        values.insert(item.key.clone(), std::mem::replace(&mut item.value, value.clone()));
+                    }
+                }
+                // The record says what was seen and what was changed, also where the votes are secret until the end.
+                let shown = Shown { revision: vote.revision, digest: std::mem::take(&mut vote.digest), values };
+                vote.shown = Some(Box::new(shown));
+                review.revision += 1;
+                review.digest = digest::of_review(review);
+                (vote.revision, vote.digest) = (review.revision, review.digest.clone());
+            }
+            review.decisions.push(vote);
+            if let Some(voting) = &mut review.voting {
+                let new = over.into_iter().filter(|new| voting.edited.iter().all(|known| known.key != new.key));
+                let new: Vec<_> = new.collect();
+                voting.edited.extend(new);
+                voting.voided.retain(|name| *name != voter);
+            }
+            words::refresh(review);
+        })?;
+        self.tell_put_in(id, put_in);
+        if edited {
+            let voided = Some(voided).filter(|_| !review.is_secret());
+            self.emit_vote(&review, Some(actor), ReviewChange::Content { voided, vote: true });
+            return self.settle_votes(id);
+        }
+        if tally::outcome(&review) == Outcome::Open {
+            self.emit_vote(&review, Some(actor), ReviewChange::Vote);
+            return Some(());
+        }
+        self.settle_votes(id)
+    }
+
+    /// Resolves a review where what comes of its votes is certain. None where no branch waits for it.
+    pub(super) fn settle_votes(&mut self, id: ReviewId) -> Option<()> {
+        let review = self.reviews.get(&id)?;
+        let choice = match tally::outcome(review) {
+            Outcome::Open => return Some(()),
+            Outcome::Accepted(choice) | Outcome::Refused(choice) => choice,
+        };
+        let (said, decision, by) = ruling(review, &choice)?;
+        // What is shown was looked at when it was put in.
+        let put_in = PutIn::looked_at(decision.edits.clone());
+        self.carry_out(id, said, Counted { decision: &decision, put_in: &put_in, by: &by })
+    }
+
+    /// Tells of votes. While they are secret, nobody is named.
+    fn emit_vote(&mut self, review: &Review, actor: Option<Username>, change: ReviewChange) {
+        self.emit_updated(review, actor.filter(|_| !review.is_secret()), change);
+    }
+}
+
+/// The values that changes stand over. Of what was changed before, this is not the value of the state; that is known
+/// already.
+fn replaced(review: &Review, changes: &JsonMap) -> Vec<Edited> {
+    let items = review.items.iter().filter(|item| changes.contains_key(&item.key));
+    items.map(|item| Edited { key: item.key.clone(), replaces: digest::of_value(&item.value) }).collect()
+}
+
+/// What is really another value than the one that is shown.
+fn changes(review: &Review, edits: &JsonMap) -> JsonMap {
+    let shown = |key: &String| review.items.iter().find(|item| item.key == *key);
+    let changed = edits.iter().filter(|(key, value)| shown(key).is_some_and(|item| item.value != **value));
+    changed.map(|(key, value)| (key.clone(), value.clone())).collect()
+}
+
+/// Brings the count and the words of a review up to date with its votes.
+pub(in crate::engine::ask) fn refresh(review: &mut Review) {
+    words::refresh(review);
+}
+
+/// Makes the votes so far void; answers with whose they were.
+pub(in crate::engine::ask) fn void(review: &mut Review) -> Vec<Username> {
+    let voided: Vec<Username> = review.decisions.drain(..).map(|decision| decision.voter().clone()).collect();
+    if let Some(voting) = &mut review.voting {
+        let new: Vec<_> = voided.iter().filter(|name| !voting.voided.contains(name)).cloned().collect();
+        voting.voided.extend(new);
+    }
+    words::refresh(review);
+    voided
+}
+
+/// Puts what voters have changed over the items as the state has them. An edit of a value that has changed since is
+/// gone.
+pub(in crate::engine::ask) fn overlay(review: &Review, items: &mut [Item]) -> Vec<Edited> {
+    let mut kept = Vec::new();
+    for edited in review.voting.iter().flat_map(|voting| &voting.edited) {
+        let shown = review.items.iter().find(|item| item.key == edited.key);
+        let item = items.iter_mut().find(|item| item.key == edited.key);
+        if let (Some(shown), Some(item)) = (shown, item)
+            && digest::of_value(&item.value) == edited.replaces
+        {
+            item.value = shown.value.clone();
+            kept.push(edited.clone());
+        }
+    }
+    kept
+}
+
+/// What all who voted for it said together: their comments and texts in order, the metadata of all votes, the edits
+/// that are shown; and who they are. Its verdict is that of the newest of these votes.
+fn ruling(review: &Review, choice: &Choice) -> Option<(Said, Decision, Vec<Username>)> {
+    let winners: Vec<_> = review.decisions.iter().filter(|vote| tally::choice(review, vote) == *choice).collect();
+    // Nobody sent it as a whole: what each person sent is with their vote.
+    let mut decision = Decision { sent: None, shown: None, ..(*winners.last()?).clone() };
+    let by = winners.iter().map(|vote| vote.by.clone()).collect();
+    let pieces: Vec<_> = winners.iter().flat_map(|vote| [text_of(vote), vote.comment.as_deref()]).collect();
+    let text = joined(pieces);
+    let comment = joined(winners.iter().map(|vote| vote.comment.as_deref()));
+    decision.comment = Some(comment).filter(|comment| !comment.is_empty());
+    decision.metadata = review.decisions.iter().flat_map(|vote| vote.metadata.clone()).collect();
+    let shown = |edited: &Edited| review.items.iter().find(|item| item.key == edited.key);
+    let edited = review.voting.iter().flat_map(|voting| &voting.edited).filter_map(shown);
+    decision.edits = edited.map(|item| (item.key.clone(), item.value.clone())).collect();
+    let option = choice.option.as_ref().and_then(|id| review.options.iter().find(|option| option.id == *id));
+    let answer = match (choice.kind, option) {
+        (ChoiceKind::Accept, option) => NodeVerdict::Accept(option?.clone()),
+        (ChoiceKind::Stop, option) => NodeVerdict::Stop(option?.clone()),
+        (ChoiceKind::Correct, Some(option)) => {
+            let message = joined([option.message.as_deref(), decision.comment.as_deref()]);
+            NodeVerdict::Correct { option: Some(option.clone()), text: None, message }
+        }
+        (ChoiceKind::Correct, None) => {
+            let said = joined(winners.iter().map(|vote| text_of(vote)));
+            NodeVerdict::Correct { option: None, text: Some(said), message: text }
+        }
+    };
+    if choice.kind != ChoiceKind::Accept {
+        decision.edits.clear();
+    }
+    Some((Said::Node(answer), decision, by))
+}
+
+fn text_of(vote: &Decision) -> Option<&str> {
+    match &vote.verdict {
+        Verdict::Text { text } => Some(text),
+        _ => None,
+    }
+}

@@ -1,0 +1,57 @@
+//! Somebody takes a review back while its run goes on. Nobody decided, so nothing that was asked may happen: the branch
+//! goes on as after a refusal. A human node stops, or goes to `on_reject`; calls are rejected, with the reason.
+
+use serde_json::json;
+use shared::JsonMap;
+use shared::access::{Act, Principal};
+use shared::decision::Via;
+use shared::definition::ChoiceKind;
+use shared::id::ReviewId;
+
+use super::decision_scope::Remembered;
+use super::review::unanswered;
+use crate::engine::builder::Builder;
+use crate::engine::next::{Answer, NodeAnswer, Then};
+use crate::engine::question::Subject;
+use crate::engine::transition::Refusal;
+
+impl Builder<'_> {
+    /// Somebody takes a review back.
+    pub(in crate::engine) fn take_back(
+        &mut self,
+        id: ReviewId,
+        by: &Principal,
+        via: Via,
+        reason: Option<&str>,
+    ) -> Result<(), Refusal> {
+        let review = self.pending_review(id, by, Act::Withdraw)?.clone();
+        let subject = self.state.question(id).ok_or(Refusal::NotFound)?.subject.clone();
+        let given = reason.map(str::trim).filter(|reason| !reason.is_empty());
+        let reason = given.unwrap_or("the review was withdrawn");
+        self.withdraw(id, via, Some(by.username.clone()), reason);
+        let answer = match &subject {
+            Subject::Node { .. } => {
+                let nothing = JsonMap::new();
+                let remembered = Remembered {
+                    option: None,
+                    kind: Some(ChoiceKind::Stop),
+                    text: None,
+                    comment: given,
+                    edits: &nothing,
+                    metadata: &nothing,
+                    by: std::slice::from_ref(&by.username),
+                    at: self.now,
+                    via,
+                };
+                let (note, then) = (Some("withdrawn".to_owned()), Then::Stop { message: reason.to_owned() });
+                Answer::Node(NodeAnswer { decision: json!(remembered), note, then })
+            }
+            Subject::Calls { .. } | Subject::Lost { .. } => {
+                let rulings = self.rule(&subject, &unanswered(&review, false, reason));
+                Answer::Calls { rulings, instructions: None }
+            }
+        };
+        self.answer(subject, answer);
+        Ok(())
+    }
+}

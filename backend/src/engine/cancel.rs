@@ -1,0 +1,66 @@
+//! Ends of a run that somebody brings about: by cancelling it, or since a task of it can never be carried out.
+
+use shared::access::{Access, Act, Principal, access};
+use shared::decision::Via;
+use shared::error::{FlowCode, RunError};
+use shared::id::TaskId;
+
+use super::builder::Builder;
+use super::state::RunOutcome;
+use super::transition::Refusal;
+use super::view;
+
+impl Builder<'_> {
+    /// Somebody cancels the run.
+    pub(super) fn cancel(&mut self, by: &Principal, reason: Option<String>) -> Result<(), Refusal> {
+        self.may_cancel(by)?;
+        self.end_run(RunOutcome::Cancelled { at: self.now, by: by.username.clone(), reason });
+        Ok(())
+    }
+
+    /// Somebody cancels a run of which something cannot be read, for this reason.
+    pub(super) fn give_up(
+        &mut self,
+        why: &str,
+        tasks: &[TaskId],
+        by: &Principal,
+        reason: Option<&str>,
+    ) -> Result<(), Refusal> {
+        self.may_cancel(by)?;
+        let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+        let message = format!("{} cancelled the run{reason}; it could not go on, since {why}", by.username);
+        let pending = self.reviews.values().filter(|review| review.is_pending()).map(|review| review.id);
+        for review in pending.collect::<Vec<_>>() {
+            self.withdraw(review, Via::Run, Some(by.username.clone()), &message);
+        }
+        self.state.branches.clear();
+        self.state.questions.clear();
+        for task in tasks {
+            self.abandon_task(*task);
+        }
+        let error = RunError { code: FlowCode::RecordUnreadable, message, node: None };
+        self.end_run(RunOutcome::Failed { at: self.now, error });
+        Ok(())
+    }
+
+    fn may_cancel(&self, by: &Principal) -> Result<(), Refusal> {
+        match access(by, Act::CancelRun(&view::summary(&self.state))) {
+            Access::Allowed => {}
+            Access::Denied(why) => return Err(Refusal::Forbidden(why.to_owned())),
+            Access::Hidden => return Err(Refusal::NotFound),
+        }
+        if self.state.outcome.is_some() { Err(Refusal::RunOver) } else { Ok(()) }
+    }
+
+    /// The run fails as a whole because of a task, whatever its failure policies say.
+    pub(super) fn fail_run(&mut self, task: TaskId, error: RunError) -> Result<(), Refusal> {
+        if self.state.outcome.is_some() {
+            return Err(Refusal::RunOver);
+        }
+        self.end_run(RunOutcome::Failed { at: self.now, error });
+        // No answer to this task will come.
+        self.state.unanswered.remove(&task);
+        self.end_task(task);
+        Ok(())
+    }
+}

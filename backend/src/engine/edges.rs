@@ -1,0 +1,51 @@
+//! Where branches may go: the edges of a node as they stand, and how often a node may still be visited.
+
+use shared::definition::{EdgeCondition, Target};
+use shared::error::{FlowCode, RunError};
+use shared::id::NodeId;
+
+use super::builder::{Builder, failure, unevaluated};
+use super::scope::{self, Visit};
+
+impl Builder<'_> {
+    /// How often a node may still be visited.
+    pub(super) fn visits_left(&self, id: &NodeId) -> u32 {
+        let visits = self.state.visits.get(id).copied().unwrap_or(0);
+        self.flow.node(id).map_or(0, |node| node.max_visits().saturating_sub(visits))
+    }
+
+    /// Where `next` of a node leads now: every entry that has no condition or whose `when` holds; `else` where no
+    /// `when` held. No `next` leads nowhere; nothing taken where something was expected is an error.
+    pub(super) fn targets(&self, id: &NodeId, visit: u32) -> Result<Vec<Target>, RunError> {
+        let edges = self.flow.node(id).map(|node| node.next.0.as_slice()).unwrap_or_default();
+        if edges.is_empty() {
+            return Ok(Vec::new());
+        }
+        let scope = scope::of(self.flow, &self.state, id, Visit { number: visit, ..Visit::default() });
+        let mut held = Vec::with_capacity(edges.len());
+        for edge in edges {
+            held.push(match &edge.condition {
+                EdgeCondition::When(when) => {
+                    self.flow.of(id).holds(when, &scope).map_err(|error| unevaluated(id, &error))?
+                }
+                EdgeCondition::Always | EdgeCondition::Else => false,
+            });
+        }
+        let any = held.contains(&true);
+        let taken: Vec<_> = edges
+            .iter()
+            .zip(held)
+            .filter(|(edge, held)| match edge.condition {
+                EdgeCondition::Always => true,
+                EdgeCondition::When(_) => *held,
+                EdgeCondition::Else => !any,
+            })
+            .map(|(edge, _)| edge.to.clone())
+            .collect();
+        if taken.is_empty() {
+            let message = format!("no edge of `{id}` could be taken: add one with `else: true`");
+            return Err(failure(FlowCode::FlowNoMatchingEdge, id, message));
+        }
+        Ok(taken)
+    }
+}

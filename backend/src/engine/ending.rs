@@ -1,0 +1,96 @@
+//! Ends of branches, of called flows and of the run: pending reviews are withdrawn, timers ended, calls abandoned, steps
+//! cancelled.
+
+use shared::decision::Via;
+use shared::error::RunError;
+use shared::id::Username;
+use shared::run::{Step, StepStatus};
+
+use super::builder::Builder;
+use super::event::RunChange;
+use super::next::Ended;
+use super::state::{Branch, Phase, RunOutcome};
+use super::view;
+
+impl Builder<'_> {
+    /// Ends the run, and with it all branches.
+    pub(super) fn end_run(&mut self, outcome: RunOutcome) {
+        let (why, by) = match &outcome {
+            RunOutcome::Completed { .. } => ("the run has completed".to_owned(), None),
+            RunOutcome::Failed { error, .. } => (format!("the run has failed: {error}"), None),
+            RunOutcome::Cancelled { by, reason, .. } => {
+                let reason = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+                (format!("the run was cancelled{reason}"), Some(by.clone()))
+            }
+        };
+        self.arrivals.clear();
+        self.answers.clear();
+        while let Some(Ended { mut step, .. }) = self.ended.pop_front() {
+            self.end_step(&mut step, StepStatus::Cancelled);
+        }
+        while let Some(number) = self.state.branches.keys().next().copied() {
+            self.end_branch(number, by.as_ref(), &why);
+        }
+        self.emit_end(&outcome, by);
+        self.state.outcome = Some(outcome);
+    }
+
+    /// Ends a branch where it stands, and with it all that the flow does which it called.
+    pub(super) fn end_branch(&mut self, number: u32, by: Option<&Username>, why: &str) {
+        self.end_work(number, by, why);
+        let Some(Branch { phase, .. }) = self.state.branches.remove(&number) else { return };
+        if let Phase::Flow { step } = &phase {
+            self.end_call(step, by, why);
+        }
+        if let Some(step) = phase.step() {
+            self.end_step(&mut step.clone(), StepStatus::Cancelled);
+        }
+    }
+
+    /// Ends what a branch waits for: its calls, and what is asked.
+    pub(super) fn end_work(&mut self, number: u32, by: Option<&Username>, why: &str) {
+        self.abandon(number);
+        let asked: Vec<_> = self.state.questions_of(number).map(|question| question.review).collect();
+        for review in asked {
+            self.withdraw(review, Via::Run, by.cloned(), why);
+        }
+    }
+
+    /// Ends all that a flow does that this step called.
+    pub(super) fn end_call(&mut self, step: &Step, by: Option<&Username>, why: &str) {
+        let frame = step.node.call(step.visit);
+        self.arrivals.retain(|arrival| !arrival.node.is_inside(&frame));
+        let inside = |branch: &Branch| branch.node.is_inside(&frame);
+        while let Some(number) =
+            self.state.branches.iter().find(|(_, branch)| inside(branch)).map(|(number, _)| *number)
+        {
+            self.end_branch(number, by, why);
+        }
+        self.state.end_frame(&frame);
+    }
+
+    /// An execution of a flow fails: all that it does ends. The branch and the step that called it; none where it is the
+    /// run itself.
+    pub(super) fn end_frame(&mut self, frame: &str, error: &RunError) -> Option<(u32, Step)> {
+        if frame.is_empty() {
+            return None;
+        }
+        let caller = self.take_branch(|phase| phase.calls_frame(frame))?;
+        let (branch, Branch { phase: Phase::Flow { step }, .. }) = caller else { return None };
+        self.end_call(&step, None, &format!("the flow has failed: {error}"));
+        Some((branch, step))
+    }
+
+    fn emit_end(&mut self, outcome: &RunOutcome, by: Option<Username>) {
+        match outcome {
+            RunOutcome::Completed { .. } => {
+                let output = view::output(self.flow, &self.state.keys);
+                self.emit_run(RunChange::Completed { output }, None);
+            }
+            RunOutcome::Failed { .. } => self.emit_run(RunChange::Failed, None),
+            RunOutcome::Cancelled { reason, .. } => {
+                self.emit_run(RunChange::Cancelled { reason: reason.clone() }, by);
+            }
+        }
+    }
+}

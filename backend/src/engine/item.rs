@@ -1,0 +1,76 @@
+//! Items of maps: which item of which map a visit is. An item is known by the visit of the mapped node: the visits of one
+//! map follow each other.
+
+use serde_json::Value;
+use shared::JsonMap;
+use shared::id::NodeId;
+use shared::run::Step;
+
+use super::scope;
+use super::state::{Phase, RunState};
+use crate::flow::Compiled;
+
+/// Which item of which map a step is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Part {
+    /// The map's branch.
+    pub map: u32,
+    /// Its place in the list, from 0.
+    pub index: u32,
+    /// How many there are.
+    pub of: u32,
+}
+
+/// Which item a step is, where it is one.
+pub(super) fn part_of(flow: &Compiled, state: &RunState, step: &Step) -> Option<Part> {
+    part(flow, state, &step.node, step.visit).map(|(part, _)| part)
+}
+
+/// The same as people are told; else which item the call is that led to the flow that the step is in.
+pub(super) fn part_around(flow: &Compiled, state: &RunState, node: &NodeId, visit: u32) -> Option<shared::run::Part> {
+    let mut calls = std::iter::successors(Some((node.clone(), visit)), |(node, _)| node.caller());
+    calls.find_map(|(at, visit)| {
+        let (part, _) = part(flow, state, &at, visit)?;
+        Some(shared::run::Part { number: part.index + 1, of: part.of, inside: at != *node })
+    })
+}
+
+/// A value that a step sees under a name: its item, or a state key.
+pub(super) fn value<'s>(flow: &'s Compiled, state: &'s RunState, step: &Step, key: &str) -> Option<&'s Value> {
+    match item(flow, state, &step.node, step.visit) {
+        Some((name, item)) if name == key => Some(item),
+        _ => state.keys_of(&step.node).get(key),
+    }
+}
+
+/// What a step may see of these properties of a schema, where nobody says what it gives to what it calls.
+pub(super) fn readable_of(flow: &Compiled, state: &RunState, step: &Step, properties: Option<&JsonMap>) -> JsonMap {
+    let node = flow.node(&step.node);
+    let names = properties.into_iter().flat_map(JsonMap::keys);
+    let readable = names.filter(|name| node.is_none_or(|node| scope::may_read(node, name)));
+    readable.filter_map(|name| Some((name.clone(), value(flow, state, step, name)?.clone()))).collect()
+}
+
+/// The item of a visit of a mapped node, with the name under which it is seen.
+pub(super) fn item<'s>(
+    flow: &'s Compiled,
+    state: &'s RunState,
+    node: &NodeId,
+    visit: u32,
+) -> Option<(&'s str, &'s Value)> {
+    let (_, item) = part(flow, state, node, visit)?;
+    Some((flow.map_of(node)?.1.r#as.as_str(), item))
+}
+
+fn part<'s>(flow: &Compiled, state: &'s RunState, node: &NodeId, visit: u32) -> Option<(Part, &'s Value)> {
+    let (map, _) = flow.map_of(node)?;
+    state.branches.iter().find_map(|(number, branch)| match &branch.phase {
+        Phase::Map { first, items, .. } if branch.node == map => {
+            let index = visit.checked_sub(*first)?;
+            let item = items.get(usize::try_from(index).ok()?)?;
+            let of = u32::try_from(items.len()).unwrap_or(u32::MAX);
+            Some((Part { map: *number, index, of }, item))
+        }
+        _ => None,
+    })
+}

@@ -1,0 +1,159 @@
+//! What is to happen next in a transition: answers that arrived, steps that are over, branches on their way. It is said in
+//! one place and carried out in another (`advance.rs`), so that no node and no review needs to know what follows.
+
+use shared::JsonMap;
+use shared::definition::Target;
+use shared::error::RunError;
+use shared::id::NodeId;
+use shared::run::Step;
+
+use super::question::Subject;
+use super::ruling::Rulings;
+
+/// A branch on its way to a node.
+#[derive(Debug, Clone)]
+pub(super) struct Arrival {
+    /// The branch.
+    pub branch: u32,
+    /// Where it goes.
+    pub node: NodeId,
+    /// What a person wants done differently there, in that visit only. A correction goes past `join: all`: the step
+    /// runs again, nothing new has come together.
+    pub correction: Option<String>,
+    /// The nodes without visits left that sent it on.
+    pub detours: Vec<NodeId>,
+    /// The map whose item it is: neither visits nor a join hold it back.
+    pub item_of: Option<u32>,
+}
+
+impl Arrival {
+    /// A branch that simply goes on.
+    pub(super) fn at(branch: u32, node: NodeId) -> Self {
+        Self { branch, node, correction: None, detours: Vec::new(), item_of: None }
+    }
+}
+
+/// A step that is over, with its branch, which is nowhere until this is carried out.
+#[derive(Debug)]
+pub(super) struct Ended {
+    /// The branch.
+    pub branch: u32,
+    /// The visit.
+    pub step: Step,
+    /// How.
+    pub end: StepEnd,
+}
+
+/// How a step ended.
+#[derive(Debug)]
+pub(super) enum StepEnd {
+    /// It is done: it writes these keys, and its branch leaves along `next`.
+    Finished {
+        /// The state keys.
+        writes: JsonMap,
+    },
+    /// It is done, and its branch leaves along these of its edges.
+    Chose {
+        /// Where to.
+        targets: Vec<Target>,
+    },
+    /// It is done, and its branch goes to a node that is not its `next`.
+    LeftFor {
+        /// The node, beside its own.
+        node: NodeId,
+    },
+    /// It is done, and a step before is to run again.
+    Corrects {
+        /// The node of that step; none where there is none any more.
+        node: Option<NodeId>,
+        /// What is to be different.
+        message: String,
+    },
+    /// It failed: its failure policy says what happens.
+    Failed {
+        /// The error.
+        error: RunError,
+    },
+    /// It failed, and its flow with it, whatever its failure policy says.
+    Stopped {
+        /// The error.
+        error: RunError,
+    },
+}
+
+/// The answer to a question, on its way to what waits for it.
+#[derive(Debug)]
+pub(super) struct Answered {
+    /// What waits for it.
+    pub subject: Subject,
+    /// The answer.
+    pub answer: Answer,
+}
+
+/// What came of a question, whoever answered it.
+#[derive(Debug)]
+pub(super) enum Answer {
+    /// At a human node.
+    Node(NodeAnswer),
+    /// About calls.
+    Calls {
+        /// What becomes of each.
+        rulings: Rulings,
+        /// What the agent is told beside.
+        instructions: Option<String>,
+    },
+    /// It could not be asked: the step fails.
+    Failed(RunError),
+    /// Nobody answered in time, and that is an error of the flow.
+    TimedOut(RunError),
+}
+
+impl Answer {
+    /// What becomes of calls that it is about, and what guardrails found in them.
+    pub(super) fn rulings(&self) -> Option<&Rulings> {
+        match self {
+            Self::Calls { rulings, .. } => Some(rulings),
+            Self::Node(_) | Self::Failed(_) | Self::TimedOut(_) => None,
+        }
+    }
+}
+
+/// The answer at a human node.
+#[derive(Debug)]
+pub(super) struct NodeAnswer {
+    /// What flows see of it: `decision`, and `decisions["<node>"]`.
+    pub decision: serde_json::Value,
+    /// In a few words, for the list of steps.
+    pub note: Option<String>,
+    /// What follows.
+    pub then: Then,
+}
+
+/// What follows from an answer at a human node.
+#[derive(Debug)]
+pub(super) enum Then {
+    /// It goes on, with these values.
+    GoOn {
+        /// The edits.
+        edits: JsonMap,
+    },
+    /// It goes on, with a text for the node's keys.
+    Write {
+        /// The text.
+        text: String,
+        /// The edits beside.
+        edits: JsonMap,
+    },
+    /// The step before runs again.
+    Correct {
+        /// What is to be different.
+        message: String,
+    },
+    /// The flow ends, or goes to `on_reject`.
+    Stop {
+        /// Why.
+        message: String,
+    },
+    /// It goes to a node that is not its `next`.
+    Goto(NodeId),
+}

@@ -1,0 +1,228 @@
+//! Agents: a conversation as a state machine. One model task a turn; its answer is either final, or a list of calls
+//! that are run (`call.rs`) before the next turn.
+
+use serde_json::Value;
+use shared::JsonMap;
+use shared::definition::{Agent, NodeKind};
+use shared::error::{FlowCode, RunError};
+use shared::id::{NodeId, TaskId};
+use shared::run::Step;
+
+use crate::engine::builder::{Builder, failure, unevaluated};
+use crate::engine::conversation::{Conversation, Message, Purpose};
+use crate::engine::input::{ModelAnswer, TaskFailure};
+use crate::engine::item;
+use crate::engine::model_call::parse;
+use crate::engine::scope::{self, Visit};
+use crate::engine::state::{Branch, Phase};
+use crate::engine::transition::{Refusal, TaskKind};
+
+impl Builder<'_> {
+    /// A branch enters an agent node. With a correction, the agent hears its prompt, its last answer and the message.
+    pub(in crate::engine) fn enter_agent(
+        &mut self,
+        branch: u32,
+        step: Step,
+        agent: &str,
+        prompt: Option<&str>,
+        correction: Option<String>,
+    ) {
+        let scope = scope::of(self.flow, &self.state, &step.node, Visit { number: step.visit, ..Visit::default() });
+        let opened = match prompt {
+            Some(template) => {
+                self.flow.of(&step.node).render(template, &scope).map_err(|error| unevaluated(&step.node, &error))
+            }
+            None => Ok(match item::item(self.flow, &self.state, &step.node, step.visit) {
+                Some((_, item)) => format!("{item:#}"),
+                None => self.readable_keys(&step.node),
+            }),
+        };
+        let opened = opened.and_then(|prompt| {
+            let mut messages = vec![Message::User { text: prompt }];
+            if let Some(correction) = correction {
+                let last = self.state.answers.get(&step.node).cloned();
+                messages.extend(last.map(|text| Message::Assistant { text, calls: Vec::new() }));
+                messages.push(Message::User { text: correction });
+            }
+            self.converse(&step, agent, messages)
+        });
+        match opened {
+            Ok(conversation) => self.start_turn(branch, step, conversation),
+            Err(error) => self.fail_step(branch, step, error),
+        }
+    }
+
+    /// A new conversation of an agent.
+    pub(in crate::engine) fn converse(&self, step: &Step, name: &str, messages: Vec<Message>) -> Result<Conversation, RunError> {
+        let flow = self.flow.of(&step.node);
+        let Some(agent) = flow.flow.agents.get(name) else {
+            return Err(failure(FlowCode::FlowInvalid, &step.node, format!("the flow has no agent `{name}`")));
+        };
+        let scope = scope::of(self.flow, &self.state, &step.node, Visit { number: step.visit, ..Visit::default() });
+        let instructions = agent.instructions.as_ref().map(|template| flow.render(template, &scope)).transpose();
+        let instructions = instructions.map_err(|error| unevaluated(&step.node, &error))?;
+        Ok(Conversation::new(name, instructions, messages))
+    }
+
+    /// What a node may see, as JSON: for an agent that has no prompt.
+    pub(in crate::engine) fn readable_keys(&self, id: &NodeId) -> String {
+        let node = self.flow.node(id);
+        let readable = |key: &&String| node.is_none_or(|node| scope::may_read(node, key));
+        let keys = self.state.keys_of(id).iter().filter(|(key, _)| readable(key));
+        let keys: JsonMap = keys.map(|(key, value)| (key.clone(), value.clone())).collect();
+        format!("{:#}", Value::Object(keys))
+    }
+
+    /// How many model calls a step of an agent may take.
+    pub(in crate::engine) fn max_turns(&self, node: &NodeId, agent: &str) -> u32 {
+        self.flow.of(node).flow.agents.get(agent).map_or(Agent::DEFAULT_MAX_TURNS, Agent::max_turns)
+    }
+
+    /// The model is called for the turn that the conversation has come to.
+    pub(in crate::engine) fn start_turn(&mut self, branch: u32, step: Step, mut conversation: Conversation) {
+        self.call_model(&step, &mut conversation);
+        let node = step.node.clone();
+        self.settle(branch, &node, Phase::Agent { step, conversation });
+    }
+
+    /// A model has answered.
+    pub(in crate::engine) fn model_answered(&mut self, task: TaskId, answer: ModelAnswer) -> Result<(), Refusal> {
+        let (branch, step, mut conversation) = self.take_conversation(task).ok_or(Refusal::TaskOver)?;
+        let model = conversation.model_in(self.flow, &step.node).unwrap_or_default();
+        self.count_answer(&step, &mut conversation, model, &answer);
+
+        if let Some(over) = over_budget(conversation.agent_in(self.flow, &step.node), &conversation) {
+            let error = failure(FlowCode::BudgetExceeded, &step.node, over);
+            self.fail_step(branch, step, error);
+            return Ok(());
+        }
+        let ModelAnswer { text, mut calls, .. } = answer;
+        if conversation.purpose != Purpose::Answer {
+            // Who chooses is offered no tools; calls that it makes up are left out.
+            calls.clear();
+        }
+        conversation.messages.push(Message::Assistant { text: text.clone(), calls: calls.clone() });
+        if calls.is_empty() {
+            match conversation.purpose.clone() {
+                Purpose::Answer => self.answered(branch, step, conversation, text),
+                Purpose::Choice(choices) => self.chose(branch, step, conversation, &choices, &text),
+            }
+        } else if conversation.turn >= self.max_turns(&step.node, &conversation.agent) {
+            // Its calls are not run: nobody would hear their results.
+            let message = format!("agent `{}` had no answer after {} turns", conversation.agent, conversation.turn);
+            let error = failure(FlowCode::ModelFailed, &step.node, message);
+            self.fail_step(branch, step, error);
+        } else {
+            self.calls_made(branch, step, conversation, calls);
+        }
+        Ok(())
+    }
+
+    /// The call of a model failed: it is tried again, or the step fails.
+    pub(in crate::engine) fn model_failed(&mut self, task: TaskId, why: &TaskFailure) -> Result<(), Refusal> {
+        let (branch, mut step, mut conversation) = self.take_conversation(task).ok_or(Refusal::TaskOver)?;
+        let error = failure(why.code, &step.node, &why.message);
+        if let Some(due_at) = self.next_try(&step.node, conversation.tries, why) {
+            conversation.tries += 1;
+            let kind = TaskKind::Model { turn: conversation.turn };
+            self.retry(task, &mut step, kind, true, due_at, &error);
+            let node = step.node.clone();
+            self.settle(branch, &node, Phase::Agent { step, conversation });
+        } else {
+            self.end_task(task);
+            self.fail_step(branch, step, error);
+        }
+        Ok(())
+    }
+
+    /// Whether a task is an agent's turn.
+    pub(in crate::engine) fn is_model_task(&self, task: TaskId) -> bool {
+        let calls = |branch: &Branch| {
+            matches!(&branch.phase, Phase::Agent { conversation, .. } if conversation.model_task == Some(task))
+        };
+        self.state.branches.values().any(calls)
+    }
+
+    fn take_conversation(&mut self, task: TaskId) -> Option<(u32, Step, Conversation)> {
+        let calls =
+            |phase: &Phase| matches!(phase, Phase::Agent { conversation, .. } if conversation.model_task == Some(task));
+        match self.take_branch(calls)? {
+            (number, Branch { phase: Phase::Agent { step, conversation }, .. }) => Some((number, step, conversation)),
+            _ => None,
+        }
+    }
+
+    /// The final answer: checked against the agent's `output_schema` where it has one; a mismatch is told to the model
+    /// while turns are left.
+    fn answered(&mut self, branch: u32, mut step: Step, mut conversation: Conversation, text: String) {
+        let agent = conversation.agent_in(self.flow, &step.node);
+        let (flow, schema) = (self.flow.of(&step.node), agent.and_then(|agent| agent.output_schema.as_ref()));
+        let value = match schema.map(|schema| parse(|value| flow.check(schema, value, ""), &text)).transpose() {
+            Ok(value) => value,
+            Err(mistakes) if conversation.turn < self.max_turns(&step.node, &conversation.agent) => {
+                conversation.say_again(&mistakes);
+                return self.start_turn(branch, step, conversation);
+            }
+            Err(mistakes) => {
+                let message = format!("the answer of agent `{}` does not fit: {mistakes}", conversation.agent);
+                let error = failure(FlowCode::ModelFailed, &step.node, message);
+                return self.fail_step(branch, step, error);
+            }
+        };
+        if self.is_correctable(&step.node) {
+            self.state.answers.insert(step.node.clone(), text.clone());
+        }
+        let mut writes: JsonMap = conversation
+            .wrote
+            .iter()
+            .filter_map(|key| Some((key.clone(), self.state.keys_of(&step.node).get(key)?.clone())))
+            .collect();
+        writes.extend(self.answer_keys(&step.node, text, value));
+        step.note = Some(spent(&conversation));
+        self.finish_step(branch, step, writes);
+    }
+
+    /// Where the answer goes: with an `output_schema`, each of its keys that the node may write (the whole object to
+    /// the one write key, where it names none of them); else the text to the one write key.
+    fn answer_keys(&self, id: &NodeId, text: String, value: Option<Value>) -> JsonMap {
+        let Some(node) = self.flow.node(id) else { return JsonMap::new() };
+        let allowed = scope::write_keys(self.flow, id, node);
+        let whole = |value| scope::result_key(self.flow, id, node).map(|key| (key, value)).into_iter().collect();
+        match value {
+            None => whole(Value::String(text)),
+            Some(Value::Object(object)) if object.keys().any(|key| allowed.contains(key)) => {
+                object.into_iter().filter(|(key, _)| allowed.contains(key)).collect()
+            }
+            Some(value) => whole(value),
+        }
+    }
+
+    /// Whether a person may correct what a node made.
+    fn is_correctable(&self, id: &NodeId) -> bool {
+        let flow = self.flow.of(id);
+        let mut humans = flow.flow.nodes.iter().filter(|(_, node)| matches!(node.kind, NodeKind::Human(_)));
+        humans.any(|(human, _)| flow.source_of(human).is_some_and(|source| &*source == id.own()))
+    }
+}
+
+fn over_budget(agent: Option<&Agent>, conversation: &Conversation) -> Option<String> {
+    let budget = agent?.budget.as_ref()?;
+    let name = &conversation.agent;
+    if let Some(limit) = budget.tokens.filter(|limit| conversation.tokens > *limit) {
+        return Some(format!("agent `{name}` used {} tokens of {limit}", conversation.tokens));
+    }
+    let limit = budget.cost_usd.filter(|limit| conversation.cost_usd > *limit)?;
+    Some(format!("agent `{name}` used {} US dollars of {limit}", rounded(conversation.cost_usd)))
+}
+
+/// What a step used, in a few words.
+fn spent(conversation: &Conversation) -> String {
+    let cost = rounded(conversation.cost_usd);
+    let cost = if cost > 0.0 { format!(", {cost} US dollars") } else { String::new() };
+    format!("{} tokens{cost}", conversation.tokens)
+}
+
+/// To a millionth, for people: sums of binary fractions have long tails.
+fn rounded(cost_usd: f64) -> f64 {
+    (cost_usd * 1e6).round() / 1e6
+}

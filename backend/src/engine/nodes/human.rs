@@ -1,0 +1,56 @@
+//! Human nodes: where their answers lead.
+
+use shared::JsonMap;
+use shared::definition::NodeKind;
+use shared::error::FlowCode;
+use shared::id::NodeId;
+use shared::run::Step;
+
+use crate::engine::builder::{Builder, failure};
+use crate::engine::next::{NodeAnswer, StepEnd, Then};
+use crate::engine::question::Subject;
+use crate::engine::scope;
+use crate::engine::state::Phase;
+
+impl Builder<'_> {
+    /// A branch enters a human node: its handlers are asked in their order.
+    pub(in crate::engine) fn enter_human(&mut self, branch: u32, step: Step) {
+        let node = step.node.clone();
+        self.settle(branch, &node, Phase::Human { step });
+        self.ask(Subject::Node { branch });
+    }
+
+    /// A person, a handler or a timer has answered.
+    pub(in crate::engine) fn human_answered(&mut self, branch: u32, mut step: Step, answer: NodeAnswer) {
+        let NodeAnswer { decision, note, then } = answer;
+        self.state.decisions.insert(step.node.clone(), decision);
+        step.note = note;
+        let end = match then {
+            Then::GoOn { edits } => StepEnd::Finished { writes: edits },
+            Then::Write { text, edits } => StepEnd::Finished { writes: self.written(&step.node, &text, edits) },
+            Then::Correct { message } => StepEnd::Corrects { node: self.flow.source_of(&step.node), message },
+            Then::Goto(node) => StepEnd::LeftFor { node },
+            Then::Stop { message } => match self.on_reject(&step.node) {
+                Some(node) => StepEnd::LeftFor { node },
+                None => StepEnd::Stopped { error: failure(FlowCode::FlowHumanRejected, &step.node, message) },
+            },
+        };
+        self.end(branch, step, end);
+    }
+
+    fn on_reject(&self, node: &NodeId) -> Option<NodeId> {
+        match &self.flow.node(node)?.kind {
+            NodeKind::Human(human) => human.on_reject.clone(),
+            _ => None,
+        }
+    }
+
+    /// A text goes to the node's write keys, except those that are edited beside.
+    fn written(&self, id: &NodeId, text: &str, edits: JsonMap) -> JsonMap {
+        let keys = self.flow.node(id).map(|node| scope::write_keys(self.flow, id, node)).unwrap_or_default();
+        let text = keys.into_iter().filter(|key| !edits.contains_key(key)).map(|key| (key, text.into()));
+        let mut writes: JsonMap = text.collect();
+        writes.extend(edits);
+        writes
+    }
+}

@@ -1,0 +1,145 @@
+//! Maps: a node runs once for each item of a list, all at the same time. Each item is a branch of its own at the mapped
+//! node, with its own tasks and reviews; the map's branch waits for them, and gives the results in the list's order.
+//!
+//! An item is known by the visit of the mapped node: the visits of one map follow each other. What leads out of the
+//! mapped node (`on_reject`, a timer's `goto`) leaves the map as a whole, and an item that fails, fails it; what the
+//! other items were doing is ended then.
+
+use serde_json::Value;
+use shared::JsonMap;
+use shared::definition::{MapNode, NodeKind};
+use shared::error::{FlowCode, RunError, json_type};
+use shared::id::NodeId;
+use shared::run::Step;
+
+use crate::engine::builder::{Builder, failure};
+use crate::engine::item::{self, Part};
+use crate::engine::next::Arrival;
+use crate::engine::scope;
+use crate::engine::state::{Branch, Phase};
+
+impl Builder<'_> {
+    /// A branch enters a map.
+    pub(in crate::engine) fn enter_map(&mut self, branch: u32, mut step: Step, map: &MapNode, correction: Option<&str>) {
+        let flow = self.flow;
+        let items = match self.items(&step, map) {
+            Ok(items) => items,
+            Err(why) => {
+                let error = failure(FlowCode::FlowCondition, &step.node, why);
+                return self.fail_step(branch, step, error);
+            }
+        };
+        let mapped = step.node.beside(&map.node);
+        let own = flow.map_of(&mapped).is_some_and(|(id, _)| id == step.node);
+        if !flow.node(&mapped).is_some_and(|node| own && node.kind.is_mappable()) {
+            let message = format!("`{}` cannot run for each item", map.node);
+            let error = failure(FlowCode::FlowInvalid, &step.node, message);
+            return self.fail_step(branch, step, error);
+        };
+        step.note = Some(format!("{} items", items.len()));
+        if items.is_empty() {
+            return self.map_done(branch, step, Vec::new());
+        }
+        let first = self.state.visits.get(&mapped).copied().unwrap_or(0) + 1;
+        let (id, count) = (step.node.clone(), items.len());
+        self.settle(branch, &id, Phase::Map { step, first, items, results: Vec::new() });
+        // Before all that is on its way: the visits of one map follow each other.
+        let items: Vec<_> = (0..count)
+            .map(|_| Arrival {
+                correction: correction.map(str::to_owned),
+                item_of: Some(branch),
+                ..Arrival::at(self.next_number(), mapped.clone())
+            })
+            .collect();
+        for item in items.into_iter().rev() {
+            self.arrivals.push_front(item);
+        }
+    }
+
+    /// The list, as it is now.
+    fn items(&self, step: &Step, map: &MapNode) -> Result<Vec<Value>, String> {
+        let over = &map.over;
+        match self.state.keys_of(&step.node).get(over) {
+            Some(Value::Array(items)) if items.len() > MapNode::MAX_ITEMS => {
+                let most = MapNode::MAX_ITEMS;
+                Err(format!("`{over}` has {} items; a map takes at most {most}: split the list", items.len()))
+            }
+            Some(Value::Array(items)) => Ok(items.clone()),
+            None => Err(format!("`{over}` has no value yet; a map needs a list")),
+            Some(other) => Err(format!("`{over}` is of type {}; a map needs a list", json_type(other))),
+        }
+    }
+
+    /// The step of an item is done; with the last one, the map is.
+    pub(in crate::engine) fn item_done(&mut self, part: Part, mut step: Step, writes: &JsonMap) {
+        let result = self.result(&step, writes);
+        self.complete_step(&mut step, &JsonMap::new());
+        let Some(Branch { phase: Phase::Map { items, results, .. }, .. }) = self.state.branches.get_mut(&part.map)
+        else {
+            return;
+        };
+        results.push((part.index, result));
+        if results.len() < items.len() {
+            return;
+        }
+        if let Some(Branch { phase: Phase::Map { step, mut results, .. }, .. }) = self.state.branches.remove(&part.map)
+        {
+            results.sort_by_key(|(index, _)| *index);
+            self.map_done(part.map, step, results.into_iter().map(|(_, result)| result).collect());
+        }
+    }
+
+    /// What came of an item: the decision, where somebody chose or edited something; else what the node writes, as it
+    /// is under its one key, or as an object.
+    fn result(&self, step: &Step, writes: &JsonMap) -> Value {
+        let Some(node) = self.flow.node(&step.node) else { return Value::Null };
+        if let NodeKind::Human(human) = &node.kind
+            && !(human.options.is_empty() && human.edit_keys.is_empty())
+        {
+            return self.state.decisions.get(&step.node).cloned().unwrap_or_default();
+        }
+        match scope::write_keys(self.flow, &step.node, node).as_slice() {
+            [key] => writes.get(key).cloned().unwrap_or_default(),
+            _ => Value::Object(writes.clone()),
+        }
+    }
+
+    fn map_done(&mut self, branch: u32, step: Step, results: Vec<Value>) {
+        let node = self.flow.node(&step.node);
+        let key = node.and_then(|node| scope::result_key(self.flow, &step.node, node));
+        let writes = key.map(|key| (key, Value::Array(results))).into_iter().collect();
+        self.finish_step(branch, step, writes);
+    }
+
+    /// An item failed, and with it the map: its own failure policy says what happens.
+    pub(in crate::engine) fn item_failed(&mut self, part: Part, error: RunError) {
+        if let Some(step) = self.end_map(part, "another item of the list failed") {
+            self.fail_step(part.map, step, error);
+        }
+    }
+
+    /// An item leads out of the map: to `on_reject`, or where a timer goes.
+    pub(in crate::engine) fn leave_map(&mut self, part: Part, node: NodeId) {
+        if let Some(mut step) = self.end_map(part, "another item of the list ended the map") {
+            step.note = Some(format!("left for `{node}` at item {} of {}", part.index + 1, part.of));
+            self.complete_step(&mut step, &JsonMap::new());
+            self.arrivals.push_back(Arrival::at(part.map, node));
+        }
+    }
+
+    /// Ends what the items of a map are doing, and gives the map's step.
+    fn end_map(&mut self, part: Part, why: &str) -> Option<Step> {
+        self.arrivals.retain(|arrival| arrival.item_of != Some(part.map));
+        let all = self.state.branches.iter();
+        let is_part = |step: &Step| item::part_of(self.flow, &self.state, step).is_some_and(|other| other.map == part.map);
+        let parts = all.filter(|(_, branch)| branch.phase.step().is_some_and(is_part));
+        let numbers: Vec<u32> = parts.map(|(number, _)| *number).collect();
+        for number in numbers {
+            self.end_branch(number, None, why);
+        }
+        match self.state.branches.remove(&part.map)?.phase {
+            Phase::Map { step, .. } => Some(step),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! The kinds of nodes: what each does when a branch enters it, and with what comes back. None knows what follows
+//! ([`crate::engine::next`]).
+//!
+//! Imports the engine's state, the transition that is being made, and what is asked.
+
+mod agent;
+mod call;
+mod human;
+mod map;
+mod nested;
+mod router;
+mod set;
+mod tool;

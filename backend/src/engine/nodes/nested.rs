@@ -1,0 +1,103 @@
+//! Nested flows: a flow node calls another flow, which runs in the same run. Its branches are branches of the run, its
+//! nodes are known by the calls that lead to them ([`NodeId::frame`]), and it has keys, visits and decisions of its own, in
+//! a frame that is gone when it ends. The branch that called waits, and goes on with its output.
+//!
+//! A flow that fails, or that a person stops, fails the step that called it, whose failure policy says what happens.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+use shared::JsonMap;
+use shared::definition::FlowCall;
+use shared::error::{FlowCode, RunError};
+use shared::id::NodeId;
+use shared::run::Step;
+
+use crate::engine::builder::{Builder, failure, unevaluated};
+use crate::engine::invoke::listed;
+use crate::engine::item;
+use crate::engine::launch::{checked_input, properties, state_keys};
+use crate::engine::next::Arrival;
+use crate::engine::scope::{self, Visit};
+use crate::engine::state::{Branch, Frame, Phase};
+use crate::engine::view;
+
+impl Builder<'_> {
+    /// A branch enters a flow node: the flow begins.
+    pub(in crate::engine) fn enter_flow(&mut self, branch: u32, mut step: Step, call: &FlowCall, correction: Option<String>) {
+        let flow = self.flow;
+        let Some((called, start)) = flow.called(&step.node).and_then(|called| Some((called, called.flow.start()?)))
+        else {
+            let error = failure(FlowCode::FlowInvalid, &step.node, format!("the flow `{}` is not there", call.id));
+            return self.fail_step(branch, step, error);
+        };
+        let input = match self.call_input(&step, call, correction.as_deref()) {
+            Ok(input) => input,
+            Err(error) => return self.fail_step(branch, step, error),
+        };
+        step.note = Some(format!("{}, version {}", called.flow.title(), called.version));
+        let (frame, node) = (step.node.call(step.visit), step.node.clone());
+        let keys = state_keys(called, &input);
+        self.state.frames.insert(frame.clone(), Frame { input, keys, correction });
+        self.settle(branch, &node, Phase::Flow { step });
+        let first = self.next_number();
+        self.arrivals.push_back(Arrival::at(first, NodeId::within(&frame, start)));
+    }
+
+    /// What a flow is called with: the call's templates, or the readable keys that its `input` names.
+    fn call_input(&self, step: &Step, call: &FlowCall, correction: Option<&str>) -> Result<JsonMap, RunError> {
+        let (flow, called) = (self.flow.of(&step.node), self.flow.called(&step.node));
+        let rendered = if call.input.is_empty() {
+            item::readable_of(self.flow, &self.state, step, called.and_then(properties))
+        } else {
+            let visit = Visit { number: step.visit, correction, ..Visit::default() };
+            let scope = scope::of(self.flow, &self.state, &step.node, visit);
+            let rendered = flow.render_value(&Value::Object(call.input.clone()), &scope);
+            match rendered.map_err(|error| unevaluated(&step.node, &error))? {
+                Value::Object(input) => input,
+                _ => JsonMap::new(),
+            }
+        };
+        let Some(called) = called else { return Ok(rendered) };
+        checked_input(called, rendered).map_err(|mistakes| {
+            let message = format!("the input of the flow `{}` does not fit: {}", call.id, listed(&mistakes));
+            failure(FlowCode::FlowInvalid, &step.node, message)
+        })
+    }
+
+    /// Goes on after a call whose flow has no branch left. Says whether there was one.
+    pub(in crate::engine) fn return_from_call(&mut self) -> bool {
+        if self.state.frames.is_empty() {
+            return false;
+        }
+        // Where something goes on deeper inside, the branch that called it is here.
+        let occupied: BTreeSet<&str> = self.state.branches.values().map(|branch| branch.node.frame()).collect();
+        let done = self.state.frames.keys().find(|frame| !occupied.contains(frame.as_str()));
+        let Some(frame) = done.cloned() else { return false };
+        let caller = self.take_branch(|phase| phase.calls_frame(&frame));
+        let Some((branch, Branch { phase: Phase::Flow { step }, .. })) = caller else {
+            self.state.end_frame(&frame);
+            return true;
+        };
+        let keys = self.state.frames.get(&frame).map(|frame| frame.keys.clone()).unwrap_or_default();
+        let output = self.flow.called(&step.node).map(|called| view::output(called, &keys)).unwrap_or_default();
+        self.state.end_frame(&frame);
+        let writes = self.returned_keys(&step.node, output);
+        self.finish_step(branch, step, writes);
+        true
+    }
+
+    /// Where the output goes: those of its keys that `write_keys` names; else the whole of it to the one write key.
+    fn returned_keys(&self, id: &NodeId, output: JsonMap) -> JsonMap {
+        let Some(node) = self.flow.node(id) else { return JsonMap::new() };
+        match &node.write_keys {
+            Some(named) if named.iter().any(|key| output.contains_key(key)) => {
+                output.into_iter().filter(|(key, _)| named.contains(key)).collect()
+            }
+            _ => {
+                let key = scope::result_key(self.flow, id, node);
+                key.map(|key| (key, Value::Object(output))).into_iter().collect()
+            }
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Tool nodes: one call, with arguments that are rendered once, shown, and executed as they are.
+
+use serde_json::Value;
+use shared::JsonMap;
+use shared::error::{FlowCode, RunError};
+use shared::run::Step;
+
+use crate::engine::builder::{Builder, failure, unevaluated};
+use crate::engine::conversation::{ToolCall, ToolCallState};
+use crate::engine::invoke::{Started, parameters};
+use crate::engine::item;
+use crate::engine::ruling::Ruling;
+use crate::engine::scope::{self, Visit};
+use crate::engine::state::Phase;
+
+impl Builder<'_> {
+    /// A branch enters a tool node.
+    pub(in crate::engine) fn enter_tool(
+        &mut self,
+        branch: u32,
+        step: Step,
+        tool: &str,
+        templates: Option<&JsonMap>,
+        correction: Option<String>,
+    ) {
+        let mut call = match self.tool_call(&step, tool, templates, correction.as_deref()) {
+            Ok(call) => call,
+            Err(error) => return self.fail_step(branch, step, error),
+        };
+        match self.closed_gate(&step, correction.as_deref(), &call) {
+            None => self.run_tool(branch, step, call, correction),
+            Some(gate) => {
+                call.state = ToolCallState::Gated;
+                let (node, gated) = (step.node.clone(), [(call.id.clone(), gate)]);
+                self.settle(branch, &node, Phase::Tool { step, call, correction });
+                self.ask_about(branch, &gated);
+            }
+        }
+    }
+
+    /// The node's call: its templates rendered, or the readable keys that the tool's parameters name.
+    fn tool_call(
+        &self,
+        step: &Step,
+        tool: &str,
+        templates: Option<&JsonMap>,
+        correction: Option<&str>,
+    ) -> Result<ToolCall, RunError> {
+        let arguments = if let Some(templates) = templates {
+            let visit = Visit { number: step.visit, correction, ..Visit::default() };
+            let scope = scope::of(self.flow, &self.state, &step.node, visit);
+            let templates = Value::Object(templates.clone());
+            self.flow
+                .of(&step.node)
+                .render_value(&templates, &scope)
+                .map_err(|error| unevaluated(&step.node, &error))?
+        } else {
+            let definition = self.flow.of(&step.node).flow.tools.get(tool);
+            let schema = definition.and_then(parameters);
+            let named = schema.as_ref().and_then(|schema| schema.get("properties")).and_then(Value::as_object);
+            Value::Object(item::readable_of(self.flow, &self.state, step, named))
+        };
+        self.new_call(step, correction, "c1-1".to_owned(), tool, &arguments)
+            .map_err(|why| failure(FlowCode::ToolFailed, &step.node, why))
+    }
+
+    /// Nothing holds the call back any more.
+    fn run_tool(&mut self, branch: u32, step: Step, mut call: ToolCall, correction: Option<String>) {
+        match self.start_call(&step, &mut call) {
+            Ok(Started::Due) => {
+                let node = step.node.clone();
+                self.settle(branch, &node, Phase::Tool { step, call, correction });
+            }
+            Ok(Started::Done { result, writes }) => {
+                self.emit_executed(&step, &call, Ok(&result));
+                self.finish_step(branch, step, writes);
+            }
+            Err(why) => {
+                let error = failure(FlowCode::ToolFailed, &step.node, why);
+                self.fail_step(branch, step, error);
+            }
+        }
+    }
+
+    /// The call has a result: it goes to the one write key.
+    pub(in crate::engine) fn tool_done(&mut self, branch: u32, step: Step, result: Value) {
+        let node = self.flow.node(&step.node);
+        let key = node.and_then(|node| scope::result_key(self.flow, &step.node, node));
+        let writes = key.map(|key| (key, result)).into_iter().collect();
+        self.finish_step(branch, step, writes);
+    }
+
+    /// The review of the call has been decided.
+    pub(in crate::engine) fn tool_call_decided(&mut self, branch: u32, step: Step, correction: Option<String>, ruling: Ruling) {
+        match ruling {
+            Ruling::Runs(call) => self.run_tool(branch, step, *call, correction),
+            Ruling::Answered(text) => self.tool_done(branch, step, text.into()),
+            Ruling::Refused(code, why) => {
+                let error = failure(code, &step.node, why);
+                self.fail_step(branch, step, error);
+            }
+        }
+    }
+}

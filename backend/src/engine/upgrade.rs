@@ -1,0 +1,81 @@
+//! States as earlier versions stored them, brought into the present form. Formats are JSON: no type of today has a member
+//! that only old states have.
+
+use serde_json::{Map, Value, json};
+
+use super::state::RunState;
+
+impl RunState {
+    /// Whether a stored state is certainly of the present form: its format is written first.
+    pub fn is_current(stored: &str) -> bool {
+        stored.strip_prefix(r#"{"format":"#).is_some_and(|rest| rest.starts_with(&format!("{},", Self::FORMAT)))
+    }
+
+    /// Brings a stored state of an earlier format into the present form. Its `format` stays what it was until it is next
+    /// written.
+    pub fn upgrade(stored: &mut Value) {
+        if stored["format"].as_u64().is_some_and(|format| format < 3) {
+            separate_questions(stored);
+        }
+    }
+}
+
+/// Until format 2, a review stood in the phase that waited for it, and a judge's conversation in the place of an agent's.
+fn separate_questions(state: &mut Value) {
+    let mut questions = Vec::new();
+    for (number, branch) in state.get_mut("branches").and_then(Value::as_object_mut).into_iter().flatten() {
+        let phase = branch.get_mut("phase").and_then(Value::as_object_mut);
+        let (Ok(number), Some(phase)) = (number.parse::<u32>(), phase) else { continue };
+        match phase.get("phase").and_then(Value::as_str) {
+            Some("human") => {
+                let subject = json!({ "about": "node", "branch": number });
+                questions.extend(phase.remove("asked").map(|asked| pending(&asked, &subject)));
+            }
+            Some("tool") => {
+                let subject = about(number, phase.get("call"));
+                questions.extend(phase.remove("asked").map(|asked| pending(&asked, &subject)));
+            }
+            Some("agent") => questions.extend(of_agent(number, phase)),
+            _ => {}
+        }
+    }
+    if !questions.is_empty() {
+        state["questions"] = Value::Array(questions);
+    }
+}
+
+/// Of an agent's turn: a judge's becomes that of the human node that it is asked about.
+fn of_agent(number: u32, phase: &mut Map<String, Value>) -> Vec<Value> {
+    let Some(mut conversation) = phase.remove("conversation") else { return Vec::new() };
+    let Some(fields) = conversation.as_object_mut() else { return Vec::new() };
+    let asked = fields.remove("asked").unwrap_or_default();
+    let judging = fields.get("purpose").and_then(|purpose| purpose.get("verdict")).cloned();
+    if let Some(judging) = judging {
+        fields.remove("purpose");
+        phase.insert("phase".to_owned(), "human".into());
+        // Its review had no id yet. A task's is as unique, and no review has it.
+        return vec![json!({
+            "review": fields.get("model_task"), "subject": { "about": "node", "branch": number },
+            "handler": judging["handler"], "advice": judging.get("advice").unwrap_or(&json!([])),
+            "asked": { "asked": "judge", "conversation": conversation, "digest": "" },
+        })];
+    }
+    let subject = about(number, conversation["calls"].as_array().into_iter().flatten());
+    phase.insert("conversation".to_owned(), conversation);
+    asked.as_array().into_iter().flatten().map(|asked| pending(asked, &subject)).collect()
+}
+
+/// All calls that wait for an answer: which of them a review is about is said by the review.
+fn about<'v>(branch: u32, calls: impl IntoIterator<Item = &'v Value>) -> Value {
+    let waits = |call: &&Value| matches!(call["state"]["state"].as_str(), Some("gated" | "lost"));
+    let calls: Vec<_> = calls.into_iter().filter(waits).map(|call| &call["id"]).collect();
+    json!({ "about": "calls", "branch": branch, "calls": calls })
+}
+
+fn pending(asked: &Value, subject: &Value) -> Value {
+    let mut question = json!({ "review": asked["review"], "subject": subject, "asked": { "asked": "people" } });
+    if let Some(task) = asked.get("deadline") {
+        question["timer"] = json!({ "task": task, "warn_at": asked["warn_at"] });
+    }
+    question
+}
