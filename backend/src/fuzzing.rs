@@ -72,6 +72,7 @@ pub fn model_answers(answer: &str, schema: &Value) -> Vec<Value> {
         thought_signatures: None,
     };
     let called = agent::genai::model_call(call).arguments;
-    let answers = [called].into_iter().chain(engine::model_call::parse(|value| check_value(schema, value, ""), answer).ok());
+    let answers =
+        [called].into_iter().chain(engine::model_call::parse(|value| check_value(schema, value, ""), answer).ok());
     answers.filter(|answer| limits::check(answer).is_ok()).collect()
 }

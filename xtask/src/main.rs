@@ -3,6 +3,7 @@
 mod bench;
 mod build;
 mod ci;
+mod circles;
 mod fuzz;
 mod links;
 mod mirror;

@@ -1,5 +1,5 @@
-//! Rules of the tree that the compiler does not check: the direction of imports, the length of files, module docs, the
-//! links of the documentation.
+//! Rules of the tree that the compiler does not check: the direction of imports, circles in the engine, the length of
+//! files, module docs, the links of the documentation.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 
-use crate::links;
 use crate::process::{root, say};
+use crate::{circles, links};
 
 /// The longest file, in lines. One subject a file: a longer one holds two.
 const MAX_LINES: usize = 400;
@@ -82,6 +82,7 @@ pub fn run() -> Result<()> {
             check_imports(inside, &shown, &text, &mut breaches);
         }
     }
+    breaches.extend(circles::breaches(&root().join("backend/src/engine"), "crate::engine::", &files)?);
     breaches.extend(links::breaches(&root())?);
     if breaches.is_empty() {
         return Ok(());

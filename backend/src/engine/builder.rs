@@ -12,14 +12,15 @@ use shared::JsonMap;
 use shared::access::Principal;
 use shared::error::{FlowCode, RunError};
 use shared::grant::Grant;
-use shared::id::{NodeId, ReviewId, StepId, TaskId};
+use shared::id::{NodeId, ReviewId, TaskId, Username};
+use shared::log::EventData;
 use shared::review::Review;
 use shared::run::{Activity, RunStatus, Step, StepStatus};
 use shared::time::Timestamp;
 
-use super::event::{Emitted, RunChange};
-use super::item;
-use super::next::{Answered, Arrival, Ended, StepEnd};
+use super::event::{Emission, Emitted, RunChange};
+use super::next::{Answer, Answered, Arrival, Ended, StepEnd};
+use super::question::Subject;
 use super::state::{Branch, Phase, RunState};
 use super::transition::{Granted, Refusal, Snapshot, Task, TaskKind, Transition};
 use super::view;
@@ -132,6 +133,18 @@ impl<'f> Builder<'f> {
         }
     }
 
+    // --- events ---
+
+    /// Something about the run as a whole.
+    pub(super) fn emit_run(&mut self, change: RunChange, actor: Option<Username>) {
+        self.events.push(Emitted { review_id: None, actor, data: Emission::Run(change) });
+    }
+
+    /// Something else happened.
+    pub(super) fn emit(&mut self, review_id: Option<ReviewId>, actor: Option<Username>, data: EventData) {
+        self.events.push(Emitted { review_id, actor, data: Emission::Other(data) });
+    }
+
     // --- branches ---
 
     /// Takes the branch out whose phase is the one that is looked for.
@@ -153,50 +166,6 @@ impl<'f> Builder<'f> {
     }
 
     // --- steps ---
-
-    /// A new visit of a node.
-    pub(super) fn start_step(&mut self, node: &NodeId, kind: &str) -> Step {
-        let visits = self.state.visits.entry(node.clone()).or_default();
-        *visits += 1;
-        let visit = *visits;
-        let step = Step {
-            id: StepId(self.ids.uuid()),
-            node: node.clone(),
-            visit,
-            part: item::part_around(self.flow, &self.state, node, visit),
-            kind: kind.to_owned(),
-            status: StepStatus::Running,
-            started_at: self.now,
-            duration_ms: None,
-            tries: 1,
-            error: None,
-            note: None,
-        };
-        self.emit_started(&step);
-        self.put_step(&step);
-        step
-    }
-
-    /// A visit is done, having written `writes`.
-    pub(super) fn complete_step(&mut self, step: &mut Step, writes: &JsonMap) {
-        self.end_step(step, StepStatus::Completed);
-        self.emit_completed(step, writes);
-    }
-
-    /// A visit failed.
-    pub(super) fn failed_step(&mut self, step: &mut Step, error: RunError) {
-        step.error = Some(error);
-        self.end_step(step, StepStatus::Failed);
-        self.emit_failed(step);
-    }
-
-    /// A visit has come to an end.
-    pub(super) fn end_step(&mut self, step: &mut Step, status: StepStatus) {
-        step.status = status;
-        let duration = self.now.since(step.started_at).as_millis();
-        step.duration_ms = Some(u64::try_from(duration).unwrap_or(u64::MAX));
-        self.put_step(step);
-    }
 
     /// Remembers a step as new or changed.
     pub(super) fn put_step(&mut self, step: &Step) {
@@ -249,6 +218,11 @@ impl<'f> Builder<'f> {
     /// A step failed, and no try is left.
     pub(super) fn fail_step(&mut self, branch: u32, step: Step, error: RunError) {
         self.end(branch, step, StepEnd::Failed { error });
+    }
+
+    /// A question is answered: what waits for it gets to know.
+    pub(super) fn answer(&mut self, subject: Subject, answer: Answer) {
+        self.answers.push_back(Answered { subject, answer });
     }
 
     // --- tasks ---

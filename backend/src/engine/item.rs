@@ -2,11 +2,9 @@
 //! map follow each other.
 
 use serde_json::Value;
-use shared::JsonMap;
 use shared::id::NodeId;
 use shared::run::Step;
 
-use super::scope;
 use super::state::{Phase, RunState};
 use crate::flow::Compiled;
 
@@ -33,22 +31,6 @@ pub(super) fn part_around(flow: &Compiled, state: &RunState, node: &NodeId, visi
         let (part, _) = part(flow, state, &at, visit)?;
         Some(shared::run::Part { number: part.index + 1, of: part.of, inside: at != *node })
     })
-}
-
-/// A value that a step sees under a name: its item, or a state key.
-pub(super) fn value<'s>(flow: &'s Compiled, state: &'s RunState, step: &Step, key: &str) -> Option<&'s Value> {
-    match item(flow, state, &step.node, step.visit) {
-        Some((name, item)) if name == key => Some(item),
-        _ => state.keys_of(&step.node).get(key),
-    }
-}
-
-/// What a step may see of these properties of a schema, where nobody says what it gives to what it calls.
-pub(super) fn readable_of(flow: &Compiled, state: &RunState, step: &Step, properties: Option<&JsonMap>) -> JsonMap {
-    let node = flow.node(&step.node);
-    let names = properties.into_iter().flat_map(JsonMap::keys);
-    let readable = names.filter(|name| node.is_none_or(|node| scope::may_read(node, name)));
-    readable.filter_map(|name| Some((name.clone(), value(flow, state, step, name)?.clone()))).collect()
 }
 
 /// The item of a visit of a mapped node, with the name under which it is seen.

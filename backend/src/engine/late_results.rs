@@ -47,10 +47,14 @@ impl Builder<'_> {
             return Some(model(conversation, conversation.model_in(self.flow, &step.node)));
         }
         let mut questions = self.state.questions_of(branch);
-        if let Some((question, Asked::Judge { conversation, .. })) =
-            questions.find(|question| question.task().is_some_and(|(its, _)| its == task)).map(|question| (question, &question.asked))
+        if let Some((question, Asked::Judge { conversation, .. })) = questions
+            .find(|question| question.task().is_some_and(|(its, _)| its == task))
+            .map(|question| (question, &question.asked))
         {
-            return Some(model(conversation, judge_of(self.flow, &self.state, question).map(|judge| judge.model.as_str())));
+            return Some(model(
+                conversation,
+                judge_of(self.flow, &self.state, question).map(|judge| judge.model.as_str()),
+            ));
         }
         let call = phase.calls().iter().find(|call| is_due(call, task))?;
         let sleeps = self.flow.of(&step.node).flow.tools.get(&call.tool).is_some_and(is_sleep);

@@ -11,6 +11,7 @@ mod cancel;
 mod conversation;
 mod digest;
 mod edges;
+mod emit;
 mod ending;
 mod event;
 mod input;
@@ -27,6 +28,7 @@ mod retry;
 mod ruling;
 mod scope;
 mod state;
+mod steps;
 mod transition;
 mod upgrade;
 mod view;
@@ -116,12 +118,18 @@ fn carry_out(builder: &mut Builder<'_>, input: Input, recounted: bool) -> Result
     match input {
         Input::Decide { review, by, via, request } => builder.decide(review, &by, via, request),
         Input::ModelAnswered { task, answer, .. } => match builder.judged_by(task) {
-            Some(review) => builder.judge_answered(review, &answer),
+            Some(review) => {
+                builder.judge_answered(review, &answer);
+                Ok(())
+            }
             None => builder.model_answered(task, answer),
         },
         Input::ToolReturned { task, result, .. } => builder.tool_returned(task, result),
         Input::TaskFailed { task, failure, .. } => match builder.judged_by(task) {
-            Some(review) => builder.judge_failed(review, &failure),
+            Some(review) => {
+                builder.judge_failed(review, &failure);
+                Ok(())
+            }
             None if builder.is_model_task(task) => builder.model_failed(task, &failure),
             None => builder.tool_failed(task, &failure),
         },

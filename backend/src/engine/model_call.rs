@@ -20,7 +20,13 @@ impl Builder<'_> {
     }
 
     /// A model has answered: its task is over, and what it used counts.
-    pub(super) fn count_answer(&mut self, step: &Step, conversation: &mut Conversation, model: &str, answer: &ModelAnswer) {
+    pub(super) fn count_answer(
+        &mut self,
+        step: &Step,
+        conversation: &mut Conversation,
+        model: &str,
+        answer: &ModelAnswer,
+    ) {
         if let Some(task) = conversation.model_task.take() {
             self.end_task(task);
         }

@@ -35,12 +35,6 @@ impl Rulings {
         self.calls.remove(call)
     }
 
-    /// Those of other calls too.
-    pub(super) fn extend(&mut self, more: Self) {
-        self.calls.extend(more.calls);
-        self.findings.extend(more.findings);
-    }
-
     /// Puts on a review that is resolved what does not happen, and what happens otherwise than it shows.
     pub(super) fn note(&self, review: &mut Review) {
         let with = |effect| self.findings.iter().filter(move |(_, finding)| finding.effect == effect);

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use shared::JsonMap;
 use shared::definition::{Node, NodeKind};
 use shared::id::NodeId;
+use shared::run::Step;
 
 use super::item;
 use super::state::RunState;
@@ -89,6 +90,22 @@ fn run(state: &RunState) -> Value {
         "version": state.version,
         "requested_by": state.requested_by,
     })
+}
+
+/// A value that a step sees under a name: its item, or a state key.
+pub(super) fn value<'s>(flow: &'s Compiled, state: &'s RunState, step: &Step, key: &str) -> Option<&'s Value> {
+    match item::item(flow, state, &step.node, step.visit) {
+        Some((name, item)) if name == key => Some(item),
+        _ => state.keys_of(&step.node).get(key),
+    }
+}
+
+/// What a step may see of these properties of a schema, where nobody says what it gives to what it calls.
+pub(super) fn readable_of(flow: &Compiled, state: &RunState, step: &Step, properties: Option<&JsonMap>) -> JsonMap {
+    let node = flow.node(&step.node);
+    let names = properties.into_iter().flat_map(JsonMap::keys);
+    let readable = names.filter(|name| node.is_none_or(|node| may_read(node, name)));
+    readable.filter_map(|name| Some((name.clone(), value(flow, state, step, name)?.clone()))).collect()
 }
 
 /// Whether a node may see a state key.

@@ -74,7 +74,7 @@ fn about<'v>(branch: u32, calls: impl IntoIterator<Item = &'v Value>) -> Value {
 
 fn pending(asked: &Value, subject: &Value) -> Value {
     let mut question = json!({ "review": asked["review"], "subject": subject, "asked": { "asked": "people" } });
-    if let Some(task) = asked.get("deadline") {
+    if let Some(task) = asked.get("deadline").filter(|task| !task.is_null()) {
         question["timer"] = json!({ "task": task, "warn_at": asked["warn_at"] });
     }
     question

@@ -13,13 +13,6 @@ use crate::engine::question::Subject;
 use crate::engine::state::Phase;
 
 impl<'f> Builder<'f> {
-    /// What happens when nobody decides about a gate's calls in time. What the defaults say of branches is for nodes:
-    /// a call runs, or it does not.
-    pub(super) fn gate_timeout(&self, step: &Step, gate: &Gate) -> Option<OnTimeout> {
-        let default = || self.flow.of(&step.node).flow.defaults.on_timeout.as_ref().map(OnTimeout::for_calls);
-        gate.on_timeout.clone().or_else(default)
-    }
-
     /// What is asked about calls that gates hold back.
     pub(super) fn content_of_calls(&self, step: &Step, subject: &Subject) -> Content {
         let (agent, calls) = self.state.calls_of(subject);

@@ -53,7 +53,13 @@ impl Builder<'_> {
     }
 
     /// Somebody says something beside a review.
-    pub(in crate::engine) fn comment(&mut self, id: ReviewId, by: &Principal, via: Via, text: String) -> Result<(), Refusal> {
+    pub(in crate::engine) fn comment(
+        &mut self,
+        id: ReviewId,
+        by: &Principal,
+        via: Via,
+        text: String,
+    ) -> Result<(), Refusal> {
         let review = self.pending_review(id, by, Act::Handle)?;
         let mistake = if review.comments.len() >= MAX_COMMENTS {
             Some(("too_many", format!("a review has at most {MAX_COMMENTS} comments")))

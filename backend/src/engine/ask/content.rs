@@ -1,12 +1,10 @@
-//! What people are asked and shown, before it is a review; and what it is, of every subject.
+//! What people are asked and shown, before it is a review; and who is asked.
 
 use shared::definition::{Handler, Human, NodeKind, OnTimeout, Policy, Reviewers, Stakes};
-use shared::error::{FlowCode, RunError};
 use shared::id::NodeId;
 use shared::review::{Action, Item, ReviewKind, ReviewOption, Source, Warning};
 use shared::time::Span;
 
-use crate::engine::builder::Builder;
 use crate::engine::question::Subject;
 use crate::engine::state::RunState;
 use crate::flow::Compiled;
@@ -41,30 +39,8 @@ pub(in crate::engine) struct Rules {
     pub blind: bool,
 }
 
-impl<'f> Builder<'f> {
-    /// What is asked about a subject, as things are.
-    pub(super) fn content(&self, subject: &Subject) -> Result<Content, RunError> {
-        let step = self.state.step_of(subject).ok_or_else(|| nothing("nothing waits for the answer"))?;
-        match subject {
-            Subject::Node { .. } => {
-                let human = self.human(&step.node).ok_or_else(|| nothing("the flow has no such human node"))?;
-                self.content_of_node(step, human)
-            }
-            Subject::Calls { .. } => Ok(self.content_of_calls(step, subject)),
-            Subject::Lost { why, .. } => {
-                let why = why.as_deref();
-                self.content_of_lost(step, subject, why).ok_or_else(|| nothing("the step has no such call"))
-            }
-        }
-    }
-
-    /// The definition of a human node.
-    pub(super) fn human(&self, node: &NodeId) -> Option<&'f Human> {
-        human(self.flow, node)
-    }
-}
-
-fn human<'f>(flow: &'f Compiled, node: &NodeId) -> Option<&'f Human> {
+/// The definition of a human node.
+pub(super) fn human<'f>(flow: &'f Compiled, node: &NodeId) -> Option<&'f Human> {
     match &flow.node(node)?.kind {
         NodeKind::Human(human) => Some(human),
         _ => None,
@@ -90,8 +66,4 @@ pub(super) fn handlers<'f>(flow: &'f Compiled, state: &RunState, subject: &Subje
 /// These handlers, else those of the defaults of the flow that a node is in.
 pub(super) fn handlers_at<'f>(flow: &'f Compiled, node: &NodeId, own: Option<&'f [Handler]>) -> &'f [Handler] {
     own.or(flow.of(node).flow.defaults.handlers.as_deref()).unwrap_or_default()
-}
-
-fn nothing(message: &str) -> RunError {
-    RunError { code: FlowCode::FlowInvalid, message: message.to_owned(), node: None }
 }

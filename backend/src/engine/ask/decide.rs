@@ -1,9 +1,9 @@
 //! A decision: whether it may be made, whether it fits what was asked, and what it does to the run. Everything is
 //! checked before anything is changed.
 
-mod effect;
+pub(super) mod effect;
 mod validate;
-mod verdict;
+pub(super) mod verdict;
 
 use std::collections::BTreeMap;
 
@@ -18,11 +18,8 @@ use crate::engine::builder::Builder;
 use crate::engine::digest;
 use crate::engine::transition::Refusal;
 
-pub(super) use effect::Counted;
-pub(super) use verdict::{NodeVerdict, Said, joined};
-
-/// The longest free text, comment or message, in bytes.
-const MAX_TEXT: usize = 100_000;
+use effect::Counted;
+use verdict::{NodeVerdict, Said};
 
 impl Builder<'_> {
     /// Somebody decides a review.

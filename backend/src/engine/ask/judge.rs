@@ -12,16 +12,15 @@ use shared::id::{ReviewId, TaskId};
 use shared::review::{Advice, Judgement};
 use shared::run::Step;
 
+use super::asking::{Asking, Handled, Heard};
 use super::content::{Content, handlers};
-use super::handled::Handled;
 use crate::engine::builder::{Builder, failure};
 use crate::engine::conversation::{Conversation, Message};
 use crate::engine::input::{ModelAnswer, TaskFailure};
 use crate::engine::model_call::parse;
-use crate::engine::next::Answer;
-use crate::engine::question::{Asked, Question, Subject};
+use crate::engine::question::{Asked, Question};
 use crate::engine::state::RunState;
-use crate::engine::transition::{Refusal, TaskKind};
+use crate::engine::transition::TaskKind;
 use crate::flow::{Compiled, check_value};
 
 /// What a judge is called where agents are named.
@@ -53,15 +52,8 @@ struct Verdict {
 
 impl Builder<'_> {
     /// Asks a judge.
-    pub(super) fn ask_judge(
-        &mut self,
-        review: ReviewId,
-        subject: Subject,
-        content: Content,
-        handler: usize,
-        advice: Vec<Advice>,
-        judge: &Judge,
-    ) {
+    pub(super) fn ask_judge(&mut self, asking: Asking, content: Content, judge: &Judge) {
+        let Asking { review, subject, handler, advice } = asking;
         let Some(step) = self.state.step_of(&subject).cloned() else { return };
         let shown = Message::User { text: shown(&step, &content) };
         let digest = self.review_of(review, &step, content, advice.clone()).digest;
@@ -77,11 +69,12 @@ impl Builder<'_> {
         self.state.questions.iter().find(is_its).map(|question| question.review)
     }
 
-    /// A judge has answered. One that is sure of what is still so decides; else the next handler is asked.
-    pub(in crate::engine) fn judge_answered(&mut self, review: ReviewId, answer: &ModelAnswer) -> Result<(), Refusal> {
+    /// Reads what a judge has answered. One that is sure of what is still so decides; else it passes on. None where it is
+    /// asked again.
+    pub(super) fn read_judge(&mut self, review: ReviewId, answer: &ModelAnswer) -> Option<(Asking, Heard)> {
         let (mut question, step) = self.take_asked(review)?;
         let judge = judge_of(self.flow, &self.state, &question);
-        let Asked::Judge { conversation, digest } = &mut question.asked else { return Err(Refusal::TaskOver) };
+        let Asked::Judge { conversation, digest } = &mut question.asked else { return None };
         self.count_answer(&step, conversation, judge.map_or("", |judge| judge.model.as_str()), answer);
         conversation.messages.push(Message::Assistant { text: answer.text.clone(), calls: Vec::new() });
         let read = match parse(|answer| check_value(&ANSWER, answer, ""), &answer.text) {
@@ -90,94 +83,74 @@ impl Builder<'_> {
                 conversation.say_again(&mistakes);
                 self.call_model(&step, conversation);
                 self.state.questions.push(question);
-                return Ok(());
+                return None;
             }
             Err(mistakes) => Err(format!("Its answer does not fit: {mistakes}.")),
         };
         let digest = std::mem::take(digest);
-        match (read, judge) {
-            (Ok(verdict), Some(judge)) => self.weigh(question, &step, judge, &verdict, &digest),
-            (Err(why), _) => self.not_judged(question, &why),
-            (_, None) => self.not_judged(question, "The flow has no such judge."),
-        }
-        Ok(())
+        let now = self.content(&question.subject).ok();
+        let now = now.map(|content| self.review_of(review, &step, content, Vec::new()).digest);
+        let heard = match (read, judge) {
+            (Ok(_), _) if now != Some(digest) => self.unable(judge, "What is reviewed changed while it was judged."),
+            (Ok(verdict), Some(judge)) => self.weigh(judge, verdict),
+            (Err(why), _) => self.unable(judge, &why),
+            (_, None) => self.unable(None, "The flow has no such judge."),
+        };
+        Some((question.into(), heard))
     }
 
-    fn weigh(&mut self, question: Question, step: &Step, judge: &Judge, said: &Verdict, digest: &str) {
-        let content = match self.content(&question.subject) {
-            Ok(content) => content,
-            Err(error) => return self.answer(question.subject, Answer::Failed(error)),
-        };
-        if self.review_of(question.review, step, content, Vec::new()).digest != digest {
-            return self.not_judged(question, "What is reviewed changed while it was judged.");
-        }
-        let Verdict { approved, confidence, ref reasoning } = *said;
+    fn weigh(&self, judge: &Judge, said: Verdict) -> Heard {
+        let Verdict { approved, confidence, reasoning } = said;
         let verdict = Judgement { approved, confidence, threshold: judge.threshold() };
         let reason: String = reasoning.trim().chars().take(MAX_REASON).collect();
-        let advice = self.advice(judge, Some(verdict), reason.clone());
+        let advice = self.advice(&judge.model, Some(verdict), reason.clone());
         if confidence < verdict.threshold {
-            return self.pass_on(question, advice);
+            return Heard::Passes(advice);
         }
-        let reason = Some(&*reason).filter(|reason| !reason.is_empty());
-        let handled = Handled { approves: approved, reason, via: Via::Judge };
-        let Question { review, subject, advice: mut said, .. } = question;
-        said.push(advice);
-        self.handled(review, subject, said, &handled);
+        Heard::Decides(
+            advice,
+            Handled { approves: approved, reason: Some(reason).filter(|reason| !reason.is_empty()), via: Via::Judge },
+        )
     }
 
-    /// The call of a judge failed: it is tried again, or the next handler is asked.
-    pub(in crate::engine) fn judge_failed(&mut self, review: ReviewId, why: &TaskFailure) -> Result<(), Refusal> {
+    /// The call of a judge failed. None where it is tried again.
+    pub(super) fn retry_judge(&mut self, review: ReviewId, why: &TaskFailure) -> Option<(Asking, Heard)> {
         let (mut question, mut step) = self.take_asked(review)?;
-        let Asked::Judge { conversation, .. } = &mut question.asked else { return Err(Refusal::TaskOver) };
-        let task = conversation.model_task.ok_or(Refusal::TaskOver)?;
+        let judge = judge_of(self.flow, &self.state, &question);
+        let Asked::Judge { conversation, .. } = &mut question.asked else { return None };
+        let task = conversation.model_task?;
         let error = failure(why.code, &step.node, &why.message);
-        if let Some(due_at) = self.next_try(&step.node, conversation.tries, why) {
-            conversation.tries += 1;
-            let kind = TaskKind::Model { turn: conversation.turn };
-            self.retry(task, &mut step, kind, true, due_at, &error);
-            self.put_back(&question.subject, step);
-            self.state.questions.push(question);
-        } else {
+        let Some(due_at) = self.next_try(&step.node, conversation.tries, why) else {
             self.end_task(task);
-            self.not_judged(question, &error.message);
-        }
-        Ok(())
-    }
-
-    /// A judge decides nothing, because of this; the next handler is asked.
-    fn not_judged(&mut self, question: Question, why: &str) {
-        let reason: String = why.chars().take(MAX_REASON).collect();
-        match judge_of(self.flow, &self.state, &question) {
-            Some(judge) => {
-                let advice = self.advice(judge, None, reason);
-                self.pass_on(question, advice);
-            }
-            None => {
-                let by = NAME.to_owned();
-                let advice = Advice { by, via: Via::Judge, at: self.now, verdict: None, reason };
-                self.pass_on(question, advice);
-            }
-        }
-    }
-
-    /// Takes a question out to work on it, with the visit that it belongs to.
-    fn take_asked(&mut self, review: ReviewId) -> Result<(Question, Step), Refusal> {
-        let place = self.state.questions.iter().position(|question| question.review == review);
-        let question = self.state.questions.remove(place.ok_or(Refusal::TaskOver)?);
-        let step = self.state.step_of(&question.subject).cloned().ok_or(Refusal::TaskOver)?;
-        Ok((question, step))
-    }
-
-    /// A visit has changed.
-    fn put_back(&mut self, subject: &Subject, step: Step) {
-        let branch = self.state.branches.get_mut(&subject.branch());
+            let heard = self.unable(judge, &error.message);
+            return Some((question.into(), heard));
+        };
+        conversation.tries += 1;
+        let kind = TaskKind::Model { turn: conversation.turn };
+        self.retry(task, &mut step, kind, true, due_at, &error);
+        let branch = self.state.branches.get_mut(&question.subject.branch());
         if let Some(own) = branch.and_then(|branch| branch.phase.step_mut()) {
             *own = step;
         }
+        self.state.questions.push(question);
+        None
     }
 
-    fn advice(&self, judge: &Judge, verdict: Option<Judgement>, reason: String) -> Advice {
-        Advice { by: judge.model.clone(), via: Via::Judge, at: self.now, verdict, reason }
+    /// A judge decides nothing, because of this.
+    fn unable(&self, judge: Option<&Judge>, why: &str) -> Heard {
+        let by = judge.map_or(NAME, |judge| judge.model.as_str());
+        Heard::Passes(self.advice(by, None, why.chars().take(MAX_REASON).collect()))
+    }
+
+    /// Takes a question out to work on it, with the visit that it belongs to.
+    fn take_asked(&mut self, review: ReviewId) -> Option<(Question, Step)> {
+        let place = self.state.questions.iter().position(|question| question.review == review)?;
+        let step = self.state.step_of(&self.state.questions[place].subject).cloned()?;
+        Some((self.state.questions.remove(place), step))
+    }
+
+    fn advice(&self, by: &str, verdict: Option<Judgement>, reason: String) -> Advice {
+        Advice { by: by.to_owned(), via: Via::Judge, at: self.now, verdict, reason }
     }
 }
 

@@ -21,7 +21,7 @@ impl Builder<'_> {
     pub(super) fn content_of_node(&self, step: &Step, human: &Human) -> Result<Content, RunError> {
         let prompt = self.human_prompt(step, human)?;
         let source = self.source(&step.node);
-        let items = items(human, |key| item::value(self.flow, &self.state, step, key));
+        let items = items(human, |key| scope::value(self.flow, &self.state, step, key));
         let defaults = &self.flow.of(&step.node).flow.defaults;
         Ok(Content {
             kind: ReviewKind::Approval,

@@ -1,65 +1,54 @@
 //! Asking, revising, resolving and withdrawing reviews. A review leaves `pending` exactly once: only
 //! [`Builder::resolve`], [`Builder::expire`] and [`Builder::withdraw`] do that.
 
-use std::collections::BTreeMap;
-
-use shared::decision::{ActionDecision, Decision, Via};
-use shared::definition::{ActionKind, OnTimeout};
+use shared::decision::{Decision, Via};
+use shared::definition::OnTimeout;
 use shared::id::{ReviewId, Username};
 use shared::log::ReviewChange;
-use shared::review::{Action, Advice, Item, Outcome, Resolution, Review, ReviewStatus};
+use shared::review::{Advice, Item, Outcome, Resolution, Review, ReviewStatus};
 use shared::run::Step;
 use shared::voting::Edited;
 
-use super::content::Content;
-use super::handled::Handled;
-use super::vote::{overlay, void};
-use super::{node, timer};
+use super::asking::{Asking, Handled};
+use super::content::{Content, human};
+use super::deadline::warning;
+use super::node;
+use super::vote::void::{overlay, void};
 use crate::engine::builder::Builder;
 use crate::engine::question::{Asked, Question, Subject, Timer};
 use crate::engine::ruling::Rulings;
 use crate::engine::transition::TaskKind;
-use crate::engine::{digest, item, view};
+use crate::engine::{digest, scope, view};
 
 impl Builder<'_> {
     /// Asks people: a new review, and the task of its deadline where it has one. The task is due at the warning first.
-    pub(super) fn ask_people(
-        &mut self,
-        id: ReviewId,
-        subject: Subject,
-        content: Content,
-        handler: usize,
-        advice: Vec<Advice>,
-    ) {
+    pub(super) fn ask_people(&mut self, asking: Asking, content: Content) {
+        let Asking { review: id, subject, handler, advice } = asking;
         let Some(step) = self.state.step_of(&subject).cloned() else { return };
         let mut review = self.review_of(id, &step, content, advice.clone());
         self.open_voting(&mut review);
         let expires_at = review.expires_at;
         self.emit_requested(&review);
         self.add_review(review);
-        let warn_at = expires_at.and_then(|at| timer::warning(self.now, at));
+        let warn_at = expires_at.and_then(|at| warning(self.now, at));
         let due_at = warn_at.or(expires_at);
-        let timer = due_at.map(|at| Timer {
-            task: self.add_task(&step, TaskKind::Deadline { review: id }, at, true),
-            warn_at,
-        });
+        let timer =
+            due_at.map(|at| Timer { task: self.add_task(&step, TaskKind::Deadline { review: id }, at, true), warn_at });
         self.state.questions.push(Question { review: id, subject, handler, advice, asked: Asked::People, timer });
     }
 
     /// A handler resolves a review in the commit that makes it: it never waits, and is on the record with its content.
     pub(super) fn resolve_at_once(
         &mut self,
-        id: ReviewId,
-        subject: &Subject,
+        asking: Asking,
         content: Content,
-        advice: Vec<Advice>,
         outcome: Outcome,
-        handled: &Handled<'_>,
+        handled: &Handled,
         rulings: Option<&Rulings>,
     ) {
-        let Some(step) = self.state.step_of(subject).cloned() else { return };
-        let review = self.review_of(id, &step, Content { timeout: None, ..content }, advice);
-        self.record(review, outcome, None, handled.reason.map(str::to_owned), handled.via, rulings);
+        let Some(step) = self.state.step_of(&asking.subject).cloned() else { return };
+        let review = self.review_of(asking.review, &step, Content { timeout: None, ..content }, asking.advice);
+        self.record(review, outcome, None, handled.reason.clone(), handled.via, rulings);
     }
 
     /// Puts a review on the record that was resolved when it was made; by this decision, where it was somebody's.
@@ -149,13 +138,14 @@ impl Builder<'_> {
     /// Pending reviews follow the state: where a shown value has changed, the review gets a new revision, and the
     /// votes so far are void.
     pub(in crate::engine) fn refresh_reviews(&mut self) {
-        let is_of_node = |question: &&Question| question.is_pending() && matches!(question.subject, Subject::Node { .. });
+        let is_of_node =
+            |question: &&Question| question.is_pending() && matches!(question.subject, Subject::Node { .. });
         let shown = self.state.questions.iter().filter(is_of_node);
         let shown: Vec<_> = shown.map(|question| (question.review, question.subject.clone())).collect();
         for (id, subject) in shown {
             let Some(step) = self.state.step_of(&subject) else { continue };
-            let Some(human) = self.human(&step.node) else { continue };
-            let mut items = node::items(human, |key| item::value(self.flow, &self.state, step, key));
+            let Some(human) = human(self.flow, &step.node) else { continue };
+            let mut items = node::items(human, |key| scope::value(self.flow, &self.state, step, key));
             let Some(review) = self.reviews.get(&id) else { continue };
             let edited = overlay(review, &mut items);
             if review.items != items {
@@ -231,7 +221,16 @@ impl Builder<'_> {
     fn undecided(&self, status: ReviewStatus, via: Via, by: Option<Username>, reason: &str) -> Resolution {
         let outcome = if status == ReviewStatus::Expired { Outcome::Expired } else { Outcome::Withdrawn };
         let (at, reason) = (self.now, Some(reason.to_owned()));
-        Resolution { status, outcome, by: by.into_iter().collect(), at, via, decision: None, reason, vetoes: Vec::new() }
+        Resolution {
+            status,
+            outcome,
+            by: by.into_iter().collect(),
+            at,
+            via,
+            decision: None,
+            reason,
+            vetoes: Vec::new(),
+        }
     }
 
     /// A question is over, and its review with it.
@@ -260,15 +259,4 @@ impl Builder<'_> {
             timer.into_iter().for_each(|timer| self.end_task(timer.task));
         }
     }
-}
-
-/// The answers to a review of actions that nobody decides any more: they are approved where that is wanted and allowed, or
-/// else rejected.
-pub(super) fn unanswered(review: &Review, approves: bool, reason: &str) -> BTreeMap<String, ActionDecision> {
-    let answer = |action: &Action| {
-        let approve = approves && action.allowed_decisions.contains(&ActionKind::Approve);
-        let reject = ActionDecision::Reject { message: Some(reason.to_owned()) };
-        (action.id.clone(), if approve { ActionDecision::APPROVE } else { reject })
-    };
-    review.actions.iter().map(answer).collect()
 }

@@ -1,8 +1,6 @@
 //! Deadlines: a review whose time is up is expired, or escalated, before anything else is heard, whoever comes first to
 //! say so. One task a review is its timer: due at the warning, then at the deadline, then at those of an escalation.
 
-use std::time::Duration;
-
 use serde_json::json;
 use shared::JsonMap;
 use shared::access::REVIEWER;
@@ -14,15 +12,13 @@ use shared::log::ReviewChange;
 use shared::review::Review;
 use shared::time::Timestamp;
 
+use super::deadline::warning;
 use super::decision_scope::Remembered;
-use super::review::unanswered;
+use super::handled::answer_all;
 use crate::engine::builder::Builder;
 use crate::engine::next::{Answer, NodeAnswer, Then};
 use crate::engine::question::{Question, Subject};
 use crate::engine::transition::TaskKind;
-
-/// A shorter time has no warning.
-const SHORT: Duration = Duration::from_mins(5);
 
 impl Builder<'_> {
     /// Expires or escalates the pending review whose deadline passed first. Says whether there was one.
@@ -77,7 +73,7 @@ impl Builder<'_> {
             }
             (on_timeout, Subject::Node { .. }) => Answer::Node(self.node_timed_out(&review, on_timeout, &reason)),
             (on_timeout, Subject::Calls { .. } | Subject::Lost { .. }) => {
-                let decisions = unanswered(&review, on_timeout == OnTimeout::Approve, &reason);
+                let decisions = answer_all(&review.actions, on_timeout == OnTimeout::Approve, Some(&reason));
                 Answer::Calls { rulings: self.rule(&subject, &decisions), instructions: None }
             }
         };
@@ -138,15 +134,4 @@ impl Builder<'_> {
         };
         NodeAnswer { decision: json!(remembered), note: Some(reason.to_owned()), then }
     }
-}
-
-/// When people are warned of a deadline: before it by a tenth of the time, but by a minute at least and an hour at
-/// most. Nobody is warned of a time so short that they have just been told.
-pub(super) fn warning(from: Timestamp, deadline: Timestamp) -> Option<Timestamp> {
-    let time = deadline.since(from);
-    if time < SHORT {
-        return None;
-    }
-    let before = (time / 10).clamp(Duration::from_mins(1), Duration::from_hours(1));
-    Some(from.after(time.saturating_sub(before)))
 }

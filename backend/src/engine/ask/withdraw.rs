@@ -9,7 +9,7 @@ use shared::definition::ChoiceKind;
 use shared::id::ReviewId;
 
 use super::decision_scope::Remembered;
-use super::review::unanswered;
+use super::handled::answer_all;
 use crate::engine::builder::Builder;
 use crate::engine::next::{Answer, NodeAnswer, Then};
 use crate::engine::question::Subject;
@@ -47,7 +47,7 @@ impl Builder<'_> {
                 Answer::Node(NodeAnswer { decision: json!(remembered), note, then })
             }
             Subject::Calls { .. } | Subject::Lost { .. } => {
-                let rulings = self.rule(&subject, &unanswered(&review, false, reason));
+                let rulings = self.rule(&subject, &answer_all(&review.actions, false, Some(reason)));
                 Answer::Calls { rulings, instructions: None }
             }
         };

@@ -4,7 +4,7 @@
 use serde_json::Value;
 use shared::JsonMap;
 use shared::definition::{Agent, NodeKind};
-use shared::error::{FlowCode, RunError};
+use shared::error::FlowCode;
 use shared::id::{NodeId, TaskId};
 use shared::run::Step;
 
@@ -50,39 +50,6 @@ impl Builder<'_> {
             Ok(conversation) => self.start_turn(branch, step, conversation),
             Err(error) => self.fail_step(branch, step, error),
         }
-    }
-
-    /// A new conversation of an agent.
-    pub(in crate::engine) fn converse(&self, step: &Step, name: &str, messages: Vec<Message>) -> Result<Conversation, RunError> {
-        let flow = self.flow.of(&step.node);
-        let Some(agent) = flow.flow.agents.get(name) else {
-            return Err(failure(FlowCode::FlowInvalid, &step.node, format!("the flow has no agent `{name}`")));
-        };
-        let scope = scope::of(self.flow, &self.state, &step.node, Visit { number: step.visit, ..Visit::default() });
-        let instructions = agent.instructions.as_ref().map(|template| flow.render(template, &scope)).transpose();
-        let instructions = instructions.map_err(|error| unevaluated(&step.node, &error))?;
-        Ok(Conversation::new(name, instructions, messages))
-    }
-
-    /// What a node may see, as JSON: for an agent that has no prompt.
-    pub(in crate::engine) fn readable_keys(&self, id: &NodeId) -> String {
-        let node = self.flow.node(id);
-        let readable = |key: &&String| node.is_none_or(|node| scope::may_read(node, key));
-        let keys = self.state.keys_of(id).iter().filter(|(key, _)| readable(key));
-        let keys: JsonMap = keys.map(|(key, value)| (key.clone(), value.clone())).collect();
-        format!("{:#}", Value::Object(keys))
-    }
-
-    /// How many model calls a step of an agent may take.
-    pub(in crate::engine) fn max_turns(&self, node: &NodeId, agent: &str) -> u32 {
-        self.flow.of(node).flow.agents.get(agent).map_or(Agent::DEFAULT_MAX_TURNS, Agent::max_turns)
-    }
-
-    /// The model is called for the turn that the conversation has come to.
-    pub(in crate::engine) fn start_turn(&mut self, branch: u32, step: Step, mut conversation: Conversation) {
-        self.call_model(&step, &mut conversation);
-        let node = step.node.clone();
-        self.settle(branch, &node, Phase::Agent { step, conversation });
     }
 
     /// A model has answered.
@@ -137,9 +104,7 @@ impl Builder<'_> {
 
     /// Whether a task is an agent's turn.
     pub(in crate::engine) fn is_model_task(&self, task: TaskId) -> bool {
-        let calls = |branch: &Branch| {
-            matches!(&branch.phase, Phase::Agent { conversation, .. } if conversation.model_task == Some(task))
-        };
+        let calls = |branch: &Branch| matches!(&branch.phase, Phase::Agent { conversation, .. } if conversation.model_task == Some(task));
         self.state.branches.values().any(calls)
     }
 

@@ -11,10 +11,10 @@ use shared::run::Step;
 
 use crate::engine::builder::{Builder, failure};
 use crate::engine::conversation::{Conversation, Message, ToolCall, ToolCallState};
-use crate::engine::question::Subject;
-use crate::engine::ruling::{Ruling, Rulings};
 use crate::engine::input::{ModelToolCall, TaskFailure};
 use crate::engine::invoke::{Started, is_sleep};
+use crate::engine::question::Subject;
+use crate::engine::ruling::{Ruling, Rulings};
 use crate::engine::state::{Branch, Phase, is_due};
 use crate::engine::transition::{Refusal, TaskKind};
 

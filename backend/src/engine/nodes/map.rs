@@ -20,7 +20,13 @@ use crate::engine::state::{Branch, Phase};
 
 impl Builder<'_> {
     /// A branch enters a map.
-    pub(in crate::engine) fn enter_map(&mut self, branch: u32, mut step: Step, map: &MapNode, correction: Option<&str>) {
+    pub(in crate::engine) fn enter_map(
+        &mut self,
+        branch: u32,
+        mut step: Step,
+        map: &MapNode,
+        correction: Option<&str>,
+    ) {
         let flow = self.flow;
         let items = match self.items(&step, map) {
             Ok(items) => items,
@@ -131,7 +137,8 @@ impl Builder<'_> {
     fn end_map(&mut self, part: Part, why: &str) -> Option<Step> {
         self.arrivals.retain(|arrival| arrival.item_of != Some(part.map));
         let all = self.state.branches.iter();
-        let is_part = |step: &Step| item::part_of(self.flow, &self.state, step).is_some_and(|other| other.map == part.map);
+        let is_part =
+            |step: &Step| item::part_of(self.flow, &self.state, step).is_some_and(|other| other.map == part.map);
         let parts = all.filter(|(_, branch)| branch.phase.step().is_some_and(is_part));
         let numbers: Vec<u32> = parts.map(|(number, _)| *number).collect();
         for number in numbers {

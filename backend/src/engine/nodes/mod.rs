@@ -11,3 +11,4 @@ mod nested;
 mod router;
 mod set;
 mod tool;
+mod turn;

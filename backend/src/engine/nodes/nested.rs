@@ -15,7 +15,6 @@ use shared::run::Step;
 
 use crate::engine::builder::{Builder, failure, unevaluated};
 use crate::engine::invoke::listed;
-use crate::engine::item;
 use crate::engine::launch::{checked_input, properties, state_keys};
 use crate::engine::next::Arrival;
 use crate::engine::scope::{self, Visit};
@@ -24,7 +23,13 @@ use crate::engine::view;
 
 impl Builder<'_> {
     /// A branch enters a flow node: the flow begins.
-    pub(in crate::engine) fn enter_flow(&mut self, branch: u32, mut step: Step, call: &FlowCall, correction: Option<String>) {
+    pub(in crate::engine) fn enter_flow(
+        &mut self,
+        branch: u32,
+        mut step: Step,
+        call: &FlowCall,
+        correction: Option<String>,
+    ) {
         let flow = self.flow;
         let Some((called, start)) = flow.called(&step.node).and_then(|called| Some((called, called.flow.start()?)))
         else {
@@ -48,7 +53,7 @@ impl Builder<'_> {
     fn call_input(&self, step: &Step, call: &FlowCall, correction: Option<&str>) -> Result<JsonMap, RunError> {
         let (flow, called) = (self.flow.of(&step.node), self.flow.called(&step.node));
         let rendered = if call.input.is_empty() {
-            item::readable_of(self.flow, &self.state, step, called.and_then(properties))
+            scope::readable_of(self.flow, &self.state, step, called.and_then(properties))
         } else {
             let visit = Visit { number: step.visit, correction, ..Visit::default() };
             let scope = scope::of(self.flow, &self.state, &step.node, visit);

@@ -12,7 +12,13 @@ use crate::engine::scope::{self, Visit};
 
 impl Builder<'_> {
     /// A branch enters a set node.
-    pub(in crate::engine) fn enter_set(&mut self, branch: u32, step: Step, node: &Node, values: &IndexMap<String, Value>) {
+    pub(in crate::engine) fn enter_set(
+        &mut self,
+        branch: u32,
+        step: Step,
+        node: &Node,
+        values: &IndexMap<String, Value>,
+    ) {
         let scope = scope::of(self.flow, &self.state, &step.node, Visit { number: step.visit, ..Visit::default() });
         let allowed = scope::write_keys(self.flow, &step.node, node);
         let mut writes = JsonMap::new();

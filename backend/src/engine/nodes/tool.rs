@@ -8,7 +8,6 @@ use shared::run::Step;
 use crate::engine::builder::{Builder, failure, unevaluated};
 use crate::engine::conversation::{ToolCall, ToolCallState};
 use crate::engine::invoke::{Started, parameters};
-use crate::engine::item;
 use crate::engine::ruling::Ruling;
 use crate::engine::scope::{self, Visit};
 use crate::engine::state::Phase;
@@ -58,7 +57,7 @@ impl Builder<'_> {
             let definition = self.flow.of(&step.node).flow.tools.get(tool);
             let schema = definition.and_then(parameters);
             let named = schema.as_ref().and_then(|schema| schema.get("properties")).and_then(Value::as_object);
-            Value::Object(item::readable_of(self.flow, &self.state, step, named))
+            Value::Object(scope::readable_of(self.flow, &self.state, step, named))
         };
         self.new_call(step, correction, "c1-1".to_owned(), tool, &arguments)
             .map_err(|why| failure(FlowCode::ToolFailed, &step.node, why))
@@ -91,7 +90,13 @@ impl Builder<'_> {
     }
 
     /// The review of the call has been decided.
-    pub(in crate::engine) fn tool_call_decided(&mut self, branch: u32, step: Step, correction: Option<String>, ruling: Ruling) {
+    pub(in crate::engine) fn tool_call_decided(
+        &mut self,
+        branch: u32,
+        step: Step,
+        correction: Option<String>,
+        ruling: Ruling,
+    ) {
         match ruling {
             Ruling::Runs(call) => self.run_tool(branch, step, *call, correction),
             Ruling::Answered(text) => self.tool_done(branch, step, text.into()),

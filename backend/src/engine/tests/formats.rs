@@ -79,3 +79,67 @@ fn a_call_that_waited_for_leave_in_format_1_is_made_as_it_was_edited() {
 fn a_call_that_waited_for_leave_in_format_1_is_not_made_where_it_is_rejected() {
     assert_eq!(made(ActionDecision::Reject { message: None }), []);
 }
+
+/// The state as format 2 had it: what is asked stood in the phase that waited for it.
+fn in_format_2(state: &RunState) -> Value {
+    let mut stored = json!(state);
+    stored["format"] = json!(2);
+    let questions = stored.as_object_mut().unwrap().remove("questions");
+    for question in questions.iter().filter_map(Value::as_array).flatten() {
+        let phase = &mut stored["branches"][question["subject"]["branch"].to_string()]["phase"];
+        let timer = &question["timer"];
+        let asked = json!({ "review": question["review"], "deadline": timer["task"], "warn_at": timer["warn_at"] });
+        match (question["asked"]["asked"].as_str(), phase["phase"].as_str()) {
+            (Some("judge"), _) => {
+                phase["phase"] = json!("agent");
+                phase["conversation"] = question["asked"]["conversation"].clone();
+                phase["conversation"]["purpose"] = json!({ "verdict": { "handler": question["handler"] } });
+            }
+            (_, Some("agent")) => phase["conversation"]["asked"] = json!([asked]),
+            _ => phase["asked"] = asked,
+        }
+    }
+    stored
+}
+
+const ASKING: &str = r#"
+id: asking
+agents: { clerk: { model: demo/clerk, tools: [cancel] } }
+tools: { cancel: { http: { url: "https://x" }, ask_permission: true } }
+nodes:
+  fork: { router: {}, next: [ask, act, serve] }
+  ask: { human: { prompt: Fine?, timeout: 1h } }
+  act: { tool: cancel }
+  serve: { agent: clerk, prompt: Serve. }
+"#;
+
+#[test]
+fn what_was_asked_in_format_2_is_still_asked() {
+    let mut play = Play::start(ASKING, json!({}));
+    play.model("serve", calls([("cancel", json!({})), ("cancel", json!({ "order": 7 }))]));
+    assert_eq!(play.snapshot.state.questions.len(), 3);
+    let mut expected = play.snapshot.state.clone();
+    expected.format = 2;
+    assert_eq!(stored(&in_format_2(&play.snapshot.state)), expected);
+}
+
+#[test]
+fn a_judge_that_was_asked_in_format_2_is_heard() {
+    let source = r#"
+id: judged
+nodes:
+  ask:
+    human:
+      prompt: Fine?
+      options: [{ id: yes, label: Fine }]
+      handlers: [{ judge: { model: demo/judge, criteria: Be kind. } }]
+"#;
+    let mut play = Play::start(source, json!({}));
+    play.snapshot.state = stored(&in_format_2(&play.snapshot.state));
+    let verdict = json!({ "approved": true, "confidence": 1, "reasoning": "Because." });
+    play.model("ask", text(&verdict.to_string()));
+    // What it was shown is not known to be what is asked now: it decides nothing, and people are asked.
+    assert_eq!(play.review().advice[0].verdict, None);
+    play.decide(choose("yes"));
+    assert_eq!(play.status(), RunStatus::Completed);
+}

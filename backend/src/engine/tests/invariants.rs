@@ -21,7 +21,8 @@ impl Play {
                 assert!(*known == now || known.0 != now.0, "{known:?} became {now:?}");
                 known.clone_from(&now);
                 for question in state.questions_of(*number).filter(|question| question.is_pending()) {
-                    let shown = self.snapshot.reviews[&question.review].actions.iter().find(|action| action.id == call.id);
+                    let shown =
+                        self.snapshot.reviews[&question.review].actions.iter().find(|action| action.id == call.id);
                     let shown = shown.map(|action| (action.arguments.clone(), action.request.clone()));
                     assert!(shown.is_none_or(|shown| shown == (now.0.clone(), Some(now.1.clone()))));
                 }
@@ -94,9 +95,11 @@ impl Play {
                 }
             }
         }
-        let of_calls: Vec<_> = state.questions.iter().flat_map(|question| {
-            question.subject.calls().iter().map(|call| (question.subject.branch(), call))
-        }).collect();
+        let of_calls: Vec<_> = state
+            .questions
+            .iter()
+            .flat_map(|question| question.subject.calls().iter().map(|call| (question.subject.branch(), call)))
+            .collect();
         assert_eq!(of_calls.iter().collect::<BTreeSet<_>>().len(), of_calls.len(), "a call is asked about twice");
         let mut alive: BTreeSet<StepId> = BTreeSet::new();
         for (number, branch) in &state.branches {

@@ -19,6 +19,7 @@ fn random_flow(shapes: &[Shape], called: &[Shape]) -> Compiled {
 
 fn some_flow(id: &str, shapes: &[Shape], kinds: u8) -> Flow {
     let name = |index: usize| format!("n{index}");
+    let judge = json!({ "judge": { "model": "demo/judge", "criteria": "Hm." } });
     let mut nodes = JsonMap::new();
     for (index, (kind, next, join, visits, detail)) in shapes.iter().enumerate() {
         let mut node = match kind % kinds {
@@ -57,6 +58,8 @@ fn some_flow(id: &str, shapes: &[Shape], kinds: u8) -> Flow {
                 "handlers": match detail % 11 {
                     4 => json!([{ "auto": "approve" }]),
                     7 => json!([{ "auto": { "reject": "no" } }]),
+                    1 => json!([judge, judge, "human"]),
+                    9 => json!([judge]),
                     _ => json!(["human"]),
                 },
                 "on_reject": if detail % 13 < 3 { json!(name(usize::from(detail / 2) % shapes.len())) } else { Value::Null },
@@ -98,7 +101,8 @@ fn some_flow(id: &str, shapes: &[Shape], kinds: u8) -> Flow {
         },
         "gates": { "before_tool": {
             "nap": { "when": "visit == 2", "timeout": "2h", "on_timeout": { "escalate": "x", "extend": "1h", "then": "approve" } },
-            "plain": { "when": "visit == 3", "handlers": [{ "auto": "approve" }] },
+            "plain": { "when": "visit == 3", "handlers": if shapes[0].4 % 2 == 0 { json!([{ "auto": "approve" }]) } else { json!([judge, { "auto": "approve" }]) } },
+            "put": { "when": "visit == 1", "handlers": [judge, "human"] },
         } },
         "guardrails": some_guardrails(shapes[0].4),
         "nodes": nodes,
@@ -126,6 +130,10 @@ fn some_answer(pick: u8) -> ModelAnswer {
         0 => calls([("gated", json!({})), ("plain", json!({})), ("gated", json!({ "y": 1 }))]),
         1 => calls([("nap", json!({ "duration": "1h" })), ("put", json!({ "key": "k1", "value": pick }))]),
         2 if pick.is_multiple_of(2) => calls([("plain", json!(5)), ("unknown", json!({}))]),
+        3 if pick.is_multiple_of(2) => {
+            let (approved, confidence) = (pick.is_multiple_of(4), f64::from(pick % 10) / 10.0);
+            text(&json!({ "approved": approved, "confidence": confidence, "reasoning": "some" }).to_string())
+        }
         _ => text(&format!("n{}", pick / 5 % 6)),
     }
 }

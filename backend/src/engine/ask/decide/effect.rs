@@ -6,7 +6,7 @@ use shared::definition::ChoiceKind;
 use shared::id::{ReviewId, Username};
 use shared::review::Outcome;
 
-use super::{NodeVerdict, Said};
+use super::verdict::{NodeVerdict, Said};
 use crate::engine::ask::decision_scope::Remembered;
 use crate::engine::ask::guardrail::PutIn;
 use crate::engine::builder::Builder;
@@ -60,9 +60,7 @@ impl Builder<'_> {
         let edits = &put_in.edits;
         let (option, kind, text) = match &verdict {
             NodeVerdict::Accept(option) | NodeVerdict::Stop(option) => (Some(option), Some(option.kind), None),
-            NodeVerdict::Correct { option, text, .. } => {
-                (option.as_ref(), Some(ChoiceKind::Correct), text.as_deref())
-            }
+            NodeVerdict::Correct { option, text, .. } => (option.as_ref(), Some(ChoiceKind::Correct), text.as_deref()),
             NodeVerdict::Text(text) => (None, None, Some(put_in.text.as_deref().unwrap_or(text))),
         };
         let remembered = json!(Remembered {
@@ -79,9 +77,7 @@ impl Builder<'_> {
         let note = Some(option.map_or_else(|| "free text".to_owned(), |option| option.label.clone()));
         let then = match verdict {
             NodeVerdict::Accept(_) => Then::GoOn { edits: edits.clone() },
-            NodeVerdict::Text(text) => {
-                Then::Write { text: put_in.text.clone().unwrap_or(text), edits: edits.clone() }
-            }
+            NodeVerdict::Text(text) => Then::Write { text: put_in.text.clone().unwrap_or(text), edits: edits.clone() },
             NodeVerdict::Correct { message, .. } => Then::Correct { message },
             NodeVerdict::Stop(option) => {
                 let message = decision.comment.clone().filter(|comment| !comment.trim().is_empty());

@@ -8,8 +8,10 @@ use shared::definition::ChoiceKind;
 use shared::error::{Mistake, pointer};
 use shared::review::{Action, Review, ReviewKind, ReviewOption};
 
-use super::MAX_TEXT;
 use crate::flow::check_value;
+
+/// The longest free text, comment or message, in bytes.
+const MAX_TEXT: usize = 100_000;
 
 /// What was said, once it fits.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,23 +4,17 @@
 //! those who may vote could not accept even if all of them did, the review says so (`problem`), and waits: then, and
 //! only then, people who have the right now are taken in. A run that stopped instead would lose its work because of a
 //! role that an admin can give in a moment; timers and withdrawals work as always.
-//!
-//! Where the first decision resolves and people are only named, the people do not come with every input: the server
-//! looks for what waits for nobody beside the commits, and tells the run to look again ([`crate::engine::Input::Recount`]).
 
 use std::collections::BTreeSet;
 
 use shared::access::{Principal, has_vote, voice};
 use shared::id::{NodeId, ReviewId, Username};
-use shared::log::ReviewChange;
 use shared::review::Review;
 use shared::voting::{Voting, VotingGroup};
 
+use super::tally::MAX_VOTERS;
+use super::words;
 use crate::engine::builder::Builder;
-use super::{tally, words};
-
-/// The most people who may vote on one review.
-pub(super) const MAX_VOTERS: usize = 1000;
 
 impl Builder<'_> {
     /// Fixes who may vote on a new review, and says where nobody could resolve it.
@@ -44,56 +38,6 @@ impl Builder<'_> {
         }
     }
 
-    /// The pending reviews whose voters may have changed. `all`: also those for people who are only named.
-    pub(in crate::engine) fn watched(&self, all: bool) -> Vec<ReviewId> {
-        if self.people.is_none() {
-            return Vec::new();
-        }
-        let is_watched = |review: &Review| review.depends_on_people() || (all && names_somebody(review));
-        let asked = self.state.questions.iter().map(|question| question.review);
-        asked.filter(|id| self.reviews.get(id).is_some_and(is_watched)).collect()
-    }
-
-    /// Looks again at who may vote on a pending review; whoever has lost the right is no longer counted, nor is their vote.
-    /// Says whether anything changed.
-    pub(in crate::engine) fn recount(&mut self, id: ReviewId) -> bool {
-        // One that was answered meanwhile waits for nobody.
-        if self.state.question(id).is_none() {
-            return false;
-        }
-        let Some(before) = self.reviews.get(&id).cloned() else { return false };
-        let now = self.those_who_may(&before);
-        let mut after = before.clone();
-        let (mut lost, mut added) = (Vec::new(), Vec::new());
-        if let Some(voting) = &mut after.voting {
-            let may = |name: &Username| now.iter().any(|person| person.username == *name);
-            lost = voting.voters.iter().filter(|name| !may(name)).cloned().collect();
-            voting.voters.retain(may);
-            voting.voided.retain(may);
-            after.decisions.retain(|vote| may(vote.voter()));
-        }
-        regroup(&mut after, &now, |_| false);
-        if let Some(voting) = &mut after.voting
-            && !tally::is_possible(&after.policy, voting)
-        {
-            added = take_in(voting, &now);
-            regroup(&mut after, &now, |_| true);
-        }
-        after.problem = words::problem(&after, now.len());
-        words::refresh(&mut after);
-        if after == before {
-            return false;
-        }
-        let review = self.change_review(id, |review| *review = after);
-        if let Some(review) = review {
-            let named = |names| Some(names).filter(|_| !review.is_secret());
-            let change = ReviewChange::Voters { lost: named(lost), added: named(added) };
-            self.emit_updated(&review, None, change);
-        }
-        self.settle_votes(id);
-        true
-    }
-
     /// A role is asked too: its people may vote with the others. The review, where that changed it.
     pub(in crate::engine::ask) fn admit(&mut self, id: ReviewId, role: &str) -> Option<Review> {
         self.people.as_ref()?;
@@ -110,7 +54,7 @@ impl Builder<'_> {
 
     /// The people who have the right to decide a review now, whoever could when it was asked. Where votes are counted,
     /// those who have one of their own, whoever casts it.
-    fn those_who_may(&mut self, review: &Review) -> Vec<Principal> {
+    pub(super) fn those_who_may(&mut self, review: &Review) -> Vec<Principal> {
         self.people_asked = true;
         let may = |person: &&Principal| match review.voting {
             Some(_) => has_vote(person, review),
@@ -128,7 +72,7 @@ impl Builder<'_> {
 }
 
 /// Whether a review is for people by name or role, and not for every reviewer.
-fn names_somebody(review: &Review) -> bool {
+pub(super) fn names_somebody(review: &Review) -> bool {
     !review.reviewers.roles.is_empty() || !review.reviewers.users.is_empty()
 }
 
@@ -147,7 +91,7 @@ fn add_group_roles<'a>(review: &mut Review, roles: impl Iterator<Item = &'a Stri
 }
 
 /// Lets people vote who could not; too many are none. Answers with who is new.
-fn take_in(voting: &mut Voting, people: &[Principal]) -> Vec<Username> {
+pub(super) fn take_in(voting: &mut Voting, people: &[Principal]) -> Vec<Username> {
     if people.len() > MAX_VOTERS {
         return Vec::new();
     }
@@ -160,7 +104,7 @@ fn take_in(voting: &mut Voting, people: &[Principal]) -> Vec<Username> {
 
 /// Puts the voters into the groups whose role they have; one that was not there before only where they
 /// may come in.
-fn regroup(review: &mut Review, people: &[Principal], comes_in: impl Fn(&Username) -> bool) {
+pub(super) fn regroup(review: &mut Review, people: &[Principal], comes_in: impl Fn(&Username) -> bool) {
     let Some(voting) = &mut review.voting else { return };
     let has = |name: &Username, role: &str| people.iter().any(|person| person.username == *name && person.has(role));
     let was = |name: &Username, role: &str| {

@@ -5,7 +5,9 @@
 //! is carried out.
 
 mod electorate;
+mod recount;
 mod tally;
+pub(super) mod void;
 mod words;
 
 use shared::JsonMap;
@@ -13,14 +15,16 @@ use shared::decision::{Decision, Shown, Verdict};
 use shared::definition::ChoiceKind;
 use shared::id::{ReviewId, Username};
 use shared::log::ReviewChange;
-use shared::review::{Item, Review};
+use shared::review::Review;
 use shared::voting::Edited;
 
-use super::decide::{Counted, NodeVerdict, Said, joined};
+use super::decide::effect::Counted;
+use super::decide::verdict::{NodeVerdict, Said, joined};
 use super::guardrail::PutIn;
 use crate::engine::builder::Builder;
 use crate::engine::digest;
 use tally::{Choice, Outcome};
+use void::void;
 
 impl Builder<'_> {
     /// Takes a vote; a second one of the same person replaces the first. An edit beside it is shown to everybody: the
@@ -107,34 +111,6 @@ fn changes(review: &Review, edits: &JsonMap) -> JsonMap {
 /// Brings the count and the words of a review up to date with its votes.
 pub(in crate::engine::ask) fn refresh(review: &mut Review) {
     words::refresh(review);
-}
-
-/// Makes the votes so far void; answers with whose they were.
-pub(in crate::engine::ask) fn void(review: &mut Review) -> Vec<Username> {
-    let voided: Vec<Username> = review.decisions.drain(..).map(|decision| decision.voter().clone()).collect();
-    if let Some(voting) = &mut review.voting {
-        let new: Vec<_> = voided.iter().filter(|name| !voting.voided.contains(name)).cloned().collect();
-        voting.voided.extend(new);
-    }
-    words::refresh(review);
-    voided
-}
-
-/// Puts what voters have changed over the items as the state has them. An edit of a value that has changed since is
-/// gone.
-pub(in crate::engine::ask) fn overlay(review: &Review, items: &mut [Item]) -> Vec<Edited> {
-    let mut kept = Vec::new();
-    for edited in review.voting.iter().flat_map(|voting| &voting.edited) {
-        let shown = review.items.iter().find(|item| item.key == edited.key);
-        let item = items.iter_mut().find(|item| item.key == edited.key);
-        if let (Some(shown), Some(item)) = (shown, item)
-            && digest::of_value(&item.value) == edited.replaces
-        {
-            item.value = shown.value.clone();
-            kept.push(edited.clone());
-        }
-    }
-    kept
 }
 
 /// What all who voted for it said together: their comments and texts in order, the metadata of all votes, the edits

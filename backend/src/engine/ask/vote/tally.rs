@@ -16,6 +16,9 @@ use shared::id::Username;
 use shared::review::Review;
 use shared::voting::Voting;
 
+/// The most people who may vote on one review.
+pub(super) const MAX_VOTERS: usize = 1000;
+
 /// What a vote is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Choice {

@@ -6,8 +6,7 @@ use shared::id::Username;
 use shared::review::Review;
 use shared::voting::Voting;
 
-use super::electorate::MAX_VOTERS;
-use super::tally;
+use super::tally::{self, MAX_VOTERS};
 
 /// How many people are named.
 const NAMED: usize = 3;

@@ -1,0 +1,37 @@
+//! Which calls of a turn are asked about together.
+
+use shared::definition::Gate;
+
+use super::content::handlers_at;
+use crate::engine::builder::Builder;
+use crate::engine::question::Subject;
+
+impl<'f> Builder<'f> {
+    /// Asks about gated calls of a branch's turn: one question, or one for each set of handlers and reviewers where the
+    /// gates name different ones, so that nobody decides what another gate reserves for others. What a grant allows is not
+    /// asked.
+    pub(in crate::engine) fn ask_about(&mut self, branch: u32, gated: &[(String, &'f Gate)]) {
+        let mut groups: Vec<(&'f Gate, Vec<String>)> = Vec::new();
+        for (call, gate) in gated {
+            let lone = Subject::Calls { branch, calls: vec![call.clone()] };
+            if self.is_granted(&lone, gate) {
+                continue;
+            }
+            match groups.iter_mut().find(|(first, _)| self.are_asked_together(&lone, first, gate)) {
+                Some((_, calls)) => calls.push(call.clone()),
+                None => groups.push((gate, vec![call.clone()])),
+            }
+        }
+        for (_, calls) in groups {
+            self.ask(Subject::Calls { branch, calls });
+        }
+    }
+
+    /// Whether two gates ask the same, now and after an escalation.
+    fn are_asked_together(&self, subject: &Subject, one: &'f Gate, other: &'f Gate) -> bool {
+        let Some(step) = self.state.step_of(subject) else { return false };
+        let escalation = |gate| self.gate_timeout(step, gate).filter(|then| then.escalations().next().is_some());
+        let handlers = |gate: &'f Gate| handlers_at(self.flow, &step.node, gate.handlers.as_deref());
+        one.reviewers == other.reviewers && handlers(one) == handlers(other) && escalation(one) == escalation(other)
+    }
+}

@@ -1,0 +1,29 @@
+//! What is asked about each subject, as things are.
+
+use shared::error::{FlowCode, RunError};
+
+use super::content::{Content, human};
+use crate::engine::builder::Builder;
+use crate::engine::question::Subject;
+
+impl Builder<'_> {
+    /// What is asked about a subject, as things are.
+    pub(super) fn content(&self, subject: &Subject) -> Result<Content, RunError> {
+        let step = self.state.step_of(subject).ok_or_else(|| nothing("nothing waits for the answer"))?;
+        match subject {
+            Subject::Node { .. } => {
+                let human = human(self.flow, &step.node).ok_or_else(|| nothing("the flow has no such human node"))?;
+                self.content_of_node(step, human)
+            }
+            Subject::Calls { .. } => Ok(self.content_of_calls(step, subject)),
+            Subject::Lost { why, .. } => {
+                let why = why.as_deref();
+                self.content_of_lost(step, subject, why).ok_or_else(|| nothing("the step has no such call"))
+            }
+        }
+    }
+}
+
+fn nothing(message: &str) -> RunError {
+    RunError { code: FlowCode::FlowInvalid, message: message.to_owned(), node: None }
+}

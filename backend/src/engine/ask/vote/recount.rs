@@ -1,0 +1,64 @@
+//! Who may vote, looked at again: whoever has lost the right is no longer counted.
+//!
+//! Where the first decision resolves and people are only named, the people do not come with every input: the server
+//! looks for what waits for nobody beside the commits, and tells the run to look again ([`crate::engine::Input::Recount`]).
+
+use shared::id::{ReviewId, Username};
+use shared::log::ReviewChange;
+use shared::review::Review;
+
+use super::electorate::{names_somebody, regroup, take_in};
+use super::{tally, words};
+use crate::engine::builder::Builder;
+
+impl Builder<'_> {
+    /// The pending reviews whose voters may have changed. `all`: also those for people who are only named.
+    pub(in crate::engine) fn watched(&self, all: bool) -> Vec<ReviewId> {
+        if self.people.is_none() {
+            return Vec::new();
+        }
+        let is_watched = |review: &Review| review.depends_on_people() || (all && names_somebody(review));
+        let asked = self.state.questions.iter().map(|question| question.review);
+        asked.filter(|id| self.reviews.get(id).is_some_and(is_watched)).collect()
+    }
+
+    /// Looks again at who may vote on a pending review; whoever has lost the right is no longer counted, nor is their vote.
+    /// Says whether anything changed.
+    pub(in crate::engine) fn recount(&mut self, id: ReviewId) -> bool {
+        // One that was answered meanwhile waits for nobody.
+        if self.state.question(id).is_none() {
+            return false;
+        }
+        let Some(before) = self.reviews.get(&id).cloned() else { return false };
+        let now = self.those_who_may(&before);
+        let mut after = before.clone();
+        let (mut lost, mut added) = (Vec::new(), Vec::new());
+        if let Some(voting) = &mut after.voting {
+            let may = |name: &Username| now.iter().any(|person| person.username == *name);
+            lost = voting.voters.iter().filter(|name| !may(name)).cloned().collect();
+            voting.voters.retain(may);
+            voting.voided.retain(may);
+            after.decisions.retain(|vote| may(vote.voter()));
+        }
+        regroup(&mut after, &now, |_| false);
+        if let Some(voting) = &mut after.voting
+            && !tally::is_possible(&after.policy, voting)
+        {
+            added = take_in(voting, &now);
+            regroup(&mut after, &now, |_| true);
+        }
+        after.problem = words::problem(&after, now.len());
+        words::refresh(&mut after);
+        if after == before {
+            return false;
+        }
+        let review = self.change_review(id, |review| *review = after);
+        if let Some(review) = review {
+            let named = |names| Some(names).filter(|_| !review.is_secret());
+            let change = ReviewChange::Voters { lost: named(lost), added: named(added) };
+            self.emit_updated(&review, None, change);
+        }
+        self.settle_votes(id);
+        true
+    }
+}

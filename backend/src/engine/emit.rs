@@ -1,0 +1,147 @@
+//! What the log tells of a run: each entry is made here, of the types of `shared::log`.
+
+use serde_json::Value;
+use shared::JsonMap;
+use shared::error::RunError;
+use shared::grant::Grant;
+use shared::id::{ReviewId, Username};
+use shared::log::{
+    EventData, GrantUsed, GuardrailFired, ModelAnswered, ModelCall, OfGrant, OfReview, OfStep, ReviewChange,
+    ReviewUpdated, ReviewViewed, StepCompleted, StepRetrying, ToolExecuted,
+};
+use shared::review::Review;
+use shared::run::{AgentCall, Step};
+use shared::time::Timestamp;
+
+use super::builder::Builder;
+use super::conversation::ToolCall;
+use super::input::{ModelAnswer, ModelToolCall};
+
+impl Builder<'_> {
+    /// A step has started.
+    pub(super) fn emit_started(&mut self, step: &Step) {
+        self.emit(None, None, EventData::StepStarted(OfStep { step: step.clone() }));
+    }
+
+    /// A step is tried again.
+    pub(super) fn emit_retrying(&mut self, step: &Step, error: &RunError, due_at: Timestamp) {
+        let data = StepRetrying { step: step.clone(), error: error.clone(), due_at };
+        self.emit(None, None, EventData::StepRetrying(data));
+    }
+
+    /// A step is done, having written these keys.
+    pub(super) fn emit_completed(&mut self, step: &Step, writes: &JsonMap) {
+        let data = StepCompleted { step: step.clone(), writes: writes.clone() };
+        self.emit(None, None, EventData::StepCompleted(data));
+    }
+
+    /// A step has failed, for the reason that it has.
+    pub(super) fn emit_failed(&mut self, step: &Step) {
+        self.emit(None, None, EventData::StepFailed(OfStep { step: step.clone() }));
+    }
+
+    /// A model answered.
+    pub(super) fn emit_answered(&mut self, step: &Step, turn: u32, answer: &ModelAnswer, usage: &AgentCall) {
+        let call = |call: &ModelToolCall| ModelCall { tool: call.tool.clone(), arguments: call.arguments.clone() };
+        let calls = answer.calls.iter().map(call).collect();
+        let data = ModelAnswered {
+            text: Some(answer.text.clone()),
+            calls: Some(calls),
+            usage: Some(usage.clone()),
+            ..self.call_of(step, turn)
+        };
+        self.emit(None, None, EventData::ModelAnswered(data));
+    }
+
+    /// A call of a model failed when nobody waited for it any more.
+    pub(super) fn emit_unanswered(&mut self, step: &Step, turn: u32, error: RunError) {
+        let data = ModelAnswered { error: Some(error), ..self.call_of(step, turn) };
+        self.emit(None, None, EventData::ModelAnswered(data));
+    }
+
+    fn call_of(&self, step: &Step, turn: u32) -> ModelAnswered {
+        ModelAnswered {
+            step_id: step.id,
+            node: step.node.clone(),
+            visit: step.visit,
+            turn,
+            text: None,
+            calls: None,
+            usage: None,
+            error: None,
+            late: self.late,
+        }
+    }
+
+    /// A call was executed, with what came of it.
+    pub(super) fn emit_executed(&mut self, step: &Step, call: &ToolCall, result: Result<&Value, &RunError>) {
+        let data = ToolExecuted {
+            step_id: step.id,
+            node: step.node.clone(),
+            visit: step.visit,
+            call: call.id.clone(),
+            tool: call.tool.clone(),
+            arguments: call.arguments.clone(),
+            request: call.request.clone(),
+            digest: call.digest.clone(),
+            result: result.ok().cloned(),
+            error: result.err().cloned(),
+            late: self.late,
+        };
+        self.emit(None, None, EventData::ToolExecuted(Box::new(data)));
+    }
+
+    /// Somebody is asked.
+    pub(super) fn emit_requested(&mut self, review: &Review) {
+        let data = EventData::ReviewRequested(OfReview { review: readable(review) });
+        self.emit(Some(review.id), None, data);
+    }
+
+    /// A deadline is near.
+    pub(super) fn emit_expiring(&mut self, review: &Review) {
+        let data = EventData::ReviewExpiring(OfReview { review: readable(review) });
+        self.emit(Some(review.id), None, data);
+    }
+
+    /// A review is over.
+    pub(super) fn emit_resolved(&mut self, review: &Review, actor: Option<Username>) {
+        let data = EventData::ReviewResolved(OfReview { review: readable(review) });
+        self.emit(Some(review.id), actor, data);
+    }
+
+    /// Something about a review changed.
+    pub(super) fn emit_updated(&mut self, review: &Review, actor: Option<Username>, change: ReviewChange) {
+        let data = EventData::ReviewUpdated(ReviewUpdated { review: readable(review), change });
+        self.emit(Some(review.id), actor, data);
+    }
+
+    /// Somebody opened a review: which revision of it, and the digest of what it showed.
+    pub(super) fn emit_viewed(&mut self, review: &Review, actor: Username) {
+        let (title, revision, digest) = (review.title.clone(), review.revision, review.digest.clone());
+        let data = EventData::ReviewViewed(ReviewViewed { title, revision, digest });
+        self.emit(Some(review.id), Some(actor), data);
+    }
+
+    /// Somebody allows later calls too.
+    pub(super) fn emit_granted(&mut self, grant: &Grant) {
+        let data = EventData::GrantMade(OfGrant { grant: Box::new(grant.clone()) });
+        self.emit(Some(grant.review_id), Some(grant.given_by.clone()), data);
+    }
+
+    /// A call is approved by a grant, at a review that is resolved at once.
+    pub(super) fn emit_grant_used(&mut self, grant: &Grant, review: ReviewId, call: &str) {
+        let data = EventData::GrantUsed(GrantUsed { grant: Box::new(grant.clone()), call: call.to_owned() });
+        self.emit(Some(review), None, data);
+    }
+
+    /// What a guardrail found; at the review whose decision it looked at.
+    pub(super) fn emit_guardrail(&mut self, fired: GuardrailFired) {
+        self.emit(fired.review, None, EventData::GuardrailFired(fired));
+    }
+}
+
+/// What everybody may read: it says nothing of secret votes.
+fn readable(review: &Review) -> Box<Review> {
+    let review = review.clone();
+    Box::new(if review.is_secret() { review.seen_by(None) } else { review })
+}

@@ -1,0 +1,48 @@
+//! Turns of a conversation: how one is opened, and its model called.
+
+use serde_json::Value;
+use shared::JsonMap;
+use shared::definition::Agent;
+use shared::error::{FlowCode, RunError};
+use shared::id::NodeId;
+use shared::run::Step;
+
+use crate::engine::builder::{Builder, failure, unevaluated};
+use crate::engine::conversation::{Conversation, Message};
+use crate::engine::scope::{self, Visit};
+use crate::engine::state::Phase;
+
+impl Builder<'_> {
+    /// A new conversation of an agent.
+    pub(super) fn converse(&self, step: &Step, name: &str, messages: Vec<Message>) -> Result<Conversation, RunError> {
+        let flow = self.flow.of(&step.node);
+        let Some(agent) = flow.flow.agents.get(name) else {
+            return Err(failure(FlowCode::FlowInvalid, &step.node, format!("the flow has no agent `{name}`")));
+        };
+        let scope = scope::of(self.flow, &self.state, &step.node, Visit { number: step.visit, ..Visit::default() });
+        let instructions = agent.instructions.as_ref().map(|template| flow.render(template, &scope)).transpose();
+        let instructions = instructions.map_err(|error| unevaluated(&step.node, &error))?;
+        Ok(Conversation::new(name, instructions, messages))
+    }
+
+    /// What a node may see, as JSON: for an agent that has no prompt.
+    pub(super) fn readable_keys(&self, id: &NodeId) -> String {
+        let node = self.flow.node(id);
+        let readable = |key: &&String| node.is_none_or(|node| scope::may_read(node, key));
+        let keys = self.state.keys_of(id).iter().filter(|(key, _)| readable(key));
+        let keys: JsonMap = keys.map(|(key, value)| (key.clone(), value.clone())).collect();
+        format!("{:#}", Value::Object(keys))
+    }
+
+    /// How many model calls a step of an agent may take.
+    pub(super) fn max_turns(&self, node: &NodeId, agent: &str) -> u32 {
+        self.flow.of(node).flow.agents.get(agent).map_or(Agent::DEFAULT_MAX_TURNS, Agent::max_turns)
+    }
+
+    /// The model is called for the turn that the conversation has come to.
+    pub(super) fn start_turn(&mut self, branch: u32, step: Step, mut conversation: Conversation) {
+        self.call_model(&step, &mut conversation);
+        let node = step.node.clone();
+        self.settle(branch, &node, Phase::Agent { step, conversation });
+    }
+}

@@ -1,0 +1,55 @@
+//! Visits of nodes: how they begin and end, and that the log tells it.
+
+use shared::JsonMap;
+use shared::error::RunError;
+use shared::id::{NodeId, StepId};
+use shared::run::{Step, StepStatus};
+
+use super::builder::Builder;
+use super::item;
+
+impl Builder<'_> {
+    /// A new visit of a node.
+    pub(super) fn start_step(&mut self, node: &NodeId, kind: &str) -> Step {
+        let visits = self.state.visits.entry(node.clone()).or_default();
+        *visits += 1;
+        let visit = *visits;
+        let step = Step {
+            id: StepId(self.ids.uuid()),
+            node: node.clone(),
+            visit,
+            part: item::part_around(self.flow, &self.state, node, visit),
+            kind: kind.to_owned(),
+            status: StepStatus::Running,
+            started_at: self.now,
+            duration_ms: None,
+            tries: 1,
+            error: None,
+            note: None,
+        };
+        self.emit_started(&step);
+        self.put_step(&step);
+        step
+    }
+
+    /// A visit is done, having written `writes`.
+    pub(super) fn complete_step(&mut self, step: &mut Step, writes: &JsonMap) {
+        self.end_step(step, StepStatus::Completed);
+        self.emit_completed(step, writes);
+    }
+
+    /// A visit failed.
+    pub(super) fn failed_step(&mut self, step: &mut Step, error: RunError) {
+        step.error = Some(error);
+        self.end_step(step, StepStatus::Failed);
+        self.emit_failed(step);
+    }
+
+    /// A visit has come to an end.
+    pub(super) fn end_step(&mut self, step: &mut Step, status: StepStatus) {
+        step.status = status;
+        let duration = self.now.since(step.started_at).as_millis();
+        step.duration_ms = Some(u64::try_from(duration).unwrap_or(u64::MAX));
+        self.put_step(step);
+    }
+}
