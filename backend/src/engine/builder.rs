@@ -95,8 +95,7 @@ impl<'f> Builder<'f> {
     pub(super) fn resume(flow: &'f Compiled, snapshot: Snapshot, moment: Moment) -> Self {
         let before = view::status(&snapshot.state);
         let Snapshot { state, reviews, grants, people } = snapshot;
-        let builder = Self { reviews, grants, people, before: Some(before), ..Self::start(flow, state, moment) };
-        builder
+        Self { reviews, grants, people, before: Some(before), ..Self::start(flow, state, moment) }
     }
 
     /// The finished transition.

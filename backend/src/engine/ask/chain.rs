@@ -39,13 +39,17 @@ impl Builder<'_> {
     /// A judge has answered.
     pub(in crate::engine) fn judge_answered(&mut self, review: ReviewId, answer: &ModelAnswer) {
         let said = self.read_judge(review, answer);
-        said.into_iter().for_each(|(asking, heard)| self.go_on(asking, heard));
+        if let Some((asking, heard)) = said {
+            self.go_on(asking, heard);
+        }
     }
 
     /// The call of a judge failed.
     pub(in crate::engine) fn judge_failed(&mut self, review: ReviewId, why: &TaskFailure) {
         let said = self.retry_judge(review, why);
-        said.into_iter().for_each(|(asking, heard)| self.go_on(asking, heard));
+        if let Some((asking, heard)) = said {
+            self.go_on(asking, heard);
+        }
     }
 
     /// A handler decides, or the next is asked.

@@ -73,12 +73,16 @@ impl Builder<'_> {
             reason,
             vetoes: Vec::new(),
         });
-        rulings.into_iter().for_each(|rulings| rulings.note(&mut review));
+        if let Some(rulings) = rulings {
+            rulings.note(&mut review);
+        }
         self.emit_requested(&review);
         self.emit_resolved(&review, None);
         let id = review.id;
         self.add_review(review);
-        rulings.into_iter().for_each(|rulings| self.tell_rulings(id, rulings));
+        if let Some(rulings) = rulings {
+            self.tell_rulings(id, rulings);
+        }
     }
 
     /// What is asked, as a pending review.
@@ -248,15 +252,21 @@ impl Builder<'_> {
             review.claimed_by = None;
             review.problem = None;
             review.resolution = Some(resolution);
-            rulings.into_iter().for_each(|rulings| rulings.note(review));
+            if let Some(rulings) = rulings {
+                rulings.note(review);
+            }
         });
         if let Some(review) = resolved {
             self.emit_resolved(&review, actor);
         }
-        rulings.into_iter().for_each(|rulings| self.tell_rulings(id, rulings));
+        if let Some(rulings) = rulings {
+            self.tell_rulings(id, rulings);
+        }
         if let Some(place) = self.state.questions.iter().position(|question| question.review == id) {
             let timer = self.state.questions.remove(place).timer;
-            timer.into_iter().for_each(|timer| self.end_task(timer.task));
+            if let Some(timer) = timer {
+                self.end_task(timer.task);
+            }
         }
     }
 }

@@ -41,7 +41,7 @@ impl Builder<'_> {
             let message = format!("`{}` cannot run for each item", map.node);
             let error = failure(FlowCode::FlowInvalid, &step.node, message);
             return self.fail_step(branch, step, error);
-        };
+        }
         step.note = Some(format!("{} items", items.len()));
         if items.is_empty() {
             return self.map_done(branch, step, Vec::new());

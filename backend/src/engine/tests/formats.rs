@@ -125,7 +125,7 @@ fn what_was_asked_in_format_2_is_still_asked() {
 
 #[test]
 fn a_judge_that_was_asked_in_format_2_is_heard() {
-    let source = r#"
+    let source = r"
 id: judged
 nodes:
   ask:
@@ -133,7 +133,7 @@ nodes:
       prompt: Fine?
       options: [{ id: yes, label: Fine }]
       handlers: [{ judge: { model: demo/judge, criteria: Be kind. } }]
-"#;
+";
     let mut play = Play::start(source, json!({}));
     play.snapshot.state = stored(&in_format_2(&play.snapshot.state));
     let verdict = json!({ "approved": true, "confidence": 1, "reasoning": "Because." });
