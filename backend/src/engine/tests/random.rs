@@ -101,7 +101,7 @@ fn some_flow(id: &str, shapes: &[Shape], kinds: u8) -> Flow {
         },
         "gates": { "before_tool": {
             "nap": { "when": "visit == 2", "timeout": "2h", "on_timeout": { "escalate": "x", "extend": "1h", "then": "approve" } },
-            "plain": { "when": "visit == 3", "handlers": if shapes[0].4 % 2 == 0 { json!([{ "auto": "approve" }]) } else { json!([judge, { "auto": "approve" }]) } },
+            "plain": { "when": "visit == 3", "handlers": if shapes[0].4.is_multiple_of(2) { json!([{ "auto": "approve" }]) } else { json!([judge, { "auto": "approve" }]) } },
             "put": { "when": "visit == 1", "handlers": [judge, "human"] },
         } },
         "guardrails": some_guardrails(shapes[0].4),
