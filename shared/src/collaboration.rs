@@ -1,10 +1,12 @@
 //! What is done to a review beside deciding it: working on it, talking about it, handing it to somebody else; and what
 //! was said of it before people were asked.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::JsonMap;
 use crate::decision::Via;
 use crate::id::Username;
 use crate::time::Timestamp;
@@ -61,6 +63,32 @@ pub struct Advice {
     pub verdict: Option<Judgement>,
     /// Why, in its words; or why it could not say. A model wrote it: hostile like every text of one.
     pub reason: String,
+    /// What it would change of what is asked; none where nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changes: Option<Changes>,
+}
+
+/// What a handler would change of what is asked before it happens.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct Changes {
+    /// Whole arguments, by the id of the action.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub arguments: BTreeMap<String, JsonMap>,
+    /// Values of editable items, by key.
+    #[serde(skip_serializing_if = "JsonMap::is_empty")]
+    pub edits: JsonMap,
+    /// What the agent is told beside.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<String>,
+}
+
+impl Changes {
+    /// Whether it changes nothing.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// As people read it: `demo/judge would approve, but is 55% sure and decides from 70%: It is long.`

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::JsonMap;
-pub use crate::collaboration::{Advice, Claim, Comment, Delegation, Judgement};
+pub use crate::collaboration::{Advice, Changes, Claim, Comment, Delegation, Judgement};
 use crate::decision::{Decision, Via};
 use crate::definition::{ActionKind, ChoiceKind, ContentType, OnTimeout, Policy, Reviewers, Stakes};
 pub use crate::guardrail::{Checked, Veto, Warning};

@@ -21,13 +21,18 @@ impl Builder<'_> {
     /// recorded.
     pub(super) fn abandon(&mut self, branch: u32) {
         for (task, _) in self.state.tasks_of(branch) {
-            match self.unanswered(branch, task) {
-                Some(unanswered) if self.abandon_task(task) => {
-                    self.state.unanswered.insert(task, unanswered);
-                }
-                Some(_) => {}
-                None => self.end_task(task),
+            self.abandon_call(branch, task);
+        }
+    }
+
+    /// Nobody waits for a call of a branch any more.
+    pub(super) fn abandon_call(&mut self, branch: u32, task: TaskId) {
+        match self.unanswered(branch, task) {
+            Some(unanswered) if self.abandon_task(task) => {
+                self.state.unanswered.insert(task, unanswered);
             }
+            Some(_) => {}
+            None => self.end_task(task),
         }
     }
 

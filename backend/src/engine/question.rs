@@ -23,6 +23,9 @@ pub struct Question {
     pub advice: Vec<Advice>,
     /// Who is asked now.
     pub asked: Asked,
+    /// When a handler has had its time; that of people is on the review.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
     /// Its timer, where it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timer: Option<Timer>,
@@ -104,7 +107,7 @@ pub enum Asked {
     },
 }
 
-/// The task of a deadline.
+/// The task of a time limit: of the review, or of the handler that is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timer {
     /// The task.

@@ -242,7 +242,7 @@ pub enum Handler {
     Human,
     /// The terminal that runs the flow.
     Cli,
-    /// At once; stands alone.
+    /// At once: alone, or after others that passed on.
     Auto(AutoHandler),
     /// A model.
     Judge(Judge),
@@ -255,12 +255,54 @@ pub enum Handler {
 /// What an automatic handler says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
+#[serde(from = "RawAuto", into = "RawAuto")]
+#[cfg_attr(feature = "schema", schemars(with = "RawAuto"))]
 pub enum AutoHandler {
     /// Accepts, as the first accepting option or by approving every action.
     Approve,
     /// Rejects, with this reason.
     Reject(String),
+}
+
+impl AutoHandler {
+    /// The reason where none is given.
+    pub const REJECTED: &str = "Rejected automatically.";
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "AutoHandler"))]
+#[serde(untagged, expecting = "expected `approve`, `reject` or `{ reject: reason }`")]
+enum RawAuto {
+    Word(AutoWord),
+    Reason { reject: String },
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+enum AutoWord {
+    Approve,
+    Reject,
+}
+
+impl From<RawAuto> for AutoHandler {
+    fn from(raw: RawAuto) -> Self {
+        match raw {
+            RawAuto::Word(AutoWord::Approve) => Self::Approve,
+            RawAuto::Word(AutoWord::Reject) => Self::Reject(Self::REJECTED.to_owned()),
+            RawAuto::Reason { reject } => Self::Reject(reject),
+        }
+    }
+}
+
+impl From<AutoHandler> for RawAuto {
+    fn from(auto: AutoHandler) -> Self {
+        match auto {
+            AutoHandler::Approve => Self::Word(AutoWord::Approve),
+            AutoHandler::Reject(reject) => Self::Reason { reject },
+        }
+    }
 }
 
 /// A model that decides where it is sure enough.
@@ -274,12 +316,20 @@ pub struct Judge {
     /// Less confidence than this passes on; default 0.7.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threshold: Option<f64>,
+    /// How long it may take, all tries together; then it passes on. Default: 5 minutes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<Span>,
 }
 
 impl Judge {
     /// From which confidence on it decides.
     pub fn threshold(&self) -> f64 {
         self.threshold.unwrap_or(0.7)
+    }
+
+    /// How long it may take.
+    pub fn timeout(&self) -> Span {
+        self.timeout.unwrap_or(Span::secs(300))
     }
 }
 

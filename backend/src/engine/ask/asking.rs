@@ -3,7 +3,7 @@
 use shared::decision::Via;
 use shared::definition::AutoHandler;
 use shared::id::ReviewId;
-use shared::review::Advice;
+use shared::review::{Advice, Changes};
 
 use crate::engine::question::{Question, Subject};
 
@@ -31,7 +31,7 @@ impl From<Question> for Asking {
 #[derive(Debug)]
 pub(super) enum Heard {
     /// It decides.
-    Decides(Advice, Handled),
+    Decides(Advice, Box<Handled>),
     /// The next one is asked.
     Passes(Advice),
 }
@@ -45,6 +45,8 @@ pub(super) struct Handled {
     pub reason: Option<String>,
     /// What kind of handler.
     pub via: Via,
+    /// What it changes of what it accepts.
+    pub changes: Changes,
 }
 
 impl From<&AutoHandler> for Handled {
@@ -53,6 +55,6 @@ impl From<&AutoHandler> for Handled {
             AutoHandler::Approve => None,
             AutoHandler::Reject(reason) => Some(reason.clone()),
         };
-        Self { approves: reason.is_none(), reason, via: Via::Auto }
+        Self { approves: reason.is_none(), reason, via: Via::Auto, changes: Changes::default() }
     }
 }

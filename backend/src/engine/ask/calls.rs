@@ -1,6 +1,9 @@
 //! What is asked about calls: of those that gates hold back, and of one that was lost in flight.
 
+use std::collections::BTreeMap;
+
 use indexmap::IndexSet;
+use shared::decision::ActionDecision;
 use shared::definition::{ActionKind, Cost, Gate, OnTimeout, Severity, Stakes};
 use shared::review::{Action, ActionType, ReviewKind};
 use shared::run::Step;
@@ -168,4 +171,15 @@ fn merge(mut all: Stakes, more: Stakes) -> Stakes {
         }
     }
     all
+}
+
+/// The same answer to all actions, where people give none: they are approved where that is wanted and allowed, or else
+/// rejected.
+pub(super) fn answer_all(actions: &[Action], approves: bool, reason: Option<&str>) -> BTreeMap<String, ActionDecision> {
+    let answer = |action: &Action| {
+        let approve = approves && action.allowed_decisions.contains(&ActionKind::Approve);
+        let reject = ActionDecision::Reject { message: reason.map(str::to_owned) };
+        (action.id.clone(), if approve { ActionDecision::APPROVE } else { reject })
+    };
+    actions.iter().map(answer).collect()
 }

@@ -52,6 +52,13 @@ impl Builder<'_> {
         }
     }
 
+    /// A handler has had its time.
+    pub(super) fn handler_timed_out(&mut self, review: ReviewId) {
+        if let Some((asking, heard)) = self.judge_timed_out(review) {
+            self.go_on(asking, heard);
+        }
+    }
+
     /// A handler decides, or the next is asked.
     fn go_on(&mut self, mut asking: Asking, heard: Heard) {
         match heard {

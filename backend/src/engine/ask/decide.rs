@@ -2,7 +2,7 @@
 //! checked before anything is changed.
 
 pub(super) mod effect;
-mod validate;
+pub(super) mod validate;
 pub(super) mod verdict;
 
 use std::collections::BTreeMap;
@@ -16,6 +16,7 @@ use shared::review::{Checked, Review};
 
 use crate::engine::builder::Builder;
 use crate::engine::digest;
+use crate::engine::question::Subject;
 use crate::engine::transition::Refusal;
 
 use effect::Counted;
@@ -53,7 +54,10 @@ impl Builder<'_> {
         let on_behalf_of = voice(by, review).ok().flatten();
         let votes = review.voting.is_some();
         let requests = match &said {
-            Said::Actions(decisions, _) => self.edited_requests(review, decisions).map_err(Refusal::Invalid)?,
+            Said::Actions(decisions, _) => {
+                let subject = &self.state.question(id).ok_or(Refusal::NotFound)?.subject;
+                self.edited_requests(subject, decisions).map_err(Refusal::Invalid)?
+            }
             Said::Node(_) => BTreeMap::new(),
         };
         let granted = match &said {
@@ -108,14 +112,15 @@ impl Builder<'_> {
     }
 
     /// What the calls will send whose arguments a decision changes.
-    fn edited_requests(
+    pub(in crate::engine::ask) fn edited_requests(
         &self,
-        review: &Review,
+        subject: &Subject,
         decisions: &BTreeMap<String, ActionDecision>,
     ) -> Result<BTreeMap<String, Request>, Vec<Mistake>> {
         let (mut requests, mut mistakes) = (BTreeMap::new(), Vec::new());
-        let calls = self.calls_asked(review.id).filter_map(|call| match decisions.get(&call.id) {
-            Some(ActionDecision::Edit { arguments }) => Some((call, arguments, review.node.as_ref()?)),
+        let node = self.state.step_of(subject).map(|step| &step.node);
+        let calls = self.state.calls_of(subject).1.filter_map(|call| match decisions.get(&call.id) {
+            Some(ActionDecision::Edit { arguments }) => Some((call, arguments, node?)),
             _ => None,
         });
         for (call, arguments, node) in calls {

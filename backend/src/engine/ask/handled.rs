@@ -1,16 +1,15 @@
 //! What a handler decides in place of people: a review is made and resolved in the same commit, so that it is on the record
 //! with everything that would have been shown, and nobody waits.
 
-use std::collections::BTreeMap;
-
 use serde_json::json;
 use shared::JsonMap;
 use shared::decision::{ActionDecision, Via};
-use shared::definition::{ActionKind, ChoiceKind};
+use shared::definition::ChoiceKind;
 use shared::error::{FlowCode, RunError};
-use shared::review::{Action, Outcome};
+use shared::review::Outcome;
 
 use super::asking::{Asking, Handled};
+use super::calls::answer_all;
 use super::content::Content;
 use super::decision_scope::Remembered;
 use crate::engine::builder::Builder;
@@ -31,7 +30,7 @@ impl Builder<'_> {
     }
 
     fn node_handled(&mut self, asking: Asking, content: Content, handled: &Handled) {
-        let Handled { approves, ref reason, via } = *handled;
+        let Handled { approves, ref reason, via, ref changes } = *handled;
         let reason = reason.as_deref();
         let (kind, outcome) =
             if approves { (ChoiceKind::Accept, Outcome::Accepted) } else { (ChoiceKind::Stop, Outcome::Stopped) };
@@ -42,15 +41,23 @@ impl Builder<'_> {
             let error = RunError { code: FlowCode::FlowInvalid, message, node };
             return self.answer(asking.subject, Answer::Failed(error));
         }
-        let subject = asking.subject.clone();
+        let (id, subject) = (asking.review, asking.subject.clone());
+        let put_in = match self.fit_changes(id, &subject, changes) {
+            Ok(put_in) => put_in,
+            Err(message) => {
+                let error = RunError { code: FlowCode::FlowInvalid, message, node: None };
+                return self.answer(subject, Answer::Failed(error));
+            }
+        };
         self.resolve_at_once(asking, content, outcome, handled, None);
+        self.tell_put_in(id, &put_in);
         let nothing = JsonMap::new();
         let remembered = Remembered {
             option: option.as_ref().map(|option| option.id.as_str()),
             kind: Some(kind),
             text: None,
             comment: reason,
-            edits: &nothing,
+            edits: &put_in.edits,
             metadata: &nothing,
             by: &[],
             at: self.now,
@@ -61,7 +68,7 @@ impl Builder<'_> {
         let by = if via == Via::Judge { "by a judge" } else { "automatically" };
         let note = what.map(|what| format!("{what} ({by})"));
         let then = if approves {
-            Then::GoOn { edits: JsonMap::new() }
+            Then::GoOn { edits: put_in.edits.clone() }
         } else {
             let message = option.as_ref().and_then(|option| option.message.as_deref());
             Then::Stop { message: reason.or(message).or(label).unwrap_or("Rejected.").to_owned() }
@@ -70,21 +77,14 @@ impl Builder<'_> {
     }
 
     fn calls_handled(&mut self, asking: Asking, content: Content, handled: &Handled) {
-        let decisions = answer_all(&content.actions, handled.approves, handled.reason.as_deref());
+        let mut decisions = answer_all(&content.actions, handled.approves, handled.reason.as_deref());
+        for (id, arguments) in &handled.changes.arguments {
+            decisions.insert(id.clone(), ActionDecision::Edit { arguments: arguments.clone() });
+        }
+        let instructions = handled.changes.instructions.clone();
         let subject = asking.subject.clone();
         let rulings = self.rule(&subject, &decisions);
         self.resolve_at_once(asking, content, Outcome::Decided, handled, Some(&rulings));
-        self.answer(subject, Answer::Calls { rulings, instructions: None });
+        self.answer(subject, Answer::Calls { rulings, instructions });
     }
-}
-
-/// The same answer to all actions, where people give none: they are approved where that is wanted and allowed, or else
-/// rejected.
-pub(super) fn answer_all(actions: &[Action], approves: bool, reason: Option<&str>) -> BTreeMap<String, ActionDecision> {
-    let answer = |action: &Action| {
-        let approve = approves && action.allowed_decisions.contains(&ActionKind::Approve);
-        let reject = ActionDecision::Reject { message: reason.map(str::to_owned) };
-        (action.id.clone(), if approve { ActionDecision::APPROVE } else { reject })
-    };
-    actions.iter().map(answer).collect()
 }

@@ -7,6 +7,7 @@
 mod asking;
 mod calls;
 mod chain;
+mod changes;
 mod claim;
 mod content;
 mod deadline;

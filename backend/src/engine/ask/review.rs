@@ -34,7 +34,15 @@ impl Builder<'_> {
         let due_at = warn_at.or(expires_at);
         let timer =
             due_at.map(|at| Timer { task: self.add_task(&step, TaskKind::Deadline { review: id }, at, true), warn_at });
-        self.state.questions.push(Question { review: id, subject, handler, advice, asked: Asked::People, timer });
+        self.state.questions.push(Question {
+            review: id,
+            subject,
+            handler,
+            advice,
+            asked: Asked::People,
+            until: None,
+            timer,
+        });
     }
 
     /// A handler resolves a review in the commit that makes it: it never waits, and is on the record with its content.

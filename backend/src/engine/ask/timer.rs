@@ -12,21 +12,22 @@ use shared::log::ReviewChange;
 use shared::review::Review;
 use shared::time::Timestamp;
 
+use super::calls::answer_all;
 use super::deadline::warning;
 use super::decision_scope::Remembered;
-use super::handled::answer_all;
 use crate::engine::builder::Builder;
 use crate::engine::next::{Answer, NodeAnswer, Then};
 use crate::engine::question::{Question, Subject};
 use crate::engine::transition::TaskKind;
 
 impl Builder<'_> {
-    /// Expires or escalates the pending review whose deadline passed first. Says whether there was one.
+    /// Lets the time be up whose end came first: a pending review expires or escalates, a handler passes on. Says whether
+    /// there was one.
     pub(in crate::engine) fn expire_overdue(&mut self) -> bool {
-        let pending = self.state.questions.iter().filter(|question| question.is_pending());
-        let due = pending.filter_map(|question| {
-            let expires_at = self.reviews.get(&question.review)?.expires_at?;
-            (expires_at <= self.now).then_some((expires_at, question.review))
+        let due = self.state.questions.iter().filter_map(|question| {
+            let of_people = || self.reviews.get(&question.review)?.expires_at;
+            let until = if question.is_pending() { of_people() } else { question.until }?;
+            (until <= self.now).then_some((until, question.review))
         });
         let first = due.min().map(|(_, review)| review);
         first.inspect(|review| self.time_is_up(*review)).is_some()
@@ -41,6 +42,9 @@ impl Builder<'_> {
     /// Tells that a deadline is near, where it is, and sets the task to its next time. Where it is not, the clock of
     /// whoever claimed the task is ahead of this one.
     pub(in crate::engine) fn warn(&mut self, id: ReviewId) {
+        if let Some(until) = self.state.question(id).and_then(|question| question.until) {
+            return self.set_timer(id, Some(until), None);
+        }
         let Some(review) = self.reviews.get(&id).cloned() else { return };
         let warn_at = self.state.question(id).and_then(|question| question.timer?.warn_at);
         let early = warn_at.filter(|at| *at > self.now);
@@ -62,6 +66,9 @@ impl Builder<'_> {
     }
 
     fn time_is_up(&mut self, id: ReviewId) {
+        if self.state.question(id).is_some_and(|question| !question.is_pending()) {
+            return self.handler_timed_out(id);
+        }
         let Some(review) = self.reviews.get(&id).cloned() else { return };
         let Some(subject) = self.state.question(id).map(|question| question.subject.clone()) else { return };
         let reason = "nobody decided in time".to_owned();

@@ -8,8 +8,8 @@ use shared::decision::Via;
 use shared::definition::ChoiceKind;
 use shared::id::ReviewId;
 
+use super::calls::answer_all;
 use super::decision_scope::Remembered;
-use super::handled::answer_all;
 use crate::engine::builder::Builder;
 use crate::engine::next::{Answer, NodeAnswer, Then};
 use crate::engine::question::Subject;

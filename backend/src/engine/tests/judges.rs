@@ -129,3 +129,116 @@ fn what_a_judge_is_shown_is_material_and_never_an_instruction() {
     assert_eq!(shown["question"], "Fine?");
     assert_eq!(shown["material"], json!([{ "name": "draft", "value": hostile }]));
 }
+
+const GATED: &str = r#"
+id: gated
+agents: { clerk: { model: demo/clerk, tools: [pay, mail] } }
+tools:
+  pay:
+    http: { url: "https://x" }
+    parameters: { type: object, properties: { amount: { type: number, maximum: 100 } } }
+  mail: { http: { url: "https://y" } }
+defaults: { handlers: [{ judge: { model: demo/judge, criteria: Be careful., timeout: 2m } }, LAST] }
+gates: { before_tool: { pay: { ALLOWED reversible: false }, mail: true } }
+nodes:
+  ask: { human: { prompt: Begin?, options: [{ id: yes, label: Yes }], handlers: [human] }, next: serve }
+  serve: { agent: clerk, prompt: Serve. }
+"#;
+
+/// An agent wants to pay and to write, and a judge is asked about both.
+fn gated(last: &str, allowed: &str) -> Play {
+    let mut play = Play::start(&GATED.replace("LAST", last).replace("ALLOWED", allowed), json!({}));
+    play.decide(choose("yes"));
+    play.model("serve", calls([("pay", json!({ "amount": 7 })), ("mail", json!({}))]));
+    play
+}
+
+fn changes(modifications: &Value) -> ModelAnswer {
+    let verdict = json!({ "approved": true, "confidence": 1, "reasoning": "Less.", "modifications": modifications });
+    text(&verdict.to_string())
+}
+
+#[test]
+fn a_judge_decides_about_calls_that_are_asked_about_together() {
+    let mut play = gated("human", "");
+    assert_eq!((play.status(), play.snapshot.reviews.len()), (RunStatus::Running, 1), "people see nothing yet");
+    let Some(Message::User { text: shown }) = play.heard("serve").pop() else { unreachable!() };
+    let shown: Value = serde_json::from_str(&shown).unwrap();
+    let names: Vec<_> = shown["actions"].as_array().unwrap().iter().map(|action| action["name"].clone()).collect();
+    assert_eq!(names, ["pay", "mail"]);
+    assert_eq!(shown["actions"][0]["stakes"]["reversible"], false);
+    assert_eq!(shown["history"]["decisions"][0]["option"], "yes", "it is told what happened so far");
+    play.model("serve", says(true, 0.9));
+    let made: Vec<_> = play.tasks.values().map(|task| play.tool_work(task).name).collect();
+    assert_eq!(made.len(), 2, "{made:?}");
+    let review = play.snapshot.reviews.values().last().unwrap();
+    assert_eq!(review.resolution.as_ref().unwrap().via, Via::Judge);
+
+    let mut play = gated("human", "");
+    play.model("serve", says(false, 0.9));
+    let Some(Message::Tool { content, .. }) = play.heard("serve").pop() else { unreachable!() };
+    assert_eq!(content, "TOOL_PERMISSION_DENIED: Because.");
+}
+
+#[test]
+fn what_a_judge_is_not_sure_of_at_a_gate_the_next_decides() {
+    let mut play = gated("human", "");
+    play.model("serve", says(true, 0.1));
+    assert_eq!(play.review().actions.len(), 2);
+    assert_eq!(play.review().advice.len(), 1);
+
+    let mut play = gated("{ auto: reject }", "");
+    play.model("serve", says(true, 0.1));
+    let Some(Message::Tool { content, .. }) = play.heard("serve").pop() else { unreachable!() };
+    assert_eq!(content, "TOOL_PERMISSION_DENIED: Rejected automatically.");
+    let review = play.snapshot.reviews.values().last().unwrap();
+    assert_eq!((review.advice.len(), review.resolution.as_ref().unwrap().via), (1, Via::Auto));
+}
+
+#[test]
+fn a_judge_that_takes_too_long_passes_on_and_what_it_says_later_is_only_recorded() {
+    let mut play = gated("human", "");
+    let late = play.task_at("serve");
+    play.now = play.now.after(Duration::from_mins(2));
+    let timer = play.tasks.values().find(|task| matches!(task.kind, TaskKind::Deadline { .. })).unwrap().id;
+    play.apply(Input::Due { task: timer });
+    assert_eq!(play.review().advice[0].reason, "It did not answer in time.");
+    play.apply(Input::ModelAnswered { task: late.id, attempt: 1, answer: says(true, 1.0) });
+    assert!(play.review().is_pending());
+}
+
+#[test]
+fn a_judge_changes_only_what_may_be_edited_and_as_it_may() {
+    let mut play = gated("human", "");
+    play.model("serve", changes(&json!({ "arguments": { "c1-1": { "amount": 5 } }, "instructions": "Mind this." })));
+    let pay = play.tasks.values().map(|task| play.tool_work(task)).find(|work| work.name == "pay").unwrap();
+    assert_eq!(pay.arguments, object(json!({ "amount": 5 })));
+    let review = play.snapshot.reviews.values().last().unwrap();
+    assert_eq!(review.advice[0].changes.as_ref().unwrap().arguments["c1-1"]["amount"], 5, "it is on the record");
+    assert_eq!(review.actions[0].arguments["amount"], 7, "beside what was asked");
+
+    for (allowed, modifications) in [
+        ("", json!({ "arguments": { "c1-1": { "amount": 500 } } })),
+        ("", json!({ "arguments": { "c9-9": {} } })),
+        ("", json!({ "edits": { "draft": "x" } })),
+        ("allowed_decisions: [approve, reject],", json!({ "arguments": { "c1-1": { "amount": 5 } } })),
+    ] {
+        let mut play = gated("human", allowed);
+        play.model("serve", changes(&modifications));
+        let review = play.snapshot.reviews.values().find(|review| review.is_pending() && !review.actions.is_empty());
+        let review = review.unwrap_or_else(|| panic!("{modifications}"));
+        assert!(review.advice[0].reason.contains("does not fit"), "{:?}", review.advice);
+    }
+}
+
+#[test]
+fn a_judge_edits_what_people_may_edit_at_a_human_node() {
+    let source = JUDGED.replace("HANDLERS", "human").replace("review_keys: [draft]", "edit_keys: [draft]");
+    let mut play = Play::start(&source, json!({}));
+    play.model("ask", changes(&json!({ "edits": { "draft": "A better text" } })));
+    assert_eq!((play.status(), play.key("draft")), (RunStatus::Completed, &json!("A better text")));
+
+    let mut play = Play::start(&source, json!({}));
+    play.model("ask", changes(&json!({ "edits": { "draft": 5 } })));
+    assert!(play.review().advice[0].reason.contains("does not fit"));
+}

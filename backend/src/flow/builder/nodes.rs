@@ -276,7 +276,7 @@ impl Human {
     /// A model (`provider/model`) is asked before people are, and decides where it is at least so sure (0.7 where nothing
     /// is said). Of several judges, each is asked where those before it were not sure.
     pub fn judge(mut self, model: impl Into<String>, criteria: impl Into<String>, threshold: Option<f64>) -> Self {
-        let judge = definition::Judge { model: model.into(), criteria: criteria.into(), threshold };
+        let judge = definition::Judge { model: model.into(), criteria: criteria.into(), threshold, timeout: None };
         self.0.handlers.get_or_insert_default().push(Handler::Judge(judge));
         self
     }

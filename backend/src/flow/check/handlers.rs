@@ -1,5 +1,5 @@
-//! Handlers: which are supported, and modes that cannot be. An `auto` handler resolves a review at once, so nothing else
-//! may want to resolve it too. A judge passes on what it is not sure of, so others may come after it.
+//! Handlers: which are supported, and lists that cannot be. A judge passes on what it is not sure of, so others may come
+//! after it; people and `auto` pass nothing on, so they come last.
 
 use shared::definition::{ActionKind, AutoHandler, ChoiceKind, Gate, Handler, Human, Judge};
 
@@ -11,9 +11,6 @@ pub fn check(checker: &mut Checker<'_>, path: &str, handlers: Option<&[Handler]>
     let Some(handlers) = handlers else { return };
     if handlers.is_empty() {
         checker.invalid(path, "nobody could resolve the review; leave `handlers` out for people");
-    }
-    if handlers.len() > 1 && handlers.iter().any(|handler| matches!(handler, Handler::Auto(_))) {
-        checker.invalid(path, "an `auto` handler stands alone: it would resolve the review before anybody else");
     }
     for (index, handler) in handlers.iter().enumerate() {
         let path = format!("{path}/{index}");
@@ -29,14 +26,14 @@ pub fn check(checker: &mut Checker<'_>, path: &str, handlers: Option<&[Handler]>
             }
         }
     }
-    let people = handlers.iter().filter(|handler| matches!(handler, Handler::Human)).count();
-    if people > 1 {
-        checker.invalid(path, "`human` stands here twice");
-    }
-    let first = handlers.iter().position(|handler| matches!(handler, Handler::Human));
-    if people == 1 && first.is_some_and(|first| first + 1 < handlers.len()) {
-        let message = "nothing is asked after `human`: people pass a review on to nobody; put `human` last";
-        checker.invalid(&format!("{path}/{}", first.unwrap_or_default() + 1), message);
+    let last = handlers.iter().position(|handler| matches!(handler, Handler::Human | Handler::Auto(_)));
+    if let Some(last) = last.filter(|last| last + 1 < handlers.len()) {
+        let (who, why) = match handlers[last] {
+            Handler::Human => ("human", "people pass a review on to nobody"),
+            _ => ("auto", "it decides whatever is asked"),
+        };
+        let message = format!("nothing is asked after `{who}`: {why}; put `{who}` last");
+        checker.invalid(&format!("{path}/{}", last + 1), message);
     }
 }
 
@@ -47,6 +44,10 @@ fn judge(checker: &mut Checker<'_>, path: &str, judge: &Judge) {
     }
     if !(0.0..=1.0).contains(&judge.threshold()) {
         checker.invalid(&format!("{path}/threshold"), "expected a confidence from 0 to 1, such as 0.7");
+    }
+    if judge.timeout().0.is_zero() {
+        checker
+            .invalid(&format!("{path}/timeout"), "the judge would have no time to answer; leave it out for 5 minutes");
     }
 }
 
@@ -82,19 +83,18 @@ pub fn of_human<'a>(checker: &mut Checker<'a>, base: &str, human: &'a Human) {
 /// Those of a gate.
 pub fn of_gate<'a>(checker: &mut Checker<'a>, base: &str, gate: &'a Gate) {
     check(checker, &format!("{base}/handlers"), gate.handlers.as_deref());
-    if let Some(judge) = named(checker, gate.handlers.as_deref()).iter().position(is_judge) {
-        let (path, what) = match gate.handlers {
-            Some(_) => (format!("{base}/handlers/{judge}"), "a judge at a gate"),
-            None => (base.to_owned(), "a judge at a gate (the one of the defaults; write `handlers: [human]` here)"),
-        };
-        checker.unsupported(&path, what);
-    }
-    let Some(auto) = auto(checker, gate.handlers.as_deref()) else { return };
-    if *auto == AutoHandler::Approve && !gate.allowed_decisions().contains(&ActionKind::Approve) {
+    let approves = named(checker, gate.handlers.as_deref()).iter().find_map(|handler| match handler {
+        Handler::Auto(AutoHandler::Approve) => Some("`auto: approve`"),
+        Handler::Judge(_) => Some("a judge"),
+        _ => None,
+    });
+    if let Some(who) = approves.filter(|_| !gate.allowed_decisions().contains(&ActionKind::Approve)) {
         let path = place(base, gate.handlers.is_some());
-        checker.invalid(&path, "the handler approves, but `approve` is not among `allowed_decisions`");
+        checker.invalid(&path, format!("{who} approves, but `approve` is not among `allowed_decisions`"));
     }
-    idle(checker, base, gate.timeout.is_some(), gate.on_timeout.is_some());
+    if auto(checker, gate.handlers.as_deref()).is_some() {
+        idle(checker, base, gate.timeout.is_some(), gate.on_timeout.is_some());
+    }
 }
 
 fn auto<'a>(checker: &Checker<'a>, own: Option<&'a [Handler]>) -> Option<&'a AutoHandler> {
@@ -121,7 +121,8 @@ fn place(base: &str, own: bool) -> String {
 fn idle(checker: &mut Checker<'_>, base: &str, timeout: bool, on_timeout: bool) {
     for (key, is_written) in [("timeout", timeout), ("on_timeout", on_timeout)] {
         if is_written {
-            let message = "the `auto` handler decides at once, so this never happens; keep one of them";
+            let message =
+                "the `auto` handler decides, so people are never asked and this never happens; keep one of them";
             checker.invalid(&format!("{base}/{key}"), message);
         }
     }

@@ -17,7 +17,11 @@ const REFUSED: &str = "the response does not fulfil what the flow asks of it";
 
 impl Builder<'_> {
     /// Checks a response against the validator of its node, with the place in the body of each mistake.
-    pub(super) fn validate(&self, review: &Review, request: &DecisionRequest) -> Result<(), Vec<Mistake>> {
+    pub(in crate::engine::ask) fn validate(
+        &self,
+        review: &Review,
+        request: &DecisionRequest,
+    ) -> Result<(), Vec<Mistake>> {
         let node = review.node.as_ref().and_then(|id| Some((id, self.flow.node(id)?)));
         let Some((id, NodeKind::Human(human))) = node.map(|(id, node)| (id, &node.kind)) else { return Ok(()) };
         let Some(validator) = &human.validator else { return Ok(()) };
@@ -50,7 +54,7 @@ impl Builder<'_> {
 }
 
 /// Checks the values of a response against the limits of a value: not every response comes over HTTP.
-pub(super) fn size(request: &DecisionRequest) -> Result<(), Mistake> {
+pub(in crate::engine::ask) fn size(request: &DecisionRequest) -> Result<(), Mistake> {
     let check = |place: String, members: &JsonMap| {
         limits::check_map(members).map_err(|exceeded| Mistake::new(place, "invalid", exceeded.to_string()))
     };

@@ -43,7 +43,7 @@ pub(in crate::engine::ask) enum NodeVerdict {
 }
 
 /// Checks a decision against its review.
-pub(super) fn check(review: &Review, request: &DecisionRequest) -> Result<Said, Vec<Mistake>> {
+pub(in crate::engine::ask) fn check(review: &Review, request: &DecisionRequest) -> Result<Said, Vec<Mistake>> {
     let mut mistakes = Vec::new();
     let comment = request.comment.as_deref().map(str::trim).filter(|comment| !comment.is_empty());
     limit("/comment", request.comment.as_deref(), &mut mistakes);
@@ -54,6 +54,11 @@ pub(super) fn check(review: &Review, request: &DecisionRequest) -> Result<Said, 
         Verdict::Text { text } => text_said(review, text, comment, &mut mistakes),
         Verdict::Actions { decisions, instructions } => {
             limit("/verdict/instructions", instructions.as_deref(), &mut mistakes);
+            let given = instructions.as_ref().is_some_and(|text| !text.trim().is_empty());
+            if given && !review.actions.is_empty() && review.actions.iter().all(|action| action.agent.is_none()) {
+                let message = "nobody hears it: no agent made these calls; say it in a comment";
+                mistakes.push(Mistake::new("/verdict/instructions", "not_allowed", message));
+            }
             check_actions(review, decisions, &mut mistakes);
             let instructions = instructions.as_ref().filter(|text| !text.trim().is_empty()).cloned();
             Some(Said::Actions(decisions.clone(), instructions))
