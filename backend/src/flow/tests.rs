@@ -245,7 +245,7 @@ fn the_rest_of_the_rules_is_checked_where_it_is_broken() {
     expect(&human("edit_keys: [{ key: b, schema: { type: 1 } }]"), &[("4:67 FLOW_INVALID", "no valid JSON Schema")]);
     expect(
         &human("handlers: [{ auto: approve }, human]"),
-        &[("4:29 FLOW_INVALID", "stands alone"), ("4:29 FLOW_INVALID", "none here")],
+        &[("4:29 FLOW_INVALID", "none here"), ("4:59 FLOW_INVALID", "put `auto` last")],
     );
     let node = |rest: &str| format!("id: f\n\nnodes:\n  a: {{ set: {{ x: 1 }}, {rest} }}\n");
     expect(&node("max_visits: 0"), &[("4:35 FLOW_INVALID", "1 to 10000")]);

@@ -58,7 +58,7 @@ fn a_judge_that_is_sure_decides_and_nobody_is_asked() {
 fn what_a_judge_is_not_sure_of_people_decide_and_they_read_what_it_said() {
     let mut play = judged("human");
     let started = play.now;
-    play.now = started.after(Duration::from_mins(10));
+    play.now = started.after(Duration::from_mins(4));
     play.model("ask", says(false, 0.69));
     let review = play.review();
     assert_eq!(play.status(), RunStatus::WaitingForHuman);

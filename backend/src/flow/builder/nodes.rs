@@ -267,9 +267,9 @@ impl Human {
         self
     }
 
-    /// Nobody is asked: it is approved, or rejected with a reason, at once.
+    /// Nobody is asked: it is approved, or rejected with a reason, at once; after judges, what none of them was sure of.
     pub fn auto(mut self, says: AutoHandler) -> Self {
-        self.0.handlers = Some(vec![Handler::Auto(says)]);
+        self.0.handlers.get_or_insert_default().push(Handler::Auto(says));
         self
     }
 

@@ -74,14 +74,19 @@ fn a_judge_that_could_not_do_what_it_says_is_found_when_the_flow_is_saved() {
     expect_at(&human(&judge.replace("Be kind", "x, threshold: 70")), &[("70", "from 0 to 1")]);
     expect_at(&human(&judge.replace("Be kind", "x, limit: 1")), &[("limit", "unknown")]);
     expect_at(&human(&format!("human, {judge}")), &[("{ judge", "put `human` last")]);
-    expect_at(&human(&format!("{judge}, {{ auto: approve }}")), &[("handlers", "stands alone")]);
+    expect_at(&human(&format!("{judge}, {{ auto: approve }}")), &[]);
+    expect_at(&human(&format!("{judge}, {{ auto: reject }}")), &[]);
+    expect_at(&human(&format!("{{ auto: approve }}, {judge}")), &[("{ judge", "put `auto` last")]);
+    expect_at(&human(&judge.replace("Be kind", "x, timeout: 0s")), &[("0s", "no time to answer")]);
     let text = human(judge).replace("options: [{ id: yes, label: Yes }], ", "");
     expect_at(&text, &[("handlers", "none here")]);
     let voted = human(judge).replace("prompt: hi", "prompt: hi, policy: unanimous");
     expect(&voted, &[("?4:37 doubtful", "decides alone")]);
     let gate = "id: f\ntools: { t: { builtin: sleep } }\nnodes:\n  a: { tool: t }\n\
                 gates: { before_tool: { t: { handlers: [JUDGE, human] } } }\n";
-    expect_at(&gate.replace("JUDGE", judge), &[("{ judge", "not supported yet")]);
+    expect_at(&gate.replace("JUDGE", judge), &[]);
+    let closed = gate.replace("JUDGE", judge).replace("{ handlers", "{ allowed_decisions: [respond], handlers");
+    expect_at(&closed, &[("handlers", "`approve` is not among")]);
 }
 
 #[test]
