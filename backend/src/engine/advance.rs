@@ -119,7 +119,10 @@ impl Builder<'_> {
     }
 
     fn too_much(&self) -> Option<String> {
-        if self.state.branches.len() + self.arrivals.len() > MAX_BRANCHES {
+        // The items of a map enter together: what ends at once is never beside the others.
+        if self.arrivals.front().is_some_and(|arrival| arrival.item_of.is_some()) {
+            None
+        } else if self.state.branches.len() + self.arrivals.len() > MAX_BRANCHES {
             Some(format!("the run has more than {MAX_BRANCHES} branches at once: let maps run over shorter lists"))
         } else if self.steps_made() > MAX_STEPS_AT_ONCE {
             Some(format!("the run made more than {MAX_STEPS_AT_ONCE} steps without waiting for anything"))

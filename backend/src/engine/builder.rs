@@ -1,5 +1,5 @@
 //! A transition while it is being made: the run as it is so far, and everything that is to be committed with it. The
-//! other files of the engine add to it what they know (`nodes/agent.rs` about agents, `branch.rs` about moving, …).
+//! other files of the engine add to it what they know (`nodes/agent.rs` about agents, `ask/` about questions, …).
 //!
 //! A branch that is worked on is taken out of the state and put back in its next phase, or its step ends. What follows is
 //! for those above: a file that ends a step, answers a question or sends a branch on says so ([`super::next`]), and does
@@ -183,9 +183,7 @@ impl<'f> Builder<'f> {
     /// Whether a step runs, waits or is tried again follows from its phase.
     fn derive_step_statuses(&mut self) {
         let mut changed = Vec::new();
-        let activities: Vec<_> =
-            self.state.branches.keys().map(|number| (*number, self.state.activity(*number))).collect();
-        for (number, activity) in activities {
+        for (number, activity) in self.state.activities() {
             let status = match activity {
                 Activity::Waiting => StepStatus::Waiting,
                 Activity::Retrying => StepStatus::Retrying,

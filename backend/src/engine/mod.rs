@@ -69,10 +69,7 @@ pub fn launch(flow: &Compiled, launch: Launch, grants: Vec<Granted>, moment: Mom
 /// votes of those who have lost their right: where there were such, the transition is to be committed even if the input
 /// itself is refused ([`Transition::refused`]).
 pub fn apply(flow: &Compiled, snapshot: Snapshot, input: Input, moment: Moment) -> Result<Transition, Refusal> {
-    let mut builder = Builder::resume(flow, snapshot, moment);
-    if builder.state.format < RunState::FORMAT {
-        builder.record_requests();
-    }
+    let mut builder = resume(flow, snapshot, moment);
     let expired = expire_overdue(&mut builder);
     let recounted = recount(&mut builder, matches!(input, Input::Recount));
     if expired || recounted {
@@ -86,6 +83,15 @@ pub fn apply(flow: &Compiled, snapshot: Snapshot, input: Input, moment: Moment) 
         Err(refusal) if expired || recounted => Ok(builder.finish(Some(refusal))),
         Err(refusal) => Err(refusal),
     }
+}
+
+/// Goes on with a run as the store read it, whatever its format.
+fn resume(flow: &Compiled, snapshot: Snapshot, moment: Moment) -> Builder<'_> {
+    let mut builder = Builder::resume(flow, snapshot, moment);
+    if builder.state.format < RunState::FORMAT {
+        builder.record_requests();
+    }
+    builder
 }
 
 /// Lets the time of everything that is over be over, the earliest first. Says whether there was something.
@@ -166,7 +172,7 @@ pub fn check(
     request: &DecisionRequest,
     moment: Moment,
 ) -> Result<Checked, Refusal> {
-    Builder::resume(flow, snapshot, moment).check_only(review, by, request)
+    resume(flow, snapshot, moment).check_only(review, by, request)
 }
 
 /// Ends a run without its flow: the input cancels it, or lets it fail. This works where the flow cannot be read any more,

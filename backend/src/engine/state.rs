@@ -65,7 +65,7 @@ pub struct RunState {
     /// The branches that are alive, by number in the order in which they began.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub branches: BTreeMap<u32, Branch>,
-    /// What is asked, in the order in which it was.
+    /// What is asked, and not answered yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub questions: Vec<Question>,
     /// The number of the next branch.
@@ -150,15 +150,17 @@ impl RunState {
         own.into_iter().chain(self.questions_of(branch).filter_map(Question::task)).collect()
     }
 
-    /// What a branch does, in the words of the API: derived, never stored.
-    pub fn activity(&self, number: u32) -> Activity {
-        let tasks = self.tasks_of(number);
-        match self.branches.get(&number).map(|branch| &branch.phase) {
-            None | Some(Phase::Joining { .. } | Phase::Map { .. } | Phase::Flow { .. }) => Activity::Joining,
-            _ if tasks.iter().any(|(_, tries)| *tries > 1) => Activity::Retrying,
-            _ if tasks.is_empty() && self.questions_of(number).any(Question::is_pending) => Activity::Waiting,
-            _ => Activity::Running,
+    /// What each branch does, in the words of the API: derived, never stored.
+    pub fn activities(&self) -> BTreeMap<u32, Activity> {
+        let mut asked: BTreeMap<u32, Vec<&Question>> = BTreeMap::new();
+        for question in &self.questions {
+            asked.entry(question.subject.branch()).or_default().push(question);
         }
+        let activity = |(number, branch): (&u32, &Branch)| {
+            let asked = asked.get(number).map(Vec::as_slice).unwrap_or_default();
+            (*number, branch.phase.activity(asked))
+        };
+        self.branches.iter().map(activity).collect()
     }
 
     /// Forgets an execution of a nested flow, and what its nodes left.
@@ -285,11 +287,6 @@ impl Phase {
         }
     }
 
-    /// Whether it waits for the end of an execution of a flow.
-    pub fn calls_frame(&self, frame: &str) -> bool {
-        matches!(self, Self::Flow { step } if step.node.call(step.visit) == frame)
-    }
-
     /// The same, to change it.
     pub fn step_mut(&mut self) -> Option<&mut Step> {
         match self {
@@ -300,6 +297,11 @@ impl Phase {
             | Self::Map { step, .. }
             | Self::Flow { step } => Some(step),
         }
+    }
+
+    /// Whether it waits for the end of an execution of a flow.
+    pub fn calls_frame(&self, frame: &str) -> bool {
+        matches!(self, Self::Flow { step } if step.node.call(step.visit) == frame)
     }
 
     /// The calls and sleeps that are due, running or retrying, with the number of the try.
@@ -317,6 +319,17 @@ impl Phase {
                 model.into_iter().chain(conversation.calls.iter().filter_map(due)).collect()
             }
             Self::Tool { call, .. } => due(call).into_iter().collect(),
+        }
+    }
+
+    /// What it does while these questions are open.
+    fn activity(&self, asked: &[&Question]) -> Activity {
+        let tasks = || self.tasks().into_iter().chain(asked.iter().filter_map(|question| question.task()));
+        match self {
+            Self::Joining { .. } | Self::Map { .. } | Self::Flow { .. } => Activity::Joining,
+            _ if tasks().any(|(_, tries)| tries > 1) => Activity::Retrying,
+            _ if tasks().next().is_none() && asked.iter().any(|question| question.is_pending()) => Activity::Waiting,
+            _ => Activity::Running,
         }
     }
 

@@ -1,8 +1,11 @@
 //! The run as lists and the API show it: all of it follows from the state.
 
+use std::collections::BTreeMap;
+
 use shared::JsonMap;
+use shared::id::ReviewId;
 use shared::review::Review;
-use shared::run::{Position, Report, Run, RunStatus, RunSummary, Step, Usage};
+use shared::run::{Activity, Position, Report, Run, RunStatus, RunSummary, Step, Usage};
 use shared::time::Timestamp;
 
 use super::question::Question;
@@ -62,12 +65,17 @@ pub(super) fn run(flow: Option<&Compiled>, state: &RunState) -> Run {
         Some(RunOutcome::Cancelled { reason, .. }) => reason.clone(),
         _ => None,
     };
+    let activities = state.activities();
+    let open = state.questions.iter().filter(|question| question.is_pending());
+    // The first of each branch: what comes later replaces what came before.
+    let pending: BTreeMap<u32, ReviewId> =
+        open.rev().map(|question| (question.subject.branch(), question.review)).collect();
     let positions = state.branches.iter().map(|(number, branch)| Position {
         node: branch.node.clone(),
         visit: branch.phase.step().map_or(0, |step| step.visit),
         part: branch.phase.step().and_then(|step| step.part),
-        activity: state.activity(*number),
-        review: state.questions_of(*number).find(|question| question.is_pending()).map(|question| question.review),
+        activity: activities.get(number).copied().unwrap_or(Activity::Running),
+        review: pending.get(number).copied(),
     });
     Run {
         summary: summary(state),

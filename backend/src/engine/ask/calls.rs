@@ -178,7 +178,8 @@ fn merge(mut all: Stakes, more: Stakes) -> Stakes {
 pub(super) fn answer_all(actions: &[Action], approves: bool, reason: Option<&str>) -> BTreeMap<String, ActionDecision> {
     let answer = |action: &Action| {
         let approve = approves && action.allowed_decisions.contains(&ActionKind::Approve);
-        let reject = ActionDecision::Reject { message: reason.map(str::to_owned) };
+        let message = reason.filter(|_| !approves).map(str::to_owned);
+        let reject = ActionDecision::Reject { message };
         (action.id.clone(), if approve { ActionDecision::APPROVE } else { reject })
     };
     actions.iter().map(answer).collect()

@@ -24,7 +24,7 @@ impl Builder<'_> {
             Err(error) => return self.answer(asking.subject, Answer::Failed(error)),
         };
         match handlers(self.flow, &self.state, &asking.subject).get(asking.handler) {
-            Some(Handler::Auto(auto)) => self.handled(asking, &auto.into()),
+            Some(Handler::Auto(auto)) => self.handled(asking, content, &auto.into()),
             Some(Handler::Judge(judge)) => self.ask_judge(asking, content, judge),
             // Refused when a flow is saved: nobody can be asked there.
             Some(Handler::Webhook(_) | Handler::Slack(_) | Handler::Cli) => self.ask_next(asking),
@@ -64,7 +64,10 @@ impl Builder<'_> {
         match heard {
             Heard::Decides(advice, handled) => {
                 asking.advice.push(advice);
-                self.handled(asking, &handled);
+                match self.content(&asking.subject) {
+                    Ok(content) => self.handled(asking, content, &handled),
+                    Err(error) => self.answer(asking.subject, Answer::Failed(error)),
+                }
             }
             Heard::Passes(advice) => {
                 asking.advice.push(advice);

@@ -1,6 +1,6 @@
 //! Which calls of a turn are asked about together.
 
-use shared::definition::Gate;
+use shared::definition::{Gate, Handler};
 
 use super::content::handlers_at;
 use crate::engine::builder::Builder;
@@ -31,7 +31,13 @@ impl<'f> Builder<'f> {
     fn are_asked_together(&self, subject: &Subject, one: &'f Gate, other: &'f Gate) -> bool {
         let Some(step) = self.state.step_of(subject) else { return false };
         let escalation = |gate| self.gate_timeout(step, gate).filter(|then| then.escalations().next().is_some());
-        let handlers = |gate: &'f Gate| handlers_at(self.flow, &step.node, gate.handlers.as_deref());
+        let handlers = |gate: &'f Gate| before_people(handlers_at(self.flow, &step.node, gate.handlers.as_deref()));
         one.reviewers == other.reviewers && handlers(one) == handlers(other) && escalation(one) == escalation(other)
     }
+}
+
+/// Those that are asked before people, who come last whether they are named or not.
+fn before_people(handlers: &[Handler]) -> &[Handler] {
+    let people = handlers.iter().position(|handler| *handler == Handler::Human);
+    people.map_or(handlers, |people| &handlers[..people])
 }

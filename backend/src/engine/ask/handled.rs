@@ -18,14 +18,11 @@ use crate::engine::question::Subject;
 
 impl Builder<'_> {
     /// A handler decides. At a human node the first accept option is taken, or it stops with the reason; calls are all
-    /// approved, or all rejected with it.
-    pub(super) fn handled(&mut self, asking: Asking, handled: &Handled) {
-        match self.content(&asking.subject) {
-            Err(error) => self.answer(asking.subject, Answer::Failed(error)),
-            Ok(content) => match asking.subject {
-                Subject::Node { .. } => self.node_handled(asking, content, handled),
-                Subject::Calls { .. } | Subject::Lost { .. } => self.calls_handled(asking, content, handled),
-            },
+    /// approved that may be, or all rejected with it.
+    pub(super) fn handled(&mut self, asking: Asking, content: Content, handled: &Handled) {
+        match asking.subject {
+            Subject::Node { .. } => self.node_handled(asking, content, handled),
+            Subject::Calls { .. } | Subject::Lost { .. } => self.calls_handled(asking, content, handled),
         }
     }
 

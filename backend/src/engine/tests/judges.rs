@@ -233,12 +233,35 @@ fn a_judge_changes_only_what_may_be_edited_and_as_it_may() {
 
 #[test]
 fn a_judge_edits_what_people_may_edit_at_a_human_node() {
-    let source = JUDGED.replace("HANDLERS", "human").replace("review_keys: [draft]", "edit_keys: [draft]");
-    let mut play = Play::start(&source, json!({}));
+    let source = r"
+id: edited
+input: { type: object, properties: { draft: { type: string, default: A text } } }
+nodes:
+  ask:
+    human:
+      prompt: Fine?
+      edit_keys: [draft]
+      options: [{ id: yes, label: Fine }]
+      handlers: [{ judge: { model: demo/judge, criteria: Be kind. } }]
+";
+    let mut play = Play::start(source, json!({}));
     play.model("ask", changes(&json!({ "edits": { "draft": "A better text" } })));
     assert_eq!((play.status(), play.key("draft")), (RunStatus::Completed, &json!("A better text")));
 
-    let mut play = Play::start(&source, json!({}));
+    let mut play = Play::start(source, json!({}));
     play.model("ask", changes(&json!({ "edits": { "draft": 5 } })));
     assert!(play.review().advice[0].reason.contains("does not fit"));
+}
+
+#[test]
+fn gates_that_ask_people_are_asked_about_together_whether_they_say_so_or_not() {
+    let source = GATED
+        .replace(", LAST", "")
+        .replace("ALLOWED", "handlers: [human],")
+        .replace("mail: true", "mail: { handlers: [human] }");
+    let source = source.replace("pay: { handlers: [human],", "pay: { handlers: [human], severity: high,");
+    let mut play = Play::start(&source, json!({}));
+    play.decide(choose("yes"));
+    play.model("serve", calls([("pay", json!({ "amount": 7 })), ("mail", json!({}))]));
+    assert_eq!(play.review().actions.len(), 2);
 }
