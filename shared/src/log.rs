@@ -65,33 +65,55 @@ impl ReviewAct {
     /// All of them.
     pub const ALL: [Self; 7] =
         [Self::Decision, Self::Vote, Self::Comment, Self::Claim, Self::Delegation, Self::Withdrawal, Self::Timeout];
+}
 
-    /// Whether an entry tells of it.
-    pub fn is_told_by(self, event: &Event) -> bool {
-        if !matches!(event.kind, EntryKind::ReviewUpdated | EntryKind::ReviewResolved) {
-            return false;
+impl EventData {
+    /// The review that it shows, where it speaks of a review as a whole.
+    pub fn review(&self) -> Option<&Review> {
+        match self {
+            Self::ReviewRequested(of) | Self::ReviewExpiring(of) | Self::ReviewResolved(of) => Some(&of.review),
+            Self::ReviewUpdated(updated) => Some(&updated.review),
+            _ => None,
         }
-        let told = match event.read() {
-            Some(EventData::ReviewUpdated(updated)) => match updated.change {
-                ReviewChange::Vote => Self::Vote,
+    }
+}
+
+/// The acts that an entry tells of.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ReviewActs {
+    vote: bool,
+    other: Option<ReviewAct>,
+}
+
+impl ReviewActs {
+    /// Whether it is one of them.
+    pub fn has(self, act: ReviewAct) -> bool {
+        if act == ReviewAct::Vote { self.vote } else { self.other == Some(act) }
+    }
+
+    /// Of the entry of an actor at a time.
+    fn of(data: &EventData, actor: Option<&Username>, at: Timestamp) -> Self {
+        let one = |act| Self { vote: false, other: Some(act) };
+        let vote = Self { vote: true, other: None };
+        match data {
+            EventData::ReviewUpdated(updated) => match &updated.change {
+                ReviewChange::Vote => vote,
                 // What the run itself changed has no actor. A secret vote has none either, and says that it is one.
-                ReviewChange::Content { vote, .. } if vote || event.actor.is_some() => Self::Vote,
-                ReviewChange::Comment { .. } => Self::Comment,
-                ReviewChange::Claim { .. } | ReviewChange::Release { .. } => Self::Claim,
-                ReviewChange::Delegated { .. } => Self::Delegation,
-                ReviewChange::Escalated { .. } => Self::Timeout,
-                ReviewChange::Content { .. } | ReviewChange::Voters { .. } | ReviewChange::Other => return false,
+                ReviewChange::Content { vote: voted, .. } if *voted || actor.is_some() => vote,
+                ReviewChange::Comment { .. } => one(ReviewAct::Comment),
+                ReviewChange::Claim { .. } | ReviewChange::Release { .. } => one(ReviewAct::Claim),
+                ReviewChange::Delegated { .. } => one(ReviewAct::Delegation),
+                ReviewChange::Escalated { .. } => one(ReviewAct::Timeout),
+                ReviewChange::Content { .. } | ReviewChange::Voters { .. } | ReviewChange::Other => Self::default(),
             },
-            Some(EventData::ReviewResolved(OfReview { review })) => match review.status {
-                ReviewStatus::Resolved if self == Self::Vote => return was_voted_on(&review, event.at),
-                ReviewStatus::Resolved => Self::Decision,
-                ReviewStatus::Expired => Self::Timeout,
-                ReviewStatus::Withdrawn => Self::Withdrawal,
-                ReviewStatus::Pending => return false,
+            EventData::ReviewResolved(OfReview { review }) => match review.status {
+                ReviewStatus::Resolved => Self { vote: was_voted_on(review, at), other: Some(ReviewAct::Decision) },
+                ReviewStatus::Expired => one(ReviewAct::Timeout),
+                ReviewStatus::Withdrawn => one(ReviewAct::Withdrawal),
+                ReviewStatus::Pending => Self::default(),
             },
-            _ => return false,
-        };
-        self == told
+            _ => Self::default(),
+        }
     }
 }
 
@@ -172,6 +194,19 @@ impl Event {
     /// What it says. None where that is not what this version knows of its kind.
     pub fn read(&self) -> Option<EventData> {
         EventData::read(self.kind, &self.data).ok()
+    }
+
+    /// What is done to a review that it tells of. Reads it: whoever has done so takes [`Self::acts_of`].
+    pub fn acts(&self) -> ReviewActs {
+        if !matches!(self.kind, EntryKind::ReviewUpdated | EntryKind::ReviewResolved) {
+            return ReviewActs::default();
+        }
+        self.read().map_or_else(ReviewActs::default, |data| self.acts_of(&data))
+    }
+
+    /// What is done to a review, by what was read of it.
+    pub fn acts_of(&self, data: &EventData) -> ReviewActs {
+        ReviewActs::of(data, self.actor.as_ref(), self.at)
     }
 
     /// The review that it shows, where it speaks of a review as a whole.

@@ -128,10 +128,16 @@ impl<'a> Filter<'a> {
             && query.to.is_none_or(|to| event.at < to)
             && query.actor.as_ref().is_none_or(|actor| event.actor.as_deref() == Some(actor))
             && query.kind.as_ref().is_none_or(|kind| event.kind.as_str() == kind)
-            && self.acts.as_ref().is_none_or(|acts| acts.iter().any(|act| act.is_told_by(event)))
             && self.run.is_none_or(|run| event.run_id == Some(run))
             && self.review.is_none_or(|review| event.review_id == Some(review))
+            && self.has_acts(event)
             && self.has_words(event)
+    }
+
+    fn has_acts(&self, event: &Event) -> bool {
+        let Some(wanted) = &self.acts else { return true };
+        let told = event.acts();
+        wanted.iter().any(|act| told.has(*act))
     }
 
     fn has_words(&self, event: &Event) -> bool {

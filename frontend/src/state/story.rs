@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use shared::decision::{ActionDecision, Decision, Verdict, Via};
 use shared::definition::{ChoiceKind, Effect, OnTimeout};
-use shared::log::{Entry, EventData, ReviewAct, ReviewChange, ReviewUpdated};
+use shared::log::{Entry, EventData, ReviewAct, ReviewActs, ReviewChange, ReviewUpdated};
 use shared::review::{Outcome, Resolution, Review};
 
 use super::words;
@@ -62,7 +62,7 @@ pub fn decided(review: &Review, decision: &Decision) -> (String, Tone) {
 }
 
 /// The guardrails that blocked what was approved, each once.
-fn vetoes(review: &Review) -> impl Iterator<Item = &str> {
+pub fn vetoes(review: &Review) -> impl Iterator<Item = &str> {
     let all: BTreeSet<&str> = review
         .resolution
         .iter()
@@ -128,16 +128,17 @@ pub fn resolved(review: &Review, resolution: &Resolution) -> (String, Tone) {
 }
 
 /// The decision that an entry is about: the resolution's, or the actor's newest vote.
-pub fn decision_of<'a>(review: &'a Review, entry: &Entry) -> Option<&'a Decision> {
+pub fn decision_of<'a>(entry: &Entry, acts: ReviewActs, review: &'a Review) -> Option<&'a Decision> {
     let resolved = review.resolution.as_ref().and_then(|resolution| resolution.decision.as_deref());
     let vote = || review.decisions.iter().rev().find(|decision| Some(&decision.by) == entry.event.actor.as_ref());
-    resolved.or_else(|| ReviewAct::Vote.is_told_by(&entry.event).then(vote).flatten())
+    resolved.or_else(|| acts.has(ReviewAct::Vote).then(vote).flatten())
 }
 
 /// What an entry tells, as the end of a sentence that begins with who did it: `approved “Review the draft”`.
 pub fn told(entry: &Entry) -> (String, Tone) {
     let plain = |text: String| (text, Tone::Plain);
     let Some(data) = entry.event.read() else { return plain(format!("recorded “{}”", entry.event.kind)) };
+    let acts = entry.event.acts_of(&data);
     match data {
         EventData::RunStarted(of) => plain(format!("started {}", quoted(&of.run.title))),
         EventData::RunResumed(of) => plain(format!("resumed {}", quoted(&of.run.title))),
@@ -184,7 +185,7 @@ pub fn told(entry: &Entry) -> (String, Tone) {
         EventData::ReviewExpiring(of) => {
             (format!("warned of the deadline of {}", quoted(&of.review.title)), Tone::Again)
         }
-        EventData::ReviewUpdated(updated) => changed(entry, &updated),
+        EventData::ReviewUpdated(updated) => changed(entry, acts, &updated),
         EventData::ReviewResolved(of) => match &of.review.resolution {
             Some(Resolution { decision: Some(decision), .. }) => decided(&of.review, decision),
             Some(resolution) => {
@@ -230,11 +231,11 @@ pub fn told(entry: &Entry) -> (String, Tone) {
     }
 }
 
-fn changed(entry: &Entry, updated: &ReviewUpdated) -> (String, Tone) {
+fn changed(entry: &Entry, acts: ReviewActs, updated: &ReviewUpdated) -> (String, Tone) {
     let plain = |text: String| (text, Tone::Plain);
     let title = quoted(&updated.review.title);
-    if ReviewAct::Vote.is_told_by(&entry.event) {
-        return plain(match decision_of(&updated.review, entry) {
+    if acts.has(ReviewAct::Vote) {
+        return plain(match decision_of(entry, acts, &updated.review) {
             Some(decision) => format!("voted: {}", decided(&updated.review, decision).0),
             // A secret vote.
             None => format!("voted on {title}"),

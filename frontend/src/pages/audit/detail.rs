@@ -17,8 +17,10 @@ use crate::state::story::{channel, decision_of};
 pub fn Detail(entry: StoredValue<Entry>) -> impl IntoView {
     let entry = entry.get_value();
     let event = &entry.event;
-    let review = entry.event.review();
-    let decision = review.as_ref().and_then(|review| decision_of(review, &entry)).cloned();
+    let data = event.read();
+    let review = data.as_ref().and_then(EventData::review).cloned();
+    let acts = data.as_ref().map(|data| event.acts_of(data)).unwrap_or_default();
+    let decision = review.as_ref().and_then(|review| decision_of(&entry, acts, review)).cloned();
     let fact = |name: &'static str, value: String| view! { <dt>{name}</dt><dd>{value}</dd> };
     let run = event.run_id.map(|run| view! {
         <dt>"run"</dt><dd><a href=format!("/runs/{run}")>{run.to_string()}</a>" "<a href=format!("/audit?run={run}") class="muted">"only this run"</a></dd>
@@ -26,7 +28,6 @@ pub fn Detail(entry: StoredValue<Entry>) -> impl IntoView {
     let seen = event.review_id.map(|review| view! {
         <dt>"review"</dt><dd><a href=format!("/reviews/{review}")>{review.to_string()}</a>" "<a href=format!("/audit?review={review}") class="muted">"only this review"</a></dd>
     });
-    let data = event.read();
     let digest = match &data {
         Some(EventData::ReviewViewed(viewed)) => Some(&viewed.digest),
         Some(EventData::FlowSaved(saved)) => Some(&saved.digest),
