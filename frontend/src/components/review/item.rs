@@ -81,6 +81,12 @@ pub fn ItemCard(pane: Pane, item: Item) -> impl IntoView {
             tab.set(Tab::Read);
         }
     });
+    // What is wrong is shown where it can be mended.
+    Effect::new(move |_| {
+        if !mistakes.with(Vec::is_empty) && may_edit.get() {
+            tab.set(Tab::Edit);
+        }
+    });
     // What was accepted is what counts from then on.
     Effect::new(move |_| {
         if over.get() && edited.with(Option::is_some) {
