@@ -33,10 +33,27 @@ async fn a_call_that_would_be_blocked_says_so_before_and_after_it_is_decided() -
     let review = pending(&tom).await;
     let ana = reading(&server, "ana", &review).await?;
     wait_for_text(&ana.driver, "code-safety would block this: it deletes everything").await;
+    let code = text_of(&ana.driver, "section.action .guardrails code").await;
+    assert_eq!(code, "rm -rf", "what stands between backticks is code");
+    // The card and the bar say the same, also once it is approved.
+    let card = text_of(&ana.driver, "section.action").await;
+    assert!(card.contains("would be blocked") && !card.contains("runs"), "{card}");
+    ana.driver.find(By::Css("section.action footer button.yes")).await?.click().await?;
+    let card = text_of(&ana.driver, "section.action").await;
+    assert!(card.contains("would be blocked") && !card.contains("runs"), "{card}");
+    let bar = text_of(&ana.driver, ".acts").await;
+    assert!(bar.contains("Nothing would run: a guardrail would block it."), "{bar}");
+    ana.driver.find(By::Css("section.action footer button.no")).await?.click().await?;
+    let card = text_of(&ana.driver, "section.action").await;
+    assert!(card.contains("does not run") && !card.contains("would be blocked"), "{card}");
     decide(&tom, &review, approve(&review), json!({})).await;
     wait_for_text(&ana.driver, "code-safety blocked this: it deletes everything").await;
     let card = text_of(&ana.driver, "section.action").await;
-    assert!(card.contains("blocked, did not run") && !card.contains("would block"), "{card}");
+    assert!(card.contains("blocked, did not run") && !card.contains("would b"), "{card}");
+    assert!(!card.contains("will be sent"), "nothing was: {card}");
+    wait_for_text(&ana.driver, "Code-safety blocked it.").await;
+    let bar = ana.driver.find(By::Css(".decide .banner.stop")).await?.text().await?;
+    assert!(bar.contains("Tom approved") && bar.contains("(rm -rf)"), "{bar}");
     ana.quit().await;
     Ok(())
 }
@@ -56,8 +73,19 @@ async fn changed_arguments_and_edits_are_checked_when_their_field_loses_the_focu
     let text = field(&ana.driver, "text").await?;
     text.send_keys(Key::Control + "a").await?;
     text.send_keys("rm -rf /").await?;
+    let card = text_of(&ana.driver, "section.action").await;
+    assert!(card.contains("not checked yet") && !card.contains("runs"), "nothing is known of it yet: {card}");
     text.send_keys(Key::Tab).await?;
     wait_for_text(&ana.driver, "code-safety would block this: it deletes everything").await;
+    let card = text_of(&ana.driver, "section.action").await;
+    assert!(card.contains("would be blocked") && !card.contains("runs"), "{card}");
+    let text = field(&ana.driver, "text").await?;
+    text.send_keys(Key::Control + "a").await?;
+    text.send_keys("rm -rf ./build").await?;
+    text.send_keys(Key::Tab).await?;
+    wait_for_text(&ana.driver, "runs with your arguments").await;
+    let card = text_of(&ana.driver, "section.action").await;
+    assert!(!card.contains("block"), "it passes: {card}");
     decide(&tom, &review, approve(&review), json!({})).await;
 
     launch(&server, "note", json!({})).await;
@@ -67,11 +95,14 @@ async fn changed_arguments_and_edits_are_checked_when_their_field_loses_the_focu
     edit_text(&ana.driver, " About a falcon.").await?;
     field(&ana.driver, "Edit Text").await?.send_keys(Key::Tab).await?;
     wait_for_text(&ana.driver, "names would block this: Leave the name out.").await;
-    // It is refused where it stands, and can be changed.
+    // It is refused where it stands, and the field is open to be changed.
+    button(&ana.driver, "Read").await?.click().await?;
     button(&ana.driver, "Send it, with your edit").await?.click().await?;
     wait_for_text(&ana.driver, "names: Leave the name out.").await;
-    button(&ana.driver, "Edit").await?.click().await?;
     let field = field(&ana.driver, "Edit Text").await?;
+    assert_eq!(field.attr("aria-invalid").await?.as_deref(), Some("true"));
+    let focused = ana.driver.active_element().await?;
+    assert_eq!(focused.attr("aria-label").await?.as_deref(), Some("Edit Text"));
     field.send_keys(Key::Control + "a").await?;
     field.send_keys("Card 4111 1111 1111 1111.").await?;
     field.send_keys(Key::Tab).await?;

@@ -31,6 +31,21 @@ pub fn inert(text: &str) -> Vec<AnyView> {
     views
 }
 
+/// The same, with what stands between backticks as code: what guardrails and the server say of something.
+pub fn inert_code(text: &str) -> Vec<AnyView> {
+    let mut views = Vec::new();
+    for (index, part) in text.split('`').enumerate() {
+        // A backtick that nothing closes is one.
+        let closed = text.matches('`').count() >= index + index % 2;
+        views.push(match index % 2 {
+            1 if closed => view! { <code>{inert(part)}</code> }.into_any(),
+            1 => inert(&format!("`{part}")).into_any(),
+            _ => inert(part).into_any(),
+        });
+    }
+    views
+}
+
 /// A link that shows its address when it is clicked, and only then can be followed.
 #[component]
 pub fn InertLink(

@@ -7,7 +7,7 @@ use shared::run::{Report, Run, RunStatus, Step, StepStatus};
 use shared::time::Timestamp;
 
 use super::graph::glyph;
-use super::inert::inert;
+use super::inert::{inert, inert_code};
 use super::time::{clock, full};
 use crate::client::Live;
 use crate::state::story::{self, Tone};
@@ -207,8 +207,8 @@ fn step_view(at: Timestamp, step: Step, streams: Signal<Streams>) -> AnyView {
                     {status.map(|status| view! { <span class=format!("tag {}", if class == "now" { "accent" } else { class })>{status}</span> })}
                     <span class="took muted">{took}</span>
                 </p>
-                {note.map(|note| view! { <p class="note">{inert(&note)}</p> })}
-                {step.error.map(|error| view! { <p class="note stop"><code>{error.code.as_str()}</code>" "{inert(&error.message)}</p> })}
+                {note.map(|note| view! { <p class="note">{inert_code(&note)}</p> })}
+                {step.error.map(|error| view! { <p class="note stop"><code>{error.code.as_str()}</code>" "{inert_code(&error.message)}</p> })}
                 {move || stream.get().map(|stream| view! {
                     <div class="stream" aria-label="What the agent writes now">
                         // One child, so that the box can keep its end in sight.

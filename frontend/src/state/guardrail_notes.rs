@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use shared::decision::{ActionDecision, DecisionRequest, Verdict};
 use shared::definition::{ActionKind, ChoiceKind, Effect};
 use shared::guardrail::Checked;
-use shared::review::Review;
+use shared::review::{Action, Review};
 
 use super::drafts::Draft;
 use super::verdict::{choice, edits};
@@ -31,9 +31,57 @@ pub struct Note {
     pub text: String,
 }
 
+/// What guardrails would make of a call, or of the answer in its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Leave {
+    /// They say nothing of it.
+    Free,
+    /// It happens, and they say something.
+    Warned,
+    /// It happens without a part of it.
+    Redacted,
+    /// It does not happen.
+    Blocked,
+    /// It was changed, and they have not looked at it yet.
+    Unasked,
+}
+
+/// What guardrails would make of a call as the person would have it now.
+pub fn leave(review: &Review, draft: &Draft, answered: &Answered, action: &Action) -> Leave {
+    let request = to_check(review, draft);
+    let is_asked = answered.as_ref().is_some_and(|(asked, _)| Some(asked) == request.as_ref());
+    if request.is_some_and(|request| is_typed(&request, &Place::Action(action.id.clone()))) && !is_asked {
+        return Leave::Unasked;
+    }
+    let notes = notes(review, draft, answered, &Place::Action(action.id.clone()));
+    let leave = |note: &Note| match note.effect {
+        Effect::Block => Leave::Blocked,
+        Effect::Redact => Leave::Redacted,
+        Effect::Warn => Leave::Warned,
+    };
+    notes.iter().map(leave).max().unwrap_or(Leave::Free)
+}
+
+/// The calls that would be approved as they stand now, and blocked all the same.
+pub fn blocked<'a>(review: &'a Review, draft: &Draft, answered: &Answered) -> Vec<&'a Action> {
+    let approved =
+        |action: &Action| matches!(choice(action, draft), None | Some(ActionKind::Approve | ActionKind::Edit));
+    let blocked = |action: &Action| leave(review, draft, answered, action) == Leave::Blocked;
+    review.actions.iter().filter(|action| approved(action) && blocked(action)).collect()
+}
+
+/// Whether what is to be checked holds something of a place.
+fn is_typed(request: &DecisionRequest, place: &Place) -> bool {
+    match (place, &request.verdict) {
+        (Place::Action(id), Verdict::Actions { decisions, .. }) => decisions.contains_key(id),
+        (Place::Key(key), _) => request.edits.contains_key(key),
+        _ => false,
+    }
+}
+
 /// What is to be checked of what was typed: other arguments, answers and edits. None where there is nothing of that.
 pub fn to_check(review: &Review, draft: &Draft) -> Option<DecisionRequest> {
-    let typed = |action: &shared::review::Action| {
+    let typed = |action: &Action| {
         let own = draft.actions.get(&action.id)?;
         let decision = match choice(action, draft)? {
             ActionKind::Edit => ActionDecision::Edit { arguments: own.arguments.clone()? },
@@ -69,12 +117,7 @@ pub fn notes(review: &Review, draft: &Draft, answered: &Answered, place: &Place)
         return over(review, resolution, place, &is_here);
     }
     let request = to_check(review, draft);
-    let typed = request.as_ref().is_some_and(|request| match (place, &request.verdict) {
-        (Place::Action(id), Verdict::Actions { decisions, .. }) => decisions.contains_key(id),
-        (Place::Key(key), _) => request.edits.contains_key(key),
-        _ => false,
-    });
-    if !typed {
+    if !request.as_ref().is_some_and(|request| is_typed(request, place)) {
         let warnings = review.warnings.iter().filter(|one| is_here(one.action.as_ref(), one.key.as_ref()));
         return warnings.map(|one| Note { effect: one.effect, text: one.to_string() }).collect();
     }
@@ -96,7 +139,7 @@ fn over(
 ) -> Vec<Note> {
     let vetoes = resolution.vetoes.iter().filter(|one| is_here(one.action.as_ref(), one.key.as_ref()));
     let mut notes: Vec<_> = vetoes.map(|one| Note { effect: Effect::Block, text: one.to_string() }).collect();
-    let redacted = |action: &&shared::review::Action| *place == Place::Action(action.id.clone()) && action.redacted;
+    let redacted = |action: &&Action| *place == Place::Action(action.id.clone()) && action.redacted;
     if review.actions.iter().find(redacted).is_some() {
         let text = "A guardrail redacted this before it ran. What was sent is in the run's record.".to_owned();
         notes.push(Note { effect: Effect::Redact, text });
@@ -150,6 +193,29 @@ mod tests {
         let more =
             draft(json!({ "revision": 1, "actions": { "a1": { "choice": "edit", "arguments": { "path": "/c" } } } }));
         assert_eq!(notes(&asked, &more, &answered, &at("a1")), [], "the answer is to what was typed before");
+    }
+
+    #[test]
+    fn a_call_runs_only_as_far_as_guardrails_let_it() {
+        let mut asked = calls(1, 1);
+        asked.warnings = serde_json::from_value(json!([
+            { "guardrail": "pii-redaction", "action": "a1", "reason": "a card number", "effect": "redact" },
+            { "guardrail": "code-safety", "action": "a1", "reason": "it deletes everything", "effect": "block" },
+        ]))
+        .unwrap();
+        let of = |draft: &Draft, answered: &Answered| {
+            let each = asked.actions.iter().map(|action| leave(&asked, draft, answered, action));
+            (each.collect::<Vec<_>>(), blocked(&asked, draft, answered).len())
+        };
+        let nothing = draft(json!({ "revision": 1 }));
+        assert_eq!(of(&nothing, &None), (vec![Leave::Blocked, Leave::Free], 1));
+        let rejected = draft(json!({ "revision": 1, "actions": { "a1": { "choice": "reject" } } }));
+        assert_eq!(of(&rejected, &None).1, 0, "what is rejected is not blocked");
+        let edited =
+            draft(json!({ "revision": 1, "actions": { "a1": { "choice": "edit", "arguments": { "path": "/b" } } } }));
+        assert_eq!(of(&edited, &None), (vec![Leave::Unasked, Leave::Free], 0));
+        let answered = Some((to_check(&asked, &edited).unwrap(), Checked::default()));
+        assert_eq!(of(&edited, &answered), (vec![Leave::Free, Leave::Free], 0));
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::components::schema_form::SchemaForm;
 use crate::components::states::focus_on;
 use crate::state::drafts::Draft;
 use crate::state::extent;
-use crate::state::guardrail_notes::Place;
+use crate::state::guardrail_notes::{self, Leave, Place};
 use crate::state::record::{self, CallOutcome};
 use crate::state::verdict;
 
@@ -58,6 +58,11 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
         let old =
             id.with_value(|id| before.actions.iter().find(|old| old.id == *id).map(|old| old.arguments.clone()))?;
         held.with_value(|action| old != action.arguments).then_some((before.revision, old))
+    });
+    let leave = Memo::new(move |_| {
+        let draft = pane.draft();
+        let checked = pane.checked.get();
+        pane.review.with(|review| held.with_value(|action| guardrail_notes::leave(review, &draft, &checked, action)))
     });
     let choose = move |kind: ActionKind| {
         pane.desk.write(&pane.review.get_untracked(), |draft| {
@@ -165,11 +170,10 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
                         let (class, says) = outcome.says();
                         Some(view! { <span class=class>{says}</span> })
                     }
-                    (None, Some(kind)) => {
-                        let (class, says) = would(kind);
-                        Some(view! { <span class=class>{says}</span> })
+                    (None, kind) => {
+                        let (class, says) = would(kind, leave.get());
+                        (kind.is_some() || open.get()).then(|| view! { <span class=class>{says}</span> })
                     }
-                    (None, None) => open.get().then(|| view! { <span class="tag">"runs if you approve"</span> }),
                 }}
             </header>
             <Show when=move || folded.get()>
@@ -196,7 +200,7 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
             <div class="json" hidden=move || open.get() && chosen.get() == Some(ActionKind::Edit)>
                 {if none { view! { <p class="none">"Called without arguments"</p> }.into_any() } else { json(&arguments) }}
             </div>
-            {action.request.as_ref().map(|sent| request(sent, &arguments))}
+            {action.request.as_ref().map(|sent| request(sent, &arguments, over))}
             <GuardrailNotes pane=pane place=Place::Action(id.get_value()) />
             <Show when=move || open.get() && chosen.get() == Some(ActionKind::Edit)>
                 <div class="edit" on:focusout=move |_| pane.check()>
@@ -254,13 +258,23 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
     }
 }
 
-/// What a choice would do, and the class of its tag.
-fn would(kind: ActionKind) -> (&'static str, &'static str) {
-    match kind {
-        ActionKind::Approve => ("tag go", "runs as asked"),
-        ActionKind::Edit => ("tag accent", "runs with your arguments"),
-        ActionKind::Reject => ("tag stop", "does not run"),
-        ActionKind::Respond => ("tag", "does not run, your answer is its result"),
+/// What a choice would do, with what guardrails say of it, and the class of its tag. Of none: what approving would do.
+fn would(kind: Option<ActionKind>, leave: Leave) -> (&'static str, &'static str) {
+    match (kind, leave) {
+        (Some(ActionKind::Reject), _) => ("tag stop", "does not run"),
+        (Some(ActionKind::Respond), Leave::Blocked) => ("tag stop", "your answer would be blocked"),
+        (Some(ActionKind::Respond), _) => ("tag", "does not run, your answer is its result"),
+        (_, Leave::Blocked) => ("tag stop", "would be blocked"),
+        (_, Leave::Unasked) => ("tag", "your arguments, not checked yet"),
+        (None, Leave::Redacted) => ("tag warn", "runs redacted if you approve"),
+        (Some(ActionKind::Approve), Leave::Redacted) => ("tag warn", "runs redacted"),
+        (Some(ActionKind::Edit), Leave::Redacted) => ("tag warn", "runs with your arguments, redacted"),
+        (None, Leave::Warned) => ("tag warn", "runs if you approve"),
+        (Some(ActionKind::Approve), Leave::Warned) => ("tag warn", "runs as asked"),
+        (Some(ActionKind::Edit), Leave::Warned) => ("tag warn", "runs with your arguments"),
+        (None, Leave::Free) => ("tag", "runs if you approve"),
+        (Some(ActionKind::Approve), Leave::Free) => ("tag go", "runs as asked"),
+        (Some(ActionKind::Edit), Leave::Free) => ("tag accent", "runs with your arguments"),
     }
 }
 

@@ -14,8 +14,9 @@ use crate::components::glyph::Glyph;
 use crate::components::inert::inert;
 use crate::components::states::focus_on;
 use crate::components::time;
+use crate::state::guardrail_notes;
 use crate::state::outbox::held_until;
-use crate::state::story::sentence;
+use crate::state::story::{listed, sentence};
 use crate::state::verdict::{self, Intent};
 use crate::state::votes;
 
@@ -239,9 +240,16 @@ fn acts(pane: Pane) -> Vec<Act> {
         });
         let rejected = rejected.count();
         let refuses = rejected == review.actions.len();
+        let blocked = guardrail_notes::blocked(&review, &draft, &pane.checked.get());
+        let in_vain = !refuses && blocked.len() + rejected == review.actions.len();
         // What follows is said of all calls; nobody knows of which of them.
         let does = match review.stakes.consequences.first() {
             _ if refuses => "Nothing runs.".to_owned(),
+            _ if in_vain => "Nothing would run: a guardrail would block it.".to_owned(),
+            _ if !blocked.is_empty() => {
+                let names: Vec<&str> = blocked.iter().map(|action| action.name.as_str()).collect();
+                format!("Approved calls run, but a guardrail would block {}.", listed(&names))
+            }
             Some(consequence) if rejected == 0 => consequence.clone(),
             _ => "Approved calls run exactly as shown.".to_owned(),
         };
@@ -250,7 +258,11 @@ fn acts(pane: Pane) -> Vec<Act> {
             says,
             does,
             key: Some("a".into()),
-            class: if refuses { "b stop" } else { "b go" },
+            class: match (refuses, in_vain) {
+                (true, _) => "b stop",
+                (_, true) => "b",
+                _ => "b go",
+            },
             barred: waits.then(|| {
                 let each = "Each call needs an answer.";
                 let critical = "These calls are critical. Open and decide each one separately.";

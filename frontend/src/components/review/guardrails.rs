@@ -7,7 +7,7 @@ use shared::definition::Effect;
 
 use super::pane::Pane;
 use crate::components::glyph::Glyph;
-use crate::components::inert::inert;
+use crate::components::inert::inert_code;
 use crate::state::guardrail_notes::{self, Note, Place};
 
 /// What is said at a place.
@@ -31,7 +31,7 @@ fn note(note: Note) -> impl IntoView {
         Effect::Redact => ("banner warn", icondata::LuEyeOff),
         Effect::Warn => ("banner warn", icondata::LuShieldAlert),
     };
-    view! { <p class=class><Glyph icon=icon /><span>{inert(&note.text)}</span></p> }
+    view! { <p class=class><Glyph icon=icon /><span>{inert_code(&note.text)}</span></p> }
 }
 
 impl Pane {

@@ -10,11 +10,11 @@ use shared::run::{RunStatus, RunSummary};
 use super::pane::Pane;
 use crate::client::{Live, Session, use_api};
 use crate::components::glyph::Glyph;
-use crate::components::inert::inert;
+use crate::components::inert::{inert, inert_code};
 use crate::components::time::{Ago, full};
 use crate::state::drafts::Draft;
 use crate::state::outbox::{Stage, UNDO};
-use crate::state::story::sentence;
+use crate::state::story::{self, listed, sentence};
 use crate::state::words;
 
 /// How far the decision has come, or how the review ended without one.
@@ -79,7 +79,7 @@ fn Accepted(pane: Pane, effect: DecisionEffect, over: bool) -> impl IntoView {
         DecisionEffect::Recorded => "Recorded. The review is still waiting for others.",
     };
     view! {
-        <div class="banner go" role="status">
+        <div class=move || if pane.review.with(|review| is_blocked(review)) { "banner stop" } else { "banner go" } role="status">
             <Glyph icon=icondata::LuCircleCheck />
             <span class="grow">
                 <b>{text}</b>" "
@@ -99,7 +99,9 @@ fn Resolution(pane: Pane) -> impl IntoView {
         pane.review.with(|review| {
             review.resolution.as_ref().map(|resolution| {
                 let text = sentence(&words::resolution(review, resolution, me.as_deref()));
-                view! { <span title=full(resolution.at)>{text}" "<Ago at=resolution.at />". "</span> }
+                let vetoes: Vec<&str> = story::vetoes(review).collect();
+                let blocked = (!vetoes.is_empty()).then(|| format!("{} blocked it. ", sentence(&listed(&vetoes))));
+                view! { <span title=full(resolution.at)>{text}" "<Ago at=resolution.at />". "{blocked}</span> }
             })
         })
     }
@@ -130,7 +132,7 @@ fn RunState(pane: Pane) -> impl IntoView {
         // What the run asks next, where this person may see it.
         let next = live.inbox.with(|inbox| inbox.asked_by(run_id?));
         let next = next.map(|id| view! { " "<a href=format!("/reviews/{id}")>"Open the next review"</a> });
-        Some(view! { <span class="since">{run_words(&run)}{next}</span> })
+        Some(view! { <span class="since">{inert_code(&run_words(&run))}{next}</span> })
     }
 }
 
@@ -220,8 +222,16 @@ fn Over(pane: Pane) -> impl IntoView {
     }
 }
 
+/// Whether a guardrail blocked what was approved.
+fn is_blocked(review: &Review) -> bool {
+    story::vetoes(review).next().is_some()
+}
+
 fn tone(review: &Review) -> &'static str {
     use shared::review::Outcome;
+    if is_blocked(review) {
+        return "banner stop";
+    }
     match (review.status, review.resolution.as_ref().map(|resolution| resolution.outcome)) {
         (ReviewStatus::Resolved, Some(Outcome::Accepted | Outcome::Answered | Outcome::Decided)) => "banner go",
         (ReviewStatus::Expired, _) => "banner warn",

@@ -7,8 +7,8 @@ use shared::request::Request;
 
 use super::value::json;
 
-/// The request of a call with these arguments.
-pub fn request(request: &Request, arguments: &Value) -> AnyView {
+/// The request of a call with these arguments. Once its review is `over`, nothing is said of what will be.
+pub fn request(request: &Request, arguments: &Value, over: Memo<bool>) -> AnyView {
     let mut shown = JsonMap::new();
     let text = |text: &str| Value::String(text.to_owned());
     let mut body = None;
@@ -39,7 +39,7 @@ pub fn request(request: &Request, arguments: &Value) -> AnyView {
     let secrets =
         (!secrets.is_empty()).then(|| view! { <p class="describes">{format!("Secrets sent: {secrets}")}</p> });
     view! {
-        <p class="describes"><b>"Request, as it will be sent"</b></p>
+        <p class="describes"><b>{move || if over.get() { "Request" } else { "Request, as it will be sent" }}</b></p>
         <div class="json">{json(&Value::Object(shown))}</div>
         {body.map(|body| view! { <p class="describes">{body}</p> })}
         {secrets}
