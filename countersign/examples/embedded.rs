@@ -9,7 +9,7 @@ use countersign::flow::{Agent, Flow, Human, InvalidFlow, Tool, accept, correct, 
 use countersign::{Choice, Countersign, Finished, JsonMap, Review, RunError};
 use serde_json::{Value, json};
 
-/// A draft is reviewed, corrected until it pleases, and published with leave.
+/// A draft is reviewed, corrected until it pleases, and published once that is approved.
 fn flow() -> Result<definition::Flow, InvalidFlow> {
     let parameters = json!({
         "type": "object",

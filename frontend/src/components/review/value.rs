@@ -9,7 +9,7 @@ use crate::components::markdown::Markdown;
 use crate::state::diffs::text_of;
 use crate::state::extent;
 use crate::state::invisible_characters;
-use crate::state::markdown::Address;
+use crate::state::markdown::{self, Address};
 use crate::state::words::{self, count};
 
 /// A value.
@@ -96,7 +96,7 @@ fn plain(value: &Value) -> AnyView {
 /// A text among other values, all of it: typeset where it is written in Markdown, with its source below.
 #[component]
 fn LongText(text: String) -> impl IntoView {
-    if is_markdown(&text) {
+    if markdown::is_likely(&text) {
         let source = text.clone();
         view! {
             <ValueView content_type=ContentType::Markdown value=Value::String(text) />
@@ -106,14 +106,6 @@ fn LongText(text: String) -> impl IntoView {
     } else {
         view! { <ValueView content_type=ContentType::Text value=Value::String(text) /> }.into_any()
     }
-}
-
-/// Whether a text has a line that only Markdown writes so: a heading, a list, a quotation, a fence, or emphasis.
-fn is_markdown(text: &str) -> bool {
-    let begins = ["# ", "## ", "### ", "- ", "* ", "> ", "1. ", "```"];
-    let marked =
-        |line: &str| begins.iter().any(|mark| line.starts_with(mark)) || line.contains("**") || line.contains("](");
-    text.contains('\n') && text.lines().any(marked)
 }
 
 /// JSON as a tree: names and values, long texts as texts, nothing folded away. What has too many parts is plain text.

@@ -11,6 +11,7 @@ use shared::run::Run;
 use crate::components::glyph::Glyph;
 use crate::components::inert::inert;
 use crate::components::markdown::Markdown;
+use crate::state::markdown;
 
 /// Values longer than this are folded.
 const LONG: usize = 700;
@@ -76,7 +77,7 @@ fn Card(key: String, value: Value, changed: Signal<BTreeSet<String>>) -> impl In
             </header>
             {if code {
                 view! { <pre class="value-code">{inert(&text)}</pre> }.into_any()
-            } else if reads_as_markdown(&text) {
+            } else if markdown::is_likely(&text) {
                 view! { <div class="value-text rich"><Markdown text/></div> }.into_any()
             } else {
                 view! { <div class="value-text">{inert(&text)}</div> }.into_any()
@@ -88,12 +89,6 @@ fn Card(key: String, value: Value, changed: Signal<BTreeSet<String>>) -> impl In
             })}
         </section>
     }
-}
-
-/// Whether a text has the marks of Markdown at the start of a line.
-fn reads_as_markdown(text: &str) -> bool {
-    let marks = ["# ", "## ", "### ", "- ", "* ", "> ", "1. ", "```"];
-    text.contains('\n') && text.lines().any(|line| marks.iter().any(|mark| line.starts_with(mark)))
 }
 
 fn text(value: &Value) -> String {

@@ -13,6 +13,14 @@ const MOST: usize = 5000;
 /// How much of a text is laid out, in bytes; what follows is shown as its source.
 const LONGEST: usize = 200_000;
 
+/// Whether a text has a line that only Markdown writes so: a heading, a list, a quotation, a fence, or emphasis.
+pub fn is_likely(text: &str) -> bool {
+    let begins = ["# ", "## ", "### ", "- ", "* ", "> ", "1. ", "```"];
+    let marked =
+        |line: &str| begins.iter().any(|mark| line.starts_with(mark)) || line.contains("**") || line.contains("](");
+    text.contains('\n') && text.lines().any(marked)
+}
+
 /// A block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Block {
