@@ -8,6 +8,7 @@ use leptos_router::path;
 use crate::client::{Live, Session, provide_client};
 use crate::components::arrival::{Announcer, provide_arrival};
 use crate::components::notice::Notices;
+use crate::components::scroll::{follow_places, provide_places};
 use crate::components::shell::Shell;
 use crate::pages::{
     audit::AuditPage,
@@ -25,9 +26,11 @@ use crate::pages::{
 #[component]
 pub fn App() -> impl IntoView {
     provide_client();
+    provide_places();
     view! {
         <Router>
             {provide_arrival()}
+            {follow_places()}
             <Announcer />
             <Routes fallback=NotFoundPage>
                 <Route path=path!("login") view=LoginPage />

@@ -216,3 +216,68 @@ async fn who_needs_a_second_factor_is_led_to_it_and_logs_in_with_it() -> WebDriv
     browser.quit().await;
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn going_back_finds_the_list_where_it_was_left() -> WebDriverResult<()> {
+    let (server, _) = with_reviews(45).await;
+    let browser = logged_in(&server).await?;
+    let driver = &browser.driver;
+    driver.goto(format!("{}/runs", server.base)).await?;
+    let scroller = "const s = [...document.querySelectorAll('*')].find((e) => e.scrollHeight > e.clientHeight + 200 && \
+                    ['auto', 'scroll'].includes(getComputedStyle(e).overflowY));";
+    eventually("the runs are listed", async || {
+        let rows = driver.execute("return document.querySelectorAll('tbody tr').length", Vec::new()).await.ok()?;
+        (rows.convert::<u64>().ok()? >= 40).then_some(())
+    })
+    .await;
+    driver.execute(format!("{scroller} s.scrollTop = 300;"), Vec::new()).await?;
+    let link = "document.querySelectorAll('tbody a')[20].click()";
+    driver.execute(link, Vec::new()).await?;
+    eventually("the run is shown", async || {
+        driver.current_url().await.ok()?.path().starts_with("/runs/").then_some(())
+    })
+    .await;
+    driver.back().await?;
+    eventually("the list is where it was", async || {
+        let at = driver.execute(format!("{scroller} return s ? s.scrollTop : 0"), Vec::new()).await.ok()?;
+        (at.convert::<f64>().ok()? > 250.0).then_some(())
+    })
+    .await;
+    browser.quit().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_list_is_asked_for_before_the_program_is_there() -> WebDriverResult<()> {
+    let (server, _) = with_reviews(25).await;
+    let browser = logged_in(&server).await?;
+    let driver = &browser.driver;
+    driver.goto(format!("{}/inbox", server.base)).await?;
+    wait_for_text(driver, "25 pending").await;
+    let asked = "
+        const all = performance.getEntriesByType('resource');
+        const program = all.find((one) => one.name.includes('.wasm'));
+        const early = all.filter((one) => one.name.includes('/api/') && one.startTime < program.responseEnd);
+        return early.map((one) => one.name.slice(location.origin.length));";
+    let early = driver.execute(asked, Vec::new()).await?.convert::<Vec<String>>()?;
+    assert_eq!(early, ["/api/v1/me", "/api/v1/reviews?order=urgency&limit=20"]);
+    let all = "return performance.getEntriesByType('resource').map((one) => one.name.slice(location.origin.length))";
+    let all = driver.execute(all, Vec::new()).await?.convert::<Vec<String>>()?;
+    for path in early {
+        assert_eq!(all.iter().filter(|one| **one == path).count(), 1, "{path} was taken: {all:#?}");
+    }
+    // What comes after the first glance is read as soon as entries follow.
+    eventually("the list has all rows", async || {
+        let style = driver.find(By::Css(".rows > ul")).await.ok()?.attr("style").await.ok()??;
+        style.contains("* 25)").then_some(())
+    })
+    .await;
+    // Who is not logged in is asked to.
+    driver.delete_all_cookies().await?;
+    driver.goto(format!("{}/inbox", server.base)).await?;
+    wait_for_text(driver, "Log in").await;
+    Login(driver).fill_in("admin").await?;
+    wait_for_text(driver, "25 pending").await;
+    browser.quit().await;
+    Ok(())
+}

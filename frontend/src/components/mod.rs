@@ -16,6 +16,7 @@ pub mod queue;
 pub mod queue_row;
 pub mod review;
 pub mod schema_form;
+pub mod scroll;
 pub mod shell;
 pub mod states;
 pub mod status;
