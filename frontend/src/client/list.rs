@@ -11,13 +11,17 @@ use shared::inbox::{Facets, ReviewOrder};
 use shared::review::Review;
 
 use super::http::Api;
-use super::live::Live;
+use super::live::{Connection, Live};
 use crate::state::inbox::{Inbox, PAGE, PAGES};
 
 /// How long is waited between two counts at least, in milliseconds.
 const COUNT_EVERY: f64 = 3000.0;
 /// A server for which counting is hard is asked so much less often.
 const COUNT_SHARE: f64 = 20.0;
+/// How many rows are asked for at once before the socket is open: what is in sight. `index.html` asks for as many.
+const FIRST: u32 = 20;
+/// How long the counts wait for the first rows to be drawn, in milliseconds.
+const DRAWN: u32 = 50;
 /// How long what only the server knows is gathered before the list is read anew, in milliseconds.
 const GATHER: u32 = 4000;
 
@@ -86,7 +90,16 @@ impl ReviewList {
         } else {
             self.again();
         }
-        self.count();
+        // The rows come first.
+        if is_read {
+            self.count();
+        }
+    }
+
+    /// Whether it is known from where on entries follow what is read, or they do not, since the socket cannot be opened.
+    /// Until then the list is a glance that is soon read anew.
+    pub fn is_followed(self) -> bool {
+        self.live.renewed.get_untracked() > 0 || matches!(self.live.connection.get_untracked(), Connection::Lost { .. })
     }
 
     /// Reads what is in memory anew.
@@ -97,7 +110,10 @@ impl ReviewList {
 
     /// Reads on behind what is in memory.
     pub fn more(self) {
-        if !self.busy.get_untracked() && self.live.inbox.with_untracked(|inbox| inbox.window().has_more()) {
+        if !self.busy.get_untracked()
+            && self.is_followed()
+            && self.live.inbox.with_untracked(|inbox| inbox.window().has_more())
+        {
             self.fetch(None, 1, false);
         }
     }
@@ -129,7 +145,10 @@ impl ReviewList {
             return;
         };
         self.busy.set(true);
-        self.live.inbox.update_untracked(Inbox::await_answer);
+        let is_read = self.live.inbox.try_update_untracked(|inbox| {
+            inbox.await_answer();
+            inbox.window().is_read()
+        });
         spawn_local(async move {
             let answer = self.read(from, pages).await;
             let inbox = self.live.inbox;
@@ -154,13 +173,17 @@ impl ReviewList {
                 }
             }
             self.busy.set(false);
+            if is_read == Some(false) {
+                TimeoutFuture::new(DRAWN).await;
+                self.count();
+            }
         });
     }
 
     async fn read(self, from: Option<usize>, pages: usize) -> Result<Vec<Page<Review>>, Problem> {
         let mut query = self.query.get_value();
         query.order = Some(ReviewOrder::Urgency);
-        query.limit = Some(PAGE);
+        query.limit = Some(if self.is_followed() { PAGE } else { FIRST });
         query.cursor = self.live.inbox.with_untracked(|inbox| {
             let window = inbox.window();
             window.cursor(from.unwrap_or_else(|| window.loaded().end))

@@ -28,6 +28,8 @@ use crate::state::runs::Runs;
 
 /// Every so many milliseconds the server is asked whether it is there.
 const PING_EVERY_MS: u32 = 20_000;
+/// How long the socket waits for what the page has already to be drawn, in milliseconds.
+const DRAWN: u32 = 50;
 /// How many messages are folded before the page is drawn.
 const BURST: usize = 256;
 
@@ -124,7 +126,10 @@ impl Live {
         });
         self.connection.set(Connection::Opening);
         let generation = self.generation();
-        spawn_local(async move { self.keep_open(generation).await });
+        spawn_local(async move {
+            TimeoutFuture::new(DRAWN).await;
+            self.keep_open(generation).await;
+        });
     }
 
     /// Closes the socket, and forgets what it told.

@@ -1,6 +1,8 @@
 //! The list of the inbox: a window over the server's list. Only the rows in sight are in the page; what comes or leaves
 //! above them does not move them.
 
+use std::time::Duration;
+
 use leptos::html;
 use leptos::prelude::*;
 use shared::id::ReviewId;
@@ -9,8 +11,9 @@ use super::glyph::Glyph;
 use super::queue_row::QueueRow;
 use crate::client::{Live, ReviewList};
 
-/// So many rows are in the page above and below those in sight.
+/// So many rows are in the page above and below those in sight, a moment after these.
 const BEYOND: usize = 8;
+const MOMENT: Duration = Duration::from_millis(100);
 /// So many rows before the end of what is in memory more is asked for.
 const AHEAD: usize = 25;
 /// How high a row is before one was measured, in CSS pixels.
@@ -42,14 +45,22 @@ pub fn Queue(
     // How many rows that came stand above what is in sight.
     let above = RwSignal::new(0_usize);
     let seen = move || in_sight(height.get());
+    let beyond = RwSignal::new(0);
+    set_timeout(
+        move || {
+            // It fails only where the list has gone meanwhile.
+            let _ = beyond.try_set(BEYOND);
+        },
+        MOMENT,
+    );
 
     let ids = Memo::new(move |_| {
-        let (first, seen) = (first.get(), seen());
+        let (first, seen, beyond) = (first.get(), seen(), beyond.get());
         live.inbox.with(|inbox| {
             let window = inbox.window();
             let (before, rows) = (window.before(), window.rows());
-            let from = first.saturating_sub(before + BEYOND).min(rows.len());
-            let to = (first + seen + BEYOND).saturating_sub(before).min(rows.len());
+            let from = first.saturating_sub(before + beyond).min(rows.len());
+            let to = (first + seen + beyond).saturating_sub(before).min(rows.len());
             let mut ids: Vec<ReviewId> = rows[from..to.max(from)].iter().map(|row| row.id).collect();
             // Who has the focus keeps it, however far one scrolls.
             if let Some(at) = at.get().filter(|at| !ids.contains(at))

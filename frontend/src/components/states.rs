@@ -75,16 +75,22 @@ where
     V: IntoView + 'static,
 {
     let retry = Callback::new(move |()| from.refetch());
+    let content = move || {
+        from.get().map(|loaded| match loaded {
+            Ok(loaded) => children(loaded).into_any(),
+            Err(problem) => view! { <Failed title=failed problem retry /> }.into_any(),
+        })
+    };
+    awaited(rows, Box::new(content))
+}
+
+/// Bars until there is content. Of no type, so that it is compiled once.
+fn awaited(rows: usize, content: Box<dyn Fn() -> Option<AnyView> + Send + Sync>) -> AnyView {
+    let content = StoredValue::new(content);
     view! {
-        <Transition fallback=move || view! { <Loading rows /> }>
-            {move || {
-                from.get().map(|loaded| match loaded {
-                    Ok(loaded) => children(loaded).into_any(),
-                    Err(problem) => view! { <Failed title=failed problem retry /> }.into_any(),
-                })
-            }}
-        </Transition>
+        <Transition fallback=move || view! { <Loading rows /> }>{move || content.with_value(|content| content())}</Transition>
     }
+    .into_any()
 }
 
 /// Where to look for the first field that is marked as wrong: it may be out of sight.

@@ -55,13 +55,12 @@ pub fn InboxPage() -> impl IntoView {
     };
     let change = move |(query, replace): (ReviewQuery, bool)| go(&location.pathname.get_untracked(), &query, replace);
     let filtered = Memo::new(move |_| query.with(|query| *query != ReviewQuery::default()));
-    // Once it is known from where on entries follow; or without them, where there is no socket.
-    let ready = Memo::new(move |_| live.renewed.get() > 0 || matches!(live.connection.get(), Connection::Lost { .. }));
     Effect::new(move |_| {
-        // Also whenever what was told is no beginning any more, and whenever one's rights change.
+        // At once, and again when it is known from where on entries follow; also whenever what was told is no beginning
+        // any more, and whenever one's rights change.
         live.renewed.track();
         let (query, viewer) = (query.get(), session.principal());
-        if let Some(viewer) = viewer.filter(|_| ready.get()) {
+        if let Some(viewer) = viewer {
             list.show(query, viewer);
         }
     });
