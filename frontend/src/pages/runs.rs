@@ -72,6 +72,8 @@ pub fn RunsPage() -> impl IntoView {
     let flows = LocalResource::new(move || async move { api.flows().await.map(|page| page.items) });
     let flows = Memo::new(move |_| flows.get().and_then(Result::ok).unwrap_or_default());
 
+    live.runs.update_untracked(|runs| runs.list(true));
+    on_cleanup(move || live.runs.update_untracked(|runs| runs.list(false)));
     let end = RwSignal::new(End::default());
     let load = move |asked: Filter, cursor: Option<String>| async move {
         let page = api.runs(&asked.query(cursor)).await?;

@@ -1,4 +1,4 @@
-//! Runs by id, as far as the console has heard of them.
+//! Runs by id: those that something shows, and while they are listed all that are heard of.
 
 use std::collections::BTreeMap;
 
@@ -13,6 +13,10 @@ const KEPT: usize = 5000;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Runs {
     known: BTreeMap<RunId, RunSummary>,
+    /// Whether all runs are shown.
+    listed: bool,
+    /// The run of the review that is read.
+    read: Option<RunId>,
 }
 
 impl Runs {
@@ -20,9 +24,20 @@ impl Runs {
     pub fn hear(&mut self, message: &ServerMessage) {
         if let ServerMessage::Entry(entry) = message
             && let Some(run) = entry.event.run()
+            && (self.listed || self.read == Some(run.id) || self.known.contains_key(&run.id))
         {
             self.put(run);
         }
+    }
+
+    /// Whether new runs are taken in too: while the list of runs is shown, which reads what came before.
+    pub fn list(&mut self, listed: bool) {
+        self.listed = listed;
+    }
+
+    /// Says of which run a review is read: it is taken in too.
+    pub fn read(&mut self, run: Option<RunId>) {
+        self.read = run;
     }
 
     /// Takes in a summary, from wherever.
@@ -43,5 +58,39 @@ impl Runs {
     /// All runs that were heard of, in no order.
     pub fn all(&self) -> impl Iterator<Item = &RunSummary> {
         self.known.values()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn started(number: u8) -> (RunId, ServerMessage) {
+        let id = format!("018f0000-0000-7000-8000-0000000000{number:02x}");
+        let run = json!({
+            "id": id, "revision": 1, "flow": "article", "version": 1, "title": "Article", "status": "running",
+            "requested_by": "ana", "created_at": "2026-11-20T10:00:00Z", "updated_at": "2026-11-20T10:00:00Z",
+        });
+        let entry = json!({ "type": "entry", "cursor": "c", "kind": "run.started", "at": "2026-11-20T10:00:00Z",
+            "data": { "run": run } });
+        (id.parse().unwrap(), serde_json::from_value(entry).unwrap())
+    }
+
+    #[test]
+    fn runs_of_others_are_kept_only_while_runs_are_listed() {
+        let mut runs = Runs::default();
+        let ((one, first), (two, second)) = (started(1), started(2));
+        runs.hear(&first);
+        assert_eq!(runs.get(one), None);
+        runs.list(true);
+        runs.hear(&first);
+        runs.list(false);
+        runs.hear(&second);
+        assert!(runs.get(one).is_some() && runs.get(two).is_none());
+        runs.read(Some(two));
+        runs.hear(&second);
+        assert!(runs.get(two).is_some(), "and the one of what is read");
     }
 }

@@ -27,6 +27,7 @@ pub fn Side(pane: Pane) -> impl IntoView {
     let api = use_api();
     let run_id = pane.review.with_untracked(|review| review.run_id);
     let live = Live::expect();
+    live.runs.update_untracked(|runs| runs.read(run_id));
     // Each change of the review's content and of its run is a reason to look again.
     let point = Memo::new(move |_| {
         let run = run_id.and_then(|id| live.runs.with(|runs| runs.get(id).map(|run| run.revision)));

@@ -20,6 +20,8 @@ pub use window::{PAGE, PAGES, Window};
 
 /// How long a review stays in the list after it was resolved, in microseconds.
 const LINGER: i64 = 60_000_000;
+/// How many such reviews stay at most, the last ones: where many work, more are resolved in that time than anybody sees.
+const LINGERING: usize = 100;
 
 /// A review, and how it stands in the list.
 #[derive(Debug, Clone)]
@@ -358,8 +360,12 @@ impl Inbox {
 
     fn leaving<'a>(&'a self, now: Timestamp, kept: &'a [ReviewId]) -> impl Iterator<Item = ReviewId> + 'a {
         let run = self.open.and_then(|open| self.get(open)?.review.run_id);
+        let mut settled: Vec<Timestamp> = self.rows.values().filter_map(|row| row.settled).collect();
+        let last = settled.len().saturating_sub(LINGERING);
+        settled.sort_unstable();
+        let since = settled.get(last).copied().unwrap_or(now).0.max(now.0 - LINGER + 1);
         let stays = move |id: &ReviewId, row: &Row| {
-            let listed = row.place.is_some() && row.settled.is_none_or(|at| now.0 - at.0 < LINGER);
+            let listed = row.place.is_some() && row.settled.is_none_or(|at| at.0 >= since);
             listed || Some(*id) == self.open || (run.is_some() && row.review.run_id == run) || kept.contains(id)
         };
         self.rows.iter().filter(move |(id, row)| !stays(id, row)).map(|(id, _)| *id)

@@ -63,6 +63,20 @@ fn a_resolved_review_keeps_its_place_for_a_minute() {
 }
 
 #[test]
+fn of_many_that_were_resolved_the_last_keep_their_place() {
+    let all: Vec<u8> = (1..=150).collect();
+    let mut inbox = inbox(all.iter().map(|number| plain(*number)).collect());
+    for number in &all {
+        inbox.put(resolved(*number, 2, "tom"), Timestamp(NOW.0 + i64::from(*number)));
+    }
+    let soon = Timestamp(NOW.0 + 1000);
+    assert!(inbox.needs_sweep(soon, &[]));
+    inbox.sweep(soon, &[]);
+    assert_eq!(shown(&inbox), (51..=150).map(id).collect::<Vec<_>>());
+    assert!(!inbox.needs_sweep(soon, &[]) && inbox.get(id(50)).is_none());
+}
+
+#[test]
 fn entries_move_rows_in_and_out_and_to_where_they_stand_now() {
     let mut inbox = inbox(vec![due(1, 1, "11:00"), due(2, 1, "12:00")]);
     inbox.put(due(3, 1, "11:30"), NOW);
