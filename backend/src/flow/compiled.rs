@@ -15,7 +15,7 @@ use super::calls::{self, Library};
 use super::condition::Conditions;
 use super::expressions::{ExpressionKind, visit_expressions, visit_schemas};
 use super::guardrail::{Matter, Rules, Verdict};
-use super::json_schema::{Schema, check_value, compile};
+use super::json_schema::{Schema, check_value, compile_stored};
 use super::reachability::{Reachability, mapped};
 use super::template::Templates;
 use super::{EvalError, Scope};
@@ -80,7 +80,7 @@ impl Compiled {
             if schemas.contains_key(schema) {
                 return;
             }
-            match compile(schema) {
+            match compile_stored(schema) {
                 Ok(compiled) => {
                     schemas.insert(schema.clone(), compiled);
                 }

@@ -21,24 +21,42 @@ const MAX_WORK: usize = 200_000_000;
 
 /// A compiled schema.
 #[derive(Debug)]
-pub struct Schema {
-    validator: Validator,
-    /// Of how many values it is made, or how often it may look at one value, where that is more.
-    work: usize,
+pub enum Schema {
+    /// One whose work is bounded.
+    Bounded {
+        /// The validator.
+        validator: Box<Validator>,
+        /// Of how many values it is made, or how often it may look at one value, where that is more.
+        work: usize,
+    },
+    /// One that could look at a value for ever, for this reason: no value fits it.
+    Unbounded(String),
 }
 
-/// Compiles a schema. Formats are checked; nothing is fetched. The mistake's path begins at the schema.
+/// Compiles a schema that is to be saved. Formats are checked; nothing is fetched. The mistake's path begins at the schema.
 pub fn compile(schema: &Value) -> Result<Schema, Mistake> {
+    match compile_stored(schema)? {
+        Schema::Unbounded(why) => Err(Mistake::new("", FlowCode::FlowInvalid.as_str(), why)),
+        bounded @ Schema::Bounded { .. } => Ok(bounded),
+    }
+}
+
+/// The same of a flow that was saved, perhaps before there was a bound: its other parts go on.
+pub fn compile_stored(schema: &Value) -> Result<Schema, Mistake> {
     let invalid = |path: &str, message: String| Mistake::new(path, FlowCode::FlowInvalid.as_str(), message);
     let ValueSize { values, nesting, .. } = on_large_stack(|| value_size(schema));
     if nesting > MAX_NESTING {
         return Err(invalid("", format!("a JSON Schema is nested at most {MAX_NESTING} deep")));
     }
-    let passes = on_large_stack(|| schema_work::passes(schema)).map_err(|why| invalid("", why))?;
+    let passes = match on_large_stack(|| schema_work::passes(schema)) {
+        Ok(passes) => passes,
+        Err(why) => return Ok(Schema::Unbounded(why)),
+    };
     let patterns = PatternOptions::fancy_regex().backtrack_limit(MAX_BACKTRACKING).size_limit(MAX_PATTERN);
     let options = jsonschema::options().should_validate_formats(true).with_pattern_options(patterns);
     let compiled = on_large_stack(|| options.build(schema));
-    compiled.map(|validator| Schema { validator, work: values.max(passes) }).map_err(|error| {
+    let bounded = |validator| Schema::Bounded { validator: Box::new(validator), work: values.max(passes) };
+    compiled.map(bounded).map_err(|error| {
         let reason = match error.kind() {
             ValidationErrorKind::AnyOf { .. } => format!("{} has no meaning here", error.instance()),
             _ => error.to_string(),
@@ -83,13 +101,19 @@ pub fn patterns(schema: &Value) -> usize {
 impl Schema {
     /// Every mistake of a value, with paths below `base`.
     pub fn check(&self, value: &Value, base: &str) -> Vec<Mistake> {
+        let (validator, work) = match self {
+            Self::Bounded { validator, work } => (validator, *work),
+            Self::Unbounded(why) => {
+                return vec![Mistake::new(base, "invalid", format!("its JSON Schema is refused: {why}"))];
+            }
+        };
         let values = on_large_stack(|| value_size(value).values);
-        if values.saturating_mul(self.work) > MAX_WORK {
-            let message = format!("is too large for its JSON Schema: {values} values against {}", self.work);
+        if values.saturating_mul(work) > MAX_WORK {
+            let message = format!("is too large for its JSON Schema: {values} values against {work}");
             return vec![Mistake::new(base, "invalid", message)];
         }
         on_large_stack(|| {
-            self.validator.iter_errors(value).flat_map(|error| mistakes(&error, base)).take(MAX_MISTAKES).collect()
+            validator.iter_errors(value).flat_map(|error| mistakes(&error, base)).take(MAX_MISTAKES).collect()
         })
     }
 }

@@ -71,3 +71,30 @@ fn a_schema_is_of_the_response_or_of_its_text() {
     assert_eq!(refused(&mut play, say("a lot"), json!({})), place("/verdict/text", "must match the pattern ^[0-9]+$"));
     assert_eq!(refused(&mut play, say("7"), json!({})), []);
 }
+
+#[test]
+fn a_flow_saved_with_a_schema_that_has_no_bound_goes_on_and_nothing_fits_that_schema() {
+    let mut defs = serde_json::Map::from_iter([("d0".to_owned(), json!({ "type": "string" }))]);
+    for number in 1..=30 {
+        let before = json!({ "$ref": format!("#/$defs/d{}", number - 1) });
+        defs.insert(format!("d{number}"), json!({ "allOf": [before, before] }));
+    }
+    let schema = json!({ "$ref": "#/$defs/d30", "$defs": defs });
+    let source = json!({
+        "id": "f",
+        "nodes": {
+            "first": { "human": { "prompt": "Go on?" }, "next": "second" },
+            "second": { "human": { "prompt": "What?", "edit_keys": [{ "key": "text", "schema": schema }] } },
+        },
+    });
+    assert!(flow::check(&source.to_string()).errors[0].message.contains("100000 times"), "it is not saved again");
+    let mut play =
+        Play::try_start(Compiled::new(serde_json::from_value(source).unwrap(), 1).unwrap(), json!({})).unwrap();
+    play.decide(say("yes"));
+    let review = play.review();
+    let edited = DecisionRequest { edits: object(json!({ "text": "x" })), ..request(&review, say("this")) };
+    let refused = play.try_decide(review.id, &ana(), edited).unwrap_err();
+    assert_eq!(mistakes(refused), [("/edits/text".to_owned(), "invalid".to_owned())]);
+    play.decide(say("this"));
+    assert_eq!(play.status(), RunStatus::Completed);
+}
