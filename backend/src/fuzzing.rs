@@ -9,7 +9,7 @@ use shared::api::{AuditQuery, LogQuery, ReviewQuery, RunQuery};
 
 use crate::flow::{Conditions, EvalError, Scope, check_value};
 use crate::http::body::{fit_params, params};
-use crate::store::cursor::{ListPlace, Log, Place};
+use crate::store::cursor::{ListPlace, Log, LogPlace};
 use crate::{agent, engine, limits, live, notify, tool};
 
 /// Compiles a condition and asks whether it holds.
@@ -34,8 +34,8 @@ pub fn query(query: &str) {
 pub fn cursor(cursor: &str) {
     for postgres in [false, true] {
         let log = Log { postgres, generation: "0a".to_owned() };
-        if let Some(place) = Place::of(cursor, &log) {
-            assert_eq!(Place::of(&place.cursor(&log).0, &log), Some(place));
+        if let Some(place) = LogPlace::of(cursor, &log) {
+            assert_eq!(LogPlace::of(&place.cursor(&log).0, &log), Some(place));
         }
     }
     if let Ok(Some(place)) = ListPlace::of(Some(cursor)) {

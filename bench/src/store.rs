@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use backend::clock::{Clock, Moment, SystemClock};
 use backend::engine::Input;
 use backend::flow;
-use backend::store::{Actor, Answer, Change, NewFlow, NewUserRecord, Operation, Options as StoreOptions, Store};
+use backend::store::{Actor, Committed, Change, NewFlow, NewUserRecord, Operation, Options as StoreOptions, Store};
 use shared::access::Principal;
 use shared::decision::{DecisionRequest, Verdict, Via};
 use shared::id::{ReviewId, RunId};
@@ -92,7 +92,7 @@ async fn cycle(store: &Store) -> Result<()> {
     };
     let by = Some(Actor::of(admin.clone()));
     let change = Change { by: by.clone(), key: None, operation: launch };
-    let Answer::Run { run } = store.commit(change).await? else { bail!("not a run") };
+    let Committed::Run { run } = store.commit(change).await? else { bail!("not a run") };
     let review: ReviewId = run.positions.first().and_then(|position| position.review).context("no review")?;
     let shown = store.review(review).await?.context("no review")?;
     let request = DecisionRequest {

@@ -2,7 +2,7 @@
 
 use crate::api::DecisionEffect;
 use crate::decision::Via;
-use crate::definition::{ActionKind, Builtin, ChoiceKind, ContentType, Effect, OnError, Severity, Subject};
+use crate::definition::{ActionKind, Builtin, ChoiceKind, ContentType, Effect, GuardrailScope, OnError, Severity};
 use crate::error::{Code, FlowCode};
 use crate::grant::GrantScope;
 use crate::graph::GraphEdgeKind;
@@ -63,7 +63,7 @@ words! {
     Severity,
     Effect,
     OnError,
-    Subject,
+    GuardrailScope,
     Code,
     FlowCode,
     GrantScope,

@@ -77,15 +77,15 @@ impl Person {
     }
 }
 
-struct Key {
+struct SigningKey {
     id: String,
     pair: EcdsaKeyPair,
 }
 
 struct Inner {
     issuer: String,
-    key: Mutex<Key>,
-    foreign: Key,
+    key: Mutex<SigningKey>,
+    foreign: SigningKey,
     /// What was asked for each code that was given out.
     codes: Mutex<HashMap<String, HashMap<String, String>>>,
     person: Mutex<Person>,
@@ -101,7 +101,7 @@ pub struct IdentityProvider {
     inner: Arc<Inner>,
 }
 
-impl Key {
+impl SigningKey {
     fn new(id: &str) -> Self {
         let random = SystemRandom::new();
         let pkcs8 = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &random).expect("a key");
@@ -125,8 +125,8 @@ impl IdentityProvider {
         let issuer = format!("http://{}", listener.local_addr().expect("it has an address"));
         let inner = Arc::new(Inner {
             issuer: issuer.clone(),
-            key: Mutex::new(Key::new("1")),
-            foreign: Key::new("1"),
+            key: Mutex::new(SigningKey::new("1")),
+            foreign: SigningKey::new("1"),
             codes: Mutex::default(),
             person: Mutex::new(person),
             fault: Mutex::default(),
@@ -155,7 +155,7 @@ impl IdentityProvider {
 
     /// Signs by a new key from now on, and knows the old one no more.
     pub fn change_key(&self, id: &str) {
-        *held(&self.inner.key) = Key::new(id);
+        *held(&self.inner.key) = SigningKey::new(id);
     }
 
     /// How often a path was asked.

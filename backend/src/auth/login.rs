@@ -6,11 +6,11 @@ use shared::api::User;
 use shared::id::{TokenId, Username};
 use shared::time::Timestamp;
 
-use super::rate_limit::Key;
+use super::rate_limit::AttemptKey;
 use super::{Authenticator, Error, Identity, Secret, digest};
 use crate::client_address::ClientAddress;
 use crate::store::{
-    Answer, Change, CommitError, Credential, CredentialKind, NewCredential, NewSession, Operation, SessionClient,
+    Change, CommitError, Committed, Credential, CredentialKind, NewCredential, NewSession, Operation, SessionClient,
     SignIn, UserRecord,
 };
 
@@ -61,8 +61,8 @@ impl Authenticator {
         let network = attempt.address.network();
         let known = self.known_browser(username, &attempt).await?;
         let keys = match known {
-            Some(browser) => vec![Key::Browser(browser)],
-            None => vec![Key::Account(username.to_owned(), network), Key::Network(network)],
+            Some(browser) => vec![AttemptKey::Browser(browser)],
+            None => vec![AttemptKey::Account(username.to_owned(), network), AttemptKey::Network(network)],
         };
         self.limit.check(&keys, self.clock.now())?;
         // Whoever is known does not wait behind the others of their network.
@@ -80,7 +80,7 @@ impl Authenticator {
             (person, _) => {
                 let now = self.clock.now();
                 self.limit.failed(&keys, now);
-                let recorded = [Key::Record(username.to_owned())];
+                let recorded = [AttemptKey::Record(username.to_owned())];
                 if let Some(UserRecord { user, .. }) = person
                     && self.limit.check(&recorded, now).is_ok()
                 {
@@ -159,7 +159,7 @@ impl Authenticator {
         let wrong = if matches!(by, SignIn::Link(_)) { WRONG_LINK } else { WRONG };
         let new = NewSession { session, by, proof, replaces, browser: new_browser };
         match self.store.commit(Change::by_server(Operation::StartSession(Box::new(new)))).await {
-            Ok(Answer::User { user }) => {
+            Ok(Committed::User { user }) => {
                 if replaces.is_some() {
                     self.invalidate();
                 }

@@ -11,7 +11,7 @@ use crate::rate_limit::RateLimit;
 
 /// What failures are counted by.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum Key {
+pub(super) enum AttemptKey {
     /// The name that was tried, whether or not there is such a person, and the network from which it was tried.
     Account(String, Network),
     /// A browser that has logged in to the account before: whatever others in its network do, it has a budget of its own.
@@ -50,7 +50,7 @@ impl Failures {
     }
 
     /// Whether another attempt is heard.
-    pub(super) fn check(&self, keys: &[Key], now: Timestamp) -> Result<(), Error> {
+    pub(super) fn check(&self, keys: &[AttemptKey], now: Timestamp) -> Result<(), Error> {
         match keys.iter().filter_map(|key| self.of(key).check(key, now).err()).max() {
             Some(retry_after) => Err(Error::TooManyAttempts { retry_after }),
             None => Ok(()),
@@ -58,20 +58,20 @@ impl Failures {
     }
 
     /// Counts a failure.
-    pub(super) fn failed(&self, keys: &[Key], now: Timestamp) {
+    pub(super) fn failed(&self, keys: &[AttemptKey], now: Timestamp) {
         for key in keys {
             self.of(key).charge(key, 1, now);
         }
     }
 
-    fn of(&self, key: &Key) -> &RateLimit {
+    fn of(&self, key: &AttemptKey) -> &RateLimit {
         match key {
-            Key::Account(..) => &self.accounts,
-            Key::Browser(_) => &self.browsers,
-            Key::Network(_) => &self.networks,
-            Key::Codes(_) => &self.codes,
-            Key::Record(_) => &self.records,
-            Key::Returns(_) => &self.returns,
+            AttemptKey::Account(..) => &self.accounts,
+            AttemptKey::Browser(_) => &self.browsers,
+            AttemptKey::Network(_) => &self.networks,
+            AttemptKey::Codes(_) => &self.codes,
+            AttemptKey::Record(_) => &self.records,
+            AttemptKey::Returns(_) => &self.returns,
         }
     }
 }
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn the_eleventh_failure_has_to_wait_and_is_then_heard() {
         let limit = Failures::new();
-        let key = [Key::Codes("ana".to_owned())];
+        let key = [AttemptKey::Codes("ana".to_owned())];
         let now = Timestamp(1_000_000_000);
         for _ in 0..10 {
             limit.check(&key, now).unwrap();

@@ -4,7 +4,7 @@ use shared::api::{NewSecondFactor, RecoveryCodes, SecondFactorState};
 use shared::error::{Code, Problem};
 use totp_rs::{Builder, Totp};
 
-use super::rate_limit::Key;
+use super::rate_limit::AttemptKey;
 use super::{Authenticator, Error, Identity, digest};
 use crate::clock::Clock;
 use crate::store::{Change, FactorChange, Operation, Proof, SecondFactor, UserRecord};
@@ -50,7 +50,7 @@ impl Authenticator {
             return Ok(Some(Proof::Recovery(digest(&plain(code)))));
         }
         let now = self.clock.now();
-        let keys = [Key::Codes(person.user.username.to_string())];
+        let keys = [AttemptKey::Codes(person.user.username.to_string())];
         self.limit.check(&keys, now)?;
         if let Some(step) = step_of(&factor.secret, code, &*self.clock).filter(|step| *step > factor.used_step) {
             Ok(Some(Proof::Step(step)))
@@ -93,7 +93,7 @@ impl Authenticator {
                     .detail("there is no second factor to confirm; begin with POST /api/v1/me/totp"),
             )));
         };
-        let keys = [Key::Codes(person.user.username.to_string())];
+        let keys = [AttemptKey::Codes(person.user.username.to_string())];
         self.limit.check(&keys, self.clock.now())?;
         let Some(step) = step_of(&secret, code, &*self.clock) else {
             self.limit.failed(&keys, self.clock.now());

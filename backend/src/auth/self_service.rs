@@ -4,7 +4,7 @@ use shared::api::{NewPassword, SessionInfo};
 use shared::error::{Code, Mistake, Problem};
 use shared::id::SessionId;
 
-use super::rate_limit::Key;
+use super::rate_limit::AttemptKey;
 use super::user_setup::known_of;
 use super::{Authenticator, Error, Identity};
 use crate::store::{Change, Operation, PasswordChange};
@@ -20,7 +20,7 @@ impl Authenticator {
             };
             return Err(Error::Problem(Box::new(Problem::new(Code::Conflict).detail(detail))));
         };
-        let keys = [Key::Browser(identity.credential)];
+        let keys = [AttemptKey::Browser(identity.credential)];
         self.limit.check(&keys, self.clock.now())?;
         let NewPassword { current, new } = password;
         if !self.passwords().verify(None, current, Some(from.clone()), || Ok(())).await? {

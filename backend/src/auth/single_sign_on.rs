@@ -11,10 +11,10 @@ use shared::single_sign_on::Trouble;
 
 use super::login::{credential, with_digest};
 use super::oidc::{self, OidcError, PendingLogin, Profile, Provider, Returned};
-use super::rate_limit::Key;
+use super::rate_limit::AttemptKey;
 use super::{Attempt, Authenticator, Secret, digest};
 use crate::store::{
-    Answer, Change, CommitError, CredentialKind, NewSession, Operation, ProviderSignIn, RefusedSignIn, SignIn,
+    Change, CommitError, Committed, CredentialKind, NewSession, Operation, ProviderSignIn, RefusedSignIn, SignIn,
     UserRecord,
 };
 
@@ -44,7 +44,7 @@ impl Authenticator {
         attempt: Attempt,
     ) -> Result<Entered, Trouble> {
         let provider = self.provider().ok_or(Trouble::Off)?;
-        let keys = [Key::Returns(attempt.address.network())];
+        let keys = [AttemptKey::Returns(attempt.address.network())];
         self.limit.check(&keys, self.clock.now()).map_err(|_| Trouble::Busy)?;
         let profile = provider.finish(begun, returned).await.map_err(|error| {
             self.limit.failed(&keys, self.clock.now());
@@ -94,7 +94,7 @@ impl Authenticator {
         let replaces = attempt.session.as_deref().filter(|_| !asks_code).map(digest);
         let new = NewSession { session, by: SignIn::Provider(Box::new(by)), proof: None, replaces, browser: None };
         match self.store.commit(Change::by_server(Operation::StartSession(Box::new(new)))).await {
-            Ok(Answer::User { user }) => {
+            Ok(Committed::User { user }) => {
                 self.invalidate();
                 Ok(if asks_code { Entered::Link(secret) } else { Entered::Session { user: *user, session: secret } })
             }
@@ -130,7 +130,7 @@ impl Authenticator {
 
     /// As many as of wrong passwords.
     async fn record_refusal(&self, refused: RefusedSignIn) {
-        let keys = [Key::Record(refused.account.to_string())];
+        let keys = [AttemptKey::Record(refused.account.to_string())];
         let now = self.clock.now();
         // Whose groups let them in no more loses their roles, however often that was said.
         if self.limit.check(&keys, now).is_err() && refused.trouble != Trouble::Groups {

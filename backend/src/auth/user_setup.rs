@@ -11,8 +11,8 @@ use super::login::credential;
 use super::{Error, Passwords, Secret};
 use crate::clock::SharedClock;
 use crate::store::{
-    Actor, Answer, Change, CommitError, CredentialKind, FactorChange, NewUserRecord, Operation, ProviderAccount, Store,
-    UserChange,
+    Actor, Change, CommitError, Committed, CredentialKind, FactorChange, NewUserRecord, Operation, ProviderAccount,
+    Store, UserChange,
 };
 
 /// How long a link can be used.
@@ -183,7 +183,7 @@ fn person(name: &str, display_name: Option<&str>, roles: &[&str], clock: &Shared
 async fn create(store: &Store, by: Option<Actor>, user: User, password_hash: Option<String>) -> Result<User, Error> {
     let record = Box::new(NewUserRecord { user: user.clone(), password_hash });
     match store.commit(Change { by, key: None, operation: Operation::CreateUser(record) }).await? {
-        Answer::User { user } => Ok(*user),
+        Committed::User { user } => Ok(*user),
         _ => Ok(user),
     }
 }

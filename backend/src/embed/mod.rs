@@ -43,7 +43,7 @@ use crate::app::{ANSWER_LIMIT, Runner, Server};
 use crate::clock::{Moment, SharedClock};
 use crate::flow;
 use crate::live::{Listening, Observe};
-use crate::store::{Actor, Answer, Change, CommitError, NewFlow, Operation, Store};
+use crate::store::{Actor, Change, CommitError, Committed, NewFlow, Operation, Store};
 use function::Functions;
 
 /// Runs flows in this program.
@@ -156,7 +156,7 @@ enum News {
 }
 
 impl Inner {
-    async fn commit(&self, operation: Operation) -> Result<Answer, CommitError> {
+    async fn commit(&self, operation: Operation) -> Result<Committed, CommitError> {
         let by = Some(Actor::of(self.requester()));
         self.store.commit(Change { by, key: None, operation }).await
     }
@@ -173,7 +173,7 @@ impl Inner {
         let digest = flow::digest(&source);
         let new = NewFlow { flow: flow.clone(), source, digest };
         match self.commit(Operation::SaveFlow(Box::new(new))).await? {
-            Answer::Flow { flow } => Ok(flow.version),
+            Committed::Flow { flow } => Ok(flow.version),
             _ => Err(RunError::Commit(CommitError::NotFound)),
         }
     }

@@ -10,7 +10,7 @@ use crate::flow::Compiled;
 
 /// Which item of which map a step is.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Part {
+pub(super) struct MapItem {
     /// The map's branch.
     pub map: u32,
     /// Its place in the list, from 0.
@@ -20,7 +20,7 @@ pub(super) struct Part {
 }
 
 /// Which item a step is, where it is one.
-pub(super) fn part_of(flow: &Compiled, state: &RunState, step: &Step) -> Option<Part> {
+pub(super) fn part_of(flow: &Compiled, state: &RunState, step: &Step) -> Option<MapItem> {
     part(flow, state, &step.node, step.visit).map(|(part, _)| part)
 }
 
@@ -44,14 +44,14 @@ pub(super) fn item<'s>(
     Some((flow.map_of(node)?.1.r#as.as_str(), item))
 }
 
-fn part<'s>(flow: &Compiled, state: &'s RunState, node: &NodeId, visit: u32) -> Option<(Part, &'s Value)> {
+fn part<'s>(flow: &Compiled, state: &'s RunState, node: &NodeId, visit: u32) -> Option<(MapItem, &'s Value)> {
     let (map, _) = flow.map_of(node)?;
     state.branches.iter().find_map(|(number, branch)| match &branch.phase {
         Phase::Map { first, items, .. } if branch.node == map => {
             let index = visit.checked_sub(*first)?;
             let item = items.get(usize::try_from(index).ok()?)?;
             let of = u32::try_from(items.len()).unwrap_or(u32::MAX);
-            Some((Part { map: *number, index, of }, item))
+            Some((MapItem { map: *number, index, of }, item))
         }
         _ => None,
     })

@@ -64,7 +64,7 @@ pub fn check(source: &str) -> Checked {
 /// A flow file that has been read, and is still to be checked.
 #[derive(Debug)]
 pub struct Draft {
-    source: Option<source::Source>,
+    source: Option<source::SourceText>,
     flow: Option<Flow>,
     errors: Vec<Mistake>,
 }

@@ -6,7 +6,7 @@ use shared::definition::Flow;
 use shared::error::{FlowCode, Mistake, pointer};
 
 use super::limits::MAX_MISTAKES;
-use super::source::{Source, mistake_at};
+use super::source::{SourceText, mistake_at};
 use super::structure::fit;
 
 /// What could be read of a flow.
@@ -19,7 +19,7 @@ pub struct Reading {
 }
 
 /// Reads the flow model from a file's value. What is wrong is taken out and named, so that the rest can be checked too.
-pub fn read_flow(source: &Source) -> Reading {
+pub fn read_flow(source: &SourceText) -> Reading {
     let mut value = source.value.clone();
     let mut mistakes = Vec::new();
     if !fit(source, &mut value, &mut mistakes) && !value.is_object() {
@@ -55,7 +55,7 @@ pub fn read_flow(source: &Source) -> Reading {
 }
 
 /// Whether a mistake only follows from another one below it that is noted already, and was taken out.
-fn follows(source: &Source, noted: &[Mistake], path: &str, message: &str) -> bool {
+fn follows(source: &SourceText, noted: &[Mistake], path: &str, message: &str) -> bool {
     const KINDS: [&str; 11] =
         ["agent", "tool", "set", "router", "human", "team", "map", "flow", "http", "mcp", "builtin"];
     let below = format!("{path}/");

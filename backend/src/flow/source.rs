@@ -33,7 +33,7 @@ impl From<&Marker> for Spot {
 
 /// Where a value stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Place {
+struct ValueSpots {
     key: Option<Spot>,
     value: Spot,
     scalar: bool,
@@ -41,13 +41,13 @@ struct Place {
 
 /// A file that was read.
 #[derive(Debug)]
-pub struct Source {
+pub struct SourceText {
     /// What it says; where a piece was refused, without it.
     pub value: Value,
-    places: HashMap<String, Place>,
+    places: HashMap<String, ValueSpots>,
 }
 
-impl Source {
+impl SourceText {
     /// The path of the nearest value at or above `path` that the file has.
     pub fn nearest<'a>(&self, path: &'a str) -> &'a str {
         let mut path = path;
@@ -80,7 +80,7 @@ pub fn mistake_at(spot: Option<Spot>, path: &str, code: FlowCode, message: impl 
 }
 
 /// Reads a file. Without a value where it cannot be read on; the mistakes say why.
-pub fn read(text: &str) -> (Option<Source>, Vec<Mistake>) {
+pub fn read(text: &str) -> (Option<SourceText>, Vec<Mistake>) {
     let first = Some(Spot { line: 1, column: 1 });
     if text.len() > MAX_FILE {
         let message = format!("the file is larger than {MAX_FILE} bytes; split the flow");
@@ -105,7 +105,7 @@ pub fn read(text: &str) -> (Option<Source>, Vec<Mistake>) {
     match reader.document() {
         Ok(value) => {
             let Reader { places, mistakes, .. } = reader;
-            (Some(Source { value, places }), mistakes)
+            (Some(SourceText { value, places }), mistakes)
         }
         Err(Stop(mistake)) => {
             let mut mistakes = reader.mistakes;
@@ -166,7 +166,7 @@ struct Reader<'input> {
     /// The end of what is written.
     end: Spot,
     parser: Parser<'input, StrInput<'input>>,
-    places: HashMap<String, Place>,
+    places: HashMap<String, ValueSpots>,
     anchors: HashMap<usize, Value>,
     values: usize,
     /// What anchors keep and aliases repeat.
@@ -230,7 +230,7 @@ impl<'input> Reader<'input> {
             return Err(stop(span, path, "there are more; correct these first"));
         }
         let scalar = matches!(event, Event::Scalar(..));
-        self.places.insert(path.to_owned(), Place { key, value: Spot::from(&span.start), scalar });
+        self.places.insert(path.to_owned(), ValueSpots { key, value: Spot::from(&span.start), scalar });
         match event {
             Event::Scalar(text, style, anchor, tag) => {
                 self.refuse_tag(tag.is_some(), span, path);

@@ -12,18 +12,18 @@ use shared::id::{FlowId, NodeId, Username};
 use shared::time::Span;
 
 use super::limits::MAX_MISTAKES;
-use super::source::{Source, mistake_at};
+use super::source::{SourceText, mistake_at};
 use super::suggest::did_you_mean;
 
 static SCHEMA: LazyLock<Value> = LazyLock::new(super::schema);
 
 /// Takes out of `value` what does not fit the shape of a flow, and says what and where. False where nothing is left.
-pub fn fit(source: &Source, value: &mut Value, mistakes: &mut Vec<Mistake>) -> bool {
+pub fn fit(source: &SourceText, value: &mut Value, mistakes: &mut Vec<Mistake>) -> bool {
     Fitter { source, mistakes }.fit(&SCHEMA, value, "")
 }
 
 struct Fitter<'a> {
-    source: &'a Source,
+    source: &'a SourceText,
     mistakes: &'a mut Vec<Mistake>,
 }
 

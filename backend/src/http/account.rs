@@ -12,7 +12,7 @@ use shared::id::SessionId;
 
 use super::api::{Api, Operation};
 use super::body::{self, Id};
-use super::problem::{Failure, Result};
+use super::problem::{Refused, Result};
 use super::{AppState, budget};
 use crate::auth::Identity;
 use crate::store::CredentialKind;
@@ -37,7 +37,7 @@ pub(super) fn mount(api: &mut Api) {
 pub(super) struct Known(pub Identity);
 
 impl FromRequestParts<AppState> for Known {
-    type Rejection = Failure;
+    type Rejection = Refused;
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self> {
         Ok(Self(state.authenticator.authenticate(&parts.headers).await?))
     }
@@ -57,7 +57,7 @@ impl InSession {
 }
 
 impl FromRequestParts<AppState> for InSession {
-    type Rejection = Failure;
+    type Rejection = Refused;
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self> {
         let session = Self::find(parts, state).await?;
         budget::admit(state, parts, &session.0.principal)?;
@@ -66,12 +66,12 @@ impl FromRequestParts<AppState> for InSession {
 }
 
 impl OptionalFromRequestParts<AppState> for InSession {
-    type Rejection = Failure;
+    type Rejection = Refused;
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Option<Self>> {
         // Without the budget: whoever has used it up may still log out.
         match Self::find(parts, state).await {
             Ok(session) => Ok(Some(session)),
-            Err(Failure(Problem { code: Code::Unauthenticated | Code::Forbidden, .. })) => Ok(None),
+            Err(Refused(Problem { code: Code::Unauthenticated | Code::Forbidden, .. })) => Ok(None),
             Err(failure) => Err(failure),
         }
     }

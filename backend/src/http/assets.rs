@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use shared::error::{Code, Problem};
 use tower::ServiceExt as _;
 
-use super::problem::Failure;
+use super::problem::Refused;
 
 const PAGE: &str = "/index.html";
 /// More than the page will ever have, in bytes.
@@ -70,7 +70,7 @@ async fn page(console: Router) -> Result<Response, Infallible> {
     let Ok(bytes) = to_bytes(body, MAX_PAGE).await else { return Ok(not_found()) };
     match HeaderValue::try_from(policy(&String::from_utf8_lossy(&bytes))) {
         Ok(policy) => parts.headers.insert(header::CONTENT_SECURITY_POLICY, policy),
-        Err(_) => return Ok(Failure(Problem::new(Code::Internal)).into_response()),
+        Err(_) => return Ok(Refused(Problem::new(Code::Internal)).into_response()),
     };
     Ok(Response::from_parts(parts, Body::from(bytes)))
 }
@@ -83,7 +83,7 @@ fn is_hashed(name: &str) -> bool {
 }
 
 fn not_found() -> Response {
-    Failure(Problem::new(Code::NotFound)).into_response()
+    Refused(Problem::new(Code::NotFound)).into_response()
 }
 
 /// The content security policy of a page: wasm, and the inline scripts and styles that it has right now. Elements may

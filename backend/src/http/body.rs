@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 pub use shared::api::MAX_BODY;
 use shared::error::{Code, Mistake, Problem, pointer};
 
-use super::problem::Failure;
+use super::problem::Refused;
 use crate::json;
 
 /// How much of a body that is too large is read and thrown away, in bytes: a client that is cut off while it still
@@ -30,8 +30,8 @@ pub struct Json<T> {
 }
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
-    type Rejection = Failure;
-    async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
+    type Rejection = Refused;
+    async fn from_request(request: Request, _: &S) -> Result<Self, Refused> {
         let (parts, body) = request.into_parts();
         content_type(&parts.headers, &["application/json"])?;
         let bytes = read(&parts.headers, body).await?;
@@ -44,8 +44,8 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
 pub struct OptionalJson<T>(pub Json<T>);
 
 impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for OptionalJson<T> {
-    type Rejection = Failure;
-    async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
+    type Rejection = Refused;
+    async fn from_request(request: Request, _: &S) -> Result<Self, Refused> {
         let (parts, body) = request.into_parts();
         let bytes = read(&parts.headers, body).await?;
         let digest = Sha256::digest(&bytes).into();
@@ -59,11 +59,11 @@ impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for OptionalJ
 
 /// The source of a flow: YAML or JSON.
 #[derive(Debug)]
-pub struct Source(pub Json<String>);
+pub struct FlowSource(pub Json<String>);
 
-impl<S: Send + Sync> FromRequest<S> for Source {
-    type Rejection = Failure;
-    async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
+impl<S: Send + Sync> FromRequest<S> for FlowSource {
+    type Rejection = Refused;
+    async fn from_request(request: Request, _: &S) -> Result<Self, Refused> {
         let (parts, body) = request.into_parts();
         let is_json = content_type(&parts.headers, &["application/yaml", "application/json"])? == "application/json";
         let bytes = read(&parts.headers, body).await?;
@@ -129,8 +129,8 @@ async fn discard(chunks: &mut BodyDataStream) {
 pub struct Params<T>(pub T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
-    type Rejection = Failure;
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
+    type Rejection = Refused;
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refused> {
         Ok(Self(fit_params(params(parts)?)?))
     }
 }
@@ -222,8 +222,8 @@ pub(super) fn limit(asked: Option<u32>) -> Result<u32, Problem> {
 pub struct Id<T>(pub T);
 
 impl<T: std::str::FromStr, S: Send + Sync> FromRequestParts<S> for Id<T> {
-    type Rejection = Failure;
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
+    type Rejection = Refused;
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refused> {
         let named = Path::<String>::from_request_parts(parts, state).await.ok();
         let id = named.and_then(|Path(text)| text.parse().ok());
         id.map(Self).ok_or_else(|| Problem::new(Code::NotFound).into())
@@ -247,7 +247,7 @@ mod tests {
     async fn query<T: DeserializeOwned>(query: &str) -> Result<T, Problem> {
         let request = Request::get(format!("/?{query}")).body(()).unwrap();
         let (mut parts, ()) = request.into_parts();
-        Params::from_request_parts(&mut parts, &()).await.map(|Params(value)| value).map_err(|Failure(problem)| problem)
+        Params::from_request_parts(&mut parts, &()).await.map(|Params(value)| value).map_err(|Refused(problem)| problem)
     }
 
     #[tokio::test]
@@ -283,7 +283,7 @@ mod tests {
             request.body(large()).unwrap()
         };
         for length in [true, false] {
-            let Failure(problem) = Json::<serde_json::Value>::from_request(request(length), &()).await.unwrap_err();
+            let Refused(problem) = Json::<serde_json::Value>::from_request(request(length), &()).await.unwrap_err();
             assert_eq!(problem.code, Code::TooLarge);
         }
     }
@@ -293,7 +293,7 @@ mod tests {
         for (given, code) in [("application/json; charset=utf-8", None), ("text/plain", Some(415)), ("", Some(415))] {
             let request = Request::post("/").header("content-type", given).body(Body::from("{}")).unwrap();
             let read = Json::<serde_json::Value>::from_request(request, &()).await;
-            assert_eq!(read.err().map(|Failure(problem)| problem.status), code, "{given}");
+            assert_eq!(read.err().map(|Refused(problem)| problem.status), code, "{given}");
         }
     }
 }

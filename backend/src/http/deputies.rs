@@ -14,13 +14,13 @@ use shared::id::{DeputyId, ReviewId};
 
 use super::api::{Api, Operation};
 use super::body::{self, Id, Params};
-use super::idempotency::Key;
+use super::idempotency::RequestKey;
 use super::pagination::{List, Paging};
 use super::problem::{Result, unexpected};
 use super::{AppState, Caller};
 use crate::auth::{check_text, digest};
 use crate::clock::Moment;
-use crate::store::{self, Answer};
+use crate::store::{self, Committed};
 
 /// How long somebody may stand in for somebody else at once.
 const LONGEST: Duration = Duration::from_hours(24 * 366);
@@ -49,7 +49,7 @@ async fn list(
 async fn create(
     State(state): State<AppState>,
     caller: Caller,
-    key: Key,
+    key: RequestKey,
     body::Json { value, digest }: body::Json<NewDeputy>,
 ) -> Result<(StatusCode, Json<Deputyship>)> {
     let moment = Moment::of(&*state.clock);
@@ -74,14 +74,20 @@ async fn create(
         created_at: moment.now,
     };
     let operation = store::Operation::NameDeputy(Box::new(span));
-    let Answer::Deputy { deputyship } = caller.commit(&state.store, key.of(&caller, digest), operation).await? else {
+    let Committed::Deputy { deputyship } = caller.commit(&state.store, key.of(&caller, digest), operation).await?
+    else {
         return Err(unexpected());
     };
     state.authenticator.invalidate();
     Ok((StatusCode::CREATED, Json(*deputyship)))
 }
 
-async fn remove(State(state): State<AppState>, caller: Caller, Id(id): Id<DeputyId>, key: Key) -> Result<StatusCode> {
+async fn remove(
+    State(state): State<AppState>,
+    caller: Caller,
+    Id(id): Id<DeputyId>,
+    key: RequestKey,
+) -> Result<StatusCode> {
     let remove = store::Operation::RemoveDeputy(id);
     caller.commit(&state.store, key.of(&caller, digest("")), remove).await?;
     state.authenticator.invalidate();

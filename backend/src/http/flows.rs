@@ -13,13 +13,13 @@ use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
 use super::api::{Api, Operation};
-use super::body::{self, Id, Params, Source, limit};
-use super::idempotency::Key;
+use super::body::{self, FlowSource, Id, Params, limit};
+use super::idempotency::RequestKey;
 use super::pagination::{List, Paging};
-use super::problem::{Failure, Result, unexpected};
+use super::problem::{Refused, Result, unexpected};
 use super::{AppState, Caller};
 use crate::flow::{self, CancelFlag, Compiled, Library};
-use crate::store::{self, Answer, NewFlow};
+use crate::store::{self, Committed, NewFlow};
 
 const FLOWS: List = List("flows");
 
@@ -73,8 +73,8 @@ async fn put(
     State(state): State<AppState>,
     caller: Caller,
     Id(id): Id<FlowId>,
-    key: Key,
-    Source(body::Json { value: source, digest }): Source,
+    key: RequestKey,
+    FlowSource(body::Json { value: source, digest }): FlowSource,
 ) -> Result<Json<FlowVersion>> {
     caller.may(Act::SaveFlow)?;
     let (checked, source, _) = check(&state, source, Some(id)).await?;
@@ -85,14 +85,14 @@ async fn put(
     let new = NewFlow { flow, digest: flow::digest(&source), source };
     let save = store::Operation::SaveFlow(Box::new(new));
     let answer = caller.commit(&state.store, key.of(&caller, digest), save).await?;
-    let Answer::Flow { flow } = answer else { return Err(unexpected()) };
+    let Committed::Flow { flow } = answer else { return Err(unexpected()) };
     drawn(&state, FlowVersion { warnings, ..*flow }).await.map(Json)
 }
 
 async fn validate(
     State(state): State<AppState>,
     caller: Caller,
-    Source(body::Json { value: source, .. }): Source,
+    FlowSource(body::Json { value: source, .. }): FlowSource,
 ) -> Result<Json<Validation>> {
     caller.may(Act::SaveFlow)?;
     let (checked, _, library) = check(&state, source, None).await?;
@@ -157,7 +157,7 @@ async fn off_thread<T: Send + 'static>(work: impl FnOnce(&CancelFlag) -> T + Sen
     };
     spawn_blocking(work).await.map_err(|error| {
         tracing::error!(%error, "a flow could not be read or drawn");
-        Failure(Problem::new(Code::Internal))
+        Refused(Problem::new(Code::Internal))
     })
 }
 

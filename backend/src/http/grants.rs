@@ -10,7 +10,7 @@ use shared::id::GrantId;
 
 use super::api::{Api, Operation};
 use super::body::{Id, Params};
-use super::idempotency::Key;
+use super::idempotency::RequestKey;
 use super::pagination::{List, Paging};
 use super::problem::Result;
 use super::{AppState, Caller};
@@ -35,7 +35,12 @@ async fn list(
     Ok(Json(List("grants").newest(items, paging, |grant| (grant.given_at, grant.id))?))
 }
 
-async fn revoke(State(state): State<AppState>, caller: Caller, Id(id): Id<GrantId>, key: Key) -> Result<StatusCode> {
+async fn revoke(
+    State(state): State<AppState>,
+    caller: Caller,
+    Id(id): Id<GrantId>,
+    key: RequestKey,
+) -> Result<StatusCode> {
     caller.commit(&state.store, key.of(&caller, digest("")), store::Operation::RevokeGrant(id)).await?;
     Ok(StatusCode::NO_CONTENT)
 }

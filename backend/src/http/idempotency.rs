@@ -5,7 +5,7 @@ use axum::http::request::Parts;
 use shared::error::Problem;
 
 use super::Caller;
-use super::problem::{Failure, Result};
+use super::problem::{Refused, Result};
 use crate::store::IdempotencyKey;
 
 /// The longest key that is accepted, in bytes.
@@ -13,21 +13,21 @@ const MAX_KEY: usize = 255;
 
 /// The key of a request, where it has one.
 #[derive(Debug, Clone)]
-pub(super) struct Key {
+pub(super) struct RequestKey {
     key: Option<String>,
     /// Method and path.
     target: String,
 }
 
-impl Key {
+impl RequestKey {
     /// The same as the store keeps it: of this caller, for this method and path, with the SHA-256 of the body.
     pub fn of(self, caller: &Caller, body: [u8; 32]) -> Option<IdempotencyKey> {
         self.key.map(|key| caller.0.actor().key(&self.target, key, body))
     }
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for Key {
-    type Rejection = Failure;
+impl<S: Send + Sync> FromRequestParts<S> for RequestKey {
+    type Rejection = Refused;
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
         let target = format!("{} {}", parts.method, parts.uri.path());
         let mut values = parts.headers.get_all("idempotency-key").iter();
@@ -46,6 +46,6 @@ impl<S: Send + Sync> FromRequestParts<S> for Key {
     }
 }
 
-fn wrong() -> Failure {
+fn wrong() -> Refused {
     Problem::invalid("", format!("`Idempotency-Key` is one header of 1 to {MAX_KEY} visible ASCII characters")).into()
 }

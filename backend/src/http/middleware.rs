@@ -13,7 +13,7 @@ use shared::error::{Code, Problem};
 use tracing::Instrument as _;
 
 use super::budget::Bill;
-use super::problem::Failure;
+use super::problem::Refused;
 use super::{AppState, Edge, headers, host, origin};
 use crate::client_address::ClientAddress;
 use crate::problem::unavailable;
@@ -75,7 +75,7 @@ async fn limit_time(answer: impl Future<Output = Response>) -> Response {
         tracing::warn!("a request took too long");
         let remedy = "the answer took too long, and it may still have taken effect; try again with the same \
             Idempotency-Key";
-        Failure(unavailable(remedy)).into_response()
+        Refused(unavailable(remedy)).into_response()
     })
 }
 
@@ -84,7 +84,7 @@ async fn limit_time(answer: impl Future<Output = Response>) -> Response {
 pub(super) fn panicked(panic: Box<dyn Any + Send + 'static>) -> Response {
     let why = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
     tracing::error!(why = why.unwrap_or("unknown"), "a handler panicked");
-    Failure(Problem::new(Code::Internal)).into_response()
+    Refused(Problem::new(Code::Internal)).into_response()
 }
 
 #[cfg(test)]

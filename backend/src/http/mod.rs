@@ -61,7 +61,7 @@ use crate::notify::NotificationService;
 use crate::rate_limit::Budgets;
 use crate::store::Store;
 use api::Api;
-use problem::Failure;
+use problem::Refused;
 use reviews::Views;
 
 /// What every handler stands on. Cheap to clone: every layer has one, for every request.
@@ -137,7 +137,7 @@ impl Deref for AppState {
 pub fn router(state: AppState, further: Router) -> Router {
     let console = assets::console();
     openapi::mount(api())
-        .method_not_allowed_fallback(async || Failure(Problem::new(Code::MethodNotAllowed)))
+        .method_not_allowed_fallback(async || Refused(Problem::new(Code::MethodNotAllowed)))
         .fallback_service(service_fn(move |request| assets::serve(console.clone(), request)))
         .with_state(state.clone())
         .merge(further)

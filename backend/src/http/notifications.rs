@@ -14,7 +14,7 @@ use shared::notification::{Delivery, DeliveryQuery, MAX_RULES, Notifications, Te
 
 use super::api::{Api, Operation};
 use super::body::{self, Id, Params, limit};
-use super::idempotency::Key;
+use super::idempotency::RequestKey;
 use super::pagination::List;
 use super::problem::Result;
 use super::{AppState, Caller};
@@ -75,7 +75,7 @@ async fn put(
     State(state): State<AppState>,
     caller: Caller,
     Params(whose): Params<Whose>,
-    key: Key,
+    key: RequestKey,
     body::Json { value, digest }: body::Json<Notifications>,
 ) -> Result<Json<Notifications>> {
     let username = whose.name(&caller)?;

@@ -12,24 +12,24 @@ use crate::store;
 
 /// What a handler answers where it cannot do what was asked.
 #[derive(Debug)]
-pub struct Failure(pub Problem);
+pub struct Refused(pub Problem);
 
 /// What a handler answers.
-pub type Result<T> = std::result::Result<T, Failure>;
+pub type Result<T> = std::result::Result<T, Refused>;
 
-impl From<Problem> for Failure {
+impl From<Problem> for Refused {
     fn from(problem: Problem) -> Self {
         Self(problem)
     }
 }
 
-impl From<store::Error> for Failure {
+impl From<store::Error> for Refused {
     fn from(error: store::Error) -> Self {
         Self(of_store(&error))
     }
 }
 
-impl From<auth::Error> for Failure {
+impl From<auth::Error> for Refused {
     fn from(error: auth::Error) -> Self {
         Self(match error {
             auth::Error::Unauthenticated(detail) => Problem::new(Code::Unauthenticated).detail(detail),
@@ -52,7 +52,7 @@ impl From<auth::Error> for Failure {
     }
 }
 
-impl IntoResponse for Failure {
+impl IntoResponse for Refused {
     fn into_response(self) -> Response {
         let Self(problem) = self;
         let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -81,7 +81,7 @@ pub fn allowed(principal: &Principal, act: Act<'_>) -> std::result::Result<(), P
 }
 
 /// `500` for an answer of the store that does not belong to the question.
-pub(super) fn unexpected() -> Failure {
+pub(super) fn unexpected() -> Refused {
     tracing::error!("the store answered something else than was asked");
-    Failure(Problem::new(Code::Internal))
+    Refused(Problem::new(Code::Internal))
 }

@@ -14,13 +14,13 @@ use shared::run::{Context, Report, Run, RunSummary};
 
 use super::api::{Api, Operation};
 use super::body::{self, Id, OptionalJson, Params, limit};
-use super::idempotency::Key;
+use super::idempotency::RequestKey;
 use super::pagination::{List, Paging};
 use super::problem::{Result, unexpected};
 use super::{AppState, Caller};
 use crate::clock::Moment;
 use crate::engine::{self, Input};
-use crate::store::{self, Answer, FoundRun, Store};
+use crate::store::{self, Committed, FoundRun, Store};
 
 const RUNS: List = List("runs");
 
@@ -48,14 +48,14 @@ async fn list(
 async fn launch(
     State(state): State<AppState>,
     caller: Caller,
-    key: Key,
+    key: RequestKey,
     body::Json { value, digest }: body::Json<Launch>,
 ) -> Result<Response> {
     caller.may(Act::Launch)?;
     let run = RunId(Moment::of(&*state.clock).ids().uuid());
     let Launch { flow, version, input, context } = value;
     let launch = store::Operation::Launch { run, flow, version, input, context };
-    let Answer::Run { run } = caller.commit(&state.store, key.of(&caller, digest), launch).await? else {
+    let Committed::Run { run } = caller.commit(&state.store, key.of(&caller, digest), launch).await? else {
         return Err(unexpected());
     };
     let location = format!("/api/v1/runs/{}", run.summary.id);
@@ -89,14 +89,14 @@ async fn cancel(
     State(state): State<AppState>,
     caller: Caller,
     Id(id): Id<RunId>,
-    key: Key,
+    key: RequestKey,
     OptionalJson(body::Json { value, digest }): OptionalJson<Reason>,
 ) -> Result<Json<Run>> {
     let (_, summary) = visible(&state, &caller, id).await?;
     caller.may(Act::CancelRun(&summary))?;
     let input = Input::Cancel { by: caller.principal().clone(), reason: value.reason };
     let cancel = store::Operation::Run { run: id, input: Box::new(input) };
-    let Answer::Run { run } = caller.commit(&state.store, key.of(&caller, digest), cancel).await? else {
+    let Committed::Run { run } = caller.commit(&state.store, key.of(&caller, digest), cancel).await? else {
         return Err(unexpected());
     };
     Ok(Json(*run))

@@ -16,7 +16,7 @@ use super::problem::{Result, unexpected};
 use crate::engine::Input;
 use crate::notify::{Interaction, NotificationService, Reply};
 use crate::problem::of_commit;
-use crate::store::{self, Actor, Answer, Change};
+use crate::store::{self, Actor, Change, Committed};
 
 pub(super) fn mount(api: &mut Api) {
     let body = Some(("SlackInteraction", "application/x-www-form-urlencoded"));
@@ -68,10 +68,10 @@ async fn decide(state: &AppState, desk: &NotificationService, interaction: &Inte
     let change = Change { by: Some(Actor::of(principal.clone())), key: None, operation };
     tracing::info!(%review, user = %principal.username, "a button was pressed in Slack");
     match state.store.commit(change).await {
-        Ok(Answer::Decided { decided }) if decided.outcome == DecisionEffect::Resolved => {
+        Ok(Committed::Decided { decided }) if decided.outcome == DecisionEffect::Resolved => {
             Ok(Reply::Show { message: desk.over(&decided.review), tell: None })
         }
-        Ok(Answer::Decided { .. }) => {
+        Ok(Committed::Decided { .. }) => {
             Ok(Reply::Tell("Your decision counts; the review still waits for others.".into()))
         }
         Ok(_) => Err(unexpected()),

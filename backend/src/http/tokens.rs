@@ -10,13 +10,13 @@ use shared::id::TokenId;
 
 use super::api::{Api, Operation};
 use super::body::{self, Id, Params};
-use super::idempotency::Key;
+use super::idempotency::RequestKey;
 use super::pagination::{List, Paging};
 use super::problem::{Result, unexpected};
 use super::{AppState, Caller};
 use crate::auth::{Secret, check_roles, digest};
 use crate::clock::Moment;
-use crate::store::{self, Answer, Credential, CredentialKind, NewCredential};
+use crate::store::{self, Committed, Credential, CredentialKind, NewCredential};
 
 pub(super) fn mount(api: &mut Api) {
     let list = Operation::new("One's own tokens", "PageOfTokens").query(&["limit", "cursor"]);
@@ -39,7 +39,7 @@ async fn list(
 async fn create(
     State(state): State<AppState>,
     caller: Caller,
-    key: Key,
+    key: RequestKey,
     body::Json { value, digest: body }: body::Json<NewToken>,
 ) -> Result<(StatusCode, Json<Token>)> {
     caller.may(Act::ManageTokens)?;
@@ -83,7 +83,7 @@ async fn create(
     };
     let new = Box::new(NewCredential { digest: secret.digest(), credential });
     let answer = caller.commit(&state.store, key.of(&caller, body), store::Operation::AddCredential(new)).await?;
-    let Answer::Token { token } = answer else { return Err(unexpected()) };
+    let Committed::Token { token } = answer else { return Err(unexpected()) };
     if token.id != id {
         let detail = format!("token {} was made by this request before; its secret was shown then", token.id);
         return Err(Problem::new(Code::Conflict).detail(detail).into());
@@ -92,7 +92,12 @@ async fn create(
 }
 
 /// Admins revoke anybody's.
-async fn revoke(State(state): State<AppState>, caller: Caller, Id(id): Id<TokenId>, key: Key) -> Result<StatusCode> {
+async fn revoke(
+    State(state): State<AppState>,
+    caller: Caller,
+    Id(id): Id<TokenId>,
+    key: RequestKey,
+) -> Result<StatusCode> {
     caller.may(Act::ManageTokens)?;
     let owner = (!caller.principal().has(ADMIN)).then(|| caller.principal().username.clone());
     let revoke = store::Operation::RevokeToken { id, owner };

@@ -10,12 +10,12 @@ use shared::id::Username;
 
 use super::api::{Api, Operation};
 use super::body::{self, Id, Params};
-use super::idempotency::Key;
+use super::idempotency::RequestKey;
 use super::pagination::{List, Paging};
 use super::problem::{Result, unexpected};
 use super::{AppState, Caller};
 use crate::auth::{add_user, check_roles, check_text, digest, known_of};
-use crate::store::{self, Answer, FactorChange, UserChange};
+use crate::store::{self, Committed, FactorChange, UserChange};
 
 pub(super) fn mount(api: &mut Api) {
     let list = Operation::new("People, by name", "PageOfUsers").query(&["limit", "cursor"]);
@@ -52,7 +52,7 @@ async fn reset_totp(
     State(state): State<AppState>,
     caller: Caller,
     Id(username): Id<Username>,
-    key: Key,
+    key: RequestKey,
 ) -> Result<StatusCode> {
     caller.may(Act::ManagePeople)?;
     let remove = store::Operation::ChangeSecondFactor { username, change: FactorChange::Remove(None) };
@@ -65,7 +65,7 @@ async fn update(
     State(state): State<AppState>,
     caller: Caller,
     Id(username): Id<Username>,
-    key: Key,
+    key: RequestKey,
     body::Json { value: mut patch, digest }: body::Json<UserPatch>,
 ) -> Result<Json<User>> {
     caller.may(Act::ManagePeople)?;
@@ -85,6 +85,6 @@ async fn update(
     let change = Box::new(UserChange { username, patch, password_hash });
     let answer = caller.commit(&state.store, key, store::Operation::UpdateUser(change)).await?;
     state.authenticator.invalidate();
-    let Answer::User { user } = answer else { return Err(unexpected()) };
+    let Committed::User { user } = answer else { return Err(unexpected()) };
     Ok(Json(*user))
 }

@@ -12,7 +12,7 @@ use super::outgoing::{OutgoingEntry, ParsedEntry};
 use super::ring::Ring;
 use super::run_visibility::{RunVisibility, VisibilityCache};
 use crate::clock::SharedClock;
-use crate::store::cursor::Place;
+use crate::store::cursor::LogPlace;
 use crate::store::{self, LogPage, LogReader, Store};
 use crate::token_stream::Streams;
 
@@ -164,7 +164,7 @@ impl Handle {
 
 impl Shared {
     /// The place of a cursor that the store has given.
-    fn place(&self, cursor: &Cursor) -> Result<Place, store::Error> {
+    fn place(&self, cursor: &Cursor) -> Result<LogPlace, store::Error> {
         self.store.place(cursor).ok_or(store::Error::Cursor)
     }
 

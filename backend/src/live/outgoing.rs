@@ -11,13 +11,13 @@ use shared::review::Review;
 use shared::run::Usage;
 
 use super::run_visibility::RunVisibility;
-use crate::store::cursor::Place;
+use crate::store::cursor::LogPlace;
 
 /// An entry, ready to be sent.
 #[derive(Debug)]
 pub(super) struct OutgoingEntry {
     /// Its place in the log.
-    pub place: Place,
+    pub place: LogPlace,
     /// The same, as clients know it.
     pub cursor: Cursor,
     /// What it tells.
@@ -65,7 +65,7 @@ impl ParsedEntry {
 
 impl OutgoingEntry {
     /// Makes an entry ready; `run` is what decides about its run, where it speaks of one.
-    pub fn new(parsed: ParsedEntry, place: Place, run: Option<Arc<RunVisibility>>) -> Self {
+    pub fn new(parsed: ParsedEntry, place: LogPlace, run: Option<Arc<RunVisibility>>) -> Self {
         let ParsedEntry { entry, review } = parsed;
         let audience = audience(&entry, review, run);
         let (cursor, kind, run_id) = (entry.cursor.clone(), entry.event.kind, entry.event.run_id);

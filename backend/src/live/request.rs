@@ -133,7 +133,7 @@ async fn commit(
     let operation = Operation::Review { review, input: Box::new(input) };
     let change = Change { by: Some(actor.clone()), key: Some(key), operation };
     let answer = match store.commit(change).await {
-        Ok(store::Answer::Decided { decided }) => Ok(decided),
+        Ok(store::Committed::Decided { decided }) => Ok(decided),
         Ok(other) => {
             tracing::error!(?other, "a change of a review answered with something else");
             Err(Problem::new(Code::Internal))

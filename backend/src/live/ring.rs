@@ -9,7 +9,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use tokio::sync::watch;
 
 use super::outgoing::OutgoingEntry;
-use crate::store::cursor::Place;
+use crate::store::cursor::LogPlace;
 
 /// A number that no session can have reached: where the log itself was replaced, everybody has fallen out.
 const GAP: u64 = 1 << 40;
@@ -27,15 +27,15 @@ struct Window {
     first: u64,
     bytes: usize,
     /// The entries are those behind this place of the log, none missing.
-    floor: Place,
+    floor: LogPlace,
     /// How far the log has been read.
-    head: Place,
+    head: LogPlace,
     /// How many sessions there are.
     listeners: usize,
 }
 
 impl Window {
-    fn clear(&mut self, head: Place) {
+    fn clear(&mut self, head: LogPlace) {
         self.entries.clear();
         self.bytes = 0;
         (self.floor, self.head) = (head, head);
@@ -56,13 +56,13 @@ pub(super) enum Read {
 }
 
 impl Ring {
-    pub fn new(head: Place, max_entries: usize, max_bytes: usize) -> Self {
+    pub fn new(head: LogPlace, max_entries: usize, max_bytes: usize) -> Self {
         let window = Window { entries: VecDeque::new(), first: 0, bytes: 0, floor: head, head, listeners: 0 };
         Self { window: RwLock::new(window), grown: watch::Sender::new(0), max_entries, max_bytes }
     }
 
     /// Adds what was read, up to `head`.
-    pub fn push(&self, batch: Vec<Arc<OutgoingEntry>>, head: Place) {
+    pub fn push(&self, batch: Vec<Arc<OutgoingEntry>>, head: LogPlace) {
         let nothing_new = batch.is_empty();
         let next = {
             let mut window = self.write();
@@ -86,7 +86,7 @@ impl Ring {
     }
 
     /// Starts anew at `head`: the log is not the one that was read so far.
-    pub fn reset(&self, head: Place) {
+    pub fn reset(&self, head: LogPlace) {
         let next = {
             let mut window = self.write();
             window.first = window.next() + GAP;
@@ -113,7 +113,7 @@ impl Ring {
 
     /// Goes on at `head` without what lies before it, which nobody has listened to, and calls `forget` before anybody
     /// can. `false` where somebody has begun to listen: nothing was skipped.
-    pub fn skip(&self, head: Place, forget: impl FnOnce()) -> bool {
+    pub fn skip(&self, head: LogPlace, forget: impl FnOnce()) -> bool {
         let mut window = self.write();
         if window.listeners > 0 {
             return false;
@@ -134,7 +134,7 @@ impl Ring {
 
     /// The number of the first entry behind a place; none where the place lies before what is kept, or ahead of what has
     /// been read.
-    pub fn after(&self, place: Place) -> Option<u64> {
+    pub fn after(&self, place: LogPlace) -> Option<u64> {
         let window = self.read_window();
         let known = window.floor <= place && place <= window.head;
         let before = window.entries.partition_point(|entry| entry.place <= place);
@@ -142,7 +142,7 @@ impl Ring {
     }
 
     /// How far the log has been read.
-    pub fn head(&self) -> Place {
+    pub fn head(&self) -> LogPlace {
         self.read_window().head
     }
 
@@ -177,14 +177,14 @@ mod tests {
             actor: None,
             data: serde_json::Map::new(),
         };
-        let place = Place { seq: row, seen: 1 };
+        let place = LogPlace { seq: row, seen: 1 };
         let entry = Entry { cursor: Cursor(row.to_string()), sealed: None, event };
         Arc::new(OutgoingEntry::new(ParsedEntry::new(entry), place, None))
     }
 
     /// Behind a whole row.
-    fn behind(row: i64) -> Place {
-        Place { seq: row, seen: u32::MAX }
+    fn behind(row: i64) -> LogPlace {
+        LogPlace { seq: row, seen: u32::MAX }
     }
 
     fn rows(read: Read) -> Vec<String> {
@@ -210,7 +210,7 @@ mod tests {
         let from = ring.after(ring.head()).expect("known");
         ring.push((1..=3).map(entry).collect(), behind(3));
         assert_eq!(rows(ring.read(from, 9)), ["lagged"]);
-        assert_eq!(ring.after(Place { seq: 1, seen: 0 }), None, "the first entry of row 1 is gone");
+        assert_eq!(ring.after(LogPlace { seq: 1, seen: 0 }), None, "the first entry of row 1 is gone");
         assert_eq!(rows(ring.read(from + 1, 9)), ["2", "3"]);
     }
 

@@ -19,7 +19,7 @@ use super::followed_streams::{self, FollowedStreams};
 use super::hub::{Handle, Listening};
 use super::limit::Bucket;
 use super::outgoing::{Audience, OutgoingEntry, text};
-use super::replay::{Follower, Next, Place};
+use super::replay::{Follower, ReplayPlace, Replayed};
 use super::request::{self, Unreadable};
 use super::topics::Topics;
 use super::upgrade::Authenticate;
@@ -49,7 +49,7 @@ const CLOSE_UNAUTHENTICATED: u16 = 4401;
 type Step = Result<(), CloseReason>;
 
 /// One client.
-pub(super) struct Session<S> {
+pub(super) struct SocketSession<S> {
     socket: S,
     hub: Handle,
     _listening: Listening,
@@ -70,7 +70,7 @@ pub(super) struct Session<S> {
     heard: Instant,
 }
 
-impl<S, E> Session<S>
+impl<S, E> SocketSession<S>
 where
     S: Stream<Item = Result<Message, E>> + Sink<Message, Error = E> + Unpin,
     E: std::fmt::Display,
@@ -223,7 +223,7 @@ where
         (self.counted, self.numbers) = (self.topics.inbox().then(|| self.hub.counter().follow()), None);
         match after {
             Some(after) if !self.stale => {
-                self.follower.begin(Place::Replay(after));
+                self.follower.begin(ReplayPlace::Replay(after));
                 Ok(())
             }
             _ => self.snapshot().await,
@@ -244,7 +244,7 @@ where
         for review in &reviews {
             self.show(review.id);
         }
-        self.follower.begin(Place::Replay(cursor.clone()));
+        self.follower.begin(ReplayPlace::Replay(cursor.clone()));
         self.say(&ServerMessage::Snapshot { cursor, pending, reviews }).await?;
         if self.counted.is_some() { self.count(&tally).await } else { Ok(()) }
     }
@@ -260,11 +260,11 @@ where
 
     // --- what the client hears ---
 
-    async fn advance(&mut self, next: Next) -> Step {
+    async fn advance(&mut self, next: Replayed) -> Step {
         match next {
-            Next::Lagged => self.resync(false).await,
-            Next::Unknown => Box::pin(self.snapshot()).await,
-            Next::Entries(entries, place) => {
+            Replayed::Lagged => self.resync(false).await,
+            Replayed::Unknown => Box::pin(self.snapshot()).await,
+            Replayed::Entries(entries, place) => {
                 self.catch_up_streams().await?;
                 let replayed = self.follower.replays();
                 let mut frames = Vec::new();
@@ -335,7 +335,7 @@ where
         if rights && self.topics.inbox() {
             self.say(&ServerMessage::Rights).await?;
         }
-        self.follower.begin(Place::Silent);
+        self.follower.begin(ReplayPlace::Silent);
         self.chunks = None;
         self.counted = None;
         self.say(&ServerMessage::Resync).await

@@ -19,7 +19,7 @@ use shared::error::Problem;
 use shared::protocol::ServerMessage;
 use tokio::time::Instant;
 
-use super::session::Session;
+use super::session::SocketSession;
 use super::{Authenticate, Handle, Hub, Options};
 use crate::clock::{Clock as _, SystemClock};
 use crate::store::testing::Database;
@@ -107,11 +107,11 @@ async fn hub(database: &Database) -> Handle {
     Hub::run(Options::new(store, clock, Streams::default())).await.expect("a hub")
 }
 
-fn session(hub: &Handle, line: Line) -> Session<Line> {
+fn session(hub: &Handle, line: Line) -> SocketSession<Line> {
     let username = "ana".parse().expect("a name");
     let principal = Principal::new(username, ["reviewer".to_owned()].into());
     let actor = Actor::of(principal);
-    Session::new(line, hub.clone(), Arc::new(One(actor.clone())), actor)
+    SocketSession::new(line, hub.clone(), Arc::new(One(actor.clone())), actor)
 }
 
 #[tokio::test]
@@ -170,7 +170,7 @@ async fn a_deputy_hears_of_it_when_their_time_begins_though_nobody_writes() {
     let principal = Principal::new("ana".parse().expect("a name"), ["reviewer".to_owned()].into());
     let begins = SystemClock.now().after(Duration::from_secs(10));
     let actor = Actor { rights_until: Some(begins), ..Actor::of(principal) };
-    let session = Session::new(line, hub.clone(), Arc::new(Deputy(actor.clone())), actor);
+    let session = SocketSession::new(line, hub.clone(), Arc::new(Deputy(actor.clone())), actor);
     let start = Instant::now();
     let hearing = async move {
         let Some(Message::Text(_)) = client.incoming.next().await else { panic!("no welcome") };

@@ -13,7 +13,7 @@ use shared::protocol::SUBPROTOCOL;
 
 use super::hub::Handle;
 use super::limit::SocketLimits;
-use super::session::{MAX_MESSAGE, Session};
+use super::session::{MAX_MESSAGE, SocketSession};
 use crate::client_address::ClientAddress;
 use crate::store::Actor;
 
@@ -111,7 +111,7 @@ async fn admit(
         .read_buffer_size(READ_BUFFER)
         .write_buffer_size(WRITE_BUFFER);
     Ok(socket.on_upgrade(async move |socket| {
-        Session::new(socket, state.hub, state.auth, actor).run().await;
+        SocketSession::new(socket, state.hub, state.auth, actor).run().await;
         drop(seat);
     }))
 }

@@ -12,7 +12,7 @@ use shared::notification::Occasion;
 use shared::review::Review;
 use shared::time::Timestamp;
 
-use super::failure::Failure;
+use super::failure::DeliveryFailure;
 use super::message;
 use super::settings::{Encryption, Secrets, SmtpSettings};
 use super::{Error, TIMEOUT};
@@ -70,9 +70,10 @@ impl Mailer {
     }
 
     /// Sends a mail. The id is the same for every attempt.
-    pub async fn send(&self, to: &str, id: DeliveryId, now: Timestamp, mail: Mail) -> Result<(), Failure> {
-        let to: Mailbox =
-            to.parse().map_err(|error| Failure::lasting(format!("the address cannot be written to: {error}")))?;
+    pub async fn send(&self, to: &str, id: DeliveryId, now: Timestamp, mail: Mail) -> Result<(), DeliveryFailure> {
+        let to: Mailbox = to
+            .parse()
+            .map_err(|error| DeliveryFailure::lasting(format!("the address cannot be written to: {error}")))?;
         let micros = u64::try_from(now.0).unwrap_or(0);
         let message = Message::builder()
             .from(self.from.clone())
@@ -82,13 +83,13 @@ impl Mailer {
             .subject(mail.subject)
             .header(ContentType::TEXT_PLAIN)
             .body(mail.text)
-            .map_err(|error| Failure::lasting(format!("the mail cannot be written: {error}")))?;
+            .map_err(|error| DeliveryFailure::lasting(format!("the mail cannot be written: {error}")))?;
         match tokio::time::timeout(TIMEOUT, self.transport.send(message)).await {
-            Err(_) => Err(Failure::passing("the mail server did not answer in time")),
+            Err(_) => Err(DeliveryFailure::passing("the mail server did not answer in time")),
             Ok(Err(error)) if error.is_permanent() => {
-                Err(Failure::lasting(format!("the mail server refused: {error}")))
+                Err(DeliveryFailure::lasting(format!("the mail server refused: {error}")))
             }
-            Ok(Err(error)) => Err(Failure::passing(format!("the mail was not taken: {error}"))),
+            Ok(Err(error)) => Err(DeliveryFailure::passing(format!("the mail was not taken: {error}"))),
             Ok(Ok(_)) => Ok(()),
         }
     }

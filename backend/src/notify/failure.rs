@@ -16,7 +16,7 @@ const MAX_DETAIL: usize = 300;
 
 /// A message that did not get through.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Failure {
+pub(super) struct DeliveryFailure {
     /// What happened, without secrets.
     pub message: String,
     /// Whether trying again can help.
@@ -25,7 +25,7 @@ pub(super) struct Failure {
     pub after: Option<Duration>,
 }
 
-impl Failure {
+impl DeliveryFailure {
     /// It may work later.
     pub fn passing(message: impl Into<String>) -> Self {
         Self { message: message.into(), retry: true, after: None }

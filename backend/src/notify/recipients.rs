@@ -10,7 +10,7 @@ use shared::review::Review;
 
 use super::Outlets;
 use super::email::{Item, mail};
-use super::failure::Failure;
+use super::failure::DeliveryFailure;
 use super::plan::{Notice, UPDATE, WEBHOOK, update};
 use super::send::{Sender, unread};
 use super::slack;
@@ -111,7 +111,7 @@ impl Sender {
     pub async fn to_person<'a>(
         &self,
         group: &'a [ClaimedDelivery],
-    ) -> (Settled<'a, Sent>, Settled<'a, Result<Sent, Failure>>) {
+    ) -> (Settled<'a, Sent>, Settled<'a, Result<Sent, DeliveryFailure>>) {
         match self.tell_person(group).await {
             Ok((settled, notice)) => (settled, notice.into_iter().map(|(held, sent)| (held, Ok(sent))).collect()),
             Err(failure) => (Vec::new(), group.iter().map(|held| (held, Err(failure.clone()))).collect()),
@@ -121,7 +121,7 @@ impl Sender {
     async fn tell_person<'a>(
         &self,
         group: &'a [ClaimedDelivery],
-    ) -> Result<(Settled<'a, Sent>, Settled<'a, Sent>), Failure> {
+    ) -> Result<(Settled<'a, Sent>, Settled<'a, Sent>), DeliveryFailure> {
         let all = |sent: &Sent| group.iter().map(|held| (held, sent.clone())).collect::<Vec<_>>();
         let Some(first) = group.first() else { return Ok((Vec::new(), Vec::new())) };
         let Some(person) = self.person(&first.target).await? else {
@@ -164,9 +164,9 @@ impl Sender {
         to: &str,
         id: DeliveryId,
         items: &[Item<'_>],
-    ) -> Result<Option<String>, Failure> {
+    ) -> Result<Option<String>, DeliveryFailure> {
         let now = self.clock.now();
-        let missing = || Failure::lasting(format!("this server has no {} in its settings", channel.as_str()));
+        let missing = || DeliveryFailure::lasting(format!("this server has no {} in its settings", channel.as_str()));
         if channel == Channel::Email {
             let mailer = self.outlets.mailer.as_ref().ok_or_else(missing)?;
             mailer.send(to, id, now, mail(items, &self.outlets.url, now)).await?;
@@ -186,7 +186,7 @@ impl Sender {
     }
 
     /// Changes a message whose review is over.
-    pub async fn update(&self, held: &ClaimedDelivery) -> Result<Sent, Failure> {
+    pub async fn update(&self, held: &ClaimedDelivery) -> Result<Sent, DeliveryFailure> {
         let receipt = held.receipt.as_deref().and_then(|receipt| serde_json::from_str(receipt).ok());
         let review = self.store.review(held.review).await.map_err(|error| unread(&error))?;
         let (Some(slack), Some(receipt), Some(review)) = (&self.outlets.slack, receipt, review) else {
@@ -209,7 +209,7 @@ impl Sender {
     }
 
     /// Somebody who may log in and chose to be notified.
-    async fn person(&self, username: &str) -> Result<Option<Person>, Failure> {
+    async fn person(&self, username: &str) -> Result<Option<Person>, DeliveryFailure> {
         let record = self.store.user(username).await.map_err(|error| unread(&error))?;
         let Some(record) = record.filter(|record| record.user.active) else { return Ok(None) };
         let choice = self.store.notifications(username).await.map_err(|error| unread(&error))?;
@@ -222,7 +222,7 @@ impl Sender {
         &self,
         principal: &Principal,
         held: &ClaimedDelivery,
-    ) -> Result<Result<(Occasion, Review), &'static str>, Failure> {
+    ) -> Result<Result<(Occasion, Review), &'static str>, DeliveryFailure> {
         let review = self.store.review(held.review).await.map_err(|error| unread(&error))?;
         let occasion = Occasion::ALL.into_iter().find(|occasion| occasion.as_str() == held.event);
         let (Some(review), Some(occasion)) = (review, occasion) else { return Ok(Err("there is no such review")) };
@@ -236,7 +236,7 @@ impl Sender {
     }
 
     /// How long to wait where somebody was notified too much lately.
-    async fn too_much(&self, held: &ClaimedDelivery) -> Result<Option<Duration>, Failure> {
+    async fn too_much(&self, held: &ClaimedDelivery) -> Result<Option<Duration>, DeliveryFailure> {
         let lately = self.store.sent_lately(&held.channel, &held.target, WINDOW).await;
         let (count, first) = lately.map_err(|error| unread(&error))?;
         let wait = || first.map_or(WINDOW, |first| first.after(WINDOW).since(self.clock.now()));

@@ -11,7 +11,7 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
-use super::failure::{Failure, MAX_FAILURES, wait};
+use super::failure::{DeliveryFailure, MAX_FAILURES, wait};
 use super::plan::{UPDATE, WEBHOOK};
 use super::recipients;
 use super::webhook;
@@ -152,8 +152,8 @@ impl Sender {
         }
     }
 
-    fn failed(&self, held: &ClaimedDelivery, failure: Failure) -> Sent {
-        let Failure { message: error, retry, after } = failure;
+    fn failed(&self, held: &ClaimedDelivery, failure: DeliveryFailure) -> Sent {
+        let DeliveryFailure { message: error, retry, after } = failure;
         if !retry || held.failures + 1 >= MAX_FAILURES {
             return Sent::GivenUp { error };
         }
@@ -161,9 +161,9 @@ impl Sender {
         Sent::Failed { after: after.map_or(backoff, |after| after.max(backoff).min(Duration::from_hours(1))), error }
     }
 
-    async fn to_program(&self, held: &ClaimedDelivery) -> Result<Sent, Failure> {
+    async fn to_program(&self, held: &ClaimedDelivery) -> Result<Sent, DeliveryFailure> {
         let Some(webhook) = self.outlets.webhooks.get(&held.target) else {
-            return Err(Failure::lasting("no webhook of this name is in the settings any more"));
+            return Err(DeliveryFailure::lasting("no webhook of this name is in the settings any more"));
         };
         let Some(entry) = self.entry(held).await? else {
             return Ok(Sent::Dropped("the log no longer has what it tells of"));
@@ -174,7 +174,7 @@ impl Sender {
     }
 
     /// The entry that a delivery tells of.
-    async fn entry(&self, held: &ClaimedDelivery) -> Result<Option<Entry>, Failure> {
+    async fn entry(&self, held: &ClaimedDelivery) -> Result<Option<Entry>, DeliveryFailure> {
         let page = self.store.log(&held.place, None, 1).await.map_err(|error| unread(&error))?;
         let entry = page.and_then(|page| page.entries.into_iter().next());
         Ok(entry.filter(|entry| entry.event.review_id == Some(held.review)))
@@ -182,7 +182,7 @@ impl Sender {
 }
 
 /// The database could not be asked.
-pub(super) fn unread(error: &store::Error) -> Failure {
+pub(super) fn unread(error: &store::Error) -> DeliveryFailure {
     tracing::warn!(%error, "a notification could not be put together");
-    Failure::passing("the database did not answer")
+    DeliveryFailure::passing("the database did not answer")
 }

@@ -15,7 +15,7 @@ use shared::review::Review;
 use shared::time::Timestamp;
 use std::time::Duration;
 
-use super::failure::Failure;
+use super::failure::DeliveryFailure;
 use super::settings::{Secrets, WebhookSettings, is_name};
 use super::{Error, TIMEOUT};
 use crate::ssrf::Clients;
@@ -65,8 +65,14 @@ impl Webhook {
     }
 
     /// Posts a message.
-    pub async fn send(&self, clients: &Clients, id: DeliveryId, now: Timestamp, body: String) -> Result<(), Failure> {
-        let client = clients.of(&self.url).map_err(|refused| Failure::lasting(refused.to_string()))?;
+    pub async fn send(
+        &self,
+        clients: &Clients,
+        id: DeliveryId,
+        now: Timestamp,
+        body: String,
+    ) -> Result<(), DeliveryFailure> {
+        let client = clients.of(&self.url).map_err(|refused| DeliveryFailure::lasting(refused.to_string()))?;
         let (id, seconds) = (id.to_string(), now.millis() / 1000);
         let signatures: Vec<String> = self.keys.iter().map(|key| signature(key, &id, seconds, &body)).collect();
         let request = client
@@ -77,7 +83,7 @@ impl Webhook {
             .header("webhook-timestamp", seconds.to_string())
             .header("webhook-signature", signatures.join(" "))
             .body(body);
-        let mut answer = request.send().await.map_err(|error| Failure::unreached(&error))?;
+        let mut answer = request.send().await.map_err(|error| DeliveryFailure::unreached(&error))?;
         let status = answer.status();
         if status.is_success() {
             return Ok(());
@@ -90,7 +96,7 @@ impl Webhook {
                 break;
             }
         }
-        Err(Failure::refused(status, after.map(Duration::from_secs), &said))
+        Err(DeliveryFailure::refused(status, after.map(Duration::from_secs), &said))
     }
 }
 

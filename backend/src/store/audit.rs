@@ -6,7 +6,7 @@ use shared::api::{AuditQuery, DEFAULT_LIMIT, MAX_LIMIT, Page};
 use shared::id::{ReviewId, RunId};
 use shared::log::{Entry, Event, ReviewAct};
 
-use super::cursor::Place;
+use super::cursor::LogPlace;
 use super::db::{Conn, Sql};
 use super::log::{COLUMNS, read_rows};
 use super::log_row::Form;
@@ -36,13 +36,13 @@ impl Store {
         conn: &mut Conn,
         query: &AuditQuery,
         form: Form,
-    ) -> Result<(Page<Entry>, Vec<Place>), Error> {
+    ) -> Result<(Page<Entry>, Vec<LogPlace>), Error> {
         let log = &self.inner.log;
         let limit = query.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
         let (mut page, mut places) = (Page { items: Vec::new(), next_cursor: None }, Vec::new());
         let Some(filter) = Filter::of(query) else { return Ok((page, places)) };
         let mut before = match &query.cursor {
-            Some(cursor) => match Place::of(cursor, log) {
+            Some(cursor) => match LogPlace::of(cursor, log) {
                 Some(place) => place,
                 None => return Err(Error::Cursor),
             },
@@ -55,7 +55,7 @@ impl Store {
             let ended = rows.len() < usize::try_from(BATCH).unwrap_or(usize::MAX);
             for (place, events) in read_rows(conn, &rows, form).await? {
                 for (index, event) in events.into_iter().enumerate().rev() {
-                    let place = Place { seen: u32::try_from(index + 1).unwrap_or(u32::MAX), ..place };
+                    let place = LogPlace { seen: u32::try_from(index + 1).unwrap_or(u32::MAX), ..place };
                     if place >= before || !filter.fits(&event) {
                         continue;
                     }
@@ -75,7 +75,7 @@ impl Store {
     }
 
     /// Rows before a place, newest first.
-    pub(super) fn rows_before(query: &AuditQuery, before: Place, run: Option<RunId>) -> Sql {
+    pub(super) fn rows_before(query: &AuditQuery, before: LogPlace, run: Option<RunId>) -> Sql {
         let mut sql = Sql::new("SELECT ").push(COLUMNS).push(" FROM log WHERE true");
         if let Some(run) = run {
             sql = sql.push(" AND run_id = ").bind(run.0);

@@ -44,14 +44,14 @@ const VALUES: [&str; 6] = ["value", "arguments", "content", "result", "schema", 
 const MAPS: [&str; 9] = ["keys", "input", "state", "output", "writes", "decisions", "metadata", "edits", "reads"];
 
 /// A blob of a run.
-pub(super) type Key = (Uuid, [u8; 32]);
+pub(super) type BlobKey = (Uuid, [u8; 32]);
 
 /// Blobs by run and digest.
 #[derive(Debug, Default, Clone)]
-pub(super) struct Blobs(pub BTreeMap<Key, Value>);
+pub(super) struct Blobs(pub BTreeMap<BlobKey, Value>);
 
 /// Blobs to be written, encoded, in the order of their keys.
-pub(super) type NewBlobs = BTreeMap<Key, String>;
+pub(super) type NewBlobs = BTreeMap<BlobKey, String>;
 
 /// Encodes a value of a run; what is large goes to `blobs`. What could not be read again is refused.
 pub(super) fn encode<T: Serialize>(run: Uuid, value: &T, blobs: &mut NewBlobs) -> Result<String, Error> {
@@ -61,7 +61,7 @@ pub(super) fn encode<T: Serialize>(run: Uuid, value: &T, blobs: &mut NewBlobs) -
         return Ok(text);
     }
     let value = serde_json::to_value(value).map_err(|error| Error::Stored(error.to_string()))?;
-    let (value, _) = shrink(run, value, Place::Engine, true, blobs);
+    let (value, _) = shrink(run, value, Owner::Engine, true, blobs);
     Ok(value.to_string())
 }
 
@@ -117,13 +117,13 @@ impl Shape {
 
 /// Whose a container is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Owner {
     Engine,
     Map,
     User,
 }
 
-impl Place {
+impl Owner {
     fn below(self, key: &str) -> Self {
         match self {
             Self::User | Self::Map => Self::User,
@@ -135,7 +135,7 @@ impl Place {
 }
 
 /// Replaces what is large; answers with the value and its encoded length.
-fn shrink(run: Uuid, value: Value, place: Place, root: bool, blobs: &mut NewBlobs) -> (Value, usize) {
+fn shrink(run: Uuid, value: Value, place: Owner, root: bool, blobs: &mut NewBlobs) -> (Value, usize) {
     let (value, length, kind, large) = match value {
         Value::String(text) => {
             // Escapes only make it longer: the exact length is not worth an encoding.
@@ -152,7 +152,7 @@ fn shrink(run: Uuid, value: Value, place: Place, root: bool, blobs: &mut NewBlob
                     item
                 })
                 .collect();
-            (Value::Array(items), length, 'a', place == Place::User && length > MAX_CONTAINER)
+            (Value::Array(items), length, 'a', place == Owner::User && length > MAX_CONTAINER)
         }
         Value::Object(members) => {
             let ambiguous = is_ambiguous(&members);
@@ -165,7 +165,7 @@ fn shrink(run: Uuid, value: Value, place: Place, root: bool, blobs: &mut NewBlob
                 length += key.len() + size + 4;
                 shrunk.insert(key, member);
             }
-            (Value::Object(shrunk), length, 'o', place == Place::User && length > MAX_CONTAINER)
+            (Value::Object(shrunk), length, 'o', place == Owner::User && length > MAX_CONTAINER)
         }
         small => {
             let length = 8;
@@ -240,7 +240,7 @@ mod tests {
 
     const RUN: Uuid = Uuid::nil();
 
-    fn roundtrip(value: &Value, place: Place) -> (Value, usize) {
+    fn roundtrip(value: &Value, place: Owner) -> (Value, usize) {
         let mut new = NewBlobs::new();
         let (stored, _) = shrink(RUN, value.clone(), place, true, &mut new);
         let count = new.len();
@@ -280,7 +280,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_was_replaced_comes_back(value in json_value()) {
-            for place in [Place::Engine, Place::User] {
+            for place in [Owner::Engine, Owner::User] {
                 let (back, _) = roundtrip(&value, place);
                 prop_assert_eq!(back.to_string(), value.to_string());
             }
@@ -291,7 +291,7 @@ mod tests {
     fn an_object_that_looks_like_a_reference_stays_what_it_is() {
         let fake =
             json!({"keys": {"a": {"$blob": format!("s{}", "00".repeat(32))}, "b": {"$literal": {"$blob": "x"}}}});
-        assert_eq!(roundtrip(&fake, Place::Engine), (fake, 0));
+        assert_eq!(roundtrip(&fake, Owner::Engine), (fake, 0));
         // As older servers wrote it.
         let wrapped = json!({"keys": {"a": {"$literal": {"$blob": "x"}}}});
         assert_eq!(
@@ -330,7 +330,7 @@ mod tests {
     #[test]
     fn containers_of_the_engine_are_never_replaced() {
         let messages: Vec<Value> = (0..200).map(|n| json!({"role": "user", "text": format!("number {n}")})).collect();
-        assert_eq!(roundtrip(&json!({"messages": messages}), Place::Engine).1, 0);
-        assert_eq!(roundtrip(&json!({"keys": {"list": messages}}), Place::Engine).1, 1);
+        assert_eq!(roundtrip(&json!({"messages": messages}), Owner::Engine).1, 0);
+        assert_eq!(roundtrip(&json!({"keys": {"list": messages}}), Owner::Engine).1, 1);
     }
 }

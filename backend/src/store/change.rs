@@ -84,7 +84,7 @@ pub struct IdempotencyKey {
 /// What is to be done.
 #[derive(Debug, Clone)]
 pub enum Operation {
-    /// Starts a run. Answers [`Answer::Run`].
+    /// Starts a run. Answers [`Committed::Run`].
     Launch {
         /// Its id.
         run: RunId,
@@ -97,46 +97,46 @@ pub enum Operation {
         /// For whom.
         context: Context,
     },
-    /// Tells a run something. Answers [`Answer::Run`].
+    /// Tells a run something. Answers [`Committed::Run`].
     Run {
         /// The run.
         run: RunId,
         /// The input of the engine.
         input: Box<Input>,
     },
-    /// Tells the run of a review something. Answers [`Answer::Decided`].
+    /// Tells the run of a review something. Answers [`Committed::Decided`].
     Review {
         /// The review; its run is looked up.
         review: ReviewId,
         /// The input of the engine.
         input: Box<Input>,
     },
-    /// Saves a flow: a new version, or the same where the source is the newest version's. Answers [`Answer::Flow`].
+    /// Saves a flow: a new version, or the same where the source is the newest version's. Answers [`Committed::Flow`].
     SaveFlow(Box<NewFlow>),
-    /// Adds a person. Answers [`Answer::User`]; a taken name is [`CommitError::Conflict`].
+    /// Adds a person. Answers [`Committed::User`]; a taken name is [`CommitError::Conflict`].
     CreateUser(Box<NewUserRecord>),
-    /// Changes a person; roles or activity that changed end what rests on them. Answers [`Answer::User`].
+    /// Changes a person; roles or activity that changed end what rests on them. Answers [`Committed::User`].
     UpdateUser(Box<UserChange>),
-    /// Says that somebody stands in for somebody else. Answers [`Answer::Deputy`].
+    /// Says that somebody stands in for somebody else. Answers [`Committed::Deputy`].
     NameDeputy(Box<Deputyship>),
-    /// Takes that back. Answers [`Answer::Done`].
+    /// Takes that back. Answers [`Committed::Done`].
     RemoveDeputy(DeputyId),
-    /// Takes a grant back. Answers [`Answer::Done`].
+    /// Takes a grant back. Answers [`Committed::Done`].
     RevokeGrant(GrantId),
-    /// Says what somebody wants to be told. Answers [`Answer::Done`]; a name in Slack that is somebody else's is
+    /// Says what somebody wants to be told. Answers [`Committed::Done`]; a name in Slack that is somebody else's is
     /// [`CommitError::Conflict`].
     ChooseNotifications(Box<ChosenNotifications>),
-    /// Adds a session, token or link. Answers [`Answer::Token`] for a token, else [`Answer::Done`].
+    /// Adds a session, token or link. Answers [`Committed::Token`] for a token, else [`Committed::Done`].
     AddCredential(Box<NewCredential>),
     /// Logs somebody in. What was checked before is checked again; where it no longer holds, [`CommitError::NotFound`] or
-    /// [`CommitError::Unauthenticated`]. Answers [`Answer::User`]. By the provider also: somebody whom nobody knows and
+    /// [`CommitError::Unauthenticated`]. Answers [`Committed::User`]. By the provider also: somebody whom nobody knows and
     /// who is not to be added is [`CommitError::NotFound`], a name that is somebody else's [`CommitError::Conflict`].
     StartSession(Box<NewSession>),
-    /// Puts on the record that somebody whom the provider signed in was not let in. Answers [`Answer::Done`].
+    /// Puts on the record that somebody whom the provider signed in was not let in. Answers [`Committed::Done`].
     RefuseSignIn(Box<RefusedSignIn>),
-    /// Replaces the caller's own password. Answers [`Answer::Done`].
+    /// Replaces the caller's own password. Answers [`Committed::Done`].
     ChangePassword(Box<PasswordChange>),
-    /// Changes somebody's second factor. Answers [`Answer::Done`].
+    /// Changes somebody's second factor. Answers [`Committed::Done`].
     ChangeSecondFactor {
         /// The person whose second factor it is.
         username: Username,
@@ -144,7 +144,7 @@ pub enum Operation {
         change: FactorChange,
     },
     /// Lets somebody sign in by the identity provider from now on, and no longer by a password; or no longer by the
-    /// provider. What let them in ends. Answers [`Answer::Done`]; an account that is somebody else's is
+    /// provider. What let them in ends. Answers [`Committed::Done`]; an account that is somebody else's is
     /// [`CommitError::Conflict`].
     LinkAccount {
         /// The person.
@@ -152,24 +152,24 @@ pub enum Operation {
         /// By what the provider knows them.
         account: Option<ProviderAccount>,
     },
-    /// Ends a session. Answers [`Answer::Done`].
+    /// Ends a session. Answers [`Committed::Done`].
     EndSession {
         /// The SHA-256 of its secret.
         digest: [u8; 32],
     },
-    /// Revokes a token of this person (of anybody, where `owner` is none). Answers [`Answer::Done`].
+    /// Revokes a token of this person (of anybody, where `owner` is none). Answers [`Committed::Done`].
     RevokeToken {
         /// The token.
         id: TokenId,
         /// Whose it must be.
         owner: Option<Username>,
     },
-    /// Puts a failed login on the record. Answers [`Answer::Done`].
+    /// Puts a failed login on the record. Answers [`Committed::Done`].
     LoginFailed {
         /// The name that was tried; only where such a person exists.
         username: Username,
     },
-    /// Puts on the record that an operator accepted another head of the audit. Answers [`Answer::Done`].
+    /// Puts on the record that an operator accepted another head of the audit. Answers [`Committed::Done`].
     AcceptHead {
         /// The head that was kept until then.
         previous: Option<String>,
@@ -283,7 +283,7 @@ pub struct NewCredential {
 /// What a commit answers; kept under its idempotency key (a token never).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "snake_case")]
-pub enum Answer {
+pub enum Committed {
     /// A run after the change.
     Run {
         /// The run.

@@ -10,7 +10,7 @@ use std::time::Duration;
 use sqlx::postgres::PgListener;
 use tokio::sync::{Notify, watch};
 
-use super::cursor::Place;
+use super::cursor::LogPlace;
 use super::db::{Conn, Db, Sql};
 use super::driver_error::DriverError;
 use super::recent_rows::RecentRows;
@@ -154,7 +154,7 @@ async fn watch_log(inner: &Inner) {
     }
 }
 
-async fn head(inner: &Inner) -> Result<Place, Error> {
+async fn head(inner: &Inner) -> Result<LogPlace, Error> {
     inner.db.read().await?.head().await
 }
 

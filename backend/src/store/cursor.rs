@@ -14,14 +14,14 @@ use super::db::{Arg, Sql};
 
 /// A place in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
+pub(crate) struct LogPlace {
     /// The row.
     pub seq: i64,
     /// How many of its entries have been seen.
     pub seen: u32,
 }
 
-impl Place {
+impl LogPlace {
     /// Before the first entry.
     pub const ORIGIN: Self = Self { seq: 0, seen: 0 };
 
@@ -96,13 +96,13 @@ mod tests {
     fn a_cursor_of_another_log_is_none() {
         let log = Log { postgres: false, generation: "aa".to_owned() };
         let other = Log { postgres: false, generation: "bb".to_owned() };
-        let place = Place { seq: 77, seen: 3 };
+        let place = LogPlace { seq: 77, seen: 3 };
         let cursor = place.cursor(&log);
-        assert_eq!(Place::of(&cursor.0, &log), Some(place));
-        assert_eq!(Place::of(&cursor.0, &other), None);
-        assert_eq!(Place::of(&cursor.0, &Log { postgres: true, ..log.clone() }), None);
+        assert_eq!(LogPlace::of(&cursor.0, &log), Some(place));
+        assert_eq!(LogPlace::of(&cursor.0, &other), None);
+        assert_eq!(LogPlace::of(&cursor.0, &Log { postgres: true, ..log.clone() }), None);
         for garbage in ["", "s", "saa", "saa.0.1", "saa.0.-1.0", "saa.0.1.2.3", "💥", "saa.0.zz.1", "saa.5.1.1"] {
-            assert_eq!(Place::of(garbage, &log), None, "{garbage}");
+            assert_eq!(LogPlace::of(garbage, &log), None, "{garbage}");
         }
     }
 

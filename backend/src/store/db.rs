@@ -11,7 +11,7 @@ use sqlx::{Arguments as _, AssertSqlSafe, Row as _};
 use uuid::Uuid;
 
 use super::driver_error::DriverError;
-use super::postgres::{Session, Use};
+use super::postgres::{PostgresSession, Use};
 use super::sqlite::{self, Where};
 
 /// A database: where it is read, and where it is written.
@@ -25,8 +25,8 @@ pub(super) enum Db {
 
 /// A connection, or a transaction that is rolled back when it is dropped.
 pub(super) enum Conn {
-    Sqlite(sqlite::Session),
-    Postgres(Session),
+    Sqlite(sqlite::SqliteSession),
+    Postgres(PostgresSession),
 }
 
 impl Db {
@@ -38,7 +38,7 @@ impl Db {
     pub async fn read(&self) -> Result<Conn, DriverError> {
         Ok(match self {
             Self::Sqlite { readers, .. } => Conn::Sqlite(readers.acquire(Where::Aside).await?),
-            Self::Postgres { readers, .. } => Conn::Postgres(Session::begin(readers, Use::Statements).await?),
+            Self::Postgres { readers, .. } => Conn::Postgres(PostgresSession::begin(readers, Use::Statements).await?),
         })
     }
 
@@ -46,7 +46,7 @@ impl Db {
     pub async fn snapshot(&self) -> Result<Conn, DriverError> {
         Ok(match self {
             Self::Sqlite { readers, .. } => Conn::Sqlite(readers.begin(Where::Aside).await?),
-            Self::Postgres { readers, .. } => Conn::Postgres(Session::begin(readers, Use::Snapshot).await?),
+            Self::Postgres { readers, .. } => Conn::Postgres(PostgresSession::begin(readers, Use::Snapshot).await?),
         })
     }
 
@@ -63,7 +63,7 @@ impl Db {
     async fn begin(&self, place: Where) -> Result<Conn, DriverError> {
         Ok(match self {
             Self::Sqlite { writer, .. } => Conn::Sqlite(writer.begin(place).await?),
-            Self::Postgres { writers, .. } => Conn::Postgres(Session::begin(writers, Use::Write).await?),
+            Self::Postgres { writers, .. } => Conn::Postgres(PostgresSession::begin(writers, Use::Write).await?),
         })
     }
 

@@ -7,13 +7,13 @@ use std::time::Duration;
 use shared::log::Cursor;
 use shared::time::Timestamp;
 
-use super::cursor::Place;
+use super::cursor::LogPlace;
 use super::db::{Conn, Sql};
 use super::{Error, Store};
 
 /// How far each reader of this process has come.
 #[derive(Debug, Default)]
-pub(super) struct Readers(Mutex<BTreeMap<&'static str, Place>>);
+pub(super) struct Readers(Mutex<BTreeMap<&'static str, LogPlace>>);
 
 impl Store {
     /// Takes down how far a reader of the log has come.
@@ -30,7 +30,7 @@ impl Store {
         let mut conn = self.inner.db.read().await?;
         let sealed = conn.fetch_one(Sql::new("SELECT MAX(seq) FROM seals")).await?;
         let sealed = sealed.map(|row| row.int_opt(0)).transpose()?.flatten().unwrap_or(0);
-        places.insert("seals", Place { seq: sealed, seen: u32::MAX });
+        places.insert("seals", LogPlace { seq: sealed, seen: u32::MAX });
         let now = self.inner.clock.now();
         let mut lag = BTreeMap::new();
         for (reader, place) in places {
@@ -43,7 +43,7 @@ impl Store {
 
 impl Conn {
     /// When the first row behind a place was written.
-    async fn oldest_after(&mut self, place: Place) -> Result<Option<Timestamp>, Error> {
+    async fn oldest_after(&mut self, place: LogPlace) -> Result<Option<Timestamp>, Error> {
         let sql = Sql::new("SELECT at FROM log WHERE seq > ").bind(place.seq).push(" ORDER BY seq LIMIT 1");
         Ok(self.fetch_one(sql).await?.map(|row| row.int(0)).transpose()?.map(Timestamp))
     }

@@ -11,7 +11,7 @@ use shared::time::Timestamp;
 use uuid::Uuid;
 
 use super::blobs::{Blobs, Reader};
-use super::cursor::Place;
+use super::cursor::LogPlace;
 use super::db::{Conn, Row, Sql};
 use super::log_row::{Body, Form, Loose};
 use super::{Error, LogPage, Store, unreadable};
@@ -36,16 +36,16 @@ impl Store {
     /// The place before the first entry.
     #[expect(clippy::unused_async, reason = "where a log has been cut, its origin is in the database")]
     pub async fn origin(&self) -> Result<Cursor, Error> {
-        Ok(Place::ORIGIN.cursor(&self.inner.log))
+        Ok(LogPlace::ORIGIN.cursor(&self.inner.log))
     }
 
     /// The place of a cursor, where it is of this log as it is numbered now.
-    pub(crate) fn place(&self, cursor: &Cursor) -> Option<Place> {
-        Place::of(&cursor.0, &self.inner.log)
+    pub(crate) fn place(&self, cursor: &Cursor) -> Option<LogPlace> {
+        LogPlace::of(&cursor.0, &self.inner.log)
     }
 
     /// The cursor of a place.
-    pub(crate) fn cursor(&self, place: Place) -> Cursor {
+    pub(crate) fn cursor(&self, place: LogPlace) -> Cursor {
         place.cursor(&self.inner.log)
     }
 
@@ -84,19 +84,26 @@ impl Store {
     }
 
     /// A page of what was committed a moment ago.
-    fn recent(&self, after: Place, of: Rows, limit: u32) -> Option<LogPage> {
+    fn recent(&self, after: LogPlace, of: Rows, limit: u32) -> Option<LogPage> {
         let rows = match of {
             Rows::OfRun(_) => return None,
             Rows::All | Rows::OfNoRun => self.inner.recent.after(after),
         };
-        let head = Place { seq: rows.last()?.seq, seen: u32::MAX };
+        let head = LogPlace { seq: rows.last()?.seq, seen: u32::MAX };
         let rows = rows.into_iter().filter(|row| !(row.of_run && matches!(of, Rows::OfNoRun)));
-        let rows = rows.map(|row| (Place { seq: row.seq, seen: 0 }, row.events)).collect();
+        let rows = rows.map(|row| (LogPlace { seq: row.seq, seen: 0 }, row.events)).collect();
         Some(self.paged(rows, after, limit, head, false))
     }
 
     /// The entries of rows behind a place; `full`: there are more rows.
-    fn paged(&self, rows: Vec<(Place, Vec<Event>)>, after: Place, limit: u32, head: Place, full: bool) -> LogPage {
+    fn paged(
+        &self,
+        rows: Vec<(LogPlace, Vec<Event>)>,
+        after: LogPlace,
+        limit: u32,
+        head: LogPlace,
+        full: bool,
+    ) -> LogPage {
         let log = &self.inner.log;
         let mut page = LogPage { entries: Vec::new(), cursor: head.cursor(log), more: false };
         let mut last = after;
@@ -126,14 +133,14 @@ impl Store {
 
 impl Conn {
     /// The end of the log: everything before it is committed and can be read.
-    pub async fn head(&mut self) -> Result<Place, Error> {
+    pub async fn head(&mut self) -> Result<LogPlace, Error> {
         let row = self.fetch_one(Sql::new(HEAD)).await?;
         Ok(place_of_head(row.map(|row| row.int_opt(0)).transpose()?.flatten()))
     }
 }
 
 /// The rows of a page, each with the head of the same moment as the last column.
-pub(super) fn page_of(after: Place, of: Rows, limit: u32) -> Sql {
+pub(super) fn page_of(after: LogPlace, of: Rows, limit: u32) -> Sql {
     let sql = Sql::new("SELECT l.seq, l.run_id, l.body, l.at, h.head FROM (").push(HEAD);
     let sql = sql.push(") AS h LEFT JOIN (SELECT ").push(COLUMNS).push(" FROM log WHERE ");
     let sql = match of {
@@ -148,15 +155,15 @@ pub(super) fn page_of(after: Place, of: Rows, limit: u32) -> Sql {
 /// Asks for the number of the last row, which is empty where the log is.
 const HEAD: &str = "SELECT MAX(seq) AS head FROM log";
 
-fn place_of_head(head: Option<i64>) -> Place {
-    head.map_or(Place::ORIGIN, |seq| Place { seq, seen: u32::MAX })
+fn place_of_head(head: Option<i64>) -> LogPlace {
+    head.map_or(LogPlace::ORIGIN, |seq| LogPlace { seq, seen: u32::MAX })
 }
 
 /// The columns that [`read_rows`] reads.
 pub(super) const COLUMNS: &str = "seq, run_id, body, at";
 
 /// Reads the events of rows, with the places before the first of each. What cannot be read is marked so.
-pub(super) async fn read_rows(conn: &mut Conn, rows: &[Row], form: Form) -> Result<Vec<(Place, Vec<Event>)>, Error> {
+pub(super) async fn read_rows(conn: &mut Conn, rows: &[Row], form: Form) -> Result<Vec<(LogPlace, Vec<Event>)>, Error> {
     let mut read = Vec::with_capacity(rows.len());
     for (row, (place, events)) in rows.iter().zip(whole_rows(Reader::default(), conn, rows, form).await?) {
         let events = match events {
@@ -182,10 +189,10 @@ pub(super) async fn whole_rows(
     conn: &mut Conn,
     rows: &[Row],
     form: Form,
-) -> Result<Vec<(Place, Result<Vec<Event>, String>)>, Error> {
+) -> Result<Vec<(LogPlace, Result<Vec<Event>, String>)>, Error> {
     let mut read = Vec::with_capacity(rows.len());
     for (row, body) in rows.iter().zip(rows_as::<Body>(reader, conn, rows).await?) {
-        let place = Place { seq: row.int(0)?, seen: 0 };
+        let place = LogPlace { seq: row.int(0)?, seen: 0 };
         let (at, run) = (Timestamp(row.int(3)?), row.uuid_opt(1)?.map(RunId));
         read.push((place, body.map(|body| body.unpack(at, run, form)).map_err(|error| error.to_string())));
     }

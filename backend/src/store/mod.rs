@@ -64,9 +64,9 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 pub use change::{
-    Actor, Answer, Change, ChosenNotifications, CommitError, Credential, CredentialKind, FactorChange, IdempotencyKey,
-    NewCredential, NewFlow, NewSession, NewUserRecord, Operation, PasswordChange, Proof, ProviderAccount,
-    ProviderSignIn, RefusedSignIn, SecondFactor, SessionClient, SignIn, UserChange,
+    Actor, Change, ChosenNotifications, CommitError, Committed, Credential, CredentialKind, FactorChange,
+    IdempotencyKey, NewCredential, NewFlow, NewSession, NewUserRecord, Operation, PasswordChange, Proof,
+    ProviderAccount, ProviderSignIn, RefusedSignIn, SecondFactor, SessionClient, SignIn, UserChange,
 };
 
 pub use deliveries::{ClaimedDelivery, Sent};
@@ -258,7 +258,7 @@ impl Store {
     }
 
     /// The one write path: decides, writes, and answers only when it is on disk.
-    pub async fn commit(&self, change: Change) -> Result<Answer, CommitError> {
+    pub async fn commit(&self, change: Change) -> Result<Committed, CommitError> {
         self.inner.queue.commit(change).await
     }
 

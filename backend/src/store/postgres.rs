@@ -33,7 +33,7 @@ pub(super) enum Use {
 }
 
 /// A connection, or a transaction that is rolled back when it is dropped.
-pub(super) struct Session {
+pub(super) struct PostgresSession {
     conn: Option<PoolConnection<Postgres>>,
     of: Use,
     /// When the transaction must have ended.
@@ -42,7 +42,7 @@ pub(super) struct Session {
     is_open: bool,
 }
 
-impl Session {
+impl PostgresSession {
     pub async fn begin(pool: &PgPool, of: Use) -> Result<Self, sqlx::Error> {
         let conn = pool.acquire().await?;
         let mut session = Self { conn: Some(conn), of, until: None, is_open: false };
@@ -97,7 +97,7 @@ impl Session {
     }
 }
 
-impl Drop for Session {
+impl Drop for PostgresSession {
     fn drop(&mut self) {
         let Some(mut conn) = self.conn.take() else { return };
         let Ok(runtime) = Handle::try_current() else {

@@ -151,7 +151,7 @@ impl Store {
     ) -> Result<Page<Review>, Error> {
         let now = self.inner.clock.now();
         let limit = query.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
-        let place = Place::of(query.cursor.as_deref())?;
+        let place = QueuePosition::of(query.cursor.as_deref())?;
         let filter = Filter::from(query);
         let all = self.classes(conn).await?;
         let fit = all.iter().filter(|(_, outline)| fits_as_class(&filter, outline, viewer, now));
@@ -162,7 +162,7 @@ impl Store {
             return Ok(Page { items: Vec::new(), next_cursor: None });
         };
         let mut inner = search::has_words(columns_fit(inner, &filter, now), "v.search", query.q.as_deref());
-        if let Some(Place([due, rank, at], id)) = place {
+        if let Some(QueuePosition([due, rank, at], id)) = place {
             inner = inner.push(" AND (v.due, v.severity_rank, v.created_at, v.id) > (");
             inner = inner.list([Arg::from(due), rank.into(), at.into(), id.into()]).push(")");
         }
@@ -171,7 +171,7 @@ impl Store {
             .around(&format!("SELECT r.run_id, r.body, {} FROM (", unreadable::REVIEW))
             .push(") AS s JOIN reviews r ON r.id = s.id ORDER BY s.due, s.severity_rank, s.created_at, s.id");
         let mut items = conn.found_reviews(sql, &mut Blobs::default()).await?;
-        let next_cursor = super::cut(&mut items, limit, |review: &Review| Place::after(review).encode());
+        let next_cursor = super::cut(&mut items, limit, |review: &Review| QueuePosition::after(review).encode());
         // Asked once more of the reviews themselves.
         items.retain(|review| review.unreadable || access(viewer, Act::SeeReview(review)).is_allowed());
         Ok(Page { items: reviews::shown_to(items, viewer), next_cursor })
@@ -258,9 +258,9 @@ async fn read_outlines(conn: &mut Conn, classes: &[Uuid]) -> Result<Vec<(Uuid, A
 
 /// A place in the queue: deadline, rank of the severity, when it was asked; and the id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Place([i64; 3], Uuid);
+struct QueuePosition([i64; 3], Uuid);
 
-impl Place {
+impl QueuePosition {
     fn after(review: &Review) -> Self {
         let Urgency { due, severity, asked, id: ReviewId(id) } = Urgency::of(review);
         Self([due.0, severity.into(), asked.0], id)

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use shared::log::Event;
 
-use super::cursor::Place;
+use super::cursor::LogPlace;
 
 /// How many rows are kept: twice what one transaction writes of runs at most.
 const MOST: usize = 64;
@@ -45,7 +45,7 @@ impl RecentRows {
     }
 
     /// The rows that follow a place, none missing as far as they go. Empty: the database knows.
-    pub fn after(&self, place: Place) -> Vec<NewRow> {
+    pub fn after(&self, place: LogPlace) -> Vec<NewRow> {
         if place.seen != u32::MAX {
             // The row of the place may have more.
             return Vec::new();
@@ -73,7 +73,7 @@ mod tests {
     }
 
     fn after(newest: &RecentRows, seq: i64) -> Vec<i64> {
-        newest.after(Place { seq, seen: u32::MAX }).into_iter().map(|row| row.seq).collect()
+        newest.after(LogPlace { seq, seen: u32::MAX }).into_iter().map(|row| row.seq).collect()
     }
 
     #[test]
@@ -90,7 +90,7 @@ mod tests {
         newest.forget();
         assert_eq!(after(&newest, 3), [0; 0]);
         // Some of row 4 has been seen, and the rest is not here.
-        assert!(newest.after(Place { seq: 4, seen: 1 }).is_empty());
+        assert!(newest.after(LogPlace { seq: 4, seen: 1 }).is_empty());
     }
 
     #[test]

@@ -144,7 +144,7 @@ impl Index {
 }
 
 /// A part of a list that an index gives in order.
-struct Part {
+struct IndexRange {
     index: Index,
     /// Who must not have started the run where the review bars that.
     not_of: Vec<Username>,
@@ -154,16 +154,16 @@ struct Part {
     tagged: Option<Tagged>,
 }
 
-fn by_status(query: &ReviewQuery) -> Vec<Part> {
+fn by_status(query: &ReviewQuery) -> Vec<IndexRange> {
     let all = [ReviewStatus::Pending, ReviewStatus::Resolved, ReviewStatus::Expired, ReviewStatus::Withdrawn];
     all.into_iter()
         .filter(|status| query.status.is_none_or(|wanted| wanted == *status))
-        .map(|status| Part { index: Index::Status(status), not_of: Vec::new(), not_given: None, tagged: None })
+        .map(|status| IndexRange { index: Index::Status(status), not_of: Vec::new(), not_given: None, tagged: None })
         .collect()
 }
 
 /// What somebody may decide, in whosever name.
-fn mine_by_subject(viewer: &Principal, query: &ReviewQuery) -> Vec<Part> {
+fn mine_by_subject(viewer: &Principal, query: &ReviewQuery) -> Vec<IndexRange> {
     let mut parts = Vec::new();
     for name in visibility::names(viewer) {
         let both = [viewer.username.clone(), name.username];
@@ -175,20 +175,20 @@ fn mine_by_subject(viewer: &Principal, query: &ReviewQuery) -> Vec<Part> {
 }
 
 /// What somebody may see.
-fn in_sight(query: &ReviewQuery, sight: &Sight) -> Vec<Part> {
+fn in_sight(query: &ReviewQuery, sight: &Sight) -> Vec<IndexRange> {
     let mut parts = by_subject(query, &sight.subjects, &[], false);
     parts.extend(sight.tagged.iter().flat_map(|tagged| by_tags(query, tagged, &[], false)));
     parts
 }
 
 /// The same as [`by_subject`], where tags are needed.
-fn by_tags(query: &ReviewQuery, tagged: &Tagged, names: &[Username], own: bool) -> Vec<Part> {
+fn by_tags(query: &ReviewQuery, tagged: &Tagged, names: &[Username], own: bool) -> Vec<IndexRange> {
     let parts = by_subject(query, &tagged.subjects, names, own);
-    parts.into_iter().map(|part| Part { tagged: Some(tagged.clone()), ..part }).collect()
+    parts.into_iter().map(|part| IndexRange { tagged: Some(tagged.clone()), ..part }).collect()
 }
 
 /// `names`: the viewer, and the one in whose name they look; `own`: whether as one of those whom the review is for.
-fn by_subject(query: &ReviewQuery, subjects: &BTreeSet<String>, names: &[Username], own: bool) -> Vec<Part> {
+fn by_subject(query: &ReviewQuery, subjects: &BTreeSet<String>, names: &[Username], own: bool) -> Vec<IndexRange> {
     let pending: &[bool] = match query.status {
         None => &[true, false],
         Some(ReviewStatus::Pending) => &[true],
@@ -196,7 +196,7 @@ fn by_subject(query: &ReviewQuery, subjects: &BTreeSet<String>, names: &[Usernam
     };
     let parts = subjects.iter().flat_map(|subject| pending.iter().map(move |pending| (subject, *pending)));
     parts
-        .map(|(subject, pending)| Part {
+        .map(|(subject, pending)| IndexRange {
             index: Index::Audience { subject: subject.clone(), pending },
             not_of: names.to_vec(),
             not_given: names.last().filter(|_| own).cloned(),
@@ -211,9 +211,9 @@ pub(super) fn select() -> Sql {
 }
 
 /// The newest of each part, then the newest of all of these: never a scan of what does not belong to the list.
-fn newest_of(parts: Vec<Part>, query: &ReviewQuery, now: Timestamp, place: Option<ListPlace>, limit: u32) -> Sql {
+fn newest_of(parts: Vec<IndexRange>, query: &ReviewQuery, now: Timestamp, place: Option<ListPlace>, limit: u32) -> Sql {
     let mut sql = select().push(" FROM (");
-    for (number, Part { index, not_of, not_given, tagged }) in parts.into_iter().enumerate() {
+    for (number, IndexRange { index, not_of, not_given, tagged }) in parts.into_iter().enumerate() {
         let (at, id) = index.order();
         sql = sql.push(if number > 0 { " UNION " } else { "" });
         sql = sql.push("SELECT * FROM (SELECT ").push(at).push(" AS at, ").push(id).push(" AS id FROM ");

@@ -7,7 +7,7 @@ use shared::id::RunId;
 use shared::log::{Cursor, Event};
 
 use super::blobs::Reader;
-use super::cursor::{Log, Place};
+use super::cursor::{Log, LogPlace};
 use super::db::{Arg, Conn, Row, Sql};
 use super::driver_error::DriverError;
 use super::log::{COLUMNS, whole_rows};
@@ -64,10 +64,10 @@ impl Store {
         limit: u32,
     ) -> Result<Option<RecordPage>, Error> {
         let log = &self.inner.log;
-        let Some(after) = Place::of(&after.0, log) else { return Ok(None) };
+        let Some(after) = LogPlace::of(&after.0, log) else { return Ok(None) };
         let mut conn = self.inner.db.read().await?;
         let head = conn.head().await?;
-        let up_to = match up_to.map(|place| Place::of(&place.0, log)) {
+        let up_to = match up_to.map(|place| LogPlace::of(&place.0, log)) {
             Some(Some(place)) => place.min(head),
             Some(None) => return Ok(None),
             None => head,
@@ -81,7 +81,7 @@ impl Store {
         Ok(Some(RecordPage { rows: read.collect::<Result<_, _>>()?, more }))
     }
 
-    fn record_row(&self, row: &Row, place: Place, events: Result<Vec<Event>, String>) -> Result<RecordRow, Error> {
+    fn record_row(&self, row: &Row, place: LogPlace, events: Result<Vec<Event>, String>) -> Result<RecordRow, Error> {
         let log = &self.inner.log;
         let run = row.uuid_opt(1)?;
         let mac = match &self.inner.row_keys {
@@ -116,7 +116,7 @@ impl Store {
 
     /// Adds a seal, unless another server was first with its number.
     pub async fn add_seal(&self, seal: &StoredSeal) -> Result<bool, Error> {
-        let place = Place::of(&seal.to.0, &self.inner.log)
+        let place = LogPlace::of(&seal.to.0, &self.inner.log)
             .ok_or_else(|| Error::Stored(format!("seal {} is of another log", seal.number)))?;
         let row = vec![
             Arg::from(signed(seal.number)),
@@ -137,7 +137,7 @@ impl Store {
 
 impl Conn {
     /// The numbers of the seals that hold these places.
-    pub(super) async fn seal_numbers(&mut self, places: &[Place]) -> Result<Vec<Option<u64>>, Error> {
+    pub(super) async fn seal_numbers(&mut self, places: &[LogPlace]) -> Result<Vec<Option<u64>>, Error> {
         if places.is_empty() {
             return Ok(Vec::new());
         }
@@ -157,7 +157,7 @@ impl Conn {
 const SELECT: &str = "SELECT number, seq, body, signature, hashes FROM seals";
 
 fn stored(log: &Log, row: &Row) -> Result<StoredSeal, Error> {
-    let place = Place { seq: row.int(1)?, seen: 0 };
+    let place = LogPlace { seq: row.int(1)?, seen: 0 };
     Ok(StoredSeal {
         number: u64::try_from(row.int(0)?).unwrap_or(0),
         to: place.cursor(log),
@@ -172,9 +172,9 @@ fn signed(number: u64) -> i64 {
 }
 
 /// Rows behind `after` and not behind `up_to`. Nothing lies before the origin, whatever its number.
-pub(super) fn between(after: Place, up_to: Place) -> Sql {
+pub(super) fn between(after: LogPlace, up_to: LogPlace) -> Sql {
     let sql = Sql::new("SELECT ").push(COLUMNS).push(", commit_id, mac FROM log WHERE seq <= ").bind(up_to.seq);
-    let sql = if after == Place::ORIGIN { sql } else { sql.push(" AND seq > ").bind(after.seq) };
+    let sql = if after == LogPlace::ORIGIN { sql } else { sql.push(" AND seq > ").bind(after.seq) };
     sql.push(" ORDER BY seq")
 }
 

@@ -59,7 +59,7 @@ struct Shared {
 }
 
 /// A connection; where a transaction is open when it is dropped, that is rolled back.
-pub(super) struct Session {
+pub(super) struct SqliteSession {
     /// None while a statement runs aside.
     open: Option<Open>,
     place: Where,
@@ -94,16 +94,16 @@ impl Pool {
     }
 
     /// A connection for one statement at a time.
-    pub async fn acquire(&self, place: Where) -> Result<Session, DriverError> {
+    pub async fn acquire(&self, place: Where) -> Result<SqliteSession, DriverError> {
         let permit = tokio::time::timeout(ACQUIRE, Arc::clone(&self.0.free).acquire_owned());
         let permit = permit.await.map_err(|_| DriverError::Exhausted)?.map_err(|_| DriverError::Closed)?;
         let conn = self.0.idle().pop();
-        Ok(Session { open: Some(Open { conn, pool: Arc::clone(&self.0), _permit: permit }), place })
+        Ok(SqliteSession { open: Some(Open { conn, pool: Arc::clone(&self.0), _permit: permit }), place })
     }
 
     /// Begins a transaction. One that writes does so at once (IMMEDIATE): what is read in it cannot change before it is
     /// written.
-    pub async fn begin(&self, place: Where) -> Result<Session, DriverError> {
+    pub async fn begin(&self, place: Where) -> Result<SqliteSession, DriverError> {
         let mut session = self.acquire(place).await?;
         let begin = if self.0.of == Use::Writing { "BEGIN IMMEDIATE" } else { "BEGIN" };
         session.with(|conn| Ok(conn.execute_batch(begin)?)).await?;
@@ -183,7 +183,7 @@ impl Shared {
     }
 }
 
-impl Session {
+impl SqliteSession {
     /// Runs a query, and gives all its rows.
     pub async fn fetch(&mut self, sql: Sql) -> Result<Vec<Vec<Value>>, DriverError> {
         self.with(move |conn| fetch(conn, &sql)).await

@@ -52,7 +52,7 @@ pub struct Guardrail {
     pub name: String,
     /// Where it looks; default: everywhere (`code-safety`: at actions).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub on: Option<Vec<Subject>>,
+    pub on: Option<Vec<GuardrailScope>>,
     /// What happens where it finds something; default: block.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effect: Option<Effect>,
@@ -94,7 +94,7 @@ pub struct GuardrailWebhook {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
-pub enum Subject {
+pub enum GuardrailScope {
     /// At what is about to happen: approved and edited actions.
     Actions,
     /// At what people put in: edits and answers at human nodes, and answers in the place of an action's result.

@@ -21,7 +21,7 @@ use serde_json::Value;
 pub use agent::{Agent, Budget, DemoCall, DemoScript, DemoTurn};
 pub use choice::{Choice, ChoiceKind};
 pub use gate::{ActionKind, Gate, GateSetting, Gates};
-pub use guardrail::{Effect, Guardrail, GuardrailSetting, GuardrailWebhook, Guardrails, OnError, Subject};
+pub use guardrail::{Effect, Guardrail, GuardrailScope, GuardrailSetting, GuardrailWebhook, Guardrails, OnError};
 pub use human::{AutoHandler, ContentType, EditKey, Handler, Human, Judge, ReviewKey, SlackHandler, WebhookHandler};
 pub use next::{Edge, EdgeCondition, Next, Target};
 pub use node::{

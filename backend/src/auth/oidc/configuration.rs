@@ -31,11 +31,11 @@ struct State {
     failed: Option<(Timestamp, String)>,
 }
 
-type Answer = Result<Arc<Configuration>, OidcError>;
+type Fetched = Result<Arc<Configuration>, OidcError>;
 
 impl Cache {
     /// The configuration of now. Whoever comes while it is fetched waits for that, and does not fetch it too.
-    pub async fn get(&self, issuer: &IssuerUrl, http: &HttpClient, now: Timestamp) -> Answer {
+    pub async fn get(&self, issuer: &IssuerUrl, http: &HttpClient, now: Timestamp) -> Fetched {
         let mut state = self.0.lock().await;
         match &state.held {
             Some((fetched, held)) if now.since(*fetched) < LIFE => Ok(Arc::clone(held)),
@@ -44,7 +44,7 @@ impl Cache {
     }
 
     /// A newer configuration than one that has not the key of a token, if it is time for one.
-    pub async fn refreshed(&self, issuer: &IssuerUrl, http: &HttpClient, now: Timestamp) -> Answer {
+    pub async fn refreshed(&self, issuer: &IssuerUrl, http: &HttpClient, now: Timestamp) -> Fetched {
         let mut state = self.0.lock().await;
         match (&state.held, state.refreshed) {
             (Some((_, held)), Some(refreshed)) if now.since(refreshed) < REFRESH => Ok(Arc::clone(held)),
@@ -57,7 +57,7 @@ impl Cache {
 }
 
 impl State {
-    async fn fetch(&mut self, issuer: &IssuerUrl, http: &HttpClient, now: Timestamp) -> Answer {
+    async fn fetch(&mut self, issuer: &IssuerUrl, http: &HttpClient, now: Timestamp) -> Fetched {
         if let Some((failed, why)) = &self.failed
             && now.since(*failed) < RETRY
         {

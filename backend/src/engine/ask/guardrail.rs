@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use shared::JsonMap;
 use shared::decision::{ActionDecision, DecisionRequest, Verdict as Said};
-use shared::definition::{Effect, NodeKind, Subject as Guarded};
+use shared::definition::{Effect, GuardrailScope, NodeKind};
 use shared::error::{FlowCode, Mistake, RunError, pointer};
 use shared::id::{NodeId, ReviewId};
 use shared::log::GuardrailFired;
@@ -75,7 +75,7 @@ impl Builder<'_> {
             ActionDecision::Respond { message } => {
                 let look = || {
                     let what = action("tool", &call.tool, agent);
-                    self.look(&step.node, Guarded::Edits, what, of_text(message), None)
+                    self.look(&step.node, GuardrailScope::Edits, what, of_text(message), None)
                 };
                 let Verdict { mut findings, redacted } =
                     self.is_guarded(&step.node, &call.tool).then(look).unwrap_or_default();
@@ -135,13 +135,13 @@ impl Builder<'_> {
             return Verdict::default();
         }
         let what = action("tool", &call.tool, agent);
-        self.look(&step.node, Guarded::Actions, what, call.arguments.clone(), call.request.as_ref())
+        self.look(&step.node, GuardrailScope::Actions, what, call.arguments.clone(), call.request.as_ref())
     }
 
     fn look(
         &self,
         node: &NodeId,
-        subject: Guarded,
+        subject: GuardrailScope,
         action: Value,
         values: JsonMap,
         request: Option<&shared::request::Request>,
@@ -191,7 +191,7 @@ impl Builder<'_> {
         if human.guardrails == Some(false) {
             return put_in;
         }
-        let look = |values| self.look(id, Guarded::Edits, action("edit", id.own(), None), values, None);
+        let look = |values| self.look(id, GuardrailScope::Edits, action("edit", id.own(), None), values, None);
         if !put_in.edits.is_empty() {
             let Verdict { findings, redacted } = look(put_in.edits.clone());
             let place = |key: &Option<String>| key.as_ref().map_or("/edits".to_owned(), |key| pointer(["edits", key]));
@@ -211,7 +211,7 @@ impl Builder<'_> {
     pub(in crate::engine) fn look_at_output(&mut self) -> Result<Option<JsonMap>, RunError> {
         let output = view::output(self.flow, &self.state.keys);
         let matter = Matter {
-            subject: Guarded::Outputs,
+            subject: GuardrailScope::Outputs,
             action: action("output", self.state.flow.as_str(), None),
             values: output,
             request: None,

@@ -13,7 +13,7 @@ use shared::id::NodeId;
 use shared::run::Step;
 
 use crate::engine::builder::{Builder, failure};
-use crate::engine::item::{self, Part};
+use crate::engine::item::{self, MapItem};
 use crate::engine::next::Arrival;
 use crate::engine::scope;
 use crate::engine::state::{Branch, Phase};
@@ -77,7 +77,7 @@ impl Builder<'_> {
     }
 
     /// The step of an item is done; with the last one, the map is.
-    pub(in crate::engine) fn item_done(&mut self, part: Part, mut step: Step, writes: &JsonMap) {
+    pub(in crate::engine) fn item_done(&mut self, part: MapItem, mut step: Step, writes: &JsonMap) {
         let result = self.result(&step, writes);
         self.complete_step(&mut step, &JsonMap::new());
         let Some(Branch { phase: Phase::Map { items, results, .. }, .. }) = self.state.branches.get_mut(&part.map)
@@ -118,14 +118,14 @@ impl Builder<'_> {
     }
 
     /// An item failed, and with it the map: its own failure policy says what happens.
-    pub(in crate::engine) fn item_failed(&mut self, part: Part, error: RunError) {
+    pub(in crate::engine) fn item_failed(&mut self, part: MapItem, error: RunError) {
         if let Some(step) = self.end_map(part, "another item of the list failed") {
             self.fail_step(part.map, step, error);
         }
     }
 
     /// An item leads out of the map: to `on_reject`, or where a timer goes.
-    pub(in crate::engine) fn leave_map(&mut self, part: Part, node: NodeId) {
+    pub(in crate::engine) fn leave_map(&mut self, part: MapItem, node: NodeId) {
         if let Some(mut step) = self.end_map(part, "another item of the list ended the map") {
             step.note = Some(format!("left for `{node}` at item {} of {}", part.index + 1, part.of));
             self.complete_step(&mut step, &JsonMap::new());
@@ -134,7 +134,7 @@ impl Builder<'_> {
     }
 
     /// Ends what the items of a map are doing, and gives the map's step.
-    fn end_map(&mut self, part: Part, why: &str) -> Option<Step> {
+    fn end_map(&mut self, part: MapItem, why: &str) -> Option<Step> {
         self.arrivals.retain(|arrival| arrival.item_of != Some(part.map));
         let all = self.state.branches.iter();
         let is_part =

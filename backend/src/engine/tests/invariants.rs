@@ -53,7 +53,7 @@ impl Play {
         }
         if let Some(output) = view(Some(&self.flow), &self.snapshot.state).output {
             let action = flow::guardrail::action("output", "x", None);
-            let subject = shared::definition::Subject::Outputs;
+            let subject = shared::definition::GuardrailScope::Outputs;
             let matter = flow::guardrail::Matter { subject, action, values: output, request: None };
             let found = self.flow.look(&matter, || scope::of_run(&self.snapshot.state));
             assert!(!found.is_veto() && found.redacted.is_none(), "{found:?}");

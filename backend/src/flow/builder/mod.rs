@@ -61,13 +61,13 @@ pub struct Flow {
     agents: IndexMap<String, definition::Agent>,
     tools: IndexMap<String, definition::Tool>,
     gates: IndexMap<String, GateSetting>,
-    nodes: Vec<(String, Node, Delegation)>,
+    nodes: Vec<(String, Node, HandsTo)>,
     mistakes: Vec<Mistake>,
 }
 
 /// To whom a node hands on.
 #[derive(Debug, Clone, Default)]
-struct Delegation {
+struct HandsTo {
     nodes: Vec<String>,
     humans: Vec<String>,
     conditional: Vec<(String, EdgeCondition)>,
@@ -155,7 +155,7 @@ impl Flow {
             on_visit_limit: None,
             failure: None,
         };
-        self.nodes.push((id, node, Delegation::default()));
+        self.nodes.push((id, node, HandsTo::default()));
         self
     }
 
@@ -259,7 +259,7 @@ impl Flow {
         if mistakes.is_empty() { Ok(flow) } else { Err(InvalidFlow(mistakes)) }
     }
 
-    fn last(mut self, what: &str, change: impl FnOnce(&mut Node, &mut Delegation)) -> Self {
+    fn last(mut self, what: &str, change: impl FnOnce(&mut Node, &mut HandsTo)) -> Self {
         if let Some((_, node, delegation)) = self.nodes.last_mut() {
             change(node, delegation);
         } else {
@@ -270,7 +270,7 @@ impl Flow {
     }
 }
 
-fn edges(id: &str, delegation: &Delegation, mistakes: &mut Vec<Mistake>) -> Vec<Edge> {
+fn edges(id: &str, delegation: &HandsTo, mistakes: &mut Vec<Mistake>) -> Vec<Edge> {
     let path = pointer(["nodes", id, "next"]);
     if let ([human, ..], [node, ..]) = (delegation.humans.as_slice(), delegation.nodes.as_slice()) {
         let message = format!(

@@ -28,7 +28,7 @@ use super::cancellation::CancelFlag;
 use super::condition::Conditions;
 use super::limits::MAX_MISTAKES;
 use super::reachability::Reachability;
-use super::source::{Source, mistake_at};
+use super::source::{SourceText, mistake_at};
 use super::suggest::did_you_mean;
 
 /// A flow that is being checked, and what was found.
@@ -43,7 +43,7 @@ pub struct Checker<'a> {
     /// The same for the whole flow.
     whole: bool,
     /// Where everything stands; none for a flow that was built, not read.
-    source: Option<&'a Source>,
+    source: Option<&'a SourceText>,
     /// The people who exist now; none where nobody knows them.
     people: Option<&'a [Principal]>,
     /// The flows that can be called; none where nobody knows them.
@@ -59,7 +59,7 @@ pub struct Checker<'a> {
 /// errors and warnings.
 pub fn check_flow(
     flow: &Flow,
-    source: Option<&Source>,
+    source: Option<&SourceText>,
     noted: &[Mistake],
     people: Option<&[Principal]>,
     library: Option<&Library>,

@@ -11,7 +11,7 @@ use std::ops::Range;
 use regex::{Regex, RegexBuilder};
 use serde_json::{Value, json};
 use shared::JsonMap;
-use shared::definition::{Effect, Flow, Guardrail, GuardrailSetting, Guardrails, OnError, Subject};
+use shared::definition::{Effect, Flow, Guardrail, GuardrailScope, GuardrailSetting, Guardrails, OnError};
 use shared::request::Request;
 
 use super::Scope;
@@ -32,7 +32,7 @@ const MAX_COMPILED: usize = 1024 * 1024;
 #[derive(Debug)]
 pub struct Matter<'a> {
     /// What it is.
-    pub subject: Subject,
+    pub subject: GuardrailScope,
     /// What conditions see as `action`: its type, name and agent.
     pub action: Value,
     /// The arguments of an action; edits and outputs by their keys.
@@ -83,7 +83,7 @@ pub struct Rules(Vec<Rule>);
 struct Rule {
     name: String,
     check: Check,
-    on: Option<Vec<Subject>>,
+    on: Option<Vec<GuardrailScope>>,
     effect: Option<Effect>,
     message: Option<String>,
     on_error: OnError,
@@ -181,17 +181,17 @@ pub fn compile(pattern: &str) -> Result<Regex, String> {
 }
 
 impl Rule {
-    fn looks_at(&self, subject: Subject) -> bool {
+    fn looks_at(&self, subject: GuardrailScope) -> bool {
         match (&self.on, &self.check) {
             (Some(on), _) => on.contains(&subject),
-            (None, Check::Code) => subject == Subject::Actions,
+            (None, Check::Code) => subject == GuardrailScope::Actions,
             (None, _) => true,
         }
     }
 
-    fn effect(&self, subject: Subject) -> Effect {
+    fn effect(&self, subject: GuardrailScope) -> Effect {
         let own = match (&self.check, subject) {
-            (Check::Personal, Subject::Edits | Subject::Outputs) => Effect::Redact,
+            (Check::Personal, GuardrailScope::Edits | GuardrailScope::Outputs) => Effect::Redact,
             _ => Effect::Block,
         };
         self.effect.unwrap_or(own)
@@ -228,7 +228,7 @@ impl Rule {
         };
         match conditions.answer(when, &Scope(names)) {
             Ok(Some(true)) => vec![self.finding(effect, None, "its condition holds")],
-            Ok(None) if matter.subject == Subject::Actions => {
+            Ok(None) if matter.subject == GuardrailScope::Actions => {
                 blocks("its condition asks for what is not there".to_owned())
             }
             // Of edits and outputs, what is not there says nothing.
@@ -240,7 +240,7 @@ impl Rule {
     /// What stands in the texts: of an action as a whole, of edits and outputs key by key.
     fn search(&self, matter: &Matter<'_>, values: &JsonMap) -> (Vec<Finding>, Option<JsonMap>) {
         let effect = self.effect(matter.subject);
-        if matter.subject == Subject::Actions {
+        if matter.subject == GuardrailScope::Actions {
             let whole = Value::Object(values.clone());
             let name = matter.action["name"].as_str();
             let mut texts = Texts::of(name, &whole);

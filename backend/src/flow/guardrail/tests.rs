@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use shared::JsonMap;
-use shared::definition::Subject;
+use shared::definition::GuardrailScope;
 
 use super::{Matter, Verdict, action};
 use crate::flow::{Compiled, Scope, check};
@@ -14,9 +14,9 @@ fn flow(guardrails: &str) -> Compiled {
     Compiled::new(checked.flow.expect("a flow"), 1).expect("a sound flow")
 }
 
-fn look(guardrails: &str, subject: Subject, values: &Value) -> Verdict {
+fn look(guardrails: &str, subject: GuardrailScope, values: &Value) -> Verdict {
     let values = values.as_object().cloned().unwrap_or_default();
-    let kind = if subject == Subject::Actions { "tool" } else { "output" };
+    let kind = if subject == GuardrailScope::Actions { "tool" } else { "output" };
     let matter = Matter { subject, action: action(kind, "shell", Some("clerk")), values, request: None };
     let scope =
         || Scope(JsonMap::from_iter([("run".to_owned(), json!({ "flow": "f" })), ("context".to_owned(), json!({}))]));
@@ -36,11 +36,11 @@ const CARD: &str = "Card 4111 1111 1111 1111, please.";
 #[test]
 fn without_a_word_of_the_flow_the_first_two_look_and_false_is_none() {
     let command = json!({ "command": "rm -rf /" });
-    assert_eq!(found(&look("", Subject::Actions, &command)), ["code-safety block -"]);
-    assert_eq!(found(&look("", Subject::Actions, &json!({ "text": CARD }))), ["pii-redaction block -"]);
-    assert_eq!(found(&look("", Subject::Actions, &json!({ "command": "ls" }))), [""; 0]);
+    assert_eq!(found(&look("", GuardrailScope::Actions, &command)), ["code-safety block -"]);
+    assert_eq!(found(&look("", GuardrailScope::Actions, &json!({ "text": CARD }))), ["pii-redaction block -"]);
+    assert_eq!(found(&look("", GuardrailScope::Actions, &json!({ "command": "ls" }))), [""; 0]);
     for none in ["guardrails: false", "guardrails: []"] {
-        assert_eq!(look(none, Subject::Actions, &command), Verdict::default());
+        assert_eq!(look(none, GuardrailScope::Actions, &command), Verdict::default());
     }
 }
 
@@ -48,7 +48,7 @@ fn without_a_word_of_the_flow_the_first_two_look_and_false_is_none() {
 fn personal_data_is_redacted_in_edits_and_outputs_and_an_article_may_speak_of_commands() {
     let values =
         json!({ "a": CARD, "b": { "deep": ["SSN 078-05-1120", 7] }, "c": "kill -9", "d": 4_111_111_111_111_111_u64 });
-    for subject in [Subject::Edits, Subject::Outputs] {
+    for subject in [GuardrailScope::Edits, GuardrailScope::Outputs] {
         let verdict = look("", subject, &values);
         assert_eq!(found(&verdict), ["pii-redaction redact a", "pii-redaction redact b"]);
         let expected = json!({
@@ -57,10 +57,14 @@ fn personal_data_is_redacted_in_edits_and_outputs_and_an_article_may_speak_of_co
         });
         assert_eq!(verdict.redacted.map(Value::Object), Some(expected));
     }
-    let reasons: Vec<_> = look("", Subject::Outputs, &values).findings.into_iter().map(|one| one.reason).collect();
+    let reasons: Vec<_> =
+        look("", GuardrailScope::Outputs, &values).findings.into_iter().map(|one| one.reason).collect();
     assert_eq!(reasons, ["it holds a card number", "it holds a social security number"]);
-    assert!(look("", Subject::Actions, &json!({ "n": 4_111_111_111_111_111_u64 })).is_veto(), "a number in a call");
-    assert!(look("", Subject::Actions, &json!({ "4111111111111111": 1 })).is_veto(), "a name in a call");
+    assert!(
+        look("", GuardrailScope::Actions, &json!({ "n": 4_111_111_111_111_111_u64 })).is_veto(),
+        "a number in a call"
+    );
+    assert!(look("", GuardrailScope::Actions, &json!({ "4111111111111111": 1 })).is_veto(), "a name in a call");
 }
 
 #[test]
@@ -71,9 +75,9 @@ fn the_first_that_blocks_ends_it_and_each_sees_what_the_ones_before_left() {
   - { name: again, pattern: falcon }
   - { name: never, pattern: please }
   - { name: end, pattern: 'the end' }";
-    let verdict = look(rules, Subject::Outputs, &json!({ "x": "project falcon, please" }));
+    let verdict = look(rules, GuardrailScope::Outputs, &json!({ "x": "project falcon, please" }));
     assert_eq!(found(&verdict), ["soft warn x", "names redact x", "never block x"], "`again` sees it redacted");
-    let verdict = look(rules, Subject::Outputs, &json!({ "x": "the falcon, please, the end" }));
+    let verdict = look(rules, GuardrailScope::Outputs, &json!({ "x": "the falcon, please, the end" }));
     assert_eq!(found(&verdict), ["soft warn x", "again block x"]);
     assert!(verdict.redacted.is_none());
 }
@@ -81,15 +85,15 @@ fn the_first_that_blocks_ends_it_and_each_sees_what_the_ones_before_left() {
 #[test]
 fn settings_say_where_it_looks_what_it_does_and_what_it_says() {
     let rules = "guardrails: [{ name: code-safety, on: [outputs], effect: warn, message: Mind this. }, { name: pii-redaction, effect: redact }, secrets]";
-    assert_eq!(found(&look(rules, Subject::Actions, &json!({ "c": "rm -rf /" }))), [""; 0]);
-    let verdict = look(rules, Subject::Outputs, &json!({ "c": "rm -rf /" }));
+    assert_eq!(found(&look(rules, GuardrailScope::Actions, &json!({ "c": "rm -rf /" }))), [""; 0]);
+    let verdict = look(rules, GuardrailScope::Outputs, &json!({ "c": "rm -rf /" }));
     assert_eq!(
         (found(&verdict), verdict.findings[0].reason.as_str()),
         (vec!["code-safety warn c".to_owned()], "Mind this.")
     );
-    let verdict = look(rules, Subject::Actions, &json!({ "c": CARD, "k": "AKIAABCDEFGHIJKLMNOP" }));
+    let verdict = look(rules, GuardrailScope::Actions, &json!({ "c": CARD, "k": "AKIAABCDEFGHIJKLMNOP" }));
     assert_eq!(found(&verdict), ["pii-redaction redact -", "secrets block -"]);
-    let verdict = look(rules, Subject::Actions, &json!({ "c": 4_111_111_111_111_111_u64 }));
+    let verdict = look(rules, GuardrailScope::Actions, &json!({ "c": 4_111_111_111_111_111_u64 }));
     assert_eq!(found(&verdict), ["pii-redaction block -"], "what cannot be redacted in a call is blocked");
 }
 
@@ -97,26 +101,26 @@ fn settings_say_where_it_looks_what_it_does_and_what_it_says() {
 fn a_condition_sees_the_action_its_arguments_and_all_texts() {
     let rule = |when: &str| format!("guardrails: [{{ name: own, when: \"{when}\", message: Ask finance first. }}]");
     let refund = rule("action.name == 'shell' && action.agent == 'clerk' && arguments.amount > 1000");
-    let verdict = look(&refund, Subject::Actions, &json!({ "amount": 2000 }));
+    let verdict = look(&refund, GuardrailScope::Actions, &json!({ "amount": 2000 }));
     assert_eq!(verdict.findings[0].reason, "Ask finance first.");
-    assert_eq!(found(&look(&refund, Subject::Actions, &json!({ "amount": 10 }))), [""; 0]);
-    assert!(look(&refund, Subject::Actions, &json!({})).is_veto(), "what is not there cannot be judged");
-    assert!(!look(&refund, Subject::Outputs, &json!({ "x": 1 })).is_veto(), "an output has no such name");
+    assert_eq!(found(&look(&refund, GuardrailScope::Actions, &json!({ "amount": 10 }))), [""; 0]);
+    assert!(look(&refund, GuardrailScope::Actions, &json!({})).is_veto(), "what is not there cannot be judged");
+    assert!(!look(&refund, GuardrailScope::Outputs, &json!({ "x": 1 })).is_veto(), "an output has no such name");
     let text = rule("text.contains('falcon')");
-    assert!(look(&text, Subject::Outputs, &json!({ "a": [{ "b": "the falcon" }] })).is_veto());
-    assert!(look(&rule("run.flow == 'f'"), Subject::Edits, &json!({})).is_veto());
+    assert!(look(&text, GuardrailScope::Outputs, &json!({ "a": [{ "b": "the falcon" }] })).is_veto());
+    assert!(look(&rule("run.flow == 'f'"), GuardrailScope::Edits, &json!({})).is_veto());
 }
 
 #[test]
 fn a_condition_that_cannot_be_answered_blocks_unless_the_flow_says_otherwise() {
     let rule =
         |more: &str| format!("guardrails: [{{ name: own, when: \"arguments.n + 1 > 2\", on: [actions]{more} }}]");
-    let verdict = look(&rule(""), Subject::Actions, &json!({ "n": "text" }));
+    let verdict = look(&rule(""), GuardrailScope::Actions, &json!({ "n": "text" }));
     assert_eq!(found(&verdict), ["own block -"]);
     assert!(verdict.findings[0].reason.contains("cannot be answered"), "{verdict:?}");
-    assert_eq!(found(&look(&rule(", effect: warn"), Subject::Actions, &json!({}))), ["own block -"]);
+    assert_eq!(found(&look(&rule(", effect: warn"), GuardrailScope::Actions, &json!({}))), ["own block -"]);
     for value in [json!({ "n": "text" }), json!({})] {
-        assert_eq!(look(&rule(", on_error: allow"), Subject::Actions, &value), Verdict::default());
+        assert_eq!(look(&rule(", on_error: allow"), GuardrailScope::Actions, &value), Verdict::default());
     }
 }
 

@@ -23,14 +23,14 @@ const NAMESPACE: &str = "secret";
 #[derive(Debug, Default)]
 struct Page {
     text: Vec<u8>,
-    places: Vec<Place>,
+    places: Vec<SecretSpan>,
     /// A secret of which something else was made than is inserted.
     changed: Option<String>,
 }
 
 /// Where a secret goes, and whether it is percent-encoded there.
 #[derive(Debug)]
-struct Place {
+struct SecretSpan {
     start: usize,
     name: String,
     encoded: bool,
@@ -85,8 +85,8 @@ struct Secret {
 }
 
 impl Secret {
-    fn at(&self, start: usize) -> Place {
-        Place { start, name: self.name.clone(), encoded: self.encoded }
+    fn at(&self, start: usize) -> SecretSpan {
+        SecretSpan { start, name: self.name.clone(), encoded: self.encoded }
     }
 }
 
@@ -218,7 +218,7 @@ impl Templates {
                 excerpt(template)
             )));
         }
-        for Place { start, name, encoded } in places {
+        for SecretSpan { start, name, encoded } in places {
             let end = start + SecretUse::shown(&name).len();
             let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
             secrets.push(SecretUse { at: at.to_owned(), start: place(start), end: place(end), name, encoded });

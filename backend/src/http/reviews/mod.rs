@@ -17,12 +17,12 @@ use shared::review::Review;
 
 use super::api::{Api, Operation};
 use super::body::{self, Id, OptionalJson};
-use super::idempotency::Key;
+use super::idempotency::RequestKey;
 use super::problem::{Result, unexpected};
 use super::{AppState, Caller};
 use crate::engine::Input;
 use crate::json;
-use crate::store::{self, Answer, CredentialKind};
+use crate::store::{self, Committed, CredentialKind};
 
 pub(super) use view::Views;
 
@@ -64,7 +64,7 @@ struct Write {
     caller: Caller,
     #[from_request(via(Id))]
     review: ReviewId,
-    key: Key,
+    key: RequestKey,
     headers: HeaderMap,
 }
 
@@ -79,7 +79,7 @@ impl Write {
         let input = Box::new(input(review, caller.principal().clone(), via(&caller, &headers)));
         let operation = store::Operation::Review { review, input };
         let key = key.of(&caller, body);
-        let Answer::Decided { decided } = caller.commit(&state.store, key, operation).await? else {
+        let Committed::Decided { decided } = caller.commit(&state.store, key, operation).await? else {
             return Err(unexpected());
         };
         Ok(Json(*decided))

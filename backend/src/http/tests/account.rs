@@ -8,11 +8,11 @@ use axum::extract::ConnectInfo;
 use axum::http::{Request, header};
 use serde_json::{Value, json};
 
-use super::{Answer, Client, PASSWORD, Site};
+use super::{Client, PASSWORD, Received, Site};
 use crate::auth::{Policy, RequiredFor, code_at, login_link};
 
 /// Logs in from an address, with cookies.
-async fn enter(site: &Site, address: &str, cookies: &str, body: &Value) -> Answer {
+async fn enter(site: &Site, address: &str, cookies: &str, body: &Value) -> Received {
     let mut request = Request::builder()
         .method("POST")
         .uri("/api/v1/session")
@@ -32,7 +32,7 @@ fn password(username: &str, password: &str) -> Value {
 }
 
 /// A cookie that an answer set, as the browser sends it back.
-fn cookie(answer: &Answer, name: &str) -> String {
+fn cookie(answer: &Received, name: &str) -> String {
     let cookies = answer.headers.get_all(header::SET_COOKIE).iter().map(|cookie| cookie.to_str().unwrap());
     let cookie = cookies.into_iter().find(|cookie| cookie.starts_with(name)).expect("the cookie is set");
     cookie.split(';').next().unwrap().to_owned()

@@ -58,13 +58,13 @@ fn edge() -> Edge {
 
 /// What came back.
 #[derive(Debug)]
-struct Answer {
+struct Received {
     status: StatusCode,
     headers: HeaderMap,
     body: Value,
 }
 
-impl Answer {
+impl Received {
     #[track_caller]
     fn expect(self, status: u16) -> Value {
         assert_eq!(self.status.as_u16(), status, "{}", self.body);
@@ -139,7 +139,7 @@ impl Site {
     }
 
     /// Sends a request as the proxy does, if it does not say otherwise.
-    async fn send(&self, mut request: Request<Body>) -> Answer {
+    async fn send(&self, mut request: Request<Body>) -> Received {
         let proxy = ConnectInfo(SocketAddr::from(([127, 0, 0, 1], 40_000)));
         request.extensions_mut().get_or_insert(proxy);
         request.headers_mut().entry(header::HOST).or_insert(HeaderValue::from_static("127.0.0.1:8080"));
@@ -150,7 +150,7 @@ impl Site {
         let text = || Value::String(String::from_utf8_lossy(&bytes).into_owned());
         let body = serde_json::from_slice(&bytes).unwrap_or_else(|_| text());
         described::check(&method, &path, parts.status, &parts.headers, &body);
-        Answer { status: parts.status, headers: parts.headers, body }
+        Received { status: parts.status, headers: parts.headers, body }
     }
 
     /// Logs in; the cookie as the browser sends it back.
@@ -187,35 +187,35 @@ impl Client<'_> {
         }
     }
 
-    async fn get(&self, path: &str) -> Answer {
+    async fn get(&self, path: &str) -> Received {
         self.site.send(self.request("GET", path).body(Body::empty()).unwrap()).await
     }
 
-    async fn delete(&self, path: &str) -> Answer {
+    async fn delete(&self, path: &str) -> Received {
         self.site.send(self.request("DELETE", path).body(Body::empty()).unwrap()).await
     }
 
-    async fn post(&self, path: &str, body: &Value) -> Answer {
+    async fn post(&self, path: &str, body: &Value) -> Received {
         self.post_with(path, body, &[]).await
     }
 
-    async fn post_with(&self, path: &str, body: &Value, headers: &[(&str, &str)]) -> Answer {
+    async fn post_with(&self, path: &str, body: &Value, headers: &[(&str, &str)]) -> Received {
         let request = self.request("POST", path).header(header::CONTENT_TYPE, "application/json");
         let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
         self.site.send(request.body(Body::from(body.to_string())).unwrap()).await
     }
 
-    async fn patch(&self, path: &str, body: &Value) -> Answer {
+    async fn patch(&self, path: &str, body: &Value) -> Received {
         let request = self.request("PATCH", path).header(header::CONTENT_TYPE, "application/json");
         self.site.send(request.body(Body::from(body.to_string())).unwrap()).await
     }
 
-    async fn put(&self, path: &str, body: &Value) -> Answer {
+    async fn put(&self, path: &str, body: &Value) -> Received {
         let request = self.request("PUT", path).header(header::CONTENT_TYPE, "application/json");
         self.site.send(request.body(Body::from(body.to_string())).unwrap()).await
     }
 
-    async fn put_flow(&self, path: &str, source: &str) -> Answer {
+    async fn put_flow(&self, path: &str, source: &str) -> Received {
         let request = self.request("PUT", path).header(header::CONTENT_TYPE, "application/yaml");
         self.site.send(request.body(Body::from(source.to_owned())).unwrap()).await
     }

@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::http::header;
 use serde_json::{Value, json};
 
-use super::{Answer, Client, Site};
+use super::{Client, Received, Site};
 
 const FLOW: &str = r"
 id: ask
@@ -25,7 +25,7 @@ struct Program<'a> {
 }
 
 impl Program<'_> {
-    async fn call(&self, method: &str, path: &str, body: Option<&Value>, key: &str) -> Answer {
+    async fn call(&self, method: &str, path: &str, body: Option<&Value>, key: &str) -> Received {
         let request =
             self.nobody.request(method, path).header(header::AUTHORIZATION, format!("Bearer {}", self.secret));
         let request = if key.is_empty() { request } else { request.header("idempotency-key", key) };

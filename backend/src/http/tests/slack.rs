@@ -11,7 +11,7 @@ use sha2::Sha256;
 use wiremock::matchers::path;
 use wiremock::{Mock, MockServer, ResponseTemplate};
 
-use super::{Answer, Client, Edge, Site as World, Site, edge};
+use super::{Client, Edge, Received, Site as World, Site, edge};
 use crate::notify::{Handle, Notifier, Options, Secrets};
 use crate::rate_limit::{Budgets, WriteLimits};
 use crate::store::tests::support::on_both;
@@ -70,7 +70,7 @@ fn button(message: &Value, label: &str) -> String {
 }
 
 /// Presses a button as somebody, so many seconds ago, signed with a secret.
-async fn press(site: &Site, slack: &MockServer, value: &str, user: &str, ago: i64, secret: &str) -> Answer {
+async fn press(site: &Site, slack: &MockServer, value: &str, user: &str, ago: i64, secret: &str) -> Received {
     let payload = json!({
         "type": "block_actions", "user": { "id": user }, "response_url": format!("{}/respond", slack.uri()),
         "actions": [{ "action_id": "decide-0", "value": value }],

@@ -4,7 +4,7 @@ use axum::body::Body;
 use futures::future::join_all;
 use serde_json::{Value, json};
 
-use super::{Answer, Client, Site as World, Site};
+use super::{Client, Received, Site as World, Site};
 use crate::store::tests::support::on_both;
 
 on_both! {
@@ -59,7 +59,7 @@ pub(super) fn decision(review: &Value, option: &str) -> Value {
     json!({ "revision": review["revision"], "digest": review["digest"], "verdict": verdict })
 }
 
-async fn decide(client: &Client<'_>, review: &Value, body: &Value, key: &str) -> Answer {
+async fn decide(client: &Client<'_>, review: &Value, body: &Value, key: &str) -> Received {
     let path = format!("/api/v1/reviews/{}/decisions", review["id"].as_str().unwrap());
     client.post_with(&path, body, &[("idempotency-key", key)]).await
 }

@@ -3,7 +3,7 @@
 use axum::body::Body;
 use serde_json::{Value, json};
 
-use super::{Answer, Client, Site};
+use super::{Client, Received, Site};
 
 const FLOW: &str = r#"
 id: committee
@@ -28,7 +28,7 @@ nodes:
       blind: true
 "#;
 
-async fn vote(client: &Client<'_>, review: &Value, option: &str, edits: Value) -> Answer {
+async fn vote(client: &Client<'_>, review: &Value, option: &str, edits: Value) -> Received {
     let verdict = json!({ "type": "choose", "option": option });
     let body =
         json!({ "revision": review["revision"], "digest": review["digest"], "verdict": verdict, "edits": edits });

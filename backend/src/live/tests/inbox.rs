@@ -96,7 +96,7 @@ async fn whoever_asks_for_numbers_is_told_that_their_rights_have_changed() {
     let actor = Actor::of(principal);
     let (line, client) = line();
     let mut client = Heard(client);
-    let session = Session::new(line, hub.clone(), Arc::new(Deputy(actor.clone())), actor);
+    let session = SocketSession::new(line, hub.clone(), Arc::new(Deputy(actor.clone())), actor);
     let talking = async {
         assert!(matches!(client.next().await, ServerMessage::Welcome { .. }));
         client.subscribe(&[Topic::Inbox]);

@@ -5,7 +5,7 @@ use shared::log::{Cursor, EntryKind};
 use shared::protocol::ClientMessage;
 
 use super::super::hub::Tail;
-use super::super::replay::{Follower, Next, Place};
+use super::super::replay::{Follower, ReplayPlace, Replayed};
 use super::*;
 use crate::store::LogReader as _;
 use crate::store::tests::support::{World, launch};
@@ -105,7 +105,7 @@ async fn a_replay_that_is_ahead_of_the_tail_hears_nothing_twice() {
     world.launch("on this server").await;
     other.commit(launch("on another server")).await.expect("a run");
     let mut follower = Follower::new(&hub);
-    follower.begin(Place::Replay(other.head().await.expect("reads")));
+    follower.begin(ReplayPlace::Replay(other.head().await.expect("reads")));
     let early = tokio::time::timeout(Duration::from_millis(200), follower.next(&hub)).await;
     assert!(early.is_err(), "where to go on in the ring is not known before the tail is there: {early:?}");
 
@@ -113,7 +113,7 @@ async fn a_replay_that_is_ahead_of_the_tail_hears_nothing_twice() {
     while tail.advance().await.expect("reads") {}
     let mut heard = Vec::new();
     while heard.is_empty() {
-        let Next::Entries(entries, place) = follower.next(&hub).await.expect("reads") else { panic!("no entries") };
+        let Replayed::Entries(entries, place) = follower.next(&hub).await.expect("reads") else { panic!("no entries") };
         heard.extend(entries.iter().map(|entry| entry.run_id));
         follower.go_on(place);
     }

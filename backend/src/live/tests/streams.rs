@@ -36,7 +36,7 @@ async fn follow(hub: &Handle, role: &str, run: RunId, whole: &str) {
     let (line, mut client) = line();
     let principal = Principal::new("ana".parse().expect("a name"), [role.to_owned()].into());
     let actor = Actor::of(principal);
-    let session = Session::new(line, hub.clone(), Arc::new(One(actor.clone())), actor);
+    let session = SocketSession::new(line, hub.clone(), Arc::new(One(actor.clone())), actor);
     let after = hub.head();
     let following = async move {
         let topics = Some(vec![format!("run:{run}").try_into().expect("a topic")]);

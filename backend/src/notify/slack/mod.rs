@@ -17,7 +17,7 @@ use shared::time::Timestamp;
 pub(super) use blocks::{Message, digest, open, over, words};
 pub use button::Interaction;
 
-use super::failure::Failure;
+use super::failure::DeliveryFailure;
 use super::settings::{Secrets, SlackSettings};
 use super::{Error, TIMEOUT};
 use crate::ssrf::Clients;
@@ -71,61 +71,70 @@ impl Slack {
         to: &str,
         id: DeliveryId,
         message: &Message,
-    ) -> Result<Receipt, Failure> {
+    ) -> Result<Receipt, DeliveryFailure> {
         let metadata = json!({ "event_type": "countersign_review", "event_payload": { "delivery": id } });
         let body = json!({
             "channel": to, "text": message.text, "blocks": message.blocks, "metadata": metadata,
             "unfurl_links": false, "unfurl_media": false,
         });
         let answer = self.call(clients, "chat.postMessage", &body).await?;
-        serde_json::from_value(answer).map_err(|_| Failure::lasting("Slack did not say where the message stands"))
+        serde_json::from_value(answer)
+            .map_err(|_| DeliveryFailure::lasting("Slack did not say where the message stands"))
     }
 
     /// Changes a message.
-    pub async fn update(&self, clients: &Clients, receipt: &Receipt, message: &Message) -> Result<(), Failure> {
+    pub async fn update(&self, clients: &Clients, receipt: &Receipt, message: &Message) -> Result<(), DeliveryFailure> {
         let Receipt { channel, ts } = receipt;
         let body = json!({ "channel": channel, "ts": ts, "text": message.text, "blocks": message.blocks });
         self.call(clients, "chat.update", &body).await.map(|_| ())
     }
 
-    async fn call(&self, clients: &Clients, method: &str, body: &Value) -> Result<Value, Failure> {
-        let url = self.api.join(method).map_err(|error| Failure::lasting(format!("the address of Slack: {error}")))?;
-        let client = clients.of(&url).map_err(|refused| Failure::lasting(refused.to_string()))?;
+    async fn call(&self, clients: &Clients, method: &str, body: &Value) -> Result<Value, DeliveryFailure> {
+        let url = self
+            .api
+            .join(method)
+            .map_err(|error| DeliveryFailure::lasting(format!("the address of Slack: {error}")))?;
+        let client = clients.of(&url).map_err(|refused| DeliveryFailure::lasting(refused.to_string()))?;
         let request = client
             .post(url)
             .timeout(TIMEOUT)
             .bearer_auth(&self.token)
             .header(CONTENT_TYPE, "application/json; charset=utf-8")
             .body(body.to_string());
-        let mut answer = request.send().await.map_err(|error| Failure::unreached(&error))?;
+        let mut answer = request.send().await.map_err(|error| DeliveryFailure::unreached(&error))?;
         let status = answer.status();
         let after = answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
         let mut said = Vec::new();
-        while let Some(chunk) = answer.chunk().await.map_err(|error| Failure::unreached(&error))? {
+        while let Some(chunk) = answer.chunk().await.map_err(|error| DeliveryFailure::unreached(&error))? {
             if said.len() + chunk.len() > MAX_ANSWER {
-                return Err(Failure::passing("the answer of Slack is too large"));
+                return Err(DeliveryFailure::passing("the answer of Slack is too large"));
             }
             said.extend_from_slice(&chunk);
         }
         if !status.is_success() {
-            return Err(Failure::refused(status, after.map(Duration::from_secs), &said));
+            return Err(DeliveryFailure::refused(status, after.map(Duration::from_secs), &said));
         }
-        let value: Value = serde_json::from_slice(&said).map_err(|_| Failure::passing("Slack answered no JSON"))?;
+        let value: Value =
+            serde_json::from_slice(&said).map_err(|_| DeliveryFailure::passing("Slack answered no JSON"))?;
         if value["ok"] == true {
             return Ok(value);
         }
         let error: String = value["error"].as_str().unwrap_or("no reason").chars().take(100).collect();
         let message = format!("Slack refused {method}: {error}");
-        Err(if PASSING.contains(&error.as_str()) { Failure::passing(message) } else { Failure::lasting(message) })
+        Err(if PASSING.contains(&error.as_str()) {
+            DeliveryFailure::passing(message)
+        } else {
+            DeliveryFailure::lasting(message)
+        })
     }
 
     /// Answers where a button was pressed.
-    pub async fn respond(&self, clients: &Clients, url: &str, body: &Value) -> Result<(), Failure> {
-        let url: Url = url.parse().map_err(|_| Failure::lasting("no address to answer to"))?;
-        let client = clients.of(&url).map_err(|refused| Failure::lasting(refused.to_string()))?;
+    pub async fn respond(&self, clients: &Clients, url: &str, body: &Value) -> Result<(), DeliveryFailure> {
+        let url: Url = url.parse().map_err(|_| DeliveryFailure::lasting("no address to answer to"))?;
+        let client = clients.of(&url).map_err(|refused| DeliveryFailure::lasting(refused.to_string()))?;
         let request = client.post(url).timeout(TIMEOUT).header(CONTENT_TYPE, "application/json");
-        let answer = request.body(body.to_string()).send().await.map_err(|error| Failure::unreached(&error))?;
-        if answer.status().is_success() { Ok(()) } else { Err(Failure::refused(answer.status(), None, &[])) }
+        let answer = request.body(body.to_string()).send().await.map_err(|error| DeliveryFailure::unreached(&error))?;
+        if answer.status().is_success() { Ok(()) } else { Err(DeliveryFailure::refused(answer.status(), None, &[])) }
     }
 
     /// Whether a request is Slack's: signed with our secret over its body, not long ago.

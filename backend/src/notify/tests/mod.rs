@@ -13,7 +13,7 @@ use super::feed::Feeder;
 use super::{Handle, Notifier, Options, Outlets, Secrets, Settings};
 use crate::clock::SharedClock;
 use crate::store::tests::support::{World, actor};
-use crate::store::{Answer, Change, ChosenNotifications, CommitError, Operation, Store};
+use crate::store::{Change, ChosenNotifications, CommitError, Committed, Operation, Store};
 
 /// A secret of the specification of webhooks.
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
@@ -60,7 +60,7 @@ async fn eventually<T>(world: &World, what: &str, mut look: impl AsyncFnMut() ->
 }
 
 /// Somebody says what they want to be told.
-async fn choose(world: &World, name: &str, notifications: Notifications) -> Result<Answer, CommitError> {
+async fn choose(world: &World, name: &str, notifications: Notifications) -> Result<Committed, CommitError> {
     let chosen = ChosenNotifications { username: name.parse().expect("a name"), notifications };
     let operation = Operation::ChooseNotifications(Box::new(chosen));
     world.store.commit(Change { by: Some(actor(name)), key: None, operation }).await

@@ -11,7 +11,7 @@ use super::super::Error;
 use super::super::db::{Conn, Sql};
 use super::super::driver_error::DriverError;
 use super::super::unreadable::reason;
-use super::{Blobs, ESCAPE, Key, LITERAL, digest, is_marked, reference};
+use super::{BlobKey, Blobs, ESCAPE, LITERAL, digest, is_marked, reference};
 use crate::engine::RunState;
 
 /// Stored values of runs that are read together, so that all their blobs come in one query a level.
@@ -125,7 +125,12 @@ impl Stored {
 
 impl Blobs {
     /// Reads these, and says which others they refer to.
-    async fn read(&mut self, conn: &mut Conn, wanted: &BTreeSet<Key>, verify: bool) -> Result<BTreeSet<Key>, Error> {
+    async fn read(
+        &mut self,
+        conn: &mut Conn,
+        wanted: &BTreeSet<BlobKey>,
+        verify: bool,
+    ) -> Result<BTreeSet<BlobKey>, Error> {
         let mut next = BTreeSet::new();
         for keys in Vec::from_iter(wanted).chunks(500) {
             let rows = keys.iter().map(|(run, digest)| vec![(*run).into(), digest.into()]);
@@ -153,7 +158,7 @@ impl Blobs {
     }
 }
 
-fn want(run: Uuid, value: &Value, blobs: &Blobs, wanted: &mut BTreeSet<Key>) {
+fn want(run: Uuid, value: &Value, blobs: &Blobs, wanted: &mut BTreeSet<BlobKey>) {
     let mut found = Vec::new();
     references(value, &mut found);
     wanted.extend(found.into_iter().map(|digest| (run, digest)).filter(|key| !blobs.0.contains_key(key)));

@@ -7,7 +7,7 @@ use shared::id::RunId;
 use shared::review::Review;
 
 use super::support::{World, actor, decide, new_run, on_both};
-use crate::store::{Answer, Change, CommitError, NewFlow, Operation, Store};
+use crate::store::{Change, CommitError, Committed, NewFlow, Operation, Store};
 
 on_both! { a_version_of_a_flow_always_calls_the_same_version_of_another }
 
@@ -17,7 +17,7 @@ async fn save(store: &Store, flow: serde_json::Value) -> Result<FlowVersion, Com
     let digest = crate::flow::digest(&source);
     let new = NewFlow { flow, source, digest };
     match store.commit(Change::by_server(Operation::SaveFlow(Box::new(new)))).await? {
-        Answer::Flow { flow } => Ok(*flow),
+        Committed::Flow { flow } => Ok(*flow),
         other => panic!("{other:?}"),
     }
 }

@@ -13,7 +13,7 @@ use shared::review::Review;
 use super::support::{World, actor, decide, decided, new_run, on_both, on_review, person};
 use crate::clock::Clock as _;
 use crate::engine::{Input, Refusal};
-use crate::store::{Answer, Change, CommitError, Operation, UserChange};
+use crate::store::{Change, CommitError, Committed, Operation, UserChange};
 
 on_both! {
     a_deputy_decides_while_the_span_lasts_and_no_longer,
@@ -41,7 +41,7 @@ async fn name_deputy(world: &World, person: &str, deputy: &str, from: u64) -> Re
         created_at: world.clock.now(),
     };
     match world.store.commit(change(person, Operation::NameDeputy(Box::new(span)))).await? {
-        Answer::Deputy { deputyship } => Ok(*deputyship),
+        Committed::Deputy { deputyship } => Ok(*deputyship),
         other => panic!("{other:?}"),
     }
 }

@@ -9,7 +9,7 @@ use shared::run::{Context, Run, RunStatus};
 
 use super::support::{World, actor, new_run, on_both, on_review, person};
 use crate::engine::Input;
-use crate::store::{Answer, Change, NewFlow, Operation};
+use crate::store::{Change, Committed, NewFlow, Operation};
 
 on_both! {
     a_grant_is_there_for_the_next_call_and_for_other_runs,
@@ -37,7 +37,7 @@ async fn launch(world: &World) -> Run {
         context: Context::default(),
     };
     match world.store.commit(Change { by: Some(actor("dev")), key: None, operation }).await.expect("it starts") {
-        Answer::Run { run } => *run,
+        Committed::Run { run } => *run,
         other => panic!("{other:?}"),
     }
 }

@@ -1,7 +1,9 @@
 //! Idempotency keys.
 
 use super::support::{World, actor, decide, decided, launch, on_both};
-use crate::store::{Answer, Change, CommitError, Credential, CredentialKind, IdempotencyKey, NewCredential, Operation};
+use crate::store::{
+    Change, CommitError, Committed, Credential, CredentialKind, IdempotencyKey, NewCredential, Operation,
+};
 use shared::id::TokenId;
 
 on_both! {
@@ -30,7 +32,7 @@ async fn the_same_key_and_body_answers_the_same(world: World) {
     assert_eq!(world.store.commit(change).await.expect("answers"), first);
     assert_eq!(world.store.counts().await.expect("counts")["runs"], 1);
     let review = world.review_of(match first {
-        Answer::Run { run } => run.summary.id,
+        Committed::Run { run } => run.summary.id,
         other => panic!("{other:?}"),
     });
     let change = keyed(decide(&review.await, "ana", "yes"), "two", 1);

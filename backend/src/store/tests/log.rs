@@ -9,11 +9,11 @@ use shared::log::{Cursor, Entry, EntryKind};
 use sqlx::{Connection as _, Executor as _, PgConnection};
 
 use super::support::{World, decide, decided, launch, on_both, person};
-use crate::store::cursor::Place;
+use crate::store::cursor::LogPlace;
 use crate::store::db::Sql;
 use crate::store::log::{Rows, page_of};
 use crate::store::seals::between;
-use crate::store::{Answer, Form, Store};
+use crate::store::{Committed, Form, Store};
 
 on_both! {
     a_reader_misses_nothing_while_many_write,
@@ -49,7 +49,7 @@ async fn a_reader_misses_nothing_while_many_write(world: World) {
         writing.spawn(async move {
             let mut runs = Vec::new();
             for _ in 0..RUNS {
-                let Ok(Answer::Run { run }) = store.commit(launch("hello")).await else { panic!("launches") };
+                let Ok(Committed::Run { run }) = store.commit(launch("hello")).await else { panic!("launches") };
                 let review = store.run_reviews(run.summary.id).await.expect("reads").pop().expect("asks");
                 decided(store.commit(decide(&review, "ana", "yes")).await).expect("decides");
                 runs.push(run.summary.id);
@@ -190,7 +190,8 @@ async fn what_is_read_at_once_is_what_is_stored(world: World) {
     let start = world.store.head().await.expect("reads");
     let (mut place, mut told) = (start.clone(), Vec::new());
     let mut follow = async || {
-        let in_memory = world.store.inner.recent.after(Place::of(&place.0, &world.store.inner.log).expect("a place"));
+        let in_memory =
+            world.store.inner.recent.after(LogPlace::of(&place.0, &world.store.inner.log).expect("a place"));
         assert!(!in_memory.is_empty());
         let page = world.store.log(&place, None, 1000).await.expect("reads").expect("of this log");
         told.extend(page.entries);
@@ -280,10 +281,10 @@ async fn postgres_shows_at_once_what_is_committed() {
 async fn postgres_reads_a_page_in_the_order_of_an_index() {
     let Some(world) = World::postgres().await else { return };
     let inner = &world.store.inner;
-    let place = Place { seq: 7, seen: 0 };
+    let place = LogPlace { seq: 7, seen: 0 };
     let run = Rows::OfRun(RunId(uuid::Uuid::nil()));
     let mut pages: Vec<Sql> = [Rows::All, run, Rows::OfNoRun].into_iter().map(|of| page_of(place, of, 100)).collect();
-    pages.push(between(place, Place { seq: 9, ..place }));
+    pages.push(between(place, LogPlace { seq: 9, ..place }));
     pages.push(Store::rows_before(&AuditQuery::default(), place, None));
     let mut conn = inner.db.snapshot().await.expect("begins");
     for setting in ["enable_seqscan", "enable_bitmapscan", "enable_sort"] {

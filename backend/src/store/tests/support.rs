@@ -18,7 +18,7 @@ use shared::time::Timestamp;
 use crate::clock::{Clock as _, Moment, SystemClock};
 use crate::engine::Input;
 use crate::store::testing::{Database, ManualClock};
-use crate::store::{Actor, Answer, Change, CommitError, NewFlow, NewUserRecord, Operation, Store};
+use crate::store::{Actor, Change, CommitError, Committed, NewFlow, NewUserRecord, Operation, Store};
 
 /// Runs a test on both databases, in the `World` of its file.
 macro_rules! on_both {
@@ -110,7 +110,7 @@ impl World {
     }
 
     pub async fn launch(&self, text: &str) -> Run {
-        let Answer::Run { run } = self.store.commit(launch(text)).await.expect("the run starts") else {
+        let Committed::Run { run } = self.store.commit(launch(text)).await.expect("the run starts") else {
             panic!("a launch answers a run")
         };
         *run
@@ -184,9 +184,9 @@ pub fn on_review(review: ReviewId, who: &str, input: Input) -> Change {
     Change { by: Some(actor(who)), key: None, operation: Operation::Review { review, input: Box::new(input) } }
 }
 
-pub fn decided(answer: Result<Answer, CommitError>) -> Result<Decided, CommitError> {
+pub fn decided(answer: Result<Committed, CommitError>) -> Result<Decided, CommitError> {
     match answer? {
-        Answer::Decided { decided } => Ok(*decided),
+        Committed::Decided { decided } => Ok(*decided),
         other => panic!("a decision answers a review, not {other:?}"),
     }
 }

@@ -10,7 +10,7 @@ use shared::time::Timestamp;
 
 use super::support::{World, actor, new_run, on_both, person};
 use crate::engine::{Input, Refusal, TaskFailure, TaskKind};
-use crate::store::{Answer, Change, Claimed, CommitError, NewFlow, Operation, Room};
+use crate::store::{Change, Claimed, CommitError, Committed, NewFlow, Operation, Room};
 
 const ROOM: Room = Room { calls: 10, timers: 10, suspects: 1 };
 const LEASE: Duration = Duration::from_secs(30);
@@ -89,7 +89,7 @@ async fn launched_calls(world: &World) -> RunId {
     run
 }
 
-async fn return_from(world: &World, claimed: &Claimed) -> Result<Answer, CommitError> {
+async fn return_from(world: &World, claimed: &Claimed) -> Result<Committed, CommitError> {
     let Claimed { task, attempt, .. } = claimed;
     let input = Input::ToolReturned { task: task.id, attempt: *attempt, result: json!("sent") };
     world.store.commit(Change::by_server(Operation::Run { run: task.run, input: Box::new(input) })).await

@@ -6,7 +6,7 @@ use shared::error::Mistake;
 use shared::id::DeputyId;
 use shared::log::{EventData, OfDeputy};
 
-use super::super::{Answer, CommitError};
+use super::super::{CommitError, Committed};
 use super::group::Group;
 use super::rights::allow;
 use crate::clock::Moment;
@@ -21,7 +21,7 @@ impl Group {
         by: Option<&Principal>,
         span: Deputyship,
         moment: Moment,
-    ) -> Result<Answer, CommitError> {
+    ) -> Result<Committed, CommitError> {
         allow(by, Act::NameDeputy(&span.person, &span.deputy))?;
         let refused = |path: &str, message: String| {
             Err(CommitError::Refused(Refusal::Invalid(vec![Mistake::new(path, "not_allowed", message)])))
@@ -48,7 +48,7 @@ impl Group {
         self.out.users.insert(span.deputy.clone());
         let named = OfDeputy { deputy: span.deputy.clone(), deputyship: span.clone() };
         self.emit(by, &EventData::DeputyNamed(named), moment);
-        Ok(Answer::Deputy { deputyship: Box::new(span) })
+        Ok(Committed::Deputy { deputyship: Box::new(span) })
     }
 
     pub fn remove_deputy(
@@ -56,7 +56,7 @@ impl Group {
         by: Option<&Principal>,
         id: DeputyId,
         moment: Moment,
-    ) -> Result<Answer, CommitError> {
+    ) -> Result<Committed, CommitError> {
         let all = self.users.values().flat_map(|record| &record.deputyships);
         let span = all.into_iter().find(|span| span.id == id).cloned().ok_or(CommitError::NotFound)?;
         // Whoever is named may decline; to everybody else it does not exist.
@@ -69,6 +69,6 @@ impl Group {
         }
         self.out.users.insert(span.deputy.clone());
         self.emit(by, &EventData::DeputyRemoved(OfDeputy { deputy: span.deputy.clone(), deputyship: span }), moment);
-        Ok(Answer::Done)
+        Ok(Committed::Done)
     }
 }

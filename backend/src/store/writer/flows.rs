@@ -6,7 +6,7 @@ use shared::access::{Act, Principal};
 use shared::api::FlowVersion;
 use shared::log::{EventData, FlowSaved};
 
-use super::super::{Answer, CommitError, NewFlow};
+use super::super::{CommitError, Committed, NewFlow};
 use super::group::Group;
 use super::rights::allow;
 use crate::clock::Moment;
@@ -15,7 +15,12 @@ use crate::flow::{Compiled, Library};
 
 impl Group {
     /// Saves a new version, or answers with the newest one where it has the same source.
-    pub fn save_flow(&mut self, by: Option<&Principal>, new: NewFlow, moment: Moment) -> Result<Answer, CommitError> {
+    pub fn save_flow(
+        &mut self,
+        by: Option<&Principal>,
+        new: NewFlow,
+        moment: Moment,
+    ) -> Result<Committed, CommitError> {
         allow(by, Act::SaveFlow)?;
         let NewFlow { flow, source, digest } = new;
         let newest = self.newest.get(&flow.id);
@@ -25,7 +30,7 @@ impl Group {
         // The same file calls other versions where they have been saved since.
         let is_same = |newest: &&FlowVersion| newest.digest == digest && newest.definition.as_deref() == Some(&flow);
         if let Some(same) = newest.and_then(|(_, newest)| newest.as_ref()).filter(is_same) {
-            return Ok(Answer::Flow { flow: Box::new(same.clone()) });
+            return Ok(Committed::Flow { flow: Box::new(same.clone()) });
         }
         let saved = FlowVersion {
             id: flow.id.clone(),
@@ -46,7 +51,7 @@ impl Group {
         self.compiled.insert((saved.id.clone(), version), Arc::new(compiled.with_env(Arc::clone(&self.env))));
         self.newest.insert(saved.id.clone(), (version, Some(saved.clone())));
         self.out.flows.push(saved.clone());
-        Ok(Answer::Flow { flow: Box::new(saved) })
+        Ok(Committed::Flow { flow: Box::new(saved) })
     }
 
     /// The flows that can be called, as far as changes of this group name them.

@@ -10,7 +10,7 @@ use shared::id::{FlowId, GrantId, RunId};
 use shared::log::{EventData, OfGrant};
 use shared::time::Timestamp;
 
-use super::super::{Answer, CommitError};
+use super::super::{CommitError, Committed};
 use super::group::Group;
 use super::rights::allow;
 use crate::clock::Moment;
@@ -53,12 +53,17 @@ impl Group {
         }
     }
 
-    pub fn revoke_grant(&mut self, by: Option<&Principal>, id: GrantId, moment: Moment) -> Result<Answer, CommitError> {
+    pub fn revoke_grant(
+        &mut self,
+        by: Option<&Principal>,
+        id: GrantId,
+        moment: Moment,
+    ) -> Result<Committed, CommitError> {
         let grant = self.grants.get(&id).cloned().ok_or(CommitError::NotFound)?;
         allow(by, Act::RevokeGrant(&grant.given_by))?;
         self.forget(id);
         self.emit(by, &EventData::GrantRevoked(OfGrant { grant: Box::new(grant) }), moment);
-        Ok(Answer::Done)
+        Ok(Committed::Done)
     }
 }
 

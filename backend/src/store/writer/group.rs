@@ -16,7 +16,7 @@ use shared::time::Timestamp;
 
 use super::super::blobs::Blobs;
 use super::super::log_row::Recorded;
-use super::super::{Answer, Change, CommitError, Credential, CredentialKind, IdempotencyKey, Operation, UserRecord};
+use super::super::{Change, CommitError, Committed, Credential, CredentialKind, IdempotencyKey, Operation, UserRecord};
 use super::rights::allow_again;
 use crate::clock::Moment;
 use crate::engine::{Snapshot, Task};
@@ -55,7 +55,7 @@ pub(super) struct Group {
 pub(super) struct UsedKey {
     pub body: [u8; 32],
     /// None: there was a secret beside it.
-    pub answer: Option<Answer>,
+    pub answer: Option<Committed>,
 }
 
 /// A run as it was read, and as it has become.
@@ -121,7 +121,7 @@ pub(super) struct Out {
     pub new_credentials: BTreeMap<[u8; 32], Credential>,
     pub new_grants: BTreeMap<GrantId, Grant>,
     pub ended_grants: BTreeSet<GrantId>,
-    pub keys: Vec<(IdempotencyKey, Timestamp, Option<Answer>)>,
+    pub keys: Vec<(IdempotencyKey, Timestamp, Option<Committed>)>,
     /// Entries that are of no run, one row each.
     pub events: Vec<(Moment, Event)>,
 }
@@ -147,7 +147,7 @@ impl Group {
 
     /// Decides one change on top of those before it. `Err`: nothing of it is written, but for a deadline that it came
     /// too late for.
-    pub fn decide(&mut self, change: &Change, moment: Moment) -> Result<Answer, CommitError> {
+    pub fn decide(&mut self, change: &Change, moment: Moment) -> Result<Committed, CommitError> {
         let Change { by, key, operation } = change;
         let principal = by.as_ref().map(|actor| self.principal(actor, moment.now)).transpose()?;
         if let Some(key) = key
@@ -168,7 +168,7 @@ impl Group {
                 Err(CommitError::Failed("deciding this change failed: the server's log says where".to_owned()))
             })?;
         if let Some(key) = key {
-            let kept = (!matches!(answer, Answer::Token { .. })).then(|| answer.clone());
+            let kept = (!matches!(answer, Committed::Token { .. })).then(|| answer.clone());
             self.keys.insert((key.scope.clone(), key.key.clone()), UsedKey { body: key.body, answer: kept.clone() });
             self.out.keys.push((key.clone(), moment.now, kept));
         }
@@ -180,7 +180,7 @@ impl Group {
         operation: &Operation,
         by: Option<&Principal>,
         moment: Moment,
-    ) -> Result<Answer, CommitError> {
+    ) -> Result<Committed, CommitError> {
         match operation {
             Operation::Launch { run, flow, version, input, context } => {
                 self.launch(by, *run, flow, *version, input.clone(), context.clone(), moment)
@@ -208,7 +208,7 @@ impl Group {
             Operation::AcceptHead { previous, head } => {
                 let (previous, head) = (previous.clone(), head.clone());
                 self.emit(by, &EventData::HeadAccepted(HeadAccepted { previous, head }), moment);
-                Ok(Answer::Done)
+                Ok(Committed::Done)
             }
         }
     }

@@ -34,7 +34,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use self::commit_outcome::CommitOutcome;
 use self::group::Group;
-use super::{Answer, Change, CommitError, Error, Inner, Operation};
+use super::{Change, CommitError, Committed, Error, Inner, Operation};
 use crate::clock::Moment;
 use shared::time::Timestamp;
 
@@ -51,7 +51,7 @@ const CLEANUP: Duration = Duration::from_mins(10);
 /// A change that waits, and where its answer goes.
 pub(super) struct Job {
     change: Change,
-    answer: oneshot::Sender<Result<Answer, CommitError>>,
+    answer: oneshot::Sender<Result<Committed, CommitError>>,
 }
 
 /// Where changes wait, one queue a writer.
@@ -64,7 +64,7 @@ impl Queue {
     }
 
     /// Puts a change in the queue, and waits for its answer.
-    pub async fn commit(&self, change: Change) -> Result<Answer, CommitError> {
+    pub async fn commit(&self, change: Change) -> Result<Committed, CommitError> {
         let (answer, answered) = oneshot::channel();
         let writer = self.writer_of(&change.operation);
         match writer.send_timeout(Job { change, answer }, ENQUEUE_TIMEOUT).await {
@@ -188,7 +188,7 @@ async fn write_all(inner: &Inner, jobs: Vec<Job>) {
 }
 
 /// One transaction. `Err`: nothing of it was written.
-async fn write_group(inner: &Inner, changes: &[Change]) -> Result<Vec<Result<Answer, CommitError>>, Error> {
+async fn write_group(inner: &Inner, changes: &[Change]) -> Result<Vec<Result<Committed, CommitError>>, Error> {
     let mut conn = inner.db.write_here().await?;
     let locks = if inner.db.is_postgres() { locks::take(&mut conn, changes).await? } else { Vec::new() };
     let mut group = Group::load(inner, &mut conn, changes).await?;

@@ -3,7 +3,7 @@
 use shared::access::{Act, Principal};
 use shared::log::{EventData, UserChanged};
 
-use super::super::{Answer, ChosenNotifications, CommitError};
+use super::super::{ChosenNotifications, CommitError, Committed};
 use super::group::Group;
 use super::rights::allow;
 use crate::clock::Moment;
@@ -14,7 +14,7 @@ impl Group {
         by: Option<&Principal>,
         chosen: ChosenNotifications,
         moment: Moment,
-    ) -> Result<Answer, CommitError> {
+    ) -> Result<Committed, CommitError> {
         let ChosenNotifications { username, notifications } = chosen;
         if by.is_some_and(|by| by.username != username) {
             allow(by, Act::ManagePeople)?;
@@ -36,6 +36,6 @@ impl Group {
         let changed = UserChanged { notifications: Some(notifications.clone()), ..UserChanged::of(username.clone()) };
         self.emit(by, &EventData::UserUpdated(changed), moment);
         self.out.notifications.insert(username, notifications);
-        Ok(Answer::Done)
+        Ok(Committed::Done)
     }
 }

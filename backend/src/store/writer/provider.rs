@@ -6,7 +6,7 @@ use shared::id::Username;
 use shared::log::{EventData, LoginFailed, SingleSignOn, UserChanged};
 use shared::single_sign_on::Trouble;
 
-use super::super::{Answer, CommitError, NewCredential, ProviderAccount, ProviderSignIn, RefusedSignIn, UserRecord};
+use super::super::{CommitError, Committed, NewCredential, ProviderAccount, ProviderSignIn, RefusedSignIn, UserRecord};
 use super::group::{Ended, Group};
 use super::rights::allow;
 use crate::clock::Moment;
@@ -72,7 +72,7 @@ impl Group {
     }
 
     /// Puts on the record that somebody was not let in. Whom no group lets in any more has no roles from them either.
-    pub fn refuse_sign_in(&mut self, refused: &RefusedSignIn, moment: Moment) -> Answer {
+    pub fn refuse_sign_in(&mut self, refused: &RefusedSignIn, moment: Moment) -> Committed {
         let known = self.known(&refused.account).map(|known| known.user.clone());
         let failed = LoginFailed {
             username: known.as_ref().map(|known| &known.username).or(refused.username.as_ref()).cloned(),
@@ -84,7 +84,7 @@ impl Group {
             let roles = self.keep_an_admin(&user.username, Vec::new());
             self.replace(User { roles, ..user }, moment);
         }
-        Answer::Done
+        Committed::Done
     }
 
     /// Gives somebody who has an account here one at the provider, or takes it away.
@@ -94,14 +94,14 @@ impl Group {
         name: &Username,
         linked: Option<&ProviderAccount>,
         moment: Moment,
-    ) -> Result<Answer, CommitError> {
+    ) -> Result<Committed, CommitError> {
         allow(by, Act::ManagePeople)?;
         if let Some(known) = linked.and_then(|linked| self.known(linked)).filter(|known| known.user.username != *name) {
             return Err(CommitError::Conflict(format!("this account is {} here", known.user.username)));
         }
         let record = self.users.get_mut(name).ok_or(CommitError::NotFound)?;
         if record.account.as_ref() == linked {
-            return Ok(Answer::Done);
+            return Ok(Committed::Done);
         }
         record.user.single_sign_on = linked.is_some();
         record.password_hash = None;
@@ -111,7 +111,7 @@ impl Group {
         let now = linked.map_or(SingleSignOn::Linked(false), account);
         let changed = UserChanged { single_sign_on: Some(now), ..UserChanged::of(name.clone()) };
         self.emit(by, &EventData::UserUpdated(changed), moment);
-        Ok(Answer::Done)
+        Ok(Committed::Done)
     }
 
     fn remember_attempt(&mut self, attempt: NewCredential) {

@@ -7,7 +7,7 @@ use shared::access::{Access, Act, Principal, access};
 use shared::id::Username;
 use shared::time::Timestamp;
 
-use super::super::{Actor, Answer, CommitError, Operation, UserRecord};
+use super::super::{Actor, CommitError, Committed, Operation, UserRecord};
 use super::group::Group;
 use crate::engine::Input;
 use crate::flow::Compiled;
@@ -85,15 +85,19 @@ pub(super) fn allow(by: Option<&Principal>, act: Act<'_>) -> Result<(), CommitEr
 
 /// Whether somebody may be given the answer of an operation that they have had carried out before. Who may no longer do
 /// it is not told what it did.
-pub(super) fn allow_again(by: Option<&Principal>, operation: &Operation, answer: &Answer) -> Result<(), CommitError> {
+pub(super) fn allow_again(
+    by: Option<&Principal>,
+    operation: &Operation,
+    answer: &Committed,
+) -> Result<(), CommitError> {
     match (operation, answer) {
         (Operation::Launch { .. }, _) => allow(by, Act::Launch),
         (Operation::SaveFlow(_), _) => allow(by, Act::SaveFlow),
         (Operation::CreateUser(_) | Operation::UpdateUser(_), _) => allow(by, Act::ManagePeople),
         (Operation::NameDeputy(span), _) => allow(by, Act::NameDeputy(&span.person, &span.deputy)),
         (Operation::AddCredential(_) | Operation::RevokeToken { .. }, _) => allow(by, Act::ManageTokens),
-        (Operation::Run { .. }, Answer::Run { run }) => allow(by, Act::CancelRun(&run.summary)),
-        (Operation::Review { input, .. }, Answer::Decided { decided }) => {
+        (Operation::Run { .. }, Committed::Run { run }) => allow(by, Act::CancelRun(&run.summary)),
+        (Operation::Review { input, .. }, Committed::Decided { decided }) => {
             let review = &decided.review;
             match **input {
                 Input::Withdraw { .. } => allow(by, Act::Withdraw(review)),

@@ -9,7 +9,7 @@ use shared::id::{FlowId, ReviewId, RunId};
 use shared::run::Context;
 
 use super::super::log_row::Recorded;
-use super::super::{Answer, CommitError};
+use super::super::{CommitError, Committed};
 use super::grants;
 use super::group::{Group, RunWork, Unreadable};
 use super::rights::allow;
@@ -27,7 +27,7 @@ impl Group {
         input: JsonMap,
         context: Context,
         moment: Moment,
-    ) -> Result<Answer, CommitError> {
+    ) -> Result<Committed, CommitError> {
         let by = by.ok_or(CommitError::Unauthenticated)?;
         allow(Some(by), Act::Launch)?;
         let version = match version {
@@ -60,7 +60,7 @@ impl Group {
         let people = people.filter(|_| transition.people_asked);
         let recorded = Recorded { moment, launch: Some(launch), input: None, grants, people };
         self.runs.entry(run).or_default().absorb(transition, recorded)?;
-        Ok(Answer::Run { run: Box::new(engine::view(Some(compiled), &state)) })
+        Ok(Committed::Run { run: Box::new(engine::view(Some(compiled), &state)) })
     }
 
     pub fn tell_run(
@@ -69,11 +69,11 @@ impl Group {
         run: RunId,
         input: Input,
         moment: Moment,
-    ) -> Result<Answer, CommitError> {
+    ) -> Result<Committed, CommitError> {
         self.apply(by, run, input, moment)?;
         let state = &self.snapshot(run)?.state;
         let compiled = self.flow(&state.flow, state.version).ok().map(Arc::as_ref);
-        Ok(Answer::Run { run: Box::new(engine::view(compiled, state)) })
+        Ok(Committed::Run { run: Box::new(engine::view(compiled, state)) })
     }
 
     pub fn tell_review(
@@ -82,14 +82,14 @@ impl Group {
         review: ReviewId,
         input: Input,
         moment: Moment,
-    ) -> Result<Answer, CommitError> {
+    ) -> Result<Committed, CommitError> {
         let run = *self.run_of.get(&review).ok_or(CommitError::NotFound)?;
         let viewer = input.by().map(|by| by.username.clone());
         self.apply(by, run, input, moment)?;
         let review = self.snapshot(run)?.reviews.get(&review).cloned().ok_or(CommitError::NotFound)?;
         let review = review.seen_by(viewer.as_ref());
         let outcome = if review.is_pending() { DecisionEffect::Recorded } else { DecisionEffect::Resolved };
-        Ok(Answer::Decided { decided: Box::new(Decided { outcome, review }) })
+        Ok(Committed::Decided { decided: Box::new(Decided { outcome, review }) })
     }
 
     fn apply(

@@ -5,7 +5,7 @@ use shared::id::Username;
 use shared::log::{EventData, LoggedIn, SecondFactorChange, SessionEnded, UserChanged};
 
 use super::super::{
-    Answer, CommitError, Credential, CredentialKind, FactorChange, NewSession, PasswordChange, Proof, SecondFactor,
+    CommitError, Committed, Credential, CredentialKind, FactorChange, NewSession, PasswordChange, Proof, SecondFactor,
     SignIn, UserRecord,
 };
 use super::group::{Ended, Group};
@@ -14,7 +14,7 @@ use super::rights::allow;
 use crate::clock::Moment;
 
 impl Group {
-    pub fn start_session(&mut self, new: NewSession, moment: Moment) -> Result<Answer, CommitError> {
+    pub fn start_session(&mut self, new: NewSession, moment: Moment) -> Result<Committed, CommitError> {
         let NewSession { session, by, proof, replaces, browser } = new;
         let name = session.credential.username.clone();
         let link = match &by {
@@ -69,7 +69,7 @@ impl Group {
         }
         let what = if is_session { EventData::SessionStarted } else { EventData::LinkCreated };
         self.emit_by(Some(&name), &what(logged_in), moment);
-        Ok(Answer::User { user: Box::new(user) })
+        Ok(Committed::User { user: Box::new(user) })
     }
 
     /// Of the actor themselves; of anybody where the server does it.
@@ -78,16 +78,16 @@ impl Group {
         by: Option<&Principal>,
         digest: &[u8; 32],
         moment: Moment,
-    ) -> Result<Answer, CommitError> {
+    ) -> Result<Committed, CommitError> {
         let session = self.credentials.get(digest).filter(|credential| credential.kind == CredentialKind::Session);
-        let Some(name) = session.map(|session| session.username.clone()) else { return Ok(Answer::Done) };
+        let Some(name) = session.map(|session| session.username.clone()) else { return Ok(Committed::Done) };
         if by.is_some_and(|by| by.username != name) {
             return Err(CommitError::NotFound);
         }
         self.end_credential(digest);
         let ended = EventData::SessionEnded(SessionEnded { username: name.clone() });
         self.emit_by(Some(&name), &ended, moment);
-        Ok(Answer::Done)
+        Ok(Committed::Done)
     }
 
     pub fn change_password(
@@ -95,7 +95,7 @@ impl Group {
         by: Option<&Principal>,
         change: PasswordChange,
         moment: Moment,
-    ) -> Result<Answer, CommitError> {
+    ) -> Result<Committed, CommitError> {
         let by = by.filter(|by| !by.token).ok_or(CommitError::Unauthenticated)?;
         let record = self.active_mut(&by.username)?;
         if record.password_hash.as_ref() != Some(&change.from) {
@@ -106,7 +106,7 @@ impl Group {
         self.end_access(&by.username, Ended::AllButTokensAnd(change.keep));
         let changed = UserChanged { password: true, ..UserChanged::of(by.username.clone()) };
         self.emit(Some(by), &EventData::UserUpdated(changed), moment);
-        Ok(Answer::Done)
+        Ok(Committed::Done)
     }
 
     pub fn change_second_factor(
@@ -115,7 +115,7 @@ impl Group {
         name: &Username,
         change: FactorChange,
         moment: Moment,
-    ) -> Result<Answer, CommitError> {
+    ) -> Result<Committed, CommitError> {
         let own = by.is_some_and(|by| by.username == *name && !by.token);
         let by_admin = matches!(change, FactorChange::Remove(None));
         if by_admin {
@@ -147,7 +147,7 @@ impl Group {
                     use_up(record, proof)?;
                 }
                 if record.second_factor.take().is_none() {
-                    return Ok(Answer::Done);
+                    return Ok(Committed::Done);
                 }
                 SecondFactorChange::Off
             }
@@ -155,7 +155,7 @@ impl Group {
         self.out.users.insert(name.clone());
         let changed = UserChanged { second_factor: Some(became), ..UserChanged::of(name.clone()) };
         self.emit(by, &EventData::UserUpdated(changed), moment);
-        Ok(Answer::Done)
+        Ok(Committed::Done)
     }
 
     /// Ends what lets somebody in. What follows in the same group finds it gone, too.

@@ -5,7 +5,7 @@ use shared::id::{TokenId, Username};
 use shared::log::{EventData, LoggedIn, LoginFailed, TokenCreated, TokenRevoked, UserChanged};
 
 use super::super::users::token;
-use super::super::{Answer, CommitError, CredentialKind, NewCredential, NewUserRecord, UserChange, UserRecord};
+use super::super::{CommitError, Committed, CredentialKind, NewCredential, NewUserRecord, UserChange, UserRecord};
 use super::group::{Ended, Group};
 use super::rights::allow;
 use crate::clock::Moment;
@@ -16,7 +16,7 @@ impl Group {
         by: Option<&Principal>,
         new: NewUserRecord,
         moment: Moment,
-    ) -> Result<Answer, CommitError> {
+    ) -> Result<Committed, CommitError> {
         allow(by, Act::ManagePeople)?;
         let user = new.user;
         if self.users.contains_key(&user.username) {
@@ -33,7 +33,7 @@ impl Group {
             account: None,
         };
         self.users.insert(user.username.clone(), record);
-        Ok(Answer::User { user: Box::new(user) })
+        Ok(Committed::User { user: Box::new(user) })
     }
 
     pub fn update_user(
@@ -41,7 +41,7 @@ impl Group {
         by: Option<&Principal>,
         change: UserChange,
         moment: Moment,
-    ) -> Result<Answer, CommitError> {
+    ) -> Result<Committed, CommitError> {
         allow(by, Act::ManagePeople)?;
         if change.takes_admin() && self.is_last_admin(&change.username) {
             let name = &change.username;
@@ -83,7 +83,7 @@ impl Group {
         }
         self.out.users.insert(user.username.clone());
         self.emit(by, &EventData::UserUpdated(changed), moment);
-        Ok(Answer::User { user: Box::new(user) })
+        Ok(Committed::User { user: Box::new(user) })
     }
 
     /// Whether nobody could change anything any more without this person. PostgreSQL's writers ask it one after the other.
@@ -98,7 +98,7 @@ impl Group {
         by: Option<&Principal>,
         new: NewCredential,
         moment: Moment,
-    ) -> Result<Answer, CommitError> {
+    ) -> Result<Committed, CommitError> {
         let NewCredential { digest, credential } = new;
         let owner = self.users.get(&credential.username).filter(|owner| owner.user.active);
         let all = owner.ok_or(CommitError::Unauthenticated)?.principal(None);
@@ -121,7 +121,7 @@ impl Group {
                     token(credential.clone()).ok_or_else(|| CommitError::Failed("a token without an id".to_owned()))?;
                 let created = TokenCreated { id: made.id, name: made.name.clone(), roles: made.roles.clone() };
                 self.emit_by(Some(&credential.username), &EventData::TokenCreated(created), moment);
-                Answer::Token { token: Box::new(made) }
+                Committed::Token { token: Box::new(made) }
             }
             CredentialKind::Session => {
                 if by.is_some_and(|by| by.username != credential.username) {
@@ -129,7 +129,7 @@ impl Group {
                 }
                 let started = EventData::SessionStarted(LoggedIn::of(credential.username.clone()));
                 self.emit_by(Some(&credential.username), &started, moment);
-                Answer::Done
+                Committed::Done
             }
             CredentialKind::Browser | CredentialKind::SignIn => {
                 return Err(CommitError::Forbidden("this is remembered by logging in".to_owned()));
@@ -139,7 +139,7 @@ impl Group {
                     allow(by, Act::ManagePeople)?;
                 }
                 self.emit(by, &EventData::LinkCreated(LoggedIn::of(credential.username.clone())), moment);
-                Answer::Done
+                Committed::Done
             }
         };
         self.credentials.insert(digest, credential.clone());
@@ -153,7 +153,7 @@ impl Group {
         id: TokenId,
         owner: Option<&Username>,
         moment: Moment,
-    ) -> Result<Answer, CommitError> {
+    ) -> Result<Committed, CommitError> {
         allow(by, Act::ManageTokens)?;
         if by.is_some_and(|by| owner != Some(&by.username)) {
             allow(by, Act::ManagePeople)?;
@@ -166,14 +166,14 @@ impl Group {
         self.out.new_credentials.remove(&digest);
         self.out.ended_credentials.insert(digest);
         self.emit(by, &EventData::TokenRevoked(TokenRevoked { id }), moment);
-        Ok(Answer::Done)
+        Ok(Committed::Done)
     }
 
-    pub fn login_failed(&mut self, name: &Username, moment: Moment) -> Answer {
+    pub fn login_failed(&mut self, name: &Username, moment: Moment) -> Committed {
         if self.users.contains_key(name) {
             let failed = LoginFailed { username: Some(name.clone()), single_sign_on: None, reason: None };
             self.emit(None, &EventData::LoginFailed(failed), moment);
         }
-        Answer::Done
+        Committed::Done
     }
 }

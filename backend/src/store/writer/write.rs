@@ -15,7 +15,7 @@ use super::super::recent_rows::{LARGE, NewRow};
 use super::super::row_mac::Stored;
 use super::super::tasks::lane;
 use super::super::users::user_row;
-use super::super::{Answer, Error, Inner, queue, search, visibility};
+use super::super::{Committed, Error, Inner, queue, search, visibility};
 use super::commit_outcome::Written;
 use super::group::{Changed, Group};
 use crate::engine::{RunState, Snapshot, summary};
@@ -327,10 +327,10 @@ pub(super) async fn for_each(conn: &mut Conn, of: &str, keys: Vec<Arg>) -> Resul
 }
 
 /// The run whose blobs an answer uses.
-fn run_of(answer: &Answer) -> Option<Uuid> {
+fn run_of(answer: &Committed) -> Option<Uuid> {
     match answer {
-        Answer::Run { run } => Some(run.summary.id.0),
-        Answer::Decided { decided } => decided.review.run_id.map(|run| run.0),
+        Committed::Run { run } => Some(run.summary.id.0),
+        Committed::Decided { decided } => decided.review.run_id.map(|run| run.0),
         _ => None,
     }
 }

@@ -23,7 +23,7 @@ use super::decide::verdict::{NodeVerdict, Said, joined};
 use super::guardrail::PutIn;
 use crate::engine::builder::Builder;
 use crate::engine::digest;
-use tally::{Choice, Outcome};
+use tally::{Outcome, VoteFor};
 use void::void;
 
 impl Builder<'_> {
@@ -115,7 +115,7 @@ pub(in crate::engine::ask) fn refresh(review: &mut Review) {
 
 /// What all who voted for it said together: their comments and texts in order, the metadata of all votes, the edits
 /// that are shown; and who they are. Its verdict is that of the newest of these votes.
-fn ruling(review: &Review, choice: &Choice) -> Option<(Said, Decision, Vec<Username>)> {
+fn ruling(review: &Review, choice: &VoteFor) -> Option<(Said, Decision, Vec<Username>)> {
     let winners: Vec<_> = review.decisions.iter().filter(|vote| tally::choice(review, vote) == *choice).collect();
     // Nobody sent it as a whole: what each person sent is with their vote.
     let mut decision = Decision { sent: None, shown: None, ..(*winners.last()?).clone() };

@@ -21,7 +21,7 @@ pub(super) const MAX_VOTERS: usize = 1000;
 
 /// What a vote is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Choice {
+pub(super) struct VoteFor {
     /// The kind of the option; a correction for free text.
     pub kind: ChoiceKind,
     /// The option; none for free text.
@@ -34,17 +34,17 @@ pub(super) enum Outcome {
     /// Nothing yet.
     Open,
     /// It is accepted.
-    Accepted(Choice),
+    Accepted(VoteFor),
     /// It is not, and this is why.
-    Refused(Choice),
+    Refused(VoteFor),
 }
 
 /// What a vote is for.
-pub(super) fn choice(review: &Review, vote: &Decision) -> Choice {
-    let free = Choice { kind: ChoiceKind::Correct, option: None };
+pub(super) fn choice(review: &Review, vote: &Decision) -> VoteFor {
+    let free = VoteFor { kind: ChoiceKind::Correct, option: None };
     let Verdict::Choose { option, .. } = &vote.verdict else { return free };
     let offered = review.options.iter().find(|offered| offered.id == *option);
-    offered.map_or(free, |offered| Choice { kind: offered.kind, option: Some(offered.id.clone()) })
+    offered.map_or(free, |offered| VoteFor { kind: offered.kind, option: Some(offered.id.clone()) })
 }
 
 /// What comes of the votes.
@@ -121,16 +121,16 @@ fn is_enough(policy: &Policy, voting: &Voting, accepting: &BTreeSet<&Username>) 
 }
 
 /// Of the votes of some kinds, what most are for.
-fn most(review: &Review, wanted: impl Fn(ChoiceKind) -> bool) -> Option<Choice> {
-    let offered = review.options.iter().map(|option| Choice { kind: option.kind, option: Some(option.id.clone()) });
-    let free = Choice { kind: ChoiceKind::Correct, option: None };
+fn most(review: &Review, wanted: impl Fn(ChoiceKind) -> bool) -> Option<VoteFor> {
+    let offered = review.options.iter().map(|option| VoteFor { kind: option.kind, option: Some(option.id.clone()) });
+    let free = VoteFor { kind: ChoiceKind::Correct, option: None };
     let counted = offered.chain([free]).filter(|choice| wanted(choice.kind)).map(|choice| {
         let votes = review.decisions.iter().filter(|vote| self::choice(review, vote) == choice).count();
         (votes, choice)
     });
-    let mut best: Option<(usize, Choice)> = None;
+    let mut best: Option<(usize, VoteFor)> = None;
     for (votes, choice) in counted.filter(|(votes, _)| *votes > 0) {
-        let stops = |choice: &Choice| choice.kind == ChoiceKind::Stop;
+        let stops = |choice: &VoteFor| choice.kind == ChoiceKind::Stop;
         let better = best
             .as_ref()
             .is_none_or(|(most, other)| votes > *most || (votes == *most && stops(&choice) && !stops(other)));
