@@ -40,7 +40,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             let quit = error.downcast_ref::<Quit>();
-            let message = quit.map_or_else(|| told(&error), ToString::to_string);
+            let message = quit.map_or_else(|| message_of(&error), ToString::to_string);
             if is_server {
                 tracing::error!("{message}");
             } else {
@@ -53,7 +53,7 @@ fn main() -> ExitCode {
 }
 
 /// An error with what is behind it. Many say so themselves; it is said once.
-fn told(error: &anyhow::Error) -> String {
+fn message_of(error: &anyhow::Error) -> String {
     error.chain().fold(String::new(), |told, cause| {
         let cause = cause.to_string();
         match told.as_str() {

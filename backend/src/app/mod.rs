@@ -175,7 +175,7 @@ impl App {
         };
         let runner = Runner::start(options).await?;
         let notifier = Notifier::run(wiring::notifier(&settings, address, store, clock)).await?;
-        let desk = Some(notifier.desk());
+        let notifications = Some(notifier.notifications());
         let edge = Edge {
             public_origins: settings.origins.into(),
             trusted_proxies: settings.network.trusted_proxies.iter().copied().collect(),
@@ -184,7 +184,7 @@ impl App {
             metrics_token: wiring::metrics_token(),
         };
         let limits = settings.network.limits();
-        let front = Front { metrics: Some(metrics), edge, limits, seals, desk };
+        let front = Front { metrics: Some(metrics), edge, limits, seals, notifications };
         let server = serve(&runner, listener, front)?;
         tracing::info!(%address, "ready");
         Ok(Self { links, runner, notifier, sealer, stopping, server })
@@ -237,17 +237,17 @@ pub struct Front {
     /// The keys that prove the audit.
     pub seals: Seals,
     /// Where people are told, and answer, outside the console.
-    pub desk: Option<notify::NotificationService>,
+    pub notifications: Option<notify::NotificationService>,
 }
 
 /// Starts the API and the console, in front of what runs flows.
 pub fn serve(runner: &Runner, listener: TcpListener, front: Front) -> Result<Server, Error> {
-    let Front { metrics, edge, limits, seals, desk } = front;
+    let Front { metrics, edge, limits, seals, notifications } = front;
     let sockets = wiring::sockets(runner.authenticator.clone(), runner.clock.clone(), edge.clone());
     let live = LiveState::new(runner.hub.clone(), sockets, live::Limits::default());
     let Runner { store, clock, authenticator, .. } = runner;
     let proxies = edge.trusted_proxies.clone();
-    let state = AppState::new(store.clone(), clock.clone(), authenticator.clone(), metrics, edge, seals, desk);
+    let state = AppState::new(store.clone(), clock.clone(), authenticator.clone(), metrics, edge, seals, notifications);
     let live = Router::new().route("/api/v1/live", get(live::upgrade)).with_state(live);
     let router = http::router(state, live);
     Server::start(listener, router, limits, proxies, store.background())

@@ -185,7 +185,7 @@ impl Sealer {
         if self.store.add_seal(&stored).await? {
             self.mine = Some(stored.number);
             self.seals.keep(opened.head()).await?;
-            self.tell(&opened, now);
+            self.report(&opened, now);
         }
         Ok(if more { Sealed::Some } else { Sealed::All })
     }
@@ -226,7 +226,7 @@ impl Sealer {
         }
     }
 
-    fn tell(&mut self, opened: &Opened, now: Timestamp) {
+    fn report(&mut self, opened: &Opened, now: Timestamp) {
         if now.since(self.told) >= REPEAT_WARNING {
             self.told = now;
             tracing::info!(head = %opened.head(), entries = opened.sealed(), "the audit is sealed");

@@ -144,7 +144,7 @@ pub async fn run(command: ReviewCommand) -> anyhow::Result<()> {
             if server.json {
                 print_json(&review);
             } else {
-                print(shown(&review).trim_end());
+                print(render(&review).trim_end());
             }
         }
         ReviewCommand::Decide(args) => decide::run(args).await?,
@@ -166,7 +166,7 @@ fn row(review: &Review) -> [String; 8] {
 }
 
 /// A review as people read it: its name and digest, what is asked, and what was said.
-fn shown(review: &Review) -> String {
+fn render(review: &Review) -> String {
     let mut all = format!(
         "review {}, revision {}, {}\n{} · asked for {} at {}\n{}",
         review.id,
@@ -175,7 +175,7 @@ fn shown(review: &Review) -> String {
         text::line(&review.title),
         review.requested_by,
         time(review.created_at),
-        terminal::shown(review),
+        terminal::render(review),
     );
     for action in &review.actions {
         let _ = writeln!(all, " action {}: {}", action.id, text::line(&action.name));

@@ -108,13 +108,13 @@ pub async fn run(command: RunCommand) -> anyhow::Result<()> {
         }
         RunCommand::Cancel { id, reason, server } => {
             let cancelled = server.client()?.cancel(id, &Reason { reason }, None).await;
-            shown(&cancelled.map_err(Quit::from)?, &server);
+            render(&cancelled.map_err(Quit::from)?, &server);
         }
     }
     Ok(())
 }
 
-fn shown(run: &Run, server: &ServerArgs) {
+fn render(run: &Run, server: &ServerArgs) {
     if server.json { print_json(run) } else { head(run) }
 }
 

@@ -49,7 +49,7 @@ use function::Functions;
 /// Runs flows in this program.
 pub struct Countersign {
     inner: Arc<Inner>,
-    desk: JoinHandle<()>,
+    notifier: JoinHandle<()>,
     server: Option<Server>,
     links: Vec<(Username, String)>,
     /// Entries of runs are told only while somebody listens.
@@ -111,7 +111,7 @@ impl Countersign {
     /// Finishes or gives back what is under way, and closes the database. Runs that wait go on where the database is
     /// kept and a program or a server is started on it.
     pub async fn shutdown(mut self) {
-        self.desk.abort();
+        self.notifier.abort();
         let server = self.server.take();
         server.iter().for_each(Server::stop);
         if let Some(runner) = self.runner.take() {
@@ -127,13 +127,13 @@ impl Countersign {
 
 impl Drop for Countersign {
     fn drop(&mut self) {
-        self.desk.abort();
+        self.notifier.abort();
         self.server.iter().for_each(Server::stop);
         self.runner.iter().for_each(|runner| runner.hub.stop());
     }
 }
 
-/// What runs and the desk share.
+/// What runs and the notifier share.
 struct Inner {
     store: Store,
     clock: SharedClock,

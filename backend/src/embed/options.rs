@@ -186,13 +186,13 @@ impl Options {
         options.observers.push(Arc::new(Tail(news)));
         let runner = Runner::start(options).await?;
         let listening = runner.hub.listen();
-        let desk = ReviewerLoop::new(Arc::clone(&inner), people, listener.is_some());
-        let desk = tokio::spawn(desk.run(heard));
+        let notifier = ReviewerLoop::new(Arc::clone(&inner), people, listener.is_some());
+        let notifier = tokio::spawn(notifier.run(heard));
         let server = match listener {
             Some(listener) => Some(app::serve(&runner, listener, Front::default())?),
             None => None,
         };
-        Ok(Countersign { inner, desk, server, links, _listening: listening, runner: Some(runner), folder })
+        Ok(Countersign { inner, notifier, server, links, _listening: listening, runner: Some(runner), folder })
     }
 }
 

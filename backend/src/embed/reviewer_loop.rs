@@ -1,4 +1,4 @@
-//! The desk of a program: follows the log, asks reviewers whatever they may decide, and commits what they say.
+//! The notifier of a program: follows the log, asks reviewers whatever they may decide, and commits what they say.
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
@@ -57,7 +57,7 @@ impl ReviewerLoop {
             match news.recv().await {
                 Ok(News::Entry(entry)) => {
                     if let Some(review) = entry.event.review() {
-                        self.tell(review).await;
+                        self.hand_to_reviewer(review).await;
                     }
                 }
                 Ok(News::Look) => {}
@@ -73,7 +73,7 @@ impl ReviewerLoop {
             Ok(pending) => {
                 self.asked.retain(|id, _| pending.contains_key(id));
                 for review in pending.into_values() {
-                    self.tell(review).await;
+                    self.hand_to_reviewer(review).await;
                 }
             }
             Err(error) => tracing::warn!(%error, "pending reviews could not be read"),
@@ -108,7 +108,7 @@ impl ReviewerLoop {
     }
 
     /// A review is as it says.
-    async fn tell(&mut self, review: Review) {
+    async fn hand_to_reviewer(&mut self, review: Review) {
         if !review.is_pending() {
             self.asked.remove(&review.id);
             return;

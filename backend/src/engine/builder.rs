@@ -47,7 +47,7 @@ pub(super) struct Builder<'f> {
     /// Branches on their way to a node.
     pub(super) arrivals: VecDeque<Arrival>,
     /// Whether what is told came too late to have an effect.
-    pub(super) late: bool,
+    pub(super) is_late: bool,
     /// The grants that may count for its calls, those that it gives too.
     pub(super) grants: Vec<Granted>,
     pub(super) given: Vec<Grant>,
@@ -77,7 +77,7 @@ impl<'f> Builder<'f> {
             ended: VecDeque::new(),
             answers: VecDeque::new(),
             arrivals: VecDeque::new(),
-            late: false,
+            is_late: false,
             grants: Vec::new(),
             given: Vec::new(),
             used: Vec::new(),

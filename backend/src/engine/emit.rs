@@ -69,7 +69,7 @@ impl Builder<'_> {
             calls: None,
             usage: None,
             error: None,
-            late: self.late,
+            late: self.is_late,
         }
     }
 
@@ -86,7 +86,7 @@ impl Builder<'_> {
             digest: call.digest.clone(),
             result: result.ok().cloned(),
             error: result.err().cloned(),
-            late: self.late,
+            late: self.is_late,
         };
         self.emit(None, None, EventData::ToolExecuted(Box::new(data)));
     }

@@ -67,9 +67,9 @@ impl Builder<'_> {
     }
 
     /// It is over, and a worker says what came of a call.
-    pub(super) fn late(&mut self, task: TaskId, input: &Input) -> Result<(), Refusal> {
+    pub(super) fn record_late(&mut self, task: TaskId, input: &Input) -> Result<(), Refusal> {
         let unanswered = self.state.unanswered.get(&task).cloned().ok_or(Refusal::TaskOver)?;
-        self.late = true;
+        self.is_late = true;
         match (unanswered, input) {
             (Unanswered::Model { step, agent, model, turn }, Input::ModelAnswered { answer, .. }) => {
                 let usage = usage(&agent, &model, answer);

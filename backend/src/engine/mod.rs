@@ -107,7 +107,7 @@ fn expire_overdue(builder: &mut Builder<'_>) -> bool {
 /// Looks again at who may vote; `all`: also where people are only named. Says whether anything changed.
 fn recount(builder: &mut Builder<'_>, all: bool) -> bool {
     let mut changed = false;
-    for review in builder.watched(all) {
+    for review in builder.to_recount(all) {
         changed |= builder.recount(review);
         builder.deliver();
     }
@@ -119,7 +119,7 @@ fn carry_out(builder: &mut Builder<'_>, input: Input, recounted: bool) -> Result
     if let Some((task, Some(_))) = input.task()
         && (builder.state.outcome.is_some() || builder.state.unanswered.contains_key(&task))
     {
-        return builder.late(task, &input);
+        return builder.record_late(task, &input);
     }
     match input {
         Input::Decide { review, by, via, request } => builder.decide(review, &by, via, request),

@@ -30,7 +30,7 @@ pub struct Compiled {
     templates: Templates,
     conditions: Conditions,
     guardrails: Rules,
-    ways: Reachability,
+    reachability: Reachability,
     /// The map of each node that one runs for each item.
     mapped: HashMap<NodeId, NodeId>,
     /// The JSON Schemas of [`visit_schemas`], found again by their content.
@@ -94,7 +94,7 @@ impl Compiled {
         if !mistakes.is_empty() {
             return Err(mistakes);
         }
-        let ways = Reachability::new(&flow);
+        let reachability = Reachability::new(&flow);
         let mapped = mapped(&flow).into_iter().map(|(node, map)| (node.clone(), map.clone())).collect();
         let below = || called.values();
         let needs_people = audience::needs(&flow) || below().any(|flow| flow.needs_people);
@@ -108,7 +108,7 @@ impl Compiled {
             templates,
             conditions,
             guardrails,
-            ways,
+            reachability,
             mapped,
             schemas,
             plain_gate: Gate::default(),
@@ -139,7 +139,7 @@ impl Compiled {
             nodes: IndexMap::default(),
         };
         Self {
-            ways: Reachability::new(&flow),
+            reachability: Reachability::new(&flow),
             flow,
             version,
             templates: Templates::default(),
@@ -246,7 +246,7 @@ impl Compiled {
     /// The node that a correction at this human node runs again: `corrects`, else the nearest step before it that made
     /// something; none where there is none, or where several come together.
     pub fn source_of(&self, human: &NodeId) -> Option<NodeId> {
-        self.of(human).ways.source_of(human.own()).map(|source| human.beside(source))
+        self.of(human).reachability.source_of(human.own()).map(|source| human.beside(source))
     }
 
     /// The map that runs this node for each item of a list.
@@ -263,7 +263,7 @@ impl Compiled {
     /// `on_reject`, `on_visit_limit`, the `goto` of a timer or failure, or the way back of a correction. What is inside a
     /// call goes nowhere outside: the branch that calls does.
     pub fn reaches(&self, from: &NodeId, to: &NodeId) -> bool {
-        from.frame() == to.frame() && self.of(from).ways.reaches(from.own(), to.own())
+        from.frame() == to.frame() && self.of(from).reachability.reaches(from.own(), to.own())
     }
 
     /// The gate of a tool by its name, whatever its `when` says. The exact name wins over a pattern, the longest

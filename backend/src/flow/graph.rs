@@ -11,7 +11,7 @@ use shared::id::NodeId;
 use super::Compiled;
 use super::calls::calls;
 use super::limits::MAX_DRAWN;
-use super::reachability::{EdgeKind, Reachability, mapped, ways};
+use super::reachability::{EdgeKind, Reachability, edges_of, mapped};
 
 /// The id of the node that stands for the end of a branch; no node of a flow can have it.
 const END: &str = "end";
@@ -166,7 +166,7 @@ fn edges(flow: &Flow) -> Vec<GraphEdge> {
         if let Some(source) = correction(flow, &corrections, id) {
             add(source, GraphEdgeKind::Correct, None);
         }
-        for (kind, to) in ways(flow, node) {
+        for (kind, to) in edges_of(flow, node) {
             let label = match kind {
                 EdgeKind::Next => continue,
                 // They are drawn from the node that the map runs.

@@ -21,7 +21,7 @@ pub enum EdgeKind {
 }
 
 /// The ways out of a node to other nodes, corrections left out; a target that is not in the flow is left out too.
-pub fn ways<'a>(flow: &'a Flow, node: &'a Node) -> Vec<(EdgeKind, &'a NodeId)> {
+pub fn edges_of<'a>(flow: &'a Flow, node: &'a Node) -> Vec<(EdgeKind, &'a NodeId)> {
     let mut ways: Vec<_> = node.next.nodes().map(|to| (EdgeKind::Next, to)).collect();
     // What leads out of the node that a map runs, leads out of the map.
     let asks = match &node.kind {
@@ -87,7 +87,7 @@ impl Reachability {
             .iter()
             .map(|(id, node)| {
                 let back = sources.get(id);
-                ways(flow, node).into_iter().map(|(_, to)| to).chain(back).map(|to| index[to]).collect()
+                edges_of(flow, node).into_iter().map(|(_, to)| to).chain(back).map(|to| index[to]).collect()
             })
             .collect();
         let reached = (0..steps.len()).map(|from| reach(&steps, from)).collect();
@@ -138,7 +138,7 @@ type IncomingEdges<'a> = HashMap<&'a NodeId, Vec<(EdgeKind, &'a NodeId)>>;
 fn incoming(flow: &Flow) -> IncomingEdges<'_> {
     let mut incoming: HashMap<_, Vec<_>> = HashMap::new();
     for (from, node) in &flow.nodes {
-        for (kind, to) in ways(flow, node) {
+        for (kind, to) in edges_of(flow, node) {
             incoming.entry(to).or_default().push((kind, from));
         }
     }

@@ -83,7 +83,7 @@ pub struct Parts {
     /// Whose seals of the audit are trusted.
     pub seals: Seals,
     /// Where people can be told outside the console; none: nowhere.
-    pub desk: Option<NotificationService>,
+    pub notifications: Option<NotificationService>,
     views: Views,
 }
 
@@ -118,10 +118,10 @@ impl AppState {
         metrics: Option<PrometheusHandle>,
         edge: Edge,
         seals: Seals,
-        desk: Option<NotificationService>,
+        notifications: Option<NotificationService>,
     ) -> Self {
         let views = Views::default();
-        Self(Arc::new(Parts { store, clock, authenticator, metrics, edge, seals, desk, views }))
+        Self(Arc::new(Parts { store, clock, authenticator, metrics, edge, seals, notifications, views }))
     }
 }
 

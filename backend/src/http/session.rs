@@ -21,13 +21,17 @@ use crate::client_address::ClientAddress;
 pub(super) fn mount(api: &mut Api) {
     let login = Operation::new("Log in with a password or the secret of a link", "User").body("LoginRequest").open();
     api.post(PATH, login, post);
-    api.get(PATH, Operation::new("How people may log in, beside a password or a link", "LoginWays").open(), ways);
+    api.get(
+        PATH,
+        Operation::new("How people may log in, beside a password or a link", "LoginWays").open(),
+        login_methods,
+    );
     api.delete(PATH, Operation::new("Log out", "").status(204).open(), delete);
     let link = Operation::new("Whom a link logs in; asking does not use it up", "User").body("LinkSecret").open();
     api.post("/api/v1/session/link", link, self::link);
 }
 
-async fn ways(State(state): State<AppState>) -> axum::Json<LoginWays> {
+async fn login_methods(State(state): State<AppState>) -> axum::Json<LoginWays> {
     let single_sign_on = state.authenticator.provider().map(|provider| provider.label().to_owned());
     axum::Json(LoginWays { single_sign_on })
 }

@@ -27,22 +27,27 @@ pub(super) fn mount(api: &mut Api) {
 async fn interactions(State(state): State<AppState>, headers: HeaderMap, body: Body) -> Result<StatusCode> {
     let body = read(&headers, body).await?;
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let signed = |desk: &&NotificationService| {
-        desk.is_from_slack(header("x-slack-request-timestamp"), header("x-slack-signature"), &body)
+    let signed = |notifications: &&NotificationService| {
+        notifications.is_from_slack(header("x-slack-request-timestamp"), header("x-slack-signature"), &body)
     };
-    let Some(desk) = state.desk.as_ref().filter(signed) else {
+    let Some(notifications) = state.notifications.as_ref().filter(signed) else {
         let detail =
             "the signature is not that of this server's app in Slack, or the request is older than five minutes";
         return Err(Problem::new(Code::Unauthenticated).detail(detail).into());
     };
     let Some(interaction) = Interaction::read(&body) else { return Ok(StatusCode::OK) };
-    let reply = decide(&state, desk, &interaction, body.len() as u64).await?;
-    desk.reply(&interaction, reply);
+    let reply = decide(&state, notifications, &interaction, body.len() as u64).await?;
+    notifications.reply(&interaction, reply);
     Ok(StatusCode::OK)
 }
 
 /// Decides, and says what to tell who pressed. `bytes`: what was sent, which counts as written by them.
-async fn decide(state: &AppState, desk: &NotificationService, interaction: &Interaction, bytes: u64) -> Result<Reply> {
+async fn decide(
+    state: &AppState,
+    notifications: &NotificationService,
+    interaction: &Interaction,
+    bytes: u64,
+) -> Result<Reply> {
     let person = state.store.person_of_slack(&interaction.user).await?;
     let Some(person) = person.filter(|person| person.user.active) else {
         tracing::info!(slack_user = interaction.user, "somebody pressed a button who is not known here");
@@ -59,7 +64,7 @@ async fn decide(state: &AppState, desk: &NotificationService, interaction: &Inte
     (principal.stands_for, _) = state.store.standing(&person).await?;
     let (budgets, now) = (&state.edge.budgets, state.clock.now());
     if let Err(problem) = budgets.admit(&principal, now) {
-        return Ok(refused(desk, review, &problem));
+        return Ok(refused(notifications, review, &problem));
     }
     budgets.charge(&principal, bytes, now);
     let request = interaction.press.clone().request(&shown);
@@ -69,26 +74,26 @@ async fn decide(state: &AppState, desk: &NotificationService, interaction: &Inte
     tracing::info!(%review, user = %principal.username, "a button was pressed in Slack");
     match state.store.commit(change).await {
         Ok(Committed::Decided { decided }) if decided.outcome == DecisionEffect::Resolved => {
-            Ok(Reply::Show { message: desk.over(&decided.review), tell: None })
+            Ok(Reply::Show { message: notifications.over(&decided.review), tell: None })
         }
         Ok(Committed::Decided { .. }) => {
             Ok(Reply::Tell("Your decision counts; the review still waits for others.".into()))
         }
         Ok(_) => Err(unexpected()),
-        Err(error) => Ok(refused(desk, review, &of_commit(error, Some(&principal)))),
+        Err(error) => Ok(refused(notifications, review, &of_commit(error, Some(&principal)))),
     }
 }
 
 /// What to tell where it was not decided, and what the message should show now.
-fn refused(desk: &NotificationService, review: ReviewId, problem: &Problem) -> Reply {
+fn refused(notifications: &NotificationService, review: ReviewId, problem: &Problem) -> Reply {
     tracing::info!(%review, %problem, "a button in Slack decided nothing");
     match (problem.code, &problem.review) {
         (Code::ReviewResolved, Some(now)) => Reply::Show {
-            message: desk.over(now),
-            tell: Some(format!("Nothing was decided: the review is over. {}", desk.outcome(now))),
+            message: notifications.over(now),
+            tell: Some(format!("Nothing was decided: the review is over. {}", notifications.outcome(now))),
         },
         (Code::RevisionChanged, Some(now)) => Reply::Show {
-            message: desk.open(now),
+            message: notifications.open(now),
             tell: Some("Nothing was decided: what is shown has changed. Look at it again, and decide then.".to_owned()),
         },
         _ => Reply::Tell(format!("Nothing was decided: {problem}.")),

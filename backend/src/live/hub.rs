@@ -152,7 +152,7 @@ impl Handle {
     }
 
     /// What decides who may see a run.
-    pub(super) async fn sight(&self, run: RunId) -> Result<Option<Arc<RunVisibility>>, store::Error> {
+    pub(super) async fn visibility(&self, run: RunId) -> Result<Option<Arc<RunVisibility>>, store::Error> {
         self.0.sights.of(run).await
     }
 

@@ -127,7 +127,7 @@ where
                 message = self.socket.next() => match message {
                     None => return Err(CloseReason::Gone),
                     Some(Err(error)) => return Err(unreadable(&error)),
-                    Some(Ok(message)) => self.hear(message).await?,
+                    Some(Ok(message)) => self.receive(message).await?,
                 },
                 next = self.follower.next(&self.hub) => match next {
                     Ok(next) => self.advance(next).await?,
@@ -157,7 +157,7 @@ where
 
     // --- what the client says ---
 
-    async fn hear(&mut self, message: Message) -> Step {
+    async fn receive(&mut self, message: Message) -> Step {
         self.heard = Instant::now();
         match message {
             Message::Pong(_) => return Ok(()),
@@ -355,7 +355,7 @@ where
         if !self.topics.follows(chunk.run) {
             return Ok(());
         }
-        let sight = Box::pin(self.hub.sight(chunk.run)).await;
+        let sight = Box::pin(self.hub.visibility(chunk.run)).await;
         // Streams may be dropped: whatever goes wrong here is told by the log in time.
         if !sight.ok().flatten().is_some_and(|sight| sight.is_seen_by(&self.actor.principal)) {
             return Ok(());

@@ -138,34 +138,34 @@ impl Notifier {
         if outlets.is_empty() {
             // Whoever is set up later is not told of what happened before.
             store.forget_outbox().await?;
-            let desk = NotificationService::new(clock, outlets);
-            return Ok(Handle { desk, stop: stop.drop_guard(), tasks: Vec::new() });
+            let notifications = NotificationService::new(clock, outlets);
+            return Ok(Handle { notifications, stop: stop.drop_guard(), tasks: Vec::new() });
         }
         let fed = Arc::new(Notify::new());
         let commits = store.commits();
         let feeder = Feeder::new(store.clone(), Arc::clone(&outlets), Arc::clone(&fed)).await?;
         let name = format!("sender-{}", hex::encode(&clock.random()[..6]));
-        let desk = NotificationService::new(clock.clone(), Arc::clone(&outlets));
+        let notifications = NotificationService::new(clock.clone(), Arc::clone(&outlets));
         let background = store.background().clone();
         let sender = Arc::new(Sender { store, clock, outlets, fed, name, first_wait });
         let feeder = background.watch("feeder", &stop, store::follow(feeder, commits, stop.clone()));
         let sender = background.watch("sender", &stop, sender.serve(stop.clone()));
         let tasks = vec![tokio::spawn(feeder), tokio::spawn(sender)];
-        Ok(Handle { desk, stop: stop.drop_guard(), tasks })
+        Ok(Handle { notifications, stop: stop.drop_guard(), tasks })
     }
 }
 
 /// A running notifier. It stops when this is dropped.
 pub struct Handle {
-    desk: NotificationService,
+    notifications: NotificationService,
     stop: DropGuard,
     tasks: Vec<JoinHandle<()>>,
 }
 
 impl Handle {
     /// What the API asks of it.
-    pub fn desk(&self) -> NotificationService {
-        self.desk.clone()
+    pub fn notifications(&self) -> NotificationService {
+        self.notifications.clone()
     }
 
     /// Begins nothing more, and finishes what was begun.

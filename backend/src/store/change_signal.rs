@@ -65,7 +65,7 @@ pub(super) async fn run(inner: Arc<Inner>, url: String) {
         match &inner.db {
             Db::Sqlite { .. } => watch_file(&inner).await,
             Db::Postgres { .. } => {
-                tokio::join!(tell(&inner), listen(&inner, &url), watch_log(&inner));
+                tokio::join!(signal_others(&inner), listen(&inner, &url), watch_log(&inner));
             }
         }
     };
@@ -104,7 +104,7 @@ async fn watch_file(inner: &Inner) {
 }
 
 /// PostgreSQL: tells other processes of commits, many at a time.
-async fn tell(inner: &Inner) {
+async fn signal_others(inner: &Inner) {
     loop {
         inner.signal.committed.notified().await;
         if let Err(error) = notify(inner).await {
@@ -121,14 +121,14 @@ async fn notify(inner: &Inner) -> Result<(), DriverError> {
 
 async fn listen(inner: &Inner, url: &str) {
     loop {
-        if let Err(error) = hear(inner, url).await {
+        if let Err(error) = listen_once(inner, url).await {
             report(&error);
         }
         tokio::time::sleep(POLL).await;
     }
 }
 
-async fn hear(inner: &Inner, url: &str) -> Result<(), sqlx::Error> {
+async fn listen_once(inner: &Inner, url: &str) -> Result<(), sqlx::Error> {
     let mut listener = PgListener::connect(url).await?;
     listener.listen(CHANNEL).await?;
     loop {

@@ -22,7 +22,7 @@ impl Store {
         let reviews = conn
             .found_reviews(select().push(" FROM reviews r WHERE r.id = ").bind(id.0), &mut Blobs::default())
             .await?;
-        Ok(self.shown(reviews).pop())
+        Ok(self.without_lapsed_claims(reviews).pop())
     }
 
     /// A run's reviews, in the order in which they were asked.
@@ -30,7 +30,7 @@ impl Store {
         let sql = select().push(" FROM reviews r WHERE r.run_id = ").bind(run.0).push(" ORDER BY r.created_at, r.id");
         let mut conn = self.inner.db.read().await?;
         let reviews = conn.found_reviews(sql, &mut Blobs::default()).await?;
-        Ok(self.shown(reviews))
+        Ok(self.without_lapsed_claims(reviews))
     }
 
     /// The reviews that somebody may see. In the order of urgency only those that are pending.
@@ -42,7 +42,7 @@ impl Store {
                 page(&mut conn, viewer, query, self.inner.clock.now()).await?
             }
         };
-        Ok(Page { items: self.shown(items), next_cursor })
+        Ok(Page { items: self.without_lapsed_claims(items), next_cursor })
     }
 
     /// How many pending reviews somebody may see, the first page of them, and the place in the log of the same moment.
@@ -50,13 +50,13 @@ impl Store {
         let query = ReviewQuery { limit: Some(limit), ..ReviewQuery::default() };
         let mut conn = self.inner.db.snapshot().await?;
         let tally = self.tally_in(&mut conn).await?;
-        let reviews = self.shown(self.urgent_in(&mut conn, viewer, &query).await?.items);
+        let reviews = self.without_lapsed_claims(self.urgent_in(&mut conn, viewer, &query).await?.items);
         conn.rollback().await?;
         Ok(Pending { tally, reviews })
     }
 
     /// Reviews as they are now: a claim whose lease has run out is none.
-    fn shown(&self, mut reviews: Vec<Review>) -> Vec<Review> {
+    fn without_lapsed_claims(&self, mut reviews: Vec<Review>) -> Vec<Review> {
         let now = self.inner.clock.now();
         for review in &mut reviews {
             review.drop_lapsed_claim(now);

@@ -77,14 +77,14 @@ async fn run(inner: Arc<Inner>, streams: Streams) {
 
 async fn listen(inner: &Inner, streams: &Streams) {
     loop {
-        if let Err(error) = hear(inner, streams).await {
+        if let Err(error) = listen_once(inner, streams).await {
             report(&error);
         }
         sleep(RETRY_DELAY).await;
     }
 }
 
-async fn hear(inner: &Inner, streams: &Streams) -> Result<(), Error> {
+async fn listen_once(inner: &Inner, streams: &Streams) -> Result<(), Error> {
     let mut listener = PgListener::connect(&inner.url).await?;
     listener.listen(CHANNEL).await?;
     loop {

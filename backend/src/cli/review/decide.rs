@@ -16,7 +16,7 @@ use super::super::print;
 use super::super::remote::ServerArgs;
 use super::super::table::print_json;
 use super::super::terminal::{self, Answers, Screen, Terminal, text};
-use super::{shown, state};
+use super::{render, state};
 use crate::embed::Reviewer as _;
 
 /// What `countersign review decide` takes.
@@ -72,7 +72,7 @@ pub async fn run(args: DecideArgs) -> anyhow::Result<()> {
     let request = match verdict(&args, &review)? {
         Some(verdict) => {
             // Standard output is for the answer. A reader that has gone away is no failure.
-            let _ = write!(std::io::stderr(), "{}", shown(&review));
+            let _ = write!(std::io::stderr(), "{}", render(&review));
             DecisionRequest {
                 revision: review.revision,
                 digest: review.digest.clone(),
@@ -105,7 +105,7 @@ fn pinned(args: &DecideArgs, review: &Review) -> Result<(), Quit> {
     let message = format!(
         "the content has changed since it was seen: this is revision {}. Nothing was decided.\n{}",
         review.revision,
-        shown(review).trim_end()
+        render(review).trim_end()
     );
     Err(Quit::new(Exit::Conflict, message))
 }

@@ -17,7 +17,7 @@ use crate::embed::{Choice, Declined};
 pub(super) async fn ask(asking: &mut Asking<'_>, review: &Review) -> Result<Choice, Declined> {
     let mut decisions = BTreeMap::new();
     for (index, action) in review.actions.iter().enumerate() {
-        asking.screen.say(shown(review, index, action).trim_end_matches('\n'));
+        asking.screen.say(render(review, index, action).trim_end_matches('\n'));
         decisions.insert(action.id.clone(), decide(asking, action).await?);
     }
     Ok(Choice::verdict(Verdict::Actions { decisions, instructions: None }))
@@ -87,7 +87,7 @@ fn words(action: &Action) -> String {
     allowed.map(word).collect::<Vec<_>>().join(", ")
 }
 
-pub(super) fn shown(review: &Review, index: usize, action: &Action) -> String {
+pub(super) fn render(review: &Review, index: usize, action: &Action) -> String {
     let what = match action.action_type {
         ActionType::Tool => "tool permission",
         ActionType::Agent => "agent permission",

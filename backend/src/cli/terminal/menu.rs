@@ -48,7 +48,7 @@ pub(super) async fn ask(asking: &mut Asking<'_>, review: &Review) -> Result<Choi
 }
 
 /// What is shown of a review.
-pub(super) fn shown(review: &Review) -> String {
+pub(super) fn render(review: &Review) -> String {
     Menu::of(review).text()
 }
 

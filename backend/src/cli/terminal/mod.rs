@@ -87,11 +87,11 @@ impl Reviewer for Terminal {
 }
 
 /// What a review asks, as it is shown before the question.
-pub fn shown(review: &Review) -> String {
+pub fn render(review: &Review) -> String {
     if review.actions.is_empty() {
-        return menu::shown(review);
+        return menu::render(review);
     }
-    review.actions.iter().enumerate().map(|(index, action)| calls::shown(review, index, action)).collect()
+    review.actions.iter().enumerate().map(|(index, action)| calls::render(review, index, action)).collect()
 }
 
 /// Closes what is open when nobody asks any more.

@@ -69,7 +69,7 @@ impl Builder<'_> {
     pub(super) fn ask_judge(&mut self, asking: Asking, content: Content, judge: &Judge) {
         let Asking { review, subject, handler, advice } = asking;
         let Some(step) = self.state.step_of(&subject).cloned() else { return };
-        let shown = Message::User { text: shown(&step, &content, self.history()) };
+        let shown = Message::User { text: material(&step, &content, self.history()) };
         let digest = self.review_of(review, &step, content, advice.clone()).digest;
         let mut conversation = Box::new(Conversation::new(NAME, Some(instructions(judge)), vec![shown]));
         self.call_model(&step, &mut conversation);
@@ -241,7 +241,7 @@ fn instructions(judge: &Judge) -> String {
 }
 
 /// What a judge is shown: as JSON, so that no value can pass for anything else.
-fn shown(step: &Step, content: &Content, history: Value) -> String {
+fn material(step: &Step, content: &Content, history: Value) -> String {
     let items: Vec<_> = content
         .items
         .iter()

@@ -41,7 +41,7 @@ impl Builder<'_> {
                 Err(format!("there is no tool `{}`", made.tool))
             };
             let mut call = checked.unwrap_or_else(|why| {
-                let result = told(FlowCode::ToolFailed, &why);
+                let result = error_text(FlowCode::ToolFailed, &why);
                 let arguments = made.arguments.as_object().cloned().unwrap_or_default();
                 ToolCall { state: ToolCallState::Done { result }, ..ToolCall::new(id, &made.tool, arguments) }
             });
@@ -94,7 +94,7 @@ impl Builder<'_> {
                 self.write(step, &writes);
                 call.state = ToolCallState::Done { result };
             }
-            Err(why) => call.state = ToolCallState::Done { result: told(FlowCode::ToolFailed, &why) },
+            Err(why) => call.state = ToolCallState::Done { result: error_text(FlowCode::ToolFailed, &why) },
         }
     }
 
@@ -159,7 +159,7 @@ impl Builder<'_> {
         }
         self.end_task(task);
         self.emit_executed(&step, call, Err(&error));
-        call.state = ToolCallState::Done { result: told(error.code, &error.message) };
+        call.state = ToolCallState::Done { result: error_text(error.code, &error.message) };
         match phase {
             Phase::Agent { step, conversation } => self.go_on_with_calls(branch, step, conversation),
             _ => self.fail_step(branch, step, error),
@@ -229,7 +229,7 @@ impl Builder<'_> {
                 }
             }
             Ruling::Answered(text) => call.state = ToolCallState::Done { result: text.into() },
-            Ruling::Refused(code, why) => call.state = ToolCallState::Done { result: told(code, &why) },
+            Ruling::Refused(code, why) => call.state = ToolCallState::Done { result: error_text(code, &why) },
         }
     }
 
@@ -247,7 +247,7 @@ impl Phase {
 }
 
 /// How an agent is told that a call has no result.
-fn told(code: FlowCode, message: &str) -> Value {
+fn error_text(code: FlowCode, message: &str) -> Value {
     format!("{code}: {message}").into()
 }
 

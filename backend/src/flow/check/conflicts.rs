@@ -14,7 +14,7 @@ use super::Checker;
 use super::graph::can_be_together;
 use crate::flow::keys::writes;
 use crate::flow::limits::MAX_EDGES;
-use crate::flow::reachability::ways;
+use crate::flow::reachability::edges_of;
 
 /// The graph by numbers: sets of nodes are rows of bits, since many pairs of branches are compared.
 struct Branches {
@@ -31,7 +31,7 @@ pub fn check(checker: &mut Checker<'_>) {
     let index: HashMap<&NodeId, usize> = flow.nodes.keys().enumerate().map(|(at, id)| (id, at)).collect();
     let ids: Vec<&NodeId> = flow.nodes.keys().collect();
     let mut branches = Branches {
-        steps: flow.nodes.values().map(|node| ways(flow, node).iter().map(|(_, to)| index[to]).collect()).collect(),
+        steps: flow.nodes.values().map(|node| edges_of(flow, node).iter().map(|(_, to)| index[to]).collect()).collect(),
         writes: flow.nodes.iter().map(|(id, node)| writes(id, node)).collect(),
         joins: flow.nodes.values().map(|node| node.join == Join::All).collect(),
     };

@@ -109,7 +109,7 @@ fn unreachable(checker: &mut Checker<'_>) {
     let Some(start) = checker.flow.start().filter(|start| checker.flow.nodes.contains_key(*start)) else { return };
     let mapped = mapped(checker.flow);
     for id in checker.flow.nodes.keys().filter(|id| !mapped.contains_key(id)) {
-        if id != start && !checker.ways.reaches(start, id) {
+        if id != start && !checker.reachability.reaches(start, id) {
             let message = format!("`{id}` is never reached from `{start}`; lead to it with `next`, or remove it");
             checker.invalid(&pointer(["nodes", id.as_str()]), message);
         }

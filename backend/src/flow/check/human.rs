@@ -90,7 +90,7 @@ fn correction(checker: &mut Checker<'_>, base: &str, id: &NodeId, human: &Human)
         }
         return;
     }
-    if human.options.is_empty() || !checker.nodes_whole || checker.ways.source_of(id).is_some() {
+    if human.options.is_empty() || !checker.nodes_whole || checker.reachability.source_of(id).is_some() {
         return;
     }
     let sources: Vec<_> = nearest_sources(checker.flow, id).iter().map(|source| format!("`{source}`")).collect();

@@ -8,7 +8,7 @@ use shared::id::NodeId;
 
 use super::Checker;
 use crate::flow::keys::{refused, writes};
-use crate::flow::reachability::ways;
+use crate::flow::reachability::edges_of;
 
 pub fn check(checker: &mut Checker<'_>) {
     let flow = checker.flow;
@@ -132,7 +132,7 @@ fn entered(checker: &mut Checker<'_>, id: &NodeId, map: &MapNode) {
         checker.invalid(&path, message("the start"));
     }
     for (from, node) in flow.nodes.iter().filter(|(from, _)| **from != map.node) {
-        if ways(flow, node).iter().any(|(_, to)| **to == map.node) {
+        if edges_of(flow, node).iter().any(|(_, to)| **to == map.node) {
             checker.invalid(&pointer(["nodes", map.node.as_str()]), message(&format!("`{from}`")));
         }
         if let NodeKind::Human(human) = &node.kind

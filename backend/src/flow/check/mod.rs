@@ -36,7 +36,7 @@ pub struct Checker<'a> {
     /// The flow, without what could not be read.
     pub flow: &'a Flow,
     /// What follows from its graph.
-    pub ways: Reachability,
+    pub reachability: Reachability,
     /// Whether every node could be read whole. Where not, what depends on the whole graph is left out: it would only
     /// repeat in other words what is noted already.
     nodes_whole: bool,
@@ -67,7 +67,7 @@ pub fn check_flow(
 ) -> (Vec<Mistake>, Vec<Mistake>) {
     let mut checker = Checker {
         flow,
-        ways: Reachability::new(flow),
+        reachability: Reachability::new(flow),
         nodes_whole: !noted.iter().any(|noted| noted.path.is_empty() || noted.path.starts_with("/nodes")),
         whole: noted.is_empty(),
         source,

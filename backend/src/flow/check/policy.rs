@@ -63,7 +63,7 @@ pub fn reviewers(checker: &mut Checker<'_>, base: &str, own: Option<&NodeId>, re
         checker.invalid(&path, message);
     } else if let Some(own) = own
         && checker.nodes_whole
-        && !checker.ways.reaches(other, own)
+        && !checker.reachability.reaches(other, own)
     {
         checker.warn(&path, format!("`{other}` never comes before `{own}`, so nobody is shut out"));
     }

@@ -23,7 +23,7 @@ pub(in crate::http) struct Views(Mutex<HashSet<(Username, ReviewId, u32)>>);
 
 impl Views {
     /// Whether this one is new.
-    fn remember(&self, look: (Username, ReviewId, u32)) -> bool {
+    fn is_first_look(&self, look: (Username, ReviewId, u32)) -> bool {
         let mut looks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if looks.len() >= REMEMBERED {
             looks.clear();
@@ -43,7 +43,7 @@ pub(super) async fn record(state: &AppState, caller: &Caller, review: &Review) {
     let principal = caller.principal();
     let counts = review.is_pending() && access(principal, Act::Decide(review)).is_allowed();
     let look = (principal.username.clone(), review.id, review.revision);
-    if !counts || !state.views.remember(look.clone()) {
+    if !counts || !state.views.is_first_look(look.clone()) {
         return;
     }
     let key = IdempotencyKey {

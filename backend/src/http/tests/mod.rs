@@ -131,10 +131,10 @@ impl Site {
     }
 
     /// From now on people are told outside the console.
-    fn tell(&mut self, desk: NotificationService, edge: Edge) {
+    fn tell(&mut self, notifications: NotificationService, edge: Edge) {
         let authenticator = Authenticator::new(self.store.clone(), self.clock.clone());
         let (store, clock) = (self.store.clone(), self.clock.clone());
-        let state = AppState::new(store, clock, authenticator, None, edge, self.seals.clone(), Some(desk));
+        let state = AppState::new(store, clock, authenticator, None, edge, self.seals.clone(), Some(notifications));
         self.router = router(state, Router::new());
     }
 

@@ -43,7 +43,7 @@ async fn workspace_with(mut site: Site, edge: Edge) -> (Site, MockServer, Handle
     let url = "https://desk.example".to_owned();
     let options = Options::new(site.store.clone(), site.clock.clone(), settings, secrets, url);
     let notifier = Notifier::run(options).await.unwrap();
-    site.tell(notifier.desk(), edge);
+    site.tell(notifier.notifications(), edge);
     (site, slack, notifier)
 }
 

@@ -13,7 +13,7 @@ use crate::engine::builder::Builder;
 
 impl Builder<'_> {
     /// The pending reviews whose voters may have changed. `all`: also those for people who are only named.
-    pub(in crate::engine) fn watched(&self, all: bool) -> Vec<ReviewId> {
+    pub(in crate::engine) fn to_recount(&self, all: bool) -> Vec<ReviewId> {
         if self.people.is_none() {
             return Vec::new();
         }
