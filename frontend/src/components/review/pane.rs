@@ -1,6 +1,7 @@
 //! The review pane: loads a review, keeps what the person has seen of it, and puts its parts together.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use leptos::prelude::*;
 use serde_json::Value;
@@ -227,6 +228,15 @@ fn Loaded(id: ReviewId, row: Memo<Option<crate::state::inbox::Row>>, back: Callb
         }
     });
     keys::listen(pane);
+    // What is decided comes first: the column beside it is made in a task of its own.
+    let beside = RwSignal::new(false);
+    set_timeout(
+        move || {
+            // It fails only where one has walked on meanwhile.
+            let _ = beside.try_set(true);
+        },
+        Duration::ZERO,
+    );
     let prompt = Memo::new(move |_| review.with(|review| review.prompt.clone()));
     let items = Memo::new(move |_| review.with(|review| review.items.clone()));
     let actions = Memo::new(move |_| review.with(|review| review.actions.clone()));
@@ -245,7 +255,9 @@ fn Loaded(id: ReviewId, row: Memo<Option<crate::state::inbox::Row>>, back: Callb
                     <ActionCard pane=pane action=action />
                 </For>
             </div>
-            <Side pane=pane />
+            <Show when=move || beside.get()>
+                <Side pane=pane />
+            </Show>
         </div>
         <Bar pane=pane />
     }
