@@ -84,6 +84,24 @@ pub struct Changes {
     pub instructions: Option<String>,
 }
 
+/// How much of a changed value is told in a sentence, in characters; all of it is in the record.
+const SHORT: usize = 200;
+
+/// As people read it: `With changes: c1-1 = {"amount":5}; the agent is told: Mind this.`
+impl fmt::Display for Changes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let value = |name: &str, value: String| match value.char_indices().nth(SHORT) {
+            Some((end, _)) => format!("{name} = {}…", &value[..end]),
+            None => format!("{name} = {value}"),
+        };
+        let json = |value: &JsonMap| serde_json::to_string(value).unwrap_or_default();
+        let arguments = self.arguments.iter().map(|(id, arguments)| value(id, json(arguments)));
+        let edits = self.edits.iter().map(|(key, edit)| value(key, edit.to_string()));
+        let told = self.instructions.iter().map(|text| format!("the agent is told: {text}"));
+        write!(f, "With changes: {}", arguments.chain(edits).chain(told).collect::<Vec<_>>().join("; "))
+    }
+}
+
 impl Changes {
     /// Whether it changes nothing.
     pub fn is_empty(&self) -> bool {
@@ -94,6 +112,16 @@ impl Changes {
 /// As people read it: `demo/judge would approve, but is 55% sure and decides from 70%: It is long.`
 impl fmt::Display for Advice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.judgement(f)?;
+        match &self.changes {
+            Some(changes) => write!(f, " {changes}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Advice {
+    fn judgement(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { by, verdict, reason, .. } = self;
         let Some(Judgement { approved, confidence, threshold }) = *verdict else {
             return write!(f, "{by} could not judge: {reason}");
@@ -136,6 +164,13 @@ mod tests {
             |approved, confidence| json!({ "approved": approved, "confidence": confidence, "threshold": 0.7 });
         assert_eq!(said(verdict(true, 0.7)), "m/j approved, 70% sure: Hm.");
         assert_eq!(said(verdict(false, 0.55)), "m/j would reject, but is 55% sure and decides from 70%: Hm.");
+        let changes: Changes = serde_json::from_value(json!({
+            "arguments": { "c1-1": { "amount": 5 } }, "edits": { "title": "x".repeat(300) }, "instructions": "Mind this.",
+        }))
+        .expect("changes");
+        let title = format!("title = \"{}…", "x".repeat(199));
+        let expected = format!("With changes: c1-1 = {{\"amount\":5}}; {title}; the agent is told: Mind this.");
+        assert_eq!(changes.to_string(), expected);
         assert_eq!(said(json!(null)), "m/j could not judge: Hm.");
     }
 }

@@ -52,6 +52,13 @@ const ENDS: &[End] = &[
     ("four-eyes", PAYMENT, "1\n2\n", STOPPED, "Hold it back"),
     ("four-eyes", PAYMENT, "2\n", STOPPED, "Do not pay"),
     ("guarded", &[], "", COMPLETED, "code-safety blocked this (c1-1): it deletes everything (`rm -rf`)"),
+    (
+        "guarded",
+        &["-i", "command=sudo ls"],
+        "",
+        COMPLETED,
+        "perform: decided by a judge: It says \"sudo\", which the criteria rule out.",
+    ),
     ("guarded", &["-i", "command=rm -rf ./build"], "", COMPLETED, "perform: shell was called"),
     ("guarded", &[], "", COMPLETED, "[redacted] paid 20 EUR with the card [redacted]. Thank you!"),
     ("judge", &["-i", "reply=It is on its way."], "", COMPLETED, "https://example.org/reply"),

@@ -31,9 +31,11 @@ pub(super) fn verdict(request: &ModelRequest) -> Option<Value> {
     Some(json!({ "approved": true, "confidence": confidence, "reasoning": reasoning }))
 }
 
-/// The values that a judge is shown, as text.
+/// What a judge is shown, as text: values, and arguments of calls.
 fn said(shown: &Value) -> String {
-    let materials = shown.get("material").and_then(Value::as_array).into_iter().flatten();
+    let all = |key: &str| shown.get(key).and_then(Value::as_array).into_iter().flatten();
+    let arguments = all("actions").filter_map(|action| action.get("arguments")?.as_object());
+    let values = all("material").filter_map(|item| item.get("value")).chain(arguments.flat_map(|all| all.values()));
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    materials.filter_map(|item| item.get("value")).map(text).collect::<Vec<_>>().join("\n")
+    values.map(text).collect::<Vec<_>>().join("\n")
 }
