@@ -28,15 +28,15 @@ const AUDIT: List = List("audit");
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 
 pub(super) fn mount(api: &mut Api) {
-    let list = Operation::new("The record, newest first", "PageOfEntries")
+    let list = Operation::new("List the record, newest first", "PageOfEntries")
         .query(&["from", "to", "actor", "kind", "act", "run", "review", "q", "limit", "cursor"]);
     api.get("/api/v1/audit", list, self::list);
-    let export = Operation::new("The record as CSV or JSON lines, newest first", "File")
+    let export = Operation::new("Export the record as CSV or JSON lines, newest first", "File")
         .query(&["format", "from", "to", "actor", "kind", "act", "run", "review", "q"]);
     api.get("/api/v1/audit/export", export, self::export);
-    let seal = Operation::new("The newest seal of the record; 404 where nothing is sealed yet", "SealHead");
+    let seal = Operation::new("Get the newest seal of the record; 404 before the first", "SealHead");
     api.get("/api/v1/audit/seal", seal, self::seal);
-    let verify = Operation::new("Whether every entry is what it was when it was sealed", "SealCheck");
+    let verify = Operation::new("Verify the sealed record", "SealCheck");
     api.get("/api/v1/audit/verify", verify, self::verify);
 }
 

@@ -26,12 +26,12 @@ use crate::store::{self, Committed};
 const LONGEST: Duration = Duration::from_hours(24 * 366);
 
 pub(super) fn mount(api: &mut Api) {
-    let list = Operation::new("One's own deputies, and for whom one stands in", "PageOfDeputies");
+    let list = Operation::new("List your deputies, and for whom you stand in", "PageOfDeputies");
     api.get("/api/v1/deputies", list.query(&["limit", "cursor"]), self::list);
-    let create = Operation::new("Say who decides for somebody who is away", "Deputyship").body("NewDeputy").status(201);
+    let create = Operation::new("Name a deputy for somebody who is away", "Deputyship").body("NewDeputy").status(201);
     api.post("/api/v1/deputies", create, self::create);
-    api.delete("/api/v1/deputies/{id}", Operation::new("Take that back", "").status(204), remove);
-    let reviewers = Operation::new("Who reviews, by name; or to whom a review can be delegated", "PageOfUsers");
+    api.delete("/api/v1/deputies/{id}", Operation::new("Remove a deputy", "").status(204), remove);
+    let reviewers = Operation::new("List reviewers, by name; or to whom a review can be delegated", "PageOfUsers");
     api.get("/api/v1/reviewers", reviewers.query(&["review"]), self::reviewers);
 }
 

@@ -24,15 +24,15 @@ use crate::store::{self, Committed, NewFlow};
 const FLOWS: List = List("flows");
 
 pub(super) fn mount(api: &mut Api) {
-    let list = Operation::new("The newest version of each flow", "PageOfFlows").query(&["limit", "cursor"]);
+    let list = Operation::new("List the newest version of each flow", "PageOfFlows").query(&["limit", "cursor"]);
     api.get("/api/v1/flows", list, self::list);
     api.post(
         "/api/v1/flows/validate",
-        Operation::new("Check a flow file, for those who may save it", "Validation").source(),
+        Operation::new("Check a flow file without saving it", "Validation").source(),
         validate,
     );
-    api.get("/api/v1/flows/schema", Operation::new("JSON Schema of flow files, for editors", "Schema"), schema);
-    let get = Operation::new("One version of a flow; the newest where none is named", "FlowVersion");
+    api.get("/api/v1/flows/schema", Operation::new("Get the JSON Schema of flow files, for editors", "Schema"), schema);
+    let get = Operation::new("Get a version of a flow; the newest where none is named", "FlowVersion");
     api.get("/api/v1/flows/{id}", get.query(&["version"]), self::get);
     let put = Operation::new("Save a flow: a new version, or the same for the same content", "FlowVersion").source();
     api.put("/api/v1/flows/{id}", put, self::put);

@@ -23,9 +23,9 @@ use crate::store::Kind;
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(super) fn mount(api: &mut Api) {
-    api.get("/healthz", Operation::new("Whether the server lives", "Status").open(), healthz);
-    api.get("/readyz", Operation::new("Whether it can work: the database can be written", "Status").open(), readyz);
-    api.get("/metrics", Operation::new("Numbers for Prometheus", "Text").open(), metrics);
+    api.get("/healthz", Operation::new("Check liveness", "Status").open(), healthz);
+    api.get("/readyz", Operation::new("Check readiness: the database can be written", "Status").open(), readyz);
+    api.get("/metrics", Operation::new("Get metrics in the format of Prometheus", "Text").open(), metrics);
 }
 
 async fn healthz() -> Json<Value> {

@@ -28,18 +28,15 @@ const MAX_AFTER: Duration = Duration::from_hours(30 * 24);
 const DELIVERIES: List = List("deliveries");
 
 pub(super) fn mount(api: &mut Api) {
-    let one = Operation::new("What one is told outside the console; admins may ask for others", "Notifications");
+    let one = Operation::new("Get your notification settings; admins may get those of others", "Notifications");
     api.get("/api/v1/notifications", one.query(&["user"]), get);
-    let choose = Operation::new("Choose what one is told; admins may for others", "Notifications");
+    let choose = Operation::new("Choose your notifications; admins may choose for others", "Notifications");
     api.put("/api/v1/notifications", choose.query(&["user"]).body("Notifications"), put);
-    let test = Operation::new("Send oneself a message, to try a channel", "").body("TestNotification").status(204);
+    let test = Operation::new("Send yourself a test message", "").body("TestNotification").status(204);
     api.post("/api/v1/notifications/test", test, self::test);
-    let list = Operation::new(
-        "Messages to people and programs, newest first: those that were given up, or others",
-        "PageOfDeliveries",
-    );
+    let list = Operation::new("List deliveries, newest first: those that were given up, or others", "PageOfDeliveries");
     api.get("/api/v1/notifications/deliveries", list.query(&["status", "limit", "cursor"]), deliveries);
-    let retry = Operation::new("Send a message again that was given up", "").status(204);
+    let retry = Operation::new("Retry a failed delivery", "").status(204);
     api.post("/api/v1/notifications/deliveries/{id}/retry", retry, self::retry);
 }
 

@@ -27,7 +27,7 @@ pub(super) fn whole() -> Value {
 }
 
 fn described(api: &mut Api) -> Value {
-    let own = Operation::new("This description", "OpenApi").open();
+    let own = Operation::new("Get this API description", "OpenApi").open();
     api.endpoints.push(Endpoint { method: "get", path: PATH, operation: own });
     // Served beside this router, by `crate::live`.
     let live = Operation::new("A WebSocket, subprotocol countersign.v1: JSON text frames", "").status(101);

@@ -25,12 +25,17 @@ use crate::store::{self, Committed, FoundRun, Store};
 const RUNS: List = List("runs");
 
 pub(super) fn mount(api: &mut Api) {
-    let list = Operation::new("Runs, newest first", "PageOfRuns").query(&["status", "flow", "limit", "cursor"]);
+    let list = Operation::new("List runs, newest first", "PageOfRuns").query(&["status", "flow", "limit", "cursor"]);
     api.get("/api/v1/runs", list, self::list);
     api.post("/api/v1/runs", Operation::new("Start a run", "Run").body("Launch").status(201), launch);
-    api.get("/api/v1/runs/{id}", Operation::new("One run", "Run"), get);
-    api.get("/api/v1/runs/{id}/report", Operation::new("What each visit of each node did", "Report"), report);
-    let reviews = Operation::new("A run's pending and past reviews", "PageOfReviews").query(&["limit", "cursor"]);
+    api.get("/api/v1/runs/{id}", Operation::new("Get a run", "Run"), get);
+    api.get(
+        "/api/v1/runs/{id}/report",
+        Operation::new("Get the report of a run: what each visit of each node did", "Report"),
+        report,
+    );
+    let reviews =
+        Operation::new("List the reviews of a run, pending and past", "PageOfReviews").query(&["limit", "cursor"]);
     api.get("/api/v1/runs/{id}/reviews", reviews, self::reviews);
     api.post("/api/v1/runs/{id}/cancel", Operation::new("Cancel a run", "Run").body("Reason"), cancel);
 }

@@ -23,11 +23,11 @@ pub(super) fn mount(api: &mut Api) {
     api.post(PATH, login, post);
     api.get(
         PATH,
-        Operation::new("How people may log in, beside a password or a link", "LoginWays").open(),
+        Operation::new("List the login methods beside passwords and links", "LoginWays").open(),
         login_methods,
     );
     api.delete(PATH, Operation::new("Log out", "").status(204).open(), delete);
-    let link = Operation::new("Whom a link logs in; asking does not use it up", "User").body("LinkSecret").open();
+    let link = Operation::new("Get whom a link logs in, without using it up", "User").body("LinkSecret").open();
     api.post("/api/v1/session/link", link, self::link);
 }
 

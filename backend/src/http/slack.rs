@@ -20,7 +20,7 @@ use crate::store::{self, Actor, Change, Committed};
 
 pub(super) fn mount(api: &mut Api) {
     let body = Some(("SlackInteraction", "application/x-www-form-urlencoded"));
-    let press = Operation::new("What Slack sends where a button was pressed, signed by Slack", "").open();
+    let press = Operation::new("Receive a button press from Slack, signed by Slack", "").open();
     api.post("/api/v1/slack/interactions", Operation { body, ..press }, interactions);
 }
 

@@ -19,9 +19,9 @@ use crate::clock::Moment;
 use crate::store::{self, Committed, Credential, CredentialKind, NewCredential};
 
 pub(super) fn mount(api: &mut Api) {
-    let list = Operation::new("One's own tokens", "PageOfTokens").query(&["limit", "cursor"]);
+    let list = Operation::new("List your tokens", "PageOfTokens").query(&["limit", "cursor"]);
     api.get("/api/v1/tokens", list, self::list);
-    let create = Operation::new("Make a token; its secret is shown this once", "Token").body("NewToken").status(201);
+    let create = Operation::new("Create a token; its secret is shown once", "Token").body("NewToken").status(201);
     api.post("/api/v1/tokens", create, self::create);
     api.delete("/api/v1/tokens/{id}", Operation::new("Revoke a token", "").status(204), revoke);
 }

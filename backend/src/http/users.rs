@@ -18,7 +18,7 @@ use crate::auth::{add_user, check_roles, check_text, digest, known_of};
 use crate::store::{self, Committed, FactorChange, UserChange};
 
 pub(super) fn mount(api: &mut Api) {
-    let list = Operation::new("People, by name", "PageOfUsers").query(&["limit", "cursor"]);
+    let list = Operation::new("List people, by name", "PageOfUsers").query(&["limit", "cursor"]);
     api.get("/api/v1/users", list, self::list);
     api.post("/api/v1/users", Operation::new("Add a person", "User").body("NewUser").status(201), create);
     api.patch("/api/v1/users/{username}", Operation::new("Change a person", "User").body("UserPatch"), update);

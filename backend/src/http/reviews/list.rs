@@ -21,7 +21,7 @@ const MAX_NAME: usize = 200;
 const MAX_SEARCH: usize = 500;
 
 pub(super) fn mount(api: &mut Api) {
-    let list = Operation::new("Reviews, newest first, or the most urgent first", "PageOfReviews").query(&[
+    let list = Operation::new("List reviews, newest or most urgent first", "PageOfReviews").query(&[
         "status",
         "kind",
         "role",
@@ -38,7 +38,7 @@ pub(super) fn mount(api: &mut Api) {
         "cursor",
     ]);
     api.get("/api/v1/reviews", list, self::list);
-    let facets = Operation::new("How many pending reviews fit, and how many by each facet", "Facets").query(&[
+    let facets = Operation::new("Count pending reviews, in all and by facet", "Facets").query(&[
         "status",
         "kind",
         "role",

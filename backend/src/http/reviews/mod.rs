@@ -33,18 +33,18 @@ struct Nothing {}
 
 pub(super) fn mount(api: &mut Api) {
     list::mount(api);
-    api.get("/api/v1/reviews/{id}", Operation::new("One review", "Review"), get);
+    api.get("/api/v1/reviews/{id}", Operation::new("Get a review", "Review"), get);
     let decide = Operation::new("Decide a review", "Decided").body("DecisionRequest");
     api.post("/api/v1/reviews/{id}/decisions", decide, self::decide);
-    let check = Operation::new("What guardrails would do with a decision; nothing is decided", "Checked");
+    let check = Operation::new("Check a decision against guardrails without making it", "Checked");
     api.post("/api/v1/reviews/{id}/check", check.body("DecisionRequest"), check::check);
-    api.post("/api/v1/reviews/{id}/claim", Operation::new("Say that one works on it", "Decided"), claim);
-    api.post("/api/v1/reviews/{id}/release", Operation::new("Say that one no longer does", "Decided"), release);
-    let delegate = Operation::new("Hand it to somebody, who decides it from then on", "Decided").body("Delegate");
+    api.post("/api/v1/reviews/{id}/claim", Operation::new("Claim a review", "Decided"), claim);
+    api.post("/api/v1/reviews/{id}/release", Operation::new("Release a claim", "Decided"), release);
+    let delegate = Operation::new("Delegate a review to somebody else", "Decided").body("Delegate");
     api.post("/api/v1/reviews/{id}/delegate", delegate, self::delegate);
-    let comment = Operation::new("Say something beside it", "Decided").body("NewComment");
+    let comment = Operation::new("Comment on a review", "Decided").body("NewComment");
     api.post("/api/v1/reviews/{id}/comments", comment, self::comment);
-    let withdraw = Operation::new("Take it back: what was asked counts as refused", "Decided").body("Reason");
+    let withdraw = Operation::new("Withdraw a review; it counts as refused", "Decided").body("Reason");
     api.post("/api/v1/reviews/{id}/withdraw", withdraw, self::withdraw);
 }
 
