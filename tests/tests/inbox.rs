@@ -281,7 +281,8 @@ async fn rights_are_felt_at_once_and_take_no_draft_away() -> WebDriverResult<()>
         decides.is_empty().then_some(())
     })
     .await;
-    wait_for_text(driver, "you no longer have access").await;
+    // Said where it is read. Its row may have left the list already: the list and the review are read side by side.
+    wait_for_text(driver, "no longer have access to this review. You can read it.").await;
     browser.quit().await;
     Ok(())
 }
