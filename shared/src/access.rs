@@ -100,6 +100,15 @@ pub enum Act<'a> {
     Withdraw(&'a Review),
     /// See the names of those who review, to choose one.
     SeeReviewers,
+    /// See statistics of reviews at all.
+    SeeStatistics,
+    /// Have a review counted in one's statistics: of a flow that oneself has saved, or that oneself has decided.
+    CountReview {
+        /// Who has saved a version of its flow.
+        saved_by: &'a BTreeSet<Username>,
+        /// Who decided it.
+        decided_by: &'a [Username],
+    },
     /// Say that somebody stands in for this person: the person, then the deputy.
     NameDeputy(&'a Username, &'a Username),
     /// Take back that somebody stands in for this person.
@@ -196,6 +205,12 @@ pub fn access(principal: &Principal, act: Act<'_>) -> Access {
         Act::SeeReviewers => {
             let works = principal.has(REVIEWER) || principal.has(DEVELOPER);
             Access::from(works, "the names of reviewers are for reviewers and developers")
+        }
+        Act::SeeStatistics => Access::from(!principal.token || !principal.roles.is_empty(), "this token has no role"),
+        Act::CountReview { saved_by, decided_by } => {
+            let own_flow = principal.has(DEVELOPER) && saved_by.contains(&principal.username);
+            let own_decision = decided_by.iter().any(|name| reviews_as(principal, name));
+            if is_admin || own_flow || own_decision { Access::Allowed } else { Access::Hidden }
         }
         // Else an admin could decide what is for a role that nobody gave them.
         Act::NameDeputy(person, deputy) if principal.username == *deputy && principal.username != *person => {

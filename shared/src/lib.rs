@@ -26,6 +26,7 @@ pub mod review;
 pub mod run;
 pub mod seal;
 pub mod single_sign_on;
+pub mod statistics;
 pub mod time;
 pub mod voting;
 mod words;

@@ -12,6 +12,7 @@ use crate::notification::{Channel, DeliveryStatus, Occasion};
 use crate::review::{ActionType, Outcome, ReviewKind, ReviewStatus};
 use crate::run::{Activity, RunStatus, StepStatus};
 use crate::seal::Tampering;
+use crate::statistics::{EscalationReason, GroupBy};
 
 macro_rules! words {
     ($($name:ident),+ $(,)?) => {
@@ -84,4 +85,6 @@ words! {
     Nearness,
     ReviewOrder,
     ReviewAct,
+    EscalationReason,
+    GroupBy,
 }

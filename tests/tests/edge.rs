@@ -4,6 +4,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
 use reqwest::Method;
+use serde_json::json;
+use tests::reviewing;
 use tests::{Database, HttpTransport, Options, Server, eventually};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
@@ -51,6 +53,31 @@ async fn numbers_are_for_this_machine_and_for_who_has_the_token() {
     assert_eq!(proxied.send().await.expect("answered").status(), 401);
     let with_token = scrape().header("x-forwarded-for", "203.0.113.7").bearer_auth("for the tests only");
     assert_eq!(with_token.send().await.expect("answered").status(), 200);
+}
+
+#[tokio::test]
+async fn reviews_are_measured_by_kind_outcome_and_channel() {
+    let server = reviewing::server(&[reviewing::NOTE]).await;
+    let admin = server.admin().await;
+    let scrape = async || {
+        let answer = HttpTransport::new(&server.base).raw(Method::GET, "/metrics").send().await.expect("answered");
+        answer.text().await.expect("text")
+    };
+    let line = |text: &str, name: &str, labels: &[&str]| {
+        let found = text.lines().find(|line| line.starts_with(name) && labels.iter().all(|label| line.contains(label)));
+        found.and_then(|line| line.rsplit(' ').next()).map(str::to_owned)
+    };
+    reviewing::launch(&server, "note", json!({})).await;
+    let asked = reviewing::pending(&admin).await;
+    let waits = ["kind=\"approval\"", "severity=\"medium\""];
+    assert_eq!(line(&scrape().await, "countersign_reviews_pending", &waits).as_deref(), Some("1"));
+    reviewing::decide(&admin, &asked, reviewing::choose("send"), json!({})).await;
+    let text = scrape().await;
+    assert_eq!(line(&text, "countersign_reviews_pending", &waits).as_deref(), Some("0"));
+    let decided = ["kind=\"approval\"", "outcome=\"accepted\"", "via=\"human\""];
+    assert_eq!(line(&text, "countersign_reviews_total", &decided).as_deref(), Some("1"));
+    let bucket = line(&text, "countersign_review_response_seconds_bucket", &["le=\"+Inf\""]);
+    assert_eq!(bucket.as_deref(), Some("1"));
 }
 
 #[tokio::test]

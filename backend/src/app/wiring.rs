@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use axum::http::HeaderMap;
-use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use shared::JsonMap;
 use shared::error::{Code, Problem};
 use shared::log::{Entry, EntryKind};
@@ -31,10 +31,17 @@ use crate::tool::{self, McpServer, SecretSettings, Secrets, Tools};
 const SUM_UP: Duration = Duration::from_secs(5);
 /// How often rows are counted, at most.
 const COUNT: Duration = Duration::from_mins(1);
+/// The buckets of the time in which people decide: from five seconds to a week.
+const RESPONSE_SECONDS: &[f64] =
+    &[5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 14_400.0, 28_800.0, 86_400.0, 259_200.0, 604_800.0];
 
 /// What `/metrics` shows.
 pub fn metrics() -> Result<PrometheusHandle, Error> {
-    PrometheusBuilder::new().install_recorder().map_err(|error| Error::Metrics(error.to_string()))
+    let response = Matcher::Full("countersign_review_response_seconds".to_owned());
+    PrometheusBuilder::new()
+        .set_buckets_for_metric(response, RESPONSE_SECONDS)
+        .and_then(PrometheusBuilder::install_recorder)
+        .map_err(|error| Error::Metrics(error.to_string()))
 }
 
 /// Sums up what was measured, again and again until the stop: between two looks at `/metrics` every sample would be kept.

@@ -33,6 +33,7 @@ mod runs;
 mod schemas;
 mod session;
 mod slack;
+mod statistics;
 mod tokens;
 mod users;
 
@@ -159,6 +160,7 @@ fn api() -> Api {
     flows::mount(&mut api);
     runs::mount(&mut api);
     reviews::mount(&mut api);
+    statistics::mount(&mut api);
     log::mount(&mut api);
     audit::mount(&mut api);
     notifications::mount(&mut api);

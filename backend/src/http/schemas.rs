@@ -22,6 +22,7 @@ use shared::review::{Checked, Review};
 use shared::run::{Report, Run, RunSummary};
 use shared::seal::{SealCheck, SealHead};
 use shared::single_sign_on::LoginWays;
+use shared::statistics::Statistics;
 
 /// Collects schemas; what they have in common stands among the components once.
 pub(super) struct Schemas(SchemaGenerator);
@@ -81,6 +82,7 @@ impl Schemas {
             "SealCheck" => self.typed::<SealCheck>(),
             "SealHead" => self.typed::<SealHead>(),
             "ServerMessage" => self.typed::<ServerMessage>(),
+            "Statistics" => self.typed::<Statistics>(),
             "TestNotification" => self.typed::<TestNotification>(),
             "Token" => self.typed::<Token>(),
             "User" => self.typed::<User>(),

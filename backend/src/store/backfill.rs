@@ -1,4 +1,4 @@
-//! Fills the columns of the queue of reviews that an earlier version wrote.
+//! Fills the columns of the queue and of statistics of reviews that an earlier version wrote.
 
 use shared::review::Review;
 use shared::time::Timestamp;
@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::blobs::{Blobs, Reader};
 use super::db::{Arg, Conn, Db, Sql};
-use super::{Error, queue, search};
+use super::{Error, queue, search, statistics};
 
 /// How many reviews are filled in one transaction.
 const BATCH: u32 = 500;
@@ -21,7 +21,7 @@ pub(super) async fn all(db: &Db) -> Result<(), Error> {
         }
     }
     if filled > 0 {
-        tracing::info!(reviews = filled, "the reviews of an earlier version stand in the queue");
+        tracing::info!(reviews = filled, "the reviews of an earlier version stand in the queue and in statistics");
     }
     Ok(())
 }
@@ -29,7 +29,7 @@ pub(super) async fn all(db: &Db) -> Result<(), Error> {
 /// Fills some; answers with how many.
 pub(super) async fn some(db: &Db) -> Result<usize, Error> {
     let mut conn = db.write().await?;
-    let sql = Sql::new("SELECT id, run_id, body, status FROM reviews WHERE due IS NULL LIMIT ").bind(BATCH);
+    let sql = Sql::new("SELECT id, run_id, body, status FROM reviews WHERE facts IS NULL LIMIT ").bind(BATCH);
     // Held until they are written: a server of an earlier version may still run.
     let sql = if conn.locks_rows() { sql.push(" FOR UPDATE") } else { sql };
     let rows = conn.fetch(sql).await?;
@@ -47,6 +47,7 @@ pub(super) async fn some(db: &Db) -> Result<usize, Error> {
         match review {
             Ok(review) => {
                 let sql = set(queue::columns_of(&review)?).push(", search = ").bind(search::text_of(&review));
+                let sql = sql.push(", facts = ").bind(statistics::column_of(&review)?);
                 update(&mut conn, sql, id).await?;
             }
             Err(error) => {
@@ -54,7 +55,7 @@ pub(super) async fn some(db: &Db) -> Result<usize, Error> {
                 // Of a class of its own, which cannot be read either: only admins see it.
                 let class = (row.text(3)? == "pending").then_some(id);
                 let sql = set([Timestamp::MAX.0.into(), 3_u32.into(), false.into(), 0_u32.into(), class.into()]);
-                update(&mut conn, sql, id).await?;
+                update(&mut conn, sql.push(", facts = ").bind(statistics::UNREADABLE), id).await?;
             }
         }
     }

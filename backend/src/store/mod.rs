@@ -37,6 +37,7 @@ mod seal_key;
 mod seals;
 mod search;
 mod sqlite;
+mod statistics;
 mod stream_relay;
 mod tasks;
 #[cfg(test)]
@@ -80,6 +81,7 @@ pub use row_mac::{Authenticity, RowKey, RowKeys};
 pub use runs::FoundRun;
 pub use seals::{RecordPage, RecordRow, StoredSeal};
 pub use shared::grant::LONGEST as LONGEST_GRANT;
+pub use statistics::TooMuch;
 pub use tasks::{Room, SUSPECT};
 
 use crate::background::Background;

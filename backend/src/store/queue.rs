@@ -3,7 +3,7 @@
 //! Each pending review has a class: a digest of what filters and rights look at of it ([`inbox::outline`]). There are few
 //! classes, whatever the number of reviews, so [`shared::access`] itself is asked once for each of them, and an index
 //! gives the rest. What a class stands for is read from a review of it. A change of what an outline holds needs a
-//! migration that empties `due`, so that every review is classed anew.
+//! migration that empties `facts`, so that every review is classed anew.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -63,6 +63,11 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// The classes: what is alike in each, and how many reviews it has.
+    pub(super) fn classes(&self) -> impl Iterator<Item = (&Review, u64)> {
+        self.classes.iter().map(|(outline, count)| (outline.as_ref(), *count))
+    }
+
     /// How many reviews somebody may see, and how many of them they may decide.
     pub fn numbers(&self, viewer: &Principal) -> (u64, u64) {
         let seen = self.classes.iter().filter(|(outline, _)| access(viewer, Act::SeeReview(outline)).is_allowed());

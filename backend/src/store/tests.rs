@@ -10,6 +10,7 @@ mod keys;
 mod log;
 mod people;
 mod queue;
+mod statistics;
 pub(crate) mod support;
 mod tasks;
 mod timers;

@@ -16,6 +16,7 @@ mod queue;
 mod rights;
 mod run;
 mod slack;
+mod statistics;
 mod story;
 mod unreadable;
 mod votes;

@@ -10,7 +10,7 @@ use shared::review::Review;
 
 use super::support::{World, decide, decided, on_both};
 use crate::store::db::Arg;
-use crate::store::{blobs, db::Sql, queue, search, visibility};
+use crate::store::{blobs, db::Sql, queue, search, statistics, visibility};
 
 on_both! {
     a_list_shows_exactly_what_the_rule_allows,
@@ -52,7 +52,7 @@ pub async fn readdress(world: &World, review: &mut Review, reviewers: serde_json
 pub async fn rewrite(world: &World, review: &Review) {
     let run = review.run_id.expect("of a run").0;
     let body = blobs::encode(run, review, &mut blobs::NewBlobs::new()).expect("encodes");
-    let columns: [(&str, Arg); 9] = [
+    let columns: [(&str, Arg); 10] = [
         ("status", review.status.as_str().into()),
         ("kind", review.kind.as_str().into()),
         ("severity", review.stakes.severity.as_str().into()),
@@ -62,6 +62,7 @@ pub async fn rewrite(world: &World, review: &Review) {
         ("created_at", review.created_at.0.into()),
         ("search", search::text_of(review).into()),
         ("body", body.into()),
+        ("facts", statistics::column_of(review).expect("facts").into()),
     ];
     let queued = queue::COLUMNS.split(", ").zip(queue::columns_of(review).expect("columns"));
     let mut update = Sql::new("UPDATE reviews SET run_id = run_id");

@@ -217,6 +217,7 @@ async fn write_group(inner: &Inner, changes: &[Change]) -> Result<Vec<Result<Com
             }
         }
     }
+    group.measure();
     if !written.large {
         inner.recent.add(group.take_log(written.seq));
     }

@@ -15,7 +15,7 @@ use super::super::recent_rows::{LARGE, NewRow};
 use super::super::row_mac::Stored;
 use super::super::tasks::lane;
 use super::super::users::user_row;
-use super::super::{Committed, Error, Inner, queue, search, visibility};
+use super::super::{Committed, Error, Inner, queue, search, statistics, visibility};
 use super::commit_outcome::Written;
 use super::group::{Changed, Group};
 use crate::engine::{RunState, Snapshot, summary};
@@ -73,10 +73,10 @@ impl Group {
         insert(
             conn,
             "INSERT INTO reviews (id, run_id, status, kind, severity, flow, requested_by, not_requester, created_at, \
-             search, body, due, severity_rank, irreversible, claimed_until, class) ",
+             search, body, facts, due, severity_rank, irreversible, claimed_until, class) ",
             rows.reviews,
             " ON CONFLICT (id) DO UPDATE SET status = excluded.status, search = excluded.search, body = excluded.body, \
-             due = excluded.due, claimed_until = excluded.claimed_until, class = excluded.class",
+             facts = excluded.facts, due = excluded.due, claimed_until = excluded.claimed_until, class = excluded.class",
         )
         .await?;
         for_each(conn, "DELETE FROM review_audience WHERE review_id IN (", rows.readdressed).await?;
@@ -122,6 +122,24 @@ impl Group {
         let others = std::mem::take(&mut self.out.events).into_iter().map(|(_, event)| (false, vec![event]));
         let rows = of_runs.chain(others).zip(first..);
         rows.map(|((of_run, events), seq)| NewRow { seq, of_run, events }).collect()
+    }
+
+    /// Measures the reviews that were decided or ended otherwise, once they are committed.
+    pub fn measure(&self) {
+        for work in self.runs.values() {
+            let (Some(changed), Some(snapshot)) = (&work.changed, &work.snapshot) else { continue };
+            // A review that is over changes no more, so each is measured once.
+            for review in changed.reviews.iter().filter_map(|id| snapshot.reviews.get(id)) {
+                let Some(resolution) = &review.resolution else { continue };
+                let (kind, outcome) = (review.kind.as_str(), resolution.outcome.as_str());
+                let via = resolution.via.as_str();
+                metrics::counter!("countersign_reviews_total", "kind" => kind, "outcome" => outcome, "via" => via)
+                    .increment(1);
+                if let Some(seconds) = statistics::response_seconds(review) {
+                    metrics::histogram!("countersign_review_response_seconds").record(seconds);
+                }
+            }
+        }
     }
 
     fn rows(&self) -> Result<Rows, Error> {
@@ -221,6 +239,7 @@ impl Rows {
                 review.created_at.0.into(),
                 search::text_of(review).into(),
                 encode(run.0, &compact_review::compact(review)?, &mut self.blobs)?.into(),
+                statistics::column_of(review)?.into(),
             ];
             row.extend(queue::columns_of(review)?);
             self.reviews.push(row);

@@ -1,0 +1,176 @@
+//! What statistics count of a review, as it stands beside it in its row: so that no review is read to be counted.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use shared::decision::{ActionDecision, Decision, Verdict, Via};
+use shared::definition::ActionKind;
+use shared::id::Username;
+use shared::inbox;
+use shared::review::{ActionType, Outcome, Resolution, Review, ReviewKind, ReviewStatus};
+use shared::statistics::{EscalationReason, JudgeFigures};
+use strum::VariantArray as _;
+
+use super::super::Error;
+
+/// What became of a review, as statistics count it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Became {
+    #[default]
+    Pending,
+    Approved,
+    Corrected,
+    Rejected,
+    Answered,
+    Expired,
+    Withdrawn,
+}
+
+/// What is counted of a review, beside its flow, its kind and when it was asked, which are columns.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(in crate::store) struct Facts {
+    pub(super) became: Became,
+    /// How long people took, in milliseconds; none where no person decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) response_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) by: Vec<Username>,
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub(super) tools: BTreeSet<String>,
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub(super) agents: BTreeSet<String>,
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub(super) roles: BTreeSet<String>,
+    /// Whether a value that was shown was changed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) changed: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) reason: Option<EscalationReason>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) vetoes: BTreeMap<String, u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) judge: Option<JudgeFigures>,
+}
+
+/// The column of a review.
+pub(in crate::store) fn column_of(review: &Review) -> Result<String, Error> {
+    serde_json::to_string(&Facts::of(review)).map_err(|error| Error::Stored(error.to_string()))
+}
+
+/// The column of a review that cannot be read: it is not counted.
+pub(in crate::store) const UNREADABLE: &str = "null";
+
+impl Facts {
+    pub(super) fn of(review: &Review) -> Self {
+        let resolution = review.resolution.as_ref();
+        let decided = resolution.filter(|resolution| is_by_people(resolution));
+        let actions = |of: ActionType| review.actions.iter().filter(move |action| action.action_type == of);
+        let wanting = review.actions.iter().filter_map(|action| action.agent.clone());
+        let became = became(review);
+        let mut vetoes = BTreeMap::new();
+        for veto in resolution.iter().flat_map(|resolution| &resolution.vetoes) {
+            *vetoes.entry(veto.guardrail.clone()).or_default() += 1;
+        }
+        Self {
+            became,
+            response_ms: decided.map(|resolution| millis(resolution.at.since(review.created_at))),
+            by: decided.map(|resolution| resolution.by.clone()).unwrap_or_default(),
+            tools: actions(ActionType::Tool).map(|action| action.name.clone()).collect(),
+            agents: actions(ActionType::Agent).map(|action| action.name.clone()).chain(wanting).collect(),
+            roles: inbox::roles(review).map(str::to_owned).collect(),
+            changed: resolution.and_then(|made| made.decision.as_ref()).is_some_and(|made| !made.edits.is_empty()),
+            reason: reason(review),
+            vetoes,
+            judge: judge(review, became, decided.is_some()),
+        }
+    }
+}
+
+/// How long people took to decide a review that is over, in seconds; none where no person decided it.
+pub(in crate::store) fn response_seconds(review: &Review) -> Option<f64> {
+    let resolution = review.resolution.as_ref().filter(|resolution| is_by_people(resolution))?;
+    Some(resolution.at.since(review.created_at).as_secs_f64())
+}
+
+fn millis(length: std::time::Duration) -> u64 {
+    u64::try_from(length.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Whether people decided, when they were asked: nobody did by a grant, which was given before.
+fn is_by_people(resolution: &Resolution) -> bool {
+    resolution.status == ReviewStatus::Resolved && matches!(resolution.via, Via::Human | Via::Slack | Via::Cli)
+}
+
+fn became(review: &Review) -> Became {
+    let Some(resolution) = &review.resolution else { return Became::Pending };
+    match resolution.outcome {
+        Outcome::Accepted => Became::Approved,
+        Outcome::Corrected => Became::Corrected,
+        Outcome::Stopped => Became::Rejected,
+        Outcome::Answered => Became::Answered,
+        Outcome::Expired => Became::Expired,
+        Outcome::Withdrawn => Became::Withdrawn,
+        Outcome::Decided => match &resolution.decision {
+            Some(decision) => of_actions(decision),
+            None => handled(review, resolution),
+        },
+    }
+}
+
+/// Calls count as what is gravest of what was said of each.
+fn of_actions(decision: &Decision) -> Became {
+    let Verdict::Actions { decisions, .. } = &decision.verdict else { return Became::Rejected };
+    let has = |kind| decisions.values().map(ActionDecision::kind).any(|said| said == kind);
+    if has(ActionKind::Reject) {
+        Became::Rejected
+    } else if has(ActionKind::Edit) {
+        Became::Corrected
+    } else if has(ActionKind::Approve) {
+        Became::Approved
+    } else {
+        Became::Answered
+    }
+}
+
+/// A handler answers all calls alike: a judge as its verdict says, and an automatic one rejects with a reason only.
+fn handled(review: &Review, resolution: &Resolution) -> Became {
+    let said = review.advice.iter().rev().find_map(|advice| advice.verdict);
+    let approved = said.filter(|_| resolution.via != Via::Auto).map(|said| said.approved);
+    if approved.unwrap_or(resolution.reason.is_none()) { Became::Approved } else { Became::Rejected }
+}
+
+fn reason(review: &Review) -> Option<EscalationReason> {
+    let category = review.stakes.category.as_deref().filter(|_| review.kind == ReviewKind::Escalation)?;
+    EscalationReason::VARIANTS.iter().copied().find(|reason| reason.as_str() == category)
+}
+
+fn judge(review: &Review, became: Became, by_people: bool) -> Option<JudgeFigures> {
+    let judges: Vec<_> = review.advice.iter().filter(|advice| advice.via == Via::Judge).collect();
+    if judges.is_empty() {
+        return None;
+    }
+    let count = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
+    let decided = u64::from(review.resolution.as_ref().is_some_and(|resolution| resolution.via == Via::Judge));
+    let asked = count(judges.len());
+    let failed = count(judges.iter().filter(|advice| advice.verdict.is_none()).count());
+    let mut figures = JudgeFigures {
+        asked,
+        decided,
+        failed,
+        passed_on: asked.saturating_sub(decided).saturating_sub(failed),
+        ..JudgeFigures::default()
+    };
+    let accepted = match became {
+        Became::Approved => Some(true),
+        Became::Corrected | Became::Rejected => Some(false),
+        Became::Pending | Became::Answered | Became::Expired | Became::Withdrawn => None,
+    };
+    if let Some(accepted) = accepted.filter(|_| by_people) {
+        for said in judges.iter().filter_map(|advice| advice.verdict) {
+            *(if said.approved == accepted { &mut figures.agreed } else { &mut figures.disagreed }) += 1;
+        }
+    }
+    Some(figures)
+}

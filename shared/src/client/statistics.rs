@@ -1,0 +1,13 @@
+//! What reviews come to.
+
+use serde::de::DeserializeOwned;
+
+use super::{Answer, Client, Transport, query_string};
+use crate::statistics::{Statistics, StatisticsQuery};
+
+impl<T: Transport, D: DeserializeOwned> Client<T, D> {
+    /// `GET /api/v1/statistics`.
+    pub async fn statistics(&self, query: &StatisticsQuery) -> Answer<Statistics> {
+        self.get(format!("/api/v1/statistics{}", query_string(query))).await
+    }
+}
