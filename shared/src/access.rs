@@ -169,7 +169,9 @@ pub fn access(principal: &Principal, act: Act<'_>) -> Access {
         Act::SaveFlow => Access::from(principal.has(DEVELOPER), "saving flows needs the role developer"),
         Act::SeeSource => Access::from(principal.has(DEVELOPER), "the source of flows is for developers"),
         Act::Launch => Access::from(principal.has(DEVELOPER), "starting runs needs the role developer"),
-        Act::SeeFlows => Access::from(!principal.token || !principal.roles.is_empty(), "this token has no role"),
+        Act::SeeFlows | Act::SeeStatistics => {
+            Access::from(!principal.token || !principal.roles.is_empty(), "this token has no role")
+        }
         Act::ManageTokens => Access::from(!principal.token || is_admin, "a token manages no tokens; log in to do it"),
         Act::SeeRun(run, involvement) => {
             let involved = involvement == Involvement::Reviews || launched(principal, &run.requested_by);
@@ -206,7 +208,6 @@ pub fn access(principal: &Principal, act: Act<'_>) -> Access {
             let works = principal.has(REVIEWER) || principal.has(DEVELOPER);
             Access::from(works, "the names of reviewers are for reviewers and developers")
         }
-        Act::SeeStatistics => Access::from(!principal.token || !principal.roles.is_empty(), "this token has no role"),
         Act::CountReview { saved_by, decided_by } => {
             let own_flow = principal.has(DEVELOPER) && saved_by.contains(&principal.username);
             let own_decision = decided_by.iter().any(|name| reviews_as(principal, name));

@@ -49,7 +49,7 @@ fn resolved(outcome: &str, via: &str, decision: Option<Value>) -> Value {
     resolution
 }
 
-fn decision(verdict: Value) -> Value {
+fn decision(verdict: &Value) -> Value {
     json!({ "by": "ana", "at": "2100-01-01T00:00:00Z", "via": "human", "revision": 1, "digest": "", "verdict": verdict })
 }
 
@@ -57,7 +57,7 @@ async fn each_kind_of_review_fills_its_figure(world: World) {
     for kind in ["clarification", "edit", "escalation", "checkpoint", "handoff"] {
         asked(&world, json!({ "kind": kind, "category": "out_of_scope" })).await;
     }
-    let mut changed = decision(json!({ "type": "choose", "option": "yes" }));
+    let mut changed = decision(&json!({ "type": "choose", "option": "yes" }));
     changed["edits"] = json!({ "content": "A better text" });
     asked(
         &world,
@@ -77,7 +77,7 @@ async fn calls_count_as_what_is_gravest_of_them(world: World) {
     let (reject, respond) = (json!({ "type": "reject" }), json!({ "type": "respond", "message": "It is done." }));
     for (one, other) in [(&approve, &approve), (&approve, &edit), (&edit, &reject), (&respond, &respond)] {
         let verdict = json!({ "type": "actions", "decisions": { "c1": one, "c2": other } });
-        let resolution = resolved("decided", "human", Some(decision(verdict)));
+        let resolution = resolved("decided", "human", Some(decision(&verdict)));
         asked(&world, json!({ "status": "resolved", "resolution": resolution })).await;
     }
     // What handlers decide has no decision: an automatic one says a reason only where it rejects.
