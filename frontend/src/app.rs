@@ -15,6 +15,7 @@ use crate::pages::{
     flow::FlowPage,
     flows::FlowsPage,
     inbox::{IdlePane, InboxPage, OpenPane},
+    insights::InsightsPage,
     login::LoginPage,
     not_found::NotFoundPage,
     people::PeoplePage,
@@ -45,6 +46,7 @@ pub fn App() -> impl IntoView {
                     <Route path=path!("runs/:id") view=RunPage />
                     <Route path=path!("flows") view=FlowsPage />
                     <Route path=path!("flows/:id") view=FlowPage />
+                    <Route path=path!("insights") view=InsightsPage />
                     <Route path=path!("audit") view=AuditPage />
                     <Route path=path!("people") view=PeoplePage />
                 </ParentRoute>

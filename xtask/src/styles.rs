@@ -24,6 +24,7 @@ const SHEETS: &[&str] = &[
     "flows",
     "flow",
     "audit",
+    "insights",
     "people",
 ];
 /// What they become; `frontend/index.html` names it.

@@ -118,6 +118,11 @@ fn Rail() -> impl IntoView {
             </RailLink>
             <RailLink href="/runs" icon=icondata::LuRoute label=Signal::stored("Runs".to_owned()) />
             <RailLink href="/flows" icon=icondata::LuWorkflow label=Signal::stored("Flows".to_owned()) />
+            <RailLink
+                href="/insights"
+                icon=icondata::LuChartColumn
+                label=Signal::stored("Insights".to_owned())
+            />
             <Show when=audit>
                 <RailLink href="/audit" icon=icondata::LuShieldCheck label=Signal::stored("Audit".to_owned()) />
             </Show>

@@ -4,6 +4,7 @@ pub mod audit;
 pub mod flow;
 pub mod flows;
 pub mod inbox;
+pub mod insights;
 pub mod login;
 pub mod not_found;
 pub mod people;

@@ -6,6 +6,7 @@ pub mod drafts;
 pub mod extent;
 pub mod guardrail_notes;
 pub mod inbox;
+pub mod insights;
 pub mod markdown;
 pub mod outbox;
 pub mod reconnect;

@@ -1,0 +1,80 @@
+//! Which reviews are counted. All of it stands in the address, so that a view can be kept and sent.
+
+use leptos::prelude::*;
+use leptos_router::NavigateOptions;
+use leptos_router::hooks::use_navigate;
+
+use crate::client::use_api;
+use crate::components::glyph::Glyph;
+use crate::state::insights::{Filter, KINDS, RANGES};
+
+/// The filters in the head of the page.
+#[component]
+pub fn Filters(filter: Memo<Filter>) -> impl IntoView {
+    let api = use_api();
+    // Without them the filter by flow stays away, nothing else.
+    let flows = LocalResource::new(move || async move { api.flows().await.map(|page| page.items) });
+    let flows = Memo::new(move |_| flows.get().and_then(Result::ok).unwrap_or_default());
+    let navigate = StoredValue::new(use_navigate());
+    let go = move |change: &dyn Fn(&mut Filter)| {
+        let mut next = filter.get_untracked();
+        change(&mut next);
+        let options = NavigateOptions { scroll: false, ..NavigateOptions::default() };
+        navigate.with_value(|navigate| navigate(&next.address(), options));
+    };
+    let chosen = |text: String| Some(text).filter(|text| !text.is_empty());
+    let ranges = RANGES.map(|(days, words)| {
+        let is = move || filter.with(|filter| filter.days() == days).to_string();
+        view! { <button class="chip" aria-pressed=is on:click=move |_| go(&|filter| filter.days = Some(days))>{words}</button> }
+    });
+    let kinds = KINDS.map(|kind| {
+        let is = move || filter.with(|filter| filter.kind == Some(kind));
+        view! { <option value=kind.as_str() prop:selected=is>{kind.as_str().replace('_', " ")}</option> }
+    });
+    let narrowed = move || {
+        let Filter { tool, agent, role, reviewer, .. } = filter.get();
+        [("tool", tool), ("agent", agent), ("role", role), ("reviewer", reviewer)]
+            .into_iter()
+            .filter_map(|(name, value)| {
+                let value = value?;
+                let clear = move |_| {
+                    go(&|filter| match name {
+                        "tool" => filter.tool = None,
+                        "agent" => filter.agent = None,
+                        "role" => filter.role = None,
+                        _ => filter.reviewer = None,
+                    });
+                };
+                Some(view! {
+                    <button class="chip" aria-pressed="true" on:click=clear>
+                        {name}" "<b>{value}</b>" "<Glyph icon=icondata::LuX/><span class="sr">"Remove this filter"</span>
+                    </button>
+                })
+            })
+            .collect_view()
+    };
+    view! {
+        <div class="chips grow" role="group" aria-label="Time">{ranges}{narrowed}</div>
+        <Show when=move || flows.with(|flows| flows.len() > 1) || filter.with(|filter| filter.flow.is_some())>
+            <select class="select" aria-label="Flow" on:change=move |event| {
+                let flow = chosen(event_target_value(&event));
+                go(&|filter| filter.flow.clone_from(&flow));
+            }>
+                <option value="" prop:selected=move || filter.with(|filter| filter.flow.is_none())>"All flows"</option>
+                {move || flows.get().into_iter().map(|flow| {
+                    let id = flow.id.to_string();
+                    let own = id.clone();
+                    let is = move || filter.with(|filter| filter.flow.as_ref() == Some(&own));
+                    view! { <option value=id prop:selected=is>{flow.title}</option> }
+                }).collect_view()}
+            </select>
+        </Show>
+        <select class="select" aria-label="Kind" on:change=move |event| {
+            let kind = event_target_value(&event);
+            go(&|filter| filter.kind = KINDS.into_iter().find(|one| one.as_str() == kind));
+        }>
+            <option value="" prop:selected=move || filter.with(|filter| filter.kind.is_none())>"All kinds"</option>
+            {kinds}
+        </select>
+    }
+}

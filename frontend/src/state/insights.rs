@@ -1,0 +1,291 @@
+//! The page of statistics: what its address asks for, and its plots as shapes and as tables.
+
+use serde::Serialize;
+use shared::review::ReviewKind;
+use shared::statistics::{Figures, GroupBy, StatisticsGroup, StatisticsQuery};
+use shared::time::Timestamp;
+
+use super::words;
+
+/// The ranges that one chooses from, in days.
+pub const RANGES: [(u32, &str); 5] = [(1, "24 h"), (7, "7 days"), (30, "30 days"), (90, "90 days"), (365, "1 year")];
+/// The range where nothing is said.
+const USUAL: u32 = 30;
+/// What the table is by, as one chooses it.
+pub const SPLITS: [(GroupBy, &str); 5] = [
+    (GroupBy::Flow, "Flow"),
+    (GroupBy::Tool, "Tool"),
+    (GroupBy::Agent, "Agent"),
+    (GroupBy::Kind, "Kind"),
+    (GroupBy::Reviewer, "Reviewer"),
+];
+/// A day in microseconds.
+const DAY: i64 = 86_400_000_000;
+
+/// What the address says.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Filter {
+    /// How many days until now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub days: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flow: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<ReviewKind>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reviewer: Option<String>,
+    /// What the table is by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub split: Option<GroupBy>,
+}
+
+impl Filter {
+    /// Reads the address.
+    pub fn from_address(get: impl Fn(&str) -> Option<String>) -> Self {
+        let get = |name: &str| get(name).filter(|value| !value.is_empty());
+        let (kind, split) = (get("kind"), get("split"));
+        Self {
+            days: get("days")
+                .and_then(|days| days.parse().ok())
+                .filter(|days| RANGES.iter().any(|(one, _)| one == days)),
+            flow: get("flow"),
+            tool: get("tool"),
+            agent: get("agent"),
+            kind: KINDS.iter().copied().find(|one| kind.as_deref() == Some(one.as_str())),
+            role: get("role"),
+            reviewer: get("reviewer"),
+            split: SPLITS.iter().map(|(one, _)| *one).find(|one| split.as_deref() == Some(one.as_str())),
+        }
+    }
+
+    pub fn address(&self) -> String {
+        format!("/insights{}", shared::client::query_string(self))
+    }
+
+    pub fn days(&self) -> u32 {
+        self.days.unwrap_or(USUAL)
+    }
+
+    /// What the table is by.
+    pub fn split(&self) -> GroupBy {
+        self.split.unwrap_or(GroupBy::Flow)
+    }
+
+    /// How long a bar of the plots is.
+    pub fn bar(&self) -> GroupBy {
+        match self.days() {
+            ..=1 => GroupBy::Hour,
+            2..=90 => GroupBy::Day,
+            _ => GroupBy::Week,
+        }
+    }
+
+    /// What the server is asked for, in groups of one kind. The range begins with a whole bar.
+    pub fn query(&self, by: GroupBy, now: Timestamp) -> StatisticsQuery {
+        let from = Timestamp(now.0.saturating_sub(i64::from(self.days()) * DAY));
+        StatisticsQuery {
+            from: self.bar().begin(from).or(Some(from)),
+            flow: self.flow.clone(),
+            tool: self.tool.clone(),
+            agent: self.agent.clone(),
+            kind: self.kind,
+            role: self.role.clone(),
+            reviewer: self.reviewer.clone(),
+            by: Some(by),
+            ..StatisticsQuery::default()
+        }
+    }
+
+    /// The same, narrowed to one row of the table.
+    pub fn narrowed(&self, by: GroupBy, key: &str) -> Self {
+        let key = Some(key.to_owned());
+        let mut filter = self.clone();
+        match by {
+            GroupBy::Flow => filter.flow = key,
+            GroupBy::Tool => filter.tool = key,
+            GroupBy::Agent => filter.agent = key,
+            GroupBy::Reviewer => filter.reviewer = key,
+            GroupBy::Kind => filter.kind = KINDS.iter().copied().find(|kind| key.as_deref() == Some(kind.as_str())),
+            GroupBy::Hour | GroupBy::Day | GroupBy::Week => {}
+        }
+        filter
+    }
+}
+
+/// The kinds that one chooses from.
+pub const KINDS: [ReviewKind; 11] = [
+    ReviewKind::Approval,
+    ReviewKind::ToolCalls,
+    ReviewKind::Agent,
+    ReviewKind::Emergent,
+    ReviewKind::Output,
+    ReviewKind::StrategyOverride,
+    ReviewKind::Clarification,
+    ReviewKind::Edit,
+    ReviewKind::Escalation,
+    ReviewKind::Checkpoint,
+    ReviewKind::Handoff,
+];
+
+/// What became of reviews, in the order in which bars are stacked: the class of its colour, the word, and how many.
+pub fn parts(figures: &Figures) -> [(&'static str, &'static str, u64); 7] {
+    [
+        ("go", "Approved", figures.approved),
+        ("warn", "Corrected", figures.corrected),
+        ("stop", "Rejected", figures.rejected),
+        ("accent", "Answered", figures.answered),
+        ("late", "Expired", figures.expired),
+        ("back", "Withdrawn", figures.withdrawn),
+        ("wait", "Pending", figures.pending),
+    ]
+}
+
+/// A part of a whole as `87 %`, or a dash.
+pub fn percent(part: Option<f64>) -> String {
+    part.map_or_else(|| "–".to_owned(), |part| format!("{:.0} %", part * 100.0))
+}
+
+/// A length of time, or a dash.
+pub fn took(ms: Option<u64>) -> String {
+    ms.map_or_else(|| "–".to_owned(), words::duration_ms)
+}
+
+/// One bar of the plots, by its time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bar {
+    /// When it begins, as people read it.
+    pub label: String,
+    pub figures: Figures,
+}
+
+/// A bar for each hour, day or week from the first to the last, also where nothing was asked.
+pub fn bars(groups: &[StatisticsGroup], by: GroupBy, from: Timestamp, to: Timestamp) -> Vec<Bar> {
+    let (Some(first), Some(length)) = (by.begin(from), by.length()) else { return Vec::new() };
+    let starts = std::iter::successors(Some(first), |at| Some(Timestamp(at.0 + length)));
+    let starts = starts.take_while(|at| *at < to);
+    let mut groups = groups.iter().peekable();
+    let bars = starts.map(|at| {
+        // A time is written alike in both.
+        let found = groups.next_if(|group| group.key == at.to_string());
+        Bar { label: label(at, by), figures: found.map(|group| group.figures.clone()).unwrap_or_default() }
+    });
+    bars.collect()
+}
+
+/// `14:00`, or `23 Nov`. In UTC, as the groups are.
+fn label(at: Timestamp, by: GroupBy) -> String {
+    const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let text = at.to_string();
+    if by == GroupBy::Hour {
+        return text.get(11..16).unwrap_or_default().to_owned();
+    }
+    let month = text.get(5..7).and_then(|month| month.parse::<usize>().ok()).unwrap_or(1);
+    let day = text.get(8..10).unwrap_or_default().trim_start_matches('0');
+    format!("{day} {}", MONTHS[(month - 1) % 12])
+}
+
+/// A stack of rectangles for each bar, as SVG in a picture that is as wide as there are bars and 100 high; and the
+/// number that fills the height. Numbers and words of this program only.
+pub fn stacked(bars: &[Bar]) -> (String, u64) {
+    let most = bars.iter().map(|bar| bar.figures.requests).max().unwrap_or(0);
+    let top = round_up(most);
+    let mut shapes = Vec::new();
+    for (index, Bar { label, figures }) in bars.iter().enumerate() {
+        let told: Vec<_> = parts(figures).into_iter().filter(|(.., count)| *count > 0).collect();
+        let words: Vec<_> = told.iter().map(|(_, word, count)| format!("{count} {}", word.to_lowercase())).collect();
+        let mut below = 0;
+        let stack = told.into_iter().map(|(class, _, count)| {
+            below += count;
+            rectangle(index, class, height(below, top), height(count, top))
+        });
+        shapes.push(group(index, label, &words.join(", "), &stack.collect::<String>()));
+    }
+    (shapes.concat(), top)
+}
+
+/// A bar for the median and a line for the 95th percentile of each time; and what fills the height, in milliseconds.
+pub fn times(bars: &[Bar]) -> (String, u64) {
+    let top = bars.iter().filter_map(|bar| bar.figures.response_ms.p95).max().unwrap_or(0);
+    let mut shapes = Vec::new();
+    for (index, Bar { label, figures }) in bars.iter().enumerate() {
+        let (Some(half), Some(most)) = (figures.response_ms.p50, figures.response_ms.p95) else { continue };
+        let words = format!("half within {}, 95 % within {}", took(Some(half)), took(Some(most)));
+        let bar = |class, ms| rectangle(index, class, height(ms, top), height(ms, top));
+        shapes.push(group(index, label, &words, &(bar("p95", most) + &bar("p50", half))));
+    }
+    (shapes.concat(), top)
+}
+
+/// One bar with its numbers in words, and the place where the pointer finds it, however low it is.
+fn group(index: usize, label: &str, words: &str, shapes: &str) -> String {
+    let place = format!("<rect class=\"hit\" x=\"{index}\" y=\"0\" width=\"1\" height=\"100\"/>");
+    format!("<g><title>{label}: {words}</title>{place}{shapes}</g>")
+}
+
+fn rectangle(index: usize, class: &str, top: f64, height: f64) -> String {
+    format!("<rect class=\"{class}\" x=\"{index}.14\" y=\"{:.2}\" width=\"0.72\" height=\"{height:.2}\"/>", 100.0 - top)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a hundredth of a pixel does not matter")]
+fn height(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 * 100.0 }
+}
+
+/// The next number of a scale that people read at once: 1, 2, 3, 4, 5, 6, 8, 10, 20, ….
+fn round_up(number: u64) -> u64 {
+    let mut step = 1;
+    loop {
+        for times in [1, 2, 3, 4, 5, 6, 8] {
+            if step * times >= number {
+                return step * times;
+            }
+        }
+        step *= 10;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> Timestamp {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn an_address_is_read_and_written_alike() {
+        let address = [("days", "7"), ("kind", "tool_calls"), ("split", "tool"), ("reviewer", "ana"), ("flow", "")];
+        let filter = Filter::from_address(|name| {
+            address.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
+        });
+        assert_eq!(filter.address(), "/insights?days=7&kind=tool_calls&reviewer=ana&split=tool");
+        assert_eq!(Filter::from_address(|_| Some("nonsense".to_owned())).days(), 30);
+        assert_eq!(filter.narrowed(GroupBy::Tool, "send").tool.as_deref(), Some("send"));
+    }
+
+    #[test]
+    fn a_time_in_which_nothing_was_asked_has_its_bar() {
+        let figures = Figures { requests: 3, approved: 2, pending: 1, ..Figures::default() };
+        let groups = [StatisticsGroup { key: at("2026-11-21T00:00:00Z").to_string(), figures }];
+        let bars = bars(&groups, GroupBy::Day, at("2026-11-20T10:00:00Z"), at("2026-11-23T04:00:00Z"));
+        let told: Vec<_> = bars.iter().map(|bar| (bar.label.as_str(), bar.figures.requests)).collect();
+        assert_eq!(told, [("20 Nov", 0), ("21 Nov", 3), ("22 Nov", 0), ("23 Nov", 0)]);
+        let (shapes, top) = stacked(&bars);
+        assert_eq!((top, shapes.matches("<g>").count()), (3, 4));
+        assert!(shapes.contains("<title>21 Nov: 2 approved, 1 pending</title>"), "{shapes}");
+        assert!(shapes.contains(r#"class="go" x="1.14" y="33.33" width="0.72" height="66.67""#), "{shapes}");
+        assert!(shapes.contains(r#"class="wait" x="1.14" y="0.00" width="0.72" height="33.33""#), "{shapes}");
+    }
+
+    #[test]
+    fn scales_end_at_numbers_that_are_read_at_once() {
+        assert_eq!([0, 1, 3, 11, 50, 51, 999].map(round_up), [1, 1, 3, 20, 50, 60, 1000]);
+        assert_eq!((percent(Some(0.875)), percent(None)), ("88 %".to_owned(), "–".to_owned()));
+    }
+}
