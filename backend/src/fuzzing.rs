@@ -2,9 +2,8 @@
 //! interface. May import everything.
 
 use axum::http::Request;
-use genai::chat::ToolCall;
 use rmcp::model::CallToolResult;
-use serde_json::{Value, json};
+use serde_json::Value;
 use shared::api::{AuditQuery, LogQuery, ReviewQuery, RunQuery};
 
 use crate::flow::{Conditions, EvalError, Scope, check_value};
@@ -64,14 +63,7 @@ pub fn tool_answers(body: &[u8]) -> Vec<Value> {
 
 /// The values that a model's answer is read as: the arguments of a call, and output that must fit a schema.
 pub fn model_answers(answer: &str, schema: &Value) -> Vec<Value> {
-    let arguments = serde_json::from_str(answer).unwrap_or_else(|_| json!(answer));
-    let call = ToolCall {
-        call_id: "call".to_owned(),
-        fn_name: "tool".to_owned(),
-        fn_arguments: arguments,
-        thought_signatures: None,
-    };
-    let called = agent::genai::model_call(call).arguments;
+    let called = agent::answer::arguments(answer);
     let answers =
         [called].into_iter().chain(engine::model_call::parse(|value| check_value(schema, value, ""), answer).ok());
     answers.filter(|answer| limits::check(answer).is_ok()).collect()

@@ -25,6 +25,7 @@ pub mod live;
 pub mod notify;
 pub mod problem;
 pub mod rate_limit;
+pub mod retry_after;
 pub mod server;
 pub mod ssrf;
 pub mod store;

@@ -1,13 +1,21 @@
 //! Models behind one small trait: what an agent's turn says, and how much it used.
 //!
-//! Imports `shared` and `crate::engine` only.
+//! Imports `shared`, `crate::limits`, `crate::engine`, `crate::retry_after` and `crate::ssrf` (what a failed request says)
+//! only.
 
+pub(crate) mod answer;
+mod anthropic;
 mod demo;
-pub(crate) mod genai;
+mod frames;
+mod http;
+mod ollama;
+mod openai;
 mod price;
 mod prose;
 mod revise;
+mod schema;
 mod verdict;
+mod wire;
 
 #[cfg(test)]
 mod tests;
@@ -20,7 +28,7 @@ use shared::error::FlowCode;
 use crate::engine::{ModelAnswer, ModelRequest, TaskFailure};
 
 pub use demo::Demo;
-pub use genai::Genai;
+pub use http::HttpModels;
 pub use price::{Price, Prices};
 
 /// Takes a model's text as it comes, piece by piece.
@@ -100,13 +108,13 @@ pub enum Error {
 /// All models, by the provider that stands before the `/`.
 pub struct Models {
     demo: Demo,
-    genai: Genai,
+    over_http: HttpModels,
 }
 
 impl Models {
     /// The models of these settings.
     pub fn new(options: Options) -> Result<Self, Error> {
-        Ok(Self { demo: Demo::new(options.demo_pause), genai: Genai::new(options)? })
+        Ok(Self { demo: Demo::new(options.demo_pause), over_http: HttpModels::new(options)? })
     }
 }
 
@@ -116,12 +124,12 @@ impl Model for Models {
         if request.model.starts_with("demo/") {
             self.demo.call(request, on_text).await
         } else {
-            self.genai.call(request, on_text).await
+            self.over_http.call(request, on_text).await
         }
     }
 }
 
 /// A `MODEL_FAILED`.
 fn failed(message: impl Into<String>, retryable: bool) -> TaskFailure {
-    TaskFailure { code: FlowCode::ModelFailed, message: message.into(), retryable, uncertain: false }
+    TaskFailure { code: FlowCode::ModelFailed, message: message.into(), retryable, uncertain: false, retry_after: None }
 }

@@ -11,6 +11,7 @@ use shared::decision::{DecisionRequest, Via};
 use shared::error::{FlowCode, RunError};
 use shared::id::{FlowId, ReviewId, RunId, TaskId, Username};
 use shared::run::Context;
+use shared::time::Span;
 
 use crate::limits::{Exceeded, Size};
 
@@ -285,4 +286,7 @@ pub struct TaskFailure {
     /// Whether the call may have taken effect all the same: it was sent, and no answer says that it was refused.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub uncertain: bool,
+    /// How long whoever refused the call wants to be left alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after: Option<Span>,
 }

@@ -14,6 +14,8 @@ use super::transition::TaskKind;
 
 const DEFAULT_INITIAL: Span = Span::secs(1);
 const DEFAULT_MAX: Span = Span::secs(60);
+/// The longest wait that whoever refused a call may ask for.
+const MAX_RETRY_AFTER: Duration = Duration::from_hours(1);
 
 impl Builder<'_> {
     /// The failure policy of a node, or of the flow.
@@ -29,7 +31,9 @@ impl Builder<'_> {
             return None;
         }
         let wait = wait(&policy, tries, self.ids.fraction());
-        Some(self.now.after(wait))
+        // Sooner it would be refused again, whatever the policy says.
+        let asked = failure.retry_after.map_or(Duration::ZERO, |after| after.0.min(MAX_RETRY_AFTER));
+        Some(self.now.after(wait.max(asked)))
     }
 
     /// A step's call is tried again, under the same task.

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use shared::JsonMap;
-use shared::definition::{Agent, Budget, DemoScript, Tool};
+use shared::definition::{Agent, Budget, DemoScript, Effort, Tool};
 use shared::error::FlowCode;
 use shared::id::{NodeId, RunId};
 use shared::request::Request;
@@ -56,6 +56,8 @@ pub struct ModelRequest {
     pub messages: Vec<Message>,
     /// The tools that it may call.
     pub tools: Vec<ToolSpec>,
+    /// How hard it thinks.
+    pub reasoning: Option<Effort>,
     /// Sampling temperature.
     pub temperature: Option<f64>,
     /// Limit of the answer.
@@ -143,6 +145,7 @@ fn model(flow: &Compiled, state: &RunState, step: &Step, conversation: &Conversa
         return refuse(FlowCode::ModelFailed, format!("the flow has no agent `{}`", conversation.agent));
     };
     let mut request = ModelRequest {
+        reasoning: agent.reasoning,
         temperature: agent.temperature,
         max_tokens: agent.max_tokens,
         budget: agent.budget.clone(),
@@ -169,6 +172,7 @@ fn turn(state: &RunState, step: &Step, conversation: &Conversation, model: Strin
         instructions: conversation.instructions.clone(),
         messages: conversation.messages.clone(),
         tools: Vec::new(),
+        reasoning: None,
         temperature: None,
         max_tokens: None,
         budget: None,
@@ -212,5 +216,5 @@ fn tool(flow: &Compiled, state: &RunState, step: &Step, call: &ToolCall, correct
 }
 
 fn refuse(code: FlowCode, message: String) -> Work {
-    Work::Refuse(TaskFailure { code, message, retryable: false, uncertain: false })
+    Work::Refuse(TaskFailure { code, message, retryable: false, uncertain: false, retry_after: None })
 }

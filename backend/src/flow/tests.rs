@@ -350,6 +350,23 @@ fn a_misspelled_called_flow_is_guessed_from_all_that_there_are() {
 }
 
 #[test]
+fn effort_is_a_key_with_three_levels() {
+    let agent = |rest: &str| {
+        format!("id: f\nagents:\n  w: {{ model: openai/o3-mini-high{rest} }}\nnodes:\n  a: {{ agent: w }}\n")
+    };
+    for level in ["low", "medium", "high"] {
+        expect(&agent(&format!(", reasoning: {level}")), &[]);
+    }
+    let words = "`hihg` is not one of low, medium, high; did you mean `high`?";
+    expect(&agent(", reasoning: hihg"), &[("3:47 FLOW_INVALID", words)]);
+    expect(
+        &agent(", reasonning: high"),
+        &[("3:36 FLOW_INVALID", "unknown key `reasonning`; did you mean `reasoning`?")],
+    );
+    expect(&agent(", reasoning: 3"), &[("3:47 FLOW_INVALID", "expected")]);
+}
+
+#[test]
 fn keys_that_a_node_will_never_write_are_doubtful() {
     let doubted = |tools: &str, rest: &str| {
         let source = format!(

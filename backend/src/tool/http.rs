@@ -6,11 +6,13 @@ use serde_json::Value;
 use shared::definition::ToolKind;
 use shared::error::pointer;
 use shared::request::HttpRequest;
+use shared::time::Span;
 
 use super::{Error, MAX_RESULT, Secrets, failed, uncertain};
 use crate::engine::{TaskFailure, ToolRequest};
 use crate::flow::has_fixed_host;
 use crate::json;
+use crate::retry_after::retry_after;
 use crate::ssrf::{Cause, Clients, cause};
 
 /// How much of a refusal's body is told.
@@ -45,8 +47,12 @@ impl Http {
         let response = builder.headers(whole.headers).send().await.map_err(|error| unreached(&error))?;
         let status = response.status();
         let is_json = is_json(&response);
+        let retry_after = retry_after(response.headers()).map(Span);
         let body = read(response).await?;
-        if status.is_success() { value(&body, is_json) } else { Err(refusal(status, &body)) }
+        if status.is_success() {
+            return value(&body, is_json);
+        }
+        Err(TaskFailure { retry_after, ..refusal(status, &body) })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Tools behind one small trait: HTTP requests, tools of MCP servers, and the few that are built in.
 //!
-//! Imports `shared`, `crate::flow` (for templates), `crate::ssrf` and `crate::engine` only. No secret leaves it: not in a result, an
+//! Imports `shared`, `crate::flow` (for templates), `crate::json`, `crate::retry_after`, `crate::ssrf` and `crate::engine` only. No secret leaves it: not in a result, an
 //! error, or a log.
 
 mod builtin;
@@ -116,7 +116,7 @@ impl Tool for Tools {
 
 /// A `TOOL_FAILED`: nothing was sent, or it was refused.
 fn failed(message: impl Into<String>, retryable: bool) -> TaskFailure {
-    TaskFailure { code: FlowCode::ToolFailed, message: message.into(), retryable, uncertain: false }
+    TaskFailure { code: FlowCode::ToolFailed, message: message.into(), retryable, uncertain: false, retry_after: None }
 }
 
 /// A `TOOL_FAILED` of a call that may have taken effect all the same.

@@ -6,6 +6,7 @@ use rmcp::service::{RequestContext, RoleServer, ServiceExt};
 use serde_json::json;
 use shared::JsonMap;
 use shared::id::RunId;
+use shared::time::Span;
 use wiremock::matchers::{body_json, header, method, path};
 use wiremock::{Mock, MockServer, ResponseTemplate};
 
@@ -95,12 +96,14 @@ async fn a_refusal_tells_its_status_and_never_a_secret() {
         let server = MockServer::start().await;
         let answer = ResponseTemplate::new(status)
             .insert_header("location", "/elsewhere")
+            .insert_header("retry-after", "7")
             .set_body_string(format!("no s3cr3t/value s3cr3t%2Fvalue {}", "x".repeat(5000)));
         Mock::given(path("/s3cr3t/value")).respond_with(answer).expect(1).mount(&server).await;
         let tool = json!({ "http": { "method": "GET", "url": format!("{}/{{{{ secret.TOKEN }}}}", server.uri()) } });
         let failure = tools(&["127.0.0.1"]).call(&request(tool, json!({}))).await.unwrap_err();
         assert_eq!((failure.retryable, failure.uncertain), (retryable, uncertain), "{failure:?}");
         assert!(failure.message.starts_with(&format!("HTTP {status}")), "{failure:?}");
+        assert_eq!(failure.retry_after, Some(Span::secs(7)));
         assert!(failure.message.len() < 600 && !failure.message.contains("s3cr3t"), "{failure:?}");
     }
 }

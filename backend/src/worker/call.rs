@@ -110,7 +110,16 @@ fn given_up(claimed: &Claimed) -> Input {
     );
     tracing::error!(lost = claimed.lost, "a task is given up: the server keeps ending while it is carried out");
     if claimed.task.kind.is_call() && claimed.lost < MOST_LOST + MORE {
-        failed(claimed, TaskFailure { code: FlowCode::TaskAbandoned, message, retryable: false, uncertain: true })
+        failed(
+            claimed,
+            TaskFailure {
+                code: FlowCode::TaskAbandoned,
+                message,
+                retryable: false,
+                uncertain: true,
+                retry_after: None,
+            },
+        )
     } else {
         end(claimed, FlowCode::TaskAbandoned, message)
     }
@@ -187,7 +196,7 @@ fn instead(claimed: &Claimed, refused: &Input, code: FlowCode, why: &str) -> Opt
         Input::Fail { .. } => None,
         Input::ModelAnswered { .. } | Input::ToolReturned { .. } if code == FlowCode::EngineFailed => {
             let message = format!("what came of it could not be stored: {why}");
-            Some(failed(claimed, TaskFailure { code, message, retryable: false, uncertain: false }))
+            Some(failed(claimed, TaskFailure { code, message, retryable: false, uncertain: false, retry_after: None }))
         }
         _ => Some(end(claimed, code, why.to_owned())),
     }
@@ -252,7 +261,7 @@ fn failure(task: &Task, message: impl Into<String>, retryable: bool) -> TaskFail
         TaskKind::Model { .. } => FlowCode::ModelFailed,
         _ => FlowCode::ToolFailed,
     };
-    TaskFailure { code, message: message.into(), retryable, uncertain: false }
+    TaskFailure { code, message: message.into(), retryable, uncertain: false, retry_after: None }
 }
 
 fn kind(kind: &TaskKind) -> &'static str {

@@ -20,6 +20,9 @@ pub struct Agent {
     /// How many model calls one step may take; default 8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_turns: Option<u32>,
+    /// How hard the model thinks before it answers. A model that cannot think refuses it; `demo/…` ignores it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning: Option<Effort>,
     /// Sampling temperature, where the provider has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
@@ -47,6 +50,20 @@ impl Agent {
     pub fn max_turns(&self) -> u32 {
         self.max_turns.unwrap_or(Self::DEFAULT_MAX_TURNS)
     }
+}
+
+/// How hard a model thinks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum Effort {
+    /// A little.
+    Low,
+    /// As most questions need.
+    Medium,
+    /// As much as it can.
+    High,
 }
 
 /// What one step of an agent may use.

@@ -75,6 +75,26 @@ fn a_failed_model_is_tried_again_as_often_as_the_node_says() {
     assert_eq!(play.status(), RunStatus::Failed, "what cannot help is not tried again");
 }
 
+#[test]
+fn who_asks_to_be_left_alone_is_left_alone_that_long_but_an_hour_at_most() {
+    let hour = 3600.0;
+    for (asked, waits) in [(None, 0.5), (Some(0), 0.5), (Some(90), 90.0), (Some(86_400), hour)] {
+        let mut play =
+            Play::start(&agent("", ", failure: { retries: 1, initial: 500ms, max: 500ms, backoff: fixed }"), json!({}));
+        let task = play.task_at("think");
+        let failure = TaskFailure {
+            code: FlowCode::ModelFailed,
+            message: "slow down".to_owned(),
+            retryable: true,
+            uncertain: false,
+            retry_after: asked.map(shared::time::Span::secs),
+        };
+        play.apply(Input::TaskFailed { task: task.id, attempt: 1, failure });
+        let waited = play.task_at("think").due_at.since(play.now).as_secs_f64();
+        assert!((waited - waits).abs() < 1e-6, "{asked:?}: {waited}");
+    }
+}
+
 const ROUTER: &str = r#"
 id: r
 agents: { guide: { model: demo/guide, max_turns: 2 } }

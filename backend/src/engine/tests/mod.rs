@@ -319,7 +319,8 @@ impl Play {
     }
 
     fn failed(&mut self, task: &Task, code: FlowCode, retryable: bool) {
-        let failure = TaskFailure { code, message: "no luck".to_owned(), retryable, uncertain: false };
+        let failure =
+            TaskFailure { code, message: "no luck".to_owned(), retryable, uncertain: false, retry_after: None };
         self.apply(Input::TaskFailed { task: task.id, attempt: 1, failure });
     }
 

@@ -4,8 +4,8 @@ use indexmap::IndexMap;
 use serde_json::Value;
 use shared::JsonMap;
 use shared::definition::{
-    self, AutoHandler, Builtin, Choice, ChoiceKind, EditKey, Handler, NodeKind, OnTimeout, ReviewKey, RouterNode,
-    ToolKind,
+    self, AutoHandler, Builtin, Choice, ChoiceKind, EditKey, Effort, Handler, NodeKind, OnTimeout, ReviewKey,
+    RouterNode, ToolKind,
 };
 use shared::id::{FlowId, NodeId, Username};
 use shared::time::Span;
@@ -29,6 +29,7 @@ impl Agent {
             instructions: None,
             tools: Vec::new(),
             max_turns: None,
+            reasoning: None,
             temperature: None,
             max_tokens: None,
             output_schema: None,
@@ -41,6 +42,12 @@ impl Agent {
     /// `provider/model`.
     pub fn model(mut self, model: impl Into<String>) -> Self {
         self.settings.model = model.into();
+        self
+    }
+
+    /// How hard the model thinks before it answers; what providers make of it is in the documentation of flows.
+    pub fn reasoning(mut self, effort: Effort) -> Self {
+        self.settings.reasoning = Some(effort);
         self
     }
 

@@ -64,6 +64,7 @@ async fn a_result_of_a_stale_attempt_is_refused(world: World) {
         message: "late".to_owned(),
         retryable: true,
         uncertain: false,
+        retry_after: None,
     };
     let input = Input::TaskFailed { task: first.task.id, attempt: first.attempt, failure };
     let stale = world.store.commit(Change::by_server(Operation::Run { run, input: Box::new(input) })).await;

@@ -1,0 +1,140 @@
+//! A model's answer as it grows: its text, its calls, what it used, and the limit of all that together.
+
+use serde_json::{Value, json};
+
+use super::OnText;
+use super::price::Tokens;
+use crate::engine::ModelToolCall;
+use crate::limits::MAX_BYTES;
+
+/// What a call counts beside its texts, so that calls without any are bounded too.
+const CALL: usize = 64;
+
+/// Why no answer came of what a server sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// It ended, or its connection broke, before the answer was complete.
+    BrokenOff(String),
+    /// It is not what this kind of server sends.
+    Form,
+    /// It is larger than a value may be.
+    TooLarge,
+    /// The server says, instead of going on, that it failed.
+    Failed {
+        /// What it calls the failure; may be empty.
+        kind: String,
+        /// What it says of it.
+        message: String,
+    },
+    /// The model declines to answer; what it says of that may be empty.
+    Declined(String),
+}
+
+/// Whether an answer has come to its end.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum End {
+    /// More must come.
+    #[default]
+    Open,
+    /// All is said; more may come that counts what was used.
+    Said,
+    /// Nothing more comes.
+    Over,
+}
+
+/// What was heard so far.
+pub(super) struct Answer<'a> {
+    on_text: &'a OnText<'a>,
+    text: String,
+    refusal: String,
+    calls: Vec<Call>,
+    size: usize,
+    pub(super) used: Tokens,
+    pub(super) end: End,
+}
+
+struct Call {
+    /// Where the server has it in its list.
+    place: Option<u64>,
+    id: String,
+    tool: String,
+    arguments: String,
+}
+
+impl<'a> Answer<'a> {
+    pub(super) fn new(on_text: &'a OnText<'a>) -> Self {
+        let (text, refusal, calls) = (String::new(), String::new(), Vec::new());
+        Self { on_text, text, refusal, calls, size: 0, used: Tokens::default(), end: End::Open }
+    }
+
+    /// The model says a piece of text.
+    pub(super) fn say(&mut self, text: &str) -> Result<(), Fault> {
+        if text.is_empty() {
+            return Ok(());
+        }
+        self.grow(text.len())?;
+        self.text.push_str(text);
+        (self.on_text)(text);
+        Ok(())
+    }
+
+    /// The model says a piece of why it declines.
+    pub(super) fn refuse(&mut self, text: &str) -> Result<(), Fault> {
+        self.grow(text.len())?;
+        self.refusal.push_str(text);
+        Ok(())
+    }
+
+    /// The model begins a call. Without an id it gets one, for the result to name.
+    pub(super) fn call(&mut self, place: Option<u64>, id: &str, tool: &str) -> Result<(), Fault> {
+        if tool.is_empty() {
+            return Err(Fault::Form);
+        }
+        self.grow(CALL + id.len() + tool.len())?;
+        let id = if id.is_empty() { format!("call_{}", self.calls.len() + 1) } else { id.to_owned() };
+        self.calls.push(Call { place, id, tool: tool.to_owned(), arguments: String::new() });
+        Ok(())
+    }
+
+    /// The model writes a piece of the arguments of the newest call at this place.
+    pub(super) fn arguments(&mut self, place: Option<u64>, piece: &str) -> Result<(), Fault> {
+        self.grow(piece.len())?;
+        let call = self.calls.iter_mut().rev().find(|call| call.place == place).ok_or(Fault::Form)?;
+        call.arguments.push_str(piece);
+        Ok(())
+    }
+
+    /// Whether a piece of a call belongs to one that has begun: a new id or a new place begins another.
+    pub(super) fn has_call(&self, place: Option<u64>, id: &str) -> bool {
+        let newest = self.calls.iter().rev().find(|call| call.place == place);
+        newest.is_some_and(|call| id.is_empty() || call.id == id)
+    }
+
+    /// The text and the calls.
+    pub(super) fn finish(self) -> Result<(String, Vec<ModelToolCall>), Fault> {
+        if !self.refusal.is_empty() {
+            return Err(Fault::Declined(self.refusal));
+        }
+        let call =
+            |call: Call| ModelToolCall { provider_id: call.id, tool: call.tool, arguments: arguments(&call.arguments) };
+        Ok((self.text, self.calls.into_iter().map(call).collect()))
+    }
+
+    fn grow(&mut self, by: usize) -> Result<(), Fault> {
+        self.size = self.size.saturating_add(by);
+        if self.size > MAX_BYTES { Err(Fault::TooLarge) } else { Ok(()) }
+    }
+}
+
+/// The arguments that a model wrote. A tool that takes nothing is often called with nothing; what is no JSON is given on
+/// as it is, so that the engine tells the model.
+pub(crate) fn arguments(written: &str) -> Value {
+    if written.trim().is_empty() {
+        return json!({});
+    }
+    match serde_json::from_str(written) {
+        Ok(Value::Null) => json!({}),
+        Ok(value) => value,
+        Err(_) => written.into(),
+    }
+}

@@ -1,0 +1,120 @@
+//! The frames of an answer that comes in pieces: server-sent events, or a JSON value a line. However the network cuts
+//! them, a frame is whole, and no longer than a value may be.
+
+use reqwest::Response;
+
+use super::answer::Fault;
+use crate::limits::MAX_BYTES;
+use crate::ssrf::{Cause, cause};
+
+/// The longest frame, in bytes: a whole value in one, with room for its escapes.
+const MAX_FRAME: usize = 2 * MAX_BYTES;
+
+/// What lines of an event begin with beside its data; the first is a comment.
+const FIELDS: [&str; 4] = [":", "event", "id", "retry"];
+
+/// How frames are told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Framing {
+    /// Server-sent events, of which the data is read (`data: …`, and an empty line).
+    Events,
+    /// One JSON value a line.
+    Lines,
+}
+
+/// The frames of one answer.
+pub(super) struct Frames {
+    framing: Framing,
+    response: Response,
+    bytes: Vec<u8>,
+    /// Where in `bytes` the next line begins.
+    start: usize,
+    /// Up to where there is no line feed after `start`.
+    searched: usize,
+    /// Whether a line was neither an event's nor a comment, and there was no event so far.
+    strange: bool,
+}
+
+impl Frames {
+    pub(super) fn new(framing: Framing, response: Response) -> Self {
+        Self { framing, response, bytes: Vec::new(), start: 0, searched: 0, strange: false }
+    }
+
+    /// The next frame; none where the answer has ended in order.
+    pub(super) async fn next(&mut self) -> Result<Option<String>, Fault> {
+        match self.framing {
+            Framing::Lines => self.line_of_json().await,
+            Framing::Events => self.event().await,
+        }
+    }
+
+    async fn line_of_json(&mut self) -> Result<Option<String>, Fault> {
+        while let Some(line) = self.line().await? {
+            if !line.trim().is_empty() {
+                return Ok(Some(line));
+            }
+        }
+        // The last line may lack its end; a piece of a line is no frame.
+        let rest = text(&self.bytes.split_off(self.start))?;
+        Ok(serde_json::from_str::<serde::de::IgnoredAny>(&rest).is_ok().then_some(rest))
+    }
+
+    async fn event(&mut self) -> Result<Option<String>, Fault> {
+        let mut data: Option<String> = None;
+        while let Some(line) = self.line().await? {
+            if line.is_empty() {
+                if data.is_some() {
+                    self.strange = false;
+                    return Ok(data);
+                }
+            } else if let Some(piece) = line.strip_prefix("data:") {
+                let piece = piece.strip_prefix(' ').unwrap_or(piece);
+                let data = data.get_or_insert_default();
+                if !data.is_empty() {
+                    data.push('\n');
+                }
+                if data.len() + piece.len() > MAX_FRAME {
+                    return Err(Fault::TooLarge);
+                }
+                data.push_str(piece);
+            } else {
+                self.strange |= !FIELDS.iter().any(|field| line.starts_with(field));
+            }
+        }
+        if self.strange { Err(Fault::Form) } else { Ok(None) }
+    }
+
+    /// The next line that has an end, without it.
+    async fn line(&mut self) -> Result<Option<String>, Fault> {
+        loop {
+            if let Some(found) = self.bytes[self.searched..].iter().position(|byte| *byte == b'\n') {
+                let end = self.searched + found;
+                let line = &self.bytes[self.start..end];
+                let line = text(line.strip_suffix(b"\r").unwrap_or(line))?;
+                (self.start, self.searched) = (end + 1, end + 1);
+                return Ok(Some(line));
+            }
+            self.bytes.drain(..self.start);
+            self.start = 0;
+            self.searched = self.bytes.len();
+            if self.searched > MAX_FRAME {
+                return Err(Fault::TooLarge);
+            }
+            match self.response.chunk().await {
+                Ok(Some(piece)) => self.bytes.extend_from_slice(&piece),
+                Ok(None) => return Ok(None),
+                Err(error) => return Err(broken_off(&error)),
+            }
+        }
+    }
+}
+
+/// What kept an answer from its end.
+pub(super) fn broken_off(error: &reqwest::Error) -> Fault {
+    let (Cause::Refused(why) | Cause::Failed(why)) = cause(error);
+    Fault::BrokenOff(why)
+}
+
+fn text(bytes: &[u8]) -> Result<String, Fault> {
+    std::str::from_utf8(bytes).map(str::to_owned).map_err(|_| Fault::Form)
+}

@@ -1,0 +1,241 @@
+//! Models over HTTP: finds the server that a flow names, sends it a turn, reads the answer as it comes, and says what a
+//! failure means. Nothing here writes to the log: what is sent and answered is nobody's but the run's.
+//!
+//! The kind of server is what stands before the `/`, never guessed from the model's name. All that follows is the name, and
+//! is sent as it is.
+
+use std::time::Duration;
+
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, Response, StatusCode, Url, redirect};
+use serde_json::Value;
+use shared::time::Span;
+
+use super::answer::{Answer, End, Fault};
+use super::anthropic::{self, Anthropic};
+use super::frames::{Frames, broken_off};
+use super::ollama::Ollama;
+use super::openai::OpenAi;
+use super::wire::{self, Wire};
+use super::{Error, Model, OnText, Options, failed};
+use crate::engine::{ModelAnswer, ModelRequest, TaskFailure};
+use crate::limits::MAX_BYTES;
+use crate::retry_after::retry_after;
+
+const OPENAI_URL: &str = "https://api.openai.com/v1";
+const ANTHROPIC_URL: &str = "https://api.anthropic.com";
+const OLLAMA_URL: &str = "http://localhost:11434";
+
+/// How long a connection may take.
+const CONNECT: Duration = Duration::from_secs(10);
+/// How much of a refusal is read.
+const MAX_REFUSAL: usize = 64 * 1024;
+/// How much of a provider's own words goes into a message, in characters.
+const MAX_DETAIL: usize = 500;
+
+/// What a provider calls failures for which trying again does not help, in an answer that had begun.
+const LASTING: [&str; 6] =
+    ["invalid_request", "authentication", "permission", "not_found", "insufficient_quota", "context_length"];
+
+/// Models over HTTP.
+pub struct HttpModels {
+    client: Client,
+    options: Options,
+}
+
+/// Where a model is, and how it is spoken to.
+struct Server {
+    url: Url,
+    headers: HeaderMap,
+    wire: Box<dyn Wire>,
+}
+
+impl HttpModels {
+    /// Calls models with these settings.
+    pub fn new(options: Options) -> Result<Self, Error> {
+        // Two TLS providers are compiled in by dependencies: one must be named. Fails only where one is named already.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        // A redirect would take the key and the prompt elsewhere.
+        let client = Client::builder().redirect(redirect::Policy::none()).connect_timeout(CONNECT).build();
+        Ok(Self { client: client.map_err(|error| Error::Client(error.to_string()))?, options })
+    }
+
+    /// The server of a model, and the model's name there.
+    fn server<'m>(&self, model: &'m str) -> Result<(Server, &'m str), TaskFailure> {
+        let Some((provider, name)) = model.split_once('/') else {
+            return Err(failed(format!("the model `{model}` is not written as provider/model"), false));
+        };
+        let options = &self.options;
+        let server = match provider {
+            "openai" => Server {
+                url: below(options.openai_url.as_deref().unwrap_or(OPENAI_URL), &["chat", "completions"])?,
+                headers: key(AUTHORIZATION, "Bearer ", options.openai_key.as_deref(), "OPENAI_API_KEY", model)?,
+                wire: Box::new(OpenAi { is_original: options.openai_url.is_none() }),
+            },
+            "anthropic" => {
+                let name = HeaderName::from_static("x-api-key");
+                let mut headers = key(name, "", options.anthropic_key.as_deref(), "ANTHROPIC_API_KEY", model)?;
+                headers.insert("anthropic-version", HeaderValue::from_static(anthropic::VERSION));
+                let url = below(options.anthropic_url.as_deref().unwrap_or(ANTHROPIC_URL), &["v1", "messages"])?;
+                Server { url, headers, wire: Box::new(Anthropic) }
+            }
+            "ollama" => Server {
+                url: below(&ollama_url(options.ollama_host.as_deref().unwrap_or(OLLAMA_URL)), &["api", "chat"])?,
+                headers: HeaderMap::new(),
+                wire: Box::new(Ollama),
+            },
+            other => {
+                let message = format!("no provider is called `{other}`: use openai, anthropic, ollama or demo");
+                return Err(failed(message, false));
+            }
+        };
+        Ok((server, name))
+    }
+
+    async fn turn(&self, request: &ModelRequest, on_text: &OnText<'_>) -> Result<ModelAnswer, TaskFailure> {
+        let (Server { url, headers, wire }, name) = self.server(&request.model)?;
+        let price = self.options.prices.for_call(request)?;
+        let faulty = |fault| self.fault(&request.model, fault);
+        let sent = self.client.post(url).headers(headers).json(&wire.body(request, name)).send().await;
+        let response = sent.map_err(|error| faulty(broken_off(&error)))?;
+        if !response.status().is_success() {
+            return Err(self.refused(&request.model, response).await);
+        }
+        let mut answer = Answer::new(on_text);
+        hear(&*wire, response, &mut answer).await.map_err(faulty)?;
+        let used = answer.used;
+        let (text, calls) = answer.finish().map_err(faulty)?;
+        let tokens = used.total();
+        if request.budget.is_some() && tokens == 0 {
+            let message = format!(
+                "agent `{}` has a budget, but the server of `{}` does not say how many tokens it used",
+                request.agent, request.model
+            );
+            return Err(failed(message, false));
+        }
+        // Priced this once: what is on the record stays, whatever the settings become.
+        let cost_usd = price.map_or(0.0, |price| price.cost_usd(used));
+        Ok(ModelAnswer { text, calls, tokens, cost_usd, ..ModelAnswer::default() })
+    }
+
+    /// What a refusal means.
+    async fn refused(&self, model: &str, response: Response) -> TaskFailure {
+        let status = response.status();
+        let after = retry_after(response.headers());
+        let said = beginning(response).await;
+        let (kind, detail) = match serde_json::from_str::<Value>(&said) {
+            Ok(value) => match wire::failed(value.get("error").unwrap_or(&value)) {
+                Fault::Failed { kind, message } => (kind, message),
+                _ => (String::new(), said),
+            },
+            Err(_) => (String::new(), said),
+        };
+        // A quota that is used up is refused like a rate that is too high.
+        let retryable = matches!(status.as_u16(), 408 | 409 | 429 | 500..) && kind != "insufficient_quota";
+        let message = format!("the model `{model}` failed (HTTP {}): {}", status.as_u16(), self.told(&detail));
+        let hint = if status == StatusCode::UNAUTHORIZED { "; is its key right?" } else { "" };
+        TaskFailure {
+            retry_after: after.filter(|_| retryable).map(Span),
+            ..failed(format!("{message}{hint}"), retryable)
+        }
+    }
+
+    /// What a fault means.
+    fn fault(&self, model: &str, fault: Fault) -> TaskFailure {
+        match fault {
+            Fault::BrokenOff(why) if why.is_empty() => failed(format!("the answer of `{model}` broke off"), true),
+            Fault::BrokenOff(why) => {
+                failed(format!("the model `{model}` failed: the connection broke off: {}", self.told(&why)), true)
+            }
+            Fault::Form => {
+                let message =
+                    format!("the model `{model}` answers in another form than expected; is its address right?");
+                failed(message, false)
+            }
+            Fault::TooLarge => failed(format!("the answer of `{model}` is more than {MAX_BYTES} bytes"), false),
+            Fault::Failed { kind, message } => {
+                let retryable = !LASTING.iter().any(|lasting| kind.contains(lasting));
+                failed(format!("the model `{model}` failed: {}", self.told(&message)), retryable)
+            }
+            Fault::Declined(why) if why.is_empty() => failed(format!("the model `{model}` declined to answer"), false),
+            Fault::Declined(why) => {
+                failed(format!("the model `{model}` declined to answer: {}", self.told(&why)), false)
+            }
+        }
+    }
+
+    /// A provider's own words, cut, without keys.
+    fn told(&self, words: &str) -> String {
+        let keys = [&self.options.openai_key, &self.options.anthropic_key];
+        let told = keys.into_iter().flatten().fold(words.trim().to_owned(), |told, key| told.replace(&**key, "***"));
+        told.chars().take(MAX_DETAIL).collect()
+    }
+}
+
+#[async_trait::async_trait]
+impl Model for HttpModels {
+    async fn call(&self, request: &ModelRequest, on_text: &OnText<'_>) -> Result<ModelAnswer, TaskFailure> {
+        let limit = self.options.timeout;
+        tokio::time::timeout(limit, self.turn(request, on_text)).await.unwrap_or_else(|_| {
+            Err(failed(format!("the model `{}` took longer than {} s", request.model, limit.as_secs()), true))
+        })
+    }
+}
+
+/// Reads an answer to its end.
+async fn hear(wire: &dyn Wire, response: Response, answer: &mut Answer<'_>) -> Result<(), Fault> {
+    let mut frames = Frames::new(wire.framing(), response);
+    while let Some(frame) = frames.next().await? {
+        wire.take(&frame, answer)?;
+        if answer.end == End::Over {
+            return Ok(());
+        }
+    }
+    if answer.end == End::Said { Ok(()) } else { Err(Fault::BrokenOff(String::new())) }
+}
+
+/// The beginning of a refusal, as far as it can be read.
+async fn beginning(mut response: Response) -> String {
+    let mut bytes = Vec::new();
+    while bytes.len() < MAX_REFUSAL
+        && let Ok(Some(piece)) = response.chunk().await
+    {
+        bytes.extend_from_slice(&piece);
+    }
+    bytes.truncate(MAX_REFUSAL);
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// A header with a key.
+fn key(
+    header: HeaderName,
+    before: &str,
+    key: Option<&str>,
+    variable: &str,
+    model: &str,
+) -> Result<HeaderMap, TaskFailure> {
+    let key = key.ok_or_else(|| {
+        failed(format!("the model `{model}` needs a key: set {variable} where the server starts"), false)
+    })?;
+    let mut value = HeaderValue::from_str(&format!("{before}{key}"))
+        .map_err(|_| failed(format!("the key in {variable} has characters that no key has"), false))?;
+    value.set_sensitive(true);
+    Ok(HeaderMap::from_iter([(header, value)]))
+}
+
+/// A path below an address, which may end with a slash, and may have a query.
+fn below(base: &str, path: &[&str]) -> Result<Url, TaskFailure> {
+    let unusable = || failed("the address of the model's server is not a URL of http or https", false);
+    let mut url = Url::parse(base).map_err(|_| unusable())?;
+    url.path_segments_mut().map_err(|()| unusable())?.pop_if_empty().extend(path);
+    Ok(url)
+}
+
+/// Ollama's variable may be a URL, a host, or a host with a port.
+fn ollama_url(host: &str) -> String {
+    match host {
+        url if url.contains("://") => url.to_owned(),
+        host if host.contains(':') => format!("http://{host}"),
+        host => format!("http://{host}:11434"),
+    }
+}
