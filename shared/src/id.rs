@@ -151,24 +151,28 @@ fn made_of(name: &str, first: fn(char) -> bool, rest: fn(char) -> bool) -> bool 
     name.len() <= MAX_NAME && chars.next().is_some_and(first) && chars.all(rest)
 }
 
+/// What `next` says where a branch ends; in a run, the place where a flow's output waits for leave to be given.
+const END: &str = "end";
+
 fn is_node(id: &str) -> bool {
     let (calls, own) = id.rsplit_once('/').map_or((None, id), |(calls, own)| (Some(calls), own));
     let named = |name: &str| {
-        name != "end" && made_of(name, |c| c.is_ascii_lowercase(), |c| matches!(c, 'a'..='z' | '0'..='9' | '_' | '-'))
+        name != END && made_of(name, |c| c.is_ascii_lowercase(), |c| matches!(c, 'a'..='z' | '0'..='9' | '_' | '-'))
     };
     let called = |call: &str| {
         call.split_once(':').is_some_and(|(name, visit)| named(name) && visit.parse::<u32>().is_ok_and(|n| n > 0))
     };
-    named(own) && calls.is_none_or(|calls| calls.split('/').count() <= MAX_CALLS && calls.split('/').all(called))
+    (own == END || named(own))
+        && calls.is_none_or(|calls| calls.split('/').count() <= MAX_CALLS && calls.split('/').all(called))
 }
 
 name! {
     /// The id of a flow: `[a-z0-9-]+`.
     FlowId: "flow id", "1 to 100 of a-z, 0-9 and -",
         |name| made_of(name, |c| matches!(c, 'a'..='z' | '0'..='9' | '-'), |c| matches!(c, 'a'..='z' | '0'..='9' | '-'));
-    /// The id of a node. In its flow: `[a-z][a-z0-9_-]*`, and not `end`, which ends a branch. In a run also that of a node
-    /// of a nested flow, behind the calls that lead there, each with its visit: `check:2/review`.
-    NodeId: "node id", "a-z first, then a-z, 0-9, _ and -, at most 100, and not `end`",
+    /// The id of a node. In its flow: `[a-z][a-z0-9_-]*`. In a run also that of a node of a nested flow, behind the calls
+    /// that lead there, each with its visit: `check:2/review`; and `end`, where the output of a flow waits for leave.
+    NodeId: "node id", "a-z first, then a-z, 0-9, _ and -, at most 100",
         is_node;
     /// How a person is named everywhere: `[a-z0-9][a-z0-9._-]*`, at most 100.
     Username: "username", "a-z or 0-9 first, then also . _ and -, at most 100",
@@ -205,6 +209,16 @@ impl NodeId {
         if frame.is_empty() { own.clone() } else { Self(format!("{frame}/{own}")) }
     }
 
+    /// Where an execution of a flow ends, and its output waits for leave to be given.
+    pub fn end_of(frame: &str) -> Self {
+        Self::within(frame, &Self(END.to_owned()))
+    }
+
+    /// Whether it is where a flow ends, and no node that the flow has.
+    pub fn is_end(&self) -> bool {
+        self.own() == END
+    }
+
     /// The execution of a flow that this visit of the node calls.
     pub fn call(&self, visit: u32) -> String {
         format!("{self}:{visit}")
@@ -237,9 +251,11 @@ mod tests {
         assert!(!node.is_inside("check:2/legal:1/review"));
         let deep = "a:1/".repeat(MAX_CALLS) + "b";
         assert!(deep.parse::<NodeId>().is_ok());
-        for bad in ["check/review", "check:0/review", "check:x/review", "/review", "check:1/", "check:1/end", "a:1"] {
+        for bad in ["check/review", "check:0/review", "check:x/review", "/review", "check:1/", "end:1/a", "a:1"] {
             assert!(bad.parse::<NodeId>().is_err(), "{bad}");
         }
         assert!(("a:1/".to_owned() + &deep).parse::<NodeId>().is_err());
+        let end = NodeId::end_of("check:2");
+        assert_eq!(("check:2/end".parse(), end.is_end()), (Ok(end), true));
     }
 }

@@ -29,6 +29,9 @@ const GOLD: &[&str] = &["--context", r#"{"user": "Mara", "tenant": "Acme", "meta
 const ENDS: &[End] = &[
     ("announcement", &[], "1\n2\n1\n1\n", COMPLETED, "Abrimos segunda-feira"),
     ("announcement", &[], "1\n1\n2\n", STOPPED, "Do not announce it"),
+    ("answer", &[], "yes\nyes\n", COMPLETED, "You get 20 EUR back within three days."),
+    ("answer", &[], "respond We look into it.\nyes\n", COMPLETED, "\"reply\": \"We look into it.\""),
+    ("answer", &[], "no\nno not to them\n", FAILED, "the output may not be given: not to them"),
     ("article", OCEAN, "2\n1\nyes\n", COMPLETED, "https://example.org/the-ocean"),
     ("article", OCEAN, "edit draft\nMine.\n.\n1\nyes\n", COMPLETED, "\"draft\": \"Mine.\""),
     ("article", OCEAN, "4\nLonger, please.\n1\nno it is too long\n", FAILED, "TOOL_PERMISSION_DENIED: it is too long"),

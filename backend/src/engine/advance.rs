@@ -13,7 +13,8 @@ use shared::run::Step;
 use super::builder::{Builder, failure};
 use super::item;
 use super::next::{Answer, Answered, Arrival, Ended, StepEnd};
-use super::state::{Branch, Phase, RunOutcome};
+use super::phase::{Branch, Phase};
+use super::state::RunOutcome;
 use crate::limits;
 
 /// The most branches that a run has at once: its state is written with every step.
@@ -33,16 +34,17 @@ impl Builder<'_> {
             } else if let Some(arrival) = self.arrivals.pop_front() {
                 self.arrive(arrival);
             } else if !self.return_from_call() && !self.join() {
-                break;
+                if !self.state.branches.is_empty() {
+                    break;
+                }
+                if !self.hold_output("") {
+                    self.complete();
+                }
             }
             self.deliver();
         }
         if self.state.outcome.is_none() {
-            if self.state.branches.is_empty() {
-                self.complete();
-            } else {
-                self.refresh_reviews();
-            }
+            self.refresh_reviews();
         }
     }
 
@@ -70,6 +72,7 @@ impl Builder<'_> {
         }
         let Some(Branch { node, phase }) = self.state.branches.remove(&number) else { return };
         match (phase, answer) {
+            (Phase::Returning { step }, Answer::Failed(error)) => self.end(number, step, StepEnd::Stopped { error }),
             (phase, Answer::Failed(error)) => {
                 if let Some(step) = phase.step() {
                     self.fail_step(number, step.clone(), error);
@@ -81,11 +84,15 @@ impl Builder<'_> {
                 }
             }
             (Phase::Human { step }, Answer::Node(answer)) => self.human_answered(number, step, answer),
-            (Phase::Agent { step, conversation }, Answer::Calls { rulings, instructions }) => {
+            (Phase::Agent { step, conversation }, Answer::Calls { rulings, instructions, .. }) => {
                 self.agent_calls_decided(number, step, conversation, rulings, instructions);
             }
+            (Phase::Agent { step, conversation }, Answer::Action { ruling, instructions, .. }) => {
+                self.agent_decided(number, step, conversation, ruling, instructions.as_deref());
+            }
+            (Phase::Returning { step }, Answer::Action { ruling, .. }) => self.output_decided(number, step, ruling),
             (Phase::Tool { step, call, correction }, Answer::Calls { mut rulings, .. }) => {
-                match rulings.take(&call.id) {
+                match rulings.remove(&call.id) {
                     Some(ruling) => self.tool_call_decided(number, step, correction, ruling),
                     None => self.settle(number, &node, Phase::Tool { step, call, correction }),
                 }
@@ -110,6 +117,7 @@ impl Builder<'_> {
                     self.arrivals.push_back(Arrival { correction: Some(message), ..Arrival::at(branch, node) });
                 }
             }
+            StepEnd::Returned { output } => self.returned(step, output),
             StepEnd::Failed { error } => self.failed(branch, step, error),
             StepEnd::Stopped { error } => {
                 self.failed_step(&mut step, error.clone());
@@ -260,6 +268,19 @@ impl Builder<'_> {
                 self.end_run(RunOutcome::Completed { at: self.now });
             }
             Err(error) => self.end_run(RunOutcome::Failed { at: self.now, error }),
+        }
+    }
+
+    /// Leave was given for the output of a flow. What of it was changed is changed in the state too.
+    fn returned(&mut self, mut step: Step, output: JsonMap) {
+        let keys = self.state.keys_of(&step.node);
+        let changed = output.iter().filter(|(key, value)| keys.get(*key) != Some(value));
+        let writes: JsonMap = changed.map(|(key, value)| (key.clone(), value.clone())).collect();
+        self.write(&step, &writes);
+        self.complete_step(&mut step, &writes);
+        match step.node.frame() {
+            "" => self.end_run(RunOutcome::Completed { at: self.now }),
+            frame => self.give_to_caller(frame, output),
         }
     }
 

@@ -20,8 +20,9 @@ use shared::time::Timestamp;
 
 use super::event::{Emission, Emitted, RunChange};
 use super::next::{Answer, Answered, Arrival, Ended, StepEnd};
+use super::phase::{Branch, Phase};
 use super::question::Subject;
-use super::state::{Branch, Phase, RunState};
+use super::state::RunState;
 use super::transition::{Granted, Refusal, Snapshot, Task, TaskKind, Transition};
 use super::view;
 use crate::clock::{Ids, Moment};

@@ -69,6 +69,31 @@ impl Conversation {
         }
     }
 
+    /// What it was opened with, as gates show it: the prompt, the instructions, and the correction where there is one.
+    pub fn opening(&self) -> JsonMap {
+        let said = |message: &Message| match message {
+            Message::User { text } => Some(text.clone()),
+            _ => None,
+        };
+        let mut users = self.messages.iter().filter_map(said);
+        let parts =
+            [("prompt", users.next()), ("instructions", self.instructions.clone()), ("correction", users.next())];
+        parts.into_iter().filter_map(|(name, text)| Some((name.to_owned(), text?.into()))).collect()
+    }
+
+    /// Opens it otherwise, with these of what [`Self::opening`] shows.
+    pub fn reopen(&mut self, opening: &JsonMap) {
+        let text = |name: &str| opening.get(name).and_then(Value::as_str).map(str::to_owned);
+        let users = self.messages.iter_mut().filter_map(|message| match message {
+            Message::User { text } => Some(text),
+            _ => None,
+        });
+        for (own, new) in users.zip([text("prompt"), text("correction")]) {
+            *own = new.unwrap_or_else(|| std::mem::take(own));
+        }
+        self.instructions = text("instructions").or_else(|| self.instructions.take());
+    }
+
     /// The flow's agent that speaks; none where the flow has none of that name.
     pub fn agent_in<'f>(&self, flow: &'f Compiled, node: &NodeId) -> Option<&'f Agent> {
         flow.of(node).flow.agents.get(&self.agent)

@@ -9,7 +9,8 @@ use shared::run::{Step, StepStatus};
 use super::builder::Builder;
 use super::event::RunChange;
 use super::next::Ended;
-use super::state::{Branch, Phase, RunOutcome};
+use super::phase::{Branch, Phase};
+use super::state::RunOutcome;
 use super::view;
 
 impl Builder<'_> {

@@ -5,7 +5,8 @@ use serde_json::Value;
 use shared::id::NodeId;
 use shared::run::Step;
 
-use super::state::{Phase, RunState};
+use super::phase::Phase;
+use super::state::RunState;
 use crate::flow::Compiled;
 
 /// Which item of which map a step is.

@@ -12,8 +12,9 @@ use super::conversation::Conversation;
 use super::input::Input;
 use super::invoke::is_sleep;
 use super::model_call::usage;
+use super::phase::{Phase, is_due};
 use super::question::Asked;
-use super::state::{Phase, Unanswered, is_due};
+use super::state::Unanswered;
 use super::transition::Refusal;
 
 impl Builder<'_> {

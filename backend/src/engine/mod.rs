@@ -5,6 +5,7 @@
 //! Imports `shared`, `crate::clock` (for [`Moment`]) and `crate::flow` only.
 
 mod advance;
+mod answer;
 mod ask;
 mod builder;
 mod cancel;
@@ -22,6 +23,7 @@ mod launch;
 pub(crate) mod model_call;
 mod next;
 mod nodes;
+mod phase;
 mod question;
 mod request;
 mod retry;
@@ -39,10 +41,11 @@ mod tests;
 
 pub use conversation::{Conversation, Message, ToolCall, ToolCallState};
 pub use input::{Input, Launch, ModelAnswer, ModelToolCall, TaskFailure};
+pub use phase::{Branch, Phase};
 pub use question::{Asked, Question, Subject, Timer};
 #[cfg(test)]
 pub use request::request_of;
-pub use state::{Branch, Frame, Phase, RunOutcome, RunState, Unanswered};
+pub use state::{Frame, RunOutcome, RunState, Unanswered};
 pub use transition::{Granted, Refusal, Snapshot, Task, TaskKind, Transition};
 pub use work::{ModelRequest, ToolRequest, ToolSpec, Work};
 

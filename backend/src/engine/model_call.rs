@@ -5,7 +5,7 @@ use shared::error::Mistake;
 use shared::run::{AgentCall, Step};
 
 use super::builder::Builder;
-use super::conversation::{Conversation, Message};
+use super::conversation::{Conversation, Message, Purpose};
 use super::input::ModelAnswer;
 use super::state::RunState;
 use super::transition::TaskKind;
@@ -39,7 +39,12 @@ impl Builder<'_> {
 impl Conversation {
     /// The model is told what is wrong with its answer, and is to answer once more.
     pub(super) fn say_again(&mut self, mistakes: &str) {
-        let text = format!("Your answer does not fit: {mistakes}. Answer with JSON that fits the schema only.");
+        let text = match &self.purpose {
+            Purpose::Answer => {
+                format!("Your answer does not fit: {mistakes}. Answer with JSON that fits the schema only.")
+            }
+            Purpose::Choice(_) => format!("Your answer does not fit: {mistakes}. Answer with one of these only."),
+        };
         self.messages.push(Message::User { text });
         self.turn += 1;
     }

@@ -8,7 +8,7 @@ use shared::id::NodeId;
 use shared::run::Step;
 
 use super::question::Subject;
-use super::ruling::Rulings;
+use super::ruling::{CallRulings, Findings, Ruling};
 
 /// A branch on its way to a node.
 #[derive(Debug, Clone)]
@@ -69,6 +69,11 @@ pub(super) enum StepEnd {
         /// What is to be different.
         message: String,
     },
+    /// A flow has ended, and this is given of it.
+    Returned {
+        /// By state key.
+        output: JsonMap,
+    },
     /// It failed: its failure policy says what happens.
     Failed {
         /// The error.
@@ -98,7 +103,18 @@ pub(super) enum Answer {
     /// About calls.
     Calls {
         /// What becomes of each.
-        rulings: Rulings,
+        rulings: CallRulings,
+        /// What guardrails found in them.
+        findings: Findings,
+        /// What the agent is told beside.
+        instructions: Option<String>,
+    },
+    /// About an action that is no call.
+    Action {
+        /// What becomes of it: it happens with these arguments, or it does not.
+        ruling: Ruling<JsonMap>,
+        /// What guardrails found in it.
+        findings: Findings,
         /// What the agent is told beside.
         instructions: Option<String>,
     },
@@ -109,10 +125,10 @@ pub(super) enum Answer {
 }
 
 impl Answer {
-    /// What becomes of calls that it is about, and what guardrails found in them.
-    pub(super) fn rulings(&self) -> Option<&Rulings> {
+    /// What guardrails found in what it is about, where they have looked at it.
+    pub(super) fn findings(&self) -> Option<&Findings> {
         match self {
-            Self::Calls { rulings, .. } => Some(rulings),
+            Self::Calls { findings, .. } | Self::Action { findings, .. } => Some(findings),
             Self::Node(_) | Self::Failed(_) | Self::TimedOut(_) => None,
         }
     }

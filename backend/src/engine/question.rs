@@ -62,6 +62,16 @@ pub enum Subject {
         /// Their ids, in the order in which they were made.
         calls: Vec<String>,
     },
+    /// An agent's step that is about to begin.
+    Agent {
+        /// The branch at its node.
+        branch: u32,
+    },
+    /// The output of a flow that is about to be given.
+    Output {
+        /// The branch that is at the flow's end.
+        branch: u32,
+    },
     /// A call of which nobody knows whether it took effect.
     Lost {
         /// The branch that made it.
@@ -78,14 +88,18 @@ impl Subject {
     /// The branch that waits.
     pub fn branch(&self) -> u32 {
         match self {
-            Self::Node { branch } | Self::Calls { branch, .. } | Self::Lost { branch, .. } => *branch,
+            Self::Node { branch }
+            | Self::Calls { branch, .. }
+            | Self::Agent { branch }
+            | Self::Output { branch }
+            | Self::Lost { branch, .. } => *branch,
         }
     }
 
     /// The ids of the calls that it is about.
     pub fn calls(&self) -> &[String] {
         match self {
-            Self::Node { .. } => &[],
+            Self::Node { .. } | Self::Agent { .. } | Self::Output { .. } => &[],
             Self::Calls { calls, .. } => calls,
             Self::Lost { call, .. } => std::slice::from_ref(call),
         }

@@ -15,8 +15,9 @@ use shared::request::{HttpRequest, Request, SecretUse};
 use super::builder::Builder;
 use super::conversation::{ToolCall, ToolCallState};
 use super::digest;
+use super::phase::Phase;
 use super::scope::{self, Visit};
-use super::state::{Phase, RunState};
+use super::state::RunState;
 use crate::flow::{Compiled, EvalError, Scope};
 use crate::limits;
 

@@ -1,4 +1,4 @@
-//! What becomes of calls that were decided, once guardrails have looked at them.
+//! What becomes of actions that were decided, once guardrails have looked at them.
 
 use std::collections::BTreeMap;
 
@@ -9,35 +9,34 @@ use shared::review::{Review, Veto, Warning};
 use super::conversation::ToolCall;
 use crate::flow::guardrail::Finding;
 
-/// What becomes of a call that was decided.
+/// What becomes of an action that was decided.
 #[derive(Debug)]
-pub(super) enum Ruling {
-    /// It runs, as it stands here.
-    Runs(Box<ToolCall>),
-    /// It does not run; this is its result.
+pub(super) enum Ruling<T> {
+    /// It happens, as it stands here.
+    Proceeds(T),
+    /// It does not happen; this is its result.
     Answered(String),
-    /// It does not run, because of this.
+    /// It does not happen, because of this.
     Refused(FlowCode, String),
 }
 
-/// What becomes of calls that were decided together, and what guardrails found in them.
-#[derive(Debug, Default)]
-pub(super) struct Rulings {
-    /// By the call's id.
-    pub calls: BTreeMap<String, Ruling>,
-    /// In order, each with the call's id where it is about one.
-    pub findings: Vec<(Option<String>, Finding)>,
-}
+/// What becomes of calls that were decided together, by their ids.
+pub(super) type CallRulings = BTreeMap<String, Ruling<ToolCall>>;
 
-impl Rulings {
-    /// What becomes of a call; none where nobody decided about it.
-    pub(super) fn take(&mut self, call: &str) -> Option<Ruling> {
-        self.calls.remove(call)
+/// What guardrails found in what was decided, in order; each with the id of the action that it is about, where it is about
+/// one.
+#[derive(Debug, Default)]
+pub(super) struct Findings(pub Vec<(Option<String>, Finding)>);
+
+impl Findings {
+    /// Those of one action.
+    pub(super) fn of(action: &str, findings: Vec<Finding>) -> Self {
+        Self(findings.into_iter().map(|finding| (Some(action.to_owned()), finding)).collect())
     }
 
     /// Puts on a review that is resolved what does not happen, and what happens otherwise than it shows.
     pub(super) fn note(&self, review: &mut Review) {
-        let with = |effect| self.findings.iter().filter(move |(_, finding)| finding.effect == effect);
+        let with = |effect| self.0.iter().filter(move |(_, finding)| finding.effect == effect);
         for action in &mut review.actions {
             let is_its = |(id, _): &(Option<String>, Finding)| id.as_ref() == Some(&action.id);
             action.redacted = with(Effect::Redact).any(is_its) && !with(Effect::Block).any(is_its);
@@ -49,7 +48,7 @@ impl Rulings {
 }
 
 /// That it does not run, where something of it is blocked.
-pub(super) fn blocked(findings: &[Finding]) -> Option<Ruling> {
+pub(super) fn blocked<T>(findings: &[Finding]) -> Option<Ruling<T>> {
     let veto = findings.iter().find(|finding| finding.effect == Effect::Block)?;
     Some(Ruling::Refused(FlowCode::GuardrailBlocked, words(veto)))
 }

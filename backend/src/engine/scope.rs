@@ -23,6 +23,8 @@ pub(super) struct Visit<'a> {
     pub correction: Option<&'a str>,
     /// In tools and gates.
     pub arguments: Option<&'a JsonMap>,
+    /// In gates: the agent that makes the call, or is about to begin.
+    pub agent: Option<&'a str>,
     /// In validators.
     pub response: Option<&'a Value>,
 }
@@ -58,6 +60,9 @@ pub(super) fn of(flow: &Compiled, state: &RunState, node: &NodeId, visit: Visit<
     }
     if let Some(arguments) = visit.arguments {
         names.insert("arguments".to_owned(), Value::Object(arguments.clone()));
+    }
+    if let Some(agent) = visit.agent {
+        names.insert("agent".to_owned(), agent.into());
     }
     if let Some(response) = visit.response {
         names.insert("response".to_owned(), response.clone());

@@ -10,7 +10,8 @@ use shared::id::{FlowId, NodeId, ReviewId, RunId, TaskId, Username};
 use shared::run::{Activity, AgentCall, Context, Step};
 use shared::time::Timestamp;
 
-use super::conversation::{Conversation, ToolCall, ToolCallState};
+use super::conversation::ToolCall;
+use super::phase::{Branch, Phase};
 use super::question::{Question, Subject};
 
 /// A run's state, as it is stored.
@@ -89,8 +90,8 @@ pub struct RunState {
 
 impl RunState {
     /// The number of the format that this server writes. Since 2, calls have their requests; since 3, what is asked stands
-    /// beside what waits for it ([`super::upgrade`]).
-    pub const FORMAT: u32 = 3;
+    /// beside what waits for it ([`super::upgrade`]); since 4, it may be about an agent that begins, or about an output.
+    pub const FORMAT: u32 = 4;
     /// How many model calls are kept for the reviewer.
     pub const MAX_CALLS: usize = 50;
 
@@ -135,10 +136,7 @@ impl RunState {
     /// The calls that a question is about, and the agent that made them.
     pub fn calls_of(&self, subject: &Subject) -> (Option<&str>, impl Iterator<Item = &ToolCall>) {
         let phase = self.branches.get(&subject.branch()).map(|branch| &branch.phase);
-        let agent = match phase {
-            Some(Phase::Agent { conversation, .. }) => Some(conversation.agent.as_str()),
-            _ => None,
-        };
+        let agent = phase.and_then(Phase::conversation).map(|conversation| conversation.agent.as_str());
         let calls = phase.map(Phase::calls).unwrap_or_default();
         (agent, calls.iter().filter(|call| subject.calls().contains(&call.id)))
     }
@@ -215,143 +213,6 @@ pub enum RunOutcome {
     },
 }
 
-/// One branch: where it stands, and what it does there.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Branch {
-    /// The node.
-    pub node: NodeId,
-    /// What it does there.
-    pub phase: Phase,
-}
-
-/// What a branch does at its node. Each variant carries what belongs to it and nothing else.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "phase", rename_all = "snake_case")]
-#[expect(clippy::large_enum_variant, reason = "a run has few branches, and they stay where they are")]
-pub enum Phase {
-    /// Waits for the other branches that can still reach the node (`join: all`).
-    Joining {
-        /// Grows with every arrival: the earliest goes on where only waiting ones remain.
-        arrived: u32,
-    },
-    /// An agent (or a router's agent) works.
-    Agent {
-        /// The visit.
-        step: Step,
-        /// What was said so far.
-        conversation: Conversation,
-    },
-    /// A tool node's call.
-    Tool {
-        /// The visit.
-        step: Step,
-        /// The call.
-        call: ToolCall,
-        /// What a person wants done differently, in this visit only.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        correction: Option<String>,
-    },
-    /// It waits for the answer to what the node asks.
-    Human {
-        /// The visit.
-        step: Step,
-    },
-    /// A map waits for its items, each of which is a branch of its own at the mapped node.
-    Map {
-        /// The visit.
-        step: Step,
-        /// The visit of the mapped node that has the first item; the others follow in order.
-        first: u32,
-        /// The list as it was when the map began.
-        items: Vec<Value>,
-        /// What came of the items that are done, each with its place in the list, from 0.
-        results: Vec<(u32, Value)>,
-    },
-    /// A call waits for the end of the flow that it called, whose branches are beside it.
-    Flow {
-        /// The visit.
-        step: Step,
-    },
-}
-
-impl Phase {
-    /// The visit; none while the branch waits to be joined.
-    pub fn step(&self) -> Option<&Step> {
-        match self {
-            Self::Joining { .. } => None,
-            Self::Agent { step, .. }
-            | Self::Tool { step, .. }
-            | Self::Human { step, .. }
-            | Self::Map { step, .. }
-            | Self::Flow { step } => Some(step),
-        }
-    }
-
-    /// The same, to change it.
-    pub fn step_mut(&mut self) -> Option<&mut Step> {
-        match self {
-            Self::Joining { .. } => None,
-            Self::Agent { step, .. }
-            | Self::Tool { step, .. }
-            | Self::Human { step, .. }
-            | Self::Map { step, .. }
-            | Self::Flow { step } => Some(step),
-        }
-    }
-
-    /// Whether it waits for the end of an execution of a flow.
-    pub fn calls_frame(&self, frame: &str) -> bool {
-        matches!(self, Self::Flow { step } if step.node.call(step.visit) == frame)
-    }
-
-    /// The calls and sleeps that are due, running or retrying, with the number of the try.
-    pub fn tasks(&self) -> Vec<(TaskId, u32)> {
-        fn due(call: &ToolCall) -> Option<(TaskId, u32)> {
-            match call.state {
-                ToolCallState::Due { task, tries } => Some((task, tries)),
-                _ => None,
-            }
-        }
-        match self {
-            Self::Joining { .. } | Self::Human { .. } | Self::Map { .. } | Self::Flow { .. } => Vec::new(),
-            Self::Agent { conversation, .. } => {
-                let model = conversation.model_task.map(|task| (task, conversation.tries));
-                model.into_iter().chain(conversation.calls.iter().filter_map(due)).collect()
-            }
-            Self::Tool { call, .. } => due(call).into_iter().collect(),
-        }
-    }
-
-    /// What it does while these questions are open.
-    fn activity(&self, asked: &[&Question]) -> Activity {
-        let tasks = || self.tasks().into_iter().chain(asked.iter().filter_map(|question| question.task()));
-        match self {
-            Self::Joining { .. } | Self::Map { .. } | Self::Flow { .. } => Activity::Joining,
-            _ if tasks().any(|(_, tries)| tries > 1) => Activity::Retrying,
-            _ if tasks().next().is_none() && asked.iter().any(|question| question.is_pending()) => Activity::Waiting,
-            _ => Activity::Running,
-        }
-    }
-
-    /// Its tool calls, whatever their state.
-    pub fn calls(&self) -> &[ToolCall] {
-        match self {
-            Self::Agent { conversation, .. } => &conversation.calls,
-            Self::Tool { call, .. } => std::slice::from_ref(call),
-            Self::Joining { .. } | Self::Human { .. } | Self::Map { .. } | Self::Flow { .. } => &[],
-        }
-    }
-
-    /// The same, to change them.
-    pub fn calls_mut(&mut self) -> &mut [ToolCall] {
-        match self {
-            Self::Agent { conversation, .. } => conversation.calls.as_mut_slice(),
-            Self::Tool { call, .. } => std::slice::from_mut(call),
-            Self::Joining { .. } | Self::Human { .. } | Self::Map { .. } | Self::Flow { .. } => &mut [],
-        }
-    }
-}
-
 /// A call that was under way when the run, or its map, ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "call", rename_all = "snake_case")]
@@ -374,9 +235,4 @@ pub enum Unanswered {
         /// The call.
         tool_call: Box<ToolCall>,
     },
-}
-
-/// Whether a task is that of a call.
-pub(super) fn is_due(call: &ToolCall, task: TaskId) -> bool {
-    matches!(call.state, ToolCallState::Due { task: due, .. } if due == task)
 }

@@ -17,9 +17,10 @@ use super::conversation::{Conversation, Message, Purpose, ToolCall};
 use super::digest;
 use super::input::TaskFailure;
 use super::invoke::parameters;
+use super::phase::{Branch, Phase, is_due};
 use super::question::{Asked, Question};
 use super::request;
-use super::state::{Branch, Phase, RunState, is_due};
+use super::state::RunState;
 use super::transition::{Task, TaskKind};
 use crate::flow::Compiled;
 

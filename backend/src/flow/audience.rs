@@ -1,6 +1,8 @@
 //! What a flow asks of the people who exist.
 
-use shared::definition::{Flow, GateSetting, NodeKind, Reviewers};
+use shared::definition::{Flow, NodeKind, Reviewers};
+
+use super::expressions::gates;
 
 /// Whether what a flow does rests on the people who exist: where votes are counted, or where somebody may be shut
 /// out or lack tags.
@@ -15,11 +17,5 @@ pub fn reviewers(flow: &Flow) -> impl Iterator<Item = &Reviewers> {
         NodeKind::Human(human) => Some(&human.reviewers),
         _ => None,
     });
-    let gates = &flow.gates;
-    let single = [&gates.before_emergent, &gates.before_return, &gates.before_strategy_override];
-    let gates = gates.before_tool.values().chain(gates.before_agent.values()).chain(single.into_iter().flatten());
-    nodes.chain(gates.filter_map(|setting| match setting {
-        GateSetting::Gate(gate) => Some(&gate.reviewers),
-        GateSetting::Switch(_) => None,
-    }))
+    nodes.chain(gates(flow).map(|(_, gate)| &gate.reviewers))
 }

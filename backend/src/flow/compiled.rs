@@ -266,20 +266,41 @@ impl Compiled {
         from.frame() == to.frame() && self.of(from).reachability.reaches(from.own(), to.own())
     }
 
-    /// The gate of a tool by its name, whatever its `when` says. The exact name wins over a pattern, the longest
-    /// pattern over others; `false` opens. `ask_permission: true` is a gate by the exact name, and nothing opens it.
-    pub fn tool_gate(&self, tool: &str) -> Option<&Gate> {
+    /// The gate of a tool that an agent, or a tool node, calls, whatever its `when` says. The agent's own gates win over the
+    /// flow's, the exact name over a pattern, the longest pattern over others; `false` opens. `ask_permission: true` is a
+    /// gate by the exact name, and nothing opens it.
+    pub fn tool_gate(&self, agent: Option<&str>, tool: &str) -> Option<&Gate> {
         let asks = self.flow.tools.get(tool).is_some_and(|tool| tool.ask_permission);
-        match tool_setting(&self.flow, tool) {
+        let own = agent.and_then(|agent| setting_of(&self.flow.agents.get(agent)?.gates.before_tool, tool));
+        match own.or_else(|| setting_of(&self.flow.gates.before_tool, tool)) {
             Some((name, GateSetting::Gate(gate))) if name == tool || !asks => Some(gate),
             Some((_, GateSetting::Switch(true))) => Some(&self.plain_gate),
             _ => asks.then_some(&self.plain_gate),
         }
     }
 
+    /// The gate of an agent by its name, whatever its `when` says; names and patterns are those of tools.
+    pub fn agent_gate(&self, agent: &str) -> Option<&Gate> {
+        setting_of(&self.flow.gates.before_agent, agent).and_then(|(_, setting)| self.closed(setting))
+    }
+
+    /// The gate of the output, whatever its `when` says.
+    pub fn return_gate(&self) -> Option<&Gate> {
+        self.flow.gates.before_return.as_ref().and_then(|setting| self.closed(setting))
+    }
+
+    fn closed<'a>(&'a self, setting: &'a GateSetting) -> Option<&'a Gate> {
+        match setting {
+            GateSetting::Gate(gate) => Some(gate),
+            GateSetting::Switch(true) => Some(&self.plain_gate),
+            GateSetting::Switch(false) => None,
+        }
+    }
+
     /// Whether any tool call may be held back, also in a flow that it calls: only then may grants count.
     pub fn has_gates(&self) -> bool {
         !self.flow.gates.before_tool.is_empty()
+            || self.flow.agents.values().any(|agent| !agent.gates.before_tool.is_empty())
             || self.flow.tools.values().any(|tool| tool.ask_permission)
             || self.called.values().any(|flow| flow.has_gates())
     }
@@ -299,17 +320,19 @@ impl Compiled {
     }
 }
 
-/// What `gates.before_tool` says of a tool, with the name or pattern under which it stands.
-fn tool_setting<'a>(flow: &'a Flow, tool: &str) -> Option<(&'a str, &'a GateSetting)> {
-    let gates = &flow.gates.before_tool;
-    let exact = gates.get_key_value(tool);
+/// What gates say of a tool or an agent, with the name or pattern under which it stands.
+pub(super) fn setting_of<'a>(
+    gates: &'a IndexMap<String, GateSetting>,
+    name: &str,
+) -> Option<(&'a str, &'a GateSetting)> {
+    let exact = gates.get_key_value(name);
     let by_pattern = || {
-        gates.iter().filter(|(pattern, _)| matches(pattern, tool)).max_by_key(|(pattern, _)| pattern.chars().count())
+        gates.iter().filter(|(pattern, _)| matches(pattern, name)).max_by_key(|(pattern, _)| pattern.chars().count())
     };
     exact.or_else(by_pattern).map(|(name, setting)| (name.as_str(), setting))
 }
 
-/// Whether a tool's name fits a pattern, in which `*` stands for any text, also none.
+/// Whether a name fits a pattern, in which `*` stands for any text, also none.
 pub(super) fn matches(pattern: &str, name: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(rest) = parts.next().and_then(|first| name.strip_prefix(first)) else { return false };

@@ -1,9 +1,10 @@
 //! Every template, condition and JSON Schema of a flow, with its place. The one list of them: what is compiled when a
 //! flow is made ready is what is checked when it is saved.
 
+use indexmap::IndexMap;
 use serde_json::Value;
 use shared::JsonMap;
-use shared::definition::{EdgeCondition, Flow, GateSetting, Guardrails, NodeKind, ToolKind, Validator};
+use shared::definition::{EdgeCondition, Flow, Gate, GateSetting, Guardrails, NodeKind, ToolKind, Validator};
 use shared::error::pointer;
 
 /// What a text is.
@@ -35,16 +36,12 @@ pub fn visit_expressions<'a>(flow: &'a Flow, visit: &mut dyn FnMut(String, Expre
             }
         }
     }
-    let gates = [("before_tool", &flow.gates.before_tool), ("before_agent", &flow.gates.before_agent)];
-    for (trigger, gates) in gates {
-        for (name, gate) in gates {
-            let GateSetting::Gate(gate) = gate else { continue };
-            if let Some(when) = &gate.when {
-                visit(pointer(["gates", trigger, name, "when"]), ExpressionKind::Condition, when);
-            }
-            if let Some(title) = &gate.title {
-                visit(pointer(["gates", trigger, name, "title"]), ExpressionKind::Template, title);
-            }
+    for (base, gate) in gates(flow) {
+        if let Some(when) = &gate.when {
+            visit(format!("{base}/when"), ExpressionKind::Condition, when);
+        }
+        if let Some(title) = &gate.title {
+            visit(format!("{base}/title"), ExpressionKind::Template, title);
         }
     }
     if let Some(Guardrails::List(guardrails)) = &flow.guardrails {
@@ -63,6 +60,32 @@ pub fn visit_expressions<'a>(flow: &'a Flow, visit: &mut dyn FnMut(String, Expre
             }
         }
     }
+}
+
+/// Every gate with settings, with its JSON pointer.
+pub fn gates(flow: &Flow) -> impl Iterator<Item = (String, &Gate)> {
+    type Named<'a> = (Vec<&'a str>, &'a IndexMap<String, GateSetting>);
+    let Flow { gates, agents, .. } = flow;
+    let own: Named<'_> = (vec!["gates", "before_tool"], &gates.before_tool);
+    let of_agents: Named<'_> = (vec!["gates", "before_agent"], &gates.before_agent);
+    let by_agents = agents
+        .iter()
+        .map(|(name, agent)| -> Named<'_> { (vec!["agents", name, "gates", "before_tool"], &agent.gates.before_tool) });
+    let named = [own, of_agents].into_iter().chain(by_agents).flat_map(|(place, gates)| {
+        let base = pointer(place);
+        gates.iter().map(move |(name, setting)| (format!("{base}{}", pointer([name])), setting))
+    });
+    let single = [
+        ("before_return", &gates.before_return),
+        ("before_emergent", &gates.before_emergent),
+        ("before_strategy_override", &gates.before_strategy_override),
+    ];
+    let single =
+        single.into_iter().filter_map(|(trigger, setting)| Some((pointer(["gates", trigger]), setting.as_ref()?)));
+    named.chain(single).filter_map(|(base, setting)| match setting {
+        GateSetting::Gate(gate) => Some((base, &**gate)),
+        GateSetting::Switch(_) => None,
+    })
 }
 
 /// Calls `visit` with the JSON pointer of every JSON Schema that values of a run are checked against, and with the schema.

@@ -161,9 +161,7 @@ tools:
   go: { builtin: sleep }
 gates:
   before_tool: { go: { handlers: [cli], timeout: 1h } }
-  before_agent: { w: true }
   before_emergent: true
-  before_return: true
   before_strategy_override: true
 nodes:
   draft: { agent: w, next: go }
@@ -182,7 +180,7 @@ nodes:
 ";
     let found = found(source);
     let unsupported: Vec<_> = found.iter().filter_map(|line| Some(line.split_once(" FLOW_UNSUPPORTED ")?.0)).collect();
-    let wanted = "3:44 4:25 6:19 9:35 10:3 11:20 12:18 13:29 23:18 25:11";
+    let wanted = "3:44 4:25 6:19 9:35 10:20 11:29 21:18 23:11";
     assert_eq!(unsupported.join(" "), wanted, "{found:#?}");
     assert_eq!(found.len(), unsupported.len(), "{found:#?}");
 }

@@ -1,6 +1,7 @@
 //! What the console knows, as pure folds of the server's messages, and what it makes of that. No Leptos, no browser:
 //! tested natively.
 
+pub mod action_words;
 pub mod diffs;
 pub mod drafts;
 pub mod extent;

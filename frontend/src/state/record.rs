@@ -7,6 +7,8 @@ use shared::decision::{ActionDecision, Decision, Verdict};
 use shared::definition::OnTimeout;
 use shared::review::{Action, Outcome, Review};
 
+use super::action_words::ActionWords;
+
 /// What was decided about a call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CallOutcome {
@@ -24,13 +26,13 @@ pub enum CallOutcome {
 
 impl CallOutcome {
     /// The outcome in words, and the class of its tag.
-    pub fn says(&self) -> (&'static str, &'static str) {
+    pub fn says(&self, words: ActionWords) -> (&'static str, String) {
         match self {
-            Self::Approved => ("tag go", "approved"),
-            Self::Edited(_) => ("tag accent", "approved with changed arguments"),
-            Self::Rejected(_) => ("tag stop", "rejected, does not run"),
-            Self::Answered(_) => ("tag", "answered, does not run"),
-            Self::Undecided => ("tag", "does not run"),
+            Self::Approved => ("tag go", "approved".to_owned()),
+            Self::Edited(_) => ("tag accent", format!("approved with changed {}", words.content)),
+            Self::Rejected(_) => ("tag stop", format!("rejected, {}", words.not)),
+            Self::Answered(_) => ("tag", format!("answered, {}", words.not)),
+            Self::Undecided => ("tag", words.not.to_owned()),
         }
     }
 

@@ -8,8 +8,9 @@ use shared::decision::{ActionDecision, DecisionRequest, Verdict};
 use shared::definition::{ActionKind, ChoiceKind, Severity};
 use shared::error::{Mistake, pointer};
 use shared::grant::{GrantScope, Remember};
-use shared::review::{Action, Review, ReviewOption};
+use shared::review::{Action, ActionType, Review, ReviewOption};
 
+use super::action_words;
 use super::drafts::{ActionDraft, Draft};
 use super::extent;
 use super::story::sentence;
@@ -222,7 +223,7 @@ pub fn actions_say(review: &Review, draft: &Draft) -> (Intent, String) {
     let all = review.actions.len();
     let chosen: Vec<_> = review.actions.iter().filter_map(|action| choice(action, draft)).collect();
     let number = |kind| chosen.iter().filter(|chosen| **chosen == kind).count();
-    let one = review.actions.first().map_or("", |action| action.name.as_str());
+    let one = review.actions.first().map_or("", action_words::name);
     if chosen.is_empty() && !is_one_by_one(review) {
         let says = if all == 1 { format!("Approve {one}") } else { format!("Approve all {all}") };
         return (Intent::ApproveAll, says);
@@ -240,6 +241,9 @@ pub fn actions_say(review: &Review, draft: &Draft) -> (Intent, String) {
             ActionKind::Approve => format!("Approve {one}{later}"),
             ActionKind::Edit => format!("Approve {one} with your edit"),
             ActionKind::Reject => format!("Reject {one}"),
+            ActionKind::Respond if review.actions[0].action_type == ActionType::Agent => {
+                format!("Answer in place of {one}")
+            }
             ActionKind::Respond => format!("Respond without running {one}"),
         };
         return (Intent::Actions, verb);
@@ -268,7 +272,7 @@ pub fn says(review: &Review, draft: &Draft, intent: &Intent) -> String {
         Intent::Text if review.options.is_empty() && review.actions.is_empty() => "Send answer".into(),
         Intent::Text if !review.actions.is_empty() => "Reject all with this message".into(),
         Intent::Text => "Ask for this change".into(),
-        Intent::RejectAll if review.actions.len() == 1 => format!("Reject {}", review.actions[0].name),
+        Intent::RejectAll if review.actions.len() == 1 => format!("Reject {}", action_words::name(&review.actions[0])),
         Intent::RejectAll => "Reject all".into(),
         Intent::Actions | Intent::ApproveAll => actions_say(review, draft).1,
     }

@@ -1,8 +1,10 @@
 //! `agents`: a model with its instructions, tools and limits.
 
+use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::gate::GateSetting;
 use crate::JsonMap;
 
 /// A model with its instructions, tools and limits.
@@ -35,6 +37,9 @@ pub struct Agent {
     /// More than this is `BUDGET_EXCEEDED`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Budget>,
+    /// Gates of this agent's own, which win over the flow's.
+    #[serde(default, skip_serializing_if = "AgentGates::is_empty")]
+    pub gates: AgentGates,
     /// What a `demo/…` model says; without it, believable text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub demo: Option<DemoScript>,
@@ -64,6 +69,23 @@ pub enum Effort {
     Medium,
     /// As much as it can.
     High,
+}
+
+/// Gates of one agent.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
+#[serde(default)]
+pub struct AgentGates {
+    /// By the name of a tool that the agent has, or a pattern with `*`, as those of a flow.
+    #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    pub before_tool: IndexMap<String, GateSetting>,
+}
+
+impl AgentGates {
+    /// Whether the agent has none of its own.
+    pub fn is_empty(&self) -> bool {
+        self.before_tool.is_empty()
+    }
 }
 
 /// What one step of an agent may use.

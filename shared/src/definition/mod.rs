@@ -18,7 +18,7 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use agent::{Agent, Budget, DemoCall, DemoScript, DemoTurn, Effort};
+pub use agent::{Agent, AgentGates, Budget, DemoCall, DemoScript, DemoTurn, Effort};
 pub use choice::{Choice, ChoiceKind};
 pub use gate::{ActionKind, Gate, GateSetting, Gates};
 pub use guardrail::{Effect, Guardrail, GuardrailScope, GuardrailSetting, GuardrailWebhook, Guardrails, OnError};

@@ -12,8 +12,9 @@ use super::content::{Content, Rules};
 use super::title;
 use crate::engine::builder::Builder;
 use crate::engine::conversation::{Message, ToolCall};
+use crate::engine::phase::Phase;
 use crate::engine::question::Subject;
-use crate::engine::state::Phase;
+use crate::engine::scope::Visit;
 
 impl<'f> Builder<'f> {
     /// What is asked about calls that gates hold back.
@@ -21,7 +22,7 @@ impl<'f> Builder<'f> {
         let (agent, calls) = self.state.calls_of(subject);
         let flow = self.flow.of(&step.node);
         let group: Vec<(&ToolCall, &'f Gate)> =
-            calls.filter_map(|call| Some((call, flow.tool_gate(&call.tool)?))).collect();
+            calls.filter_map(|call| Some((call, flow.tool_gate(agent, &call.tool)?))).collect();
         self.content_of_group(step, agent, self.said_beside(subject), &group)
     }
 
@@ -54,9 +55,13 @@ impl<'f> Builder<'f> {
             Some(agent) => format!("Agent `{agent}` wants to call {tools}."),
             None => format!("Step `{}` is about to call {tools}.", step.node.place()),
         };
+        let given = match group {
+            [(call, gate)] => self.given_title(step, gate, Visit { agent, ..call.seen(step) }),
+            _ => None,
+        };
         Content {
             kind: ReviewKind::ToolCalls,
-            title: self.given_title(step, group).unwrap_or_else(|| title::of_calls(&actions)),
+            title: given.unwrap_or_else(|| title::of_calls(&actions)),
             prompt: with_reason(request, said),
             stakes: merge_stakes(gates()),
             reviewers: gates().next().map(|gate| gate.reviewers.clone()).unwrap_or_default(),
@@ -76,7 +81,7 @@ impl<'f> Builder<'f> {
     pub(super) fn content_of_lost(&self, step: &Step, subject: &Subject, why: Option<&str>) -> Option<Content> {
         let (agent, mut calls) = self.state.calls_of(subject);
         let call = calls.next()?;
-        let gate = self.flow.of(&step.node).tool_gate(&call.tool);
+        let gate = self.flow.of(&step.node).tool_gate(agent, &call.tool);
         let allowed = vec![ActionKind::Approve, ActionKind::Reject, ActionKind::Respond];
         let action = self.action(step, call, agent, allowed);
         let mut stakes = gate.map(Gate::stakes).unwrap_or_default();

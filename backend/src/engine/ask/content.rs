@@ -5,6 +5,7 @@ use shared::id::NodeId;
 use shared::review::{Action, Item, ReviewKind, ReviewOption, Source, Warning};
 use shared::time::Span;
 
+use super::gate::gate_of;
 use crate::engine::question::Subject;
 use crate::engine::state::RunState;
 use crate::flow::Compiled;
@@ -53,12 +54,8 @@ pub(super) fn handlers<'f>(flow: &'f Compiled, state: &RunState, subject: &Subje
     let Some(step) = state.step_of(subject) else { return &[] };
     let own = match subject {
         Subject::Node { .. } => human(flow, &step.node).and_then(|human| human.handlers.as_deref()),
-        Subject::Calls { .. } => {
-            let first = state.calls_of(subject).1.next();
-            let gate = first.and_then(|call| flow.of(&step.node).tool_gate(&call.tool));
-            gate.and_then(|gate| gate.handlers.as_deref())
-        }
         Subject::Lost { .. } => return &[],
+        _ => gate_of(flow, state, subject).and_then(|gate| gate.handlers.as_deref()),
     };
     handlers_at(flow, &step.node, own)
 }

@@ -56,6 +56,7 @@ impl Builder<'_> {
         let requests = match &said {
             Said::Actions(decisions, _) => {
                 let subject = &self.state.question(id).ok_or(Refusal::NotFound)?.subject;
+                self.check_responses(subject, decisions).map_err(Refusal::Invalid)?;
                 self.edited_requests(subject, decisions).map_err(Refusal::Invalid)?
             }
             Said::Node(_) => BTreeMap::new(),

@@ -1,46 +1,75 @@
-//! Gates: which calls are held back, and what a gate says of those.
+//! Gates: what is held back, and what a gate says of it.
 
 use shared::definition::{Gate, OnTimeout};
+use shared::id::NodeId;
 use shared::run::Step;
 
 use super::title;
 use crate::engine::builder::Builder;
 use crate::engine::conversation::ToolCall;
+use crate::engine::question::Subject;
 use crate::engine::scope::{self, Visit};
-use crate::flow::Scope;
+use crate::engine::state::RunState;
+use crate::flow::Compiled;
+
+/// The gate that holds back what a question is about: of several calls, that of the first. None at a human node.
+pub(super) fn gate_of<'f>(flow: &'f Compiled, state: &RunState, subject: &Subject) -> Option<&'f Gate> {
+    let of = flow.of(&state.step_of(subject)?.node);
+    match subject {
+        Subject::Node { .. } => None,
+        Subject::Calls { .. } | Subject::Lost { .. } => {
+            let (agent, mut calls) = state.calls_of(subject);
+            of.tool_gate(agent, &calls.next()?.tool)
+        }
+        Subject::Agent { branch } => of.agent_gate(&state.branches.get(branch)?.phase.conversation()?.agent),
+        Subject::Output { .. } => of.return_gate(),
+    }
+}
 
 impl<'f> Builder<'f> {
-    /// The gate that holds a call back. One whose `when` meets a missing field, or cannot be evaluated, is closed.
+    /// The gate that holds back what a question is about.
+    pub(super) fn gate_of(&self, subject: &Subject) -> Option<&'f Gate> {
+        gate_of(self.flow, &self.state, subject)
+    }
+
+    /// The gate that holds a call back.
     pub(in crate::engine) fn closed_gate(
         &self,
         step: &Step,
         correction: Option<&str>,
+        agent: Option<&str>,
         call: &ToolCall,
     ) -> Option<&'f Gate> {
-        let flow = self.flow.of(&step.node);
-        let gate = flow.tool_gate(&call.tool)?;
-        let closed = gate.when.as_ref().is_none_or(|when| !flow.opens(when, &self.gate_scope(step, correction, call)));
-        closed.then_some(gate)
+        let gate = self.flow.of(&step.node).tool_gate(agent, &call.tool)?;
+        let seen = Visit { correction, agent, ..call.seen(step) };
+        self.closes(gate, &step.node, seen).then_some(gate)
     }
 
-    /// What a gate's condition and title see.
-    fn gate_scope(&self, step: &Step, correction: Option<&str>, call: &ToolCall) -> Scope {
-        let visit = Visit { number: step.visit, correction, arguments: Some(&call.arguments), ..Visit::default() };
-        scope::of(self.flow, &self.state, &step.node, visit)
+    /// Whether a gate closes before what its condition sees. One whose `when` meets a missing field, or cannot be
+    /// evaluated, does.
+    pub(in crate::engine) fn closes(&self, gate: &Gate, node: &NodeId, seen: Visit<'_>) -> bool {
+        let scope = || scope::of(self.flow, &self.state, node, seen);
+        gate.when.as_ref().is_none_or(|when| !self.flow.of(node).opens(when, &scope()))
     }
 
-    /// The headline that the gate of a lone call gives it; one that cannot be rendered gives none.
-    pub(super) fn given_title(&self, step: &Step, group: &[(&ToolCall, &'f Gate)]) -> Option<String> {
-        let [(call, gate)] = group else { return None };
-        let scope = || self.gate_scope(step, None, call);
+    /// The headline that a gate gives; one that cannot be rendered gives none.
+    pub(super) fn given_title(&self, step: &Step, gate: &Gate, seen: Visit<'_>) -> Option<String> {
+        let scope = || scope::of(self.flow, &self.state, &step.node, Visit { number: step.visit, ..seen });
         let rendered = gate.title.as_ref().map(|title| self.flow.of(&step.node).render(title, &scope()));
         rendered?.ok().and_then(|title| title::of_template(&title))
     }
 
-    /// What happens when nobody decides about a gate's calls in time. What the defaults say of branches is for nodes:
-    /// a call runs, or it does not.
+    /// What happens when nobody decides in time. What the defaults say of branches is for nodes: an action happens, or it
+    /// does not.
     pub(super) fn gate_timeout(&self, step: &Step, gate: &Gate) -> Option<OnTimeout> {
         let default = || self.flow.of(&step.node).flow.defaults.on_timeout.as_ref().map(OnTimeout::for_calls);
         gate.on_timeout.clone().or_else(default)
+    }
+}
+
+impl ToolCall {
+    /// What a gate's condition and title see of it.
+    pub(super) fn seen(&self, step: &Step) -> Visit<'_> {
+        Visit { number: step.visit, arguments: Some(&self.arguments), ..Visit::default() }
     }
 }

@@ -15,7 +15,6 @@ use shared::review::{Action, Outcome, Review};
 use super::content::{Content, handlers};
 use crate::engine::builder::Builder;
 use crate::engine::conversation::{ToolCall, ToolCallState};
-use crate::engine::next::Answer;
 use crate::engine::question::Subject;
 use crate::engine::request::reads_digest;
 use crate::engine::transition::{Granted, Refusal};
@@ -100,7 +99,7 @@ impl<'f> Builder<'f> {
             Some("several people decide here: none of them allows later calls alone")
         } else if !gated {
             Some("only calls that a gate holds back can be allowed for later")
-        } else if self.gate_of(review, action).is_none_or(|gate| !grantable(gate)) {
+        } else if self.gate_of_action(review, action).is_none_or(|gate| !grantable(gate)) {
             Some("what is critical is decided one by one")
         } else {
             None
@@ -112,9 +111,9 @@ impl<'f> Builder<'f> {
         self.state.question(review).into_iter().flat_map(|question| self.state.calls_of(&question.subject).1)
     }
 
-    fn gate_of(&self, review: &Review, action: &Action) -> Option<&'f Gate> {
+    fn gate_of_action(&self, review: &Review, action: &Action) -> Option<&'f Gate> {
         let flow = review.node.as_ref().map_or(self.flow, |node| self.flow.of(node));
-        flow.tool_gate(&action.name)
+        flow.tool_gate(action.agent.as_deref(), &action.name)
     }
 
     /// Takes over what a decision allows.
@@ -169,10 +168,10 @@ impl<'f> Builder<'f> {
         };
         let reason = format!("{} allowed this {place} until {}", grant.given_by, grant.expires_at);
         self.emit_grant_used(grant, review.id, &call);
-        let rulings = self.rule(subject, &decisions);
-        self.record(review, Outcome::Decided, Some(decision), Some(reason), Via::Auto, Some(&rulings));
+        let answer = self.rule(subject, &decisions, None);
+        self.record(review, Outcome::Decided, Some(decision), Some(reason), Via::Auto, answer.findings());
         self.used.push(granted);
-        self.answer(subject.clone(), Answer::Calls { rulings, instructions: None });
+        self.answer(subject.clone(), answer);
         true
     }
 }

@@ -10,14 +10,14 @@ use shared::definition::{Effect, GuardrailScope, NodeKind};
 use shared::error::{FlowCode, Mistake, RunError, pointer};
 use shared::id::{NodeId, ReviewId};
 use shared::log::GuardrailFired;
-use shared::review::{Checked, Review, Warning};
+use shared::review::{Review, Warning};
 use shared::run::Step;
 
 use crate::engine::builder::Builder;
 use crate::engine::conversation::ToolCall;
 use crate::engine::invoke::parameters;
 use crate::engine::question::Subject;
-use crate::engine::ruling::{Ruling, Rulings, blocked, veto, warning, words};
+use crate::engine::ruling::{CallRulings, Findings, Ruling, blocked, warning, words};
 use crate::engine::{scope, view};
 use crate::flow::guardrail::{Finding, Matter, Verdict, action};
 
@@ -33,6 +33,11 @@ pub(in crate::engine) struct PutIn {
 }
 
 impl PutIn {
+    /// What guardrails found.
+    pub(super) fn into_findings(self) -> impl Iterator<Item = Finding> {
+        self.findings.into_iter().map(|(_, finding)| finding)
+    }
+
     /// Edits that were looked at before.
     pub(in crate::engine) fn looked_at(edits: JsonMap) -> Self {
         Self { edits, ..Self::default() }
@@ -40,19 +45,23 @@ impl PutIn {
 }
 
 impl Builder<'_> {
-    /// What becomes of the calls of a question that were decided. A call that is redacted is rendered and looked at again:
-    /// what cannot be redacted there does not happen.
-    pub(super) fn rule(&self, subject: &Subject, decisions: &BTreeMap<String, ActionDecision>) -> Rulings {
-        let mut rulings = Rulings::default();
-        let Some(step) = self.state.step_of(subject) else { return rulings };
+    /// What becomes of calls that were decided. A call that is redacted is rendered and looked at again: what cannot be
+    /// redacted there does not happen.
+    pub(super) fn rule_calls(
+        &self,
+        subject: &Subject,
+        decisions: &BTreeMap<String, ActionDecision>,
+    ) -> (CallRulings, Findings) {
+        let (mut rulings, mut findings) = (CallRulings::new(), Findings::default());
+        let Some(step) = self.state.step_of(subject) else { return (rulings, findings) };
         let (agent, calls) = self.state.calls_of(subject);
         for call in calls {
             let Some(decision) = decisions.get(&call.id) else { continue };
-            let (ruling, findings) = self.rule_one(step, agent, call, decision);
-            rulings.calls.insert(call.id.clone(), ruling);
-            rulings.findings.extend(findings.into_iter().map(|finding| (Some(call.id.clone()), finding)));
+            let (ruling, found) = self.rule_one(step, agent, call, decision);
+            rulings.insert(call.id.clone(), ruling);
+            findings.0.extend(Findings::of(&call.id, found).0);
         }
-        rulings
+        (rulings, findings)
     }
 
     fn rule_one(
@@ -61,7 +70,7 @@ impl Builder<'_> {
         agent: Option<&str>,
         call: &ToolCall,
         decision: &ActionDecision,
-    ) -> (Ruling, Vec<Finding>) {
+    ) -> (Ruling<ToolCall>, Vec<Finding>) {
         match decision {
             ActionDecision::Approve { .. } => self.rule_run(step, agent, call.clone()),
             ActionDecision::Edit { arguments } => match self.edited(&step.node, call, arguments) {
@@ -73,35 +82,43 @@ impl Builder<'_> {
                 (Ruling::Refused(FlowCode::ToolPermissionDenied, why), Vec::new())
             }
             ActionDecision::Respond { message } => {
-                let look = || {
-                    let what = action("tool", &call.tool, agent);
-                    self.look(&step.node, GuardrailScope::Edits, what, of_text(message), None)
-                };
-                let Verdict { mut findings, redacted } =
-                    self.is_guarded(&step.node, &call.tool).then(look).unwrap_or_default();
-                for finding in &mut findings {
-                    finding.key = None;
-                }
-                let refused = blocked(&findings);
-                let text = text_of(redacted.as_ref()).unwrap_or(message).to_owned();
-                (refused.unwrap_or(Ruling::Answered(text)), findings)
+                let what = action("tool", &call.tool, agent);
+                self.rule_response(&step.node, self.is_guarded(&step.node, agent, &call.tool), what, message)
             }
         }
     }
 
-    fn rule_run(&self, step: &Step, agent: Option<&str>, call: ToolCall) -> (Ruling, Vec<Finding>) {
+    /// What somebody says in place of a result.
+    pub(super) fn rule_response<T>(
+        &self,
+        node: &NodeId,
+        is_guarded: bool,
+        what: Value,
+        message: &str,
+    ) -> (Ruling<T>, Vec<Finding>) {
+        let look = || self.look(node, GuardrailScope::Edits, what, of_text(message), None);
+        let Verdict { mut findings, redacted } = is_guarded.then(look).unwrap_or_default();
+        for finding in &mut findings {
+            finding.key = None;
+        }
+        let refused = blocked(&findings);
+        let text = text_of(redacted.as_ref()).unwrap_or(message).to_owned();
+        (refused.unwrap_or(Ruling::Answered(text)), findings)
+    }
+
+    fn rule_run(&self, step: &Step, agent: Option<&str>, call: ToolCall) -> (Ruling<ToolCall>, Vec<Finding>) {
         let Verdict { mut findings, redacted } = self.look_at_call(step, agent, &call);
         if let Some(refused) = blocked(&findings) {
             return (refused, findings);
         }
-        let Some(redacted) = redacted else { return (Ruling::Runs(Box::new(call)), findings) };
+        let Some(redacted) = redacted else { return (Ruling::Proceeds(call), findings) };
         match self.redacted(step, agent, &call, &redacted) {
-            Ok(call) => (Ruling::Runs(Box::new(call)), findings),
+            Ok(call) => (Ruling::Proceeds(call), findings),
             Err(why) => {
                 let guardrail = findings.iter().rfind(|finding| finding.effect == Effect::Redact);
                 let guardrail = guardrail.map(|finding| finding.guardrail.clone()).unwrap_or_default();
                 findings.push(Finding { guardrail, effect: Effect::Block, key: None, reason: why });
-                let refused = blocked(&findings).unwrap_or(Ruling::Runs(Box::new(call)));
+                let refused = blocked(&findings).unwrap_or(Ruling::Proceeds(call));
                 (refused, findings)
             }
         }
@@ -131,14 +148,14 @@ impl Builder<'_> {
     }
 
     fn look_at_call(&self, step: &Step, agent: Option<&str>, call: &ToolCall) -> Verdict {
-        if !self.is_guarded(&step.node, &call.tool) {
+        if !self.is_guarded(&step.node, agent, &call.tool) {
             return Verdict::default();
         }
         let what = action("tool", &call.tool, agent);
         self.look(&step.node, GuardrailScope::Actions, what, call.arguments.clone(), call.request.as_ref())
     }
 
-    fn look(
+    pub(super) fn look(
         &self,
         node: &NodeId,
         subject: GuardrailScope,
@@ -151,8 +168,8 @@ impl Builder<'_> {
     }
 
     /// Whether guardrails look at what the gate of a tool lets pass.
-    fn is_guarded(&self, node: &NodeId, tool: &str) -> bool {
-        self.flow.of(node).tool_gate(tool).is_none_or(|gate| gate.guardrails != Some(false))
+    fn is_guarded(&self, node: &NodeId, agent: Option<&str>, tool: &str) -> bool {
+        self.flow.of(node).tool_gate(agent, tool).is_none_or(|gate| gate.guardrails != Some(false))
     }
 
     /// What guardrails would say of calls as they stand.
@@ -180,7 +197,7 @@ impl Builder<'_> {
         if mistakes.is_empty() { Ok(put_in) } else { Err(mistakes) }
     }
 
-    fn look_at_put_in(&self, review: &Review, request: &DecisionRequest) -> PutIn {
+    pub(super) fn look_at_put_in(&self, review: &Review, request: &DecisionRequest) -> PutIn {
         let text = match &request.verdict {
             Said::Text { text } if review.actions.is_empty() && review.options.is_empty() => Some(text.clone()),
             _ => None,
@@ -228,26 +245,9 @@ impl Builder<'_> {
         }
     }
 
-    /// What guardrails would do with a decision, without making it. What is still missing in it, or does not fit, is for the
-    /// decision itself to say.
-    pub(in crate::engine) fn check_decision(&self, review: &Review, request: &DecisionRequest) -> Checked {
-        let mut findings: Vec<(Option<String>, Finding)> = Vec::new();
-        if let Said::Actions { decisions, .. } = &request.verdict {
-            let question = self.state.question(review.id);
-            findings.extend(question.into_iter().flat_map(|question| self.rule(&question.subject, decisions).findings));
-        }
-        findings.extend(self.look_at_put_in(review, request).findings.into_iter().map(|(_, finding)| (None, finding)));
-        let (vetoes, others): (Vec<_>, Vec<_>) =
-            findings.iter().partition(|(_, finding)| finding.effect == Effect::Block);
-        Checked {
-            vetoes: vetoes.into_iter().map(veto).collect(),
-            redactions: others.into_iter().map(warning).collect(),
-        }
-    }
-
-    /// Tells what guardrails found in decided calls.
-    pub(in crate::engine) fn tell_rulings(&mut self, review: ReviewId, rulings: &Rulings) {
-        let findings = rulings.findings.iter().map(|(action, finding)| (action.as_deref(), finding));
+    /// Tells what guardrails found in what was decided.
+    pub(in crate::engine) fn tell_decided(&mut self, review: ReviewId, findings: &Findings) {
+        let findings = findings.0.iter().map(|(action, finding)| (action.as_deref(), finding));
         self.tell_findings(Some(review), findings);
     }
 

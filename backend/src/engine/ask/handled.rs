@@ -22,7 +22,7 @@ impl Builder<'_> {
     pub(super) fn handled(&mut self, asking: Asking, content: Content, handled: &Handled) {
         match asking.subject {
             Subject::Node { .. } => self.node_handled(asking, content, handled),
-            Subject::Calls { .. } | Subject::Lost { .. } => self.calls_handled(asking, content, handled),
+            _ => self.actions_handled(asking, content, handled),
         }
     }
 
@@ -73,15 +73,15 @@ impl Builder<'_> {
         self.answer(subject, Answer::Node(NodeAnswer { decision: json!(remembered), note, then }));
     }
 
-    fn calls_handled(&mut self, asking: Asking, content: Content, handled: &Handled) {
+    fn actions_handled(&mut self, asking: Asking, content: Content, handled: &Handled) {
         let mut decisions = answer_all(&content.actions, handled.approves, handled.reason.as_deref());
         for (id, arguments) in &handled.changes.arguments {
             decisions.insert(id.clone(), ActionDecision::Edit { arguments: arguments.clone() });
         }
         let instructions = handled.changes.instructions.clone();
         let subject = asking.subject.clone();
-        let rulings = self.rule(&subject, &decisions);
-        self.resolve_at_once(asking, content, Outcome::Decided, handled, Some(&rulings));
-        self.answer(subject, Answer::Calls { rulings, instructions });
+        let answer = self.rule(&subject, &decisions, instructions);
+        self.resolve_at_once(asking, content, Outcome::Decided, handled, answer.findings());
+        self.answer(subject, answer);
     }
 }

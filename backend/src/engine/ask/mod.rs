@@ -4,6 +4,7 @@
 //!
 //! Imports the engine's state and the transition that is being made; not nodes, nor what moves a run.
 
+pub(super) mod action;
 mod asking;
 mod calls;
 mod chain;
@@ -22,6 +23,7 @@ mod handled;
 mod judge;
 mod node;
 mod review;
+mod rule;
 mod subject;
 mod timer;
 mod title;

@@ -16,7 +16,7 @@ use super::node;
 use super::vote::void::{overlay, void};
 use crate::engine::builder::Builder;
 use crate::engine::question::{Asked, Question, Subject, Timer};
-use crate::engine::ruling::Rulings;
+use crate::engine::ruling::Findings;
 use crate::engine::transition::TaskKind;
 use crate::engine::{digest, scope, view};
 
@@ -52,11 +52,11 @@ impl Builder<'_> {
         content: Content,
         outcome: Outcome,
         handled: &Handled,
-        rulings: Option<&Rulings>,
+        findings: Option<&Findings>,
     ) {
         let Some(step) = self.state.step_of(&asking.subject).cloned() else { return };
         let review = self.review_of(asking.review, &step, Content { timeout: None, ..content }, asking.advice);
-        self.record(review, outcome, None, handled.reason.clone(), handled.via, rulings);
+        self.record(review, outcome, None, handled.reason.clone(), handled.via, findings);
     }
 
     /// Puts a review on the record that was resolved when it was made; by this decision, where it was somebody's.
@@ -67,7 +67,7 @@ impl Builder<'_> {
         decision: Option<Decision>,
         reason: Option<String>,
         via: Via,
-        rulings: Option<&Rulings>,
+        findings: Option<&Findings>,
     ) {
         review.status = ReviewStatus::Resolved;
         review.decisions.extend(decision.clone());
@@ -81,15 +81,15 @@ impl Builder<'_> {
             reason,
             vetoes: Vec::new(),
         });
-        if let Some(rulings) = rulings {
-            rulings.note(&mut review);
+        if let Some(findings) = findings {
+            findings.note(&mut review);
         }
         self.emit_requested(&review);
         self.emit_resolved(&review, None);
         let id = review.id;
         self.add_review(review);
-        if let Some(rulings) = rulings {
-            self.tell_rulings(id, rulings);
+        if let Some(findings) = findings {
+            self.tell_decided(id, findings);
         }
     }
 
@@ -191,7 +191,7 @@ impl Builder<'_> {
         outcome: Outcome,
         decision: &Decision,
         by: &[Username],
-        rulings: Option<&Rulings>,
+        findings: Option<&Findings>,
     ) {
         let review = self.reviews.get(&id);
         let votes: Vec<_> = review
@@ -215,13 +215,13 @@ impl Builder<'_> {
             vetoes: Vec::new(),
         };
         let actor = Some(decision.by.clone());
-        self.leave_pending(id, resolution, new.then(|| decision.clone()), actor, rulings);
+        self.leave_pending(id, resolution, new.then(|| decision.clone()), actor, findings);
     }
 
     /// A review's time is up.
-    pub(super) fn expire(&mut self, id: ReviewId, reason: &str, rulings: Option<&Rulings>) {
+    pub(super) fn expire(&mut self, id: ReviewId, reason: &str, findings: Option<&Findings>) {
         let resolution = self.undecided(ReviewStatus::Expired, Via::Timeout, None, reason);
-        self.leave_pending(id, resolution, None, None, rulings);
+        self.leave_pending(id, resolution, None, None, findings);
     }
 
     /// A question is taken back, by somebody or since the run ended. One that people were not asked is not on the record.
@@ -252,7 +252,7 @@ impl Builder<'_> {
         resolution: Resolution,
         decision: Option<Decision>,
         actor: Option<Username>,
-        rulings: Option<&Rulings>,
+        findings: Option<&Findings>,
     ) {
         let resolved = self.change_review(id, |review| {
             review.status = resolution.status;
@@ -260,15 +260,15 @@ impl Builder<'_> {
             review.claimed_by = None;
             review.problem = None;
             review.resolution = Some(resolution);
-            if let Some(rulings) = rulings {
-                rulings.note(review);
+            if let Some(findings) = findings {
+                findings.note(review);
             }
         });
         if let Some(review) = resolved {
             self.emit_resolved(&review, actor);
         }
-        if let Some(rulings) = rulings {
-            self.tell_rulings(id, rulings);
+        if let Some(findings) = findings {
+            self.tell_decided(id, findings);
         }
         if let Some(place) = self.state.questions.iter().position(|question| question.review == id) {
             let timer = self.state.questions.remove(place).timer;

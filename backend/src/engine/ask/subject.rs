@@ -16,6 +16,9 @@ impl Builder<'_> {
                 self.content_of_node(step, human)
             }
             Subject::Calls { .. } => Ok(self.content_of_calls(step, subject)),
+            Subject::Agent { .. } | Subject::Output { .. } => {
+                self.content_of_action(step, subject).ok_or_else(|| nothing("no gate holds it back any more"))
+            }
             Subject::Lost { why, .. } => {
                 let why = why.as_deref();
                 self.content_of_lost(step, subject, why).ok_or_else(|| nothing("the step has no such call"))

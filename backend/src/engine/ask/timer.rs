@@ -79,12 +79,12 @@ impl Builder<'_> {
                 Answer::TimedOut(RunError { code: FlowCode::FlowHumanTimeout, message: reason.clone(), node })
             }
             (on_timeout, Subject::Node { .. }) => Answer::Node(self.node_timed_out(&review, on_timeout, &reason)),
-            (on_timeout, Subject::Calls { .. } | Subject::Lost { .. }) => {
+            (on_timeout, _) => {
                 let decisions = answer_all(&review.actions, on_timeout == OnTimeout::Approve, Some(&reason));
-                Answer::Calls { rulings: self.rule(&subject, &decisions), instructions: None }
+                self.rule(&subject, &decisions, None)
             }
         };
-        self.expire(id, &reason, answer.rulings());
+        self.expire(id, &reason, answer.findings());
         self.answer(subject, answer);
     }
 

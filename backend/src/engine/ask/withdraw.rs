@@ -46,10 +46,7 @@ impl Builder<'_> {
                 let (note, then) = (Some("withdrawn".to_owned()), Then::Stop { message: reason.to_owned() });
                 Answer::Node(NodeAnswer { decision: json!(remembered), note, then })
             }
-            Subject::Calls { .. } | Subject::Lost { .. } => {
-                let rulings = self.rule(&subject, &answer_all(&review.actions, false, Some(reason)));
-                Answer::Calls { rulings, instructions: None }
-            }
+            _ => self.rule(&subject, &answer_all(&review.actions, false, Some(reason)), None),
         };
         self.answer(subject, answer);
         Ok(())

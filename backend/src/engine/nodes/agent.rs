@@ -8,13 +8,14 @@ use shared::error::FlowCode;
 use shared::id::{NodeId, TaskId};
 use shared::run::Step;
 
+use crate::engine::answer::{Read, read_answer};
 use crate::engine::builder::{Builder, failure, unevaluated};
 use crate::engine::conversation::{Conversation, Message, Purpose};
 use crate::engine::input::{ModelAnswer, TaskFailure};
 use crate::engine::item;
-use crate::engine::model_call::parse;
+use crate::engine::phase::{Branch, Phase};
+use crate::engine::ruling::Ruling;
 use crate::engine::scope::{self, Visit};
-use crate::engine::state::{Branch, Phase};
 use crate::engine::transition::{Refusal, TaskKind};
 
 impl Builder<'_> {
@@ -47,7 +48,7 @@ impl Builder<'_> {
             self.converse(&step, agent, messages)
         });
         match opened {
-            Ok(conversation) => self.start_turn(branch, step, conversation),
+            Ok(conversation) => self.begin(branch, step, conversation),
             Err(error) => self.fail_step(branch, step, error),
         }
     }
@@ -70,10 +71,7 @@ impl Builder<'_> {
         }
         conversation.messages.push(Message::Assistant { text: text.clone(), calls: calls.clone() });
         if calls.is_empty() {
-            match conversation.purpose.clone() {
-                Purpose::Answer => self.answered(branch, step, conversation, text),
-                Purpose::Choice(choices) => self.chose(branch, step, conversation, &choices, &text),
-            }
+            self.answered(branch, step, conversation, text);
         } else if conversation.turn >= self.max_turns(&step.node, &conversation.agent) {
             // Its calls are not run: nobody would hear their results.
             let message = format!("agent `{}` had no answer after {} turns", conversation.agent, conversation.turn);
@@ -117,23 +115,71 @@ impl Builder<'_> {
         }
     }
 
-    /// The final answer: checked against the agent's `output_schema` where it has one; a mismatch is told to the model
-    /// while turns are left.
+    /// The final answer. One that does not fit is told to the model while turns are left.
     fn answered(&mut self, branch: u32, mut step: Step, mut conversation: Conversation, text: String) {
-        let agent = conversation.agent_in(self.flow, &step.node);
-        let (flow, schema) = (self.flow.of(&step.node), agent.and_then(|agent| agent.output_schema.as_ref()));
-        let value = match schema.map(|schema| parse(|value| flow.check(schema, value, ""), &text)).transpose() {
-            Ok(value) => value,
+        match read_answer(self.flow, &step.node, &conversation, &text) {
+            Ok(Read::Made(value)) => {
+                step.note = Some(spent(&conversation));
+                self.made(branch, step, &conversation, text, value);
+            }
+            Ok(Read::Chose(target)) => self.chose(branch, step, target),
             Err(mistakes) if conversation.turn < self.max_turns(&step.node, &conversation.agent) => {
                 conversation.say_again(&mistakes);
-                return self.start_turn(branch, step, conversation);
+                self.start_turn(branch, step, conversation);
             }
             Err(mistakes) => {
-                let message = format!("the answer of agent `{}` does not fit: {mistakes}", conversation.agent);
-                let error = failure(FlowCode::ModelFailed, &step.node, message);
-                return self.fail_step(branch, step, error);
+                let code = match conversation.purpose {
+                    Purpose::Answer => FlowCode::ModelFailed,
+                    Purpose::Choice(_) => FlowCode::FlowNoMatchingEdge,
+                };
+                self.does_not_fit(branch, step, &conversation, code, &mistakes);
             }
-        };
+        }
+    }
+
+    fn does_not_fit(&mut self, branch: u32, step: Step, conversation: &Conversation, code: FlowCode, mistakes: &str) {
+        let message = format!("the answer of agent `{}` does not fit: {mistakes}", conversation.agent);
+        let error = failure(code, &step.node, message);
+        self.fail_step(branch, step, error);
+    }
+
+    /// Whether an agent begins is decided: it does, or somebody has answered in its place, or its step fails.
+    pub(in crate::engine) fn agent_decided(
+        &mut self,
+        branch: u32,
+        mut step: Step,
+        mut conversation: Conversation,
+        ruling: Ruling<JsonMap>,
+        instructions: Option<&str>,
+    ) {
+        match ruling {
+            Ruling::Proceeds(opening) => {
+                conversation.reopen(&opening);
+                let system = [conversation.instructions.as_deref(), instructions];
+                let system: Vec<_> = system.into_iter().flatten().collect();
+                conversation.instructions = (!system.is_empty()).then(|| system.join("\n\n"));
+                self.start_turn(branch, step, conversation);
+            }
+            Ruling::Answered(text) => match read_answer(self.flow, &step.node, &conversation, &text) {
+                Ok(Read::Made(value)) => {
+                    step.note = Some("answered by a person".to_owned());
+                    self.made(branch, step, &conversation, text, value);
+                }
+                Ok(Read::Chose(target)) => self.chose(branch, step, target),
+                // It was checked; only what a guardrail has redacted can still be otherwise.
+                Err(mistakes) => {
+                    self.does_not_fit(branch, step, &conversation, FlowCode::GuardrailBlocked, &mistakes);
+                }
+            },
+            Ruling::Refused(code, why) => {
+                let error = failure(code, &step.node, why);
+                self.fail_step(branch, step, error);
+            }
+        }
+    }
+
+    /// An agent's step has its answer.
+    fn made(&mut self, branch: u32, step: Step, conversation: &Conversation, text: String, value: Option<Value>) {
         if self.is_correctable(&step.node) {
             self.state.answers.insert(step.node.clone(), text.clone());
         }
@@ -143,7 +189,6 @@ impl Builder<'_> {
             .filter_map(|key| Some((key.clone(), self.state.keys_of(&step.node).get(key)?.clone())))
             .collect();
         writes.extend(self.answer_keys(&step.node, text, value));
-        step.note = Some(spent(&conversation));
         self.finish_step(branch, step, writes);
     }
 

@@ -13,9 +13,9 @@ use crate::engine::builder::{Builder, failure};
 use crate::engine::conversation::{Conversation, Message, ToolCall, ToolCallState};
 use crate::engine::input::{ModelToolCall, TaskFailure};
 use crate::engine::invoke::{Started, is_sleep};
+use crate::engine::phase::{Branch, Phase, is_due};
 use crate::engine::question::Subject;
-use crate::engine::ruling::{Ruling, Rulings};
-use crate::engine::state::{Branch, Phase, is_due};
+use crate::engine::ruling::{CallRulings, Ruling};
 use crate::engine::transition::{Refusal, TaskKind};
 
 impl Builder<'_> {
@@ -47,7 +47,7 @@ impl Builder<'_> {
             });
             call.provider_id = made.provider_id;
             let held = call.state == ToolCallState::Held;
-            let gate = if held { self.closed_gate(&step, None, &call) } else { None };
+            let gate = if held { self.closed_gate(&step, None, Some(&conversation.agent), &call) } else { None };
             if let Some(gate) = gate {
                 call.state = ToolCallState::Gated;
                 gated.push((call.id.clone(), gate));
@@ -196,13 +196,13 @@ impl Builder<'_> {
         branch: u32,
         step: Step,
         mut conversation: Conversation,
-        mut rulings: Rulings,
+        mut rulings: CallRulings,
         instructions: Option<String>,
     ) {
         conversation.instructed.extend(instructions);
         let mut calls = std::mem::take(&mut conversation.calls);
         for call in &mut calls {
-            if let Some(ruling) = rulings.take(&call.id) {
+            if let Some(ruling) = rulings.remove(&call.id) {
                 self.agent_call_decided(&step, &mut conversation, call, ruling);
             }
         }
@@ -215,12 +215,12 @@ impl Builder<'_> {
         step: &Step,
         conversation: &mut Conversation,
         call: &mut ToolCall,
-        ruling: Ruling,
+        ruling: Ruling<ToolCall>,
     ) {
         call.reads.clear();
         match ruling {
-            Ruling::Runs(as_it_runs) => {
-                *call = ToolCall { reads: JsonMap::new(), ..*as_it_runs };
+            Ruling::Proceeds(as_it_runs) => {
+                *call = ToolCall { reads: JsonMap::new(), ..as_it_runs };
                 // A lost call is run again at once: the others of its turn were started before.
                 if call.state == ToolCallState::Lost {
                     self.start_agent_call(step, conversation, call);

@@ -8,9 +8,9 @@ use shared::run::Step;
 
 use crate::engine::builder::{Builder, failure};
 use crate::engine::next::{NodeAnswer, StepEnd, Then};
+use crate::engine::phase::Phase;
 use crate::engine::question::Subject;
 use crate::engine::scope;
-use crate::engine::state::Phase;
 
 impl Builder<'_> {
     /// A branch enters a human node: its handlers are asked in their order.

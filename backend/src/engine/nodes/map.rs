@@ -15,8 +15,8 @@ use shared::run::Step;
 use crate::engine::builder::{Builder, failure};
 use crate::engine::item::{self, MapItem};
 use crate::engine::next::Arrival;
+use crate::engine::phase::{Branch, Phase};
 use crate::engine::scope;
-use crate::engine::state::{Branch, Phase};
 
 impl Builder<'_> {
     /// A branch enters a map.

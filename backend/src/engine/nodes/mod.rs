@@ -8,6 +8,7 @@ mod call;
 mod human;
 mod map;
 mod nested;
+mod output;
 mod router;
 mod set;
 mod tool;

@@ -17,8 +17,9 @@ use crate::engine::builder::{Builder, failure, unevaluated};
 use crate::engine::invoke::listed;
 use crate::engine::launch::{checked_input, properties, state_keys};
 use crate::engine::next::Arrival;
+use crate::engine::phase::{Branch, Phase};
 use crate::engine::scope::{self, Visit};
-use crate::engine::state::{Branch, Frame, Phase};
+use crate::engine::state::Frame;
 use crate::engine::view;
 
 impl Builder<'_> {
@@ -79,17 +80,23 @@ impl Builder<'_> {
         let occupied: BTreeSet<&str> = self.state.branches.values().map(|branch| branch.node.frame()).collect();
         let done = self.state.frames.keys().find(|frame| !occupied.contains(frame.as_str()));
         let Some(frame) = done.cloned() else { return false };
-        let caller = self.take_branch(|phase| phase.calls_frame(&frame));
-        let Some((branch, Branch { phase: Phase::Flow { step }, .. })) = caller else {
-            self.state.end_frame(&frame);
+        if self.hold_output(&frame) {
             return true;
-        };
+        }
         let keys = self.state.frames.get(&frame).map(|frame| frame.keys.clone()).unwrap_or_default();
-        let output = self.flow.called(&step.node).map(|called| view::output(called, &keys)).unwrap_or_default();
-        self.state.end_frame(&frame);
-        let writes = self.returned_keys(&step.node, output);
-        self.finish_step(branch, step, writes);
+        let output = view::output(self.flow.of(&NodeId::end_of(&frame)), &keys);
+        self.give_to_caller(&frame, output);
         true
+    }
+
+    /// An execution of a flow is over: who called it goes on with its output.
+    pub(in crate::engine) fn give_to_caller(&mut self, frame: &str, output: JsonMap) {
+        let caller = self.take_branch(|phase| phase.calls_frame(frame));
+        self.state.end_frame(frame);
+        if let Some((branch, Branch { phase: Phase::Flow { step }, .. })) = caller {
+            let writes = self.returned_keys(&step.node, output);
+            self.finish_step(branch, step, writes);
+        }
     }
 
     /// Where the output goes: those of its keys that `write_keys` names; else the whole of it to the one write key.

@@ -1,12 +1,12 @@
 //! Routers: nothing but `next`, or an agent that chooses among the targets that have visits left.
 
-use serde_json::Value;
 use shared::JsonMap;
 use shared::definition::{RouterNode, Target};
-use shared::error::{FlowCode, RunError};
+use shared::error::RunError;
 use shared::run::Step;
 
-use crate::engine::builder::{Builder, failure, unevaluated};
+use crate::engine::answer::listed;
+use crate::engine::builder::{Builder, unevaluated};
 use crate::engine::conversation::{Conversation, Message, Purpose};
 use crate::engine::next::StepEnd;
 use crate::engine::scope::{self, Visit};
@@ -43,7 +43,7 @@ impl Builder<'_> {
         match opened {
             Ok(conversation) => {
                 let conversation = Conversation { purpose: Purpose::Choice(choices), ..conversation };
-                self.start_turn(branch, step, conversation);
+                self.begin(branch, step, conversation);
             }
             Err(error) => self.fail_step(branch, step, error),
         }
@@ -59,50 +59,13 @@ impl Builder<'_> {
         }
     }
 
-    /// A router's agent has answered.
-    pub(in crate::engine) fn chose(
-        &mut self,
-        branch: u32,
-        mut step: Step,
-        mut conversation: Conversation,
-        choices: &[Target],
-        text: &str,
-    ) {
-        if let Some(chosen) = chosen(choices, text) {
-            step.note = Some(name(chosen));
-            self.end(branch, step, StepEnd::Chose { targets: vec![chosen.clone()] });
-        } else if conversation.turn < self.max_turns(&step.node, &conversation.agent) {
-            conversation.messages.push(Message::User { text: request(choices) });
-            conversation.turn += 1;
-            self.start_turn(branch, step, conversation);
-        } else {
-            let message = format!("agent `{}` named none of the nodes that it may choose", conversation.agent);
-            let error = failure(FlowCode::FlowNoMatchingEdge, &step.node, message);
-            self.fail_step(branch, step, error);
-        }
+    /// A router's agent, or somebody in its place, has chosen.
+    pub(super) fn chose(&mut self, branch: u32, mut step: Step, target: Target) {
+        step.note = Some(String::from(target.clone()));
+        self.end(branch, step, StepEnd::Chose { targets: vec![target] });
     }
 }
 
 fn request(choices: &[Target]) -> String {
-    let names: Vec<_> = choices.iter().map(name).collect();
-    format!("Answer with exactly one of: {}", names.join(", "))
-}
-
-fn name(target: &Target) -> String {
-    String::from(target.clone())
-}
-
-/// The target that an answer names: alone, in quotes, or as `{"next": …}`; upper and lower case are the same.
-fn chosen<'a>(choices: &'a [Target], text: &str) -> Option<&'a Target> {
-    let text = crate::engine::model_call::without_fence(text);
-    let next = serde_json::from_str::<Value>(text).ok().and_then(|answer| match answer {
-        Value::Object(mut answer) => answer.remove("next"),
-        other => Some(other),
-    });
-    let named = match next {
-        Some(Value::String(next)) => next,
-        _ => text.to_owned(),
-    };
-    let named = named.trim_matches(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '.'));
-    choices.iter().find(|target| name(target).eq_ignore_ascii_case(named))
+    format!("Answer with exactly one of: {}", listed(choices))
 }

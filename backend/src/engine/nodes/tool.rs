@@ -8,9 +8,9 @@ use shared::run::Step;
 use crate::engine::builder::{Builder, failure, unevaluated};
 use crate::engine::conversation::{ToolCall, ToolCallState};
 use crate::engine::invoke::{Started, parameters};
+use crate::engine::phase::Phase;
 use crate::engine::ruling::Ruling;
 use crate::engine::scope::{self, Visit};
-use crate::engine::state::Phase;
 
 impl Builder<'_> {
     /// A branch enters a tool node.
@@ -26,7 +26,7 @@ impl Builder<'_> {
             Ok(call) => call,
             Err(error) => return self.fail_step(branch, step, error),
         };
-        match self.closed_gate(&step, correction.as_deref(), &call) {
+        match self.closed_gate(&step, correction.as_deref(), None, &call) {
             None => self.run_tool(branch, step, call, correction),
             Some(gate) => {
                 call.state = ToolCallState::Gated;
@@ -95,10 +95,10 @@ impl Builder<'_> {
         branch: u32,
         step: Step,
         correction: Option<String>,
-        ruling: Ruling,
+        ruling: Ruling<ToolCall>,
     ) {
         match ruling {
-            Ruling::Runs(call) => self.run_tool(branch, step, *call, correction),
+            Ruling::Proceeds(call) => self.run_tool(branch, step, call, correction),
             Ruling::Answered(text) => self.tool_done(branch, step, text.into()),
             Ruling::Refused(code, why) => {
                 let error = failure(code, &step.node, why);

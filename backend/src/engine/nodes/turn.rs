@@ -7,10 +7,12 @@ use shared::error::{FlowCode, RunError};
 use shared::id::NodeId;
 use shared::run::Step;
 
+use crate::engine::ask::action::Proposed;
 use crate::engine::builder::{Builder, failure, unevaluated};
 use crate::engine::conversation::{Conversation, Message};
+use crate::engine::phase::Phase;
+use crate::engine::question::Subject;
 use crate::engine::scope::{self, Visit};
-use crate::engine::state::Phase;
 
 impl Builder<'_> {
     /// A new conversation of an agent.
@@ -37,6 +39,22 @@ impl Builder<'_> {
     /// How many model calls a step of an agent may take.
     pub(super) fn max_turns(&self, node: &NodeId, agent: &str) -> u32 {
         self.flow.of(node).flow.agents.get(agent).map_or(Agent::DEFAULT_MAX_TURNS, Agent::max_turns)
+    }
+
+    /// An agent begins its step, unless a gate holds it back.
+    pub(super) fn begin(&mut self, branch: u32, step: Step, conversation: Conversation) {
+        let gate = self.flow.of(&step.node).agent_gate(&conversation.agent);
+        let closes = |gate| {
+            let proposed = Proposed::of_agent(&conversation);
+            self.closes(gate, &step.node, Visit { number: step.visit, ..proposed.seen() })
+        };
+        if gate.is_some_and(closes) {
+            let node = step.node.clone();
+            self.settle(branch, &node, Phase::Agent { step, conversation });
+            self.ask(Subject::Agent { branch });
+        } else {
+            self.start_turn(branch, step, conversation);
+        }
     }
 
     /// The model is called for the turn that the conversation has come to.

@@ -89,6 +89,17 @@ impl Play {
                     let waits = |call: &ToolCall| calls.contains(&call.id) && call.state == ToolCallState::Gated;
                     assert_eq!(phase.calls().iter().filter(|call| waits(call)).count(), calls.len(), "{question:?}");
                 }
+                Subject::Agent { .. } => {
+                    let conversation = phase.conversation().expect("an agent's step waits");
+                    assert!(
+                        conversation.model_task.is_none() && conversation.calls.is_empty() && conversation.turn == 1
+                    );
+                }
+                Subject::Output { .. } => {
+                    assert!(matches!(phase, Phase::Returning { .. }), "{question:?}: {phase:?}");
+                    assert!(state.branches[&question.subject.branch()].node.is_end());
+                    assert!(view(Some(&self.flow), state).output.is_none(), "nothing is given before there is leave");
+                }
                 Subject::Lost { call, .. } => {
                     let waits = |own: &&ToolCall| own.id == *call && own.state == ToolCallState::Lost;
                     assert_eq!(phase.calls().iter().filter(waits).count(), 1, "{question:?}: {phase:?}");
@@ -112,7 +123,13 @@ impl Play {
             let gated = gated.filter(|call| matches!(call.state, ToolCallState::Gated | ToolCallState::Lost));
             let of_this: usize = state.questions_of(*number).map(|question| question.subject.calls().len()).sum();
             assert_eq!(gated.count(), of_this, "each call that is held back is asked about");
-            assert_eq!(matches!(branch.phase, Phase::Human { .. }), asked == 1 && of_this == 0, "a human node asks");
+            let is_new =
+                |conversation: &Conversation| conversation.model_task.is_none() && conversation.calls.is_empty();
+            let asks = match &branch.phase {
+                Phase::Human { .. } | Phase::Returning { .. } => true,
+                phase => phase.conversation().is_some_and(is_new),
+            };
+            assert_eq!(asks, asked == 1 && of_this == 0, "what waits for leave, or for an answer, asks once");
             let others = match &branch.phase {
                 Phase::Joining { .. } => true,
                 Phase::Map { items, results, .. } => results.len() < items.len(),

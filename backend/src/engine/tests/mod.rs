@@ -1,5 +1,6 @@
 //! The engine, played through: flows as they are written, people and workers as inputs.
 
+mod actions;
 mod agents;
 mod article;
 mod auto;

@@ -103,7 +103,14 @@ fn some_flow(id: &str, shapes: &[Shape], kinds: u8) -> Flow {
             "nap": { "when": "visit == 2", "timeout": "2h", "on_timeout": { "escalate": "x", "extend": "1h", "then": "approve" } },
             "plain": { "when": "visit == 3", "handlers": if shapes[0].4.is_multiple_of(2) { json!([{ "auto": "approve" }]) } else { json!([judge, { "auto": "approve" }]) } },
             "put": { "when": "visit == 1", "handlers": [judge, "human"] },
-        } },
+        }, "before_agent": {
+            "a": { "when": "visit == 2", "timeout": "2h", "handlers": if shapes[0].4.is_multiple_of(3) { json!([judge]) } else { json!(["human"]) } },
+        }, "before_return": ([
+            json!(false),
+            json!(true),
+            json!({ "when": "has(arguments.k2)", "timeout": "1h", "on_timeout": "approve" }),
+            json!({ "allowed_decisions": ["approve"], "handlers": [judge, { "auto": "reject" }] }),
+        ][usize::from(shapes[0].3 % 4)]) },
         "guardrails": some_guardrails(shapes[0].4),
         "nodes": nodes,
     }))
@@ -149,6 +156,11 @@ fn some_verdict(review: &Review, pick: u8) -> Verdict {
     let answer = |(index, action): (usize, &shared::review::Action)| {
         let decision = match (usize::from(pick) + index) % 4 {
             0 => ActionDecision::APPROVE,
+            1 if pick.is_multiple_of(3) => {
+                let edited = |value: &Value| if value.is_string() { json!("edited") } else { value.clone() };
+                let arguments = action.arguments.iter().map(|(key, value)| (key.clone(), edited(value))).collect();
+                ActionDecision::Edit { arguments }
+            }
             1 => ActionDecision::Edit { arguments: object(json!({ "edited": true })) },
             2 => ActionDecision::Reject { message: None },
             _ => ActionDecision::Respond { message: "done".to_owned() },

@@ -34,6 +34,7 @@ impl Agent {
             max_tokens: None,
             output_schema: None,
             budget: None,
+            gates: definition::AgentGates::default(),
             demo: None,
         };
         Self { name, prompt: None, settings }

@@ -1,29 +1,43 @@
 //! Gates: what is supported, and settings that contradict each other. (Gates that never fire are found with the names.)
 
+use indexmap::IndexMap;
 use serde_json::Value;
-use shared::definition::{Gate, GateSetting};
+use shared::definition::{ActionKind, Gate, GateSetting};
 use shared::error::pointer;
 
 use super::{Checker, handlers, policy, timers};
-use crate::flow::compiled::matches;
+use crate::flow::compiled::{matches, setting_of};
 use crate::flow::limits::MAX_GATES;
 
 pub fn check(checker: &mut Checker<'_>) {
-    let gates = &checker.flow.gates;
-    for (name, setting) in gates.before_tool.iter().take(MAX_GATES) {
-        if let GateSetting::Gate(gate) = setting {
-            let base = pointer(["gates", "before_tool", name]);
-            self::gate(checker, &base, gate);
-            if let Some(when) = &gate.when {
-                arguments(checker, &format!("{base}/when"), name, when);
-                metadata(checker, &format!("{base}/when"), when);
+    let flow = checker.flow;
+    let gates = &flow.gates;
+    before_tools(checker, "/gates/before_tool", &gates.before_tool);
+    for (name, agent) in &flow.agents {
+        let base = pointer(["agents", name, "gates", "before_tool"]);
+        before_tools(checker, &base, &agent.gates.before_tool);
+        for (tool, setting) in &agent.gates.before_tool {
+            let closed =
+                setting_of(&gates.before_tool, tool).is_some_and(|(_, of_flow)| *of_flow != GateSetting::Switch(false));
+            if *setting == GateSetting::Switch(false) && closed {
+                let message = format!("this opens for the agent `{name}` what `gates.before_tool` holds back");
+                checker.warn(&(base.clone() + &pointer([tool])), message);
             }
         }
     }
+    for (name, setting) in gates.before_agent.iter().take(MAX_GATES) {
+        gate(checker, &pointer(["gates", "before_agent", name]), setting);
+    }
+    if let Some(setting) = &gates.before_return {
+        let base = pointer(["gates", "before_return"]);
+        let gate = gate(checker, &base, setting);
+        if gate.and_then(|gate| gate.allowed_decisions.as_ref()).is_some_and(|all| all.contains(&ActionKind::Respond)) {
+            let message = "nobody is answered when an output is given: leave `respond` out, `edit` says what is given";
+            checker.invalid(&format!("{base}/allowed_decisions"), message);
+        }
+    }
     let others = [
-        ("before_agent", !gates.before_agent.is_empty()),
         ("before_emergent", gates.before_emergent.is_some()),
-        ("before_return", gates.before_return.is_some()),
         ("before_strategy_override", gates.before_strategy_override.is_some()),
     ];
     for (trigger, is_written) in others {
@@ -33,18 +47,35 @@ pub fn check(checker: &mut Checker<'_>) {
     }
 }
 
-fn gate<'a>(checker: &mut Checker<'a>, base: &str, gate: &'a Gate) {
+fn before_tools<'a>(checker: &mut Checker<'a>, base: &str, gates: &'a IndexMap<String, GateSetting>) {
+    for (name, setting) in gates.iter().take(MAX_GATES) {
+        let base = base.to_owned() + &pointer([name]);
+        if let Some(gate) = gate(checker, &base, setting)
+            && let Some(when) = &gate.when
+        {
+            arguments(checker, &format!("{base}/when"), name, gates, when);
+        }
+    }
+}
+
+/// What every gate has; answers with its settings.
+fn gate<'a>(checker: &mut Checker<'a>, base: &str, setting: &'a GateSetting) -> Option<&'a Gate> {
+    let GateSetting::Gate(gate) = setting else { return None };
     timers::of_gate(checker, base, gate);
     handlers::of_gate(checker, base, gate);
     policy::reviewers(checker, &format!("{base}/reviewers"), None, &gate.reviewers);
+    if let Some(when) = &gate.when {
+        metadata(checker, &format!("{base}/when"), when);
+    }
+    Some(gate)
 }
 
 /// A condition over an argument that is not there keeps the gate closed, whatever it says: a name that a tool does not
 /// have is more likely a slip than a wish.
-fn arguments(checker: &mut Checker<'_>, path: &str, pattern: &str, when: &str) {
+fn arguments(checker: &mut Checker<'_>, path: &str, pattern: &str, gates: &IndexMap<String, GateSetting>, when: &str) {
     let fields = checker.conditions.fields(when, "arguments");
     let flow = checker.flow;
-    let own = |name: &str| name == pattern || !flow.gates.before_tool.contains_key(name);
+    let own = |name: &str| name == pattern || !gates.contains_key(name);
     for (name, tool) in flow.tools.iter().filter(|(name, _)| matches(pattern, name) && own(name)) {
         let Some(known) = tool.parameters.as_ref().and_then(properties) else { continue };
         for field in fields.iter().filter(|field| !known.contains(&field.as_str())) {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use indexmap::IndexMap;
 use shared::definition::{FailureThen, GateSetting, NodeKind, OnTimeout, Target};
 use shared::error::pointer;
 use shared::id::NodeId;
@@ -50,6 +51,9 @@ pub fn check(checker: &mut Checker<'_>) {
         if !id.frame().is_empty() {
             checker
                 .invalid_key(&base, format!("`{id}` names a node of a flow that is called; a node id has no : and /"));
+        }
+        if id.is_end() {
+            checker.invalid_key(&base, "`end` is where a branch ends; choose another name for the node");
         }
         match &node.kind {
             NodeKind::Agent { agent, .. } => {
@@ -100,7 +104,7 @@ fn goto(checker: &mut Checker<'_>, path: &str, on_timeout: &OnTimeout, names: &N
     }
 }
 
-/// A gate that can never fire.
+/// Gates that can never fire.
 fn gates(checker: &mut Checker<'_>) {
     let flow = checker.flow;
     let by_agents = flow.agents.values().flat_map(|agent| agent.tools.iter());
@@ -108,20 +112,43 @@ fn gates(checker: &mut Checker<'_>) {
         NodeKind::Tool { tool, .. } => Some(tool),
         _ => None,
     });
-    let used: BTreeSet<&str> = by_agents.chain(by_nodes).map(String::as_str).collect();
-    if flow.gates.before_tool.len() > MAX_GATES {
-        let count = flow.gates.before_tool.len();
-        checker.invalid("/gates/before_tool", format!("a flow has at most {MAX_GATES} gates; this one has {count}"));
+    let tools: BTreeSet<&str> = by_agents.chain(by_nodes).map(String::as_str).collect();
+    let by = ("tool", "is used by an agent or a tool node");
+    fires(checker, "/gates/before_tool", &flow.gates.before_tool, &tools, by);
+    for (name, agent) in &flow.agents {
+        let base = pointer(["agents", name, "gates", "before_tool"]);
+        let own = agent.tools.iter().map(String::as_str).collect();
+        fires(checker, &base, &agent.gates.before_tool, &own, ("tool", "is among the tools of this agent"));
     }
-    for (pattern, setting) in flow.gates.before_tool.iter().take(MAX_GATES) {
-        let path = pointer(["gates", "before_tool", pattern]);
-        if !used.iter().any(|tool| matches(pattern, tool)) {
+    let agents = flow.nodes.values().filter_map(|node| match &node.kind {
+        NodeKind::Agent { agent, .. } => Some(agent),
+        NodeKind::Router(router) => router.agent.as_ref(),
+        _ => None,
+    });
+    let agents: BTreeSet<&str> = agents.map(String::as_str).collect();
+    fires(checker, "/gates/before_agent", &flow.gates.before_agent, &agents, ("agent", "is used by a node"));
+}
+
+/// Each gate fits something that is used.
+fn fires(
+    checker: &mut Checker<'_>,
+    base: &str,
+    gates: &IndexMap<String, GateSetting>,
+    used: &BTreeSet<&str>,
+    (what, by): (&str, &str),
+) {
+    if gates.len() > MAX_GATES {
+        let message = format!("a flow has at most {MAX_GATES} gates of one kind; this one has {}", gates.len());
+        checker.invalid(base, message);
+    }
+    for (pattern, setting) in gates.iter().take(MAX_GATES) {
+        let path = base.to_owned() + &pointer([pattern]);
+        if !used.iter().any(|name| matches(pattern, name)) {
             let guess = checker.guess(pattern, used.iter().copied());
-            let what = if pattern.contains('*') { "no tool whose name fits" } else { "no tool of this name" };
-            checker
-                .invalid(&path, format!("this gate can never fire: {what} is used by an agent or a tool node{guess}"));
+            let named = if pattern.contains('*') { "whose name fits" } else { "of this name" };
+            checker.invalid(&path, format!("this gate can never fire: no {what} {named} {by}{guess}"));
         }
-        let asks = flow.tools.get(pattern).is_some_and(|tool| tool.ask_permission);
+        let asks = what == "tool" && checker.flow.tools.get(pattern).is_some_and(|tool| tool.ask_permission);
         if asks && *setting == GateSetting::Switch(false) {
             checker.invalid(&path, "the tool has `ask_permission: true`, and this gate says false; keep one of them");
         }

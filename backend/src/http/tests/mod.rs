@@ -11,6 +11,7 @@ mod edge;
 mod grants;
 mod guardrails;
 mod nested;
+mod output;
 mod people;
 mod queue;
 mod rights;

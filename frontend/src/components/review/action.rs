@@ -16,9 +16,10 @@ use crate::components::diff::Diff;
 use crate::components::inert::inert;
 use crate::components::schema_form::SchemaForm;
 use crate::components::states::focus_on;
+use crate::state::action_words;
 use crate::state::drafts::Draft;
 use crate::state::extent;
-use crate::state::guardrail_notes::{self, Leave, Place};
+use crate::state::guardrail_notes::{self, Place};
 use crate::state::record::{self, CallOutcome};
 use crate::state::verdict;
 
@@ -100,13 +101,14 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
         (ActionType::Output, _) => "final output".to_owned(),
         (ActionType::StrategyOverride, _) => "change of strategy".to_owned(),
     };
+    let words = action_words::words(action.action_type);
     let allowed = action.allowed_decisions.clone();
     let button = move |kind: ActionKind| {
         let (label, class) = match kind {
             ActionKind::Approve => ("Approve", "b sm yes"),
-            ActionKind::Edit => ("Edit arguments", "b sm change"),
+            ActionKind::Edit => (words.edit, "b sm change"),
             ActionKind::Reject => ("Reject", "b sm no"),
-            ActionKind::Respond => ("Respond without running", "b sm"),
+            ActionKind::Respond => (words.respond, "b sm"),
         };
         allowed.contains(&kind).then(|| {
             view! {
@@ -122,7 +124,8 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
         })
     };
     let buttons = [ActionKind::Approve, ActionKind::Edit, ActionKind::Reject, ActionKind::Respond].map(button);
-    let grantable = action.allowed_decisions.contains(&ActionKind::Approve)
+    let grantable = action.action_type == ActionType::Tool
+        && action.allowed_decisions.contains(&ActionKind::Approve)
         && pane
             .review
             .with_untracked(|review| review.stakes.severity != Severity::Critical && review.policy.is_first());
@@ -165,13 +168,13 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
                 <span class="muted cut">{what}</span>
                 <span class="grow"></span>
                 {move || match (outcome.get(), chosen.get()) {
-                    (Some(_), _) if vetoed.get() => Some(view! { <span class="tag stop">"blocked, did not run"</span> }),
+                    (Some(_), _) if vetoed.get() => Some(view! { <span class="tag stop">{words.blocked.to_owned()}</span> }),
                     (Some(outcome), _) => {
-                        let (class, says) = outcome.says();
+                        let (class, says) = outcome.says(words);
                         Some(view! { <span class=class>{says}</span> })
                     }
                     (None, kind) => {
-                        let (class, says) = would(kind, leave.get());
+                        let (class, says) = words.would(kind, leave.get());
                         (kind.is_some() || open.get()).then(|| view! { <span class=class>{says}</span> })
                     }
                 }}
@@ -255,26 +258,6 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
             {move || mistakes.get().into_iter().map(|text| view! { <p class="mistake pad">{text}</p> }).collect_view()}
             <footer hidden=move || !open.get() || folded.get()>{buttons.collect_view()}{later}</footer>
         </section>
-    }
-}
-
-/// What a choice would do, with what guardrails say of it, and the class of its tag. Of none: what approving would do.
-fn would(kind: Option<ActionKind>, leave: Leave) -> (&'static str, &'static str) {
-    match (kind, leave) {
-        (Some(ActionKind::Reject), _) => ("tag stop", "does not run"),
-        (Some(ActionKind::Respond), Leave::Blocked) => ("tag stop", "your answer would be blocked"),
-        (Some(ActionKind::Respond), _) => ("tag", "does not run, your answer is its result"),
-        (_, Leave::Blocked) => ("tag stop", "would be blocked"),
-        (_, Leave::Unasked) => ("tag", "your arguments, not checked yet"),
-        (None, Leave::Redacted) => ("tag warn", "runs redacted if you approve"),
-        (Some(ActionKind::Approve), Leave::Redacted) => ("tag warn", "runs redacted"),
-        (Some(ActionKind::Edit), Leave::Redacted) => ("tag warn", "runs with your arguments, redacted"),
-        (None, Leave::Warned) => ("tag warn", "runs if you approve"),
-        (Some(ActionKind::Approve), Leave::Warned) => ("tag warn", "runs as asked"),
-        (Some(ActionKind::Edit), Leave::Warned) => ("tag warn", "runs with your arguments"),
-        (None, Leave::Free) => ("tag", "runs if you approve"),
-        (Some(ActionKind::Approve), Leave::Free) => ("tag go", "runs as asked"),
-        (Some(ActionKind::Edit), Leave::Free) => ("tag accent", "runs with your arguments"),
     }
 }
 

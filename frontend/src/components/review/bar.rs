@@ -4,6 +4,7 @@ use leptos::html;
 use leptos::prelude::*;
 use shared::access::Access;
 use shared::definition::ChoiceKind;
+use shared::review::ActionType;
 
 use super::item::grow;
 use super::keys;
@@ -14,6 +15,7 @@ use crate::components::glyph::Glyph;
 use crate::components::inert::inert;
 use crate::components::states::focus_on;
 use crate::components::time;
+use crate::state::action_words;
 use crate::state::guardrail_notes;
 use crate::state::outbox::held_until;
 use crate::state::story::{listed, sentence};
@@ -230,7 +232,8 @@ fn acts(pane: Pane) -> Vec<Act> {
         };
         acts.push(text("b", Some("Ctrl ⏎".into()), &votes::does(&review, false, does)));
     }
-    if !review.actions.is_empty() {
+    if let Some(first) = review.actions.first() {
+        let words = action_words::words(first.action_type);
         let one_by_one = verdict::is_one_by_one(&review);
         let (intent, says) = verdict::actions_say(&review, &draft);
         let waits =
@@ -244,14 +247,15 @@ fn acts(pane: Pane) -> Vec<Act> {
         let in_vain = !refuses && blocked.len() + rejected == review.actions.len();
         // What follows is said of all calls; nobody knows of which of them.
         let does = match review.stakes.consequences.first() {
-            _ if refuses => "Nothing runs.".to_owned(),
+            _ if refuses => words.rejected.to_owned(),
             _ if in_vain => "Nothing would run: a guardrail would block it.".to_owned(),
             _ if !blocked.is_empty() => {
                 let names: Vec<&str> = blocked.iter().map(|action| action.name.as_str()).collect();
                 format!("Approved calls run, but a guardrail would block {}.", listed(&names))
             }
             Some(consequence) if rejected == 0 => consequence.clone(),
-            _ => "Approved calls run exactly as shown.".to_owned(),
+            _ if first.action_type == ActionType::Tool => "Approved calls run exactly as shown.".to_owned(),
+            _ => format!("It {} exactly as shown.", words.happens),
         };
         acts.push(Act {
             intent,
@@ -273,8 +277,11 @@ fn acts(pane: Pane) -> Vec<Act> {
             acts.push(Act {
                 says: verdict::says(&review, &draft, &Intent::RejectAll),
                 intent: Intent::RejectAll,
-                does: if written { "Nothing runs; the agent is told what you wrote." } else { "Nothing runs." }
-                    .to_owned(),
+                does: match first.action_type {
+                    ActionType::Tool if written => "Nothing runs; the agent is told what you wrote.",
+                    _ => words.rejected,
+                }
+                .to_owned(),
                 key: Some("r".into()),
                 class: "b stop",
                 barred: None,

@@ -34,15 +34,14 @@ impl Builder<'_> {
                 self.merge_metadata(decision);
                 (outcome(&verdict), Answer::Node(self.node_decided(verdict, counted)))
             }
-            (Subject::Calls { .. } | Subject::Lost { .. }, Said::Actions(decisions, instructions)) => {
+            (_, Said::Actions(decisions, instructions)) => {
                 self.merge_metadata(decision);
-                let rulings = self.rule(&subject, &decisions);
-                (Outcome::Decided, Answer::Calls { rulings, instructions })
+                (Outcome::Decided, self.rule(&subject, &decisions, instructions))
             }
             // What was said fits the review, and the review its subject: nothing else comes together.
             _ => return None,
         };
-        self.resolve(id, outcome, decision, by, answer.rulings());
+        self.resolve(id, outcome, decision, by, answer.findings());
         self.tell_put_in(id, put_in);
         self.answer(subject, answer);
         Some(())

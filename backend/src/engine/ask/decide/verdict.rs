@@ -6,7 +6,7 @@ use shared::JsonMap;
 use shared::decision::{ActionDecision, DecisionRequest, Verdict};
 use shared::definition::ChoiceKind;
 use shared::error::{Mistake, pointer};
-use shared::review::{Action, Review, ReviewKind, ReviewOption};
+use shared::review::{Action, ActionType, Review, ReviewOption};
 
 use crate::flow::check_value;
 
@@ -55,8 +55,9 @@ pub(in crate::engine::ask) fn check(review: &Review, request: &DecisionRequest) 
         Verdict::Actions { decisions, instructions } => {
             limit("/verdict/instructions", instructions.as_deref(), &mut mistakes);
             let given = instructions.as_ref().is_some_and(|text| !text.trim().is_empty());
-            if given && !review.actions.is_empty() && review.actions.iter().all(|action| action.agent.is_none()) {
-                let message = "nobody hears it: no agent made these calls; say it in a comment";
+            let hears = |action: &Action| action.agent.is_some() || action.action_type == ActionType::Agent;
+            if given && !review.actions.is_empty() && !review.actions.iter().any(hears) {
+                let message = "nobody hears it: there is no agent that could; say it in a comment";
                 mistakes.push(Mistake::new("/verdict/instructions", "not_allowed", message));
             }
             check_actions(review, decisions, &mut mistakes);
@@ -120,7 +121,7 @@ fn text_said(review: &Review, text: &str, comment: Option<&str>, mistakes: &mut 
         mistakes.push(Mistake::new("/verdict/text", "required", "the text is empty"));
         return None;
     }
-    if review.kind == ReviewKind::ToolCalls {
+    if !review.actions.is_empty() {
         let reject = |action: &Action| (action.id.clone(), ActionDecision::Reject { message: Some(text.to_owned()) });
         return Some(Said::Actions(review.actions.iter().map(reject).collect(), None));
     }

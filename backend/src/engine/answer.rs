@@ -1,0 +1,59 @@
+//! The last answer of a conversation, read as what it is for: of an agent against its schema, of a router's agent as one of
+//! the targets that it may choose.
+
+use serde_json::Value;
+use shared::definition::Target;
+use shared::id::NodeId;
+
+use super::conversation::{Conversation, Purpose};
+use super::model_call::{parse, without_fence};
+use crate::flow::Compiled;
+
+/// What an answer says.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Read {
+    /// What the agent made: its text, read as JSON where the agent has a schema.
+    Made(Option<Value>),
+    /// Where to go.
+    Chose(Target),
+}
+
+/// Reads an answer; or what is wrong with it.
+pub(super) fn read_answer(
+    flow: &Compiled,
+    node: &NodeId,
+    conversation: &Conversation,
+    text: &str,
+) -> Result<Read, String> {
+    match &conversation.purpose {
+        Purpose::Answer => {
+            let schema = conversation.agent_in(flow, node).and_then(|agent| agent.output_schema.as_ref());
+            let of = flow.of(node);
+            schema.map(|schema| parse(|value| of.check(schema, value, ""), text)).transpose().map(Read::Made)
+        }
+        Purpose::Choice(choices) => {
+            let chosen = chosen(choices, text).cloned().map(Read::Chose);
+            chosen.ok_or_else(|| format!("expected one of: {}", listed(choices)))
+        }
+    }
+}
+
+/// The targets, as who chooses is told them.
+pub(super) fn listed(choices: &[Target]) -> String {
+    choices.iter().map(|choice| String::from(choice.clone())).collect::<Vec<_>>().join(", ")
+}
+
+/// The target that an answer names: alone, in quotes, or as `{"next": …}`; upper and lower case are the same.
+fn chosen<'a>(choices: &'a [Target], text: &str) -> Option<&'a Target> {
+    let text = without_fence(text);
+    let next = serde_json::from_str::<Value>(text).ok().and_then(|answer| match answer {
+        Value::Object(mut answer) => answer.remove("next"),
+        other => Some(other),
+    });
+    let named = match next {
+        Some(Value::String(next)) => next,
+        _ => text.to_owned(),
+    };
+    let named = named.trim_matches(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '.'));
+    choices.iter().find(|target| String::from((*target).clone()).eq_ignore_ascii_case(named))
+}

@@ -1,0 +1,230 @@
+//! Actions that are no calls: an agent's step that is about to begin, and the output of a flow that is about to be given.
+//! What is asked about them, and what becomes of them; guardrails look at what is let pass.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use shared::JsonMap;
+use shared::decision::ActionDecision;
+use shared::definition::{ActionKind, Effect, Gate, GuardrailScope, OnTimeout};
+use shared::error::{FlowCode, Mistake, json_type, pointer};
+use shared::id::{FlowId, NodeId};
+use shared::review::{Action, ActionType, ReviewKind};
+use shared::run::Step;
+
+use super::content::{Content, Rules};
+use super::title;
+use crate::engine::answer::read_answer;
+use crate::engine::builder::Builder;
+use crate::engine::conversation::Conversation;
+use crate::engine::next::Answer;
+use crate::engine::phase::Phase;
+use crate::engine::question::Subject;
+use crate::engine::ruling::{Findings, Ruling, blocked, warning};
+use crate::engine::{scope, view};
+use crate::flow::guardrail::{Finding, Verdict, action};
+
+/// What is about to happen.
+pub(in crate::engine) struct Proposed {
+    action_type: ActionType,
+    name: String,
+    arguments: JsonMap,
+}
+
+impl Proposed {
+    /// That an agent begins.
+    pub(in crate::engine) fn of_agent(conversation: &Conversation) -> Self {
+        Self { action_type: ActionType::Agent, name: conversation.agent.clone(), arguments: conversation.opening() }
+    }
+
+    /// That this output of a flow is given.
+    pub(in crate::engine) fn of_output(flow: &FlowId, output: JsonMap) -> Self {
+        Self { action_type: ActionType::Output, name: flow.to_string(), arguments: output }
+    }
+
+    /// What a gate's condition sees of it.
+    pub(in crate::engine) fn seen(&self) -> scope::Visit<'_> {
+        let agent = (self.action_type == ActionType::Agent).then_some(self.name.as_str());
+        scope::Visit { arguments: Some(&self.arguments), agent, ..scope::Visit::default() }
+    }
+
+    /// The id of the action in its review, which has no other.
+    fn id(&self) -> &'static str {
+        match self.action_type {
+            ActionType::Agent => "agent",
+            _ => "output",
+        }
+    }
+
+    /// What an edit must fit: the same keys, with values of the types that they have.
+    fn schema(&self) -> Value {
+        let property = |(key, value): (&String, &Value)| {
+            let schema = match json_type(value) {
+                // What an agent is told may have many lines.
+                _ if self.action_type == ActionType::Agent => json!({ "type": "string", "format": "markdown" }),
+                "null" => json!({}),
+                "integer" => json!({ "type": "number" }),
+                other => json!({ "type": other }),
+            };
+            (key.clone(), schema)
+        };
+        let properties: JsonMap = self.arguments.iter().map(property).collect();
+        let required: Vec<_> = self.arguments.keys().collect();
+        json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
+    }
+
+    fn title(&self, action: &Action) -> String {
+        let title = title::of_calls(std::slice::from_ref(action));
+        match self.action_type {
+            ActionType::Agent => format!("Run {title}"),
+            _ => format!("Output of {title}"),
+        }
+    }
+
+    fn prompt(&self, node: &NodeId) -> String {
+        let Self { action_type, name, .. } = self;
+        match (action_type, node.caller()) {
+            (ActionType::Agent, _) => format!("Agent `{name}` is about to begin its step `{}`.", node.place()),
+            (_, None) => "The run is at its end. Its output is about to be given.".to_owned(),
+            (_, Some((caller, _))) => {
+                format!("The flow `{name}` is at its end. Its output is about to be given to `{}`.", caller.place())
+            }
+        }
+    }
+}
+
+impl<'f> Builder<'f> {
+    /// What is about to happen, where a subject is that and no call.
+    fn proposed(&self, subject: &Subject) -> Option<Proposed> {
+        let branch = self.state.branches.get(&subject.branch())?;
+        match (subject, &branch.phase) {
+            (Subject::Agent { .. }, Phase::Agent { conversation, .. }) => Some(Proposed::of_agent(conversation)),
+            (Subject::Output { .. }, Phase::Returning { step }) => {
+                let flow = self.flow.of(&step.node);
+                let output = view::output(flow, self.state.keys_of(&step.node));
+                Some(Proposed::of_output(&flow.flow.id, output))
+            }
+            _ => None,
+        }
+    }
+
+    /// What is asked about it.
+    pub(super) fn content_of_action(&self, step: &Step, subject: &Subject) -> Option<Content> {
+        let proposed = self.proposed(subject)?;
+        let gate = self.gate_of(subject)?;
+        let mut allowed_decisions = gate.allowed_decisions();
+        if proposed.action_type == ActionType::Output {
+            allowed_decisions.retain(|kind| *kind != ActionKind::Respond);
+        }
+        let action = Action {
+            id: proposed.id().to_owned(),
+            action_type: proposed.action_type,
+            name: proposed.name.clone(),
+            agent: None,
+            arguments: proposed.arguments.clone(),
+            request: None,
+            description: None,
+            schema: Some(proposed.schema()),
+            allowed_decisions,
+            redacted: false,
+        };
+        let given = self.given_title(step, gate, proposed.seen());
+        let findings = self.let_pass(step, gate, &proposed, proposed.arguments.clone()).1;
+        let warnings = Findings::of(&action.id, findings).0.iter().map(warning).collect();
+        Some(Content {
+            kind: if proposed.action_type == ActionType::Agent { ReviewKind::Agent } else { ReviewKind::Output },
+            title: given.unwrap_or_else(|| proposed.title(&action)),
+            prompt: proposed.prompt(&step.node),
+            stakes: gate.stakes(),
+            reviewers: gate.reviewers.clone(),
+            timeout: gate.timeout.or(self.flow.of(&step.node).flow.defaults.timeout),
+            on_timeout: Some(self.gate_timeout(step, gate).unwrap_or(OnTimeout::Reject)),
+            items: Vec::new(),
+            options: Vec::new(),
+            free_text: true,
+            source: None,
+            actions: vec![action],
+            rules: Rules::default(),
+            warnings,
+        })
+    }
+
+    /// What becomes of it, once it was decided.
+    pub(super) fn rule_action(
+        &self,
+        subject: &Subject,
+        decisions: &BTreeMap<String, ActionDecision>,
+        instructions: Option<String>,
+    ) -> Answer {
+        let known = || Some((self.proposed(subject)?, self.state.step_of(subject)?, self.gate_of(subject)?));
+        let Some((proposed, step, gate)) = known() else {
+            let ruling = Ruling::Refused(FlowCode::FlowInvalid, "no gate holds it back any more".to_owned());
+            return Answer::Action { ruling, findings: Findings::default(), instructions };
+        };
+        let (ruling, findings) = match decisions.get(proposed.id()) {
+            Some(ActionDecision::Approve { .. }) => self.let_pass(step, gate, &proposed, proposed.arguments.clone()),
+            Some(ActionDecision::Edit { arguments }) => self.let_pass(step, gate, &proposed, arguments.clone()),
+            Some(ActionDecision::Respond { message }) => {
+                let what = action(proposed.action_type.into(), &proposed.name, None);
+                self.rule_response(&step.node, gate.guardrails != Some(false), what, message)
+            }
+            Some(ActionDecision::Reject { message: Some(message) }) if !message.trim().is_empty() => {
+                (Ruling::Refused(FlowCode::FlowHumanRejected, message.clone()), Vec::new())
+            }
+            Some(ActionDecision::Reject { .. }) | None => {
+                (Ruling::Refused(FlowCode::FlowHumanRejected, "it was rejected".to_owned()), Vec::new())
+            }
+        };
+        Answer::Action { ruling, findings: Findings::of(proposed.id(), findings), instructions }
+    }
+
+    /// It happens with these arguments, where no guardrail says otherwise. What is redacted is looked at again.
+    fn let_pass(
+        &self,
+        step: &Step,
+        gate: &'f Gate,
+        proposed: &Proposed,
+        arguments: JsonMap,
+    ) -> (Ruling<JsonMap>, Vec<Finding>) {
+        if gate.guardrails == Some(false) {
+            return (Ruling::Proceeds(arguments), Vec::new());
+        }
+        let on =
+            if proposed.action_type == ActionType::Output { GuardrailScope::Outputs } else { GuardrailScope::Actions };
+        let look = |values: JsonMap| {
+            self.look(&step.node, on, action(proposed.action_type.into(), &proposed.name, None), values, None)
+        };
+        let Verdict { mut findings, redacted } = look(arguments.clone());
+        if let Some(refused) = blocked(&findings) {
+            return (refused, findings);
+        }
+        let Some(redacted) = redacted else { return (Ruling::Proceeds(arguments), findings) };
+        let left = look(redacted.clone()).findings.into_iter().find(|finding| finding.effect != Effect::Warn);
+        if let Some(left) = left {
+            findings.push(Finding { effect: Effect::Block, ..left });
+        }
+        (blocked(&findings).unwrap_or(Ruling::Proceeds(redacted)), findings)
+    }
+
+    /// Whether what people answer in place of an agent can be its answer.
+    pub(super) fn check_responses(
+        &self,
+        subject: &Subject,
+        decisions: &BTreeMap<String, ActionDecision>,
+    ) -> Result<(), Vec<Mistake>> {
+        let branch = self.state.branches.get(&subject.branch());
+        let (Subject::Agent { .. }, Some(Phase::Agent { step, conversation })) =
+            (subject, branch.map(|branch| &branch.phase))
+        else {
+            return Ok(());
+        };
+        let check = |(id, decision): (&String, &ActionDecision)| {
+            let ActionDecision::Respond { message } = decision else { return None };
+            let why = read_answer(self.flow, &step.node, conversation, message).err()?;
+            let place = pointer(["verdict", "decisions", id, "message"]);
+            Some(Mistake::new(place, "invalid", format!("it is taken for the agent's answer, and does not fit: {why}")))
+        };
+        let mistakes: Vec<_> = decisions.iter().filter_map(check).collect();
+        if mistakes.is_empty() { Ok(()) } else { Err(mistakes) }
+    }
+}

@@ -1,0 +1,178 @@
+//! What a branch does at its node.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use shared::id::{NodeId, TaskId};
+use shared::run::{Activity, Step};
+
+use super::conversation::{Conversation, ToolCall, ToolCallState};
+use super::question::Question;
+
+/// One branch: where it stands, and what it does there.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Branch {
+    /// The node.
+    pub node: NodeId,
+    /// What it does there.
+    pub phase: Phase,
+}
+
+/// What a branch does at its node. Each variant carries what belongs to it and nothing else.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "phase", rename_all = "snake_case")]
+#[expect(clippy::large_enum_variant, reason = "a run has few branches, and they stay where they are")]
+pub enum Phase {
+    /// Waits for the other branches that can still reach the node (`join: all`).
+    Joining {
+        /// Grows with every arrival: the earliest goes on where only waiting ones remain.
+        arrived: u32,
+    },
+    /// An agent (or a router's agent) works.
+    Agent {
+        /// The visit.
+        step: Step,
+        /// What was said so far.
+        conversation: Conversation,
+    },
+    /// A tool node's call.
+    Tool {
+        /// The visit.
+        step: Step,
+        /// The call.
+        call: ToolCall,
+        /// What a person wants done differently, in this visit only.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        correction: Option<String>,
+    },
+    /// It waits for the answer to what the node asks.
+    Human {
+        /// The visit.
+        step: Step,
+    },
+    /// A map waits for its items, each of which is a branch of its own at the mapped node.
+    Map {
+        /// The visit.
+        step: Step,
+        /// The visit of the mapped node that has the first item; the others follow in order.
+        first: u32,
+        /// The list as it was when the map began.
+        items: Vec<Value>,
+        /// What came of the items that are done, each with its place in the list, from 0.
+        results: Vec<(u32, Value)>,
+    },
+    /// A flow is at its end, and its output waits for leave to be given.
+    Returning {
+        /// The visit of the end.
+        step: Step,
+    },
+    /// A call waits for the end of the flow that it called, whose branches are beside it.
+    Flow {
+        /// The visit.
+        step: Step,
+    },
+}
+
+impl Phase {
+    /// The visit; none while the branch waits to be joined.
+    pub fn step(&self) -> Option<&Step> {
+        match self {
+            Self::Joining { .. } => None,
+            Self::Agent { step, .. }
+            | Self::Tool { step, .. }
+            | Self::Human { step, .. }
+            | Self::Map { step, .. }
+            | Self::Returning { step }
+            | Self::Flow { step } => Some(step),
+        }
+    }
+
+    /// The same, to change it.
+    pub fn step_mut(&mut self) -> Option<&mut Step> {
+        match self {
+            Self::Joining { .. } => None,
+            Self::Agent { step, .. }
+            | Self::Tool { step, .. }
+            | Self::Human { step, .. }
+            | Self::Map { step, .. }
+            | Self::Returning { step }
+            | Self::Flow { step } => Some(step),
+        }
+    }
+
+    /// Whether it waits for the end of an execution of a flow.
+    pub fn calls_frame(&self, frame: &str) -> bool {
+        matches!(self, Self::Flow { step } if step.node.call(step.visit) == frame)
+    }
+
+    /// The calls and sleeps that are due, running or retrying, with the number of the try.
+    pub fn tasks(&self) -> Vec<(TaskId, u32)> {
+        fn due(call: &ToolCall) -> Option<(TaskId, u32)> {
+            match call.state {
+                ToolCallState::Due { task, tries } => Some((task, tries)),
+                _ => None,
+            }
+        }
+        match self {
+            Self::Joining { .. }
+            | Self::Human { .. }
+            | Self::Map { .. }
+            | Self::Returning { .. }
+            | Self::Flow { .. } => Vec::new(),
+            Self::Agent { conversation, .. } => {
+                let model = conversation.model_task.map(|task| (task, conversation.tries));
+                model.into_iter().chain(conversation.calls.iter().filter_map(due)).collect()
+            }
+            Self::Tool { call, .. } => due(call).into_iter().collect(),
+        }
+    }
+
+    /// What it does while these questions are open.
+    pub(super) fn activity(&self, asked: &[&Question]) -> Activity {
+        let tasks = || self.tasks().into_iter().chain(asked.iter().filter_map(|question| question.task()));
+        match self {
+            Self::Joining { .. } | Self::Map { .. } | Self::Flow { .. } => Activity::Joining,
+            _ if tasks().any(|(_, tries)| tries > 1) => Activity::Retrying,
+            _ if tasks().next().is_none() && asked.iter().any(|question| question.is_pending()) => Activity::Waiting,
+            _ => Activity::Running,
+        }
+    }
+
+    /// What is said in it, where it is an agent's.
+    pub fn conversation(&self) -> Option<&Conversation> {
+        match self {
+            Self::Agent { conversation, .. } => Some(conversation),
+            _ => None,
+        }
+    }
+
+    /// Its tool calls, whatever their state.
+    pub fn calls(&self) -> &[ToolCall] {
+        match self {
+            Self::Agent { conversation, .. } => &conversation.calls,
+            Self::Tool { call, .. } => std::slice::from_ref(call),
+            Self::Joining { .. }
+            | Self::Human { .. }
+            | Self::Map { .. }
+            | Self::Returning { .. }
+            | Self::Flow { .. } => &[],
+        }
+    }
+
+    /// The same, to change them.
+    pub fn calls_mut(&mut self) -> &mut [ToolCall] {
+        match self {
+            Self::Agent { conversation, .. } => conversation.calls.as_mut_slice(),
+            Self::Tool { call, .. } => std::slice::from_mut(call),
+            Self::Joining { .. }
+            | Self::Human { .. }
+            | Self::Map { .. }
+            | Self::Returning { .. }
+            | Self::Flow { .. } => &mut [],
+        }
+    }
+}
+
+/// Whether a task is that of a call.
+pub(super) fn is_due(call: &ToolCall, task: TaskId) -> bool {
+    matches!(call.state, ToolCallState::Due { task: due, .. } if due == task)
+}

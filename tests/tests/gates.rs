@@ -1,0 +1,60 @@
+//! What gates before agents and before the output look like, and what deciding them does.
+
+use serde_json::json;
+use shared::decision::{ActionDecision, Verdict};
+use tests::pages::{button, field, wait_for_text};
+use tests::reviewing::{decide, launch, pending, reading, server, text_of};
+use thirtyfour::prelude::*;
+
+const ANSWER: &str = "
+id: answer
+title: Answer a customer
+agents: { billing: { model: demo/billing, instructions: You know the bills. } }
+gates:
+  before_agent: { billing: { title: 'Let {{ agent }} answer?' } }
+  before_return: { consequences: [The customer reads it.] }
+nodes: { reply: { agent: billing, prompt: Answer Ann. } }
+";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_answers_in_place_of_an_agent_and_another_changes_the_output() -> WebDriverResult<()> {
+    let server = server(&[ANSWER]).await;
+    let tom = server.person("tom", &["reviewer"]).await;
+    server.person("ana", &["reviewer"]).await;
+    launch(&server, "answer", json!({})).await;
+    let review = pending(&tom).await;
+    let ana = reading(&server, "ana", &review).await?;
+    wait_for_text(&ana.driver, "Let billing answer?").await;
+    let card = text_of(&ana.driver, "section.action").await;
+    for said in ["agent about to run", "Answer Ann.", "You know the bills.", "Edit prompt", "Answer in its place"] {
+        assert!(card.contains(said), "{said}: {card}");
+    }
+    assert!(!card.contains("Allow for"), "only calls can be allowed beforehand: {card}");
+    let bar = text_of(&ana.driver, ".acts").await;
+    assert!(bar.contains("Approve billing") && bar.contains("Reject billing"), "{bar}");
+
+    // Somebody else answers in its place: the next question, about the output, is offered where this one was read.
+    let respond = ActionDecision::Respond { message: "Dear Ann, it was a mistake.".to_owned() };
+    let decisions = [("agent".to_owned(), respond)].into();
+    decide(&tom, &review, Verdict::Actions { decisions, instructions: None }, json!({})).await;
+    wait_for_text(&ana.driver, "answered, does not run").await;
+    let review = pending(&tom).await;
+    ana.driver.goto(format!("{}/reviews/{}", server.base, review.id)).await?;
+    wait_for_text(&ana.driver, "Its output is about to be given.").await;
+    let card = text_of(&ana.driver, "section.action").await;
+    assert!(card.contains("final output") && card.contains("is given if you approve"), "{card}");
+    assert!(!card.contains("Respond"), "nobody would hear it: {card}");
+    button(&ana.driver, "Edit output").await?.click().await?;
+    let reply = field(&ana.driver, "reply").await?;
+    reply.send_keys(Key::Control + "a").await?;
+    reply.send_keys("Dearest Ann, it was a mistake.").await?;
+    reply.send_keys(Key::Tab).await?;
+    wait_for_text(&ana.driver, "is given with your output").await;
+    button(&ana.driver, "Approve the output with your edit").await?.click().await?;
+    wait_for_text(&ana.driver, "approved with changed output").await;
+    ana.driver.goto(format!("{}/runs/{}", server.base, review.run_id.expect("a run"))).await?;
+    wait_for_text(&ana.driver, "Dearest Ann, it was a mistake.").await;
+    wait_for_text(&ana.driver, "Completed").await;
+    ana.quit().await;
+    Ok(())
+}
