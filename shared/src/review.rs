@@ -194,6 +194,11 @@ impl Review {
         self.status == ReviewStatus::Pending
     }
 
+    /// Whether free text is an answer, and no wish that a step runs again.
+    pub fn answers_in_words(&self) -> bool {
+        self.actions.is_empty() && (self.options.is_empty() || self.kind == ReviewKind::Clarification)
+    }
+
     /// Takes away a claim whose lease has run out.
     pub fn drop_lapsed_claim(&mut self, now: Timestamp) {
         if self.claimed_by.as_ref().is_some_and(|claim| claim.until <= now) {

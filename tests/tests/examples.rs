@@ -73,6 +73,8 @@ const ENDS: &[End] = &[
     ("question", &["-i", "event=the party"], "At six, bring salad.\n", COMPLETED, "invitation"),
     ("release-notes", &[], "yes\nno\n", COMPLETED, "publish_page was called"),
     ("release-notes", &[], "respond later\nyes\n", COMPLETED, "send_newsletter was called"),
+    ("research", &[], "1\n1\n2\n", COMPLETED, "The report is written, with what you told me."),
+    ("research", &[], "3\nA school.\nedit content\nThe sea follows.\n.\n1\n3\n", COMPLETED, "report: done"),
     ("support", GOLD, "1\nyes\n", COMPLETED, "your-request-acme"),
     ("support", &[], "2\n", STOPPED, "Not for us"),
     ("survey", &["-i", "customer=Lind"], "1\nToo short.\n", UNANSWERED, "Please say it in a whole sentence."),

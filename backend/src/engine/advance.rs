@@ -90,6 +90,10 @@ impl Builder<'_> {
             (Phase::Agent { step, conversation }, Answer::Action { ruling, instructions, .. }) => {
                 self.agent_decided(number, step, conversation, ruling, instructions.as_deref());
             }
+            (phase, Answer::Reply(reply)) => {
+                let call = subject.calls().first().cloned().unwrap_or_default();
+                self.call_replied(number, phase, &call, reply);
+            }
             (Phase::Returning { step }, Answer::Action { ruling, .. }) => self.output_decided(number, step, ruling),
             (Phase::Tool { step, call, correction }, Answer::Calls { mut rulings, .. }) => {
                 match rulings.remove(&call.id) {

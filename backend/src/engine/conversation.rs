@@ -36,6 +36,9 @@ pub struct Conversation {
     /// What reviewers want the agent to be told, after the results of the turn's calls.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub instructed: Vec<String>,
+    /// How often it has asked people by itself.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub asks: u32,
     /// The state keys that `set_state` wrote in this step.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub wrote: BTreeSet<String>,
@@ -62,6 +65,7 @@ impl Conversation {
             tries: 0,
             calls: Vec::new(),
             instructed: Vec::new(),
+            asks: 0,
             wrote: BTreeSet::new(),
             tokens: 0,
             cost_usd: 0.0,
@@ -103,6 +107,11 @@ impl Conversation {
     pub fn model_in<'f>(&self, flow: &'f Compiled, node: &NodeId) -> Option<&'f str> {
         self.agent_in(flow, node).map(|agent| agent.model.as_str())
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// What the last answer of a conversation is for.
@@ -202,6 +211,8 @@ pub enum ToolCallState {
         /// The try, from 1.
         tries: u32,
     },
+    /// It asks people, and waits for their answer.
+    Asks,
     /// It was under way when its worker was lost, and may not be repeated: a person says what became of it.
     Lost,
     /// It has a result (of the tool, of a person, or a refusal that the agent is told).

@@ -9,6 +9,7 @@ use shared::error::Mistake;
 use shared::run::Step;
 use shared::time::Span;
 
+use super::asks;
 use super::builder::Builder;
 use super::conversation::{ToolCall, ToolCallState};
 use super::digest;
@@ -22,6 +23,8 @@ use crate::flow::Scope;
 pub(super) enum Started {
     /// It has a task.
     Due,
+    /// It asks people.
+    Asks,
     /// The engine did it itself: what it says, and the state keys that it writes.
     Done { result: Value, writes: JsonMap },
 }
@@ -76,6 +79,11 @@ impl Builder<'_> {
             ToolKind::Http(_) | ToolKind::Mcp(_) | ToolKind::Function | ToolKind::Builtin(Builtin::DemoPublish) => {
                 self.add_task(step, TaskKind::Tool { call: call.id.clone() }, self.now, tool.idempotent)
             }
+            ToolKind::Builtin(builtin) if builtin.asks_people() => {
+                asks::read(builtin, &call.arguments)?;
+                call.state = ToolCallState::Asks;
+                return Ok(Started::Asks);
+            }
             ToolKind::Builtin(_) => return Err(format!("tool `{}` is not supported yet", call.tool)),
         };
         call.state = ToolCallState::Due { task, tries: 1 };
@@ -115,7 +123,8 @@ pub(super) fn parameters(tool: &Tool) -> Option<Cow<'_, Value>> {
         ToolKind::Builtin(Builtin::DemoPublish) => {
             Some(object(&["title", "text"], json!({ "title": text, "text": text })))
         }
-        ToolKind::Builtin(_) | ToolKind::Http(_) | ToolKind::Mcp(_) | ToolKind::Function => None,
+        ToolKind::Builtin(builtin) => asks::parameters(builtin).map(Cow::Owned),
+        ToolKind::Http(_) | ToolKind::Mcp(_) | ToolKind::Function => None,
     }
 }
 

@@ -7,6 +7,7 @@
 mod advance;
 mod answer;
 mod ask;
+mod asks;
 mod builder;
 mod cancel;
 mod conversation;

@@ -1,9 +1,10 @@
 //! What is to happen next in a transition: answers that arrived, steps that are over, branches on their way. It is said in
 //! one place and carried out in another (`advance.rs`), so that no node and no review needs to know what follows.
 
+use serde_json::Value;
 use shared::JsonMap;
 use shared::definition::Target;
-use shared::error::RunError;
+use shared::error::{FlowCode, RunError};
 use shared::id::NodeId;
 use shared::run::Step;
 
@@ -109,6 +110,8 @@ pub(super) enum Answer {
         /// What the agent is told beside.
         instructions: Option<String>,
     },
+    /// To what a call asked by itself: its result, or why it has none.
+    Reply(Result<Value, (FlowCode, String)>),
     /// About an action that is no call.
     Action {
         /// What becomes of it: it happens with these arguments, or it does not.
@@ -129,7 +132,7 @@ impl Answer {
     pub(super) fn findings(&self) -> Option<&Findings> {
         match self {
             Self::Calls { findings, .. } | Self::Action { findings, .. } => Some(findings),
-            Self::Node(_) | Self::Failed(_) | Self::TimedOut(_) => None,
+            Self::Node(_) | Self::Reply(_) | Self::Failed(_) | Self::TimedOut(_) => None,
         }
     }
 }
@@ -138,7 +141,7 @@ impl Answer {
 #[derive(Debug)]
 pub(super) struct NodeAnswer {
     /// What flows see of it: `decision`, and `decisions["<node>"]`.
-    pub decision: serde_json::Value,
+    pub decision: Value,
     /// In a few words, for the list of steps.
     pub note: Option<String>,
     /// What follows.

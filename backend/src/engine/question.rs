@@ -62,6 +62,13 @@ pub enum Subject {
         /// Their ids, in the order in which they were made.
         calls: Vec<String>,
     },
+    /// What a call asks people by itself.
+    Ask {
+        /// The branch that made the call.
+        branch: u32,
+        /// Its id.
+        call: String,
+    },
     /// An agent's step that is about to begin.
     Agent {
         /// The branch at its node.
@@ -90,6 +97,7 @@ impl Subject {
         match self {
             Self::Node { branch }
             | Self::Calls { branch, .. }
+            | Self::Ask { branch, .. }
             | Self::Agent { branch }
             | Self::Output { branch }
             | Self::Lost { branch, .. } => *branch,
@@ -101,7 +109,7 @@ impl Subject {
         match self {
             Self::Node { .. } | Self::Agent { .. } | Self::Output { .. } => &[],
             Self::Calls { calls, .. } => calls,
-            Self::Lost { call, .. } => std::slice::from_ref(call),
+            Self::Ask { call, .. } | Self::Lost { call, .. } => std::slice::from_ref(call),
         }
     }
 }

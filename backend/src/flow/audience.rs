@@ -11,11 +11,12 @@ pub fn needs(flow: &Flow) -> bool {
     flow.nodes.values().any(|node| votes(&node.kind)) || reviewers(flow).any(Reviewers::rests_on_people)
 }
 
-/// The reviewers of all human nodes and gates.
+/// The reviewers of all human nodes and gates, and of tools that ask people.
 pub fn reviewers(flow: &Flow) -> impl Iterator<Item = &Reviewers> {
     let nodes = flow.nodes.values().filter_map(|node| match &node.kind {
         NodeKind::Human(human) => Some(&human.reviewers),
         _ => None,
     });
-    nodes.chain(gates(flow).map(|(_, gate)| &gate.reviewers))
+    let tools = flow.tools.values().map(|tool| &tool.reviewers);
+    nodes.chain(gates(flow).map(|(_, gate)| &gate.reviewers)).chain(tools)
 }

@@ -157,7 +157,7 @@ agents: { w: { model: demo/w } }
 defaults: { on_timeout: follow, handlers: [{ webhook: { url: x } }] }
 guardrails: [{ name: x, webhook: { url: x } }]
 tools:
-  ask: { builtin: ask_human }
+  ask: { builtin: escalate }
   go: { builtin: sleep }
 gates:
   before_tool: { go: { handlers: [cli], timeout: 1h } }
@@ -183,6 +183,23 @@ nodes:
     let wanted = "3:44 4:25 6:19 9:35 10:20 11:29 21:18 23:11";
     assert_eq!(unsupported.join(" "), wanted, "{found:#?}");
     assert_eq!(found.len(), unsupported.len(), "{found:#?}");
+}
+
+#[test]
+fn a_tool_that_asks_people_says_whom_and_no_other_does() {
+    let flow = |tool: &str| {
+        format!(
+            "id: f\nagents: {{ w: {{ model: demo/w, tools: [t] }} }}\ntools:\n  t: {{ {tool} }}\nnodes: {{ a: {{ agent: w }} }}\n"
+        )
+    };
+    let fine = "builtin: ask_human, description: Ask., reviewers: { roles: [x] }, severity: high, timeout: 1h, on_timeout: { escalate: boss, extend: 2h, then: error }";
+    expect(&flow(fine), &[]);
+    expect(&flow("builtin: ask_human, parameters: { type: object }"), &[("4:41 FLOW_INVALID", "is fixed")]);
+    expect(&flow("builtin: request_edit, on_timeout: { goto: a }"), &[("4:42 FLOW_INVALID", "goes nowhere")]);
+    expect(
+        &flow("builtin: sleep, reviewers: { roles: [x] }, severity: low"),
+        &[("4:34 FLOW_INVALID", "write it at a gate"), ("4:61 FLOW_INVALID", "write it at a gate")],
+    );
 }
 
 #[test]

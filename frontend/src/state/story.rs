@@ -38,7 +38,7 @@ pub fn decided(review: &Review, decision: &Decision) -> (String, Tone) {
             None => (format!("chose {option} for {title}"), Tone::Plain),
         },
         Verdict::Text { .. } if !review.actions.is_empty() => (format!("rejected {title}"), Tone::Stop),
-        Verdict::Text { .. } if review.options.is_empty() => (format!("answered {title}"), Tone::Go),
+        Verdict::Text { .. } if review.answers_in_words() => (format!("answered {title}"), Tone::Go),
         Verdict::Text { .. } => (format!("asked for changes to {title}"), Tone::Again),
         Verdict::Actions { decisions, .. } => actions(review, decisions),
     };

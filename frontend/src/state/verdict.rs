@@ -106,12 +106,10 @@ pub fn request(review: &Review, draft: &Draft, intent: &Intent) -> Result<Decisi
         }
         Intent::Text => {
             let Some(text) = text else { return refuse("/verdict/text", "Write the text first.".into()) };
-            if !review.options.is_empty() {
-                if let Some(reason) = no_correction(review) {
-                    return refuse("/verdict", reason);
-                }
-            } else if review.actions.is_empty() {
+            if review.answers_in_words() {
                 request.edits = edits(review, draft);
+            } else if let Some(reason) = no_correction(review).filter(|_| review.actions.is_empty()) {
+                return refuse("/verdict", reason);
             }
             request.verdict = Verdict::Text { text };
         }
@@ -269,7 +267,7 @@ pub fn says(review: &Review, draft: &Draft, intent: &Intent) -> String {
             .iter()
             .find(|option| option.id == *id)
             .map_or_else(String::new, |option| option_says(review, draft, option)),
-        Intent::Text if review.options.is_empty() && review.actions.is_empty() => "Send answer".into(),
+        Intent::Text if review.answers_in_words() => "Send answer".into(),
         Intent::Text if !review.actions.is_empty() => "Reject all with this message".into(),
         Intent::Text => "Ask for this change".into(),
         Intent::RejectAll if review.actions.len() == 1 => format!("Reject {}", action_words::name(&review.actions[0])),

@@ -107,7 +107,7 @@ fn said(review: &Review, decision: &Decision) -> String {
             format!("chose “{label}”{edits}")
         }
         Verdict::Text { text } if !review.actions.is_empty() => format!("rejected it: “{}”", cut(text)),
-        Verdict::Text { text } if review.options.is_empty() => format!("answered “{}”", cut(text)),
+        Verdict::Text { text } if review.answers_in_words() => format!("answered “{}”", cut(text)),
         Verdict::Text { text } => format!("asked for a change: “{}”", cut(text)),
         Verdict::Actions { decisions, .. } => {
             let name = |id: &String| {

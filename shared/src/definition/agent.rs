@@ -25,6 +25,9 @@ pub struct Agent {
     /// How hard the model thinks before it answers. A model that cannot think refuses it; `demo/…` ignores it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<Effort>,
+    /// How often one step may ask people by itself (`ask_human` and the like); default 20.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_asks: Option<u32>,
     /// Sampling temperature, where the provider has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
@@ -50,6 +53,14 @@ impl Agent {
     pub const DEFAULT_MAX_TURNS: u32 = 8;
     /// The highest limit of turns that a flow may name.
     pub const MAX_TURNS: u32 = 100;
+
+    /// How often one step may ask people by itself where nothing is said.
+    pub const DEFAULT_MAX_ASKS: u32 = 20;
+
+    /// How often one step may ask people by itself.
+    pub fn max_asks(&self) -> u32 {
+        self.max_asks.unwrap_or(Self::DEFAULT_MAX_ASKS)
+    }
 
     /// How many model calls one step may take.
     pub fn max_turns(&self) -> u32 {

@@ -4,6 +4,9 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::Severity;
+use super::on_timeout::OnTimeout;
+use super::policy::Reviewers;
 use crate::time::Span;
 
 /// One tool. Exactly one of `http`, `mcp` and `builtin`.
@@ -22,8 +25,14 @@ pub struct Tool {
     pub ask_permission: bool,
     /// Whether a call that was lost in a crash may be made again, with the same idempotency key.
     pub idempotent: bool,
-    /// How long one call may take; default 30s.
+    /// How long one call may take, default 30s; of a tool that asks people, how long it waits, default for ever.
     pub timeout: Option<Span>,
+    /// Whom a tool asks that asks people.
+    pub reviewers: Reviewers,
+    /// How much is at stake where such a tool asks; none: as the agent says.
+    pub severity: Option<Severity>,
+    /// What happens where nobody answers it in time; none: as each such tool does by itself.
+    pub on_timeout: Option<OnTimeout>,
 }
 
 impl Tool {
@@ -98,6 +107,8 @@ pub enum Builtin {
     AskHuman,
     /// Asks a person to edit a draft.
     RequestEdit,
+    /// Asks for leave to do something that is no call of a tool.
+    RequestApproval,
     /// Hands a problem to a person.
     Escalate,
     /// Shows progress, and asks whether to go on.
@@ -108,6 +119,13 @@ pub enum Builtin {
     SpawnSpecialist,
     /// Changes a team's strategy.
     SetStrategy,
+}
+
+impl Builtin {
+    /// Whether a call of it asks people, and returns what they answer.
+    pub fn asks_people(self) -> bool {
+        matches!(self, Self::AskHuman | Self::RequestEdit | Self::RequestApproval)
+    }
 }
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -134,6 +152,12 @@ struct RawTool {
     idempotent: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     timeout: Option<Span>,
+    #[serde(default, skip_serializing_if = "Reviewers::is_empty")]
+    reviewers: Reviewers,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    severity: Option<Severity>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    on_timeout: Option<OnTimeout>,
 }
 
 impl TryFrom<RawTool> for Tool {
@@ -153,6 +177,9 @@ impl TryFrom<RawTool> for Tool {
             ask_permission: raw.ask_permission,
             idempotent: raw.idempotent,
             timeout: raw.timeout,
+            reviewers: raw.reviewers,
+            severity: raw.severity,
+            on_timeout: raw.on_timeout,
         })
     }
 }
@@ -176,6 +203,9 @@ impl From<Tool> for RawTool {
             ask_permission: tool.ask_permission,
             idempotent: tool.idempotent,
             timeout: tool.timeout,
+            reviewers: tool.reviewers,
+            severity: tool.severity,
+            on_timeout: tool.on_timeout,
         }
     }
 }

@@ -49,12 +49,13 @@ pub(super) fn human<'f>(flow: &'f Compiled, node: &NodeId) -> Option<&'f Human> 
 }
 
 /// Who is asked about a subject, in this order: the handlers of its node or gate, else those of its flow's defaults; and
-/// people after them. What became of a lost call only people can say.
+/// people after them.
 pub(super) fn handlers<'f>(flow: &'f Compiled, state: &RunState, subject: &Subject) -> &'f [Handler] {
     let Some(step) = state.step_of(subject) else { return &[] };
     let own = match subject {
         Subject::Node { .. } => human(flow, &step.node).and_then(|human| human.handlers.as_deref()),
-        Subject::Lost { .. } => return &[],
+        // What is asked in words, or what became of a lost call, only people can say.
+        Subject::Ask { .. } | Subject::Lost { .. } => return &[],
         _ => gate_of(flow, state, subject).and_then(|gate| gate.handlers.as_deref()),
     };
     handlers_at(flow, &step.node, own)

@@ -16,7 +16,7 @@ use crate::flow::Compiled;
 pub(super) fn gate_of<'f>(flow: &'f Compiled, state: &RunState, subject: &Subject) -> Option<&'f Gate> {
     let of = flow.of(&state.step_of(subject)?.node);
     match subject {
-        Subject::Node { .. } => None,
+        Subject::Node { .. } | Subject::Ask { .. } => None,
         Subject::Calls { .. } | Subject::Lost { .. } => {
             let (agent, mut calls) = state.calls_of(subject);
             of.tool_gate(agent, &calls.next()?.tool)

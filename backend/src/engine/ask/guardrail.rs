@@ -199,13 +199,14 @@ impl Builder<'_> {
 
     pub(super) fn look_at_put_in(&self, review: &Review, request: &DecisionRequest) -> PutIn {
         let text = match &request.verdict {
-            Said::Text { text } if review.actions.is_empty() && review.options.is_empty() => Some(text.clone()),
+            Said::Text { text } if review.answers_in_words() => Some(text.clone()),
             _ => None,
         };
         let mut put_in = PutIn { edits: request.edits.clone(), text, findings: Vec::new() };
-        let node = review.node.as_ref().and_then(|id| Some((id, self.flow.node(id)?)));
-        let Some((id, NodeKind::Human(human))) = node.map(|(id, node)| (id, &node.kind)) else { return put_in };
-        if human.guardrails == Some(false) {
+        let Some(id) = &review.node else { return put_in };
+        let kind = self.flow.node(id).map(|node| &node.kind);
+        if !review.actions.is_empty() || matches!(kind, Some(NodeKind::Human(human)) if human.guardrails == Some(false))
+        {
             return put_in;
         }
         let look = |values| self.look(id, GuardrailScope::Edits, action("edit", id.own(), None), values, None);

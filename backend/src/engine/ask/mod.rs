@@ -6,6 +6,7 @@
 
 pub(super) mod action;
 mod asking;
+pub(super) mod by_agent;
 mod calls;
 mod chain;
 mod changes;

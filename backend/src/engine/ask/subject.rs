@@ -16,6 +16,9 @@ impl Builder<'_> {
                 self.content_of_node(step, human)
             }
             Subject::Calls { .. } => Ok(self.content_of_calls(step, subject)),
+            Subject::Ask { .. } => {
+                self.content_of_ask(step, subject).ok_or_else(|| nothing("the step has no such question"))
+            }
             Subject::Agent { .. } | Subject::Output { .. } => {
                 self.content_of_action(step, subject).ok_or_else(|| nothing("no gate holds it back any more"))
             }

@@ -74,6 +74,7 @@ impl Builder<'_> {
         let reason = "nobody decided in time".to_owned();
         let answer = match (review.on_timeout.clone().unwrap_or(OnTimeout::Reject), &subject) {
             (OnTimeout::Escalate(next), _) => return self.escalate(id, next),
+            (on_timeout, Subject::Ask { .. }) => Answer::Reply(self.reply_in_time(&subject, &on_timeout)),
             (OnTimeout::Error, _) => {
                 let node = review.node.clone();
                 Answer::TimedOut(RunError { code: FlowCode::FlowHumanTimeout, message: reason.clone(), node })

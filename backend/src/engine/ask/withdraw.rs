@@ -8,6 +8,7 @@ use shared::decision::Via;
 use shared::definition::ChoiceKind;
 use shared::id::ReviewId;
 
+use super::by_agent::withdrawn;
 use super::calls::answer_all;
 use super::decision_scope::Remembered;
 use crate::engine::builder::Builder;
@@ -46,6 +47,7 @@ impl Builder<'_> {
                 let (note, then) = (Some("withdrawn".to_owned()), Then::Stop { message: reason.to_owned() });
                 Answer::Node(NodeAnswer { decision: json!(remembered), note, then })
             }
+            Subject::Ask { .. } => Answer::Reply(withdrawn(reason)),
             _ => self.rule(&subject, &answer_all(&review.actions, false, Some(reason)), None),
         };
         self.answer(subject, answer);

@@ -4,11 +4,12 @@
 
 use serde_json::{Value, json};
 use shared::JsonMap;
-use shared::definition::Gate;
-use shared::error::FlowCode;
+use shared::definition::{Agent, Gate};
+use shared::error::{FlowCode, RunError};
 use shared::id::TaskId;
 use shared::run::Step;
 
+use crate::engine::ask::by_agent::Reply;
 use crate::engine::builder::{Builder, failure};
 use crate::engine::conversation::{Conversation, Message, ToolCall, ToolCallState};
 use crate::engine::input::{ModelToolCall, TaskFailure};
@@ -67,16 +68,20 @@ impl Builder<'_> {
     /// Starts what is held once nothing is gated any more, and goes to the next turn once every call has a result.
     pub(in crate::engine) fn go_on_with_calls(&mut self, branch: u32, step: Step, mut conversation: Conversation) {
         let mut calls = std::mem::take(&mut conversation.calls);
+        let mut asks = Vec::new();
         if calls.iter().all(|call| call.state != ToolCallState::Gated) {
             for call in calls.iter_mut().filter(|call| call.state == ToolCallState::Held) {
                 self.start_agent_call(&step, &mut conversation, call);
+                asks.extend((call.state == ToolCallState::Asks).then(|| call.id.clone()));
             }
         }
         let results: Vec<_> = calls.iter().filter_map(result_message).collect();
         if results.len() < calls.len() {
             conversation.calls = calls;
             let node = step.node.clone();
-            return self.settle(branch, &node, Phase::Agent { step, conversation });
+            self.settle(branch, &node, Phase::Agent { step, conversation });
+            asks.into_iter().for_each(|call| self.ask(Subject::Ask { branch, call }));
+            return;
         }
         conversation.messages.extend(results);
         let instructed = std::mem::take(&mut conversation.instructed);
@@ -88,6 +93,15 @@ impl Builder<'_> {
     fn start_agent_call(&mut self, step: &Step, conversation: &mut Conversation, call: &mut ToolCall) {
         match self.start_call(step, call) {
             Ok(Started::Due) => {}
+            Ok(Started::Asks) => {
+                let most =
+                    conversation.agent_in(self.flow, &step.node).map_or(Agent::DEFAULT_MAX_ASKS, Agent::max_asks);
+                conversation.asks += 1;
+                if conversation.asks > most {
+                    let why = format!("you have asked people {most} times in this step, and may not ask again");
+                    call.state = ToolCallState::Done { result: error_text(FlowCode::ToolFailed, &why) };
+                }
+            }
             Ok(Started::Done { result, writes }) => {
                 self.emit_executed(step, call, Ok(&result));
                 conversation.wrote.extend(writes.keys().cloned());
@@ -230,6 +244,23 @@ impl Builder<'_> {
             }
             Ruling::Answered(text) => call.state = ToolCallState::Done { result: text.into() },
             Ruling::Refused(code, why) => call.state = ToolCallState::Done { result: error_text(code, &why) },
+        }
+    }
+
+    /// People have answered what a call asked by itself, or nobody will.
+    pub(in crate::engine) fn call_replied(&mut self, branch: u32, mut phase: Phase, call: &str, reply: Reply) {
+        let Some(step) = phase.step().cloned() else { return };
+        let reply = reply.map_err(|(code, why)| failure(code, &step.node, why));
+        let own = phase.calls_mut().iter_mut().find(|own| own.id == *call);
+        if let Some(own) = own {
+            self.emit_executed(&step, own, reply.as_ref());
+            let told = |error: &RunError| error_text(error.code, &error.message);
+            own.state = ToolCallState::Done { result: reply.clone().unwrap_or_else(|error| told(&error)) };
+        }
+        match (phase, reply) {
+            (Phase::Agent { step, conversation }, _) => self.go_on_with_calls(branch, step, conversation),
+            (_, Ok(result)) => self.tool_done(branch, step, result),
+            (_, Err(error)) => self.fail_step(branch, step, error),
         }
     }
 

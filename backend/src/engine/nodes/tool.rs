@@ -9,6 +9,7 @@ use crate::engine::builder::{Builder, failure, unevaluated};
 use crate::engine::conversation::{ToolCall, ToolCallState};
 use crate::engine::invoke::{Started, parameters};
 use crate::engine::phase::Phase;
+use crate::engine::question::Subject;
 use crate::engine::ruling::Ruling;
 use crate::engine::scope::{self, Visit};
 
@@ -69,6 +70,11 @@ impl Builder<'_> {
             Ok(Started::Due) => {
                 let node = step.node.clone();
                 self.settle(branch, &node, Phase::Tool { step, call, correction });
+            }
+            Ok(Started::Asks) => {
+                let (node, asked) = (step.node.clone(), call.id.clone());
+                self.settle(branch, &node, Phase::Tool { step, call, correction });
+                self.ask(Subject::Ask { branch, call: asked });
             }
             Ok(Started::Done { result, writes }) => {
                 self.emit_executed(&step, &call, Ok(&result));

@@ -89,6 +89,11 @@ impl Play {
                     let waits = |call: &ToolCall| calls.contains(&call.id) && call.state == ToolCallState::Gated;
                     assert_eq!(phase.calls().iter().filter(|call| waits(call)).count(), calls.len(), "{question:?}");
                 }
+                Subject::Ask { call, .. } => {
+                    let asks = |own: &&ToolCall| own.id == *call && own.state == ToolCallState::Asks;
+                    assert_eq!(phase.calls().iter().filter(asks).count(), 1, "{question:?}: {phase:?}");
+                    assert!(question.is_pending(), "only people are asked");
+                }
                 Subject::Agent { .. } => {
                     let conversation = phase.conversation().expect("an agent's step waits");
                     assert!(
@@ -120,7 +125,8 @@ impl Play {
             let asked = state.questions_of(*number).count();
             let waits = !tasks.is_empty() || asked > 0;
             let gated = branch.phase.calls().iter();
-            let gated = gated.filter(|call| matches!(call.state, ToolCallState::Gated | ToolCallState::Lost));
+            let gated = gated
+                .filter(|call| matches!(call.state, ToolCallState::Gated | ToolCallState::Asks | ToolCallState::Lost));
             let of_this: usize = state.questions_of(*number).map(|question| question.subject.calls().len()).sum();
             assert_eq!(gated.count(), of_this, "each call that is held back is asked about");
             let is_new =

@@ -3,6 +3,7 @@
 mod actions;
 mod agents;
 mod article;
+mod asks;
 mod auto;
 mod context;
 mod decisions;

@@ -88,7 +88,7 @@ fn some_flow(id: &str, shapes: &[Shape], kinds: u8) -> Flow {
     }
     serde_json::from_value(json!({
         "id": id,
-        "agents": { "a": { "model": "demo/a", "tools": ["plain", "gated", "nap", "put"], "max_turns": 3 } },
+        "agents": { "a": { "model": "demo/a", "tools": ["plain", "gated", "nap", "put", "ask", "draft", "leave"], "max_turns": 3, "max_asks": 3 } },
         "tools": {
             "plain": { "http": { "url": "https://x/{{ k2 | default('') | urlencode }}" }, "idempotent": true },
             "gated": { "http": {
@@ -98,6 +98,9 @@ fn some_flow(id: &str, shapes: &[Shape], kinds: u8) -> Flow {
             }, "ask_permission": true },
             "nap": { "builtin": "sleep" },
             "put": { "builtin": "set_state" },
+            "ask": { "builtin": "ask_human", "timeout": "1h", "on_timeout": (["error", "reject", "approve", "follow"][usize::from(shapes[0].0 % 4)]) },
+            "draft": { "builtin": "request_edit", "timeout": "2h", "severity": "high" },
+            "leave": { "builtin": "request_approval", "ask_permission": shapes[0].1.is_multiple_of(2) },
         },
         "gates": { "before_tool": {
             "nap": { "when": "visit == 2", "timeout": "2h", "on_timeout": { "escalate": "x", "extend": "1h", "then": "approve" } },
@@ -136,6 +139,15 @@ fn some_answer(pick: u8) -> ModelAnswer {
     match pick % 5 {
         0 => calls([("gated", json!({})), ("plain", json!({})), ("gated", json!({ "y": 1 }))]),
         1 => calls([("nap", json!({ "duration": "1h" })), ("put", json!({ "key": "k1", "value": pick }))]),
+        2 if pick.is_multiple_of(3) => calls([
+            (
+                "ask",
+                json!({ "question": "Which?", "options": [{ "id": "a", "label": "A" }, { "id": "b", "label": "B" }] }),
+            ),
+            ("draft", json!({ "content": "some text", "purpose": "a letter", "confidence": 0.2 })),
+            ("plain", json!({})),
+            ("leave", json!({ "description": "May I?", "action": { "name": "go" }, "timeout": "1h" })),
+        ]),
         2 if pick.is_multiple_of(2) => calls([("plain", json!(5)), ("unknown", json!({}))]),
         3 if pick.is_multiple_of(2) => {
             let (approved, confidence) = (pick.is_multiple_of(4), f64::from(pick % 10) / 10.0);

@@ -29,6 +29,7 @@ impl Agent {
             instructions: None,
             tools: Vec::new(),
             max_turns: None,
+            max_asks: None,
             reasoning: None,
             temperature: None,
             max_tokens: None,
@@ -135,6 +136,9 @@ fn plain(kind: ToolKind) -> definition::Tool {
         ask_permission: false,
         idempotent: false,
         timeout: None,
+        reviewers: definition::Reviewers::default(),
+        severity: None,
+        on_timeout: None,
     }
 }
 

@@ -1,9 +1,9 @@
 //! What each part of a flow must fulfil for itself: limits, models, tool names, and what is not supported yet.
 
-use shared::definition::{Agent, Builtin, Failure, Node, NodeKind, ToolKind};
+use shared::definition::{Agent, Builtin, Failure, Node, NodeKind, Tool, ToolKind};
 use shared::error::pointer;
 
-use super::{Checker, guardrails, handlers, timers};
+use super::{Checker, guardrails, handlers, policy, timers};
 use crate::flow::limits::{MAX_AGENTS, MAX_NODES, MAX_TOOLS};
 
 /// The providers of models.
@@ -28,6 +28,7 @@ pub fn check(checker: &mut Checker<'_>) {
     }
     for (name, tool) in &flow.tools {
         self::tool(checker, name, &tool.kind);
+        asks(checker, &pointer(["tools", name]), tool);
         let path = pointer(["tools", name, "timeout"]);
         if tool.timeout.is_some_and(|timeout| timeout.0.is_zero()) {
             checker.invalid(&path, "a timeout must be longer than nothing");
@@ -60,6 +61,28 @@ fn agent(checker: &mut Checker<'_>, name: &str, agent: &Agent) {
     }
 }
 
+/// Tools that ask people, and only those, have somebody whom they ask.
+fn asks<'a>(checker: &mut Checker<'a>, base: &str, tool: &'a Tool) {
+    let asks = matches!(&tool.kind, ToolKind::Builtin(builtin) if builtin.asks_people());
+    let written = [
+        ("reviewers", !tool.reviewers.is_empty()),
+        ("severity", tool.severity.is_some()),
+        ("on_timeout", tool.on_timeout.is_some()),
+    ];
+    if !asks {
+        for (key, _) in written.iter().filter(|(_, is_written)| *is_written) {
+            let message = format!("`{key}` is for tools that ask people; write it at a gate of this tool instead");
+            checker.invalid(&format!("{base}/{key}"), message);
+        }
+        return;
+    }
+    if tool.parameters.is_some() {
+        checker.invalid(&format!("{base}/parameters"), "what this builtin takes is fixed; describe the tool instead");
+    }
+    policy::reviewers(checker, &format!("{base}/reviewers"), None, &tool.reviewers);
+    timers::of_tool(checker, base, tool);
+}
+
 /// The name of a model.
 pub fn model(checker: &mut Checker<'_>, path: &str, named: &str) {
     let (provider, model) = named.split_once('/').unwrap_or((named, ""));
@@ -81,10 +104,13 @@ fn tool(checker: &mut Checker<'_>, name: &str, kind: &ToolKind) {
     }
     match kind {
         ToolKind::Builtin(builtin) => match builtin {
-            Builtin::Sleep | Builtin::SetState | Builtin::DemoPublish => {}
-            Builtin::AskHuman
+            Builtin::Sleep
+            | Builtin::SetState
+            | Builtin::DemoPublish
+            | Builtin::AskHuman
             | Builtin::RequestEdit
-            | Builtin::Escalate
+            | Builtin::RequestApproval => {}
+            Builtin::Escalate
             | Builtin::Checkpoint
             | Builtin::Handoff
             | Builtin::SpawnSpecialist

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use shared::access::REVIEWER;
-use shared::definition::{ActionKind, ChoiceKind, Gate, Human, OnTimeout, Reviewers};
+use shared::definition::{ActionKind, ChoiceKind, Gate, Human, OnTimeout, Reviewers, Tool};
 use shared::time::Span;
 
 use super::Checker;
@@ -48,6 +48,20 @@ pub fn of_gate<'a>(checker: &mut Checker<'a>, base: &str, gate: &'a Gate) {
     if *happens.last() == OnTimeout::Approve && !gate.allowed_decisions().contains(&ActionKind::Approve) {
         let path = if gate.on_timeout.is_some() { format!("{base}/on_timeout") } else { base.to_owned() };
         checker.invalid(&path, "the timer approves, but `approve` is not among `allowed_decisions`");
+    }
+}
+
+/// The timer of a tool that asks people.
+pub fn of_tool<'a>(checker: &mut Checker<'a>, base: &str, tool: &'a Tool) {
+    if let Some(own) = &tool.on_timeout
+        && let OnTimeout::Goto { .. } = own.last()
+    {
+        let path = format!("{base}/on_timeout{}", "/then".repeat(own.escalations().count()));
+        checker.invalid(&path, "an agent that asks goes nowhere; expected reject, approve, error or follow");
+    }
+    // How long it waits, the agent may say too.
+    if let Some(own) = &tool.on_timeout {
+        chain(checker, &format!("{base}/on_timeout"), own);
     }
 }
 

@@ -127,8 +127,8 @@ fn Say(pane: Pane) -> impl IntoView {
     let text = Memo::new(move |_| pane.draft().text);
     let placeholder = move || {
         pane.review.with(|review| {
-            if review.options.is_empty() && review.actions.is_empty() {
-                "Write your answer"
+            if review.answers_in_words() && review.free_text {
+                if review.options.is_empty() { "Write your answer" } else { "Choose an answer, or write your own" }
             } else if review.actions.iter().any(|action| action.agent.is_some()) {
                 "Add a note for the agent, or give a reason"
             } else if !review.actions.is_empty() {
@@ -223,8 +223,14 @@ fn acts(pane: Pane) -> Vec<Act> {
         class,
         barred: None,
     };
-    if review.actions.is_empty() && review.options.is_empty() {
-        acts.push(text("b go", Some("Ctrl ⏎".into()), "The run continues with your answer."));
+    if review.answers_in_words() {
+        if review.options.is_empty() || (written && review.free_text) {
+            acts.push(text(
+                if review.options.is_empty() { "b go" } else { "b" },
+                Some("Ctrl ⏎".into()),
+                "The run continues with your answer.",
+            ));
+        }
     } else if !review.options.is_empty() && written && review.free_text && no_correction.is_none() {
         let does = match &review.source {
             Some(source) => format!("{} works on it again, with what you wrote.", source.node.place()),
@@ -310,7 +316,7 @@ fn Acts(pane: Pane) -> impl IntoView {
         let edits = !pane.draft().edits.is_empty();
         match about.get() {
             Some(Intent::Choose(id)) => edits && kind(&id) != Some(ChoiceKind::Accept),
-            Some(Intent::Text) => edits && pane.review.with(|review| !review.options.is_empty()),
+            Some(Intent::Text) => edits && pane.review.with(|review| !review.answers_in_words()),
             _ => false,
         }
     };

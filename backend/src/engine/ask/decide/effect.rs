@@ -34,6 +34,10 @@ impl Builder<'_> {
                 self.merge_metadata(decision);
                 (outcome(&verdict), Answer::Node(self.node_decided(verdict, counted)))
             }
+            (Subject::Ask { .. }, Said::Node(verdict)) => {
+                self.merge_metadata(decision);
+                (outcome(&verdict), Answer::Reply(self.reply(&subject, decision, put_in, by)))
+            }
             (_, Said::Actions(decisions, instructions)) => {
                 self.merge_metadata(decision);
                 (Outcome::Decided, self.rule(&subject, &decisions, instructions))

@@ -126,11 +126,11 @@ fn text_said(review: &Review, text: &str, comment: Option<&str>, mistakes: &mut 
         return Some(Said::Actions(review.actions.iter().map(reject).collect(), None));
     }
     if !review.free_text {
-        let message = "free text is not offered here, because no step could be corrected: choose an option";
+        let message = "free text is not offered here: choose an option";
         mistakes.push(Mistake::new("/verdict/type", "not_offered", message));
         return None;
     }
-    Some(Said::Node(if review.options.is_empty() {
+    Some(Said::Node(if review.answers_in_words() {
         NodeVerdict::Text(text.to_owned())
     } else {
         NodeVerdict::Correct { option: None, text: Some(text.to_owned()), message: joined([Some(text), comment]) }

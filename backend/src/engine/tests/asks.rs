@@ -1,0 +1,236 @@
+//! What agents ask by themselves.
+
+use super::*;
+use shared::review::{Outcome, ReviewKind};
+
+const DESK: &str = "
+id: desk
+agents: { clerk: { model: demo/clerk, tools: [ask, draft, leave, look], max_asks: 3 } }
+tools:
+  ask: { builtin: ask_human, reviewers: { roles: [support] } }
+  draft: { builtin: request_edit, timeout: 1h }
+  leave: { builtin: request_approval, severity: critical, timeout: 1h }
+  look: { http: { url: 'https://example.com' }, idempotent: true }
+guardrails: [{ name: own, pattern: Falcon }]
+GATES
+nodes:
+  serve: { agent: clerk, prompt: Serve. }
+";
+
+fn start() -> Play {
+    Play::start(&DESK.replace("GATES", ""), json!({}))
+}
+
+fn results(play: &Play) -> Vec<Value> {
+    let tool = |message| match message {
+        Message::Tool { content, .. } => Some(content),
+        _ => None,
+    };
+    play.heard("serve").into_iter().filter_map(tool).collect()
+}
+
+fn of_kind(play: &Play, kind: ReviewKind) -> Review {
+    let mut all = play.snapshot.reviews.values().filter(|review| review.is_pending() && review.kind == kind);
+    all.next().unwrap_or_else(|| panic!("no pending {kind:?}")).clone()
+}
+
+fn support() -> Principal {
+    person("ana", &["reviewer", "support"])
+}
+
+fn which() -> Value {
+    json!({
+        "question": "Which **size**?", "context": "It is for a child.",
+        "options": [{ "id": "s", "label": "Small" }, { "id": "l", "label": "Large", "description": "Too large?" }],
+    })
+}
+
+fn answer(play: &mut Play, review: &Review, request: DecisionRequest) {
+    play.try_decide(review.id, &support(), request).unwrap();
+    assert_eq!(play.past(review.id).status, ReviewStatus::Resolved);
+}
+
+#[test]
+fn an_answer_is_the_result_of_the_call_and_the_turn_goes_on_once_all_have_theirs() {
+    let mut play = start();
+    let draft = json!({ "content": "Dear all", "purpose": "The letter", "focus": ["The greeting"], "confidence": 0.4 });
+    let leave = json!({
+        "description": "Pay it back", "action": { "name": "refund", "arguments": { "amount": 20 } },
+        "alternatives": [{ "id": "voucher", "description": "Send a voucher", "tradeoffs": "Slower" }],
+    });
+    play.model("serve", calls([("ask", which()), ("look", json!({})), ("draft", draft), ("leave", leave)]));
+    assert_eq!(play.status(), RunStatus::Running, "the call that asks nobody is made at once");
+    let task = play.call_task("c1-2");
+    play.returned(&task, json!("seen"));
+    assert_eq!(play.status(), RunStatus::WaitingForHuman);
+
+    let review = of_kind(&play, ReviewKind::Clarification);
+    assert_eq!((&*review.title, &*review.prompt, review.free_text), ("Which size?", "Which **size**?", true));
+    assert_eq!((&review.items[0].value, review.items[0].editable), (&json!("It is for a child."), false));
+    let ids: Vec<_> = review.options.iter().map(|option| option.id.as_str()).collect();
+    assert_eq!((ids, review.reviewers.roles.clone()), (vec!["s", "l"], vec!["support".to_owned()]));
+    let refused = play.try_decide(review.id, &ana(), request(&review, choose("l")));
+    assert!(matches!(refused, Err(Refusal::Forbidden(_) | Refusal::NotFound)), "only support is asked: {refused:?}");
+    let large = DecisionRequest { comment: Some("It grows.".to_owned()), ..request(&review, choose("l")) };
+    answer(&mut play, &review, large);
+
+    let review = of_kind(&play, ReviewKind::Edit);
+    assert!(review.prompt.contains("40 % sure") && review.prompt.contains("- The greeting"), "{}", review.prompt);
+    assert_eq!(review.stakes.severity, shared::definition::Severity::High);
+    let edits = object(json!({ "content": "Dear Ann" }));
+    answer(&mut play, &review, DecisionRequest { edits, ..request(&review, choose("done")) });
+
+    let review = of_kind(&play, ReviewKind::Approval);
+    assert_eq!(review.stakes.severity, shared::definition::Severity::Critical, "as the flow says");
+    assert_eq!(review.stakes.alternatives, ["Send a voucher (Slower)"]);
+    let voucher = DecisionRequest { comment: Some("Of 30.".to_owned()), ..request(&review, choose("voucher")) };
+    answer(&mut play, &review, voucher);
+    let results = results(&play);
+    let heard = |index: usize, key: &str| results[index].get(key).cloned().unwrap_or_default();
+    assert_eq!((heard(0, "option"), heard(0, "text"), heard(0, "by")), (json!("l"), json!("It grows."), json!("ana")));
+    assert_eq!(results[1], json!("seen"));
+    assert_eq!((heard(2, "content"), heard(2, "changed")), (json!("Dear Ann"), json!(true)));
+    assert_eq!(heard(2, "summary"), "1 words added, 1 removed");
+    assert_eq!((heard(3, "approved"), heard(3, "alternative")), (json!(true), json!("voucher")));
+    assert_eq!(heard(3, "instructions"), "Of 30.");
+    play.model("serve", text("Done."));
+    assert_eq!(play.status(), RunStatus::Completed);
+}
+
+#[test]
+fn free_text_answers_a_question_and_rejects_nothing() {
+    let mut play = start();
+    play.model("serve", calls([("ask", which())]));
+    let review = play.review();
+    answer(&mut play, &review, request(&review, say("Medium.")));
+    assert_eq!(play.past(review.id).resolution.as_ref().unwrap().outcome, Outcome::Answered);
+    assert_eq!(results(&play)[0]["text"], "Medium.");
+
+    let leave = json!({ "description": "Pay", "action": { "name": "refund" } });
+    play.model("serve", calls([("leave", leave)]));
+    let review = play.review();
+    let refused = play.try_decide(review.id, &support(), request(&review, say("No."))).unwrap_err();
+    assert_eq!(mistakes(refused), [("/verdict/type".to_owned(), "not_offered".to_owned())]);
+    let no = DecisionRequest { comment: Some("Too much.".to_owned()), ..request(&review, choose("reject")) };
+    answer(&mut play, &review, no);
+    let heard = &results(&play)[1];
+    assert_eq!((&heard["approved"], &heard["reason"]), (&json!(false), &json!("Too much.")));
+    assert_eq!(play.past(review.id).resolution.as_ref().unwrap().outcome, Outcome::Stopped);
+}
+
+#[test]
+fn a_question_that_does_not_fit_is_told_and_asks_nobody() {
+    let mut play = start();
+    let two = |id: &str| json!({ "id": id, "label": id });
+    let wrong = [
+        json!({}),
+        json!({ "question": "?", "options": [two("a")] }),
+        json!({ "question": "?", "options": [two("a"), two("a")] }),
+        json!({ "question": "?", "allow_free_text": false }),
+        json!({ "question": "?", "timeout": "soon" }),
+    ];
+    let json = json!({ "content": "{", "content_type": "json", "purpose": "x" });
+    let taken = json!({ "description": "x", "action": { "name": "y" }, "alternatives": [{ "id": "reject", "description": "z" }] });
+    let made = wrong.into_iter().map(|arguments| ("ask", arguments)).chain([("draft", json), ("leave", taken)]);
+    let made: Vec<_> = made.collect();
+    let made: [(&str, Value); 7] = made.try_into().unwrap();
+    play.model("serve", calls(made));
+    assert!(play.snapshot.reviews.is_empty());
+    let results = results(&play);
+    assert!(results.iter().all(|told| told.as_str().unwrap().starts_with("TOOL_FAILED: ")), "{results:?}");
+}
+
+#[test]
+fn an_agent_asks_no_more_often_than_it_may() {
+    let mut play = start();
+    let question = || ("ask", json!({ "question": "Why?" }));
+    play.model("serve", calls([question(), question(), question(), question()]));
+    for _ in 0..3 {
+        let review = of_kind(&play, ReviewKind::Clarification);
+        answer(&mut play, &review, request(&review, say("Because.")));
+    }
+    let results = results(&play);
+    assert!(results[3].as_str().unwrap().contains("you have asked people 3 times"), "{results:?}");
+}
+
+#[test]
+fn what_nobody_answers_in_time_is_told() {
+    let mut play = start();
+    let draft = json!({ "content": "Dear all", "purpose": "The letter" });
+    let leave = json!({ "description": "Pay", "action": { "name": "refund" } });
+    let question = json!({ "question": "Why?", "timeout": "30m" });
+    play.model("serve", calls([("ask", question), ("draft", draft), ("leave", leave)]));
+    while play.status() == RunStatus::WaitingForHuman {
+        play.now = play.now.after(Duration::from_mins(40));
+        let task = *play.tasks.iter().min_by_key(|(_, task)| task.due_at).unwrap().0;
+        // Of several deadlines that have passed, all count at once; their tasks may be over then.
+        let _ = play.try_apply(Input::Due { task });
+    }
+    let results = results(&play);
+    assert_eq!(results[0], "FLOW_HUMAN_TIMEOUT: nobody answered in time");
+    assert_eq!((&results[1]["content"], &results[1]["changed"]), (&json!("Dear all"), &json!(false)));
+    assert_eq!(results[1]["feedback"], "nobody reviewed it in time");
+    assert_eq!((&results[2]["approved"], &results[2]["reason"]), (&json!(false), &json!("nobody decided in time")));
+}
+
+#[test]
+fn a_gated_question_is_asked_about_first_and_then_asks() {
+    let gates = "gates: { before_tool: { ask: true } }";
+    let mut play = Play::start(&DESK.replace("GATES", gates), json!({}));
+    play.model("serve", calls([("ask", json!({ "question": "Why?" })), ("ask", json!({ "question": "How?" }))]));
+    let gate = play.review();
+    assert_eq!((gate.kind, gate.actions.len()), (ReviewKind::ToolCalls, 2));
+    let reject = ActionDecision::Reject { message: None };
+    let arguments = object(json!({ "question": "Why not?" }));
+    play.decide_on(&gate, answer_actions([("c1-1", ActionDecision::Edit { arguments }), ("c1-2", reject)]));
+    let review = play.review();
+    assert_eq!((review.kind, &*review.prompt), (ReviewKind::Clarification, "Why not?"));
+    answer(&mut play, &review, request(&review, say("Because.")));
+    let results = results(&play);
+    assert_eq!(results[0]["text"], "Because.");
+    assert!(results[1].as_str().unwrap().starts_with("TOOL_PERMISSION_DENIED"), "{results:?}");
+}
+
+#[test]
+fn guardrails_look_at_answers_and_edits() {
+    let mut play = start();
+    play.model(
+        "serve",
+        calls([("ask", json!({ "question": "Who?" })), ("draft", json!({ "content": "x", "purpose": "y" }))]),
+    );
+    let review = of_kind(&play, ReviewKind::Clarification);
+    let refused = play.try_decide(review.id, &support(), request(&review, say("Falcon"))).unwrap_err();
+    assert_eq!(mistakes(refused), [("/verdict/text".to_owned(), "GUARDRAIL_BLOCKED".to_owned())]);
+    let review = of_kind(&play, ReviewKind::Edit);
+    let edits = object(json!({ "content": "Falcon" }));
+    let edit = DecisionRequest { edits, ..request(&review, choose("done")) };
+    let refused = play.try_decide(review.id, &support(), edit).unwrap_err();
+    assert_eq!(mistakes(refused), [("/edits/content".to_owned(), "GUARDRAIL_BLOCKED".to_owned())]);
+}
+
+#[test]
+fn a_question_that_is_taken_back_is_told_and_one_of_a_cancelled_run_is_withdrawn() {
+    let mut play = start();
+    play.model("serve", calls([("ask", json!({ "question": "Why?" }))]));
+    let review = play.review().id;
+    let mut cancelled = play.again();
+    let reason = Some("Found it.".to_owned());
+    play.apply(Input::Withdraw { review, by: person("dev", &[]), via: Via::Human, reason });
+    assert_eq!(results(&play), [json!("FLOW_HUMAN_REJECTED: Found it.")]);
+    cancelled.apply(Input::Cancel { by: person("dev", &[]), reason: None });
+    assert_eq!(cancelled.past(review).status, ReviewStatus::Withdrawn);
+}
+
+#[test]
+fn a_tool_node_asks_too() {
+    let source = "
+id: node
+tools: { ask: { builtin: ask_human } }
+nodes: { why: { tool: ask, arguments: { question: 'Why {{ input.what }}?' } } }
+";
+    let mut play = Play::start(source, json!({ "what": "not" }));
+    let review = play.review();
+    assert_eq!(&*review.prompt, "Why not?");
+    play.decide(say("Because."));
+    assert_eq!((play.status(), &play.key("why")["text"]), (RunStatus::Completed, &json!("Because.")));
+}

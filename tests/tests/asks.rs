@@ -1,0 +1,67 @@
+//! What an agent asks by itself, as people meet it.
+
+use serde_json::json;
+use shared::api::ReviewQuery;
+use shared::review::{Review, ReviewKind, ReviewStatus};
+use tests::eventually;
+use tests::pages::{button, field, wait_for_text};
+use tests::reviewing::{launch, reading, server, text_of};
+use thirtyfour::prelude::*;
+
+const RESEARCH: &str = "
+id: research
+agents:
+  clerk:
+    model: demo/clerk
+    tools: [ask, edit]
+    demo:
+      tool_calls:
+        - - tool: ask
+            arguments:
+              question: Who will read it?
+              context: The tone depends on it.
+              options: [{ id: public, label: Everybody }, { id: experts, label: Experts }]
+          - tool: edit
+            arguments: { content: The moon pulls the sea., purpose: The first line, confidence: 0.4 }
+      replies: [Thank you.]
+tools:
+  ask: { builtin: ask_human }
+  edit: { builtin: request_edit }
+nodes: { report: { agent: clerk, prompt: Report. } }
+";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_is_answered_in_words_and_a_draft_is_changed() -> WebDriverResult<()> {
+    let server = server(&[RESEARCH]).await;
+    let ana = server.person("ana", &["reviewer"]).await;
+    launch(&server, "research", json!({})).await;
+    let pending = ReviewQuery { status: Some(ReviewStatus::Pending), ..ReviewQuery::default() };
+    let both = eventually("both are asked", async || {
+        let all: Vec<Review> = ana.reviews(&pending).await.expect("a page").items;
+        (all.len() == 2).then_some(all)
+    })
+    .await;
+    let of = |kind: ReviewKind| both.iter().find(|review| review.kind == kind).expect("one of each").clone();
+    let question = of(ReviewKind::Clarification);
+    let page = reading(&server, "ana", &question).await?;
+    wait_for_text(&page.driver, "The tone depends on it.").await;
+    let bar = text_of(&page.driver, ".acts").await;
+    assert!(bar.contains("Everybody") && bar.contains("Experts") && !bar.contains("Ask for this change"), "{bar}");
+    page.driver.find(By::Css(".decide textarea")).await?.send_keys("A school class.").await?;
+    button(&page.driver, "Send answer").await?.click().await?;
+    wait_for_text(&page.driver, "answered").await;
+
+    let draft = of(ReviewKind::Edit);
+    page.driver.goto(format!("{}/reviews/{}", server.base, draft.id)).await?;
+    wait_for_text(&page.driver, "It is 40 % sure of it.").await;
+    button(&page.driver, "Edit").await?.click().await?;
+    let text = field(&page.driver, "Edit Draft").await?;
+    text.send_keys(Key::Control + "a").await?;
+    text.send_keys("The sea follows the moon.").await?;
+    button(&page.driver, "Use this text, with your edit").await?.click().await?;
+    page.driver.goto(format!("{}/runs/{}", server.base, draft.run_id.expect("a run"))).await?;
+    wait_for_text(&page.driver, "Completed").await;
+    wait_for_text(&page.driver, "Thank you.").await;
+    page.quit().await;
+    Ok(())
+}
