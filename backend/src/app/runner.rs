@@ -55,6 +55,7 @@ pub struct Runner {
     /// The tail of the log.
     pub hub: live::Handle,
     worker: worker::Handle,
+    tools: Arc<dyn Tool>,
     stopping: CancellationToken,
 }
 
@@ -71,17 +72,18 @@ impl Runner {
         hub.observers.push(recount::start(store.clone(), &stopping));
         hub.observers.extend(observers);
         let hub = Hub::run(hub).await?;
-        let mut worker = worker::Options::new(store.clone(), models, tools, streams, clock.clone());
+        let mut worker = worker::Options::new(store.clone(), models, Arc::clone(&tools), streams, clock.clone());
         worker.slots = slots;
         let worker = Worker::new(worker).run();
-        Ok(Self { store, clock, authenticator, hub, worker, stopping })
+        Ok(Self { store, clock, authenticator, hub, worker, tools, stopping })
     }
 
-    /// Finishes or gives back what is under way. The database stays open, for requests that are still answered.
+    /// Finishes or gives back what is under way, and ends the programs that tools started. The database stays open, for requests that are still answered.
     pub async fn stop(self) -> Store {
         self.stopping.cancel();
         self.hub.stop();
         self.worker.shutdown().await;
+        self.tools.close().await;
         self.store
     }
 }

@@ -83,7 +83,7 @@ enum Command {
 impl Cli {
     /// What is logged where nothing else is said: a server tells what it does, other commands speak for themselves.
     pub fn log_filter(&self) -> &'static str {
-        if self.is_server() { "info,sqlx=warn,memory_serve=warn" } else { "error" }
+        if self.is_server() { "info,sqlx=warn,memory_serve=warn,rmcp=error" } else { "error" }
     }
 
     /// Whether this is the server, whose errors belong into its log.

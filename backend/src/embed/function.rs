@@ -72,4 +72,8 @@ impl Tool for WithFunctions {
             Err(_) => Err(failed(format!("`{}` did not answer within {limit}", request.name), true)),
         }
     }
+
+    async fn close(&self) {
+        self.others.close().await;
+    }
 }

@@ -1,43 +1,34 @@
-//! Tools of MCP servers. One connection a server, made when it is first needed, shared by all calls, and made anew when
-//! it is dead.
+//! Tools of MCP servers: which there are, calls of them, and what their answers mean.
+
+mod connection;
 
 use std::collections::BTreeMap;
-use std::process::Stdio;
-use std::sync::Arc;
 
+use futures::future::join_all;
 use rmcp::model::{CallToolRequestParams, CallToolResult, ErrorCode, RequestMetaObject};
-use rmcp::service::{RoleClient, RunningService, ServiceError, ServiceExt};
-use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
+use rmcp::service::ServiceError;
 use serde_json::Value;
-use tokio::process::Command;
-use tokio::sync::Mutex;
+use tokio::time::{Instant, timeout_at};
 
 use super::{MAX_RESULT, McpServer, failed, uncertain};
 use crate::engine::{TaskFailure, ToolRequest};
-
-type Connection = RunningService<RoleClient, ()>;
-
-/// What a started program sees of this server's environment: enough to be found and to run.
-const INHERITED: [&str; 3] = ["PATH", "HOME", "LANG"];
+use connection::{Connection, Server};
 
 /// Where a call carries its idempotency key, in its `_meta`: the protocol has no name of its own for it.
 const IDEMPOTENCY_KEY: &str = "countersign/idempotency-key";
+
+/// How many tools of a server are named where one is missing.
+const MAX_NAMED: usize = 20;
 
 /// The MCP servers of the settings.
 pub(super) struct Mcp {
     servers: BTreeMap<String, Server>,
 }
 
-struct Server {
-    how: McpServer,
-    /// Held while connecting, so that two calls do not connect twice; not while calling.
-    connection: Mutex<Option<Arc<Connection>>>,
-}
-
 impl Mcp {
     pub(super) fn new(servers: BTreeMap<String, McpServer>) -> Self {
-        let server = |how| Server { how, connection: Mutex::new(None) };
-        Self { servers: servers.into_iter().map(|(name, how)| (name, server(how))).collect() }
+        let server = |(name, how): (String, McpServer)| (name.clone(), Server::new(name, how));
+        Self { servers: servers.into_iter().map(server).collect() }
     }
 
     pub(super) async fn call(&self, name: &str, tool: &str, request: &ToolRequest) -> Result<Value, TaskFailure> {
@@ -45,61 +36,52 @@ impl Mcp {
             return Err(failed(format!("no MCP server is called `{name}` in the server's settings"), false));
         };
         let limit = request.tool.timeout().0;
-        let end = tokio::time::Instant::now() + limit;
+        let end = Instant::now() + limit;
         let unreached = |_| failed(format!("the MCP server `{name}` cannot be reached within {limit:?}"), true);
-        let connection = tokio::time::timeout_at(end, server.connection(name)).await.map_err(unreached)??;
+        let connection = timeout_at(end, server.connection(end)).await.map_err(unreached)??;
+        timeout_at(end, offers(name, &connection, tool)).await.map_err(unreached)??;
         let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(request.arguments.clone());
         let mut meta = RequestMetaObject::new();
         meta.0.0.insert(IDEMPOTENCY_KEY.to_owned(), request.idempotency_key.as_str().into());
         params.meta = Some(meta);
-        // Given up, it tells the server so (`notifications/cancelled`).
-        let called = tokio::time::timeout_at(end, connection.call_tool(params)).await;
+        // Given up, also because nobody waits for the result any more, it tells the server so
+        // (`notifications/cancelled`).
+        let called = timeout_at(end, connection.peer.call_tool(params)).await;
         let called = called.map_err(|_| uncertain("no answer within the tool's timeout", true))?;
         value(called.map_err(|error| unanswered(name, &error))?)
     }
 
+    /// Ends all servers, and waits until they have ended.
+    pub(super) async fn close(&self) {
+        join_all(self.servers.values().map(Server::close)).await;
+    }
+
     #[cfg(test)]
-    pub(super) async fn use_connection(&self, server: &str, connection: Connection) {
-        *self.servers[server].connection.lock().await = Some(Arc::new(connection));
+    pub(super) async fn use_service(&self, server: &str, service: connection::Service) {
+        self.servers[server].use_service(service).await;
     }
 }
 
-impl Server {
-    async fn connection(&self, name: &str) -> Result<Arc<Connection>, TaskFailure> {
-        let mut held = self.connection.lock().await;
-        if let Some(live) = held.as_ref().filter(|c| !c.is_closed() && !c.is_transport_closed()) {
-            return Ok(Arc::clone(live));
-        }
-        *held = None;
-        let connection = self
-            .how
-            .connect()
-            .await
-            .map_err(|error| failed(format!("the MCP server `{name}` cannot be reached: {error}"), true))?;
-        let connection = Arc::new(connection);
-        *held = Some(Arc::clone(&connection));
-        Ok(connection)
+/// Whether a server has a tool, by the list that it gave; a tool that is not in it may have been added since.
+async fn offers(server: &str, connection: &Connection, tool: &str) -> Result<(), TaskFailure> {
+    if connection.tools().iter().any(|known| known == tool) {
+        return Ok(());
     }
-}
-
-impl McpServer {
-    async fn connect(&self) -> Result<Connection, Box<dyn std::error::Error + Send + Sync>> {
-        let connection = match self {
-            Self::Command { command, args, env } => {
-                let mut process = Command::new(command);
-                process.args(args).env_clear().envs(env);
-                for name in INHERITED {
-                    if let (false, Some(value)) = (env.contains_key(name), std::env::var_os(name)) {
-                        process.env(name, value);
-                    }
-                }
-                let (transport, _) = TokioChildProcess::builder(process).stderr(Stdio::null()).spawn()?;
-                ().serve(transport).await?
-            }
-            Self::Url { url } => ().serve(StreamableHttpClientTransport::from_uri(url.as_str())).await?,
-        };
-        Ok(connection)
+    let listed: Vec<String> = match connection.peer.list_all_tools().await {
+        Ok(listed) => listed.into_iter().map(|tool| tool.name.into_owned()).collect(),
+        // One that cannot tell is asked to do it all the same.
+        Err(ServiceError::McpError(_)) => return Ok(()),
+        // Nothing was called yet.
+        Err(error) => return Err(failed(format!("the MCP server `{server}`: {error}"), true)),
+    };
+    let has_it = listed.iter().any(|known| known == tool);
+    let named = listed.iter().take(MAX_NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    connection.tools().clone_from(&listed);
+    if has_it {
+        return Ok(());
     }
+    let has = if named.is_empty() { "it has none".to_owned() } else { format!("it has {named}") };
+    Err(failed(format!("the MCP server `{server}` has no tool `{tool}`: {has}"), false))
 }
 
 /// A result's structured content, or its text.

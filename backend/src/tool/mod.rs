@@ -33,6 +33,9 @@ const MAX_RESULT: usize = 1024 * 1024;
 pub trait Tool: Send + Sync {
     /// Makes the call. Fails with `TOOL_FAILED`.
     async fn call(&self, request: &ToolRequest) -> Result<Value, TaskFailure>;
+
+    /// Ends what runs beside this process for calls, and waits until it has ended. No call is made any more.
+    async fn close(&self) {}
 }
 
 /// What tools may reach, and with what. Never in a flow.
@@ -111,6 +114,10 @@ impl Tool for Tools {
             Ok(result) => Ok(self.secrets.mask_value(result)),
             Err(failure) => Err(TaskFailure { message: self.secrets.mask(&failure.message), ..failure }),
         }
+    }
+
+    async fn close(&self) {
+        self.mcp.close().await;
     }
 }
 

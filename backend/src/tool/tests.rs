@@ -1,8 +1,7 @@
-//! Tools against real sockets and a real MCP server.
+//! HTTP tools against real sockets; MCP servers in a module of their own.
 
-use rmcp::handler::server::ServerHandler;
-use rmcp::model::{CallToolRequestParams, CallToolResult, ContentBlock};
-use rmcp::service::{RequestContext, RoleServer, ServiceExt};
+mod mcp;
+
 use serde_json::json;
 use shared::JsonMap;
 use shared::id::RunId;
@@ -238,84 +237,4 @@ async fn the_demo_publisher_says_where() {
         request(json!({ "builtin": "demo_publish" }), json!({ "title": "The Ocean, again!", "text": "one two" }));
     let result = tools(&[]).call(&request).await.unwrap();
     assert_eq!(result, json!({ "url": "https://example.org/the-ocean-again", "words": 2 }));
-}
-
-/// An MCP server with a few tools; tells when a call was cancelled.
-#[derive(Clone, Default)]
-struct Server(std::sync::Arc<tokio::sync::Notify>);
-
-impl ServerHandler for Server {
-    async fn call_tool(
-        &self,
-        request: CallToolRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<rmcp::model::CallToolResponse, rmcp::ErrorData> {
-        let result = match &*request.name {
-            "add" => CallToolResult::structured(json!({ "sum": request.arguments })),
-            "key" => CallToolResult::structured(json!({ "key": context.meta.0.0.get("countersign/idempotency-key") })),
-            "wait" => {
-                context.ct.cancelled().await;
-                self.0.notify_one();
-                CallToolResult::success(Vec::new())
-            }
-            "break" => return Err(rmcp::ErrorData::internal_error("disk full", None)),
-            "say" => CallToolResult::success(vec![ContentBlock::text("one"), ContentBlock::text("two")]),
-            _ => CallToolResult::error(vec![ContentBlock::text("no such file")]),
-        };
-        Ok(result.into())
-    }
-}
-
-async fn connected() -> (Mcp, tokio::task::JoinHandle<()>) {
-    connected_to(Server::default()).await
-}
-
-async fn connected_to(server: Server) -> (Mcp, tokio::task::JoinHandle<()>) {
-    let (ours, theirs) = tokio::io::duplex(4096);
-    let server = tokio::spawn(async move {
-        let running = server.serve(theirs).await.unwrap();
-        running.waiting().await.unwrap();
-    });
-    let how = McpServer::Command { command: "/no/such/program".to_owned(), args: Vec::new(), env: BTreeMap::new() };
-    let mcp = Mcp::new(BTreeMap::from([("files".to_owned(), how)]));
-    mcp.use_connection("files", ().serve(ours).await.unwrap()).await;
-    (mcp, server)
-}
-
-async fn call_mcp(mcp: &Mcp, server: &str, name: &str) -> Result<Value, TaskFailure> {
-    let tool = json!({ "mcp": { "server": server, "tool": name }, "timeout": "200ms" });
-    mcp.call(server, name, &request(tool, json!({ "a": 1 }))).await
-}
-
-#[tokio::test]
-async fn an_mcp_tool_gives_its_structured_content_or_its_text() {
-    let (mcp, _server) = connected().await;
-    assert_eq!(call_mcp(&mcp, "files", "add").await.unwrap(), json!({ "sum": { "a": 1 } }));
-    assert_eq!(call_mcp(&mcp, "files", "say").await.unwrap(), json!("one\ntwo"));
-    let failure = call_mcp(&mcp, "files", "read").await.unwrap_err();
-    assert_eq!((failure.message.as_str(), failure.retryable), ("no such file", false));
-    assert!(call_mcp(&mcp, "others", "add").await.unwrap_err().message.contains("`others`"));
-}
-
-#[tokio::test]
-async fn an_mcp_call_carries_its_key_and_is_cancelled_when_its_time_is_up() {
-    let server = Server::default();
-    let (mcp, _server) = connected_to(server.clone()).await;
-    assert_eq!(call_mcp(&mcp, "files", "key").await.unwrap(), json!({ "key": "run-1/publish/1/0" }));
-    let failure = call_mcp(&mcp, "files", "wait").await.unwrap_err();
-    assert!(failure.uncertain && failure.retryable && failure.message.contains("timeout"), "{failure:?}");
-    tokio::time::timeout(std::time::Duration::from_secs(10), server.0.notified()).await.expect("it was cancelled");
-    let failure = call_mcp(&mcp, "files", "break").await.unwrap_err();
-    assert!(failure.uncertain && !failure.retryable, "{failure:?}");
-}
-
-#[tokio::test]
-async fn a_dead_mcp_connection_is_made_anew() {
-    let (mcp, server) = connected().await;
-    server.abort();
-    let _ = server.await;
-    // The first call may still find the connection dying; then the program of the settings is started.
-    let _ = call_mcp(&mcp, "files", "add").await;
-    let failure = call_mcp(&mcp, "files", "add").await.unwrap_err();
-    assert!(failure.retryable && failure.message.contains("cannot be reached"), "{failure:?}");
 }

@@ -1,0 +1,210 @@
+//! One MCP server of the settings: connected when it is first needed, shared by all calls, started again when it has ended,
+//! each time later where it does not stay, and ended with everything that it started.
+
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rmcp::service::{Peer, RoleClient, RunningService, ServiceExt};
+use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
+use shared::time::Span;
+use tokio::process::Command;
+use tokio::time::{Instant, timeout_at};
+
+use crate::engine::TaskFailure;
+use crate::tool::{McpServer, failed};
+
+/// What a started program sees of this server's environment: enough to be found and to run.
+const INHERITED: [&str; 3] = ["PATH", "HOME", "LANG"];
+
+/// The wait after a server did not start, or did not stay; each is twice the one before.
+const FIRST_WAIT: Duration = Duration::from_secs(1);
+const LONGEST_WAIT: Duration = Duration::from_mins(1);
+/// How long a server must have been there for its end to be no sign that the next one will end too.
+const STAYED: Duration = Duration::from_mins(1);
+
+/// The library's connection: its task speaks to the server.
+pub(super) type Service = RunningService<RoleClient, ()>;
+
+/// A server, connected or not.
+pub(super) struct Server {
+    name: String,
+    how: McpServer,
+    /// Held while connecting, so that two calls do not connect twice; not while calling.
+    state: tokio::sync::Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    live: Option<Live>,
+    /// How often in a row it did not start, or did not stay.
+    failures: u32,
+    /// When it may be started again, after that.
+    not_before: Option<Instant>,
+}
+
+/// A server that is, or was, connected.
+struct Live {
+    service: Service,
+    group: Group,
+    since: Instant,
+    tools: Arc<Mutex<Vec<String>>>,
+}
+
+/// What a call needs of a connection.
+pub(super) struct Connection {
+    /// Whom to ask.
+    pub(super) peer: Peer<RoleClient>,
+    tools: Arc<Mutex<Vec<String>>>,
+}
+
+impl Connection {
+    /// The names of the tools that the server has listed.
+    pub(super) fn tools(&self) -> MutexGuard<'_, Vec<String>> {
+        self.tools.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Server {
+    pub(super) fn new(name: String, how: McpServer) -> Self {
+        Self { name, how, state: tokio::sync::Mutex::default() }
+    }
+
+    /// The connection; made by `end`, where there is none and it is not too early for another try. Nothing was called
+    /// where this fails.
+    pub(super) async fn connection(&self, end: Instant) -> Result<Connection, TaskFailure> {
+        let name = &self.name;
+        let mut state = self.state.lock().await;
+        if let Some(live) = state.live.as_ref().filter(|live| live.is_connected()) {
+            return Ok(live.connection());
+        }
+        if let Some(dead) = state.live.take() {
+            tracing::warn!(server = %name, "an MCP server has ended; it is started again when it is needed");
+            state.ended(dead.since.elapsed() >= STAYED);
+            // What is left of it may take some seconds to end.
+            tokio::spawn(dead.close());
+        }
+        if let Some(wait) = state.wait() {
+            let message = format!("the MCP server `{name}` has ended, and is not started again for {}", shown(wait));
+            return Err(TaskFailure { retry_after: Some(Span(wait)), ..failed(message, true) });
+        }
+        match timeout_at(end, self.how.connect()).await {
+            Ok(Ok(live)) => {
+                let connection = live.connection();
+                state.live = Some(live);
+                Ok(connection)
+            }
+            outcome => {
+                state.ended(false);
+                let why = match outcome {
+                    Ok(Err(error)) => error.to_string(),
+                    _ => "it does not answer".to_owned(),
+                };
+                let retry_after = state.wait().map(Span);
+                let message = format!("the MCP server `{name}` cannot be reached: {why}");
+                Err(TaskFailure { retry_after, ..failed(message, true) })
+            }
+        }
+    }
+
+    /// Ends it, and waits until it has ended: first by the end of its input, as the protocol wants it, then by signals.
+    pub(super) async fn close(&self) {
+        let live = self.state.lock().await.live.take();
+        if let Some(live) = live {
+            live.close().await;
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) async fn use_service(&self, service: Service) {
+        self.state.lock().await.live = Some(Live::new(service, Group(None)));
+    }
+}
+
+impl State {
+    /// It has ended, or was not there at all.
+    fn ended(&mut self, stayed: bool) {
+        self.failures = if stayed { 0 } else { self.failures.saturating_add(1) };
+        let doublings = self.failures.saturating_sub(1);
+        let wait = FIRST_WAIT.saturating_mul(2_u32.saturating_pow(doublings)).min(LONGEST_WAIT);
+        self.not_before = (self.failures > 0).then(|| Instant::now() + wait);
+    }
+
+    /// How long it may not be started yet.
+    fn wait(&self) -> Option<Duration> {
+        let wait = self.not_before?.checked_duration_since(Instant::now())?;
+        (!wait.is_zero()).then_some(wait)
+    }
+}
+
+impl Live {
+    fn new(service: Service, group: Group) -> Self {
+        Self { service, group, since: Instant::now(), tools: Arc::default() }
+    }
+
+    fn is_connected(&self) -> bool {
+        !self.service.is_closed() && !self.service.is_transport_closed()
+    }
+
+    fn connection(&self) -> Connection {
+        Connection { peer: self.service.peer().clone(), tools: Arc::clone(&self.tools) }
+    }
+
+    async fn close(mut self) {
+        if let Err(error) = self.service.close().await {
+            tracing::warn!(%error, "an MCP server did not end in order");
+        }
+        self.group.end();
+    }
+}
+
+/// The processes of a server that was started as a program: it leads a group of its own, so that what it starts ends with
+/// it, and a Ctrl+C at the terminal is for this server first.
+struct Group(Option<u32>);
+
+impl Group {
+    fn end(&mut self) {
+        #[cfg(unix)]
+        if let Some(leader) = self.0.take().and_then(|leader| rustix::process::Pid::from_raw(leader.try_into().ok()?)) {
+            // Nobody being left is what is wanted.
+            let _ = rustix::process::kill_process_group(leader, rustix::process::Signal::KILL);
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl McpServer {
+    async fn connect(&self) -> Result<Live, Box<dyn std::error::Error + Send + Sync>> {
+        match self {
+            Self::Command { command, args, env } => {
+                let mut process = Command::new(command);
+                process.args(args).env_clear().envs(env);
+                for name in INHERITED {
+                    if let (false, Some(value)) = (env.contains_key(name), std::env::var_os(name)) {
+                        process.env(name, value);
+                    }
+                }
+                #[cfg(unix)]
+                process.process_group(0);
+                let (transport, _) = TokioChildProcess::builder(process).stderr(Stdio::null()).spawn()?;
+                // Ends the group also where no connection comes of it.
+                let group = Group(transport.id());
+                Ok(Live::new(().serve(transport).await?, group))
+            }
+            Self::Url { url } => {
+                let service = ().serve(StreamableHttpClientTransport::from_uri(url.as_str())).await?;
+                Ok(Live::new(service, Group(None)))
+            }
+        }
+    }
+}
+
+/// A wait in whole seconds, rounded up.
+fn shown(wait: Duration) -> String {
+    format!("{} s", wait.as_secs_f64().ceil())
+}
