@@ -109,6 +109,8 @@ pub enum Act<'a> {
         /// Who decided it.
         decided_by: &'a [Username],
     },
+    /// See feedback on agents: that of this person, or of whomever.
+    SeeFeedback(Option<&'a Username>),
     /// Say that somebody stands in for this person: the person, then the deputy.
     NameDeputy(&'a Username, &'a Username),
     /// Take back that somebody stands in for this person.
@@ -132,7 +134,8 @@ pub enum Act<'a> {
 }
 
 /// Whether somebody may decide one of a run's reviews, or has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Involvement {
     /// They may, or have.
     Reviews,
@@ -207,6 +210,10 @@ pub fn access(principal: &Principal, act: Act<'_>) -> Access {
         Act::SeeReviewers => {
             let works = principal.has(REVIEWER) || principal.has(DEVELOPER);
             Access::from(works, "the names of reviewers are for reviewers and developers")
+        }
+        Act::SeeFeedback(by) => {
+            let own = by.is_some_and(|by| reviews_as(principal, by));
+            if own || principal.has(DEVELOPER) { Access::Allowed } else { Access::Hidden }
         }
         Act::CountReview { saved_by, decided_by } => {
             let own_flow = principal.has(DEVELOPER) && saved_by.contains(&principal.username);

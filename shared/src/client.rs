@@ -1,6 +1,7 @@
 //! The typed client of the HTTP API, over any transport: the console brings `fetch`, tests and programs their own.
 
 mod account;
+mod feedback;
 mod statistics;
 #[cfg(test)]
 mod tests;

@@ -56,6 +56,8 @@ uuid_id! {
     TokenId,
     /// One session of a browser.
     SessionId,
+    /// What somebody said of an agent.
+    FeedbackId,
     /// One message to one receiver.
     DeliveryId,
     /// One transaction of the store.

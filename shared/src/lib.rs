@@ -12,6 +12,7 @@ pub mod decision;
 pub mod definition;
 pub mod deputy;
 pub mod error;
+pub mod feedback;
 pub mod grant;
 pub mod graph;
 pub mod guardrail;

@@ -36,7 +36,9 @@ impl EntryKind {
     /// Whether it speaks of a run or of one of its steps.
     pub fn is_run(self) -> bool {
         let word = self.as_str();
-        ["run.", "step.", "workflow.", "model.", "tool.", "guardrail."].iter().any(|prefix| word.starts_with(prefix))
+        ["run.", "step.", "workflow.", "model.", "tool.", "guardrail.", "feedback."]
+            .iter()
+            .any(|prefix| word.starts_with(prefix))
     }
 }
 

@@ -119,6 +119,9 @@ pub struct Run {
     /// Where its branches stand.
     #[serde(default)]
     pub positions: Vec<Position>,
+    /// The agents of its flow and of those that it calls: on these feedback can be given.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<String>,
     /// Why it was cancelled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancel_reason: Option<String>,
@@ -242,8 +245,18 @@ fn one() -> u32 {
 pub struct Report {
     /// The run.
     pub run_id: RunId,
+    /// Its flow.
+    pub flow: FlowId,
+    /// The version of it.
+    pub version: u32,
     /// Where it stands.
     pub status: RunStatus,
+    /// What it gave out; none until it has completed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<JsonMap>,
+    /// Why it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<RunError>,
     /// How long it took, or has taken so far.
     pub duration_ms: u64,
     /// Every visit of every node, in the order in which they started.

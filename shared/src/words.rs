@@ -4,6 +4,7 @@ use crate::api::DecisionEffect;
 use crate::decision::Via;
 use crate::definition::{ActionKind, Builtin, ChoiceKind, ContentType, Effect, GuardrailScope, OnError, Severity};
 use crate::error::{Code, FlowCode};
+use crate::feedback::{FeedbackAspect, FeedbackType};
 use crate::grant::GrantScope;
 use crate::graph::GraphEdgeKind;
 use crate::inbox::{Assigned, Nearness, ReviewOrder};
@@ -86,5 +87,7 @@ words! {
     ReviewOrder,
     ReviewAct,
     EscalationReason,
+    FeedbackAspect,
+    FeedbackType,
     GroupBy,
 }

@@ -120,6 +120,7 @@ pub async fn run(command: ReviewCommand) -> anyhow::Result<()> {
                 role,
                 severity,
                 flow,
+                run: None,
                 tag,
                 due,
                 irreversible: irreversible.then_some(true),

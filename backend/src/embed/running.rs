@@ -89,7 +89,7 @@ impl Running {
         let compiled = self.inner.store.compiled(&state.flow, state.version).await?.ok_or_else(gone)?;
         let steps = self.inner.store.steps(self.id).await?;
         let run = engine::view(Some(&compiled), &state);
-        let report = engine::report(&run.summary, steps, reviews, self.inner.clock.now());
+        let report = engine::report(&run.summary, run.output.clone(), steps, reviews, self.inner.clock.now());
         match run.summary.status {
             RunStatus::Completed => Ok(Finished { output: run.output.unwrap_or_default(), report }),
             RunStatus::Cancelled => Err(RunError::Cancelled { reason: run.cancel_reason, report: Box::new(report) }),

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use shared::JsonMap;
 use shared::access::Principal;
 use shared::error::{FlowCode, RunError};
+use shared::feedback::Feedback;
 use shared::grant::Grant;
 use shared::id::{NodeId, ReviewId, TaskId, Username};
 use shared::log::EventData;
@@ -41,6 +42,12 @@ pub(super) struct Builder<'f> {
     pub(super) people: Option<Arc<[Principal]>>,
     /// Whether what was done rests on them.
     pub(super) people_asked: bool,
+    /// The newest feedback on the agents that are told it.
+    pub(super) feedback: Vec<Feedback>,
+    /// Whether an agent was told some.
+    pub(super) feedback_told: bool,
+    /// What was said of agents just now.
+    pub(super) feedback_given: Vec<Feedback>,
     /// Steps that are over, whose branches go on.
     pub(super) ended: VecDeque<Ended>,
     /// Answers on their way to what waits for them.
@@ -75,6 +82,9 @@ impl<'f> Builder<'f> {
             events: Vec::new(),
             people: None,
             people_asked: false,
+            feedback: Vec::new(),
+            feedback_told: false,
+            feedback_given: Vec::new(),
             ended: VecDeque::new(),
             answers: VecDeque::new(),
             arrivals: VecDeque::new(),
@@ -95,8 +105,8 @@ impl<'f> Builder<'f> {
     /// Goes on with a run as the store read it.
     pub(super) fn resume(flow: &'f Compiled, snapshot: Snapshot, moment: Moment) -> Self {
         let before = view::status(&snapshot.state);
-        let Snapshot { state, reviews, grants, people } = snapshot;
-        Self { reviews, grants, people, before: Some(before), ..Self::start(flow, state, moment) }
+        let Snapshot { state, reviews, grants, people, feedback } = snapshot;
+        Self { reviews, grants, people, feedback, before: Some(before), ..Self::start(flow, state, moment) }
     }
 
     /// The finished transition.
@@ -129,6 +139,8 @@ impl<'f> Builder<'f> {
             given: self.given,
             used: self.used,
             people_asked: self.people_asked,
+            feedback_told: self.feedback_told,
+            feedback_given: self.feedback_given,
             refused,
         }
     }

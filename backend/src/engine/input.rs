@@ -6,9 +6,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use shared::JsonMap;
-use shared::access::Principal;
+use shared::access::{Involvement, Principal};
 use shared::decision::{DecisionRequest, Via};
 use shared::error::{FlowCode, RunError};
+use shared::feedback::{Feedback, NewFeedback};
 use shared::id::{FlowId, ReviewId, RunId, TaskId, Username};
 use shared::run::Context;
 use shared::time::Span;
@@ -39,6 +40,9 @@ pub struct Launch {
     /// The people who exist, where the flow needs them; recorded beside it.
     #[serde(skip)]
     pub people: Option<Arc<[Principal]>>,
+    /// The newest feedback on its agents, where they are told it; recorded beside it.
+    #[serde(skip)]
+    pub feedback: Vec<Feedback>,
 }
 
 /// What happened to a run. The principals in it carry the rights of the transaction in which it is applied.
@@ -167,6 +171,15 @@ pub enum Input {
         /// The reason, in the words of the person.
         reason: Option<String>,
     },
+    /// Somebody says how an agent of the run worked.
+    Feedback {
+        /// The person, with the rights that they have in the transaction.
+        by: Principal,
+        /// Whether they may decide one of the run's reviews, or have.
+        involvement: Involvement,
+        /// What they say.
+        feedback: NewFeedback,
+    },
     /// Somebody opened a review; for the audit only.
     View {
         /// The review.
@@ -208,6 +221,7 @@ impl Input {
     pub fn by(&self) -> Option<&Principal> {
         match self {
             Self::Decide { by, .. }
+            | Self::Feedback { by, .. }
             | Self::Cancel { by, .. }
             | Self::Claim { by, .. }
             | Self::Release { by, .. }
@@ -223,6 +237,7 @@ impl Input {
     pub fn by_mut(&mut self) -> Option<&mut Principal> {
         match self {
             Self::Decide { by, .. }
+            | Self::Feedback { by, .. }
             | Self::Cancel { by, .. }
             | Self::Claim { by, .. }
             | Self::Release { by, .. }

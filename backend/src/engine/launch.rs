@@ -54,6 +54,7 @@ pub(super) fn start(flow: &Compiled, launch: Launch, moment: Moment) -> Result<B
     };
     let mut builder = Builder::start(flow, state, moment);
     builder.people = launch.people;
+    builder.feedback = launch.feedback;
     builder.emit_run(RunChange::Started, Some(launch.requested_by));
     let first = builder.next_number();
     builder.arrivals.push_back(Arrival::at(first, start));

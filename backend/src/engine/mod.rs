@@ -16,6 +16,7 @@ mod edges;
 mod emit;
 mod ending;
 mod event;
+mod feedback;
 mod input;
 mod invoke;
 mod item;
@@ -51,6 +52,7 @@ pub use transition::{Granted, Refusal, Snapshot, Task, TaskKind, Transition};
 pub use work::{ModelRequest, ToolRequest, ToolSpec, Work};
 
 use builder::Builder;
+use shared::JsonMap;
 use shared::access::Principal;
 use shared::decision::DecisionRequest;
 use shared::id::{ReviewId, TaskId};
@@ -163,6 +165,7 @@ fn carry_out(builder: &mut Builder<'_>, input: Input, recounted: bool) -> Result
         Input::Delegate { review, by, via, to, person } => builder.delegate(review, &by, via, &to, person.as_ref()),
         Input::Comment { review, by, via, text } => builder.comment(review, &by, via, text),
         Input::Withdraw { review, by, via, reason } => builder.take_back(review, &by, via, reason.as_deref()),
+        Input::Feedback { by, involvement, feedback } => builder.take_feedback(&by, involvement, feedback),
         Input::View { review, by } => builder.viewed(review, &by),
     }
 }
@@ -218,9 +221,20 @@ pub fn summary(state: &RunState) -> RunSummary {
     view::summary(state)
 }
 
-/// What happened in a run so far.
-pub fn report(run: &RunSummary, steps: Vec<Step>, reviews: Vec<Review>, now: Timestamp) -> Report {
-    view::report(run, steps, reviews, now)
+/// What happened in a run so far, and what it gave out.
+pub fn report(
+    run: &RunSummary,
+    output: Option<JsonMap>,
+    steps: Vec<Step>,
+    reviews: Vec<Review>,
+    now: Timestamp,
+) -> Report {
+    view::report(run, output, steps, reviews, now)
+}
+
+/// What a run has given out; none until it has completed.
+pub fn given_out(flow: &Compiled, state: &RunState) -> Option<JsonMap> {
+    view::given_out(flow, state)
 }
 
 /// The run as the API shows it; without its output where its flow is not known.

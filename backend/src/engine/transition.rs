@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use shared::access::Principal;
 use shared::error::Mistake;
+use shared::feedback::Feedback;
 use shared::grant::Grant;
 use shared::id::{NodeId, ReviewId, RunId, StepId, TaskId};
 use shared::log::Event;
@@ -27,6 +28,8 @@ pub struct Snapshot {
     /// The people who exist, with their roles; none where the flow does not need them
     /// ([`crate::flow::Compiled::needs_people`]).
     pub people: Option<Arc<[Principal]>>,
+    /// The newest feedback on its agents, as far as they are told it ([`crate::flow::Compiled::wanted_feedback`]).
+    pub feedback: Vec<Feedback>,
 }
 
 impl Snapshot {
@@ -69,6 +72,10 @@ pub struct Transition {
     pub used: Vec<Granted>,
     /// Whether it rests on the people who exist: a replay needs them then.
     pub people_asked: bool,
+    /// Whether an agent was told feedback.
+    pub feedback_told: bool,
+    /// Feedback that was given.
+    pub feedback_given: Vec<Feedback>,
     /// The answer to whoever sent the input, where it came too late: a deadline that had passed was applied first.
     /// The transition is to be committed, and then the refusal answered.
     pub refused: Option<Refusal>,

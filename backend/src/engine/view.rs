@@ -52,15 +52,22 @@ pub(super) fn summary(state: &RunState) -> RunSummary {
 }
 
 /// What happened in a run so far.
-pub(super) fn report(run: &RunSummary, steps: Vec<Step>, reviews: Vec<Review>, now: Timestamp) -> Report {
+pub(super) fn report(
+    run: &RunSummary,
+    output: Option<JsonMap>,
+    steps: Vec<Step>,
+    reviews: Vec<Review>,
+    now: Timestamp,
+) -> Report {
     let until = run.ended_at.unwrap_or(now);
     let duration_ms = u64::try_from(until.since(run.created_at).as_millis()).unwrap_or(u64::MAX);
-    Report { run_id: run.id, status: run.status, duration_ms, steps, reviews }
+    let RunSummary { id: run_id, version, status, .. } = *run;
+    let (flow, error) = (run.flow.clone(), run.error.clone());
+    Report { run_id, flow, version, status, output, error, duration_ms, steps, reviews }
 }
 
 /// The run as the API shows it.
 pub(super) fn run(flow: Option<&Compiled>, state: &RunState) -> Run {
-    let completed = matches!(state.outcome, Some(RunOutcome::Completed { .. }));
     let cancel_reason = match &state.outcome {
         Some(RunOutcome::Cancelled { reason, .. }) => reason.clone(),
         _ => None,
@@ -82,11 +89,18 @@ pub(super) fn run(flow: Option<&Compiled>, state: &RunState) -> Run {
         input: state.input.clone(),
         state: state.keys.clone(),
         calls: state.frames.iter().map(|(call, frame)| (call.clone(), frame.keys.clone().into())).collect(),
-        output: flow.filter(|_| completed).map(|flow| output(flow, &state.keys)),
+        output: flow.and_then(|flow| given_out(flow, state)),
         context: state.context.clone(),
         positions: positions.collect(),
+        agents: flow.map(agents).unwrap_or_default(),
         cancel_reason,
     }
+}
+
+/// What a run has given out; none until it has completed.
+pub(super) fn given_out(flow: &Compiled, state: &RunState) -> Option<JsonMap> {
+    let completed = matches!(state.outcome, Some(RunOutcome::Completed { .. }));
+    completed.then(|| output(flow, &state.keys))
 }
 
 /// The flow's output keys, as far as its blackboard has them; all keys where the flow names none.
@@ -109,4 +123,15 @@ pub(super) fn usage(state: &RunState, now: Timestamp) -> Usage {
         total_cost_usd: state.total_cost_usd,
         elapsed_ms: u64::try_from(now.since(state.created_at).as_millis()).unwrap_or(u64::MAX),
     }
+}
+
+/// The agents of a flow and of those that it calls, each once.
+fn agents(flow: &Compiled) -> Vec<String> {
+    let mut names = Vec::new();
+    for name in flow.with_called().flat_map(|flow| flow.flow.agents.keys()) {
+        if !names.contains(name) {
+            names.push(name.clone());
+        }
+    }
+    names
 }

@@ -297,6 +297,19 @@ impl Compiled {
         }
     }
 
+    /// This flow, and all that it calls.
+    pub fn with_called(&self) -> Box<dyn Iterator<Item = &Self> + '_> {
+        Box::new(std::iter::once(self).chain(self.called.values().flat_map(|flow| flow.with_called())))
+    }
+
+    /// The agents that are told feedback, also in flows that it calls: the flow, the agent, and how much.
+    pub fn wanted_feedback(&self) -> impl Iterator<Item = (FlowId, String, u32)> {
+        self.with_called().flat_map(|flow| {
+            let agents = flow.flow.agents.iter();
+            agents.filter_map(|(name, agent)| Some((flow.flow.id.clone(), name.clone(), agent.feedback?)))
+        })
+    }
+
     /// Whether any tool call may be held back, also in a flow that it calls: only then may grants count.
     pub fn has_gates(&self) -> bool {
         !self.flow.gates.before_tool.is_empty()

@@ -13,6 +13,7 @@ mod budget;
 mod caller;
 mod cookies;
 mod deputies;
+mod feedback;
 mod flows;
 mod grants;
 mod headers;
@@ -160,6 +161,7 @@ fn api() -> Api {
     flows::mount(&mut api);
     runs::mount(&mut api);
     reviews::mount(&mut api);
+    feedback::mount(&mut api);
     statistics::mount(&mut api);
     log::mount(&mut api);
     audit::mount(&mut api);

@@ -4,12 +4,13 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{AppendHeaders, IntoResponse, Response};
+use serde::Deserialize;
 use shared::JsonMap;
 use shared::access::{Act, Involvement, Principal, access};
 use shared::api::{Launch, Page, Reason, RunQuery};
 use shared::error::{Code, Problem};
 use shared::id::RunId;
-use shared::review::Review;
+use shared::review::{Review, ReviewStatus};
 use shared::run::{Context, Report, Run, RunSummary};
 
 use super::api::{Api, Operation};
@@ -24,6 +25,16 @@ use crate::store::{self, Committed, FoundRun, Store};
 
 const RUNS: List = List("runs");
 
+/// `GET /api/v1/runs/{id}/reviews`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct RunReviews {
+    /// Where they stand.
+    status: Option<ReviewStatus>,
+    limit: Option<u32>,
+    cursor: Option<String>,
+}
+
 pub(super) fn mount(api: &mut Api) {
     let list = Operation::new("List runs, newest first", "PageOfRuns").query(&["status", "flow", "limit", "cursor"]);
     api.get("/api/v1/runs", list, self::list);
@@ -34,8 +45,8 @@ pub(super) fn mount(api: &mut Api) {
         Operation::new("Get the report of a run: what each visit of each node did", "Report"),
         report,
     );
-    let reviews =
-        Operation::new("List the reviews of a run, pending and past", "PageOfReviews").query(&["limit", "cursor"]);
+    let reviews = Operation::new("List the reviews of a run, pending and past", "PageOfReviews")
+        .query(&["status", "limit", "cursor"]);
     api.get("/api/v1/runs/{id}/reviews", reviews, self::reviews);
     api.post("/api/v1/runs/{id}/cancel", Operation::new("Cancel a run", "Run").body("Reason"), cancel);
 }
@@ -75,18 +86,27 @@ async fn get(State(state): State<AppState>, caller: Caller, Id(id): Id<RunId>) -
 }
 
 async fn report(State(state): State<AppState>, caller: Caller, Id(id): Id<RunId>) -> Result<Json<Report>> {
-    let (summary, reviews) = visible_with_reviews(&state, &caller, id).await?;
+    let (run, reviews) = visible_with_reviews(&state, &caller, id).await?;
     let steps = state.store.steps(id).await?;
-    Ok(Json(engine::report(&summary, steps, reviews, state.clock.now())))
+    let output = match &run {
+        FoundRun::Read(run) => {
+            let compiled = state.store.readable(&run.flow, run.version).await?.ok();
+            compiled.and_then(|flow| engine::given_out(&flow, run))
+        }
+        FoundRun::Unreadable(_) => None,
+    };
+    Ok(Json(engine::report(&run.summary(), output, steps, reviews, state.clock.now())))
 }
 
 async fn reviews(
     State(state): State<AppState>,
     caller: Caller,
     Id(id): Id<RunId>,
-    Params(paging): Params<Paging>,
+    Params(RunReviews { status, limit, cursor }): Params<RunReviews>,
 ) -> Result<Json<Page<Review>>> {
-    let (_, items) = visible_with_reviews(&state, &caller, id).await?;
+    let (_, mut items) = visible_with_reviews(&state, &caller, id).await?;
+    items.retain(|review| status.is_none_or(|status| review.status == status));
+    let paging = Paging { limit, cursor };
     Ok(Json(List("run reviews").newest(items, paging, |review| (review.created_at, review.id))?))
 }
 
@@ -117,6 +137,7 @@ fn unreadable(summary: RunSummary) -> Run {
         output: None,
         context: Context::default(),
         positions: Vec::new(),
+        agents: Vec::new(),
         cancel_reason: None,
     }
 }
@@ -142,14 +163,13 @@ pub(super) async fn sees(store: &Store, viewer: &Principal, run: &RunSummary) ->
 }
 
 /// A run that the caller may see, with those of its reviews that they may see, in the order in which they were asked.
-async fn visible_with_reviews(state: &AppState, caller: &Caller, id: RunId) -> Result<(RunSummary, Vec<Review>)> {
+async fn visible_with_reviews(state: &AppState, caller: &Caller, id: RunId) -> Result<(FoundRun, Vec<Review>)> {
     let not_found = || Problem::new(Code::NotFound);
     let (run, mut reviews) = state.store.run_with_reviews(id).await?.ok_or_else(not_found)?;
-    let summary = run.summary();
-    if !sees(&state.store, caller.principal(), &summary).await? {
+    if !sees(&state.store, caller.principal(), &run.summary()).await? {
         return Err(not_found().into());
     }
     reviews.retain(|review| access(caller.principal(), Act::SeeReview(review)).is_allowed());
     let viewer = Some(&caller.principal().username);
-    Ok((summary, reviews.into_iter().map(|review| review.seen_by(viewer)).collect()))
+    Ok((run, reviews.into_iter().map(|review| review.seen_by(viewer)).collect()))
 }

@@ -13,6 +13,7 @@ use shared::decision::DecisionRequest;
 use shared::definition::Flow;
 use shared::deputy::{Delegate, Deputyship, NewDeputy};
 use shared::error::Problem;
+use shared::feedback::{Feedback, NewFeedback};
 use shared::grant::Grant;
 use shared::inbox::Facets;
 use shared::log::Entry;
@@ -49,6 +50,7 @@ impl Schemas {
             "Deputyship" => self.typed::<Deputyship>(),
             "NewDeputy" => self.typed::<NewDeputy>(),
             "LinkSecret" => self.typed::<LinkSecret>(),
+            "NewFeedback" => self.typed::<NewFeedback>(),
             "NewPassword" => self.typed::<NewPassword>(),
             "NewSecondFactor" => self.typed::<NewSecondFactor>(),
             "PageOfSessions" => self.typed::<Page<SessionInfo>>(),
@@ -58,6 +60,7 @@ impl Schemas {
             "PageOfGrants" => self.typed::<Page<Grant>>(),
             "PageOfDeputies" => self.typed::<Page<Deputyship>>(),
             "Facets" => self.typed::<Facets>(),
+            "Feedback" => self.typed::<Feedback>(),
             "Flow" => self.typed::<Flow>(),
             "FlowVersion" => self.typed::<FlowVersion>(),
             "Launch" => self.typed::<Launch>(),
@@ -69,6 +72,7 @@ impl Schemas {
             "Notifications" => self.typed::<Notifications>(),
             "PageOfDeliveries" => self.typed::<Page<Delivery>>(),
             "PageOfEntries" => self.typed::<Page<Entry>>(),
+            "PageOfFeedback" => self.typed::<Page<Feedback>>(),
             "PageOfFlows" => self.typed::<Page<FlowVersion>>(),
             "PageOfReviews" => self.typed::<Page<Review>>(),
             "PageOfRuns" => self.typed::<Page<RunSummary>>(),

@@ -92,6 +92,7 @@ fn is_milestone(kind: EntryKind) -> bool {
         | EntryKind::ReviewResolved
         | EntryKind::ReviewViewed
         | EntryKind::GuardrailFired
+        | EntryKind::FeedbackGiven
         | EntryKind::FlowSaved
         | EntryKind::UserCreated
         | EntryKind::UserUpdated

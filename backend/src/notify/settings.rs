@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use shared::definition::Severity;
 use shared::id::{FlowId, MAX_NAME};
 use shared::notification::Occasion;
+use shared::review::ReviewKind;
 
 /// `[notifications]` of the settings file. Secrets never stand here: they come from the environment.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -76,6 +78,12 @@ pub struct WebhookSettings {
     /// Only of reviews for one of these roles; none: of all.
     #[serde(default)]
     pub roles: Vec<String>,
+    /// Only of reviews of these kinds; none: of all.
+    #[serde(default)]
+    pub kinds: Vec<ReviewKind>,
+    /// Only of reviews with so much at stake; none: of all.
+    #[serde(default)]
+    pub severities: Vec<Severity>,
 }
 
 fn everything() -> Vec<Occasion> {

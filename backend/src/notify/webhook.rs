@@ -11,11 +11,12 @@ use sha2::Sha256;
 use shared::id::DeliveryId;
 use shared::log::Entry;
 use shared::notification::Occasion;
-use shared::review::Review;
+use shared::review::{Review, ReviewKind};
 use shared::time::Timestamp;
 use std::time::Duration;
 
 use super::failure::DeliveryFailure;
+use super::message;
 use super::settings::{Secrets, WebhookSettings, is_name};
 use super::{Error, TIMEOUT};
 use crate::ssrf::Clients;
@@ -58,10 +59,12 @@ impl Webhook {
 
     /// Whether it is told of this.
     pub fn wants(&self, occasion: Occasion, review: &Review) -> bool {
-        let WebhookSettings { events, flows, roles, .. } = &self.settings;
+        let WebhookSettings { events, flows, roles, kinds, severities, .. } = &self.settings;
         events.contains(&occasion)
             && (flows.is_empty() || review.flow.as_ref().is_some_and(|flow| flows.contains(flow)))
             && (roles.is_empty() || review.reviewers.roles.iter().any(|role| roles.contains(role)))
+            && (kinds.is_empty() || kinds.contains(&review.kind))
+            && (severities.is_empty() || severities.contains(&review.stakes.severity))
     }
 
     /// Posts a message.
@@ -116,7 +119,33 @@ pub(super) fn body(entry: &Entry, link: &str) -> String {
     if let (Value::Object(data), Some(actor)) = (&mut data, &event.actor) {
         data.insert("actor".to_owned(), json!(actor));
     }
+    if let (Value::Object(data), Some(review)) = (&mut data, event.review().filter(Review::is_pending)) {
+        data.insert("notification".to_owned(), notification(&review, link));
+    }
     json!({ "type": event.kind, "timestamp": event.at, "data": data }).to_string()
+}
+
+/// What is wanted of people, for programs that show no reviews.
+fn notification(review: &Review, link: &str) -> Value {
+    let wanted = match review.kind {
+        ReviewKind::Clarification => "clarification_needed",
+        ReviewKind::Edit => "edit_requested",
+        ReviewKind::Escalation => "escalation",
+        ReviewKind::Checkpoint => "checkpoint",
+        ReviewKind::Handoff => "handoff",
+        ReviewKind::Approval
+        | ReviewKind::ToolCalls
+        | ReviewKind::Agent
+        | ReviewKind::Emergent
+        | ReviewKind::Output
+        | ReviewKind::StrategyOverride => "approval_required",
+    };
+    let (summary, urgency) = (message::title(review), review.stakes.severity);
+    let mut notification = json!({ "type": wanted, "summary": summary, "urgency": urgency, "url": link });
+    if let (Value::Object(members), Some(until)) = (&mut notification, review.expires_at) {
+        members.insert("expires_at".to_owned(), json!(until));
+    }
+    notification
 }
 
 /// While a blind review is pending nobody sees how others voted.
@@ -136,6 +165,47 @@ mod tests {
         let key = BASE64.decode("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap();
         let signature = signature(&key, "msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, r#"{"test": 2432232314}"#);
         assert_eq!(signature, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
+    }
+
+    fn review(members: Value) -> Review {
+        let mut review = json!({
+            "id": uuid::Uuid::nil(), "revision": 1, "digest": "", "version": 1, "kind": "approval", "status": "pending",
+            "title": "Send it?", "prompt": "", "requested_by": "ada", "created_at": "2026-01-01T00:00:00Z",
+        });
+        review.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+        serde_json::from_value(review).unwrap()
+    }
+
+    #[test]
+    fn a_program_is_told_what_is_wanted_of_people_in_a_word() {
+        let wanted =
+            |kind: &str| notification(&review(json!({ "kind": kind })), "https://desk.example")["type"].clone();
+        let all = ["tool_calls", "output", "clarification", "edit", "escalation", "checkpoint", "handoff"].map(wanted);
+        let (approval, rest) = all.split_at(2);
+        assert_eq!(approval, ["approval_required", "approval_required"]);
+        assert_eq!(rest, ["clarification_needed", "edit_requested", "escalation", "checkpoint", "handoff"]);
+        let told = json!({ "title": "Send\u{202e} it?", "severity": "high", "expires_at": "2026-01-02T00:00:00Z" });
+        let expected = json!({
+            "type": "approval_required", "summary": "Send<U+202E> it?", "urgency": "high",
+            "url": "https://desk.example", "expires_at": "2026-01-02T00:00:00.000000Z",
+        });
+        assert_eq!(notification(&review(told), "https://desk.example"), expected);
+    }
+
+    #[test]
+    fn a_webhook_is_told_of_the_kinds_and_severities_that_it_names() {
+        let secrets = Secrets::from_env([(
+            "COUNTERSIGN_WEBHOOK_SECRET_DESK".to_owned(),
+            "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".to_owned(),
+        )]);
+        let settings =
+            json!({ "url": "https://example.org", "kinds": ["tool_calls", "edit"], "severities": ["critical"] });
+        let webhook = Webhook::new("desk", serde_json::from_value(settings).unwrap(), &secrets).unwrap();
+        let wants = |kind: &str, severity: &str| {
+            webhook.wants(Occasion::Requested, &review(json!({ "kind": kind, "severity": severity })))
+        };
+        assert!(wants("edit", "critical"));
+        assert!(!wants("approval", "critical") && !wants("edit", "high"));
     }
 
     #[test]

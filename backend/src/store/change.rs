@@ -3,10 +3,11 @@
 mod sign_in;
 
 use serde::{Deserialize, Serialize};
-use shared::access::{ADMIN, Principal};
+use shared::access::{ADMIN, Involvement, Principal};
 use shared::api::{Decided, FlowVersion, Token, User, UserPatch};
 use shared::definition::Flow;
 use shared::deputy::Deputyship;
+use shared::feedback::{Feedback, NewFeedback};
 use shared::id::{DeputyId, FlowId, GrantId, ReviewId, RunId, TokenId, Username};
 use shared::notification::Notifications;
 use shared::run::{Context, Run};
@@ -110,6 +111,15 @@ pub enum Operation {
         review: ReviewId,
         /// The input of the engine.
         input: Box<Input>,
+    },
+    /// Says how an agent of a run worked. Answers [`Committed::Feedback`].
+    GiveFeedback {
+        /// The run.
+        run: RunId,
+        /// Whether the actor may decide one of its reviews, or has.
+        involvement: Involvement,
+        /// What they say.
+        feedback: Box<NewFeedback>,
     },
     /// Saves a flow: a new version, or the same where the source is the newest version's. Answers [`Committed::Flow`].
     SaveFlow(Box<NewFlow>),
@@ -293,6 +303,11 @@ pub enum Committed {
     Decided {
         /// What happened, and the review.
         decided: Box<Decided>,
+    },
+    /// Feedback.
+    Feedback {
+        /// As it was given.
+        feedback: Box<Feedback>,
     },
     /// A saved flow.
     Flow {

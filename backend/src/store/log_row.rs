@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use shared::JsonMap;
 use shared::access::Principal;
+use shared::feedback::Feedback;
 use shared::id::{ReviewId, RunId, Username};
 use shared::log::{EntryKind, Event};
 use shared::time::Timestamp;
@@ -56,6 +57,8 @@ pub(super) struct Recorded {
     pub grants: Vec<Granted>,
     /// The people who existed, where it rested on them.
     pub people: Option<Arc<[Principal]>>,
+    /// The feedback that there was, where an agent was told of it.
+    pub feedback: Vec<Feedback>,
 }
 
 /// The same without what its row says already.
@@ -73,6 +76,8 @@ struct StoredInput<'a> {
     /// Names with roles.
     #[serde(skip_serializing_if = "Option::is_none")]
     people: Option<BTreeMap<&'a Username, &'a BTreeSet<String>>>,
+    #[serde(skip_serializing_if = "<[Feedback]>::is_empty")]
+    feedback: &'a [Feedback],
 }
 
 /// An event without what its row or its data says already.
@@ -127,7 +132,8 @@ impl<'a> Body<'a> {
 
     /// The same, with what the engine was told, and the format that it wrote.
     pub fn with_inputs(mut self, at: Timestamp, inputs: &'a [Recorded], format: u32) -> Self {
-        let inputs = inputs.iter().map(|Recorded { moment, launch, input, grants, people }| StoredInput {
+        let inputs = inputs.iter().map(|Recorded { moment, launch, input, grants, people, feedback }| StoredInput {
+            feedback,
             at: Some(moment.now).filter(|own| *own != at),
             seed: hex::encode(moment.seed),
             launch: launch.as_ref(),

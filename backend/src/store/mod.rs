@@ -15,6 +15,7 @@ mod deliveries;
 mod driver_error;
 mod error;
 mod facets;
+mod feedback;
 mod flows;
 mod follow;
 mod grants;

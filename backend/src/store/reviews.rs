@@ -259,6 +259,9 @@ fn filter(mut sql: Sql, query: &ReviewQuery, now: Timestamp) -> Sql {
     if let Some(severity) = query.severity {
         sql = sql.push(" AND v.severity = ").bind(severity.as_str());
     }
+    if let Some(run) = query.run {
+        sql = sql.push(" AND v.run_id = ").bind(run.0);
+    }
     if let Some(flow) = &query.flow {
         sql = sql.push(" AND v.flow = ").bind(flow.as_str());
     }

@@ -61,7 +61,19 @@ mod tests {
 
     fn report() -> Report {
         let run_id = "01890000-0000-7000-8000-000000000009".parse().expect("an id");
-        Report { run_id, status: RunStatus::Running, duration_ms: 0, steps: Vec::new(), reviews: Vec::new() }
+        let flow = "article".parse().unwrap();
+        let (status, output, error) = (RunStatus::Running, None, None);
+        Report {
+            run_id,
+            flow,
+            version: 1,
+            status,
+            output,
+            error,
+            duration_ms: 0,
+            steps: Vec::new(),
+            reviews: Vec::new(),
+        }
     }
 
     #[test]

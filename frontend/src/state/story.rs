@@ -166,6 +166,10 @@ pub fn told(entry: &Entry) -> (String, Tone) {
             Some(error) => (format!("{} failed: {}", call.tool, error.message), Tone::Stop),
             None => plain(format!("called {}", call.tool)),
         },
+        EventData::FeedbackGiven(of) => {
+            let (what, agent) = (of.feedback.feedback_type.as_str(), &of.feedback.agent);
+            plain(format!("gave {agent} feedback ({what}): {}", quoted(&words::cut(&of.feedback.content))))
+        }
         EventData::GuardrailFired(fired) => {
             let what = match (fired.action, fired.key, fired.review) {
                 (Some(_), ..) => "a call".to_owned(),

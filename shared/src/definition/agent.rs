@@ -37,6 +37,9 @@ pub struct Agent {
     /// JSON Schema of the answer: it is parsed and checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Value>,
+    /// How much of the newest feedback on it is told to it, from 1 to 10; default: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub feedback: Option<u32>,
     /// More than this is `BUDGET_EXCEEDED`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Budget>,
@@ -53,6 +56,8 @@ impl Agent {
     pub const DEFAULT_MAX_TURNS: u32 = 8;
     /// The highest limit of turns that a flow may name.
     pub const MAX_TURNS: u32 = 100;
+    /// How much feedback an agent may be told.
+    pub const MAX_FEEDBACK: u32 = 10;
 
     /// How often one step may ask people by itself where nothing is said.
     pub const DEFAULT_MAX_ASKS: u32 = 20;

@@ -17,6 +17,8 @@ use crate::time::Span;
 pub struct Node {
     /// What it does.
     pub kind: NodeKind,
+    /// What it is for, in a few words: a router's agent that may choose it is told so.
+    pub description: Option<String>,
     /// The state keys that it may see; `*` is all. Default: all.
     pub read_keys: Option<Vec<String>>,
     /// The state keys that it may write; default: a key named as the node, or the keys that `set` sets.
@@ -272,6 +274,8 @@ struct RawNode {
     #[serde(skip_serializing_if = "Option::is_none")]
     flow: Option<FlowCall>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     read_keys: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     write_keys: Option<Vec<String>>,
@@ -318,6 +322,7 @@ impl TryFrom<RawNode> for Node {
         };
         Ok(Self {
             kind,
+            description: raw.description,
             read_keys: raw.read_keys,
             write_keys: raw.write_keys,
             next: raw.next,
@@ -332,6 +337,7 @@ impl TryFrom<RawNode> for Node {
 impl From<Node> for RawNode {
     fn from(node: Node) -> Self {
         let mut raw = Self {
+            description: node.description,
             read_keys: node.read_keys,
             write_keys: node.write_keys,
             next: node.next,

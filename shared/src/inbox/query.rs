@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Assigned, Due, ReviewOrder};
 use crate::definition::Severity;
+use crate::id::RunId;
 use crate::review::{ReviewKind, ReviewStatus};
 use crate::time::Span;
 
@@ -27,6 +28,9 @@ pub struct ReviewQuery {
     /// Of this flow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flow: Option<String>,
+    /// Of this run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
     /// Needing this tag.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,

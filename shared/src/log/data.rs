@@ -10,6 +10,7 @@ use crate::JsonMap;
 use crate::definition::Effect;
 use crate::deputy::Deputyship;
 use crate::error::RunError;
+use crate::feedback::Feedback;
 use crate::grant::Grant;
 use crate::id::{FlowId, NodeId, ReviewId, StepId, TokenId, Username};
 use crate::request::Request;
@@ -114,6 +115,8 @@ entries! {
     /// A guardrail found something in what leave was given for; `data.guardrail`, `data.effect` (`block`, `redact`,
     /// `warn`), `data.reason`; `data.review`, the id of the review, and `data.action` or `data.key`, where there is one.
     GuardrailFired(GuardrailFired) = "guardrail.fired",
+    /// Somebody said how an agent of the run worked; `data.feedback`.
+    FeedbackGiven(OfFeedback) = "feedback.given",
     /// Somebody allows later calls of a tool too; `data.grant`.
     GrantMade(OfGrant) = "grant.made",
     /// A call was approved by a grant; `data.grant`, `data.call`. The review that it would have asked follows, resolved.
@@ -309,6 +312,12 @@ data! {
         /// The key of the edit or of the output.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         key: Option<String>,
+    }
+
+    /// Of feedback.
+    OfFeedback {
+        /// As it was given.
+        feedback: Box<Feedback>,
     }
 
     /// A version of a flow.

@@ -37,7 +37,7 @@ impl Builder<'_> {
             return self.end(branch, step, StepEnd::Chose { targets: vec![only] });
         }
         let opened = self.router_prompt(&step, router).and_then(|prompt| {
-            let text = format!("{prompt}\n\n{}", request(&choices));
+            let text = format!("{prompt}\n\n{}{}", self.described(&step, &choices), request(&choices));
             self.converse(&step, agent, vec![Message::User { text }])
         });
         match opened {
@@ -47,6 +47,18 @@ impl Builder<'_> {
             }
             Err(error) => self.fail_step(branch, step, error),
         }
+    }
+
+    /// What the flow says of the targets, a line for each that has a description.
+    fn described(&self, step: &Step, choices: &[Target]) -> String {
+        let flow = &self.flow.of(&step.node).flow;
+        let lines = choices.iter().filter_map(|target| {
+            let Target::Node(node) = target else { return None };
+            let description = flow.nodes.get(node)?.description.as_ref()?;
+            Some(format!("- {node}: {description}\n"))
+        });
+        let lines: String = lines.collect();
+        if lines.is_empty() { lines } else { lines + "\n" }
     }
 
     fn router_prompt(&self, step: &Step, router: &RouterNode) -> Result<String, RunError> {

@@ -16,7 +16,12 @@ use crate::engine::scope::{self, Visit};
 
 impl Builder<'_> {
     /// A new conversation of an agent.
-    pub(super) fn converse(&self, step: &Step, name: &str, messages: Vec<Message>) -> Result<Conversation, RunError> {
+    pub(super) fn converse(
+        &mut self,
+        step: &Step,
+        name: &str,
+        messages: Vec<Message>,
+    ) -> Result<Conversation, RunError> {
         let flow = self.flow.of(&step.node);
         let Some(agent) = flow.flow.agents.get(name) else {
             return Err(failure(FlowCode::FlowInvalid, &step.node, format!("the flow has no agent `{name}`")));
@@ -24,6 +29,7 @@ impl Builder<'_> {
         let scope = scope::of(self.flow, &self.state, &step.node, Visit { number: step.visit, ..Visit::default() });
         let instructions = agent.instructions.as_ref().map(|template| flow.render(template, &scope)).transpose();
         let instructions = instructions.map_err(|error| unevaluated(&step.node, &error))?;
+        let instructions = self.with_feedback(&step.node, name, instructions);
         Ok(Conversation::new(name, instructions, messages))
     }
 

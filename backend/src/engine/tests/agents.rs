@@ -111,6 +111,10 @@ fn a_routers_agent_chooses_among_the_targets_that_have_visits_left() {
         play.heard("where"),
         [Message::User { text: "Where to?\n\nAnswer with exactly one of: left, right".to_owned() }]
     );
+    let described = ROUTER.replace("left: { set", "left: { description: Back to where we came from., set");
+    let told = Play::start(&described, json!({})).heard("where");
+    let expected = "Where to?\n\n- left: Back to where we came from.\n\nAnswer with exactly one of: left, right";
+    assert_eq!(told, [Message::User { text: expected.to_owned() }]);
     play.model("where", text("hm"));
     play.model("where", text("`Left`."));
     // `left` has no visits left now, so that `right` is taken without a model.

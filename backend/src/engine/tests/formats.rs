@@ -35,7 +35,7 @@ fn waiting() -> (Compiled, Snapshot, Review) {
     let review: Review = serde_json::from_value(fixture["review"].clone()).unwrap();
     assert_eq!((state.format, fixture.to_string().contains("example.com")), (1, false));
     let reviews = BTreeMap::from([(review.id, review.clone())]);
-    (compile(FLOW), Snapshot { state, reviews, grants: Vec::new(), people: None }, review)
+    (compile(FLOW), Snapshot { state, reviews, grants: Vec::new(), people: None, feedback: Vec::new() }, review)
 }
 
 /// The calls that are made once a person has answered.

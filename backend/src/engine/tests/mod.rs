@@ -8,6 +8,7 @@ mod auto;
 mod context;
 mod decisions;
 mod delegate;
+mod feedback;
 mod formats;
 mod gates;
 mod grants;
@@ -169,12 +170,18 @@ impl Play {
             keeps_metadata: true,
             requested_by: "dev".parse().unwrap(),
             people: people.clone(),
+            feedback: Vec::new(),
         };
         let transition = launch(&flow, launched.clone(), Vec::new(), Self::moment(now, 0))?;
         assert_eq!(launch(&flow, launched, Vec::new(), Self::moment(now, 0)).unwrap(), transition);
         assert_eq!(transition.state.revision, 1);
-        let snapshot =
-            Snapshot { state: transition.state.clone(), reviews: BTreeMap::new(), grants: Vec::new(), people: None };
+        let snapshot = Snapshot {
+            state: transition.state.clone(),
+            reviews: BTreeMap::new(),
+            grants: Vec::new(),
+            people: None,
+            feedback: Vec::new(),
+        };
         let mut play = Self {
             flow: Arc::new(flow),
             snapshot,

@@ -147,6 +147,7 @@ impl Flow {
         }
         let node = Node {
             kind: spec.kind,
+            description: None,
             read_keys: None,
             write_keys: None,
             next: Next::default(),
@@ -198,6 +199,12 @@ impl Flow {
     pub fn writes<K: Into<String>>(self, keys: impl IntoIterator<Item = K>) -> Self {
         let keys = keys.into_iter().map(Into::into).collect();
         self.last("writes", |node, _| node.write_keys = Some(keys))
+    }
+
+    /// What the last node is for, in a few words: a router's agent that may choose it is told so.
+    pub fn described(self, description: impl Into<String>) -> Self {
+        let description = description.into();
+        self.last("described", |node, _| node.description = Some(description))
     }
 
     /// How often the last node may be visited.

@@ -34,6 +34,7 @@ impl Agent {
             temperature: None,
             max_tokens: None,
             output_schema: None,
+            feedback: None,
             budget: None,
             gates: definition::AgentGates::default(),
             demo: None,
@@ -56,6 +57,12 @@ impl Agent {
     /// Template of the system prompt.
     pub fn instructions(mut self, instructions: impl Into<String>) -> Self {
         self.settings.instructions = Some(instructions.into());
+        self
+    }
+
+    /// How much of the newest feedback on it is told to it, from 1 to 10.
+    pub fn feedback(mut self, most: u32) -> Self {
+        self.settings.feedback = Some(most);
         self
     }
 

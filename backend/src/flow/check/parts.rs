@@ -52,6 +52,10 @@ fn agent(checker: &mut Checker<'_>, name: &str, agent: &Agent) {
     if turns == 0 || turns > Agent::MAX_TURNS {
         checker.invalid(&format!("{base}/max_turns"), format!("expected 1 to {} turns", Agent::MAX_TURNS));
     }
+    if agent.feedback.is_some_and(|most| most == 0 || most > Agent::MAX_FEEDBACK) {
+        let why = format!("expected 1 to {}; leave it out for none", Agent::MAX_FEEDBACK);
+        checker.invalid(&format!("{base}/feedback"), why);
+    }
     if agent.max_tokens == Some(0) {
         checker.invalid(&format!("{base}/max_tokens"), "expected at least 1 token");
     }

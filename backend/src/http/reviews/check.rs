@@ -32,7 +32,13 @@ pub(super) async fn check(
     let run = state.store.run(review.run_id.ok_or_else(not_found)?).await?.ok_or_else(not_found)?;
     let flow = state.store.readable(&run.flow, run.version).await?;
     let flow = flow.map_err(|why| Problem::new(Code::Unreadable).detail(why))?;
-    let snapshot = Snapshot { state: run, reviews: BTreeMap::from([(id, review)]), grants: Vec::new(), people: None };
+    let snapshot = Snapshot {
+        state: run,
+        reviews: BTreeMap::from([(id, review)]),
+        grants: Vec::new(),
+        people: None,
+        feedback: Vec::new(),
+    };
     let moment = Moment::of(&*state.clock);
     let principal = caller.principal();
     let checked = engine::check(&flow, snapshot, id, principal, &body.value, moment);

@@ -27,6 +27,7 @@ pub(super) fn mount(api: &mut Api) {
         "role",
         "severity",
         "flow",
+        "run",
         "tag",
         "due",
         "irreversible",
@@ -64,6 +65,9 @@ async fn list(
     let list = match query.order.unwrap_or_default() {
         ReviewOrder::Newest => REVIEWS,
         ReviewOrder::Urgency => {
+            if query.run.is_some() {
+                return Err(Problem::invalid("/order", "the reviews of one run are listed newest first").into());
+            }
             only_pending(&query, "only what is pending has an order of urgency: say `pending`, or nothing")?;
             QUEUE
         }
@@ -79,6 +83,9 @@ async fn facets(
 ) -> Result<Json<Facets>> {
     check(&query)?;
     only_pending(&query, "only what is pending is counted: say `pending`, or nothing")?;
+    if query.run.is_some() {
+        return Err(Problem::invalid("/run", "what is counted is of all runs: leave it out").into());
+    }
     for (path, said) in
         [("/order", query.order.is_some()), ("/limit", query.limit.is_some()), ("/cursor", query.cursor.is_some())]
     {

@@ -53,6 +53,8 @@ async fn a_program_that_fails_first_is_told_again_under_the_same_id(world: World
     assert_eq!(body["type"], "review.requested");
     assert_eq!(body["data"]["review"]["id"], review.id.to_string());
     assert_eq!(body["data"]["review"]["digest"], review.digest);
+    assert_eq!(body["data"]["notification"]["type"], "approval_required");
+    assert_eq!(body["data"]["notification"]["expires_at"], body["data"]["review"]["expires_at"]);
     assert_eq!(body["data"]["url"], format!("https://desk.example/reviews/{}", review.id));
     for again in &told[1..] {
         assert_eq!(verified(again, NEXT_SECRET), (id.clone(), body.clone()));
@@ -63,6 +65,7 @@ async fn a_program_that_fails_first_is_told_again_under_the_same_id(world: World
     assert_ne!(other, id);
     assert_eq!((&body["type"], &body["data"]["actor"]), (&"review.resolved".into(), &"ana".into()));
     assert_eq!(body["data"]["review"]["resolution"]["outcome"], "accepted");
+    assert!(body["data"].get("notification").is_none(), "nothing is wanted any more");
     notifier.shutdown().await;
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use shared::JsonMap;
 use shared::api::FlowVersion;
+use shared::feedback::Feedback;
 use shared::grant::Grant;
 use shared::id::{FlowId, GrantId, ReviewId, RunId, StepId, TaskId, TokenId, Username};
 use shared::log::{Event, EventData, HeadAccepted};
@@ -44,6 +45,8 @@ pub(super) struct Group {
     pub unreadable: HashMap<(FlowId, u32), String>,
     /// Grants that may count for these runs, and those that are named.
     pub grants: BTreeMap<GrantId, Grant>,
+    /// The newest feedback on agents that are told it, newest first for each.
+    pub feedback: Vec<Feedback>,
     /// How long a grant may hold.
     pub longest_grant: Duration,
     /// What flows see as `env`.
@@ -121,6 +124,7 @@ pub(super) struct Out {
     pub new_credentials: BTreeMap<[u8; 32], Credential>,
     pub new_grants: BTreeMap<GrantId, Grant>,
     pub ended_grants: BTreeSet<GrantId>,
+    pub feedback: Vec<Feedback>,
     pub keys: Vec<(IdempotencyKey, Timestamp, Option<Committed>)>,
     /// Entries that are of no run, one row each.
     pub events: Vec<(Moment, Event)>,
@@ -187,6 +191,9 @@ impl Group {
             }
             Operation::Run { run, input } => self.tell_run(by, *run, (**input).clone(), moment),
             Operation::Review { review, input } => self.tell_review(by, *review, (**input).clone(), moment),
+            Operation::GiveFeedback { run, involvement, feedback } => {
+                self.give_feedback(by, *run, *involvement, (**feedback).clone(), moment)
+            }
             Operation::SaveFlow(flow) => self.save_flow(by, (**flow).clone(), moment),
             Operation::CreateUser(record) => self.create_user(by, (**record).clone(), moment),
             Operation::UpdateUser(change) => self.update_user(by, (**change).clone(), moment),

@@ -44,6 +44,7 @@ impl Group {
         group.load_runs(conn, &mut named).await?;
         group.load_flows(inner, conn, named.newest, named.versions).await?;
         group.load_grants(conn, changes, named.grants, inner.clock.now()).await?;
+        group.load_feedback(conn).await?;
         group.load_keys(conn, &named.keys).await?;
         let asks_who_there_is = |change: &Change| match &change.operation {
             Operation::Run { input, .. } => matches!(**input, Input::Recount),
@@ -133,7 +134,13 @@ impl Group {
             }
             let work = self.runs.entry(run).or_default();
             work.unreadable = unreadable.map(|why| Unreadable { why, tasks: Vec::new() });
-            work.snapshot = Some(Snapshot { state, reviews: BTreeMap::new(), grants: Vec::new(), people: None });
+            work.snapshot = Some(Snapshot {
+                state,
+                reviews: BTreeMap::new(),
+                grants: Vec::new(),
+                people: None,
+                feedback: Vec::new(),
+            });
         }
         // `||` keeps SQLite from the index of the status, under which there may be very many.
         let sql = reviews::select()
@@ -312,6 +319,9 @@ impl<'a> Named<'a> {
                 self.tasks.extend(input.task().map(|(task, _)| task));
                 self.reviews.extend(input.review());
                 self.input(input);
+            }
+            Operation::GiveFeedback { run, .. } => {
+                self.runs.insert(*run);
             }
             Operation::Review { review, input } => {
                 self.reviews.insert(*review);

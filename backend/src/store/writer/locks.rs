@@ -119,7 +119,7 @@ impl Keys {
             self.add("key", format!("{}\0{}", key.scope, key.key).as_bytes(), true);
         }
         match &change.operation {
-            Operation::Launch { run, .. } => self.run(run.0),
+            Operation::Launch { run, .. } | Operation::GiveFeedback { run, .. } => self.run(run.0),
             Operation::Run { run, input } => {
                 self.run(run.0);
                 self.input(input);

@@ -10,6 +10,7 @@
 mod commit_outcome;
 mod credentials;
 mod deputies;
+mod feedback;
 mod flows;
 mod grants;
 mod group;
@@ -91,7 +92,9 @@ impl Queue {
     fn writer_of(&self, operation: &Operation) -> &mpsc::Sender<Job> {
         let mut hasher = DefaultHasher::new();
         match operation {
-            Operation::Launch { run, .. } | Operation::Run { run, .. } => run.0.hash(&mut hasher),
+            Operation::Launch { run, .. } | Operation::Run { run, .. } | Operation::GiveFeedback { run, .. } => {
+                run.0.hash(&mut hasher);
+            }
             Operation::Review { review, .. } => review.0.hash(&mut hasher),
             _ => 0_u8.hash(&mut hasher),
         }

@@ -52,13 +52,16 @@ impl Group {
             keeps_metadata: true,
             requested_by: by.username.clone(),
             people: people.clone(),
+            feedback: self.feedback_on(compiled),
         };
         let granted = if compiled.has_gates() { self.granted(flow, version, run, moment.now) } else { Vec::new() };
+        let feedback = launch.feedback.clone();
         let mut transition = engine::launch(compiled, launch.clone(), granted, moment)?;
         let state = transition.state.clone();
         let grants = std::mem::take(&mut transition.used);
         let people = people.filter(|_| transition.people_asked);
-        let recorded = Recorded { moment, launch: Some(launch), input: None, grants, people };
+        let feedback = if transition.feedback_told { feedback } else { Vec::new() };
+        let recorded = Recorded { moment, launch: Some(launch), input: None, grants, people, feedback };
         self.runs.entry(run).or_default().absorb(transition, recorded)?;
         Ok(Committed::Run { run: Box::new(engine::view(Some(compiled), &state)) })
     }
@@ -92,7 +95,7 @@ impl Group {
         Ok(Committed::Decided { decided: Box::new(Decided { outcome, review }) })
     }
 
-    fn apply(
+    pub(super) fn apply(
         &mut self,
         by: Option<&Principal>,
         run: RunId,
@@ -128,7 +131,14 @@ impl Group {
             let transition = engine::give_up(snapshot.clone(), why, tasks, by, reason.as_deref(), moment)?;
             let work = self.runs.get_mut(&run).ok_or(CommitError::NotFound)?;
             work.unreadable = None;
-            let recorded = Recorded { moment, launch: None, input: Some(input), grants: Vec::new(), people: None };
+            let recorded = Recorded {
+                moment,
+                launch: None,
+                input: Some(input),
+                grants: Vec::new(),
+                people: None,
+                feedback: Vec::new(),
+            };
             let answer = work.absorb(transition, recorded);
             self.keep_grants(run, Vec::new(), true);
             return answer;
@@ -150,6 +160,8 @@ impl Group {
             snapshot.grants = self.granted(&state.flow, state.version, run, moment.now);
         }
         snapshot.people.clone_from(&people);
+        snapshot.feedback = self.feedback_on(compiled);
+        let feedback = snapshot.feedback.clone();
         let mut transition = engine::apply(compiled, snapshot, input.clone(), moment)?;
         let repeats = matches!(input, Input::Claim { .. } | Input::Release { .. });
         if repeats && transition.reviews.is_empty() && transition.refused.is_none() {
@@ -159,9 +171,13 @@ impl Group {
         let given = std::mem::take(&mut transition.given);
         let grants = std::mem::take(&mut transition.used);
         let people = people.filter(|_| transition.people_asked);
+        let feedback = if transition.feedback_told { feedback } else { Vec::new() };
+        let said = std::mem::take(&mut transition.feedback_given);
         let over = transition.state.outcome.is_some();
         let work = self.runs.get_mut(&run).ok_or(CommitError::NotFound)?;
-        let answer = work.absorb(transition, Recorded { moment, launch: None, input: Some(input), grants, people });
+        let recorded = Recorded { moment, launch: None, input: Some(input), grants, people, feedback };
+        let answer = work.absorb(transition, recorded);
+        self.out.feedback.extend(said);
         self.keep_grants(run, given, over);
         answer
     }
@@ -170,7 +186,14 @@ impl Group {
     fn end_run(&mut self, run: RunId, input: Input, moment: Moment) -> Result<(), CommitError> {
         let snapshot = self.snapshot(run)?.clone();
         let transition = engine::end(snapshot, input.clone(), moment)?;
-        let recorded = Recorded { moment, launch: None, input: Some(input), grants: Vec::new(), people: None };
+        let recorded = Recorded {
+            moment,
+            launch: None,
+            input: Some(input),
+            grants: Vec::new(),
+            people: None,
+            feedback: Vec::new(),
+        };
         let answer = self.runs.get_mut(&run).ok_or(CommitError::NotFound)?.absorb(transition, recorded);
         self.keep_grants(run, Vec::new(), true);
         answer
@@ -188,7 +211,13 @@ impl RunWork {
             snapshot.fold(&transition);
         } else {
             let reviews = transition.reviews.iter().map(|review| (review.id, review.clone())).collect();
-            self.snapshot = Some(Snapshot { state: transition.state, reviews, grants: Vec::new(), people: None });
+            self.snapshot = Some(Snapshot {
+                state: transition.state,
+                reviews,
+                grants: Vec::new(),
+                people: None,
+                feedback: Vec::new(),
+            });
         }
         let changed = self.changed.get_or_insert_default();
         changed.reviews.extend(transition.reviews.iter().map(|review| review.id));

@@ -8,6 +8,7 @@ use super::super::blobs::{NewBlobs, encode, encode_whole, is_marked};
 use super::super::compact_review;
 use super::super::db::{Arg, Conn, Db, Sql};
 use super::super::driver_error::DriverError;
+use super::super::feedback::{self, feedback_row};
 use super::super::grants::grant_row;
 use super::super::log_row::Body;
 use super::super::notifications::choice_row;
@@ -109,6 +110,8 @@ impl Group {
         for_each(conn, "DELETE FROM grants WHERE id IN (", ended).await?;
         let given = self.out.new_grants.values().map(grant_row).collect();
         insert(conn, "INSERT INTO grants (id, place, given_by, expires_at, body) ", given, "").await?;
+        let given = self.out.feedback.iter().map(feedback_row).collect();
+        insert(conn, feedback::COLUMNS, given, "").await?;
         insert(conn, "INSERT INTO idempotency (scope, key, body, run_id, answer, created_at) ", rows.keys, "").await?;
         let written = write_log(inner, conn, commit, rows.log).await?;
         Ok(Written { large: rows.large, ..written })

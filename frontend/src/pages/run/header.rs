@@ -8,6 +8,7 @@ use shared::run::RunStatus;
 
 use super::cancel::CancelDialog;
 use super::data::RunData;
+use super::feedback::{FeedbackDialog, RunFeedback};
 use crate::client::{Live, Session};
 use crate::components::arrival;
 use crate::components::glyph::Glyph;
@@ -17,10 +18,12 @@ use crate::state::words;
 
 /// Title, status, flow, who started it, how long it takes; cancel and report.
 #[component]
-pub fn RunHeader(data: RunData) -> impl IntoView {
+pub fn RunHeader(data: RunData, feedback: RunFeedback) -> impl IntoView {
     let live = Live::expect();
     let session = Session::expect();
     let cancelling = RwSignal::new(false);
+    let saying = RwSignal::new(false);
+    let has_agents = Memo::new(move |_| data.run.with(|run| run.as_ref().is_some_and(|run| !run.agents.is_empty())));
     let summary = Memo::new(move |_| data.run.with(|run| run.as_ref().map(|run| run.summary.clone())));
     let title = move || summary.with(|run| run.as_ref().map(|run| run.title.clone()));
     let may_cancel = Memo::new(move |_| {
@@ -60,10 +63,14 @@ pub fn RunHeader(data: RunData) -> impl IntoView {
             <a class="b" href=format!("/api/v1/runs/{id}/report") target="_blank" rel="noopener">
                 <Glyph icon=icondata::LuFileText/>"Report"
             </a>
+            <Show when=move || has_agents.get()>
+                <button class="b" on:click=move |_| saying.set(true)><Glyph icon=icondata::LuMessageSquare/>"Feedback"</button>
+            </Show>
             <Show when=move || may_cancel.get()>
                 <button class="b stop" on:click=move |_| cancelling.set(true)>"Cancel the run"</button>
             </Show>
             <CancelDialog data open=cancelling/>
+            <FeedbackDialog data open=saying feedback/>
         </header>
     }
 }

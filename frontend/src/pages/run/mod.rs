@@ -3,6 +3,7 @@
 
 mod cancel;
 mod data;
+mod feedback;
 mod header;
 mod values;
 
@@ -14,6 +15,7 @@ use shared::id::RunId;
 use shared::run::{Activity, Position, Run};
 
 use self::data::RunData;
+use self::feedback::{RunFeedback, Said};
 use self::header::{Outcome, RunHeader};
 use self::values::{Facts, State};
 use crate::components::arrival;
@@ -69,6 +71,7 @@ fn Whole(data: RunData) -> impl IntoView {
     let streams = Signal::derive(move || data.streams.get());
     let state = Memo::new(move |_| data.run.with(|run| run.as_ref().map(all_keys).unwrap_or_default()));
     let output = Memo::new(move |_| data.run.with(|run| run.as_ref().and_then(|run| run.output.clone())));
+    let feedback = RunFeedback::of(data);
     let nothing_changed = Signal::stored(std::collections::BTreeSet::new());
     let picture = move || {
         data.graph.get().map(|graph| {
@@ -77,7 +80,7 @@ fn Whole(data: RunData) -> impl IntoView {
         })
     };
     view! {
-        <RunHeader data/>
+        <RunHeader data feedback/>
         <div class="in">
             <div class="run-top"><Outcome data/></div>
             <div class="run-body">
@@ -97,6 +100,7 @@ fn Whole(data: RunData) -> impl IntoView {
                     <h2 class="sub">"State"</h2>
                     <State values=state changed=data.changed/>
                     <Facts run/>
+                    <Said feedback/>
                 </aside>
             </div>
         </div>

@@ -1,0 +1,106 @@
+//! Feedback: on the record of its run, and told to agents that want it.
+
+use serde_json::json;
+use shared::access::Involvement;
+use shared::feedback::{Feedback, FeedbackAspect, FeedbackType, NewFeedback};
+use shared::log::EventData;
+
+use super::*;
+
+const FLOW: &str = "
+id: letters
+agents:
+  writer: { model: demo/writer, instructions: Be kind., feedback: 2 }
+  editor: { model: demo/editor, feedback: 1 }
+  reader: { model: demo/reader, instructions: Read. }
+nodes:
+  draft: { agent: writer, prompt: Write., write_keys: [draft], next: edit }
+  edit: { agent: editor, prompt: Edit., write_keys: [edited], next: read }
+  read: { agent: reader, prompt: Read., write_keys: [read] }
+";
+
+fn new(agent: &str, content: &str) -> NewFeedback {
+    let (feedback_type, aspect) = (FeedbackType::Correction, FeedbackAspect::Accuracy);
+    NewFeedback {
+        agent: agent.to_owned(),
+        feedback_type,
+        aspect,
+        content: content.to_owned(),
+        importance: 4,
+        context: None,
+    }
+}
+
+fn give(by: &Principal, feedback: NewFeedback) -> Input {
+    Input::Feedback { by: by.clone(), involvement: Involvement::None, feedback }
+}
+
+/// Feedback as the store would read it, newest first.
+fn said(agent: &str, content: &str) -> Feedback {
+    let NewFeedback { agent, feedback_type, aspect, content, importance, context } = new(agent, content);
+    let (by, at) = ("ana".parse().unwrap(), Timestamp(0));
+    let (id, run_id) =
+        (shared::id::FeedbackId(uuid::Uuid::nil()), "01900000-0000-7000-8000-000000000009".parse().unwrap());
+    let flow = "letters".parse().unwrap();
+    Feedback { id, run_id, flow, agent, feedback_type, aspect, content, importance, context, by, at }
+}
+
+fn told(play: &Play, node: &str) -> Option<String> {
+    match work(&play.flow, &play.snapshot.state, &play.task_at(node)) {
+        Some(Work::Model(request)) => request.instructions,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn an_agent_is_told_the_newest_feedback_on_it_and_the_same_until_its_step_is_over() {
+    let mut play = Play::start(FLOW, json!({}));
+    assert_eq!(told(&play, "draft").as_deref(), Some("Be kind."), "nothing was said yet");
+    let all = ["Third.", "Second.", "First."].map(|text| said("editor", text));
+    play.snapshot.feedback = all.into_iter().chain([said("writer", "Shorter."), said("reader", "Louder.")]).collect();
+    play.model("draft", text("A draft."));
+    let expected = "What people said of your earlier work, the newest first:\n\
+         - correction (accuracy, importance 4 of 5): Third.";
+    assert_eq!(told(&play, "edit").as_deref(), Some(expected));
+    // What is said meanwhile is for the next time.
+    play.snapshot.feedback = vec![said("editor", "Fourth.")];
+    play.model("edit", calls([("nothing", json!({}))]));
+    assert_eq!(told(&play, "edit").as_deref(), Some(expected));
+    play.model("edit", text("Better."));
+    assert_eq!(told(&play, "read").as_deref(), Some("Read."), "it wants none");
+}
+
+#[test]
+fn feedback_is_on_the_record_of_a_run_that_is_over_too() {
+    let mut play = Play::start(FLOW, json!({}));
+    for (node, answer) in [("draft", "A draft."), ("edit", "Better."), ("read", "Read.")] {
+        play.model(node, text(answer));
+    }
+    assert_eq!(play.status(), RunStatus::Completed);
+    play.apply(give(&person("dev", &["developer"]), new("writer", "The date was wrong.")));
+    assert_eq!(play.kinds(), ["feedback.given"]);
+    let Some(EventData::FeedbackGiven(of)) = play.events[0].read() else { panic!("{:?}", play.events) };
+    assert_eq!((of.feedback.flow.as_str(), of.feedback.by.as_str()), ("letters", "dev"));
+    assert_eq!((of.feedback.at, of.feedback.run_id), (play.now, play.snapshot.state.id));
+}
+
+#[test]
+fn feedback_that_nobody_can_use_or_of_whom_the_run_is_none_is_refused() {
+    let mut play = Play::start(FLOW, json!({}));
+    let dev = person("dev", &["developer"]);
+    let long = "x".repeat(4001);
+    for (wrong, places) in [
+        (new("nobody", "Good."), vec!["/agent"]),
+        (new("writer", "  "), vec!["/content"]),
+        (new("writer", &long), vec!["/content"]),
+        (
+            NewFeedback { importance: 0, context: Some(long.clone()), ..new("x", "y") },
+            vec!["/agent", "/context", "/importance"],
+        ),
+    ] {
+        let Err(Refusal::Invalid(mistakes)) = play.try_apply(give(&dev, wrong)) else { panic!("{places:?}") };
+        assert_eq!(mistakes.iter().map(|mistake| mistake.path.as_str()).collect::<Vec<_>>(), places);
+    }
+    let stranger = person("mia", &["reviewer"]);
+    assert_eq!(play.try_apply(give(&stranger, new("writer", "Good."))), Err(Refusal::NotFound));
+}

@@ -1,0 +1,123 @@
+//! Feedback over HTTP: given, listed, told to the next runs, and kept with what was told.
+
+use serde_json::{Value, json};
+
+use super::{Client, Site as World, Site};
+use crate::engine::{Phase, RunState};
+use crate::store::Store;
+use crate::store::tests::support::on_both;
+
+on_both! {
+    an_agent_is_told_the_newest_feedback_on_it_in_later_runs,
+}
+
+const FLOW: &str = "
+id: letters
+agents: { writer: { model: demo/writer, instructions: Be kind., feedback: 2 } }
+nodes:
+  ask:
+    human: { prompt: Write?, options: [{ id: yes, label: Write }], reviewers: { roles: [editor] } }
+    next: draft
+  draft: { agent: writer, prompt: Write., write_keys: [draft] }
+start: draft
+";
+
+async fn launch(client: &Client<'_>) -> String {
+    let run = client.post("/api/v1/runs", &json!({ "flow": "letters", "input": {} })).await.expect(201);
+    run["id"].as_str().unwrap().to_owned()
+}
+
+fn said(content: &str, importance: u32) -> Value {
+    json!({ "agent": "writer", "type": "guidance", "aspect": "style", "content": content, "importance": importance })
+}
+
+/// The system prompt of the one agent that works.
+async fn told(store: &Store, run: &str) -> String {
+    let state: RunState = store.run(run.parse().unwrap()).await.unwrap().unwrap();
+    let prompts = state.branches.values().filter_map(|branch| match &branch.phase {
+        Phase::Agent { conversation, .. } => conversation.instructions.clone(),
+        _ => None,
+    });
+    prompts.collect()
+}
+
+async fn an_agent_is_told_the_newest_feedback_on_it_in_later_runs(site: World) {
+    let dev = site.join("dev", &["developer"]).await;
+    dev.put_flow("/api/v1/flows/letters", FLOW).await.expect(200);
+    let first = launch(&dev).await;
+    assert_eq!(told(&site.store, &first).await, "Be kind.");
+    for (content, importance) in [("Be brief.", 1), ("Say thanks.", 5), ("Use no jokes.", 3)] {
+        dev.post(&format!("/api/v1/runs/{first}/feedback"), &said(content, importance)).await.expect(201);
+    }
+    let second = launch(&dev).await;
+    let expected = "Be kind.\n\nWhat people said of your earlier work, the newest first:\n\
+         - guidance (style, importance 3 of 5): Use no jokes.\n- guidance (style, importance 5 of 5): Say thanks.";
+    assert_eq!(told(&site.store, &second).await, expected);
+    // What was told belongs to the run: neither more feedback nor a restart changes it.
+    dev.post(&format!("/api/v1/runs/{second}/feedback"), &said("Never mind.", 2)).await.expect(201);
+    assert_eq!(told(&site.store, &first).await, "Be kind.");
+    let options = site.database.options(site.clock.clone());
+    let again = Store::open(options).await.unwrap();
+    assert_eq!(told(&again, &second).await, expected);
+    again.close().await;
+
+    let contents = async |query: &str| {
+        let page = dev.get(&format!("/api/v1/feedback?{query}")).await.expect(200);
+        page["items"].as_array().unwrap().iter().map(|said| said["content"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(contents("").await, ["Never mind.", "Use no jokes.", "Say thanks.", "Be brief."]);
+    assert_eq!(contents(&format!("run={second}")).await, ["Never mind."]);
+    assert_eq!(contents("agent=writer&type=guidance&flow=letters&limit=1").await, ["Never mind."]);
+    assert_eq!(contents("type=praise").await, [""; 0]);
+    assert_eq!(contents("agent=reader").await, [""; 0]);
+    assert_eq!(contents("since=2999-01-01T00:00:00Z").await, [""; 0]);
+    let page = dev.get("/api/v1/feedback?limit=3").await.expect(200);
+    let cursor = page["next_cursor"].as_str().unwrap();
+    assert_eq!(contents(&format!("limit=3&cursor={cursor}")).await, ["Be brief."]);
+}
+
+#[tokio::test]
+async fn feedback_is_given_once_and_is_on_the_record() {
+    let site = Site::new().await;
+    let dev = site.join("dev", &["developer"]).await;
+    dev.put_flow("/api/v1/flows/letters", &FLOW.replace("start: draft", "start: ask")).await.expect(200);
+    let run = launch(&dev).await;
+    let path = format!("/api/v1/runs/{run}/feedback");
+    let key = [("idempotency-key", "once")];
+    let given = dev.post_with(&path, &said("Be brief.", 4), &key).await.expect(201);
+    assert_eq!((&given["by"], &given["flow"], &given["run_id"]), (&json!("dev"), &json!("letters"), &json!(run)));
+    assert_eq!(dev.post_with(&path, &said("Be brief.", 4), &key).await.expect(201), given);
+    let log = dev.get(&format!("/api/v1/log?run={run}&limit=200")).await.expect(200);
+    let entries: Vec<_> = log["items"].as_array().unwrap().iter().filter(|e| e["kind"] == "feedback.given").collect();
+    assert_eq!((entries.len(), &entries[0]["data"]["feedback"]), (1, &given));
+    let admin = site.login("admin").await;
+    let audit = admin.get("/api/v1/audit?kind=feedback.given").await.expect(200);
+    assert_eq!(audit["items"][0]["actor"], "dev");
+
+    for (wrong, place) in [
+        (json!({ "agent": "reader", "type": "praise", "content": "Good." }), "/agent"),
+        (json!({ "agent": "writer", "type": "praise", "content": "" }), "/content"),
+        (json!({ "agent": "writer", "type": "praise", "content": "Good.", "importance": 6 }), "/importance"),
+        (json!({ "agent": "writer", "type": "blame", "content": "Bad." }), "/type"),
+    ] {
+        assert_eq!(dev.post(&path, &wrong).await.expect(422)["errors"][0]["path"], place);
+    }
+    dev.get("/api/v1/feedback?run=one").await.expect(422);
+}
+
+#[tokio::test]
+async fn who_may_see_a_run_may_say_how_its_agents_worked_and_sees_what_they_said() {
+    let site = Site::new().await;
+    let dev = site.join("dev", &["developer"]).await;
+    dev.put_flow("/api/v1/flows/letters", &FLOW.replace("start: draft", "start: ask")).await.expect(200);
+    let run = launch(&dev).await;
+    let path = format!("/api/v1/runs/{run}/feedback");
+    let (ana, tom) = (site.join("ana", &["editor"]).await, site.join("tom", &["reviewer"]).await);
+    ana.post(&path, &said("Be brief.", 4)).await.expect(201);
+    tom.post(&path, &said("Be long.", 4)).await.code(404);
+    dev.post(&path, &said("Be kind.", 4)).await.expect(201);
+    for (client, count) in [(&ana, 1), (&tom, 0), (&dev, 2)] {
+        let page = client.get("/api/v1/feedback").await.expect(200);
+        assert_eq!(page["items"].as_array().unwrap().len(), count);
+    }
+}

@@ -1,0 +1,149 @@
+//! Feedback on the run's agents: a form, and what was said so far, as far as the person may see it.
+
+use leptos::prelude::*;
+use shared::feedback::{Feedback, FeedbackAspect, FeedbackQuery, FeedbackType, MAX_TEXT, NewFeedback};
+
+use super::data::RunData;
+use crate::client::{key, use_api};
+use crate::components::dialog::Dialog;
+use crate::components::notice::Notifier;
+use crate::components::time::Ago;
+
+const TYPES: [(FeedbackType, &str); 5] = [
+    (FeedbackType::Correction, "Correction"),
+    (FeedbackType::Guidance, "Guidance"),
+    (FeedbackType::Preference, "Preference"),
+    (FeedbackType::Praise, "Praise"),
+    (FeedbackType::Complaint, "Complaint"),
+];
+const ASPECTS: [(FeedbackAspect, &str); 6] = [
+    (FeedbackAspect::Accuracy, "Accuracy"),
+    (FeedbackAspect::Style, "Style"),
+    (FeedbackAspect::Speed, "Speed"),
+    (FeedbackAspect::Judgment, "Judgment"),
+    (FeedbackAspect::Communication, "Communication"),
+    (FeedbackAspect::Other, "Something else"),
+];
+const IMPORTANCE: [(u8, &str); 5] =
+    [(1, "1, a detail"), (2, "2"), (3, "3, as usual"), (4, "4"), (5, "5, it must not happen again")];
+
+/// What was said of the agents of a run. Cheap to copy into closures.
+#[derive(Clone, Copy)]
+pub struct RunFeedback(LocalResource<Vec<Feedback>>);
+
+impl RunFeedback {
+    /// Loads it. What cannot be loaded stays away.
+    pub fn of(data: RunData) -> Self {
+        let api = use_api();
+        Self(LocalResource::new(move || async move {
+            let query = FeedbackQuery { run: Some(data.id.to_string()), ..FeedbackQuery::default() };
+            api.feedback(&query).await.map(|page| page.items).unwrap_or_default()
+        }))
+    }
+}
+
+/// What was said so far; nothing where nothing was.
+#[component]
+pub fn Said(feedback: RunFeedback) -> impl IntoView {
+    move || {
+        feedback.0.get().filter(|said| !said.is_empty()).map(|said| {
+            let rows = said.into_iter().map(|said| {
+                let about = format!("{} · {} · {}", said.agent, said.feedback_type.as_str(), said.aspect.as_str());
+                view! {
+                    <li>
+                        <span class="tiny muted">{about}" · importance "{said.importance}</span>
+                        <p>{said.content}</p>
+                        {said.context.map(|context| view! { <p class="small soft">{context}</p> })}
+                        <span class="tiny muted">{said.by.to_string()}", "<Ago at=said.at/></span>
+                    </li>
+                }
+            });
+            view! { <h2 class="sub">"Feedback"</h2><ul class="said">{rows.collect_view()}</ul> }
+        })
+    }
+}
+
+/// The dialog that gives feedback.
+#[component]
+pub fn FeedbackDialog(data: RunData, open: RwSignal<bool>, feedback: RunFeedback) -> impl IntoView {
+    let api = use_api();
+    let notices = Notifier::expect();
+    let agents =
+        Memo::new(move |_| data.run.with(|run| run.as_ref().map(|run| run.agents.clone()).unwrap_or_default()));
+    let agent = RwSignal::new(0);
+    let of_type = RwSignal::new(0);
+    let aspect = RwSignal::new(ASPECTS.len() - 1);
+    let importance = RwSignal::new(2);
+    let content = RwSignal::new(String::new());
+    let context = RwSignal::new(String::new());
+    let give = Action::new_local(move |(): &()| {
+        let new = NewFeedback {
+            agent: agents.with_untracked(|agents| agents.get(agent.get_untracked()).cloned().unwrap_or_default()),
+            feedback_type: TYPES[of_type.get_untracked()].0,
+            aspect: ASPECTS[aspect.get_untracked()].0,
+            content: content.get_untracked().trim().to_owned(),
+            importance: IMPORTANCE[importance.get_untracked()].0,
+            context: Some(context.get_untracked().trim().to_owned()).filter(|context| !context.is_empty()),
+        };
+        async move {
+            let answer = api.give_feedback(data.id, &new, Some(&key())).await;
+            if answer.is_ok() {
+                open.set(false);
+                content.set(String::new());
+                context.set(String::new());
+                notices.good("The feedback is recorded.");
+                feedback.0.refetch();
+            }
+            answer.map(drop)
+        }
+    });
+    let busy = give.pending();
+    let answer = give.value();
+    let problem = move || answer.with(|answer| answer.as_ref()?.as_ref().err().map(ToString::to_string));
+    let send = move || {
+        if !busy.get_untracked() {
+            give.dispatch_local(());
+        }
+    };
+    let choose = |label: &'static str, chosen: RwSignal<usize>, options: Vec<String>| {
+        let options = options.into_iter().enumerate().map(move |(at, words)| {
+            view! { <option value=at.to_string() selected=move || chosen.get() == at>{words}</option> }
+        });
+        view! {
+            <label class="field">
+                <span class="label">{label}</span>
+                <select class="select" on:change=move |event| chosen.set(event_target_value(&event).parse().unwrap_or(0))>
+                    {options.collect_view()}
+                </select>
+            </label>
+        }
+        .into_any()
+    };
+    let words = |all: &[&'static str]| all.iter().map(|words| (*words).to_owned()).collect::<Vec<_>>();
+    view! {
+        <Dialog open title="Give feedback">
+            <form class="in" on:submit=move |event| { event.prevent_default(); send(); }>
+                <p class="soft">"It goes on the record. An agent whose flow has `feedback` reads the newest of it in later runs."</p>
+                <div class="pairs">
+                    {move || choose("Agent", agent, agents.get())}
+                    {choose("What it is", of_type, words(&TYPES.map(|(_, words)| words)))}
+                    {choose("About", aspect, words(&ASPECTS.map(|(_, words)| words)))}
+                    {choose("Importance", importance, words(&IMPORTANCE.map(|(_, words)| words)))}
+                </div>
+                <label class="field">
+                    <span class="label">"What do you want to say?"</span>
+                    <textarea class="textarea" rows="4" required maxlength=MAX_TEXT.to_string() bind:value=content></textarea>
+                </label>
+                <label class="field">
+                    <span class="label">"What it rests on (optional)"</span>
+                    <textarea class="textarea" rows="2" maxlength=MAX_TEXT.to_string() bind:value=context></textarea>
+                </label>
+                {move || problem().map(|problem| view! { <p class="mistake" role="alert">{problem}</p> })}
+                <div class="actions">
+                    <button type="button" class="b" on:click=move |_| open.set(false)>"Close"</button>
+                    <button class="b primary" disabled=busy>{move || if busy.get() { "Sending…" } else { "Give feedback" }}</button>
+                </div>
+            </form>
+        </Dialog>
+    }
+}
