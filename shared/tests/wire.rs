@@ -128,7 +128,9 @@ fn every_message_of_the_socket_travels() {
 
 #[test]
 fn every_body_travels() {
-    use shared::{account, api, decision::DecisionRequest, deputy, grant, notification, run, seal};
+    use shared::{
+        account, api, decision::DecisionRequest, deputy, feedback, grant, notification, run, seal, statistics,
+    };
 
     let page = |item: Value| json!({"items": [item], "next_cursor": "n"});
     let user = json!({"username": "ana", "display_name": "Ana", "email": "a@b", "roles": ["reviewer"], "active": false,
@@ -137,9 +139,15 @@ fn every_body_travels() {
     travels::<api::Page<api::Token>>(&page(json!({"id": ID, "name": "ci", "owner": "ana", "roles": ["developer"],
         "created_at": AT, "expires_at": AT, "secret": "s"})));
     travels::<run::Run>(&run());
-    travels::<run::Report>(&json!({"run_id": ID, "status": "failed", "duration_ms": 5, "reviews": [review()],
+    travels::<run::Report>(&json!({"run_id": ID, "flow": "f", "version": 2, "status": "failed", "output": {"a": 1},
+        "error": {"code": "TOOL_FAILED", "message": "m"}, "duration_ms": 5, "reviews": [review()],
         "steps": [{"id": ID, "node": "a", "visit": 1, "part": {"number": 1, "of": 2}, "kind": "agent", "status": "failed",
             "started_at": AT, "duration_ms": 3, "tries": 2, "error": {"code": "TOOL_FAILED", "message": "m"}, "note": "n"}]}));
+    travels::<feedback::Feedback>(&json!({"id": ID, "run_id": ID, "flow": "f", "agent": "a", "type": "praise",
+        "aspect": "style", "content": "c", "importance": 5, "context": "x", "by": "ana", "at": AT}));
+    travels::<statistics::Statistics>(&json!({"from": AT, "to": AT, "requests": 3, "approval_rate": 0.5,
+        "response_ms": {"avg": 1, "p50": 1, "p95": null}, "escalations_by_reason": {"out_of_scope": 1},
+        "vetoes": {"g": 2}, "judge": {"asked": 1}, "groups": [{"key": "k", "requests": 1}], "groups_left_out": 4}));
     let graph = json!({
         "width": 10.0, "height": 5.5, "nodes": [{"id": "a", "kind": "human", "x": 1, "y": 2, "width": 3, "height": 4}],
         "edges": [{"from": "a", "to": "end", "kind": "next", "label": "if", "points": [[1.0, 2.0], [3.0, 4.0]]}],

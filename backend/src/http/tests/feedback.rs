@@ -19,7 +19,12 @@ nodes:
     human: { prompt: Write?, options: [{ id: yes, label: Write }], reviewers: { roles: [editor] } }
     next: draft
   draft: { agent: writer, prompt: Write., write_keys: [draft] }
-start: draft
+";
+/// The same without a person before.
+const AT_ONCE: &str = "
+id: letters
+agents: { writer: { model: demo/writer, instructions: Be kind., feedback: 2 } }
+nodes: { draft: { agent: writer, prompt: Write., write_keys: [draft] } }
 ";
 
 async fn launch(client: &Client<'_>) -> String {
@@ -43,7 +48,7 @@ async fn told(store: &Store, run: &str) -> String {
 
 async fn an_agent_is_told_the_newest_feedback_on_it_in_later_runs(site: World) {
     let dev = site.join("dev", &["developer"]).await;
-    dev.put_flow("/api/v1/flows/letters", FLOW).await.expect(200);
+    dev.put_flow("/api/v1/flows/letters", AT_ONCE).await.expect(200);
     let first = launch(&dev).await;
     assert_eq!(told(&site.store, &first).await, "Be kind.");
     for (content, importance) in [("Be brief.", 1), ("Say thanks.", 5), ("Use no jokes.", 3)] {
@@ -80,7 +85,7 @@ async fn an_agent_is_told_the_newest_feedback_on_it_in_later_runs(site: World) {
 async fn feedback_is_given_once_and_is_on_the_record() {
     let site = Site::new().await;
     let dev = site.join("dev", &["developer"]).await;
-    dev.put_flow("/api/v1/flows/letters", &FLOW.replace("start: draft", "start: ask")).await.expect(200);
+    dev.put_flow("/api/v1/flows/letters", FLOW).await.expect(200);
     let run = launch(&dev).await;
     let path = format!("/api/v1/runs/{run}/feedback");
     let key = [("idempotency-key", "once")];
@@ -109,7 +114,7 @@ async fn feedback_is_given_once_and_is_on_the_record() {
 async fn who_may_see_a_run_may_say_how_its_agents_worked_and_sees_what_they_said() {
     let site = Site::new().await;
     let dev = site.join("dev", &["developer"]).await;
-    dev.put_flow("/api/v1/flows/letters", &FLOW.replace("start: draft", "start: ask")).await.expect(200);
+    dev.put_flow("/api/v1/flows/letters", FLOW).await.expect(200);
     let run = launch(&dev).await;
     let path = format!("/api/v1/runs/{run}/feedback");
     let (ana, tom) = (site.join("ana", &["editor"]).await, site.join("tom", &["reviewer"]).await);
