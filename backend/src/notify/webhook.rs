@@ -167,7 +167,7 @@ mod tests {
         assert_eq!(signature, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
     }
 
-    fn review(members: Value) -> Review {
+    fn review(members: &Value) -> Review {
         let mut review = json!({
             "id": uuid::Uuid::nil(), "revision": 1, "digest": "", "version": 1, "kind": "approval", "status": "pending",
             "title": "Send it?", "prompt": "", "requested_by": "ada", "created_at": "2026-01-01T00:00:00Z",
@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn a_program_is_told_what_is_wanted_of_people_in_a_word() {
         let wanted =
-            |kind: &str| notification(&review(json!({ "kind": kind })), "https://desk.example")["type"].clone();
+            |kind: &str| notification(&review(&json!({ "kind": kind })), "https://desk.example")["type"].clone();
         let all = ["tool_calls", "output", "clarification", "edit", "escalation", "checkpoint", "handoff"].map(wanted);
         let (approval, rest) = all.split_at(2);
         assert_eq!(approval, ["approval_required", "approval_required"]);
@@ -189,7 +189,7 @@ mod tests {
             "type": "approval_required", "summary": "Send<U+202E> it?", "urgency": "high",
             "url": "https://desk.example", "expires_at": "2026-01-02T00:00:00.000000Z",
         });
-        assert_eq!(notification(&review(told), "https://desk.example"), expected);
+        assert_eq!(notification(&review(&told), "https://desk.example"), expected);
     }
 
     #[test]
@@ -202,7 +202,7 @@ mod tests {
             json!({ "url": "https://example.org", "kinds": ["tool_calls", "edit"], "severities": ["critical"] });
         let webhook = Webhook::new("desk", serde_json::from_value(settings).unwrap(), &secrets).unwrap();
         let wants = |kind: &str, severity: &str| {
-            webhook.wants(Occasion::Requested, &review(json!({ "kind": kind, "severity": severity })))
+            webhook.wants(Occasion::Requested, &review(&json!({ "kind": kind, "severity": severity })))
         };
         assert!(wants("edit", "critical"));
         assert!(!wants("approval", "critical") && !wants("edit", "high"));
