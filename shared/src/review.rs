@@ -313,6 +313,9 @@ pub struct Action {
     /// JSON Schema of the arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<Value>,
+    /// What is at stake with it, where the review has several; the review's own stakes are those of all together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stakes: Option<Box<Stakes>>,
     /// The answers that it takes.
     pub allowed_decisions: Vec<ActionKind>,
     /// Whether a guardrail redacted what runs: that is on the record with its execution. No digest has it.

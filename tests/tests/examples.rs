@@ -69,6 +69,7 @@ const ENDS: &[End] = &[
     ("onboarding", &["-i", "name=Rosa"], "2\n", STOPPED, "No, stop here"),
     ("permission", &[], "yes\n", COMPLETED, "publish_notice was called"),
     ("permission", &[], "no because\n", COMPLETED, "has been dealt with"),
+    ("permission", &[], "maybe\n", COMPLETED, "TOOL_PERMISSION_DENIED: maybe"),
     ("polish", &[], "2\n1\n", COMPLETED, "\"round\": 4"),
     ("question", &["-i", "event=the party"], "At six, bring salad.\n", COMPLETED, "invitation"),
     ("release-notes", &[], "yes\nno\n", COMPLETED, "publish_page was called"),

@@ -259,6 +259,17 @@ pub fn actions_say(review: &Review, draft: &Draft) -> (Intent, String) {
     (Intent::Actions, sentence(&parts.join(", ")) + later)
 }
 
+/// What follows first from what is approved, in the flow's words. Of several calls each has its own; where they have none of
+/// their own, nobody knows of which of them it is said, and a rejection of one leaves it open.
+pub fn follows(review: &Review, draft: &Draft) -> Option<String> {
+    let is_rejected = |action: &&Action| choice(action, draft) == Some(ActionKind::Reject);
+    if review.actions.iter().any(|action| action.stakes.is_some()) {
+        let mut left = review.actions.iter().filter(|action| !is_rejected(action));
+        return left.find_map(|action| action.stakes.as_ref()?.consequences.first().cloned());
+    }
+    review.stakes.consequences.first().filter(|_| !review.actions.iter().any(|action| is_rejected(&action))).cloned()
+}
+
 /// What stands on the button of an intent.
 pub fn says(review: &Review, draft: &Draft, intent: &Intent) -> String {
     match intent {

@@ -34,6 +34,8 @@ async fn decide(asking: &mut Asking<'_>, action: &Action) -> Result<ActionDecisi
             "n" | "no" | "reject" => ActionKind::Reject,
             "e" | "edit" => ActionKind::Edit,
             "r" | "respond" => ActionKind::Respond,
+            // Whoever wrote a script is not there to be asked again, and said no yes.
+            _ if asking.is_scripted() => return Ok(ActionDecision::Reject { message: Some(said.trim().to_owned()) }),
             _ => {
                 asking.wrong(format!("`{}` is no answer to {}: {}", text::line(&said), action.name, words(action)))?;
                 continue;
@@ -101,7 +103,7 @@ pub(super) fn render(review: &Review, index: usize, action: &Action) -> String {
     if let Some(description) = &action.description {
         all.push_str(&text::barred(description));
     }
-    all.push_str(&menu::about(review));
+    all.push_str(&menu::about(review, action.stakes.as_deref().unwrap_or(&review.stakes)));
     for (name, value) in &action.arguments {
         let value = if value.is_null() { "null".to_owned() } else { text::value(value) };
         let _ = write!(all, "\n {}:\n{}", text::line(name), text::barred(&value));

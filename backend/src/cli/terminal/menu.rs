@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 use shared::JsonMap;
 use shared::decision::Verdict;
-use shared::definition::{ChoiceKind, Escalate, OnTimeout};
+use shared::definition::{ChoiceKind, Escalate, OnTimeout, Stakes};
 use shared::review::{Item, Review, ReviewKind, ReviewOption};
 
 use super::{Asking, text};
@@ -132,7 +132,7 @@ impl<'a> Menu<'a> {
             other => other.as_str().replace('_', " "),
         };
         let mut all = head(&format!("{what}: {}", self.name), &review.prompt);
-        all.push_str(&about(review));
+        all.push_str(&about(review, &review.stakes));
         for item in &review.items {
             let label = item.label.as_deref().unwrap_or(&item.key);
             let _ = write!(all, "\n {}:\n{}", text::line(label), text::barred(&text::value(&item.value)));
@@ -170,8 +170,7 @@ pub(super) fn rule() -> &'static str {
 }
 
 /// What is at stake, and how long there is.
-pub(super) fn about(review: &Review) -> String {
-    let stakes = &review.stakes;
+pub(super) fn about(review: &Review, stakes: &Stakes) -> String {
     let mut words = Vec::new();
     if stakes.severity != shared::definition::Severity::default() {
         words.push(format!("severity {}", stakes.severity.as_str()));

@@ -120,6 +120,11 @@ impl Asking<'_> {
         Ok(line?.trim().to_owned())
     }
 
+    /// Whether answers come from a file or a pipe.
+    fn is_scripted(&self) -> bool {
+        !self.interactive
+    }
+
     /// What was said does not fit. At a terminal it is asked again; a script is told, and ends.
     fn wrong(&self, why: String) -> Result<(), Declined> {
         if !self.interactive {

@@ -125,6 +125,7 @@ impl<'f> Builder<'f> {
             request: None,
             description: None,
             schema: Some(proposed.schema()),
+            stakes: None,
             allowed_decisions,
             redacted: false,
         };

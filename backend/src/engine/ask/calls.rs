@@ -47,7 +47,7 @@ impl<'f> Builder<'f> {
         let defaults = &self.flow.of(&step.node).flow.defaults;
         let gates = || group.iter().map(|(_, gate)| *gate);
         let actions: Vec<_> =
-            group.iter().map(|(call, gate)| self.action(step, call, agent, gate.allowed_decisions())).collect();
+            group.iter().map(|(call, gate)| self.gated_action(step, call, agent, gate, group.len() > 1)).collect();
         let on_timeout = gates().map(|gate| self.gate_timeout(step, gate).unwrap_or(OnTimeout::Reject));
         let tools: IndexSet<_> = actions.iter().map(|action| format!("`{}`", action.name)).collect();
         let tools = tools.into_iter().collect::<Vec<_>>().join(", ");
@@ -112,6 +112,12 @@ impl<'f> Builder<'f> {
         })
     }
 
+    /// A call that a gate holds back; with what is at stake with it where there are several.
+    fn gated_action(&self, step: &Step, call: &ToolCall, agent: Option<&str>, gate: &Gate, several: bool) -> Action {
+        let action = self.action(step, call, agent, gate.allowed_decisions());
+        Action { stakes: several.then(|| Box::new(gate.stakes())), ..action }
+    }
+
     fn action(&self, step: &Step, call: &ToolCall, agent: Option<&str>, allowed_decisions: Vec<ActionKind>) -> Action {
         let tool = self.flow.of(&step.node).flow.tools.get(&call.tool);
         Action {
@@ -123,6 +129,7 @@ impl<'f> Builder<'f> {
             request: call.request.clone(),
             description: tool.and_then(|tool| tool.description.clone()),
             schema: tool.and_then(|tool| crate::engine::invoke::parameters(tool).map(std::borrow::Cow::into_owned)),
+            stakes: None,
             allowed_decisions,
             redacted: false,
         }

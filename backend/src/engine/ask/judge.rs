@@ -253,7 +253,8 @@ fn material(step: &Step, content: &Content, history: Value) -> String {
         let actions = content.actions.iter().map(|action| {
             json!({
                 "id": action.id, "type": action.action_type, "name": action.name, "agent": action.agent,
-                "description": action.description, "arguments": action.arguments, "stakes": stakes,
+                "description": action.description, "arguments": action.arguments,
+                "stakes": action.stakes.as_deref().unwrap_or(stakes),
             })
         });
         shown["actions"] = actions.collect();

@@ -8,6 +8,7 @@ use shared::grant::GrantScope;
 use shared::review::{Action, ActionType};
 
 use super::guardrails::GuardrailNotes;
+use super::head::at_stake;
 use super::item::count_unsound;
 use super::pane::Pane;
 use super::request::request;
@@ -189,6 +190,11 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
                 let message = outcome.message()?;
                 Some(view! { <p class="describes">{inert(message)}</p> })
             }}
+            {action.stakes.as_deref().map(|stakes| {
+                let tags = at_stake(stakes).into_iter().map(|(class, text)| view! { <span class=class>{text}</span> });
+                let follows = stakes.consequences.iter().map(|text| view! { <span class="muted">{inert(text)}</span> });
+                view! { <div class="facts">{tags.collect_view()}{follows.collect_view()}</div> }
+            })}
             {action.description.as_ref().map(|text| view! { <p class="describes">{inert(text)}</p> })}
             {move || {
                 before

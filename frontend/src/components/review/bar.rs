@@ -251,15 +251,14 @@ fn acts(pane: Pane) -> Vec<Act> {
         let refuses = rejected == review.actions.len();
         let blocked = guardrail_notes::blocked(&review, &draft, &pane.checked.get());
         let in_vain = !refuses && blocked.len() + rejected == review.actions.len();
-        // What follows is said of all calls; nobody knows of which of them.
-        let does = match review.stakes.consequences.first() {
+        let does = match verdict::follows(&review, &draft) {
             _ if refuses => words.rejected.to_owned(),
             _ if in_vain => "Nothing would run: a guardrail would block it.".to_owned(),
             _ if !blocked.is_empty() => {
                 let names: Vec<&str> = blocked.iter().map(|action| action.name.as_str()).collect();
                 format!("Approved calls run, but a guardrail would block {}.", listed(&names))
             }
-            Some(consequence) if rejected == 0 => consequence.clone(),
+            Some(consequence) => consequence,
             _ if first.action_type == ActionType::Tool => "Approved calls run exactly as shown.".to_owned(),
             _ => format!("It {} exactly as shown.", words.happens),
         };

@@ -2,7 +2,7 @@
 
 use leptos::html;
 use leptos::prelude::*;
-use shared::definition::Severity;
+use shared::definition::{Severity, Stakes};
 use shared::id::NodeId;
 use shared::inbox::SOON;
 use shared::review::Review;
@@ -65,20 +65,26 @@ pub fn Head(pane: Pane, back: Callback<()>) -> impl IntoView {
     }
 }
 
-fn facts(review: &Review) -> Vec<(&'static str, String)> {
+/// What is at stake, as tags with their classes.
+pub(super) fn at_stake(stakes: &Stakes) -> Vec<(&'static str, String)> {
     let mut facts = Vec::new();
-    match review.stakes.severity {
+    match stakes.severity {
         Severity::Critical => facts.push(("tag stop", "critical".to_owned())),
         Severity::High => facts.push(("tag warn", "high".to_owned())),
         Severity::Medium => {}
         Severity::Low => facts.push(("tag", "low".to_owned())),
     }
-    if review.stakes.reversible == Some(false) {
+    if stakes.reversible == Some(false) {
         facts.push(("tag stop", "cannot be undone".to_owned()));
     }
-    if let Some(category) = &review.stakes.category {
+    if let Some(category) = &stakes.category {
         facts.push(("tag", category.clone()));
     }
+    facts
+}
+
+fn facts(review: &Review) -> Vec<(&'static str, String)> {
+    let mut facts = at_stake(&review.stakes);
     facts.extend(words::round(review).map(|round| ("tag", round)));
     facts.extend(review.escalated.iter().map(|role| ("tag warn", format!("escalated to {role}"))));
     if review.usage.total_tokens > 0 {
