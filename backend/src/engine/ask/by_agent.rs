@@ -168,7 +168,7 @@ fn edit(who: &str, draft: Draft) -> Shown {
     Shown {
         kind: ReviewKind::Edit,
         subject: purpose.clone(),
-        prompt: format!("{who} asks you to edit a draft: {purpose}{sure}{focus}"),
+        prompt: format!("{who} asks you to edit a draft: {}.{sure}{focus}", purpose.trim_end_matches('.')),
         stakes: Stakes {
             severity: if confidence.is_some_and(|sure| sure < UNSURE) { Severity::High } else { Severity::default() },
             ..Stakes::default()

@@ -4,7 +4,7 @@ use leptos::html;
 use leptos::prelude::*;
 use shared::access::Access;
 use shared::definition::ChoiceKind;
-use shared::review::ActionType;
+use shared::review::{ActionType, ReviewKind};
 
 use super::item::grow;
 use super::keys;
@@ -129,7 +129,7 @@ fn Say(pane: Pane) -> impl IntoView {
         pane.review.with(|review| {
             if review.answers_in_words() && review.free_text {
                 if review.options.is_empty() { "Write your answer" } else { "Choose an answer, or write your own" }
-            } else if review.actions.iter().any(|action| action.agent.is_some()) {
+            } else if review.actions.iter().any(|action| action.agent.is_some()) || review.kind == ReviewKind::Edit {
                 "Add a note for the agent, or give a reason"
             } else if !review.actions.is_empty() {
                 "Add a note for the record, or give a reason"
