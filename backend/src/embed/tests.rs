@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use shared::decision::Via;
+use shared::definition::{McpTool, ToolKind};
 use shared::error::FlowCode;
 use shared::id::NodeId;
 use shared::review::Outcome;
@@ -14,6 +15,7 @@ use shared::time::Span;
 use super::reviewer::ByFunction;
 use super::*;
 use crate::flow::builder::{self, Human, Tool, accept, stop};
+use crate::tool::tests::mcp::{Program, eventually, runs};
 
 fn ask(human: Human) -> Flow {
     let human = human.option(accept("yes", "Yes")).option(stop("no", "No"));
@@ -38,6 +40,26 @@ fn with_deletion(deleted: &Arc<AtomicU32>) -> Options {
             Ok::<_, String>(json!({ "deleted": arguments["path"] }))
         }
     })
+}
+
+/// MCP servers are processes beside this one.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_cancelled_run_cancels_its_mcp_call_and_a_shutdown_ends_the_server() {
+    let program = Program::new();
+    let settings = crate::config::File { mcp: program.settings(), ..crate::config::File::default() };
+    let countersign = Options::new().settings(settings).start().await.unwrap();
+    let kind = ToolKind::Mcp(McpTool { server: "sh".to_owned(), tool: "wait".to_owned() });
+    let tool = shared::definition::Tool { kind, ..builder::function("Waits", json!({ "type": "object" })) };
+    let flow = builder::Flow::new("waits").node("wait", Tool::new("wait").settings(tool)).build().unwrap();
+    let running = countersign.launch(&flow, json!({}), Context::default()).await.unwrap();
+    eventually("it is called", || !program.lines("waiting").is_empty()).await;
+    running.cancel(None).await.unwrap();
+    eventually("it is told", || program.lines("cancelled").len() == 1).await;
+    countersign.shutdown().await;
+    let pids = program.lines("pids");
+    assert_eq!(pids.len(), 1);
+    eventually("it has ended", || !runs(&pids[0])).await;
 }
 
 #[tokio::test]

@@ -180,6 +180,17 @@ impl Store {
         Ok(still)
     }
 
+    /// Those of these tasks for whose results nobody waits any more: the run, or the map that they belong to, is over.
+    pub async fn abandoned(&self, tasks: &[TaskId]) -> Result<Vec<TaskId>, Error> {
+        if tasks.is_empty() {
+            return Ok(Vec::new());
+        }
+        let sql = Sql::new("SELECT id FROM tasks WHERE lane = 'over' AND id IN (");
+        let sql = sql.list(tasks.iter().map(|id| id.0)).push(")");
+        let rows = self.inner.db.read().await?.fetch(sql).await?;
+        rows.iter().map(|row| Ok(TaskId(row.uuid(0)?))).collect()
+    }
+
     /// When the next task that there is room for is due, or its lease runs out.
     pub async fn next_due(&self, room: Room) -> Result<Option<Timestamp>, Error> {
         let one = Room { calls: room.calls.min(1), timers: room.timers.min(1), ..room };

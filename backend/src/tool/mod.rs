@@ -10,7 +10,7 @@ pub(crate) mod mcp;
 mod secrets;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::collections::BTreeMap;
 

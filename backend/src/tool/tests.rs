@@ -1,6 +1,6 @@
 //! HTTP tools against real sockets; MCP servers in a module of their own.
 
-mod mcp;
+pub(crate) mod mcp;
 
 use serde_json::json;
 use shared::JsonMap;

@@ -8,10 +8,11 @@ use std::time::Duration;
 use futures::FutureExt;
 use serde_json::Value;
 use shared::error::{FlowCode, RunError};
+use shared::request::Request;
 use tokio_util::sync::CancellationToken;
 
 use super::Options;
-use crate::engine::{self, Input, ModelAnswer, ModelRequest, Refusal, Task, TaskFailure, TaskKind, Work};
+use crate::engine::{self, Input, ModelAnswer, ModelRequest, Refusal, Task, TaskFailure, TaskKind, ToolRequest, Work};
 use crate::limits::{self, Exceeded};
 use crate::store::{Change, Claimed, CommitError, Error, Kind, Operation};
 use crate::token_stream::Chunk;
@@ -36,12 +37,17 @@ enum Nothing {
 }
 
 /// Does what a task asks, and puts the answer in. While it is at work, `lost` breaks it off; once there is an answer,
-/// only the store says whether it still counts.
-pub(super) async fn handle(options: Arc<Options>, claimed: Claimed, lost: CancellationToken) {
+/// only the store says whether it still counts. `abandoned` says that nobody waits for the result any more.
+pub(super) async fn handle(
+    options: Arc<Options>,
+    claimed: Claimed,
+    lost: CancellationToken,
+    abandoned: CancellationToken,
+) {
     let kind = kind(&claimed.task.kind);
     let begun = options.clock.now();
     // Whatever panics in a call must not take the task down with it.
-    let answered = AssertUnwindSafe(input(&options, &claimed)).catch_unwind();
+    let answered = AssertUnwindSafe(input(&options, &claimed, &abandoned)).catch_unwind();
     let input = tokio::select! {
         () = lost.cancelled() => {
             tracing::info!("the task is held no longer: its call was broken off");
@@ -70,7 +76,7 @@ pub(super) async fn handle(options: Arc<Options>, claimed: Claimed, lost: Cancel
 }
 
 /// What there is to tell the run.
-async fn input(options: &Options, claimed: &Claimed) -> Result<Input, Nothing> {
+async fn input(options: &Options, claimed: &Claimed, abandoned: &CancellationToken) -> Result<Input, Nothing> {
     let task = &claimed.task;
     let asks = claimed.lost_before && !task.repeatable && task.kind.is_call();
     if asks && claimed.lost < MOST_LOST {
@@ -93,10 +99,12 @@ async fn input(options: &Options, claimed: &Claimed) -> Result<Input, Nothing> {
             Ok(answer) => Input::ModelAnswered { task: task.id, attempt: claimed.attempt, answer },
             Err(failure) => failed(claimed, failure),
         },
-        Work::Tool(request) => match options.tools.call(&request).await.and_then(|result| bounded(task, result)) {
-            Ok(result) => Input::ToolReturned { task: task.id, attempt: claimed.attempt, result },
-            Err(failure) => failed(claimed, failure),
-        },
+        Work::Tool(request) => {
+            match call_tool(options, &request, abandoned).await.and_then(|result| bounded(task, result)) {
+                Ok(result) => Input::ToolReturned { task: task.id, attempt: claimed.attempt, result },
+                Err(failure) => failed(claimed, failure),
+            }
+        }
         Work::Refuse(failure) => failed(claimed, failure),
     })
 }
@@ -122,6 +130,25 @@ fn given_up(claimed: &Claimed) -> Input {
         )
     } else {
         end(claimed, FlowCode::TaskAbandoned, message)
+    }
+}
+
+/// A call of an MCP server can be taken back, and is when nobody waits for its result. Others are heard to their end, for
+/// the record: breaking off the connection would take nothing back.
+async fn call_tool(
+    options: &Options,
+    request: &ToolRequest,
+    abandoned: &CancellationToken,
+) -> Result<Value, TaskFailure> {
+    tokio::select! {
+        called = options.tools.call(request) => called,
+        () = abandoned.cancelled(), if matches!(request.request, Request::Mcp { .. }) => Err(TaskFailure {
+            code: FlowCode::ToolFailed,
+            message: "the call was cancelled, since its run had ended; nobody knows whether it took effect".to_owned(),
+            retryable: false,
+            uncertain: true,
+            retry_after: None,
+        }),
     }
 }
 

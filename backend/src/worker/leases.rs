@@ -26,14 +26,16 @@ pub(super) struct Lease {
     is_suspect: bool,
     /// Tells the call that somebody else may have the task.
     lost: CancellationToken,
+    /// Tells the call that nobody waits for its result any more.
+    abandoned: CancellationToken,
 }
 
 impl Lease {
     /// That of a task that was just claimed.
-    pub(super) fn of(claimed: &Claimed, lost: CancellationToken) -> Self {
+    pub(super) fn of(claimed: &Claimed, lost: CancellationToken, abandoned: CancellationToken) -> Self {
         let Claimed { task, attempt, .. } = claimed;
         let is_suspect = claimed.lost >= SUSPECT;
-        Self { task: task.id, attempt: *attempt, is_call: task.kind.is_call(), is_suspect, lost }
+        Self { task: task.id, attempt: *attempt, is_call: task.kind.is_call(), is_suspect, lost, abandoned }
     }
 }
 
@@ -68,11 +70,21 @@ impl Leases {
         self.0.remove(&id);
     }
 
-    /// Renews all leases, and breaks off the calls of tasks that are held no longer.
+    /// Renews all leases, breaks off the calls of tasks that are held no longer, and tells those for whose results nobody
+    /// waits.
     pub(super) async fn beat(&self, options: &Options) {
         let Some(still) = self.renew(options).await else { return };
         for lease in self.0.values().filter(|lease| !still.contains(&lease.task)) {
             lease.lost.cancel();
+        }
+        let calls: Vec<_> = self.0.values().filter(|lease| lease.is_call).map(|lease| lease.task).collect();
+        match options.store.abandoned(&calls).await {
+            Ok(abandoned) => {
+                for lease in self.0.values().filter(|lease| abandoned.contains(&lease.task)) {
+                    lease.abandoned.cancel();
+                }
+            }
+            Err(error) => tracing::warn!(%error, "calls whose runs have ended are not known; they go on"),
         }
     }
 

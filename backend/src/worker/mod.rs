@@ -183,8 +183,9 @@ fn begin(options: &Arc<Options>, claimed: Claimed, jobs: &mut JoinSet<()>, held:
         attempt = claimed.attempt,
     );
     let lost = CancellationToken::new();
-    let lease = Lease::of(&claimed, lost.clone());
-    let job = jobs.spawn(call::handle(Arc::clone(options), claimed, lost).instrument(span));
+    let abandoned = CancellationToken::new();
+    let lease = Lease::of(&claimed, lost.clone(), abandoned.clone());
+    let job = jobs.spawn(call::handle(Arc::clone(options), claimed, lost, abandoned).instrument(span));
     held.began(job.id(), lease);
 }
 

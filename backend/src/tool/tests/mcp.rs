@@ -121,13 +121,13 @@ done
 "#;
 
 /// That program, as the only server of the settings.
-struct Program {
+pub(crate) struct Program {
     mcp: Mcp,
     folder: TempDir,
 }
 
 impl Program {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let program = Self { mcp: Mcp::new(settings(folder.path())), folder };
         program.lists(&["work", "die", "wait", "leave"]);
@@ -139,6 +139,11 @@ impl Program {
         std::fs::write(self.path("tools"), tools.collect::<Vec<_>>().join(",")).unwrap();
     }
 
+    /// The settings by which others start it.
+    pub(crate) fn settings(&self) -> BTreeMap<String, McpServer> {
+        settings(self.folder.path())
+    }
+
     fn path(&self, file: &str) -> PathBuf {
         self.folder.path().join(file)
     }
@@ -147,7 +152,7 @@ impl Program {
         std::fs::write(self.path(file), "").unwrap();
     }
 
-    fn lines(&self, file: &str) -> Vec<String> {
+    pub(crate) fn lines(&self, file: &str) -> Vec<String> {
         let text = std::fs::read_to_string(self.path(file)).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
     }
@@ -171,7 +176,7 @@ fn settings(folder: &Path) -> BTreeMap<String, McpServer> {
     BTreeMap::from([("sh".to_owned(), how)])
 }
 
-async fn eventually(what: &str, is_so: impl Fn() -> bool) {
+pub(crate) async fn eventually(what: &str, is_so: impl Fn() -> bool) {
     let wait = async {
         while !is_so() {
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -181,7 +186,7 @@ async fn eventually(what: &str, is_so: impl Fn() -> bool) {
 }
 
 /// Whether a process runs; one that has ended and waits for its parent does not.
-fn runs(pid: &str) -> bool {
+pub(crate) fn runs(pid: &str) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, state)| !state.starts_with(['Z', 'X']))
 }
