@@ -18,6 +18,7 @@ pub mod files;
 pub mod flow;
 #[doc(hidden)]
 pub mod fuzzing;
+pub mod handler;
 pub mod http;
 pub mod json;
 pub mod limits;
@@ -28,6 +29,7 @@ pub mod rate_limit;
 pub mod retry_after;
 pub mod server;
 pub mod ssrf;
+pub mod standard_webhooks;
 pub mod store;
 pub mod token_stream;
 pub mod tool;

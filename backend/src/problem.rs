@@ -60,6 +60,10 @@ pub fn of_refusal(refusal: Refusal, viewer: Option<&Principal>) -> Problem {
                 .detail("look at what has changed, and decide again"),
             None => Problem::new(Code::NotFound),
         },
+        Refusal::NoLongerAsked(review) => {
+            let detail = format!("{message}; the review waits for others");
+            Problem { review: seen(review), ..Problem::new(Code::Conflict) }.detail(detail)
+        }
         Refusal::ReviewClaimed(review) => match seen(review) {
             Some(review) => {
                 let by = review.claimed_by.as_ref().map(|claim| format!("{} works on it", claim.by));

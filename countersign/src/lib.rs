@@ -42,7 +42,7 @@
 
 pub use backend::config::File as Settings;
 pub use backend::embed::{
-    Choice, Countersign, Declined, Finished, IntoChoice, Options, Reviewer, RunError, Running, StartError,
+    Choice, Countersign, Declined, Finished, Handled, IntoChoice, Options, Reviewer, RunError, Running, StartError,
 };
 pub use backend::flow::parse;
 pub use shared::JsonMap;

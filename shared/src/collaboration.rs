@@ -7,7 +7,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::JsonMap;
-use crate::decision::Via;
+use crate::decision::{ProgramAnswer, Via};
 use crate::id::Username;
 use crate::time::Timestamp;
 
@@ -52,7 +52,7 @@ pub struct Comment {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Advice {
-    /// Who: of a judge its `provider/model`.
+    /// Who: of a judge its `provider/model`, of a webhook the host of its URL, of a function its name.
     pub by: String,
     /// What kind of handler.
     pub via: Via,
@@ -61,11 +61,27 @@ pub struct Advice {
     /// What it would decide; none where it could not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Judgement>,
-    /// Why, in its words; or why it could not say. A model wrote it: hostile like every text of one.
+    /// Why, in its words; or why it could not say. A model or a program outside wrote it: hostile like every such text.
     pub reason: String,
     /// What it would change of what is asked; none where nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changes: Option<Changes>,
+    /// What a program answered, as it was sent; none where it could not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<Box<ProgramAnswer>>,
+}
+
+/// A handler that is asked while people may decide already: it has said that it answers later.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AskedHandler {
+    /// Who, as in [`Advice::by`].
+    pub by: String,
+    /// What kind of handler.
+    pub via: Via,
+    /// Until when it is waited for; then the next is asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
 }
 
 /// What a handler would change of what is asked before it happens.
@@ -123,6 +139,9 @@ impl fmt::Display for Advice {
 impl Advice {
     fn judgement(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { by, verdict, reason, .. } = self;
+        if self.via != Via::Judge {
+            return self.program_said(f);
+        }
         let Some(Judgement { approved, confidence, threshold }) = *verdict else {
             return write!(f, "{by} could not judge: {reason}");
         };
@@ -133,6 +152,17 @@ impl Advice {
         }
         let did = if approved { "approved" } else { "rejected" };
         write!(f, "{by} {did}, {sure:.0}% sure: {reason}")
+    }
+
+    fn program_said(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let did = match self.answer.as_deref().map(|answer| answer.approved) {
+            None => "did not decide",
+            Some(None) => "decided",
+            Some(Some(true)) => "approved",
+            Some(Some(false)) => "rejected",
+        };
+        let colon = if self.reason.is_empty() { "" } else { ": " };
+        write!(f, "{} {did}{colon}{}", self.by, self.reason)
     }
 }
 
@@ -172,5 +202,17 @@ mod tests {
         let expected = format!("With changes: c1-1 = {{\"amount\":5}}; {title}; the agent is told: Mind this.");
         assert_eq!(changes.to_string(), expected);
         assert_eq!(said(json!(null)), "m/j could not judge: Hm.");
+    }
+
+    #[test]
+    fn people_read_what_a_program_said_in_a_sentence() {
+        let said = |answer, reason| {
+            let advice = json!({ "by": "ok.test", "via": "webhook", "at": "2026-01-01T00:00:00Z", "reason": reason, "answer": answer });
+            serde_json::from_value::<Advice>(advice).expect("an advice").to_string()
+        };
+        assert_eq!(said(json!({ "approved": true }), ""), "ok.test approved");
+        assert_eq!(said(json!({ "approved": false }), "Too much."), "ok.test rejected: Too much.");
+        assert_eq!(said(json!({ "verdict": { "type": "text", "text": "Go" } }), "Fine."), "ok.test decided: Fine.");
+        assert_eq!(said(json!(null), "Webhook returned 503."), "ok.test did not decide: Webhook returned 503.");
     }
 }

@@ -130,6 +130,62 @@ pub struct DecisionRequest {
     pub metadata: JsonMap,
 }
 
+/// What a program answers that was asked as a handler: a whole decision (`verdict`, with what goes beside it), or yes or no
+/// (`approved`).
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
+pub struct ProgramAnswer {
+    /// The revision that was seen. Needed where it answers later.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<u32>,
+    /// The digest that was seen. Needed where it answers later.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    /// What is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
+    /// Changed values of editable items; beside `verdict`.
+    #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
+    pub edits: JsonMap,
+    /// A remark for the record, and for the source step of a correction; beside `verdict`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    /// Goes into the context of all later steps; beside `verdict`.
+    #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
+    pub metadata: JsonMap,
+    /// Yes or no, in the place of `verdict`: the first option that accepts or a stop, or the same to every action.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approved: Option<bool>,
+    /// Why; beside `approved`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// What is changed before it happens; beside `approved: true`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub modifications: Option<Modifications>,
+}
+
+impl ProgramAnswer {
+    /// Why, in its words.
+    pub fn words(&self) -> Option<&str> {
+        self.comment.as_deref().or(self.reason.as_deref()).map(str::trim).filter(|words| !words.is_empty())
+    }
+}
+
+/// What a program changes of what it approves.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
+pub struct Modifications {
+    /// Arguments of the one action, laid over those that it has.
+    #[serde(default, rename = "toolArgs", skip_serializing_if = "Option::is_none")]
+    pub tool_args: Option<JsonMap>,
+    /// Values of editable items.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<JsonMap>,
+    /// What the agent is told beside.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<String>,
+}
+
 /// What somebody saw who changed it by their vote.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -276,6 +276,8 @@ pub enum FlowCode {
     EngineFailed,
     /// The server ended again and again while it carried out a task.
     TaskAbandoned,
+    /// A webhook or a function that was asked as a handler could not answer.
+    HandlerFailed,
 }
 
 impl std::fmt::Display for FlowCode {

@@ -106,7 +106,10 @@ impl ReviewActs {
                 ReviewChange::Claim { .. } | ReviewChange::Release { .. } => one(ReviewAct::Claim),
                 ReviewChange::Delegated { .. } => one(ReviewAct::Delegation),
                 ReviewChange::Escalated { .. } => one(ReviewAct::Timeout),
-                ReviewChange::Content { .. } | ReviewChange::Voters { .. } | ReviewChange::Other => Self::default(),
+                ReviewChange::Content { .. }
+                | ReviewChange::Voters { .. }
+                | ReviewChange::Asked
+                | ReviewChange::Other => Self::default(),
             },
             EventData::ReviewResolved(OfReview { review }) => match review.status {
                 ReviewStatus::Resolved => Self { vote: was_voted_on(review, at), other: Some(ReviewAct::Decision) },

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::JsonMap;
-pub use crate::collaboration::{Advice, Changes, Claim, Comment, Delegation, Judgement};
+pub use crate::collaboration::{Advice, AskedHandler, Changes, Claim, Comment, Delegation, Judgement};
 use crate::decision::{Decision, Via};
 use crate::definition::{ActionKind, ChoiceKind, ContentType, OnTimeout, Policy, Reviewers, Stakes};
 pub use crate::guardrail::{Checked, Veto, Warning};
@@ -155,6 +155,9 @@ pub struct Review {
     /// What was said of it before people were asked, in order. No decision is bound to it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub advice: Vec<Advice>,
+    /// The handler that is asked while people may decide already; none: people alone are asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<AskedHandler>,
     /// What guardrails would say of what is asked, as it stands. No decision is bound to it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
@@ -189,6 +192,19 @@ pub struct Review {
 }
 
 impl Review {
+    /// The handler that resolved it, in words: `a judge`, or the name of a program. None where people, time or an `auto`
+    /// handler did.
+    pub fn deciding_handler(&self) -> Option<String> {
+        let advice = self.deciding_advice()?;
+        Some(if advice.via == Via::Judge { "a judge".to_owned() } else { advice.by.clone() })
+    }
+
+    /// What a handler said that resolved it: of a judge or a program. None where people, time or an `auto` handler did.
+    pub fn deciding_advice(&self) -> Option<&Advice> {
+        let via = self.resolution.as_ref()?.via;
+        self.advice.last().filter(|advice| advice.via == via)
+    }
+
     /// Whether it still waits.
     pub fn is_pending(&self) -> bool {
         self.status == ReviewStatus::Pending

@@ -6,7 +6,7 @@ use shared::access::Principal;
 use shared::id::FlowId;
 
 use super::Error;
-use crate::flow::{self, Draft, Library, calls};
+use crate::flow::{self, Draft, Here, Library, Reach, calls};
 use crate::store::{self, Change, NewFlow, Operation, Store};
 
 /// A flow file that has been read.
@@ -25,7 +25,7 @@ impl File {
 /// Saves every flow file of a folder, in the order of names, but flows before those that call them. One whose content is
 /// stored already is skipped, also where something else was saved since; one with mistakes is logged with line and column, and keeps no other from
 /// being loaded. What is doubtful is logged too; where the people are given, also what they could not decide.
-pub async fn load(store: &Store, folder: &Path, people: Option<&[Principal]>) -> Result<(), Error> {
+pub async fn load(store: &Store, folder: &Path, people: Option<&[Principal]>, reach: Reach) -> Result<(), Error> {
     let unread = |source| Error::Flows { folder: folder.display().to_string(), source };
     let mut waiting = Vec::new();
     for path in files(folder).map_err(unread)? {
@@ -35,7 +35,7 @@ pub async fn load(store: &Store, folder: &Path, people: Option<&[Principal]>) ->
     while !waiting.is_empty() {
         // Where all wait for each other, the mistakes of the first say so.
         let next = (0..waiting.len()).find(|at| is_ready(&waiting[*at], &waiting)).unwrap_or(0);
-        save(store, waiting.remove(next), people).await?;
+        save(store, waiting.remove(next), people, reach).await?;
     }
     Ok(())
 }
@@ -46,7 +46,7 @@ fn is_ready(file: &File, waiting: &[File]) -> bool {
     calls(flow).all(|(_, call)| call.id == flow.id || waiting.iter().all(|other| other.id() != Some(&call.id)))
 }
 
-async fn save(store: &Store, file: File, people: Option<&[Principal]>) -> Result<(), store::Error> {
+async fn save(store: &Store, file: File, people: Option<&[Principal]>, reach: Reach) -> Result<(), store::Error> {
     let File { name, source, draft } = file;
     let digest = flow::digest(&source);
     if let Some(flow) = draft.flow()
@@ -59,7 +59,7 @@ async fn save(store: &Store, file: File, people: Option<&[Principal]>) -> Result
         Some(flow) => store.library(flow).await?,
         None => Library::default(),
     };
-    let checked = draft.check(people, Some(&library));
+    let checked = draft.check(&Here { people, library: Some(&library), reach: Some(reach) });
     for error in &checked.errors {
         tracing::error!("{name}:{error}");
     }

@@ -26,7 +26,9 @@ use crate::audit::{self, HeadFile, SealKey, Sealer, Seals, Trusted};
 use crate::auth::{self, oidc::Provider};
 use crate::clock::{SharedClock, SystemClock};
 use crate::config::{Settings, Storage};
-use crate::http::{self, AppState, Edge};
+use crate::flow::Reach;
+use crate::handler::{CallbackKey, CallbackUrl};
+use crate::http::{self, AppState, Edge, Outside};
 use crate::live::{self, LiveState};
 use crate::notify::{self, Notifier};
 use crate::rate_limit::Budgets;
@@ -37,7 +39,7 @@ use crate::tool;
 pub use crate::server::Server;
 pub use flows::files as flow_files;
 pub use runner::{Runner, RunnerOptions};
-pub use wiring::{flow_env, models, secrets, tools};
+pub use wiring::{flow_env, models, reach, secrets, tools, webhooks};
 
 /// How many connections read from the database.
 const READERS: u32 = 8;
@@ -158,24 +160,28 @@ impl App {
         let links = first_people(&store, &clock, admin_password, settings.demo).await?;
         if let Some(folder) = &settings.flows {
             let people = store.people().await?;
-            load_flows(&store, folder, Some(&people)).await?;
+            load_flows(&store, folder, Some(&people), reach()).await?;
         }
 
         let provider = provider.map(|checked| Provider::new(checked, &seal_key.cookie_key(), clock.clone()));
         let seals = Seals::new(trusted, kept);
+        let callbacks = CallbackKey::new(seal_key.callback_key());
         let sealer = Sealer::new(store.clone(), seal_key, seals.clone(), clock.clone()).run();
         let secrets = secrets(&settings.secrets);
         let models = Arc::new(models(&settings.prices, secrets.clone())?);
         let tools = Arc::new(tools(&settings.tools, &settings.mcp, secrets)?);
+        let server = CallbackUrl { server: wiring::notified_url(&settings, address), key: Some(callbacks.clone()) };
+        let programs = webhooks(&settings.notifications.allowed_hosts, Some(server), clock.clone())?;
         let options = RunnerOptions {
             slots: settings.workers,
             logins: settings.logins,
             provider: provider.transpose().map_err(|error| Error::Requests(error.to_string()))?.map(Arc::new),
-            ..RunnerOptions::new(store.clone(), clock.clone(), models, tools)
+            ..RunnerOptions::new(store.clone(), clock.clone(), models, tools, Arc::new(programs))
         };
         let runner = Runner::start(options).await?;
         let notifier = Notifier::run(wiring::notifier(&settings, address, store, clock)).await?;
-        let notifications = Some(notifier.notifications());
+        let outside =
+            Outside { notifications: Some(notifier.notifications()), reach: reach(), callbacks: Some(callbacks) };
         let edge = Edge {
             public_origins: settings.origins.into(),
             trusted_proxies: settings.network.trusted_proxies.iter().copied().collect(),
@@ -184,7 +190,7 @@ impl App {
             metrics_token: wiring::metrics_token(),
         };
         let limits = settings.network.limits();
-        let front = Front { metrics: Some(metrics), edge, limits, seals, notifications };
+        let front = Front { metrics: Some(metrics), edge, limits, seals, outside };
         let server = serve(&runner, listener, front)?;
         tracing::info!(%address, "ready");
         Ok(Self { links, runner, notifier, sealer, stopping, server })
@@ -236,18 +242,18 @@ pub struct Front {
     pub limits: Limits,
     /// The keys that prove the audit.
     pub seals: Seals,
-    /// Where people are told, and answer, outside the console.
-    pub notifications: Option<notify::NotificationService>,
+    /// Who is told, asked and heard outside the console.
+    pub outside: Outside,
 }
 
 /// Starts the API and the console, in front of what runs flows.
 pub fn serve(runner: &Runner, listener: TcpListener, front: Front) -> Result<Server, Error> {
-    let Front { metrics, edge, limits, seals, notifications } = front;
+    let Front { metrics, edge, limits, seals, outside } = front;
     let sockets = wiring::sockets(runner.authenticator.clone(), runner.clock.clone(), edge.clone());
     let live = LiveState::new(runner.hub.clone(), sockets, live::Limits::default());
     let Runner { store, clock, authenticator, .. } = runner;
     let proxies = edge.trusted_proxies.clone();
-    let state = AppState::new(store.clone(), clock.clone(), authenticator.clone(), metrics, edge, seals, notifications);
+    let state = AppState::new(store.clone(), clock.clone(), authenticator.clone(), metrics, edge, seals, outside);
     let live = Router::new().route("/api/v1/live", get(live::upgrade)).with_state(live);
     let router = http::router(state, live);
     Server::start(listener, router, limits, proxies, store.background())
@@ -277,6 +283,6 @@ async fn first_people(
 }
 
 /// Saves the flow files of a folder, and warns of what the people could not decide where they are given.
-pub async fn load_flows(store: &Store, folder: &Path, people: Option<&[Principal]>) -> Result<(), Error> {
-    flows::load(store, folder, people).await
+pub async fn load_flows(store: &Store, folder: &Path, people: Option<&[Principal]>, reach: Reach) -> Result<(), Error> {
+    flows::load(store, folder, people, reach).await
 }

@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::Model;
 use crate::auth::{self, Authenticator, oidc::Provider};
 use crate::clock::SharedClock;
+use crate::handler::Programs;
 use crate::live::{self, Hub, Observe};
 use crate::store::{self, Store};
 use crate::token_stream::Streams;
@@ -26,6 +27,8 @@ pub struct RunnerOptions {
     pub models: Arc<dyn Model>,
     /// What makes tool calls.
     pub tools: Arc<dyn Tool>,
+    /// What asks handlers that are programs.
+    pub programs: Arc<dyn Programs>,
     /// Told of every entry of the log.
     pub observers: Vec<Arc<dyn Observe>>,
     /// How many calls of models and tools run at once.
@@ -38,9 +41,15 @@ pub struct RunnerOptions {
 
 impl RunnerOptions {
     /// The usual: 16 calls at once, no observers.
-    pub fn new(store: Store, clock: SharedClock, models: Arc<dyn Model>, tools: Arc<dyn Tool>) -> Self {
+    pub fn new(
+        store: Store,
+        clock: SharedClock,
+        models: Arc<dyn Model>,
+        tools: Arc<dyn Tool>,
+        programs: Arc<dyn Programs>,
+    ) -> Self {
         let (observers, logins) = (Vec::new(), auth::Policy::default());
-        Self { store, clock, models, tools, observers, slots: 16, logins, provider: None }
+        Self { store, clock, models, tools, programs, observers, slots: 16, logins, provider: None }
     }
 }
 
@@ -62,7 +71,7 @@ pub struct Runner {
 impl Runner {
     /// Starts the tail of the log, and the worker.
     pub async fn start(options: RunnerOptions) -> Result<Self, store::Error> {
-        let RunnerOptions { store, clock, models, tools, observers, slots, logins, provider } = options;
+        let RunnerOptions { store, clock, models, tools, programs, observers, slots, logins, provider } = options;
         let streams = Streams::default();
         store.relay(streams.clone());
         let authenticator = Authenticator::new(store.clone(), clock.clone()).with(logins).with_provider(provider);
@@ -74,6 +83,7 @@ impl Runner {
         let hub = Hub::run(hub).await?;
         let mut worker = worker::Options::new(store.clone(), models, Arc::clone(&tools), streams, clock.clone());
         worker.slots = slots;
+        worker.programs = programs;
         let worker = Worker::new(worker).run();
         Ok(Self { store, clock, authenticator, hub, worker, tools, stopping })
     }

@@ -21,9 +21,12 @@ use crate::auth::{Authenticator, digest, oidc};
 use crate::background::Background;
 use crate::clock::SharedClock;
 use crate::config::{self, Settings};
+use crate::flow::Reach;
+use crate::handler::{self, CallbackUrl, Webhooks};
 use crate::http::{Edge, origin_allowed};
 use crate::live::{Authenticate, Observe};
 use crate::notify;
+use crate::standard_webhooks::{self, Keys};
 use crate::store::{Actor, Store};
 use crate::tool::{self, McpServer, SecretSettings, Secrets, Tools};
 
@@ -108,6 +111,33 @@ pub fn tools(
     secrets: Secrets,
 ) -> Result<Tools, tool::Error> {
     Tools::new(tool::Options { allowed_hosts: settings.allowed_hosts.clone(), mcp: mcp.clone(), secrets })
+}
+
+/// What requests to webhooks that decide are signed with.
+fn handler_keys() -> Option<Keys> {
+    let secrets = std::env::var("COUNTERSIGN_HANDLER_SECRET").ok().filter(|secrets| !secrets.trim().is_empty())?;
+    let keys = Keys::read(&secrets);
+    if keys.is_none() {
+        tracing::error!("COUNTERSIGN_HANDLER_SECRET is not {}: no webhook is asked", standard_webhooks::SECRET);
+    }
+    keys
+}
+
+/// Which handlers can be asked, by the environment.
+pub fn reach() -> Reach {
+    Reach { terminal: false, webhooks: handler_keys().is_some() }
+}
+
+/// Asks webhooks that decide, by the settings and the environment; `server`: where they answer later.
+pub fn webhooks(allowed_hosts: &[String], server: Option<CallbackUrl>, clock: SharedClock) -> Result<Webhooks, Error> {
+    let options = handler::Options { allowed_hosts: allowed_hosts.to_vec(), keys: handler_keys(), server, clock };
+    Webhooks::new(options).map_err(|error| Error::Requests(error.to_string()))
+}
+
+/// Where people find the console, as those are told who are outside; without a slash at its end.
+pub fn notified_url(settings: &Settings, address: SocketAddr) -> String {
+    let url = settings.notifications.url.clone().unwrap_or_else(|| public_url(settings, address));
+    url.trim_end_matches('/').to_owned()
 }
 
 /// Who outside is told, by the settings and the environment.

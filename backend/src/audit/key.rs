@@ -55,6 +55,7 @@ pub struct SealKey {
     rows: RowKey,
     /// Seals what browsers keep.
     cookies: [u8; 32],
+    callbacks: [u8; 32],
     /// Those of the keys that this one has replaced.
     previous: Vec<RowKey>,
 }
@@ -95,6 +96,11 @@ impl SealKey {
         self.cookies
     }
 
+    /// The key of the secrets by which webhooks answer later, derived from this one.
+    pub fn callback_key(&self) -> [u8; 32] {
+        self.callbacks
+    }
+
     /// Puts a new key in the place of the one that is there. What that one sealed still holds: it stays trusted.
     pub fn renew(path: &Path, clock: &dyn Clock) -> Result<(Self, Trusted), KeyError> {
         let (old, _) = Self::open(path, clock)?;
@@ -122,7 +128,8 @@ impl SealKey {
         let public: PublicKey = pair.public_key().as_ref().try_into().map(PublicKey).map_err(|_| no_key())?;
         let secret = der.get(PKCS8.len()..PKCS8.len() + 32).ok_or_else(no_key)?;
         let rows = RowKey::derive(public.short(), secret);
-        Ok(Self { rows, cookies: cookie_key(secret), previous: Vec::new(), pair, public })
+        let (cookies, callbacks) = (derived_key(secret, b"cookies"), derived_key(secret, b"callbacks"));
+        Ok(Self { rows, cookies, callbacks, previous: Vec::new(), pair, public })
     }
 
     /// Makes a key. Two servers that start at once on one folder end with the same one.
@@ -147,10 +154,11 @@ impl SealKey {
     }
 }
 
-fn cookie_key(secret: &[u8]) -> [u8; 32] {
+fn derived_key(secret: &[u8], purpose: &[u8]) -> [u8; 32] {
     let secret = hkdf::Salt::new(hkdf::HKDF_SHA256, b"countersign").extract(secret);
     let mut key = [0; 32];
-    let expanded = secret.expand(&[b"cookies"], hkdf::HKDF_SHA256);
+    let info = [purpose];
+    let expanded = secret.expand(&info, hkdf::HKDF_SHA256);
     expanded.and_then(|expanded| expanded.fill(&mut key)).expect("HKDF gives as many bytes as its hash has");
     key
 }

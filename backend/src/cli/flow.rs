@@ -10,7 +10,7 @@ use clap::Subcommand;
 
 use super::exit::{Exit, Quit};
 use super::print;
-use crate::flow;
+use crate::flow::{self, Here};
 
 /// What can be done with flow files.
 #[derive(Debug, Subcommand)]
@@ -50,7 +50,7 @@ pub async fn run(command: FlowCommand) -> anyhow::Result<()> {
                 let folder = file.parent().unwrap_or(Path::new("."));
                 let called = called::Called::of(draft.flow(), folder);
                 let called = called.map_err(|error| unread(&folder.display(), error))?;
-                let checked = draft.check(None, Some(&called.library()));
+                let checked = draft.check(&Here { library: Some(&called.library()), ..Here::default() });
                 mistakes += checked.errors.len();
                 for error in &checked.errors {
                     print(&format!("{shown}:{error}"));

@@ -8,6 +8,7 @@
 mod choice;
 mod error;
 mod function;
+mod handler;
 mod options;
 mod reviewer;
 mod reviewer_loop;
@@ -35,16 +36,18 @@ use tokio::time::Instant;
 
 pub use choice::{Choice, Declined, IntoChoice};
 pub use error::{RunError, StartError};
+pub use handler::Handled;
 pub use options::Options;
 pub use reviewer::Reviewer;
 pub use running::{Finished, Running};
 
 use crate::app::{ANSWER_LIMIT, Runner, Server};
 use crate::clock::{Moment, SharedClock};
-use crate::flow;
+use crate::flow::{self, Reach};
 use crate::live::{Listening, Observe};
 use crate::store::{Actor, Change, CommitError, Committed, NewFlow, Operation, Store};
 use function::Functions;
+use handler::Handlers;
 
 /// Runs flows in this program.
 pub struct Countersign {
@@ -73,7 +76,9 @@ impl Countersign {
 
     /// Saves a flow that others call, and gives its version. Those that call it are saved after it.
     pub async fn add(&self, flow: &Flow) -> Result<u32, RunError> {
-        let missing = self.inner.functions.missing(flow);
+        let mut missing = self.inner.functions.missing(flow);
+        missing.extend(self.inner.handlers.missing(flow));
+        missing.extend(flow::unreachable(flow, self.inner.reach));
         if missing.is_empty() { self.inner.save(flow).await } else { Err(RunError::Invalid(missing)) }
     }
 
@@ -139,6 +144,8 @@ struct Inner {
     clock: SharedClock,
     requester: Username,
     functions: Functions,
+    handlers: Handlers,
+    reach: Reach,
     news: broadcast::Sender<News>,
     watched: Mutex<Watched>,
 }

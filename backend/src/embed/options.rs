@@ -18,6 +18,7 @@ use tokio::sync::broadcast;
 use super::choice::IntoChoice;
 use super::error::StartError;
 use super::function::{Functions, WithFunctions};
+use super::handler::{Handled, Handlers, WithHandlers};
 use super::reviewer::{ByFunction, Reviewer};
 use super::reviewer_loop::{Person, ReviewerLoop};
 use super::{Countersign, Inner, Tail};
@@ -25,6 +26,9 @@ use crate::app::{self, Front, Runner, RunnerOptions};
 use crate::auth;
 use crate::clock::SharedClock;
 use crate::config;
+use crate::flow::Reach;
+use crate::handler::{CallbackKey, CallbackUrl};
+use crate::http::Outside;
 use crate::store::{self, Change, CommitError, NewUserRecord, Operation, Store};
 
 /// How many entries of the log somebody slow may be behind.
@@ -39,6 +43,7 @@ pub struct Options {
     requester: Option<String>,
     people: Vec<NewPerson>,
     functions: Functions,
+    handlers: Handlers,
     settings: config::File,
     flows: Option<PathBuf>,
     listen: Option<SocketAddr>,
@@ -117,6 +122,19 @@ impl Options {
         self
     }
 
+    /// The function of a handler that a flow names with [`Human::handler`](crate::flow::builder::Human::handler): it is asked
+    /// before people are, and decides or passes on. It gets the review as people would see it, and has five minutes; what
+    /// takes longer is for a reviewer.
+    pub fn handler<F, A, H>(mut self, name: impl Into<String>, function: F) -> Self
+    where
+        F: Fn(Review) -> A + Send + Sync + 'static,
+        A: Future<Output = H> + Send + 'static,
+        H: Into<Handled>,
+    {
+        self.handlers.add(name.into(), function);
+        self
+    }
+
     /// MCP servers, hosts that tools may reach, and prices, as in a server's settings file. Where a server seals the same
     /// database, `seal_key` is needed too: what is written without it is not sealed.
     pub fn settings(mut self, settings: config::File) -> Self {
@@ -155,13 +173,17 @@ impl Options {
         let longest_grant = self.settings.longest_grant.map_or(store::LONGEST_GRANT, |span| span.0);
         let options =
             store::Options { readers: READERS, env, longest_grant, ..store::Options::new(url, clock.clone()) };
-        let store = match &self.settings.seal_key {
-            Some(path) => app::open_record(path, options).await?.0,
-            None => Store::open(options).await?,
+        let (store, callbacks) = match &self.settings.seal_key {
+            Some(path) => {
+                let (store, key, _) = app::open_record(path, options).await?;
+                (store, Some(CallbackKey::new(key.callback_key())))
+            }
+            None => (Store::open(options).await?, None),
         };
+        let reach = Reach { terminal: people.iter().any(|person| person.via == Via::Cli), ..app::reach() };
         add_people(&store, &clock, &requester, &people).await?;
         if let Some(folder) = &self.flows {
-            app::load_flows(&store, folder, None).await?;
+            app::load_flows(&store, folder, None, reach).await?;
         }
         let links = match &listener {
             Some(_) => links(&store, &clock, &people).await?,
@@ -173,23 +195,39 @@ impl Options {
         let others = app::tools(&self.settings.tools, &self.settings.mcp, secrets.clone())?;
         let tools = Arc::new(WithFunctions { functions: functions.clone(), others });
         let models = Arc::new(app::models(&self.settings.prices, secrets)?);
+        let notifications = &self.settings.notifications;
+        let server = match &listener {
+            Some(listener) => {
+                let url = notifications.url.clone();
+                let url = url.map_or_else(|| listener.local_addr().map(|address| format!("http://{address}")), Ok)?;
+                Some(CallbackUrl { server: url.trim_end_matches('/').to_owned(), key: callbacks.clone() })
+            }
+            None => None,
+        };
+        let others = app::webhooks(&notifications.allowed_hosts, server, clock.clone())?;
+        let programs = Arc::new(WithHandlers { handlers: self.handlers.clone(), others });
         let (news, heard) = broadcast::channel(NEWS);
         let inner = Arc::new(Inner {
             store: store.clone(),
             clock: clock.clone(),
             requester,
             functions,
+            handlers: self.handlers,
+            reach,
             news: news.clone(),
             watched: Mutex::default(),
         });
-        let mut options = RunnerOptions::new(store, clock, models, tools);
+        let mut options = RunnerOptions::new(store, clock, models, tools, programs);
         options.observers.push(Arc::new(Tail(news)));
         let runner = Runner::start(options).await?;
         let listening = runner.hub.listen();
         let notifier = ReviewerLoop::new(Arc::clone(&inner), people, listener.is_some());
         let notifier = tokio::spawn(notifier.run(heard));
         let server = match listener {
-            Some(listener) => Some(app::serve(&runner, listener, Front::default())?),
+            Some(listener) => {
+                let outside = Outside { reach, callbacks, ..Outside::default() };
+                Some(app::serve(&runner, listener, Front { outside, ..Front::default() })?)
+            }
             None => None,
         };
         Ok(Countersign { inner, notifier, server, links, _listening: listening, runner: Some(runner), folder })

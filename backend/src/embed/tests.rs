@@ -95,6 +95,41 @@ async fn a_function_that_is_missing_is_found_before_the_run() {
 }
 
 #[tokio::test]
+async fn a_handler_that_is_a_function_decides_or_leaves_it_to_the_reviewer() {
+    let limits = |review: Review| async move {
+        match review.usage.agent_calls.len() {
+            0 if review.title.contains("small") => Handled::Decide(Choice::option("yes").comment("It is small.")),
+            0 if review.title.contains("odd") => Choice::option("maybe").into(),
+            _ => Handled::Pass("Too much for me.".to_owned()),
+        }
+    };
+    let reviewer = |review: Review| async move {
+        assert_eq!(review.advice[0].by, "limits");
+        Choice::option("no").comment(review.advice[0].reason.clone())
+    };
+    let countersign = Options::new().handler("limits", limits).reviewer(reviewer).start().await.unwrap();
+    let asks = |prompt: &str| ask(Human::new(prompt).handler("limits"));
+    let finished = countersign.run(&asks("A small one?"), json!({})).await.unwrap();
+    let resolution = finished.report.reviews[0].resolution.clone().unwrap();
+    assert_eq!(
+        (resolution.via, resolution.by.len(), resolution.reason.as_deref()),
+        (Via::Auto, 0, Some("It is small."))
+    );
+    for (prompt, why) in [("A large one?", "Too much for me."), ("An odd one?", "Its answer does not fit: ")] {
+        let error = countersign.run(&asks(prompt), json!({})).await.unwrap_err();
+        let message = error.failure().unwrap().message.clone();
+        assert!(message.starts_with(why), "{message}");
+    }
+    let missing = countersign.run(&ask(Human::new("?").handler("other")), json!({})).await.unwrap_err();
+    let RunError::Invalid(mistakes) = missing else { panic!("{missing}") };
+    assert_eq!(mistakes[0].path, "/nodes/ask/human/handlers/0");
+    assert!(mistakes[0].message.contains("give it with `handler`"), "{mistakes:?}");
+    let webhook = countersign.run(&ask(Human::new("?").webhook("https://ok.test")), json!({})).await.unwrap_err();
+    assert!(webhook.to_string().contains("COUNTERSIGN_HANDLER_SECRET"), "{webhook}");
+    countersign.shutdown().await;
+}
+
+#[tokio::test]
 async fn a_review_that_nobody_here_may_decide_ends_the_waiting_and_says_for_whom_it_is() {
     let countersign = Options::new().reviewer(|_| async { Choice::option("yes") }).start().await.unwrap();
     let error = countersign.run(&ask(Human::new("?").role("legal")), json!({})).await.unwrap_err();

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use shared::JsonMap;
 use shared::access::{Involvement, Principal};
-use shared::decision::{DecisionRequest, Via};
+use shared::decision::{DecisionRequest, ProgramAnswer, Via};
 use shared::error::{FlowCode, RunError};
 use shared::feedback::{Feedback, NewFeedback};
 use shared::id::{FlowId, ReviewId, RunId, TaskId, Username};
@@ -78,7 +78,27 @@ pub enum Input {
         /// Its result.
         result: Value,
     },
-    /// A model or tool call failed.
+    /// A program that was asked as a handler has answered.
+    HandlerAnswered {
+        /// The task.
+        task: TaskId,
+        /// The attempt that the worker held.
+        attempt: u32,
+        /// The digest of what it was shown.
+        digest: String,
+        /// What it said.
+        answer: HandlerAnswer,
+    },
+    /// A program that was asked as a handler answers by itself, whatever it said when it was asked.
+    CallBack {
+        /// The review.
+        review: ReviewId,
+        /// The task by which it was asked.
+        task: TaskId,
+        /// What it says.
+        answer: Box<ProgramAnswer>,
+    },
+    /// A call of a model, a tool or a handler failed.
     TaskFailed {
         /// The task.
         task: TaskId,
@@ -199,6 +219,7 @@ impl Input {
             | Self::Delegate { review, .. }
             | Self::Comment { review, .. }
             | Self::Withdraw { review, .. }
+            | Self::CallBack { review, .. }
             | Self::View { review, .. } => Some(*review),
             _ => None,
         }
@@ -209,6 +230,7 @@ impl Input {
         match self {
             Self::ModelAnswered { task, attempt, .. }
             | Self::ToolReturned { task, attempt, .. }
+            | Self::HandlerAnswered { task, attempt, .. }
             | Self::TaskFailed { task, attempt, .. }
             | Self::TaskLost { task, attempt }
             | Self::Fail { task, attempt, .. } => Some((*task, Some(*attempt))),
@@ -278,6 +300,24 @@ impl ModelAnswer {
     }
 }
 
+/// What a program said that was asked as a handler.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "said", rename_all = "snake_case")]
+pub enum HandlerAnswer {
+    /// It decides.
+    Decides {
+        /// Its decision, as it was sent.
+        answer: Box<ProgramAnswer>,
+    },
+    /// It answers later.
+    Later,
+    /// It leaves the decision to the next handler.
+    Passes {
+        /// Why.
+        reason: String,
+    },
+}
+
 /// A tool call as a model asked for it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ModelToolCall {
@@ -292,7 +332,7 @@ pub struct ModelToolCall {
 /// Why a call failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskFailure {
-    /// `MODEL_FAILED` or `TOOL_FAILED`.
+    /// `MODEL_FAILED`, `TOOL_FAILED` or `HANDLER_FAILED`.
     pub code: FlowCode,
     /// For people.
     pub message: String,

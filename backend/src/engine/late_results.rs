@@ -18,15 +18,15 @@ use super::state::Unanswered;
 use super::transition::Refusal;
 
 impl Builder<'_> {
-    /// The run or a map ends while a branch waits: what comes of its calls, and of those of handlers in its place, is only
-    /// recorded.
+    /// The run or a map ends while a branch waits: what comes of its calls is only recorded.
     pub(super) fn abandon(&mut self, branch: u32) {
-        for (task, _) in self.state.tasks_of(branch) {
+        let own = self.state.branches.get(&branch).map(|branch| branch.phase.tasks()).unwrap_or_default();
+        for (task, _) in own {
             self.abandon_call(branch, task);
         }
     }
 
-    /// Nobody waits for a call of a branch any more.
+    /// Nobody waits for a call of a branch any more, or for that of a handler in its place.
     pub(super) fn abandon_call(&mut self, branch: u32, task: TaskId) {
         match self.unanswered(branch, task) {
             Some(unanswered) if self.abandon_task(task) => {
@@ -37,7 +37,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The call of a task; none where the task is a sleep.
+    /// The call of a task; none where nothing needs to be known of it: a sleep, or a program that was only asked.
     fn unanswered(&self, branch: u32, task: TaskId) -> Option<Unanswered> {
         let phase = &self.state.branches.get(&branch)?.phase;
         let step = phase.step()?.clone();

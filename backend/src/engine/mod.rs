@@ -42,14 +42,14 @@ mod work;
 mod tests;
 
 pub use conversation::{Conversation, Message, ToolCall, ToolCallState};
-pub use input::{Input, Launch, ModelAnswer, ModelToolCall, TaskFailure};
+pub use input::{HandlerAnswer, Input, Launch, ModelAnswer, ModelToolCall, TaskFailure};
 pub use phase::{Branch, Phase};
 pub use question::{Asked, Question, Subject, Timer};
 #[cfg(test)]
 pub use request::request_of;
 pub use state::{Frame, RunOutcome, RunState, Unanswered};
 pub use transition::{Granted, Refusal, Snapshot, Task, TaskKind, Transition};
-pub use work::{ModelRequest, ToolRequest, ToolSpec, Work};
+pub use work::{HandlerRequest, ModelRequest, ToolRequest, ToolSpec, Work};
 
 use builder::Builder;
 use shared::JsonMap;
@@ -129,7 +129,9 @@ fn carry_out(builder: &mut Builder<'_>, input: Input, recounted: bool) -> Result
     }
     match input {
         Input::Decide { review, by, via, request } => builder.decide(review, &by, via, request),
-        Input::ModelAnswered { task, answer, .. } => match builder.judged_by(task) {
+        Input::HandlerAnswered { task, digest, answer, .. } => builder.program_answered(task, &digest, answer),
+        Input::CallBack { review, task, answer } => builder.call_back(review, task, answer),
+        Input::ModelAnswered { task, answer, .. } => match builder.handler_asked_by(task) {
             Some(review) => {
                 builder.judge_answered(review, &answer);
                 Ok(())
@@ -137,9 +139,9 @@ fn carry_out(builder: &mut Builder<'_>, input: Input, recounted: bool) -> Result
             None => builder.model_answered(task, answer),
         },
         Input::ToolReturned { task, result, .. } => builder.tool_returned(task, result),
-        Input::TaskFailed { task, failure, .. } => match builder.judged_by(task) {
+        Input::TaskFailed { task, failure, .. } => match builder.handler_asked_by(task) {
             Some(review) => {
-                builder.judge_failed(review, &failure);
+                builder.handler_failed(review, &failure);
                 Ok(())
             }
             None if builder.is_model_task(task) => builder.model_failed(task, &failure),

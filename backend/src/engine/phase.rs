@@ -132,7 +132,7 @@ impl Phase {
         match self {
             Self::Joining { .. } | Self::Map { .. } | Self::Flow { .. } => Activity::Joining,
             _ if tasks().any(|(_, tries)| tries > 1) => Activity::Retrying,
-            _ if tasks().next().is_none() && asked.iter().any(|question| question.is_pending()) => Activity::Waiting,
+            _ if tasks().next().is_none() && asked.iter().any(|question| question.pending) => Activity::Waiting,
             _ => Activity::Running,
         }
     }

@@ -18,30 +18,35 @@ pub struct Question {
     /// The place among its handlers of the one that is asked now, from 0.
     #[serde(default)]
     pub handler: usize,
-    /// What the handlers before said.
+    /// What handlers said that is on no review yet: once it is pending, it stands there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub advice: Vec<Advice>,
+    /// Whether its review is pending: people may answer, whoever else is asked.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub pending: bool,
     /// Who is asked now.
     pub asked: Asked,
-    /// When a handler has had its time; that of people is on the review.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub until: Option<Timestamp>,
     /// Its timer, where it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timer: Option<Timer>,
 }
 
 impl Question {
-    /// Whether its review is pending: people may answer.
-    pub fn is_pending(&self) -> bool {
-        matches!(self.asked, Asked::People)
-    }
-
     /// The call of a handler that is due, running or retrying, with the number of the try.
     pub fn task(&self) -> Option<(TaskId, u32)> {
         match &self.asked {
-            Asked::People => None,
             Asked::Judge { conversation, .. } => conversation.model_task.map(|task| (task, conversation.tries)),
+            Asked::Program { task, tries, answers_later: false, .. } => Some((*task, *tries)),
+            Asked::People | Asked::Program { .. } => None,
+        }
+    }
+
+    /// When the handler that is asked has had its time. That of people is on the review.
+    pub fn until(&self) -> Option<Timestamp> {
+        match &self.asked {
+            Asked::People => None,
+            Asked::Judge { until, .. } => *until,
+            Asked::Program { until, .. } => Some(*until),
         }
     }
 }
@@ -118,14 +123,31 @@ impl Subject {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "asked", rename_all = "snake_case")]
 pub enum Asked {
-    /// People: the review is pending.
+    /// People, and nobody else any more.
     People,
     /// A judge.
     Judge {
+        /// When it has had its time; none where it was asked by a version that had no limit.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until: Option<Timestamp>,
         /// What it was shown, and what it said.
         conversation: Box<Conversation>,
         /// The digest of what is asked as the judge was shown it.
         digest: String,
+    },
+    /// A program: a webhook, or a function of the program that runs the flow.
+    Program {
+        /// Since when.
+        since: Timestamp,
+        /// When it has had its time.
+        until: Timestamp,
+        /// Its task. It names this asking also when the task is over, and the program answers later.
+        task: TaskId,
+        /// How often it has been tried, this try included.
+        tries: u32,
+        /// It has said that it answers later: its review is pending.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        answers_later: bool,
     },
 }
 

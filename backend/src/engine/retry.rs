@@ -36,6 +36,14 @@ impl Builder<'_> {
         Some(self.now.after(wait.max(asked)))
     }
 
+    /// When a handler that has been asked `tries` times is asked again; none where its time is over before.
+    pub(super) fn next_try_until(&mut self, until: Timestamp, tries: u32, failure: &TaskFailure) -> Option<Timestamp> {
+        let wait = wait(&Failure::default(), tries, self.ids.fraction());
+        let asked = failure.retry_after.map_or(Duration::ZERO, |after| after.0.min(MAX_RETRY_AFTER));
+        let due_at = self.now.after(wait.max(asked));
+        (failure.retryable && due_at < until).then_some(due_at)
+    }
+
     /// A step's call is tried again, under the same task.
     pub(super) fn retry(
         &mut self,

@@ -96,6 +96,9 @@ pub enum Refusal {
     /// The content is not what the decision names.
     #[error("the content has changed")]
     RevisionChanged(Box<Review>),
+    /// The review is pending, but whoever answers is not asked any more.
+    #[error("the time in which this program could answer is over")]
+    NoLongerAsked(Box<Review>),
     /// Somebody else has a claim that has not run out.
     #[error("somebody else has claimed the review")]
     ReviewClaimed(Box<Review>),
@@ -149,6 +152,11 @@ pub enum TaskKind {
         /// The call's id in the step.
         call: String,
     },
+    /// What a handler is asked that is a program.
+    Ask {
+        /// The review that is, or will be, on the record of it.
+        review: ReviewId,
+    },
     /// A review's deadline.
     Deadline {
         /// The review.
@@ -164,6 +172,6 @@ pub enum TaskKind {
 impl TaskKind {
     /// Whether a worker calls something outside; else the time alone is the answer.
     pub fn is_call(&self) -> bool {
-        matches!(self, Self::Model { .. } | Self::Tool { .. })
+        matches!(self, Self::Model { .. } | Self::Tool { .. } | Self::Ask { .. })
     }
 }

@@ -8,7 +8,6 @@ use shared::review::Review;
 use shared::run::{Activity, Position, Report, Run, RunStatus, RunSummary, Step, Usage};
 use shared::time::Timestamp;
 
-use super::question::Question;
 use super::state::{RunOutcome, RunState};
 use crate::flow::Compiled;
 
@@ -21,7 +20,7 @@ pub(super) fn status(state: &RunState) -> RunStatus {
         None => {
             let works = state.branches.values().any(|branch| !branch.phase.tasks().is_empty())
                 || state.questions.iter().any(|question| question.task().is_some());
-            let asks = state.questions.iter().any(Question::is_pending);
+            let asks = state.questions.iter().any(|question| question.pending);
             if asks && !works { RunStatus::WaitingForHuman } else { RunStatus::Running }
         }
     }
@@ -34,7 +33,7 @@ pub(super) fn summary(state: &RunState) -> RunSummary {
         Some(RunOutcome::Completed { at } | RunOutcome::Cancelled { at, .. }) => (Some(*at), None),
         None => (None, None),
     };
-    let pending = state.questions.iter().filter(|question| question.is_pending()).count();
+    let pending = state.questions.iter().filter(|question| question.pending).count();
     RunSummary {
         id: state.id,
         flow: state.flow.clone(),
@@ -73,7 +72,7 @@ pub(super) fn run(flow: Option<&Compiled>, state: &RunState) -> Run {
         _ => None,
     };
     let activities = state.activities();
-    let open = state.questions.iter().filter(|question| question.is_pending());
+    let open = state.questions.iter().filter(|question| question.pending);
     // The first of each branch: what comes later replaces what came before.
     let pending: BTreeMap<u32, ReviewId> =
         open.rev().map(|question| (question.subject.branch(), question.review)).collect();

@@ -6,13 +6,15 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use shared::JsonMap;
-use shared::definition::{Agent, Budget, DemoScript, Effort, Tool};
+use shared::definition::{Agent, Budget, DemoScript, Effort, Handler, Tool};
 use shared::error::FlowCode;
-use shared::id::{NodeId, RunId};
+use shared::id::{NodeId, RunId, TaskId};
 use shared::request::Request;
+use shared::review::Review;
 use shared::run::Step;
+use shared::time::Timestamp;
 
-use super::ask::{JUDGE_ANSWER, judge_of};
+use super::ask::{JUDGE_ANSWER, composed, judge_of, program_of};
 use super::conversation::{Conversation, Message, Purpose, ToolCall};
 use super::digest;
 use super::input::TaskFailure;
@@ -31,6 +33,8 @@ pub enum Work {
     Model(Box<ModelRequest>),
     /// Call a tool.
     Tool(Box<ToolRequest>),
+    /// Ask a handler that is a program.
+    Ask(Box<HandlerRequest>),
     /// Nothing is to be executed: what would be is not what was approved, or the flow lost what it needs. The worker
     /// gives this back as [`super::Input::TaskFailed`].
     Refuse(TaskFailure),
@@ -101,11 +105,24 @@ pub struct ToolRequest {
     pub idempotency_key: String,
 }
 
+/// What a handler is asked that is a program.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HandlerRequest {
+    /// The task, which names this asking at every try.
+    pub task: TaskId,
+    /// The webhook or the function.
+    pub handler: Handler,
+    /// What is asked, as people would see it. A review that is pending is as the store has it.
+    pub review: Review,
+    /// When it has had its time.
+    pub until: Timestamp,
+}
+
 /// What a worker is to do for a task.
 pub(super) fn of(flow: &Compiled, state: &RunState, task: &Task) -> Option<Work> {
     let step = |phase: &Phase| phase.step().is_some_and(|step| step.id == task.step);
     let branch: &Branch = state.branches.values().find(|branch| step(&branch.phase))?;
-    if let Some(work) = judged(flow, state, task) {
+    if let Some(work) = asked(flow, state, task) {
         return Some(work);
     }
     match (&task.kind, &branch.phase) {
@@ -125,11 +142,25 @@ pub(super) fn of(flow: &Compiled, state: &RunState, task: &Task) -> Option<Work>
     }
 }
 
-/// The turn of a judge that a question asks.
-fn judged(flow: &Compiled, state: &RunState, task: &Task) -> Option<Work> {
+/// What a handler is asked.
+fn asked(flow: &Compiled, state: &RunState, task: &Task) -> Option<Work> {
     let is_due = |question: &&Question| question.task().is_some_and(|(due, _)| due == task.id);
     let question = state.questions.iter().find(is_due)?;
-    let Asked::Judge { conversation, .. } = &question.asked else { return None };
+    match &question.asked {
+        Asked::People => None,
+        Asked::Judge { conversation, .. } => judged(flow, state, question, conversation),
+        Asked::Program { since, until, .. } => Some(match program_of(flow, state, question) {
+            Some(handler) => match composed(flow, state, question, *since) {
+                Ok(review) => Work::Ask(Box::new(HandlerRequest { task: task.id, handler, review, until: *until })),
+                Err(error) => refuse(FlowCode::HandlerFailed, error.message),
+            },
+            None => refuse(FlowCode::HandlerFailed, "the flow has no such handler".to_owned()),
+        }),
+    }
+}
+
+/// The turn of a judge that a question asks.
+fn judged(flow: &Compiled, state: &RunState, question: &Question, conversation: &Conversation) -> Option<Work> {
     let step = state.step_of(&question.subject)?;
     let Some(judge) = judge_of(flow, state, question) else {
         return Some(refuse(FlowCode::ModelFailed, "the flow has no such judge".to_owned()));

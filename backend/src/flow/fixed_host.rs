@@ -9,6 +9,12 @@ pub fn has_fixed_host(url: &str) -> bool {
     templates.add(host).is_ok() && templates.names(host).iter().all(|name| name == "env")
 }
 
+/// The host of a URL that is no template; none where it is not one that can be called.
+pub fn host_of(url: &str) -> Option<String> {
+    let url = reqwest::Url::parse(url.trim()).ok()?;
+    matches!(url.scheme(), "http" | "https").then(|| url.host_str().map(str::to_owned)).flatten()
+}
+
 /// The beginning of a URL template, as far as it says where it leads: a `/`, `?` or `#` ends it, in the text itself.
 fn up_to_host(url: &str) -> &str {
     let (mut at, mut inside, mut scheme) = (0, None::<&str>, false);

@@ -31,16 +31,16 @@ mod value_size;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use shared::JsonMap;
-use shared::access::Principal;
 use shared::definition::Flow;
 use shared::error::{FlowCode, Mistake};
 use shared::id::FlowId;
 
 pub use calls::{Library, calls};
 pub use cancellation::CancelFlag;
+pub use check::{Here, Reach, handlers_of as handlers, unreachable};
 pub use compiled::Compiled;
 pub(crate) use condition::Conditions;
-pub use fixed_host::has_fixed_host;
+pub use fixed_host::{has_fixed_host, host_of};
 pub use graph::{graph, graph_of};
 pub use json_schema::{check_value, is_of_object};
 pub use template::{Templates, url_piece};
@@ -58,7 +58,7 @@ pub struct Checked {
 
 /// Reads and checks a flow file (YAML or JSON). The flow is there only where nothing of it had to be left out.
 pub fn check(source: &str) -> Checked {
-    read(source).check(None, None)
+    read(source).check(&Here::default())
 }
 
 /// A flow file that has been read, and is still to be checked.
@@ -99,23 +99,18 @@ impl Draft {
         self
     }
 
-    /// Finds every mistake; also what does not fit the people and the flows that exist, where they are given.
-    pub fn check(self, people: Option<&[Principal]>, library: Option<&Library>) -> Checked {
-        self.check_unless(&CancelFlag::default(), people, library)
+    /// Finds every mistake; also what does not fit the place where it is to be saved, as far as that is known.
+    pub fn check(self, here: &Here<'_>) -> Checked {
+        self.check_unless(&CancelFlag::default(), here)
     }
 
     /// The same, which ends early where nobody waits for it any more; what it says is not whole then.
-    pub fn check_unless(
-        self,
-        abandoned: &CancelFlag,
-        people: Option<&[Principal]>,
-        library: Option<&Library>,
-    ) -> Checked {
+    pub fn check_unless(self, abandoned: &CancelFlag, here: &Here<'_>) -> Checked {
         let Self { source, flow, mut errors } = self;
         let is_whole = errors.is_empty();
         let mut warnings = Vec::new();
         if let Some(flow) = &flow {
-            let (found, doubtful) = check::check_flow(flow, source.as_ref(), &errors, people, library, abandoned);
+            let (found, doubtful) = check::check_flow(flow, source.as_ref(), &errors, here, abandoned);
             errors.extend(found);
             warnings = doubtful;
         }

@@ -31,7 +31,7 @@ fn the_example_flows_have_no_mistakes_and_nothing_doubtful() {
     let mut library = Library::default();
     for path in &files {
         let source = source(path);
-        let checked = read(&source).check(None, Some(&library));
+        let checked = read(&source).check(&Here { library: Some(&library), ..Here::default() });
         assert!(checked.errors.is_empty() && checked.warnings.is_empty(), "{}: {checked:?}", path.display());
         let flow = checked.flow.unwrap();
         assert_eq!(path.file_stem().unwrap().to_str(), Some(flow.id.as_str()), "a file is named as its flow");
@@ -154,13 +154,13 @@ nodes:
 fn what_is_not_supported_yet_is_never_ignored() {
     let source = "id: f
 agents: { w: { model: demo/w } }
-defaults: { on_timeout: follow, handlers: [{ webhook: { url: x } }] }
+defaults: { on_timeout: follow, handlers: [human] }
 guardrails: [{ name: x, webhook: { url: x } }]
 tools:
   ask: { builtin: escalate }
   go: { builtin: sleep }
 gates:
-  before_tool: { go: { handlers: [cli], timeout: 1h } }
+  before_tool: { go: { handlers: [{ slack: { channel: x } }], timeout: 1h } }
   before_emergent: true
   before_strategy_override: true
 nodes:
@@ -180,7 +180,7 @@ nodes:
 ";
     let found = found(source);
     let unsupported: Vec<_> = found.iter().filter_map(|line| Some(line.split_once(" FLOW_UNSUPPORTED ")?.0)).collect();
-    let wanted = "3:44 4:25 6:19 9:35 10:20 11:29 21:18 23:11";
+    let wanted = "4:25 6:19 9:35 10:20 11:29 21:18 23:11";
     assert_eq!(unsupported.join(" "), wanted, "{found:#?}");
     assert_eq!(found.len(), unsupported.len(), "{found:#?}");
 }
@@ -194,11 +194,11 @@ fn a_tool_that_asks_people_says_whom_and_no_other_does() {
     };
     let fine = "builtin: ask_human, description: Ask., reviewers: { roles: [x] }, severity: high, timeout: 1h, on_timeout: { escalate: boss, extend: 2h, then: error }";
     expect(&flow(fine), &[]);
-    expect(&flow("builtin: ask_human, parameters: { type: object }"), &[("4:41 FLOW_INVALID", "is fixed")]);
-    expect(&flow("builtin: request_edit, on_timeout: { goto: a }"), &[("4:42 FLOW_INVALID", "goes nowhere")]);
+    expect(&flow("builtin: ask_human, parameters: { type: object }"), &[("4:28 FLOW_INVALID", "is fixed")]);
+    expect(&flow("builtin: request_edit, on_timeout: { goto: a }"), &[("4:31 FLOW_INVALID", "goes nowhere")]);
     expect(
         &flow("builtin: sleep, reviewers: { roles: [x] }, severity: low"),
-        &[("4:34 FLOW_INVALID", "write it at a gate"), ("4:61 FLOW_INVALID", "write it at a gate")],
+        &[("4:24 FLOW_INVALID", "write it at a gate"), ("4:51 FLOW_INVALID", "write it at a gate")],
     );
 }
 
@@ -358,7 +358,7 @@ fn a_misspelled_called_flow_is_guessed_from_all_that_there_are() {
     library.name("article".to_owned());
     library.name("f".to_owned());
     let source = "id: f\nnodes:\n  a: { flow: { id: articel } }\n  b: { flow: { id: g } }\n";
-    let checked = read(source).check(None, Some(&library));
+    let checked = read(source).check(&Here { library: Some(&library), ..Here::default() });
     let messages: Vec<_> = checked.errors.iter().map(|mistake| mistake.message.as_str()).collect();
     assert!(messages[0].contains("there is no flow `articel`; did you mean `article`?"), "{messages:?}");
     assert!(!messages[1].contains("did you mean"), "not itself: {messages:?}");

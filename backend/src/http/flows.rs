@@ -18,7 +18,7 @@ use super::idempotency::RequestKey;
 use super::pagination::{List, Paging};
 use super::problem::{Refused, Result, unexpected};
 use super::{AppState, Caller};
-use crate::flow::{self, CancelFlag, Compiled, Library};
+use crate::flow::{self, CancelFlag, Compiled, Here, Library};
 use crate::store::{self, Committed, NewFlow};
 
 const FLOWS: List = List("flows");
@@ -122,7 +122,12 @@ async fn check(state: &AppState, source: String, id: Option<FlowId>) -> Result<(
         None => Library::default(),
     };
     let people = state.store.people().await?;
-    off_thread(move |abandoned| (draft.check_unless(abandoned, Some(&people), Some(&library)), source, library)).await
+    let reach = Some(state.outside.reach);
+    let check = move |abandoned: &CancelFlag| {
+        let here = Here { people: Some(&people), library: Some(&library), reach };
+        (draft.check_unless(abandoned, &here), source, library)
+    };
+    off_thread(check).await
 }
 
 /// The picture of a flow that is not saved yet.

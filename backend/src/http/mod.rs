@@ -2,7 +2,7 @@
 //! reads from the store or commits to it.
 //!
 //! Imports `shared`, `crate::client_address`, `crate::rate_limit`, `crate::clock`, `crate::flow`, `crate::engine`,
-//! `crate::store`, `crate::problem`, `crate::json`, `crate::auth` and `crate::audit`.
+//! `crate::store`, `crate::problem`, `crate::json`, `crate::notify`, `crate::handler`, `crate::auth` and `crate::audit`.
 
 mod account;
 mod api;
@@ -10,6 +10,7 @@ mod assets;
 mod audit;
 pub mod body;
 mod budget;
+mod callbacks;
 mod caller;
 mod cookies;
 mod deputies;
@@ -59,6 +60,8 @@ use crate::audit::Seals;
 use crate::auth::Authenticator;
 use crate::client_address::TrustedProxies;
 use crate::clock::SharedClock;
+use crate::flow::Reach;
+use crate::handler::CallbackKey;
 use crate::notify::NotificationService;
 use crate::rate_limit::Budgets;
 use crate::store::Store;
@@ -84,9 +87,21 @@ pub struct Parts {
     pub edge: Edge,
     /// Whose seals of the audit are trusted.
     pub seals: Seals,
-    /// Where people can be told outside the console; none: nowhere.
-    pub notifications: Option<NotificationService>,
+    /// Who is told and asked outside the console.
+    pub outside: Outside,
     views: Views,
+    tries: callbacks::Tries,
+}
+
+/// Who is told and asked outside the console.
+#[derive(Clone, Default)]
+pub struct Outside {
+    /// Where people can be told; none: nowhere.
+    pub notifications: Option<NotificationService>,
+    /// Which handlers can be asked.
+    pub reach: Reach,
+    /// The key of the secrets by which webhooks answer later; none: they cannot.
+    pub callbacks: Option<CallbackKey>,
 }
 
 /// How callers reach the server, and what they may do there.
@@ -120,10 +135,10 @@ impl AppState {
         metrics: Option<PrometheusHandle>,
         edge: Edge,
         seals: Seals,
-        notifications: Option<NotificationService>,
+        outside: Outside,
     ) -> Self {
-        let views = Views::default();
-        Self(Arc::new(Parts { store, clock, authenticator, metrics, edge, seals, notifications, views }))
+        let (views, tries) = (Views::default(), callbacks::Tries::default());
+        Self(Arc::new(Parts { store, clock, authenticator, metrics, edge, seals, outside, views, tries }))
     }
 }
 
@@ -167,6 +182,7 @@ fn api() -> Api {
     audit::mount(&mut api);
     notifications::mount(&mut api);
     slack::mount(&mut api);
+    callbacks::mount(&mut api);
     health::mount(&mut api);
     api
 }

@@ -92,7 +92,7 @@ async fn test(
     let person = state.store.user(name).await?.ok_or_else(|| Problem::new(Code::Unauthenticated))?;
     let chosen = state.store.notifications(name).await?.unwrap_or_default();
     let nowhere = || Untested::Failed("this server tells nobody outside the console".to_owned());
-    let notifications = state.notifications.as_ref().ok_or_else(nowhere);
+    let notifications = state.outside.notifications.as_ref().ok_or_else(nowhere);
     let sent = match notifications {
         Ok(notifications) => notifications.test(value.channel, &person, &chosen).await,
         Err(untested) => Err(untested),
@@ -108,7 +108,7 @@ async fn test(
 }
 
 fn available(state: &AppState) -> Vec<shared::notification::Channel> {
-    state.notifications.as_ref().map(crate::notify::NotificationService::channels).unwrap_or_default()
+    state.outside.notifications.as_ref().map(crate::notify::NotificationService::channels).unwrap_or_default()
 }
 
 /// What somebody chose, where it can be done; every mistake at once.

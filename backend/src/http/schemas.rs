@@ -9,7 +9,7 @@ use shared::api::{
     NewUser, Page, Reason, RecoveryCodes, SecondFactorCode, SecondFactorState, SessionInfo, Token, User, UserPatch,
     Validation,
 };
-use shared::decision::DecisionRequest;
+use shared::decision::{DecisionRequest, ProgramAnswer};
 use shared::definition::Flow;
 use shared::deputy::{Delegate, Deputyship, NewDeputy};
 use shared::error::Problem;
@@ -79,6 +79,7 @@ impl Schemas {
             "PageOfTokens" => self.typed::<Page<Token>>(),
             "PageOfUsers" => self.typed::<Page<User>>(),
             "Problem" => self.typed::<Problem>(),
+            "ProgramAnswer" => self.typed::<ProgramAnswer>(),
             "Reason" => self.typed::<Reason>(),
             "Report" => self.typed::<Report>(),
             "Review" => self.typed::<Review>(),

@@ -30,7 +30,7 @@ async fn interactions(State(state): State<AppState>, headers: HeaderMap, body: B
     let signed = |notifications: &&NotificationService| {
         notifications.is_from_slack(header("x-slack-request-timestamp"), header("x-slack-signature"), &body)
     };
-    let Some(notifications) = state.notifications.as_ref().filter(signed) else {
+    let Some(notifications) = state.outside.notifications.as_ref().filter(signed) else {
         let detail =
             "the signature is not that of this server's app in Slack, or the request is older than five minutes";
         return Err(Problem::new(Code::Unauthenticated).detail(detail).into());

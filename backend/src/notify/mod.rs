@@ -5,7 +5,7 @@
 //! them off; both go on after a crash where they stood. Without settings nothing of it runs, and nothing leaves the
 //! server.
 //!
-//! Imports `shared`, `crate::clock`, `crate::ssrf`, `crate::engine` and `crate::store` only. No secret leaves it but to
+//! Imports `shared`, `crate::clock`, `crate::ssrf`, `crate::standard_webhooks`, `crate::engine` and `crate::store` only. No secret leaves it but to
 //! whom it belongs: not in an error, a log or a list.
 
 mod email;

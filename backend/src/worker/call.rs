@@ -12,7 +12,9 @@ use shared::request::Request;
 use tokio_util::sync::CancellationToken;
 
 use super::Options;
-use crate::engine::{self, Input, ModelAnswer, ModelRequest, Refusal, Task, TaskFailure, TaskKind, ToolRequest, Work};
+use crate::engine::{
+    self, HandlerRequest, Input, ModelAnswer, ModelRequest, Refusal, Task, TaskFailure, TaskKind, ToolRequest, Work,
+};
 use crate::limits::{self, Exceeded};
 use crate::store::{Change, Claimed, CommitError, Error, Kind, Operation};
 use crate::token_stream::Chunk;
@@ -105,7 +107,24 @@ async fn input(options: &Options, claimed: &Claimed, abandoned: &CancellationTok
                 Err(failure) => failed(claimed, failure),
             }
         }
+        Work::Ask(request) => ask(options, claimed, *request).await?,
         Work::Refuse(failure) => failed(claimed, failure),
+    })
+}
+
+/// Asks a handler that is a program: about the review as it stands, where people may decide it already.
+async fn ask(options: &Options, claimed: &Claimed, mut request: HandlerRequest) -> Result<Input, Nothing> {
+    let (store, id) = (&options.store, request.review.id);
+    if let Some(stored) = patiently(|| store.review(id)).await.map_err(Nothing::Unreadable)? {
+        request.review = stored;
+    }
+    // Votes that are secret are so for programs too.
+    request.review = request.review.seen_by(None);
+    let digest = request.review.digest.clone();
+    let (task, attempt) = (claimed.task.id, claimed.attempt);
+    Ok(match options.programs.ask(&request).await {
+        Ok(answer) => Input::HandlerAnswered { task, attempt, digest, answer },
+        Err(failure) => failed(claimed, failure),
     })
 }
 
@@ -221,7 +240,9 @@ async fn commit(options: &Options, claimed: &Claimed, input: Input) {
 fn instead(claimed: &Claimed, refused: &Input, code: FlowCode, why: &str) -> Option<Input> {
     match refused {
         Input::Fail { .. } => None,
-        Input::ModelAnswered { .. } | Input::ToolReturned { .. } if code == FlowCode::EngineFailed => {
+        Input::ModelAnswered { .. } | Input::ToolReturned { .. } | Input::HandlerAnswered { .. }
+            if code == FlowCode::EngineFailed =>
+        {
             let message = format!("what came of it could not be stored: {why}");
             Some(failed(claimed, TaskFailure { code, message, retryable: false, uncertain: false, retry_after: None }))
         }
@@ -286,6 +307,7 @@ fn end(claimed: &Claimed, code: FlowCode, message: String) -> Input {
 fn failure(task: &Task, message: impl Into<String>, retryable: bool) -> TaskFailure {
     let code = match task.kind {
         TaskKind::Model { .. } => FlowCode::ModelFailed,
+        TaskKind::Ask { .. } => FlowCode::HandlerFailed,
         _ => FlowCode::ToolFailed,
     };
     TaskFailure { code, message: message.into(), retryable, uncertain: false, retry_after: None }
@@ -295,6 +317,7 @@ fn kind(kind: &TaskKind) -> &'static str {
     match kind {
         TaskKind::Model { .. } => "model",
         TaskKind::Tool { .. } => "tool",
+        TaskKind::Ask { .. } => "handler",
         TaskKind::Deadline { .. } | TaskKind::Wake { .. } => "timer",
     }
 }

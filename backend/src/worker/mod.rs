@@ -3,8 +3,8 @@
 //! A worker holds its tasks under leases that it keeps renewing; a task that it no longer holds is given up at once. The
 //! store decides whether an answer still counts, so the worker never has to be right about what it holds.
 //!
-//! Imports `shared`, `crate::clock`, `crate::token_stream`, `crate::flow`, `crate::engine`, `crate::store`, `crate::agent` and
-//! `crate::tool` only.
+//! Imports `shared`, `crate::clock`, `crate::token_stream`, `crate::flow`, `crate::engine`, `crate::store`, `crate::agent`,
+//! `crate::tool` and `crate::handler` only.
 
 mod call;
 mod leases;
@@ -21,6 +21,7 @@ use tracing::Instrument;
 
 use crate::agent::Model;
 use crate::clock::SharedClock;
+use crate::handler::{NoPrograms, Programs};
 use crate::store::{Claimed, Store};
 use crate::token_stream::Streams;
 use crate::tool::Tool;
@@ -42,6 +43,8 @@ pub struct Options {
     pub models: Arc<dyn Model>,
     /// What makes tool calls.
     pub tools: Arc<dyn Tool>,
+    /// What asks handlers that are programs.
+    pub programs: Arc<dyn Programs>,
     /// Where agents' text goes while it is written.
     pub streams: Streams,
     /// For durations, and for the time until the next task.
@@ -59,7 +62,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// The usual settings, with a name that nobody else has.
+    /// The usual settings, with a name that nobody else has; no program is asked.
     pub fn new(
         store: Store,
         models: Arc<dyn Model>,
@@ -72,6 +75,7 @@ impl Options {
             store,
             models,
             tools,
+            programs: Arc::new(NoPrograms),
             streams,
             clock,
             name,

@@ -1,6 +1,7 @@
 //! The worker on a real store: calls, leases, timers, shutdown.
 
 mod approved;
+mod asked;
 mod limits;
 mod lost;
 

@@ -51,6 +51,12 @@ fn decision(review: &Review) -> Option<&Decision> {
     review.resolution.as_ref()?.decision.as_deref()
 }
 
+/// What was said that ended a review, by a person or a program.
+fn said(review: &Review) -> Option<&Verdict> {
+    let answer = || review.deciding_advice()?.answer.as_deref()?.verdict.as_ref();
+    decision(review).map(|decision| &decision.verdict).or_else(answer)
+}
+
 /// Whether a guardrail blocked a call although leave was given.
 pub fn is_vetoed(review: &Review, action: &Action) -> bool {
     let vetoes = review.resolution.iter().flat_map(|resolution| &resolution.vetoes);
@@ -59,14 +65,20 @@ pub fn is_vetoed(review: &Review, action: &Action) -> bool {
 
 /// The value of an item that was accepted in place of what was proposed.
 pub fn accepted_edit(review: &Review, key: &str) -> Option<Value> {
-    decision(review)?.edits.get(key).cloned()
+    let advice = review.deciding_advice();
+    let changed = || advice?.changes.as_ref()?.edits.get(key);
+    let answered = || {
+        let answer = advice?.answer.as_deref()?;
+        let output = || answer.modifications.as_ref()?.output.as_ref()?.get(key);
+        answer.edits.get(key).or_else(output)
+    };
+    decision(review).and_then(|decision| decision.edits.get(key)).or_else(changed).or_else(answered).cloned()
 }
 
 /// What became of a call, once its review is over.
 pub fn outcome_of(review: &Review, action: &Action) -> Option<CallOutcome> {
     let resolution = review.resolution.as_ref()?;
-    let said = decision(review).map(|decision| &decision.verdict);
-    Some(match said {
+    Some(match said(review) {
         Some(Verdict::Actions { decisions, .. }) => match decisions.get(&action.id) {
             Some(ActionDecision::Approve { .. }) => CallOutcome::Approved,
             Some(ActionDecision::Edit { arguments }) if *arguments == action.arguments => CallOutcome::Approved,
@@ -77,16 +89,29 @@ pub fn outcome_of(review: &Review, action: &Action) -> Option<CallOutcome> {
         },
         // Free text on calls rejects them all.
         Some(Verdict::Text { text }) => CallOutcome::Rejected(Some(text.clone())),
-        // No person decided: a handler, which gives its reason where it rejects, or the timer, as the review said.
+        // No person decided: a handler, by yes or no, or the timer, as the review said.
         Some(Verdict::Choose { .. }) | None => match (resolution.outcome, &review.on_timeout) {
             (Outcome::Expired, Some(OnTimeout::Approve)) => CallOutcome::Approved,
-            (Outcome::Decided, _) => match &resolution.reason {
-                None => CallOutcome::Approved,
-                reason => CallOutcome::Rejected(reason.clone()),
-            },
+            (Outcome::Decided, _) => handled(review, action, resolution.reason.clone()),
             _ => CallOutcome::Undecided,
         },
     })
+}
+
+/// What a handler decided about a call by yes or no. One that says nothing of itself gives a reason where it rejects.
+fn handled(review: &Review, action: &Action, reason: Option<String>) -> CallOutcome {
+    let advice = review.deciding_advice();
+    let judged = advice.and_then(|advice| advice.verdict).map(|judgement| judgement.approved);
+    let answered = || advice?.answer.as_deref()?.approved;
+    if !judged.or_else(answered).unwrap_or(reason.is_none()) {
+        return CallOutcome::Rejected(reason);
+    }
+    let changed = advice.and_then(|advice| advice.changes.as_ref()?.arguments.get(&action.id).cloned());
+    let laid_over = || {
+        let over = advice?.answer.as_deref()?.modifications.as_ref()?.tool_args.as_ref()?;
+        Some(action.arguments.iter().chain(over).map(|(key, value)| (key.clone(), value.clone())).collect())
+    };
+    changed.or_else(laid_over).map_or(CallOutcome::Approved, CallOutcome::Edited)
 }
 
 #[cfg(test)]
@@ -140,5 +165,33 @@ mod tests {
         assert_eq!(over("withdrawn", Some("the run has ended"), Some("approve")), CallOutcome::Undecided);
         assert_eq!(over("decided", None, None), CallOutcome::Approved);
         assert_eq!(over("decided", Some("closed"), None), CallOutcome::Rejected(Some("closed".into())));
+    }
+
+    #[test]
+    fn what_a_handler_decided_is_as_it_said() {
+        let over = |via: &str, advice: Value| {
+            let mut over = calls(1, 2);
+            over.resolution = serde_json::from_value(json!({
+                "status": "resolved", "outcome": "decided", "by": [], "at": "2026-11-20T10:05:00Z", "via": via,
+                "reason": "Because.",
+            }))
+            .unwrap();
+            let mut all = json!({ "by": "x", "via": via, "at": "2026-11-20T10:05:00Z", "reason": "Because." });
+            all.as_object_mut().unwrap().extend(advice.as_object().unwrap().clone());
+            over.advice = vec![serde_json::from_value(all).unwrap()];
+            outcome_of(&over, &over.actions[0]).unwrap()
+        };
+        let judged = |approved| json!({ "verdict": { "approved": approved, "confidence": 1, "threshold": 0.7 } });
+        assert_eq!(over("judge", judged(true)), CallOutcome::Approved, "its reason is no refusal");
+        assert_eq!(over("judge", judged(false)), CallOutcome::Rejected(Some("Because.".into())));
+        assert_eq!(over("webhook", json!({ "answer": { "approved": true } })), CallOutcome::Approved);
+        let laid_over = json!({ "answer": { "approved": true, "modifications": { "toolArgs": { "path": "/b" } } } });
+        assert!(matches!(over("webhook", laid_over), CallOutcome::Edited(arguments) if arguments["path"] == "/b"));
+        let each = json!({ "type": "actions", "decisions": {
+            "a1": { "type": "reject", "message": "Not now" }, "a2": { "type": "approve" },
+        } });
+        let said = over("webhook", json!({ "answer": { "verdict": each } }));
+        assert_eq!(said, CallOutcome::Rejected(Some("Not now".into())));
+        assert_eq!(over("webhook", json!({})), CallOutcome::Rejected(Some("Because.".into())), "it could not be asked");
     }
 }

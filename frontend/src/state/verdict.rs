@@ -259,8 +259,7 @@ pub fn actions_say(review: &Review, draft: &Draft) -> (Intent, String) {
     (Intent::Actions, sentence(&parts.join(", ")) + later)
 }
 
-/// What follows first from what is approved, in the flow's words. Where calls have none of their own, nobody knows of which
-/// of them it is said.
+/// What follows first from what is approved. Where calls have no words of their own, nobody knows of which it is said.
 pub fn follows(review: &Review, draft: &Draft) -> Option<String> {
     let is_rejected = |action: &&Action| choice(action, draft) == Some(ActionKind::Reject);
     if review.actions.iter().any(|action| action.stakes.is_some()) {

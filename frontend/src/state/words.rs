@@ -159,8 +159,8 @@ pub fn resolution(review: &Review, resolution: &Resolution, me: Option<&str>) ->
                 Outcome::Answered => "answered",
                 _ => "decided",
             };
-            if resolution.via == Via::Judge {
-                format!("{what} by a judge{reason}")
+            if let Some(handler) = review.deciding_handler() {
+                format!("{what} by {handler}{reason}")
             } else if resolution.by.is_empty() {
                 format!("{what}{reason}")
             } else {

@@ -250,6 +250,9 @@ pub enum Handler {
     Webhook(WebhookHandler),
     /// A channel.
     Slack(SlackHandler),
+    /// A function of the program that runs the flow, by its name. No file can say this.
+    #[cfg_attr(feature = "schema", schemars(skip))]
+    Function(String),
 }
 
 /// What an automatic handler says.
@@ -337,11 +340,33 @@ impl Judge {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct WebhookHandler {
-    /// Where to.
+    /// Where it is asked: `https://…`.
     pub url: String,
-    /// `reject` (default) or `pass`.
+    /// What happens where it cannot be asked or gives no answer that fits; default: reject.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub on_error: Option<String>,
+    pub on_error: Option<OnHandlerError>,
+    /// How long it may take, all tries together, and until when it may answer later. Default: 30 seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<Span>,
+}
+
+impl WebhookHandler {
+    /// How long it may take.
+    pub fn timeout(&self) -> Span {
+        self.timeout.unwrap_or(Span::secs(30))
+    }
+}
+
+/// What happens where a handler cannot answer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum OnHandlerError {
+    /// What is asked is rejected.
+    #[default]
+    Reject,
+    /// The next handler is asked.
+    Pass,
 }
 
 /// A channel in which people decide.

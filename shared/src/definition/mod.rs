@@ -22,7 +22,9 @@ pub use agent::{Agent, AgentGates, Budget, DemoCall, DemoScript, DemoTurn, Effor
 pub use choice::{Choice, ChoiceKind};
 pub use gate::{ActionKind, Gate, GateSetting, Gates};
 pub use guardrail::{Effect, Guardrail, GuardrailScope, GuardrailSetting, GuardrailWebhook, Guardrails, OnError};
-pub use human::{AutoHandler, ContentType, EditKey, Handler, Human, Judge, ReviewKey, SlackHandler, WebhookHandler};
+pub use human::{
+    AutoHandler, ContentType, EditKey, Handler, Human, Judge, OnHandlerError, ReviewKey, SlackHandler, WebhookHandler,
+};
 pub use next::{Edge, EdgeCondition, Next, Target};
 pub use node::{
     Backoff, Failure, FailureThen, FlowCall, Join, MapNode, Node, NodeKind, RouterNode, Team, TeamEmergent,

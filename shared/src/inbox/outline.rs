@@ -66,6 +66,7 @@ pub fn outline(review: &Review) -> Review {
         claimed_by: None,
         delegations: delegations.collect(),
         advice: Vec::new(),
+        asked: None,
         warnings: Vec::new(),
         comments: Vec::new(),
         decisions: decisions.collect(),

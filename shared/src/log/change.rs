@@ -60,6 +60,8 @@ pub enum ReviewChange {
         #[serde(default)]
         role: String,
     },
+    /// A handler that was asked beside people said nothing in its time, or the next one is asked.
+    Asked,
     /// Something that this version does not know.
     #[serde(other)]
     Other,

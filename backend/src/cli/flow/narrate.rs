@@ -1,6 +1,5 @@
 //! What happens in a run, in a line for people.
 
-use shared::decision::Via;
 use shared::definition::Effect;
 use shared::log::{Event, EventData};
 use shared::review::Review;
@@ -55,8 +54,8 @@ fn place(step: &Step) -> String {
 fn resolved(review: &Review) -> Option<String> {
     let resolution = review.resolution.as_ref()?;
     let at = review.node.as_ref().map(|node| text::line(node)).unwrap_or_default();
-    let judge = || (resolution.via == Via::Judge).then(|| "a judge".to_owned());
-    let by = resolution.by.first().map(|by| text::line(by)).or_else(judge);
+    let handler = || review.deciding_handler().map(|handler| text::line(&handler));
+    let by = resolution.by.first().map(|by| text::line(by)).or_else(handler);
     let by = by.map(|by| format!(" by {by}")).unwrap_or_default();
     let reason = resolution.reason.as_deref().map(|reason| format!(": {}", text::line(reason))).unwrap_or_default();
     Some(format!("{at}: {}{by}{reason}", resolution.outcome.as_str()))

@@ -21,9 +21,10 @@ use super::super::terminal::{Answers, Screen, Terminal, text};
 use super::super::{print, serve};
 use super::called::Called;
 use super::narrate::narrate;
+use crate::app;
 use crate::config;
 use crate::embed::{Options, RunError};
-use crate::flow;
+use crate::flow::{self, Here, Reach};
 
 /// How long what is under way may take to end, once nobody waits for it.
 const TIMEOUT: Duration = Duration::from_secs(2);
@@ -83,7 +84,11 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
     let folder = args.flows.as_deref().or_else(|| args.file.parent()).unwrap_or(Path::new("."));
     let called = Called::of(draft.flow(), folder)
         .map_err(|error| Quit::new(Exit::Error, format!("{} cannot be read: {error}", folder.display())))?;
-    let checked = draft.check(None, Some(&called.library()));
+    let checked = draft.check(&Here {
+        library: Some(&called.library()),
+        reach: Some(Reach { terminal: true, ..app::reach() }),
+        ..Here::default()
+    });
     let (Some(flow), true) = (checked.flow, checked.errors.is_empty()) else {
         return Err(Quit::new(Exit::Invalid, listed(&shown, &checked.errors)).into());
     };

@@ -202,6 +202,10 @@ pub(super) fn about(review: &Review, stakes: &Stakes) -> String {
     for advice in &review.advice {
         let _ = writeln!(all, " - {}", text::line(&advice.to_string()));
     }
+    if let Some(asked) = &review.asked {
+        let until = asked.until.map(|until| format!(" until {until}")).unwrap_or_default();
+        let _ = writeln!(all, " - {} may answer{until}", text::line(&asked.by));
+    }
     for alternative in &stakes.alternatives {
         let _ = writeln!(all, " - or: {}", text::line(alternative));
     }

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::sync::{Arc, Mutex as StdMutex};
 
 use serde_json::{Value, json};
-use shared::decision::Via;
+use shared::decision::{ActionDecision, Verdict, Via};
 use shared::definition::Flow;
 
 use super::*;
@@ -163,8 +163,13 @@ async fn each_call_is_asked_about_by_itself() {
     let review = ended.unwrap().report.reviews.remove(0);
     insta::assert_snapshot!(shown);
     insta::assert_json_snapshot!(review.decisions[0].verdict);
-    let (ended, _) = run(publish(), "maybe\n", false).await;
-    assert!(ended.unwrap_err().to_string().contains("`maybe` is no answer to publish: yes, no, edit, respond"));
+    // What is no answer is a no, where nobody can be asked again.
+    let (ended, _) = run(publish(), "maybe\nyes\n", false).await;
+    let Verdict::Actions { decisions, .. } = ended.unwrap().report.reviews.remove(0).decisions.remove(0).verdict else {
+        panic!("each call has its answer");
+    };
+    let denied = ActionDecision::Reject { message: Some("maybe".to_owned()) };
+    assert_eq!(decisions.values().collect::<Vec<_>>(), [&denied, &ActionDecision::APPROVE]);
 }
 
 #[tokio::test]

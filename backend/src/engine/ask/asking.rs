@@ -1,29 +1,41 @@
 //! A question between two of its handlers, and what one of them said.
 
+use shared::JsonMap;
 use shared::decision::Via;
-use shared::definition::AutoHandler;
 use shared::id::ReviewId;
-use shared::review::{Advice, Changes};
+use shared::review::Advice;
 
-use crate::engine::question::{Question, Subject};
+use super::decide::verdict::Said;
+use super::guardrail::PutIn;
+use crate::engine::question::{Asked, Question, Subject, Timer};
 
 /// A question, and the place of the handler that is asked.
 #[derive(Debug)]
 pub(super) struct Asking {
-    /// The review that will be on the record.
+    /// The review that is, or will be, on the record.
     pub review: ReviewId,
     /// What waits for the answer.
     pub subject: Subject,
     /// The place among the handlers, from 0.
     pub handler: usize,
-    /// What the handlers before said.
+    /// What handlers said that is on no review yet.
     pub advice: Vec<Advice>,
+    /// Whether the review is pending already.
+    pub pending: bool,
+}
+
+impl Asking {
+    /// Somebody is asked now.
+    pub fn of(self, asked: Asked, timer: Option<Timer>) -> Question {
+        let Self { review, subject, handler, advice, pending } = self;
+        Question { review, subject, handler, advice, pending, asked, timer }
+    }
 }
 
 impl From<Question> for Asking {
     fn from(question: Question) -> Self {
-        let Question { review, subject, handler, advice, .. } = question;
-        Self { review, subject, handler, advice }
+        let Question { review, subject, handler, advice, pending, .. } = question;
+        Self { review, subject, handler, advice, pending }
     }
 }
 
@@ -31,30 +43,22 @@ impl From<Question> for Asking {
 #[derive(Debug)]
 pub(super) enum Heard {
     /// It decides.
-    Decides(Advice, Box<Handled>),
+    Decides(Advice, Box<Decided>),
     /// The next one is asked.
     Passes(Advice),
 }
 
-/// What a handler decides in place of people.
-#[derive(Debug, Clone)]
-pub(super) struct Handled {
-    /// Whether it accepts.
-    pub approves: bool,
+/// What a handler decides in place of people, once it fits what is asked.
+#[derive(Debug)]
+pub(super) struct Decided {
+    /// What it says.
+    pub said: Said,
+    /// What of it goes into the state.
+    pub put_in: PutIn,
     /// Why; of a rejection it is what ends the run.
-    pub reason: Option<String>,
+    pub comment: Option<String>,
+    /// What all later steps know.
+    pub metadata: JsonMap,
     /// What kind of handler.
     pub via: Via,
-    /// What it changes of what it accepts.
-    pub changes: Changes,
-}
-
-impl From<&AutoHandler> for Handled {
-    fn from(auto: &AutoHandler) -> Self {
-        let reason = match auto {
-            AutoHandler::Approve => None,
-            AutoHandler::Reject(reason) => Some(reason.clone()),
-        };
-        Self { approves: reason.is_none(), reason, via: Via::Auto, changes: Changes::default() }
-    }
 }

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use shared::decision::{Decision, Verdict};
 use shared::definition::{ChoiceKind, ContentType, OnTimeout, Severity, Stakes, ToolKind};
 use shared::error::FlowCode;
 use shared::id::Username;
@@ -63,13 +62,16 @@ impl Builder<'_> {
     }
 
     /// What people have answered.
-    pub(super) fn reply(&self, subject: &Subject, decision: &Decision, put_in: &PutIn, by: &[Username]) -> Reply {
+    pub(super) fn reply(
+        &self,
+        subject: &Subject,
+        option: Option<&str>,
+        comment: Option<&str>,
+        put_in: &PutIn,
+        by: &[Username],
+    ) -> Reply {
         let (ask, ..) = self.asked_by(subject).ok_or_else(gone)?;
-        let comment = decision.comment.as_deref().map(str::trim).filter(|comment| !comment.is_empty());
-        let option = match &decision.verdict {
-            Verdict::Choose { option, .. } => Some(option.as_str()),
-            _ => None,
-        };
+        let comment = comment.map(str::trim).filter(|comment| !comment.is_empty());
         let mut reply = match ask {
             Ask::Clarification(_) => {
                 let text = put_in.text.as_deref();

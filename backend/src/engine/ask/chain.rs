@@ -1,34 +1,39 @@
-//! The chain of handlers: each is asked in turn, and decides or passes on; after the last come people.
+//! The chain of handlers: each is asked in turn, and decides or passes on; after the last come people. People may be able to
+//! decide before: once a handler has said that it answers later, the review is pending, and stays so.
 
+use shared::decision::ProgramAnswer;
 use shared::definition::Handler;
-use shared::id::ReviewId;
+use shared::id::{ReviewId, TaskId};
+use shared::review::Advice;
 
 use super::asking::{Asking, Heard};
 use super::content::handlers;
 use crate::engine::builder::Builder;
-use crate::engine::input::{ModelAnswer, TaskFailure};
+use crate::engine::input::{HandlerAnswer, ModelAnswer, TaskFailure};
 use crate::engine::next::Answer;
-use crate::engine::question::Subject;
+use crate::engine::question::{Asked, Subject};
+use crate::engine::transition::Refusal;
 
 impl Builder<'_> {
     /// Asks about a subject: its handlers in their order, then people.
     pub(in crate::engine) fn ask(&mut self, subject: Subject) {
         let review = ReviewId(self.ids.uuid());
-        self.ask_handler(Asking { review, subject, handler: 0, advice: Vec::new() });
+        self.ask_handler(Asking { review, subject, handler: 0, advice: Vec::new(), pending: false });
     }
 
     /// Asks the handler at its place.
     fn ask_handler(&mut self, asking: Asking) {
-        let content = match self.content(&asking.subject) {
-            Ok(content) => content,
-            Err(error) => return self.answer(asking.subject, Answer::Failed(error)),
-        };
-        match handlers(self.flow, &self.state, &asking.subject).get(asking.handler) {
-            Some(Handler::Auto(auto)) => self.handled(asking, content, &auto.into()),
-            Some(Handler::Judge(judge)) => self.ask_judge(asking, content, judge),
+        let asked = match handlers(self.flow, &self.state, &asking.subject).get(asking.handler) {
+            Some(Handler::Auto(auto)) => self.ask_auto(asking, auto),
+            Some(Handler::Judge(judge)) => self.ask_judge(asking, judge),
+            Some(Handler::Webhook(_) | Handler::Function(_)) => self.ask_program(asking),
             // Refused when a flow is saved: nobody can be asked there.
-            Some(Handler::Webhook(_) | Handler::Slack(_) | Handler::Cli) => self.ask_next(asking),
-            Some(Handler::Human) | None => self.ask_people(asking, content),
+            Some(Handler::Slack(_)) => return self.ask_next(asking),
+            // Whoever runs the flow at a terminal is asked as people are.
+            Some(Handler::Human | Handler::Cli) | None => self.ask_people(asking),
+        };
+        if let Err((subject, error)) = asked {
+            self.answer(subject, Answer::Failed(error));
         }
     }
 
@@ -44,35 +49,83 @@ impl Builder<'_> {
         }
     }
 
-    /// The call of a judge failed.
-    pub(in crate::engine) fn judge_failed(&mut self, review: ReviewId, why: &TaskFailure) {
-        let said = self.retry_judge(review, why);
+    /// The call of a handler failed.
+    pub(in crate::engine) fn handler_failed(&mut self, review: ReviewId, why: &TaskFailure) {
+        let asked = self.state.question(review).map(|question| &question.asked);
+        let said = match asked {
+            Some(Asked::Judge { .. }) => self.retry_judge(review, why),
+            Some(Asked::Program { .. }) => self.retry_program(review, why),
+            Some(Asked::People) | None => None,
+        };
         if let Some((asking, heard)) = said {
             self.go_on(asking, heard);
         }
     }
 
-    /// A handler has had its time.
-    pub(super) fn handler_timed_out(&mut self, review: ReviewId) {
-        if let Some((asking, heard)) = self.judge_timed_out(review) {
+    /// A program has answered when it was asked.
+    pub(in crate::engine) fn program_answered(
+        &mut self,
+        task: TaskId,
+        digest: &str,
+        answer: HandlerAnswer,
+    ) -> Result<(), Refusal> {
+        if let Some((asking, heard)) = self.read_program(task, digest, answer)? {
             self.go_on(asking, heard);
         }
+        Ok(())
+    }
+
+    /// A program answers by itself.
+    pub(in crate::engine) fn call_back(
+        &mut self,
+        review: ReviewId,
+        task: TaskId,
+        answer: Box<ProgramAnswer>,
+    ) -> Result<(), Refusal> {
+        let (asking, heard) = self.read_callback(review, task, answer)?;
+        self.go_on(asking, heard);
+        Ok(())
+    }
+
+    /// A handler has had its time.
+    pub(super) fn handler_timed_out(&mut self, review: ReviewId) {
+        let Some(question) = self.state.question(review) else { return };
+        let (branch, task) = (question.subject.branch(), question.task());
+        if let Some((task, _)) = task {
+            self.abandon_call(branch, task);
+        }
+        let Some((question, _)) = self.take_asked(review) else { return };
+        let heard = match &question.asked {
+            Asked::Program { answers_later, .. } => self.program_timed_out(&question, *answers_later),
+            Asked::Judge { .. } | Asked::People => self.judge_timed_out(&question),
+        };
+        let asking = self.end_asking(question);
+        self.go_on(asking, heard);
     }
 
     /// A handler decides, or the next is asked.
     fn go_on(&mut self, mut asking: Asking, heard: Heard) {
         match heard {
-            Heard::Decides(advice, handled) => {
-                asking.advice.push(advice);
-                match self.content(&asking.subject) {
-                    Ok(content) => self.handled(asking, content, &handled),
-                    Err(error) => self.answer(asking.subject, Answer::Failed(error)),
-                }
+            Heard::Decides(advice, decided) => {
+                self.advise(&mut asking, advice);
+                self.handled(asking, *decided);
             }
             Heard::Passes(advice) => {
-                asking.advice.push(advice);
+                self.advise(&mut asking, advice);
                 self.ask_next(asking);
             }
+        }
+    }
+
+    /// What a handler said is kept where it will be read.
+    fn advise(&mut self, asking: &mut Asking, advice: Advice) {
+        if asking.pending {
+            self.change_review(asking.review, |review| {
+                review.advice.push(advice);
+                review.asked = None;
+            });
+        } else {
+            asking.advice.push(advice);
         }
     }
 }

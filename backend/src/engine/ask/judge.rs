@@ -8,19 +8,21 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use shared::decision::Via;
 use shared::definition::{Handler, Judge};
-use shared::id::{ReviewId, TaskId};
-use shared::review::{Advice, Changes, Judgement};
+use shared::error::RunError;
+use shared::id::ReviewId;
+use shared::review::{Advice, AskedHandler, Changes, Judgement, Review};
 use shared::run::Step;
 
-use super::asking::{Asking, Handled, Heard};
-use super::content::{Content, handlers};
+use super::asking::{Asking, Heard};
+use super::content::handlers;
 use crate::engine::builder::{Builder, failure};
 use crate::engine::conversation::{Conversation, Message};
 use crate::engine::input::{ModelAnswer, TaskFailure};
+use crate::engine::invoke::listed;
 use crate::engine::model_call::parse;
-use crate::engine::question::{Asked, Question, Timer};
+use crate::engine::question::{Asked, Question, Subject, Timer};
 use crate::engine::state::RunState;
-use crate::engine::transition::TaskKind;
+use crate::engine::transition::{Refusal, TaskKind};
 use crate::engine::view;
 use crate::flow::{Compiled, check_value};
 
@@ -66,24 +68,18 @@ struct Verdict {
 
 impl Builder<'_> {
     /// Asks a judge.
-    pub(super) fn ask_judge(&mut self, asking: Asking, content: Content, judge: &Judge) {
-        let Asking { review, subject, handler, advice } = asking;
-        let Some(step) = self.state.step_of(&subject).cloned() else { return };
-        let shown = Message::User { text: material(&step, &content, self.history()) };
-        let digest = self.review_of(review, &step, content, advice.clone()).digest;
+    pub(super) fn ask_judge(&mut self, asking: Asking, judge: &Judge) -> Result<(), (Subject, RunError)> {
+        let review = self.shown(&asking)?;
+        let Some(step) = self.state.step_of(&asking.subject).cloned() else { return Ok(()) };
+        let shown = Message::User { text: material(&step, &review, self.history()) };
         let mut conversation = Box::new(Conversation::new(NAME, Some(instructions(judge)), vec![shown]));
         self.call_model(&step, &mut conversation);
-        let asked = Asked::Judge { conversation, digest };
         let until = self.now.after(judge.timeout().0);
-        let task = self.add_task(&step, TaskKind::Deadline { review }, until, true);
-        let (until, timer) = (Some(until), Some(Timer { task, warn_at: None }));
-        self.state.questions.push(Question { review, subject, handler, advice, asked, until, timer });
-    }
-
-    /// The review of the question whose judge has this task.
-    pub(in crate::engine) fn judged_by(&self, task: TaskId) -> Option<ReviewId> {
-        let is_its = |question: &&Question| question.task().is_some_and(|(its, _)| its == task);
-        self.state.questions.iter().find(is_its).map(|question| question.review)
+        let task = self.add_task(&step, TaskKind::Deadline { review: review.id }, until, true);
+        self.tell_asked(&asking, AskedHandler { by: judge.model.clone(), via: Via::Judge, until: Some(until) });
+        let asked = Asked::Judge { until: Some(until), conversation, digest: review.digest };
+        self.state.questions.push(asking.of(asked, Some(Timer { task, warn_at: None })));
+        Ok(())
     }
 
     /// Reads what a judge has answered. One that is sure of what is still so decides; else it passes on. None where it is
@@ -91,7 +87,7 @@ impl Builder<'_> {
     pub(super) fn read_judge(&mut self, review: ReviewId, answer: &ModelAnswer) -> Option<(Asking, Heard)> {
         let (mut question, step) = self.take_asked(review)?;
         let judge = judge_of(self.flow, &self.state, &question);
-        let Asked::Judge { conversation, digest } = &mut question.asked else { return None };
+        let Asked::Judge { conversation, digest, .. } = &mut question.asked else { return None };
         self.count_answer(&step, conversation, judge.map_or("", |judge| judge.model.as_str()), answer);
         conversation.messages.push(Message::Assistant { text: answer.text.clone(), calls: Vec::new() });
         let read = match parse(|answer| check_value(&ANSWER, answer, ""), &answer.text) {
@@ -105,18 +101,20 @@ impl Builder<'_> {
             Err(mistakes) => Err(format!("Its answer does not fit: {mistakes}.")),
         };
         let digest = std::mem::take(digest);
-        let now = self.content(&question.subject).ok();
-        let now = now.map(|content| self.review_of(review, &step, content, Vec::new()).digest);
-        let heard = match (read, judge) {
-            (Ok(_), _) if now != Some(digest) => self.unable(judge, "What is reviewed changed while it was judged."),
-            (Ok(verdict), Some(judge)) => self.weigh(judge, &question, verdict),
-            (Err(why), _) => self.unable(judge, &why),
-            (_, None) => self.unable(None, "The flow has no such judge."),
+        let Question { subject, handler, pending, .. } = &question;
+        let asking =
+            Asking { review, subject: subject.clone(), handler: *handler, advice: Vec::new(), pending: *pending };
+        let now = self.shown(&asking).ok().filter(|now| now.digest == digest);
+        let heard = match (read, judge, now) {
+            (Ok(_), _, None) => self.unable(judge, "What is reviewed changed while it was judged."),
+            (Ok(verdict), Some(judge), Some(review)) => self.weigh(judge, &review, &question.subject, verdict),
+            (Err(why), ..) => self.unable(judge, &why),
+            (_, None, _) => self.unable(None, "The flow has no such judge."),
         };
         Some((self.end_asking(question), heard))
     }
 
-    fn weigh(&self, judge: &Judge, question: &Question, said: Verdict) -> Heard {
+    fn weigh(&self, judge: &Judge, review: &Review, subject: &Subject, said: Verdict) -> Heard {
         let Verdict { approved, confidence, reasoning, modifications } = said;
         let verdict = Judgement { approved, confidence, threshold: judge.threshold() };
         let reason: String = reasoning.trim().chars().take(MAX_REASON).collect();
@@ -125,12 +123,14 @@ impl Builder<'_> {
         if confidence < verdict.threshold {
             return Heard::Passes(advice);
         }
-        let changes = if approved { modifications } else { Changes::default() };
-        if let Err(why) = self.fit_changes(question.review, &question.subject, &changes) {
-            return self.unable(Some(judge), &format!("What it would change does not fit: {why}."));
-        }
         let reason = Some(reason).filter(|reason| !reason.is_empty());
-        Heard::Decides(advice, Box::new(Handled { approves: approved, reason, via: Via::Judge, changes }))
+        match self.fit_yes_or_no(review, subject, approved, reason, &modifications, Via::Judge) {
+            Ok(decided) => Heard::Decides(advice, Box::new(decided)),
+            Err(Refusal::Invalid(mistakes)) => {
+                self.unable(Some(judge), &format!("What it would change does not fit: {}.", listed(&mistakes)))
+            }
+            Err(refusal) => self.unable(Some(judge), &format!("What it would change does not fit: {refusal}.")),
+        }
     }
 
     /// The call of a judge failed. None where it is tried again.
@@ -157,23 +157,8 @@ impl Builder<'_> {
     }
 
     /// A judge has had its time.
-    pub(super) fn judge_timed_out(&mut self, review: ReviewId) -> Option<(Asking, Heard)> {
-        let question = self.state.question(review)?;
-        let (branch, task) = (question.subject.branch(), question.task());
-        if let Some((task, _)) = task {
-            self.abandon_call(branch, task);
-        }
-        let (question, _) = self.take_asked(review)?;
-        let heard = self.unable(judge_of(self.flow, &self.state, &question), "It did not answer in time.");
-        Some((self.end_asking(question), heard))
-    }
-
-    /// A handler has said what it had to say.
-    fn end_asking(&mut self, question: Question) -> Asking {
-        if let Some(timer) = question.timer {
-            self.end_task(timer.task);
-        }
-        question.into()
+    pub(super) fn judge_timed_out(&self, question: &Question) -> Heard {
+        self.unable(judge_of(self.flow, &self.state, question), "It did not answer in time.")
     }
 
     /// A judge decides nothing, because of this.
@@ -182,15 +167,8 @@ impl Builder<'_> {
         Heard::Passes(self.advice(by, None, why.chars().take(MAX_REASON).collect()))
     }
 
-    /// Takes a question out to work on it, with the visit that it belongs to.
-    fn take_asked(&mut self, review: ReviewId) -> Option<(Question, Step)> {
-        let place = self.state.questions.iter().position(|question| question.review == review)?;
-        let step = self.state.step_of(&self.state.questions[place].subject).cloned()?;
-        Some((self.state.questions.remove(place), step))
-    }
-
     fn advice(&self, by: &str, verdict: Option<Judgement>, reason: String) -> Advice {
-        Advice { by: by.to_owned(), via: Via::Judge, at: self.now, verdict, reason, changes: None }
+        Advice { by: by.to_owned(), via: Via::Judge, at: self.now, verdict, reason, changes: None, answer: None }
     }
 
     /// What has happened in the run so far, as a judge is told it: the newest, where all is too much.
@@ -241,16 +219,16 @@ fn instructions(judge: &Judge) -> String {
 }
 
 /// What a judge is shown: as JSON, so that no value can pass for anything else.
-fn material(step: &Step, content: &Content, history: Value) -> String {
-    let items: Vec<_> = content
+fn material(step: &Step, review: &Review, history: Value) -> String {
+    let items: Vec<_> = review
         .items
         .iter()
         .map(|item| json!({ "name": item.label.as_ref().unwrap_or(&item.key), "value": item.value }))
         .collect();
-    let mut shown = json!({ "question": content.prompt, "visit": step.visit, "material": items });
-    if !content.actions.is_empty() {
-        let stakes = &content.stakes;
-        let actions = content.actions.iter().map(|action| {
+    let mut shown = json!({ "question": review.prompt, "visit": step.visit, "material": items });
+    if !review.actions.is_empty() {
+        let stakes = &review.stakes;
+        let actions = review.actions.iter().map(|action| {
             json!({
                 "id": action.id, "type": action.action_type, "name": action.name, "agent": action.agent,
                 "description": action.description, "arguments": action.arguments,

@@ -5,17 +5,18 @@
 //! Imports the engine's state and the transition that is being made; not nodes, nor what moves a run.
 
 pub(super) mod action;
+mod asked;
 mod asking;
 pub(super) mod by_agent;
 mod calls;
 mod chain;
-mod changes;
 mod claim;
 mod content;
 mod deadline;
 mod decide;
 mod decision_scope;
 mod delegate;
+mod fit;
 mod gate;
 mod grant;
 mod group;
@@ -23,6 +24,7 @@ mod guardrail;
 mod handled;
 mod judge;
 mod node;
+mod program;
 mod review;
 mod rule;
 mod subject;
@@ -32,3 +34,4 @@ mod vote;
 mod withdraw;
 
 pub(super) use judge::{ANSWER as JUDGE_ANSWER, judge_of};
+pub(super) use program::{composed, program_of};

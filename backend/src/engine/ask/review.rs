@@ -3,16 +3,18 @@
 
 use shared::decision::{Decision, Via};
 use shared::definition::OnTimeout;
+use shared::error::RunError;
 use shared::id::{ReviewId, Username};
 use shared::log::ReviewChange;
 use shared::review::{Advice, Item, Outcome, Resolution, Review, ReviewStatus};
 use shared::run::Step;
 use shared::voting::Edited;
 
-use super::asking::{Asking, Handled};
+use super::asking::Asking;
 use super::content::{Content, human};
 use super::deadline::warning;
 use super::node;
+use super::subject::nothing_waits;
 use super::vote::void::{overlay, void};
 use crate::engine::builder::Builder;
 use crate::engine::question::{Asked, Question, Subject, Timer};
@@ -21,42 +23,58 @@ use crate::engine::transition::TaskKind;
 use crate::engine::{digest, scope, view};
 
 impl Builder<'_> {
-    /// Asks people: a new review, and the task of its deadline where it has one. The task is due at the warning first.
-    pub(super) fn ask_people(&mut self, asking: Asking, content: Content) {
-        let Asking { review: id, subject, handler, advice } = asking;
-        let Some(step) = self.state.step_of(&subject).cloned() else { return };
-        let mut review = self.review_of(id, &step, content, advice.clone());
-        self.open_voting(&mut review);
-        let expires_at = review.expires_at;
-        self.emit_requested(&review);
-        self.add_review(review);
+    /// Asks people, and nobody else any more: a new review, or one that is pending already. The task of its deadline, where
+    /// it has one, is due at the warning first.
+    pub(super) fn ask_people(&mut self, asking: Asking) -> Result<(), (Subject, RunError)> {
+        let composed = self.review_about(asking.review, &asking.subject, asking.advice.clone());
+        let composed = composed.map_err(|error| (asking.subject.clone(), error))?;
+        let Some(step) = self.state.step_of(&asking.subject).cloned() else { return Ok(()) };
+        let (id, expires_at) = (asking.review, composed.expires_at);
+        if asking.pending {
+            let told = self.change_review(id, |review| {
+                (review.expires_at, review.on_timeout) = (composed.expires_at, composed.on_timeout);
+            });
+            if let Some(review) = told {
+                self.emit_updated(&review, None, ReviewChange::Asked);
+            }
+        } else {
+            let mut review = composed;
+            self.open_voting(&mut review);
+            self.emit_requested(&review);
+            self.add_review(review);
+        }
         let warn_at = expires_at.and_then(|at| warning(self.now, at));
         let due_at = warn_at.or(expires_at);
         let timer =
             due_at.map(|at| Timer { task: self.add_task(&step, TaskKind::Deadline { review: id }, at, true), warn_at });
-        self.state.questions.push(Question {
-            review: id,
-            subject,
-            handler,
-            advice,
-            asked: Asked::People,
-            until: None,
-            timer,
-        });
+        let asking = Asking { advice: Vec::new(), pending: true, ..asking };
+        self.state.questions.push(asking.of(Asked::People, timer));
+        Ok(())
     }
 
-    /// A handler resolves a review in the commit that makes it: it never waits, and is on the record with its content.
-    pub(super) fn resolve_at_once(
+    /// What is asked about a subject, as a review.
+    pub(super) fn review_about(
+        &self,
+        id: ReviewId,
+        subject: &Subject,
+        advice: Vec<Advice>,
+    ) -> Result<Review, RunError> {
+        let content = self.content(subject)?;
+        let step = self.state.step_of(subject).ok_or_else(nothing_waits)?;
+        Ok(self.review_of(id, step, content, advice))
+    }
+
+    /// A handler resolves a review that is pending.
+    pub(super) fn resolve_pending(
         &mut self,
-        asking: Asking,
-        content: Content,
+        id: ReviewId,
         outcome: Outcome,
-        handled: &Handled,
+        reason: Option<String>,
+        via: Via,
         findings: Option<&Findings>,
     ) {
-        let Some(step) = self.state.step_of(&asking.subject).cloned() else { return };
-        let review = self.review_of(asking.review, &step, Content { timeout: None, ..content }, asking.advice);
-        self.record(review, outcome, None, handled.reason.clone(), handled.via, findings);
+        let resolution = self.undecided(ReviewStatus::Resolved, outcome, via, None, reason);
+        self.leave_pending(id, resolution, None, None, findings);
     }
 
     /// Puts a review on the record that was resolved when it was made; by this decision, where it was somebody's.
@@ -126,6 +144,7 @@ impl Builder<'_> {
             problem: None,
             unreadable: false,
             advice,
+            asked: None,
             warnings: content.warnings,
             claimed_by: None,
             delegations: Vec::new(),
@@ -150,8 +169,7 @@ impl Builder<'_> {
     /// Pending reviews follow the state: where a shown value has changed, the review gets a new revision, and the
     /// votes so far are void.
     pub(in crate::engine) fn refresh_reviews(&mut self) {
-        let is_of_node =
-            |question: &&Question| question.is_pending() && matches!(question.subject, Subject::Node { .. });
+        let is_of_node = |question: &&Question| question.pending && matches!(question.subject, Subject::Node { .. });
         let shown = self.state.questions.iter().filter(is_of_node);
         let shown: Vec<_> = shown.map(|question| (question.review, question.subject.clone())).collect();
         for (id, subject) in shown {
@@ -220,32 +238,32 @@ impl Builder<'_> {
 
     /// A review's time is up.
     pub(super) fn expire(&mut self, id: ReviewId, reason: &str, findings: Option<&Findings>) {
-        let resolution = self.undecided(ReviewStatus::Expired, Via::Timeout, None, reason);
+        let reason = Some(reason.to_owned());
+        let resolution = self.undecided(ReviewStatus::Expired, Outcome::Expired, Via::Timeout, None, reason);
         self.leave_pending(id, resolution, None, None, findings);
     }
 
     /// A question is taken back, by somebody or since the run ended. One that people were not asked is not on the record.
     pub(in crate::engine) fn withdraw(&mut self, id: ReviewId, via: Via, by: Option<Username>, reason: &str) {
-        let resolution = self.undecided(ReviewStatus::Withdrawn, via, by.clone(), reason);
+        let reason = Some(reason.to_owned());
+        let resolution = self.undecided(ReviewStatus::Withdrawn, Outcome::Withdrawn, via, by.clone(), reason);
         self.leave_pending(id, resolution, None, by, None);
     }
 
-    fn undecided(&self, status: ReviewStatus, via: Via, by: Option<Username>, reason: &str) -> Resolution {
-        let outcome = if status == ReviewStatus::Expired { Outcome::Expired } else { Outcome::Withdrawn };
-        let (at, reason) = (self.now, Some(reason.to_owned()));
-        Resolution {
-            status,
-            outcome,
-            by: by.into_iter().collect(),
-            at,
-            via,
-            decision: None,
-            reason,
-            vetoes: Vec::new(),
-        }
+    /// A resolution by no decision of people.
+    fn undecided(
+        &self,
+        status: ReviewStatus,
+        outcome: Outcome,
+        via: Via,
+        by: Option<Username>,
+        reason: Option<String>,
+    ) -> Resolution {
+        let by = by.into_iter().collect();
+        Resolution { status, outcome, by, at: self.now, via, decision: None, reason, vetoes: Vec::new() }
     }
 
-    /// A question is over, and its review with it.
+    /// A question is over, and its review with it; nobody waits for a handler that is still asked.
     fn leave_pending(
         &mut self,
         id: ReviewId,
@@ -259,6 +277,7 @@ impl Builder<'_> {
             review.decisions.extend(decision);
             review.claimed_by = None;
             review.problem = None;
+            review.asked = None;
             review.resolution = Some(resolution);
             if let Some(findings) = findings {
                 findings.note(review);
@@ -269,6 +288,11 @@ impl Builder<'_> {
         }
         if let Some(findings) = findings {
             self.tell_decided(id, findings);
+        }
+        if let Some(question) = self.state.question(id)
+            && let (branch, Some((task, _))) = (question.subject.branch(), question.task())
+        {
+            self.abandon_call(branch, task);
         }
         if let Some(place) = self.state.questions.iter().position(|question| question.review == id) {
             let timer = self.state.questions.remove(place).timer;

@@ -9,7 +9,7 @@ use crate::engine::question::Subject;
 impl Builder<'_> {
     /// What is asked about a subject, as things are.
     pub(super) fn content(&self, subject: &Subject) -> Result<Content, RunError> {
-        let step = self.state.step_of(subject).ok_or_else(|| nothing("nothing waits for the answer"))?;
+        let step = self.state.step_of(subject).ok_or_else(nothing_waits)?;
         match subject {
             Subject::Node { .. } => {
                 let human = human(self.flow, &step.node).ok_or_else(|| nothing("the flow has no such human node"))?;
@@ -28,6 +28,10 @@ impl Builder<'_> {
             }
         }
     }
+}
+
+pub(super) fn nothing_waits() -> RunError {
+    nothing("nothing waits for the answer")
 }
 
 fn nothing(message: &str) -> RunError {

@@ -17,7 +17,7 @@ use super::deadline::warning;
 use super::decision_scope::Remembered;
 use crate::engine::builder::Builder;
 use crate::engine::next::{Answer, NodeAnswer, Then};
-use crate::engine::question::{Question, Subject};
+use crate::engine::question::{Asked, Question, Subject};
 use crate::engine::transition::TaskKind;
 
 impl Builder<'_> {
@@ -26,7 +26,7 @@ impl Builder<'_> {
     pub(in crate::engine) fn expire_overdue(&mut self) -> bool {
         let due = self.state.questions.iter().filter_map(|question| {
             let of_people = || self.reviews.get(&question.review)?.expires_at;
-            let until = if question.is_pending() { of_people() } else { question.until }?;
+            let until = question.until().or_else(of_people)?;
             (until <= self.now).then_some((until, question.review))
         });
         let first = due.min().map(|(_, review)| review);
@@ -42,7 +42,7 @@ impl Builder<'_> {
     /// Tells that a deadline is near, where it is, and sets the task to its next time. Where it is not, the clock of
     /// whoever claimed the task is ahead of this one.
     pub(in crate::engine) fn warn(&mut self, id: ReviewId) {
-        if let Some(until) = self.state.question(id).and_then(|question| question.until) {
+        if let Some(until) = self.state.question(id).and_then(Question::until) {
             return self.set_timer(id, Some(until), None);
         }
         let Some(review) = self.reviews.get(&id).cloned() else { return };
@@ -66,7 +66,7 @@ impl Builder<'_> {
     }
 
     fn time_is_up(&mut self, id: ReviewId) {
-        if self.state.question(id).is_some_and(|question| !question.is_pending()) {
+        if self.state.question(id).is_some_and(|question| question.asked != Asked::People) {
             return self.handler_timed_out(id);
         }
         let Some(review) = self.reviews.get(&id).cloned() else { return };

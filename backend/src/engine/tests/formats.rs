@@ -145,3 +145,34 @@ nodes:
     play.decide(choose("yes"));
     assert_eq!(play.status(), RunStatus::Completed);
 }
+
+/// The state as format 4 had it: a review was pending where people were asked, and what handlers had said stood twice.
+fn in_format_4(state: &RunState) -> Value {
+    let mut stored = json!(state);
+    stored["format"] = json!(4);
+    for question in stored["questions"].as_array_mut().unwrap() {
+        let question = question.as_object_mut().unwrap();
+        if question.remove("pending").is_some() {
+            question.insert("advice".to_owned(), json!([]));
+        }
+        if let Some(until) = question["asked"].as_object_mut().unwrap().remove("until") {
+            question.insert("until".to_owned(), until);
+        }
+    }
+    stored
+}
+
+#[test]
+fn what_was_asked_in_format_4_is_still_asked_by_whom_it_was_and_as_long() {
+    let judge =
+        "gates: { before_tool: { cancel: { handlers: [{ judge: { model: demo/judge, criteria: Be kind. } }] } } }";
+    let source = ASKING.replace(", ask_permission: true", "") + judge;
+    let mut play = Play::start(&source, json!({}));
+    play.model("serve", calls([("cancel", json!({}))]));
+    let asked = &play.snapshot.state.questions;
+    assert_eq!(asked.iter().filter(|question| question.pending).count(), 1);
+    assert!(asked.iter().any(|question| question.until().is_some()));
+    let mut expected = play.snapshot.state.clone();
+    expected.format = 4;
+    assert_eq!(stored(&in_format_4(&play.snapshot.state)), expected);
+}

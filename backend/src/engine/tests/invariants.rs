@@ -20,7 +20,7 @@ impl Play {
                 let known = self.requests.entry((step.id, call.id.clone())).or_insert_with(|| now.clone());
                 assert!(*known == now || known.0 != now.0, "{known:?} became {now:?}");
                 known.clone_from(&now);
-                for question in state.questions_of(*number).filter(|question| question.is_pending()) {
+                for question in state.questions_of(*number).filter(|question| question.pending) {
                     let shown =
                         self.snapshot.reviews[&question.review].actions.iter().find(|action| action.id == call.id);
                     let shown = shown.map(|action| (action.arguments.clone(), action.request.clone()));
@@ -68,7 +68,7 @@ impl Play {
 
         let asked: BTreeSet<_> = state.questions.iter().map(|question| question.review).collect();
         assert_eq!(asked.len(), state.questions.len(), "a review belongs to two questions");
-        let open = state.questions.iter().filter(|question| question.is_pending());
+        let open = state.questions.iter().filter(|question| question.pending);
         let open: BTreeSet<_> = open.map(|question| question.review).collect();
         let pending: BTreeSet<_> =
             self.snapshot.reviews.values().filter(|review| review.is_pending()).map(|review| review.id).collect();
@@ -92,7 +92,7 @@ impl Play {
                 Subject::Ask { call, .. } => {
                     let asks = |own: &&ToolCall| own.id == *call && own.state == ToolCallState::Asks;
                     assert_eq!(phase.calls().iter().filter(asks).count(), 1, "{question:?}: {phase:?}");
-                    assert!(question.is_pending(), "only people are asked");
+                    assert!(question.pending, "only people are asked");
                 }
                 Subject::Agent { .. } => {
                     let conversation = phase.conversation().expect("an agent's step waits");

@@ -48,7 +48,7 @@ fn compile_all(sources: &[&str]) -> Compiled {
 }
 
 fn compile_among(source: &str, library: &Library) -> Compiled {
-    let checked = flow::read(source).check(None, Some(library));
+    let checked = flow::read(source).check(&flow::Here { library: Some(library), ..flow::Here::default() });
     assert!(checked.errors.is_empty(), "{:#?}", checked.errors);
     Compiled::calling(checked.flow.unwrap(), 1, library).unwrap()
 }
@@ -194,7 +194,7 @@ fn what_does_not_fit_the_called_flow_is_found_when_it_is_saved_or_fails_at_the_c
     let mut library = Library::default();
     library.add(Arc::new(compile(POLISH)));
     let errors = |source: &str| -> Vec<String> {
-        let checked = flow::read(source).check(None, Some(&library));
+        let checked = flow::read(source).check(&flow::Here { library: Some(&library), ..flow::Here::default() });
         let line = |mistake: &shared::error::Mistake| mistake.line.is_some();
         assert!(checked.errors.iter().all(line) && checked.warnings.iter().all(line));
         checked.errors.iter().chain(&checked.warnings).map(|one| format!("{} {}", one.path, one.message)).collect()
@@ -215,7 +215,7 @@ fn what_does_not_fit_the_called_flow_is_found_when_it_is_saved_or_fails_at_the_c
     library
         .add(Arc::new(Compiled::calling(parsed(&calling("{ id: polish, input: { text: x } }")), 1, &library).unwrap()));
     let back = POLISH.replace("nodes:\n", "nodes:\n  first: { flow: { id: f }, next: edit }\n");
-    let found = flow::read(&back).check(None, Some(&library)).errors;
+    let found = flow::read(&back).check(&flow::Here { library: Some(&library), ..flow::Here::default() }).errors;
     assert!(found[0].message.contains("cannot call each other"), "{found:?}");
 
     let wrong = "id: g\nnodes:\n  a: { flow: { id: polish, input: { text: '{{ 7 }}' } } }\n";

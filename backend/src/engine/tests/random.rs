@@ -20,6 +20,8 @@ fn random_flow(shapes: &[Shape], called: &[Shape]) -> Compiled {
 fn some_flow(id: &str, shapes: &[Shape], kinds: u8) -> Flow {
     let name = |index: usize| format!("n{index}");
     let judge = json!({ "judge": { "model": "demo/judge", "criteria": "Hm." } });
+    let on_error = ["reject", "pass"][usize::from(shapes[0].4 % 2)];
+    let webhook = json!({ "webhook": { "url": "https://ok.test/decide", "timeout": "1h", "on_error": on_error } });
     let mut nodes = JsonMap::new();
     for (index, (kind, next, join, visits, detail)) in shapes.iter().enumerate() {
         let mut node = match kind % kinds {
@@ -60,6 +62,9 @@ fn some_flow(id: &str, shapes: &[Shape], kinds: u8) -> Flow {
                     7 => json!([{ "auto": { "reject": "no" } }]),
                     1 => json!([judge, judge, "human"]),
                     9 => json!([judge]),
+                    3 => json!([webhook, judge, "human"]),
+                    5 => json!([webhook, webhook, { "auto": "reject" }]),
+                    8 => json!([{ "function": "own" }, webhook]),
                     _ => json!(["human"]),
                 },
                 "on_reject": if detail % 13 < 3 { json!(name(usize::from(detail / 2) % shapes.len())) } else { Value::Null },
@@ -105,9 +110,9 @@ fn some_flow(id: &str, shapes: &[Shape], kinds: u8) -> Flow {
         "gates": { "before_tool": {
             "nap": { "when": "visit == 2", "timeout": "2h", "on_timeout": { "escalate": "x", "extend": "1h", "then": "approve" } },
             "plain": { "when": "visit == 3", "handlers": if shapes[0].4.is_multiple_of(2) { json!([{ "auto": "approve" }]) } else { json!([judge, { "auto": "approve" }]) } },
-            "put": { "when": "visit == 1", "handlers": [judge, "human"] },
+            "put": { "when": "visit == 1", "handlers": [judge, webhook, "human"] },
         }, "before_agent": {
-            "a": { "when": "visit == 2", "timeout": "2h", "handlers": if shapes[0].4.is_multiple_of(3) { json!([judge]) } else { json!(["human"]) } },
+            "a": { "when": "visit == 2", "timeout": "2h", "handlers": if shapes[0].4.is_multiple_of(3) { json!([judge]) } else { json!([webhook]) } },
         }, "before_return": ([
             json!(false),
             json!(true),
@@ -183,6 +188,44 @@ fn some_verdict(review: &Review, pick: u8) -> Verdict {
     Verdict::Actions { decisions, instructions: pick.is_multiple_of(2).then(|| "mind this".to_owned()) }
 }
 
+/// What a program says of this review: as a person would, or yes or no; of other content too.
+fn some_program_answer(review: &Review, pick: u8) -> ProgramAnswer {
+    let stale = u32::from(pick.is_multiple_of(7));
+    let named = ProgramAnswer {
+        revision: Some(review.revision + stale),
+        digest: Some(review.digest.clone()),
+        ..ProgramAnswer::default()
+    };
+    if pick.is_multiple_of(3) {
+        let approved = Some(pick.is_multiple_of(2));
+        return ProgramAnswer { approved, reason: Some("some".to_owned()), ..named };
+    }
+    ProgramAnswer { verdict: Some(some_verdict(review, pick)), ..named }
+}
+
+/// What a program says that is asked.
+fn some_handler_answer(play: &Play, task: &Task, pick: u8) -> Input {
+    let (digest, answer) = match work(&play.flow, &play.snapshot.state, task) {
+        Some(Work::Ask(asked)) if pick % 4 > 1 => {
+            let answer = Box::new(some_program_answer(&asked.review, pick / 4));
+            (asked.review.digest, HandlerAnswer::Decides { answer })
+        }
+        _ if pick % 4 == 1 => (String::new(), HandlerAnswer::Passes { reason: "some".to_owned() }),
+        _ => (String::new(), HandlerAnswer::Later),
+    };
+    Input::HandlerAnswered { task: task.id, attempt: 1, digest, answer }
+}
+
+/// A program answers by itself about this review, in its time or later.
+fn some_callback(play: &Play, review: &Review, pick: u8) -> Input {
+    let asked = play.snapshot.state.question(review.id).map(|question| &question.asked);
+    let task = match asked {
+        Some(Asked::Program { task, .. }) => *task,
+        _ => TaskId(uuid::Uuid::nil()),
+    };
+    Input::CallBack { review: review.id, task, answer: Box::new(some_program_answer(review, pick)) }
+}
+
 /// An input that could come now, or could have come once.
 fn some_input(play: &Play, (what, which, pick): (u8, u8, u8)) -> Option<Input> {
     let tasks: Vec<_> = play.tasks.values().chain(play.abandoned.values()).collect();
@@ -205,6 +248,10 @@ fn some_input(play: &Play, (what, which, pick): (u8, u8, u8)) -> Option<Input> {
                 Input::TaskFailed { task: id, attempt, failure: failure(FlowCode::ModelFailed) }
             }
             (TaskKind::Model { .. }, _) => Input::ModelAnswered { task: id, attempt, answer: some_answer(pick) },
+            (TaskKind::Ask { .. }, 0) => {
+                Input::TaskFailed { task: id, attempt, failure: failure(FlowCode::HandlerFailed) }
+            }
+            (TaskKind::Ask { .. }, _) => some_handler_answer(play, task, pick),
             (TaskKind::Tool { .. }, 0) => {
                 Input::TaskFailed { task: id, attempt, failure: failure(FlowCode::ToolFailed) }
             }
@@ -220,6 +267,7 @@ fn some_input(play: &Play, (what, which, pick): (u8, u8, u8)) -> Option<Input> {
             let reason = pick.is_multiple_of(2).then(|| "never mind".to_owned());
             Input::Withdraw { review: review.id, by: person("dev", &[]), via: Via::Human, reason }
         }
+        (11, 0..80) => some_callback(play, review, pick),
         (10, 30) => Input::Cancel { by: person("dev", &[]), reason: None },
         _ => {
             let mut request = request(review, some_verdict(review, pick));

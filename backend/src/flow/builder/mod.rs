@@ -35,7 +35,7 @@ use shared::id::{FlowId, NodeId};
 pub use nodes::{Agent, Call, Human, Map, Router, Set, Tool, accept, correct, function, stop};
 
 use super::cancellation::CancelFlag;
-use super::check::check_flow;
+use super::check::{Here, check_flow};
 
 /// What [`Flow::build`] found wrong; the same mistakes as in a flow file, with paths but without lines.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -254,7 +254,7 @@ impl Flow {
             defaults: definition::Defaults::default(),
             nodes,
         };
-        let (errors, _) = check_flow(&flow, None, &mistakes, None, None, &CancelFlag::default());
+        let (errors, _) = check_flow(&flow, None, &mistakes, &Here::default(), &CancelFlag::default());
         for error in errors {
             // The builder's own words for an invalid delegation stand already.
             let delegation = FlowCode::FlowInvalidDelegation.as_str();

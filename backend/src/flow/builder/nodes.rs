@@ -5,7 +5,7 @@ use serde_json::Value;
 use shared::JsonMap;
 use shared::definition::{
     self, AutoHandler, Builtin, Choice, ChoiceKind, EditKey, Effort, Handler, NodeKind, OnTimeout, ReviewKey,
-    RouterNode, ToolKind,
+    RouterNode, ToolKind, WebhookHandler,
 };
 use shared::id::{FlowId, NodeId, Username};
 use shared::time::Span;
@@ -297,6 +297,23 @@ impl Human {
     pub fn judge(mut self, model: impl Into<String>, criteria: impl Into<String>, threshold: Option<f64>) -> Self {
         let judge = definition::Judge { model: model.into(), criteria: criteria.into(), threshold, timeout: None };
         self.0.handlers.get_or_insert_default().push(Handler::Judge(judge));
+        self
+    }
+}
+
+impl Human {
+    /// Another program is asked before people are, at this URL. Where it cannot be asked, what is asked is rejected.
+    pub fn webhook(self, url: impl Into<String>) -> Self {
+        self.handler_of(Handler::Webhook(WebhookHandler { url: url.into(), on_error: None, timeout: None }))
+    }
+
+    /// A function of this program is asked before people are, by the name under which `Options::handler` gives it.
+    pub fn handler(self, name: impl Into<String>) -> Self {
+        self.handler_of(Handler::Function(name.into()))
+    }
+
+    fn handler_of(mut self, handler: Handler) -> Self {
+        self.0.handlers.get_or_insert_default().push(handler);
         self
     }
 }

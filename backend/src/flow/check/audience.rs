@@ -148,7 +148,7 @@ mod tests {
 
     fn warned(source: &str) -> Vec<String> {
         let people = [person("ana", &["reviewer", "editor"]), person("tom", &["reviewer"])];
-        let checked = read(source).check(Some(&people), None);
+        let checked = read(source).check(&crate::flow::Here { people: Some(&people), ..Default::default() });
         assert_eq!(checked.errors, []);
         assert!(checked.warnings.iter().all(|warning| warning.line.is_some() && warning.column.is_some()));
         checked.warnings.iter().map(|warning| format!("{} {}", warning.path, warning.message)).collect()

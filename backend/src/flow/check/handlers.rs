@@ -1,10 +1,11 @@
-//! Handlers: which are supported, and lists that cannot be. A judge passes on what it is not sure of, so others may come
-//! after it; people and `auto` pass nothing on, so they come last.
+//! Handlers: which are supported, and lists that cannot be. A judge passes on what it is not sure of, and a program what it
+//! does not decide, so others may come after them; people, `cli` and `auto` pass nothing on, so they come last.
 
-use shared::definition::{ActionKind, AutoHandler, ChoiceKind, Gate, Handler, Human, Judge};
+use shared::definition::{ActionKind, AutoHandler, ChoiceKind, Gate, Handler, Human, Judge, WebhookHandler};
 
 use super::human::has;
 use super::{Checker, parts};
+use crate::flow::host_of;
 
 /// A list of handlers for itself.
 pub fn check(checker: &mut Checker<'_>, path: &str, handlers: Option<&[Handler]>) {
@@ -19,17 +20,17 @@ pub fn check(checker: &mut Checker<'_>, path: &str, handlers: Option<&[Handler]>
                 checker
                     .invalid(&format!("{path}/auto/reject"), "say why it is rejected: the run ends with this reason");
             }
-            Handler::Human | Handler::Auto(_) => {}
+            Handler::Human | Handler::Cli | Handler::Auto(_) | Handler::Function(_) => {}
             Handler::Judge(judge) => self::judge(checker, &format!("{path}/judge"), judge),
-            Handler::Cli | Handler::Webhook(_) | Handler::Slack(_) => {
-                checker.unsupported(&path, "a handler other than `human`, `auto` and `judge`");
-            }
+            Handler::Webhook(webhook) => self::webhook(checker, &format!("{path}/webhook"), webhook),
+            Handler::Slack(_) => checker.unsupported(&path, "the handler `slack`"),
         }
     }
-    let last = handlers.iter().position(|handler| matches!(handler, Handler::Human | Handler::Auto(_)));
+    let last = handlers.iter().position(|handler| matches!(handler, Handler::Human | Handler::Cli | Handler::Auto(_)));
     if let Some(last) = last.filter(|last| last + 1 < handlers.len()) {
         let (who, why) = match handlers[last] {
             Handler::Human => ("human", "people pass a review on to nobody"),
+            Handler::Cli => ("cli", "whoever sits there passes a review on to nobody"),
             _ => ("auto", "it decides whatever is asked"),
         };
         let message = format!("nothing is asked after `{who}`: {why}; put `{who}` last");
@@ -51,6 +52,18 @@ fn judge(checker: &mut Checker<'_>, path: &str, judge: &Judge) {
     }
 }
 
+fn webhook(checker: &mut Checker<'_>, path: &str, webhook: &WebhookHandler) {
+    let is_template = ["{{", "{%"].iter().any(|mark| webhook.url.contains(mark));
+    if is_template || host_of(&webhook.url).is_none() {
+        let message = "expected a URL that is written out, such as `https://approvals.example.com/decide`";
+        checker.invalid(&format!("{path}/url"), message);
+    }
+    if webhook.timeout().0.is_zero() {
+        let message = "the webhook would have no time to answer; leave it out for 30 seconds";
+        checker.invalid(&format!("{path}/timeout"), message);
+    }
+}
+
 /// Those of a human node.
 pub fn of_human<'a>(checker: &mut Checker<'a>, base: &str, human: &'a Human) {
     check(checker, &format!("{base}/handlers"), human.handlers.as_deref());
@@ -69,8 +82,8 @@ pub fn of_human<'a>(checker: &mut Checker<'a>, base: &str, human: &'a Human) {
             ),
         );
     }
-    if named(checker, human.handlers.as_deref()).iter().any(is_judge) && !human.policy.is_first() {
-        let message = "a judge that is sure decides alone; several people decide only what it passes on";
+    if named(checker, human.handlers.as_deref()).iter().any(may_pass_on) && !human.policy.is_first() {
+        let message = "a handler that decides does so alone; several people decide only what it passes on";
         checker.warn(&format!("{base}/policy"), message);
     }
     let Some(_) = auto(checker, human.handlers.as_deref()) else { return };
@@ -109,8 +122,8 @@ fn named<'a>(checker: &Checker<'a>, own: Option<&'a [Handler]>) -> &'a [Handler]
     own.or(checker.flow.defaults.handlers.as_deref()).unwrap_or_default()
 }
 
-fn is_judge(handler: &Handler) -> bool {
-    matches!(handler, Handler::Judge(_))
+fn may_pass_on(handler: &Handler) -> bool {
+    matches!(handler, Handler::Judge(_) | Handler::Webhook(_) | Handler::Function(_))
 }
 
 /// Where the handler is written; what the defaults say is noted at what they cannot fit.

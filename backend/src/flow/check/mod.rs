@@ -14,6 +14,7 @@ mod maps;
 mod names;
 mod parts;
 mod policy;
+mod reach;
 mod timers;
 
 use std::collections::BTreeSet;
@@ -30,6 +31,19 @@ use super::limits::MAX_MISTAKES;
 use super::reachability::Reachability;
 use super::source::{SourceText, mistake_at};
 use super::suggest::did_you_mean;
+
+pub use reach::{Reach, handlers as handlers_of, unreachable};
+
+/// The place where a flow is to be saved, as far as it is known.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Here<'a> {
+    /// The people who exist now; none where nobody knows them.
+    pub people: Option<&'a [Principal]>,
+    /// The flows that can be called; none where nobody knows them.
+    pub library: Option<&'a Library>,
+    /// Which handlers can be asked; none where nobody knows.
+    pub reach: Option<Reach>,
+}
 
 /// A flow that is being checked, and what was found.
 pub struct Checker<'a> {
@@ -61,8 +75,7 @@ pub fn check_flow(
     flow: &Flow,
     source: Option<&SourceText>,
     noted: &[Mistake],
-    people: Option<&[Principal]>,
-    library: Option<&Library>,
+    here: &Here<'_>,
     abandoned: &CancelFlag,
 ) -> (Vec<Mistake>, Vec<Mistake>) {
     let mut checker = Checker {
@@ -71,8 +84,8 @@ pub fn check_flow(
         nodes_whole: !noted.iter().any(|noted| noted.path.is_empty() || noted.path.starts_with("/nodes")),
         whole: noted.is_empty(),
         source,
-        people,
-        library,
+        people: here.people,
+        library: here.library,
         conditions: Conditions::default(),
         abandoned,
         errors: Vec::new(),
@@ -87,6 +100,7 @@ pub fn check_flow(
     calls::check(&mut checker);
     keys::check(&mut checker);
     audience::check(&mut checker);
+    reach::check(&mut checker, here.reach);
     if checker.nodes_whole {
         graph::check(&mut checker);
         conflicts::check(&mut checker);

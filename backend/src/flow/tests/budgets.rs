@@ -134,10 +134,10 @@ fn the_conditions_of_a_flow_are_read_up_to_a_total() {
 #[test]
 fn a_check_that_nobody_waits_for_reads_no_further() {
     let flow = "id: f\nnodes: { a: { set: { x: '{{ broken' } } }\n";
-    assert_eq!(read(flow).check(None, None).errors.len(), 1);
+    assert_eq!(read(flow).check(&Here::default()).errors.len(), 1);
     let abandoned = CancelFlag::default();
     drop(abandoned.on_drop());
-    assert_eq!(read(flow).check_unless(&abandoned, None, None).errors, []);
+    assert_eq!(read(flow).check_unless(&abandoned, &Here::default()).errors, []);
 }
 
 #[test]

@@ -43,6 +43,45 @@ fn a_timer_that_could_not_do_what_it_says_is_found_when_the_flow_is_saved() {
 }
 
 #[test]
+fn a_webhook_that_could_not_be_asked_is_found_when_the_flow_is_saved() {
+    let human = |handlers: &str| {
+        let options = "options: [{ id: yes, label: Yes }]";
+        format!("id: f\n\nnodes:\n  a: {{ human: {{ prompt: hi, {options}, handlers: [{handlers}] }} }}\n")
+    };
+    let webhook = |rest: &str| human(&format!("{{ webhook: {{ url: 'https://ok.test/x'{rest} }} }}"));
+    expect_at(&webhook(""), &[]);
+    expect_at(&webhook(", timeout: 10m, on_error: pass"), &[]);
+    expect_at(&webhook(", timeout: 0s"), &[("0s", "leave it out for 30 seconds")]);
+    expect_at(&webhook(", on_error: allow"), &[("allow", "is not one of reject, pass")]);
+    for url in ["ok.test/x", "ftp://ok.test", "https://{{ host }}/x"] {
+        let source = human(&format!("{{ webhook: {{ url: '{url}' }} }}"));
+        expect_at(&source, &[(&format!("'{url}"), "a URL that is written out")]);
+    }
+    expect_at(&human("cli, { webhook: { url: 'https://ok.test' } }"), &[("{ webhook", "nothing is asked after `cli`")]);
+    assert!(
+        check(&human("{ function: own }")).errors.iter().any(|error| error.message.contains("unknown key `function`"))
+    );
+}
+
+#[test]
+fn a_handler_that_cannot_be_asked_at_a_place_is_refused_there() {
+    let source = "id: f\ntools: { t: { builtin: sleep } }\nnodes:\n  a: { human: { prompt: hi, handlers: [cli] }, next: b }\n  \
+                  b: { tool: t }\ngates:\n  before_tool: { t: { handlers: [{ webhook: { url: 'https://ok.test' } }] } }\n";
+    let found = |reach| {
+        let errors = read(source).check(&Here { reach, ..Here::default() }).errors;
+        errors.into_iter().map(|mistake| (mistake.line.unwrap(), mistake.message)).collect::<Vec<_>>()
+    };
+    assert_eq!(found(None), []);
+    assert_eq!(found(Some(Reach { terminal: true, webhooks: true })), []);
+    let server = found(Some(Reach::default()));
+    assert_eq!(server.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [4, 7]);
+    assert!(server[0].1.contains("`countersign flow run`") && server[1].1.contains("COUNTERSIGN_HANDLER_SECRET"));
+    let flow = check(source).flow.unwrap();
+    let built: Vec<_> = unreachable(&flow, Reach::default()).into_iter().map(|mistake| mistake.path).collect();
+    assert_eq!(built, ["/nodes/a/human/handlers/0", "/gates/before_tool/t/handlers/0"]);
+}
+
+#[test]
 fn a_handler_that_could_not_do_what_it_says_is_found_when_the_flow_is_saved() {
     let human = |rest: &str| format!("id: f\n\nnodes:\n  a: {{ human: {{ prompt: hi, {rest} }} }}\n");
     let yes = "handlers: [{ auto: approve }], options: [{ id: yes, label: Yes }]";
@@ -81,7 +120,7 @@ fn a_judge_that_could_not_do_what_it_says_is_found_when_the_flow_is_saved() {
     let text = human(judge).replace("options: [{ id: yes, label: Yes }], ", "");
     expect_at(&text, &[("handlers", "none here")]);
     let voted = human(judge).replace("prompt: hi", "prompt: hi, policy: unanimous");
-    expect(&voted, &[("?4:37 doubtful", "decides alone")]);
+    expect(&voted, &[("?4:37 doubtful", "does so alone")]);
     let gate = "id: f\ntools: { t: { builtin: sleep } }\nnodes:\n  a: { tool: t }\n\
                 gates: { before_tool: { t: { handlers: [JUDGE, human] } } }\n";
     expect_at(&gate.replace("JUDGE", judge), &[]);

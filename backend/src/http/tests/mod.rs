@@ -35,7 +35,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tower::ServiceExt as _;
 
-use super::{AppState, Edge, router};
+use super::{AppState, Edge, Outside, router};
 use crate::audit::{HeadFile, SealKey, Seals};
 use crate::auth::{Authenticator, Policy, bootstrap};
 use crate::clock::{SharedClock, SystemClock};
@@ -118,7 +118,8 @@ impl Site {
         assert_eq!(bootstrap(&store, &clock, Some(PASSWORD.to_owned())).await.unwrap(), None);
         let authenticator = Authenticator::new(store.clone(), clock.clone());
         let seals = Seals::new(trusted, HeadFile::at(folder.path().join("seal.head")));
-        let state = AppState::new(store.clone(), clock.clone(), authenticator, None, edge, seals.clone(), None);
+        let state =
+            AppState::new(store.clone(), clock.clone(), authenticator, None, edge, seals.clone(), Outside::default());
         Self { router: router(state, Router::new()), store, clock, seals, folder, database }
     }
 
@@ -130,7 +131,7 @@ impl Site {
     fn logins(&mut self, policy: Policy) {
         let authenticator = Authenticator::new(self.store.clone(), self.clock.clone()).with(policy);
         let (store, clock) = (self.store.clone(), self.clock.clone());
-        let state = AppState::new(store, clock, authenticator, None, edge(), self.seals.clone(), None);
+        let state = AppState::new(store, clock, authenticator, None, edge(), self.seals.clone(), Outside::default());
         self.router = router(state, Router::new());
     }
 
@@ -138,7 +139,8 @@ impl Site {
     fn tell(&mut self, notifications: NotificationService, edge: Edge) {
         let authenticator = Authenticator::new(self.store.clone(), self.clock.clone());
         let (store, clock) = (self.store.clone(), self.clock.clone());
-        let state = AppState::new(store, clock, authenticator, None, edge, self.seals.clone(), Some(notifications));
+        let outside = Outside { notifications: Some(notifications), ..Outside::default() };
+        let state = AppState::new(store, clock, authenticator, None, edge, self.seals.clone(), outside);
         self.router = router(state, Router::new());
     }
 

@@ -8,7 +8,7 @@ use wiremock::matchers::path;
 use wiremock::{Mock, MockServer, Request, ResponseTemplate};
 
 use super::{NEXT_SECRET, SECRET, eventually, feeder, settings, start};
-use crate::notify::webhook::signature;
+use crate::standard_webhooks;
 use crate::store::LogReader as _;
 use crate::store::tests::support::{World, decide, on_both};
 
@@ -28,7 +28,7 @@ fn verified(request: &Request, secret: &str) -> (String, Value) {
     let (id, at) = (header("webhook-id"), header("webhook-timestamp").parse().expect("seconds"));
     let body = String::from_utf8(request.body.clone()).expect("UTF-8");
     let key = BASE64.decode(secret.trim_start_matches("whsec_")).expect("base64");
-    let expected = signature(&key, &id, at, &body);
+    let expected = standard_webhooks::signature(&key, &id, at, &body);
     assert!(header("webhook-signature").split(' ').any(|one| one == expected), "the signature does not fit");
     (id, serde_json::from_str(&body).expect("JSON"))
 }

@@ -12,7 +12,7 @@ use crate::client::{Live, Session, use_api};
 use crate::components::graph::{self, FlowGraph, Marks, NodeState};
 use crate::components::inert::inert;
 use crate::components::notice::Notifier;
-use crate::components::time::Ago;
+use crate::components::time::{Ago, full};
 use crate::state::story::sentence;
 use crate::state::words;
 
@@ -70,6 +70,12 @@ pub fn Side(pane: Pane) -> impl IntoView {
                 {move || {
                     let said = pane.review.with(|review| review.advice.clone());
                     said.iter().map(|advice| view! { <p class="advice">{inert(&advice.to_string())}</p> }).collect_view()
+                }}
+                {move || {
+                    let asked = pane.review.with(|review| review.asked.clone())?;
+                    let until = asked.until.map(|until| format!(" until {}", full(until))).unwrap_or_default();
+                    let waiting = format!("Waiting for {}{until}. You can decide before.", asked.by);
+                    Some(view! { <p class="advice">{inert(&waiting)}</p> })
                 }}
             </section>
             // Before the picture, which on a phone is as high as the screen.

@@ -1,10 +1,11 @@
 //! What a decision says to what waits for it.
 
 use serde_json::json;
-use shared::decision::Decision;
+use shared::JsonMap;
+use shared::decision::{Decision, Via};
 use shared::definition::ChoiceKind;
 use shared::id::{ReviewId, Username};
-use shared::review::Outcome;
+use shared::review::{Outcome, ReviewOption};
 
 use super::verdict::{NodeVerdict, Said};
 use crate::engine::ask::decision_scope::Remembered;
@@ -13,56 +14,82 @@ use crate::engine::builder::Builder;
 use crate::engine::next::{Answer, NodeAnswer, Then};
 use crate::engine::question::Subject;
 
-/// A decision that counts.
+/// What counts of a decision, whoever made it.
 #[derive(Clone, Copy)]
 pub(in crate::engine::ask) struct Counted<'a> {
-    /// What was decided, as it was sent.
-    pub decision: &'a Decision,
     /// What of it goes into the state.
     pub put_in: &'a PutIn,
-    /// In whose name.
+    /// What was said beside.
+    pub comment: Option<&'a str>,
+    /// What all later steps know.
+    pub metadata: &'a JsonMap,
+    /// Through what it came.
+    pub via: Via,
+    /// In whose name; nobody's where a handler decides.
     pub by: &'a [Username],
 }
 
 impl Builder<'_> {
     /// Resolves a review by a decision that fits it, in the name of those who made it. None where nothing waits for it.
-    pub(in crate::engine::ask) fn carry_out(&mut self, id: ReviewId, said: Said, counted: Counted<'_>) -> Option<()> {
-        let Counted { decision, by, put_in } = counted;
-        let subject = self.state.question(id).filter(|question| question.is_pending())?.subject.clone();
-        let (outcome, answer) = match (&subject, said) {
-            (Subject::Node { .. }, Said::Node(verdict)) => {
-                self.merge_metadata(decision);
-                (outcome(&verdict), Answer::Node(self.node_decided(verdict, counted)))
-            }
-            (Subject::Ask { .. }, Said::Node(verdict)) => {
-                self.merge_metadata(decision);
-                (outcome(&verdict), Answer::Reply(self.reply(&subject, decision, put_in, by)))
-            }
-            (_, Said::Actions(decisions, instructions)) => {
-                self.merge_metadata(decision);
-                (Outcome::Decided, self.rule(&subject, &decisions, instructions))
-            }
-            // What was said fits the review, and the review its subject: nothing else comes together.
-            _ => return None,
-        };
+    pub(in crate::engine::ask) fn carry_out(
+        &mut self,
+        id: ReviewId,
+        said: Said,
+        decision: &Decision,
+        put_in: &PutIn,
+        by: &[Username],
+    ) -> Option<()> {
+        let subject = self.state.question(id).filter(|question| question.pending)?.subject.clone();
+        let Decision { comment, metadata, via, .. } = decision;
+        let counted = Counted { put_in, comment: comment.as_deref(), metadata, via: *via, by };
+        let (outcome, answer) = self.effect(&subject, said, counted)?;
         self.resolve(id, outcome, decision, by, answer.findings());
         self.tell_put_in(id, put_in);
         self.answer(subject, answer);
         Some(())
     }
 
+    /// What a decision that fits says to what waits for it. None where they do not go together: what was said fits the
+    /// review, and the review its subject.
+    pub(in crate::engine::ask) fn effect(
+        &mut self,
+        subject: &Subject,
+        said: Said,
+        counted: Counted<'_>,
+    ) -> Option<(Outcome, Answer)> {
+        Some(match (subject, said) {
+            (Subject::Node { .. }, Said::Node(verdict)) => {
+                self.merge_metadata(counted.metadata);
+                (outcome(&verdict), Answer::Node(self.node_decided(verdict, counted)))
+            }
+            (Subject::Ask { .. }, Said::Node(verdict)) => {
+                self.merge_metadata(counted.metadata);
+                let option = chosen(&verdict).map(|option| option.id.as_str());
+                let reply = self.reply(subject, option, counted.comment, counted.put_in, counted.by);
+                (outcome(&verdict), Answer::Reply(reply))
+            }
+            (Subject::Node { .. } | Subject::Ask { .. }, Said::Actions(..)) => return None,
+            (_, Said::Actions(decisions, instructions)) => {
+                self.merge_metadata(counted.metadata);
+                (Outcome::Decided, self.rule(subject, &decisions, instructions))
+            }
+            _ => return None,
+        })
+    }
+
     /// What somebody said beside a decision is known to all later steps. What the launch said stays as it was.
-    fn merge_metadata(&mut self, decision: &Decision) {
+    fn merge_metadata(&mut self, metadata: &JsonMap) {
         let state = &mut self.state;
-        let added = decision.metadata.iter().filter(|(key, _)| !state.launch_metadata.contains(*key));
+        let added = metadata.iter().filter(|(key, _)| !state.launch_metadata.contains(*key));
         state.context.metadata.extend(added.map(|(key, value)| (key.clone(), value.clone())));
     }
 
     fn node_decided(&self, verdict: NodeVerdict, counted: Counted<'_>) -> NodeAnswer {
-        let Counted { decision, put_in, by } = counted;
+        let Counted { put_in, comment, metadata, via, by } = counted;
         let edits = &put_in.edits;
         let (option, kind, text) = match &verdict {
             NodeVerdict::Accept(option) | NodeVerdict::Stop(option) => (Some(option), Some(option.kind), None),
+            NodeVerdict::Refuse => (None, Some(ChoiceKind::Stop), None),
             NodeVerdict::Correct { option, text, .. } => (option.as_ref(), Some(ChoiceKind::Correct), text.as_deref()),
             NodeVerdict::Text(text) => (None, None, Some(put_in.text.as_deref().unwrap_or(text))),
         };
@@ -70,24 +97,48 @@ impl Builder<'_> {
             option: option.map(|option| option.id.as_str()),
             kind,
             text,
-            comment: decision.comment.as_deref(),
+            comment,
             edits,
-            metadata: &decision.metadata,
+            metadata,
             by,
             at: self.now,
-            via: decision.via,
+            via,
         });
-        let note = Some(option.map_or_else(|| "free text".to_owned(), |option| option.label.clone()));
+        let label = option.map(|option| option.label.as_str());
+        let reason = comment.filter(|comment| !comment.trim().is_empty());
+        // The reason of a handler that refuses says more than the option that stands for it.
+        let what = if by.is_empty() && kind == Some(ChoiceKind::Stop) { reason.or(label) } else { label };
+        let note = format!("{}{}", what.unwrap_or("free text"), handler_in_words(via));
         let then = match verdict {
             NodeVerdict::Accept(_) => Then::GoOn { edits: edits.clone() },
             NodeVerdict::Text(text) => Then::Write { text: put_in.text.clone().unwrap_or(text), edits: edits.clone() },
             NodeVerdict::Correct { message, .. } => Then::Correct { message },
             NodeVerdict::Stop(option) => {
-                let message = decision.comment.clone().filter(|comment| !comment.trim().is_empty());
-                Then::Stop { message: message.or(option.message).unwrap_or(option.label) }
+                let message = reason.map(str::to_owned).or(option.message);
+                Then::Stop { message: message.unwrap_or(option.label) }
             }
+            NodeVerdict::Refuse => Then::Stop { message: reason.unwrap_or("Rejected.").to_owned() },
         };
-        NodeAnswer { decision: remembered, note, then }
+        NodeAnswer { decision: remembered, note: Some(note), then }
+    }
+}
+
+/// The option that was chosen, whatever its kind.
+fn chosen(verdict: &NodeVerdict) -> Option<&ReviewOption> {
+    match verdict {
+        NodeVerdict::Accept(option) | NodeVerdict::Stop(option) => Some(option),
+        NodeVerdict::Correct { option, .. } => option.as_ref(),
+        NodeVerdict::Refuse | NodeVerdict::Text(_) => None,
+    }
+}
+
+/// Which kind of handler decided, behind what it decided; nothing for people.
+fn handler_in_words(via: Via) -> &'static str {
+    match via {
+        Via::Auto => " (automatically)",
+        Via::Judge => " (by a judge)",
+        Via::Webhook => " (by a webhook)",
+        Via::Human | Via::Slack | Via::Cli | Via::Timeout | Via::Run => "",
     }
 }
 
@@ -95,7 +146,7 @@ fn outcome(verdict: &NodeVerdict) -> Outcome {
     match verdict {
         NodeVerdict::Accept(_) => Outcome::Accepted,
         NodeVerdict::Correct { .. } => Outcome::Corrected,
-        NodeVerdict::Stop(_) => Outcome::Stopped,
+        NodeVerdict::Stop(_) | NodeVerdict::Refuse => Outcome::Stopped,
         NodeVerdict::Text(_) => Outcome::Answered,
     }
 }

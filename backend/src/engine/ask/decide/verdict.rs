@@ -38,6 +38,8 @@ pub(in crate::engine::ask) enum NodeVerdict {
     },
     /// A stop option.
     Stop(ReviewOption),
+    /// A handler refuses where there is no stop option.
+    Refuse,
     /// Free text, where there are no options.
     Text(String),
 }
@@ -183,8 +185,10 @@ fn check_action(action: &Action, decision: &ActionDecision, place: &str, mistake
 
 /// Edits go with an accept or an answer, name editable items, and fit their schemas.
 fn check_edits(review: &Review, request: &DecisionRequest, said: Option<&Said>, mistakes: &mut Vec<Mistake>) {
-    if matches!(said, Some(Said::Node(NodeVerdict::Correct { .. } | NodeVerdict::Stop(_)) | Said::Actions(..)))
-        && !request.edits.is_empty()
+    if matches!(
+        said,
+        Some(Said::Node(NodeVerdict::Correct { .. } | NodeVerdict::Stop(_) | NodeVerdict::Refuse) | Said::Actions(..))
+    ) && !request.edits.is_empty()
     {
         let message = "edits go with an accept option or an answer only";
         mistakes.push(Mistake::new("/edits", "not_allowed", message));

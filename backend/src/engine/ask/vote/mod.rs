@@ -18,7 +18,6 @@ use shared::log::ReviewChange;
 use shared::review::Review;
 use shared::voting::Edited;
 
-use super::decide::effect::Counted;
 use super::decide::verdict::{NodeVerdict, Said, joined};
 use super::guardrail::PutIn;
 use crate::engine::builder::Builder;
@@ -85,7 +84,7 @@ impl Builder<'_> {
         let (said, decision, by) = ruling(review, &choice)?;
         // What is shown was looked at when it was put in.
         let put_in = PutIn::looked_at(decision.edits.clone());
-        self.carry_out(id, said, Counted { decision: &decision, put_in: &put_in, by: &by })
+        self.carry_out(id, said, &decision, &put_in, &by)
     }
 
     /// Tells of votes. While they are secret, nobody is named.

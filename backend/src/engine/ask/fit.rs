@@ -1,0 +1,207 @@
+//! Whether a decision fits what is asked, whoever made it: a person, a judge, a program.
+
+use std::collections::BTreeMap;
+
+use shared::JsonMap;
+use shared::decision::{ActionDecision, DecisionRequest, Modifications, ProgramAnswer, Verdict, Via};
+use shared::definition::ChoiceKind;
+use shared::error::{Mistake, pointer};
+use shared::request::Request;
+use shared::review::{Changes, Review};
+
+use super::asking::Decided;
+use super::calls::answer_all;
+use super::decide::verdict::{NodeVerdict, Said};
+use super::decide::{validate, verdict};
+use super::guardrail::PutIn;
+use crate::engine::builder::Builder;
+use crate::engine::question::Subject;
+use crate::engine::transition::Refusal;
+
+/// A decision that fits.
+#[derive(Debug)]
+pub(super) struct Fitting {
+    /// What is said.
+    pub said: Said,
+    /// What of it goes into the state.
+    pub put_in: PutIn,
+    /// What the calls will send whose arguments it changes, by the action's id.
+    pub requests: BTreeMap<String, Request>,
+}
+
+impl Builder<'_> {
+    /// Checks a decision whole: that it says something that is offered, and that what it puts in may be there.
+    pub(super) fn fit(
+        &self,
+        review: &Review,
+        subject: &Subject,
+        request: &DecisionRequest,
+    ) -> Result<Fitting, Refusal> {
+        validate::size(request).map_err(|mistake| Refusal::Invalid(vec![mistake]))?;
+        let said = verdict::check(review, request).map_err(Refusal::Invalid)?;
+        self.validate(review, request).map_err(Refusal::Invalid)?;
+        if let (Said::Node(NodeVerdict::Correct { .. }), Some(node)) = (&said, &review.node) {
+            let no_source = || {
+                let message = "no step could be corrected: choose another option";
+                Refusal::Invalid(vec![Mistake::new("/verdict/option", "not_offered", message)])
+            };
+            let source = self.source(node).ok_or_else(no_source)?;
+            if source.visits >= source.max_visits {
+                let message = format!("`{}` may be visited {} times, and has been", source.node, source.max_visits);
+                return Err(Refusal::VisitLimit(message));
+            }
+        }
+        let put_in = self.put_in(review, request).map_err(Refusal::Invalid)?;
+        let requests = match &said {
+            Said::Actions(decisions, _) => {
+                self.check_responses(subject, decisions).map_err(Refusal::Invalid)?;
+                self.edited_requests(subject, decisions).map_err(Refusal::Invalid)?
+            }
+            Said::Node(_) => BTreeMap::new(),
+        };
+        Ok(Fitting { said, put_in, requests })
+    }
+
+    /// What the calls will send whose arguments a decision changes.
+    fn edited_requests(
+        &self,
+        subject: &Subject,
+        decisions: &BTreeMap<String, ActionDecision>,
+    ) -> Result<BTreeMap<String, Request>, Vec<Mistake>> {
+        let (mut requests, mut mistakes) = (BTreeMap::new(), Vec::new());
+        let node = self.state.step_of(subject).map(|step| &step.node);
+        let calls = self.state.calls_of(subject).1.filter_map(|call| match decisions.get(&call.id) {
+            Some(ActionDecision::Edit { arguments }) => Some((call, arguments, node?)),
+            _ => None,
+        });
+        for (call, arguments, node) in calls {
+            match self.edited(node, call, arguments) {
+                Ok(edited) => requests.extend(edited.request.map(|request| (edited.id, request))),
+                Err(why) => {
+                    let place = pointer(["verdict", "decisions", &call.id, "arguments"]);
+                    mistakes.push(Mistake::new(place, "invalid", why));
+                }
+            }
+        }
+        if mistakes.is_empty() { Ok(requests) } else { Err(mistakes) }
+    }
+
+    /// A handler says yes or no, and what it would change. A no always fits.
+    pub(super) fn fit_yes_or_no(
+        &self,
+        review: &Review,
+        subject: &Subject,
+        approves: bool,
+        comment: Option<String>,
+        changes: &Changes,
+        via: Via,
+    ) -> Result<Decided, Refusal> {
+        let metadata = JsonMap::new();
+        if !approves || (changes.is_empty() && !review.actions.is_empty()) {
+            let said = said(review, approves, comment.as_deref()).map_err(|why| mistake("/approved", why))?;
+            return Ok(Decided { said, put_in: PutIn::default(), comment, metadata, via });
+        }
+        let Fitting { said, put_in, .. } = self.fit(review, subject, &approval(review, changes)?)?;
+        Ok(Decided { said, put_in, comment, metadata, via })
+    }
+
+    /// A program decides: as a person would, or by yes or no.
+    pub(super) fn fit_program(
+        &self,
+        review: &Review,
+        subject: &Subject,
+        answer: &ProgramAnswer,
+        via: Via,
+    ) -> Result<Decided, Refusal> {
+        let ProgramAnswer { verdict, edits, comment, metadata, approved, reason, modifications, .. } = answer.clone();
+        match (verdict, approved) {
+            (Some(verdict), None) if reason.is_none() && modifications.is_none() => {
+                let (revision, digest) = (review.revision, review.digest.clone());
+                let request = DecisionRequest { revision, digest, verdict, edits, comment, metadata };
+                let Fitting { said, put_in, .. } = self.fit(review, subject, &request)?;
+                let DecisionRequest { comment, metadata, .. } = request;
+                Ok(Decided { said, put_in, comment, metadata, via })
+            }
+            (None, Some(approved)) if edits.is_empty() && comment.is_none() && metadata.is_empty() => {
+                let changes = changes(review, modifications.unwrap_or_default())?;
+                if !approved && !changes.is_empty() {
+                    return Err(mistake("/modifications", "what is rejected cannot be changed"));
+                }
+                self.fit_yes_or_no(review, subject, approved, reason, &changes, via)
+            }
+            _ => Err(mistake(
+                "",
+                "answer with `verdict` (and `edits`, `comment`, `metadata`), or with `approved` (and `reason`, \
+                 `modifications`)",
+            )),
+        }
+    }
+}
+
+/// Yes or no to what is asked, in the words of a decision. At a human node the first option that accepts is taken, or a
+/// stop; actions are all approved that may be, or all rejected. `Err`: nothing can be approved.
+pub(super) fn said(review: &Review, approves: bool, reason: Option<&str>) -> Result<Said, String> {
+    if !review.actions.is_empty() {
+        return Ok(Said::Actions(answer_all(&review.actions, approves, reason), None));
+    }
+    let first = |kind| review.options.iter().find(|option| option.kind == kind).cloned();
+    Ok(Said::Node(match (approves, first(if approves { ChoiceKind::Accept } else { ChoiceKind::Stop })) {
+        (true, Some(option)) => NodeVerdict::Accept(option),
+        (true, None) => {
+            return Err("nothing here can be approved: there is no option of kind `accept`".to_owned());
+        }
+        (false, Some(option)) => NodeVerdict::Stop(option),
+        (false, None) => NodeVerdict::Refuse,
+    }))
+}
+
+fn mistake(path: &str, message: impl Into<String>) -> Refusal {
+    Refusal::Invalid(vec![Mistake::new(path, "invalid", message.into())])
+}
+
+/// The decision of a person who would approve with these changes.
+fn approval(review: &Review, changes: &Changes) -> Result<DecisionRequest, Refusal> {
+    let Changes { arguments, edits, instructions } = changes;
+    let verdict = if review.actions.is_empty() {
+        if !arguments.is_empty() || instructions.is_some() {
+            return Err(mistake("", "there are no actions here, and nobody hears instructions"));
+        }
+        let accept = review.options.iter().find(|option| option.kind == ChoiceKind::Accept);
+        let option = accept.ok_or_else(|| mistake("/approved", "there is no option of kind `accept`"))?.id.clone();
+        Verdict::Choose { option, fields: JsonMap::new() }
+    } else {
+        let mut decisions = answer_all(&review.actions, true, None);
+        decisions.extend(
+            arguments.iter().map(|(id, arguments)| (id.clone(), ActionDecision::Edit { arguments: arguments.clone() })),
+        );
+        Verdict::Actions { decisions, instructions: instructions.clone() }
+    };
+    let (revision, digest) = (review.revision, review.digest.clone());
+    Ok(DecisionRequest { revision, digest, verdict, edits: edits.clone(), comment: None, metadata: JsonMap::new() })
+}
+
+/// What a program changes, as a judge would say it.
+fn changes(review: &Review, modifications: Modifications) -> Result<Changes, Refusal> {
+    let Modifications { tool_args, output, instructions } = modifications;
+    let mut changes = Changes { instructions, ..Changes::default() };
+    if let Some(tool_args) = tool_args {
+        let [action] = &review.actions[..] else {
+            return Err(mistake("/modifications/toolArgs", "there is not exactly one action: answer with `verdict`"));
+        };
+        let mut arguments = action.arguments.clone();
+        arguments.extend(tool_args);
+        changes.arguments.insert(action.id.clone(), arguments);
+    }
+    match (output, &review.actions[..]) {
+        (None, _) => {}
+        (Some(output), []) => changes.edits = output,
+        // What a run gives out is asked about as one action.
+        (Some(output), [action]) => {
+            changes.arguments.entry(action.id.clone()).or_insert_with(|| action.arguments.clone()).extend(output);
+        }
+        (Some(_), _) => {
+            return Err(mistake("/modifications/output", "there is more than one action: answer with `verdict`"));
+        }
+    }
+    Ok(changes)
+}

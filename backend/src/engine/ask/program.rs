@@ -1,0 +1,252 @@
+//! Programs that are asked before people are: webhooks, and functions of the program that runs the flow. A worker asks
+//! them; what they say is checked as what a person says, and nobody is its actor. A webhook may say that it answers later:
+//! then the review is pending, and whoever answers first has decided. One that cannot be asked or says nothing that fits
+//! rejects what is asked, unless the flow says that it passes on.
+
+use shared::decision::{ProgramAnswer, Via};
+use shared::definition::{Handler, OnHandlerError};
+use shared::error::{Mistake, RunError};
+use shared::id::{ReviewId, TaskId};
+use shared::review::{Advice, AskedHandler, Changes, Review};
+use shared::time::{Span, Timestamp};
+
+use super::asking::{Asking, Heard};
+use super::content::handlers;
+use crate::clock::Moment;
+use crate::engine::builder::{Builder, failure};
+use crate::engine::input::{HandlerAnswer, TaskFailure};
+use crate::engine::invoke::listed;
+use crate::engine::next::Answer;
+use crate::engine::question::{Asked, Question, Subject, Timer};
+use crate::engine::state::RunState;
+use crate::engine::transition::{Refusal, Snapshot, TaskKind};
+use crate::flow::{Compiled, host_of};
+
+/// How long a function may take: as long as a judge. What takes longer is for a reviewer, who has all the time.
+const FUNCTION_TIMEOUT: Span = Span::secs(300);
+/// The longest reason that is kept, in characters: a reviewer reads it beside everything else.
+const MAX_REASON: usize = 2_000;
+
+impl Builder<'_> {
+    /// Asks a program.
+    pub(super) fn ask_program(&mut self, asking: Asking) -> Result<(), (Subject, RunError)> {
+        self.shown(&asking)?;
+        let Some(step) = self.state.step_of(&asking.subject).cloned() else { return Ok(()) };
+        let handler = handlers(self.flow, &self.state, &asking.subject).get(asking.handler);
+        let until = self.now.after(timeout(handler).0);
+        let review = asking.review;
+        let task = self.add_task(&step, TaskKind::Ask { review }, self.now, true);
+        let deadline = self.add_task(&step, TaskKind::Deadline { review }, until, true);
+        let (by, via) = name(handler);
+        self.tell_asked(&asking, AskedHandler { by, via, until: Some(until) });
+        let asked = Asked::Program { since: self.now, until, task, tries: 1, answers_later: false };
+        self.state.questions.push(asking.of(asked, Some(Timer { task: deadline, warn_at: None })));
+        Ok(())
+    }
+
+    /// Reads what a program has answered when it was asked. None where it answers later.
+    pub(super) fn read_program(
+        &mut self,
+        task: TaskId,
+        digest: &str,
+        answer: HandlerAnswer,
+    ) -> Result<Option<(Asking, Heard)>, Refusal> {
+        let review = self.handler_asked_by(task).ok_or(Refusal::TaskOver)?;
+        let (question, _) = self.take_asked(review).ok_or(Refusal::TaskOver)?;
+        let heard = match answer {
+            HandlerAnswer::Later => {
+                if let Err((subject, error)) = self.answers_later(question) {
+                    self.answer(subject, Answer::Failed(error));
+                }
+                return Ok(None);
+            }
+            HandlerAnswer::Passes { reason } => Heard::Passes(self.said(&question, &reason)),
+            HandlerAnswer::Decides { answer } => self.weigh_program(&question, digest, *answer),
+        };
+        Ok(Some((self.end_asking(question), heard)))
+    }
+
+    /// Reads a decision of a program on what it was shown.
+    fn weigh_program(&self, question: &Question, digest: &str, answer: ProgramAnswer) -> Heard {
+        let review = match self.shown(&asking(question)) {
+            Ok(review) => review,
+            Err((_, error)) => return self.unable_program(question, &error.message),
+        };
+        if review.digest != digest || answer.digest.as_ref().is_some_and(|answered| *answered != review.digest) {
+            return Heard::Passes(self.said(question, "What is reviewed changed while it was asked."));
+        }
+        let (_, via) = name(self.program_at(question));
+        match self.fit_program(&review, &question.subject, &answer, via) {
+            Ok(decided) => Heard::Decides(self.decided(question, answer), Box::new(decided)),
+            Err(Refusal::Invalid(mistakes)) => {
+                self.unable_program(question, &format!("Its answer does not fit: {}.", listed(&mistakes)))
+            }
+            Err(refusal) => self.unable_program(question, &format!("Its answer does not fit: {refusal}.")),
+        }
+    }
+
+    /// A program will answer later. Until then people may decide.
+    fn answers_later(&mut self, question: Question) -> Result<(), (Subject, RunError)> {
+        let (by, via) = name(self.program_at(&question));
+        let Asked::Program { since, until, task, tries, .. } = question.asked else { return Ok(()) };
+        let timer = question.timer;
+        let mut asking = Asking::from(question);
+        if !asking.pending {
+            let composed = self.composed(&asking).inspect_err(|_| self.end_tasks(task, timer))?;
+            let asked = Some(AskedHandler { by, via, until: Some(until) });
+            let mut review = Review { expires_at: None, on_timeout: None, asked, ..composed };
+            self.open_voting(&mut review);
+            self.emit_requested(&review);
+            self.add_review(review);
+            asking.advice.clear();
+            asking.pending = true;
+        }
+        self.end_task(task);
+        let asked = Asked::Program { since, until, task, tries, answers_later: true };
+        self.state.questions.push(asking.of(asked, timer));
+        Ok(())
+    }
+
+    fn end_tasks(&mut self, task: TaskId, timer: Option<Timer>) {
+        self.end_task(task);
+        if let Some(timer) = timer {
+            self.end_task(timer.task);
+        }
+    }
+
+    /// Reads what a program answers by itself: it names what it was shown, and decides as a person does.
+    pub(super) fn read_callback(
+        &mut self,
+        id: ReviewId,
+        task: TaskId,
+        answer: Box<ProgramAnswer>,
+    ) -> Result<(Asking, Heard), Refusal> {
+        let is_asked = |question: &&Question| matches!(question.asked, Asked::Program { task: its, .. } if its == task);
+        let Some(question) = self.state.question(id).filter(is_asked) else {
+            return Err(match self.reviews.get(&id) {
+                Some(review) if review.is_pending() => Refusal::NoLongerAsked(Box::new(review.clone())),
+                Some(review) => Refusal::ReviewResolved(Box::new(review.clone())),
+                None if self.state.outcome.is_some() => Refusal::RunOver,
+                None => Refusal::NotFound,
+            });
+        };
+        let review = self.shown(&asking(question)).map_err(|_| Refusal::NotFound)?;
+        let required = |place: &str| Mistake::new(place, "required", "say which content of the review you saw");
+        let (Some(revision), Some(digest)) = (answer.revision, &answer.digest) else {
+            let missing = [("/revision", answer.revision.is_none()), ("/digest", answer.digest.is_none())];
+            let missing = missing.into_iter().filter(|(_, is_missing)| *is_missing);
+            return Err(Refusal::Invalid(missing.map(|(place, _)| required(place)).collect()));
+        };
+        if revision != review.revision || *digest != review.digest {
+            return Err(Refusal::RevisionChanged(Box::new(review)));
+        }
+        let (_, via) = name(self.program_at(question));
+        let decided = self.fit_program(&review, &question.subject, &answer, via)?;
+        let (question, _) = self.take_asked(id).ok_or(Refusal::NotFound)?;
+        let advice = self.decided(&question, *answer);
+        Ok((self.end_asking(question), Heard::Decides(advice, Box::new(decided))))
+    }
+
+    /// A program could not be asked. None where it is tried again: as long as it has time.
+    pub(super) fn retry_program(&mut self, review: ReviewId, why: &TaskFailure) -> Option<(Asking, Heard)> {
+        let (mut question, mut step) = self.take_asked(review)?;
+        let Asked::Program { task, until, tries, .. } = &mut question.asked else { return None };
+        let Some(due_at) = self.next_try_until(*until, *tries, why) else {
+            let heard = self.unable_program(&question, &why.message);
+            return Some((self.end_asking(question), heard));
+        };
+        *tries += 1;
+        let error = failure(why.code, &step.node, &why.message);
+        self.retry(*task, &mut step, TaskKind::Ask { review }, true, due_at, &error);
+        let branch = self.state.branches.get_mut(&question.subject.branch());
+        if let Some(own) = branch.and_then(|branch| branch.phase.step_mut()) {
+            *own = step;
+        }
+        self.state.questions.push(question);
+        None
+    }
+
+    /// A program has had its time. One that has said that it answers later only passes on.
+    pub(super) fn program_timed_out(&self, question: &Question, answers_later: bool) -> Heard {
+        let why = "It did not answer in time.";
+        if answers_later { Heard::Passes(self.said(question, why)) } else { self.unable_program(question, why) }
+    }
+
+    /// A program decides nothing, because of this: then the flow says whether what is asked is rejected.
+    fn unable_program(&self, question: &Question, why: &str) -> Heard {
+        let advice = self.said(question, why);
+        let rejects = match self.program_at(question) {
+            Some(Handler::Webhook(webhook)) => webhook.on_error.unwrap_or_default() == OnHandlerError::Reject,
+            _ => false,
+        };
+        if !rejects {
+            return Heard::Passes(advice);
+        }
+        let comment = Some(advice.reason.clone());
+        let decided = self.shown(&asking(question)).ok().and_then(|review| {
+            let nothing = Changes::default();
+            self.fit_yes_or_no(&review, &question.subject, false, comment, &nothing, advice.via).ok()
+        });
+        match decided {
+            Some(decided) => Heard::Decides(advice, Box::new(decided)),
+            None => Heard::Passes(advice),
+        }
+    }
+
+    fn decided(&self, question: &Question, answer: ProgramAnswer) -> Advice {
+        let reason = answer.words().unwrap_or_default().to_owned();
+        Advice { answer: Some(Box::new(answer)), ..self.said(question, &reason) }
+    }
+
+    fn said(&self, question: &Question, reason: &str) -> Advice {
+        let (by, via) = name(self.program_at(question));
+        let reason = reason.chars().take(MAX_REASON).collect();
+        Advice { by, via, at: self.now, verdict: None, reason, changes: None, answer: None }
+    }
+
+    fn program_at(&self, question: &Question) -> Option<&Handler> {
+        handlers(self.flow, &self.state, &question.subject).get(question.handler)
+    }
+}
+
+/// The handler that is asked, where it is a program.
+pub(in crate::engine) fn program_of(flow: &Compiled, state: &RunState, question: &Question) -> Option<Handler> {
+    let handler = handlers(flow, state, &question.subject).get(question.handler)?;
+    matches!(handler, Handler::Webhook(_) | Handler::Function(_)).then(|| handler.clone())
+}
+
+/// What is asked, as people would have seen it when the handler was asked.
+pub(in crate::engine) fn composed(
+    flow: &Compiled,
+    state: &RunState,
+    question: &Question,
+    since: Timestamp,
+) -> Result<Review, RunError> {
+    let snapshot =
+        Snapshot { state: state.clone(), reviews: [].into(), grants: Vec::new(), people: None, feedback: Vec::new() };
+    let builder = Builder::resume(flow, snapshot, Moment { now: since, seed: [0; 16] });
+    let review = builder.composed(&asking(question)).map_err(|(_, error)| error)?;
+    Ok(Review { expires_at: None, on_timeout: None, ..review })
+}
+
+fn asking(question: &Question) -> Asking {
+    question.clone().into()
+}
+
+fn timeout(handler: Option<&Handler>) -> Span {
+    match handler {
+        Some(Handler::Webhook(webhook)) => webhook.timeout(),
+        _ => FUNCTION_TIMEOUT,
+    }
+}
+
+/// What a program is called in what it says, and what kind of handler it is.
+fn name(handler: Option<&Handler>) -> (String, Via) {
+    match handler {
+        Some(Handler::Webhook(webhook)) => {
+            (host_of(&webhook.url).unwrap_or_else(|| "webhook".to_owned()), Via::Webhook)
+        }
+        Some(Handler::Function(name)) => (name.clone(), Via::Auto),
+        _ => ("a program".to_owned(), Via::Auto),
+    }
+}

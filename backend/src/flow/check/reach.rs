@@ -1,0 +1,77 @@
+//! Handlers that cannot be asked where a flow is to be saved.
+
+use shared::definition::{Flow, GateSetting, Handler, NodeKind};
+use shared::error::{FlowCode, Mistake, pointer};
+
+use super::Checker;
+
+/// Which handlers can be asked at a place.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Reach {
+    /// Whoever runs the flow sits at a terminal.
+    pub terminal: bool,
+    /// There is a secret by which webhooks know who asks.
+    pub webhooks: bool,
+}
+
+/// Notes each handler that cannot be asked.
+pub fn check(checker: &mut Checker<'_>, reach: Option<Reach>) {
+    let Some(reach) = reach else { return };
+    for mistake in unreachable(checker.flow, reach) {
+        checker.invalid(&mistake.path, mistake.message);
+    }
+}
+
+/// The same of a flow that was built, not read.
+pub fn unreachable(flow: &Flow, reach: Reach) -> Vec<Mistake> {
+    let found = handlers(flow).into_iter().filter_map(|(path, handler)| Some((path, reason(handler, reach)?)));
+    found.map(|(path, why)| Mistake::new(path, FlowCode::FlowInvalid.as_str(), why)).collect()
+}
+
+/// Why a handler cannot be asked, with the remedy; none where it can.
+fn reason(handler: &Handler, reach: Reach) -> Option<&'static str> {
+    match handler {
+        Handler::Cli if !reach.terminal => Some(
+            "nobody sits at a terminal here: `cli` is for `countersign flow run`; write `human`, and people are asked in \
+             the console",
+        ),
+        Handler::Webhook(_) if !reach.webhooks => Some(
+            "no webhook can be asked here, since it could not tell who asks: set COUNTERSIGN_HANDLER_SECRET to a secret \
+             (`whsec_` and the base64 of 24 to 64 random bytes)",
+        ),
+        _ => None,
+    }
+}
+
+/// Every handler of a flow, with its place.
+pub fn handlers(flow: &Flow) -> Vec<(String, &Handler)> {
+    let gates = &flow.gates;
+    let named = [("before_tool", &gates.before_tool), ("before_agent", &gates.before_agent)];
+    let named = named.into_iter().flat_map(|(kind, gates)| {
+        gates.iter().map(move |(name, gate)| (pointer(["gates", kind, name]), of_gate(Some(gate))))
+    });
+    let single = [
+        ("before_emergent", &gates.before_emergent),
+        ("before_return", &gates.before_return),
+        ("before_strategy_override", &gates.before_strategy_override),
+    ];
+    let single = single.into_iter().map(|(kind, gate)| (pointer(["gates", kind]), of_gate(gate.as_ref())));
+    let nodes = flow.nodes.iter().map(|(id, node)| match &node.kind {
+        NodeKind::Human(human) => (pointer(["nodes", id, "human"]), human.handlers.as_deref()),
+        _ => (String::new(), None),
+    });
+    let defaults = ("/defaults".to_owned(), flow.defaults.handlers.as_deref());
+    let mut found = Vec::new();
+    for (path, handlers) in std::iter::once(defaults).chain(nodes).chain(named).chain(single) {
+        let handlers = handlers.unwrap_or_default().iter().enumerate();
+        found.extend(handlers.map(|(index, handler)| (format!("{path}/handlers/{index}"), handler)));
+    }
+    found
+}
+
+fn of_gate(gate: Option<&GateSetting>) -> Option<&[Handler]> {
+    match gate {
+        Some(GateSetting::Gate(gate)) => gate.handlers.as_deref(),
+        _ => None,
+    }
+}

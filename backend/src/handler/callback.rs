@@ -1,0 +1,96 @@
+//! The secret of a URL by which a program answers later: it names what was asked, with a MAC by a key that only this
+//! server's installation has. Nothing of it is stored; that it still counts is for the engine to say.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use sha2::Sha256;
+use shared::id::{ReviewId, RunId, TaskId};
+use uuid::Uuid;
+
+/// The bytes of the three ids.
+const IDS: usize = 48;
+
+/// What is answered by a callback.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Callback {
+    /// The run.
+    pub run: RunId,
+    /// Its review.
+    pub review: ReviewId,
+    /// The task by which the program was asked.
+    pub task: TaskId,
+}
+
+/// The key of the secrets.
+#[derive(Clone)]
+pub struct CallbackKey([u8; 32]);
+
+impl CallbackKey {
+    /// All servers of a database have the same.
+    pub fn new(key: [u8; 32]) -> Self {
+        Self(key)
+    }
+
+    /// The secret of a callback.
+    pub fn secret(&self, callback: Callback) -> String {
+        let ids = [callback.run.0, callback.review.0, callback.task.0].map(Uuid::into_bytes).concat();
+        let tag = self.mac(&ids).finalize().into_bytes();
+        BASE64.encode([&ids[..], &tag].concat())
+    }
+
+    /// What a secret stands for; none where it is not one of ours.
+    pub fn open(&self, secret: &str) -> Option<Callback> {
+        let bytes = BASE64.decode(secret).ok()?;
+        let (ids, tag) = bytes.split_at_checked(IDS)?;
+        // In constant time.
+        self.mac(ids).verify_slice(tag).ok()?;
+        let id = |at: usize| Uuid::from_slice(ids.get(at..at + 16)?).ok();
+        Some(Callback { run: RunId(id(0)?), review: ReviewId(id(16)?), task: TaskId(id(32)?) })
+    }
+
+    fn mac(&self, ids: &[u8]) -> Hmac<Sha256> {
+        let mut mac =
+            Hmac::<Sha256>::new_from_slice(&self.0).unwrap_or_else(|_| unreachable!("HMAC takes keys of any length"));
+        mac.update(ids);
+        mac
+    }
+}
+
+/// Where programs answer later.
+#[derive(Clone)]
+pub struct CallbackUrl {
+    /// Where this server is found, without a slash at its end.
+    pub server: String,
+    /// The key of the secrets; none: nobody can answer later.
+    pub key: Option<CallbackKey>,
+}
+
+impl CallbackUrl {
+    /// The URL of a callback.
+    pub fn of(&self, callback: Callback) -> Option<String> {
+        let secret = self.key.as_ref()?.secret(callback);
+        Some(format!("{}/api/v1/callbacks/{secret}", self.server))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_secret_of_this_key_is_opened_and_only_as_it_was_made() {
+        let id = |byte| Uuid::from_bytes([byte; 16]);
+        let callback = Callback { run: RunId(id(1)), review: ReviewId(id(2)), task: TaskId(id(3)) };
+        let key = CallbackKey::new([7; 32]);
+        let secret = key.secret(callback);
+        assert_eq!(key.open(&secret), Some(callback));
+        assert_eq!(CallbackKey::new([8; 32]).open(&secret), None);
+        for at in 0..secret.len() {
+            let mut other = secret.clone().into_bytes();
+            other[at] = if other[at] == b'A' { b'B' } else { b'A' };
+            assert_eq!(key.open(std::str::from_utf8(&other).unwrap()), None, "{at}");
+        }
+        assert!(["", "AAAA", &secret[..64]].iter().all(|secret| key.open(secret).is_none()));
+    }
+}

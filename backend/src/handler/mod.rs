@@ -1,0 +1,50 @@
+//! Handlers that are programs: webhooks, which are asked over HTTP, and the secrets by which they answer later. What they
+//! say is for the engine to judge.
+//!
+//! Imports `shared`, `crate::clock`, `crate::json`, `crate::retry_after`, `crate::standard_webhooks`, `crate::ssrf` and `crate::engine` only. No
+//! secret leaves it but to whom it belongs: not in an error or a log.
+
+mod callback;
+mod webhook;
+
+use async_trait::async_trait;
+use shared::definition::Handler;
+use shared::error::FlowCode;
+
+pub use callback::{Callback, CallbackKey, CallbackUrl};
+pub use webhook::{Options, Webhooks};
+
+use crate::engine::{HandlerAnswer, HandlerRequest, TaskFailure};
+pub use crate::standard_webhooks::Keys;
+
+/// Asks handlers that are programs.
+#[async_trait]
+pub trait Programs: Send + Sync {
+    /// What the program says. `Err`: it could not be asked, or said nothing that can be read.
+    async fn ask(&self, request: &HandlerRequest) -> Result<HandlerAnswer, TaskFailure>;
+}
+
+/// Where no program can be asked.
+pub struct NoPrograms;
+
+#[async_trait]
+impl Programs for NoPrograms {
+    async fn ask(&self, request: &HandlerRequest) -> Result<HandlerAnswer, TaskFailure> {
+        let what = match &request.handler {
+            Handler::Function(name) => format!("this program has no handler `{name}`: give it with `Options::handler`"),
+            _ => "no webhook can be asked here".to_owned(),
+        };
+        Err(failed(what, false))
+    }
+}
+
+/// A handler could not answer; whether trying again could help.
+pub(crate) fn failed(message: impl Into<String>, retryable: bool) -> TaskFailure {
+    TaskFailure {
+        code: FlowCode::HandlerFailed,
+        message: message.into(),
+        retryable,
+        uncertain: false,
+        retry_after: None,
+    }
+}

@@ -1,0 +1,130 @@
+//! Webhooks that decide: a signed POST of what is asked, and what its answer means.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use reqwest::header::CONTENT_TYPE;
+use reqwest::{Response, StatusCode, Url};
+use serde_json::{Value, json};
+use shared::decision::ProgramAnswer;
+use shared::definition::{Handler, WebhookHandler};
+use shared::time::Span;
+
+use super::{Callback, CallbackUrl, NoPrograms, Programs, failed};
+use crate::clock::SharedClock;
+use crate::engine::{HandlerAnswer, HandlerRequest, TaskFailure};
+use crate::json;
+use crate::retry_after::retry_after;
+use crate::ssrf::{Cause, Clients, cause};
+use crate::standard_webhooks::Keys;
+
+/// The largest answer, in bytes.
+const MAX_ANSWER: usize = 1024 * 1024;
+
+/// What asking webhooks needs.
+pub struct Options {
+    /// Private hosts (`host` or `host:port`) that may be asked; public ones always may.
+    pub allowed_hosts: Vec<String>,
+    /// What requests are signed with; none: no webhook is asked.
+    pub keys: Option<Keys>,
+    /// Where people find the review, and where webhooks answer later; none: nowhere.
+    pub server: Option<CallbackUrl>,
+    /// The time of requests.
+    pub clock: SharedClock,
+}
+
+/// Asks webhooks.
+pub struct Webhooks {
+    clients: Clients,
+    keys: Option<Keys>,
+    server: Option<CallbackUrl>,
+    clock: SharedClock,
+}
+
+impl Webhooks {
+    /// With these settings. `Err`: the HTTP clients could not be built.
+    pub fn new(options: Options) -> reqwest::Result<Self> {
+        let Options { allowed_hosts, keys, server, clock } = options;
+        Ok(Self { clients: Clients::new(&allowed_hosts)?, keys, server, clock })
+    }
+
+    async fn post(&self, webhook: &WebhookHandler, request: &HandlerRequest) -> Result<HandlerAnswer, TaskFailure> {
+        let url: Url =
+            webhook.url.parse().map_err(|error| failed(format!("its URL cannot be read: {error}"), false))?;
+        let unsigned = || failed("no webhook is asked without a secret: set COUNTERSIGN_HANDLER_SECRET", false);
+        let keys = self.keys.as_ref().ok_or_else(unsigned)?;
+        let client = self.clients.of(&url).map_err(|refused| failed(refused.to_string(), false))?;
+        let now = self.clock.now();
+        let body = self.body(request).to_string();
+        let headers = keys.headers(&request.task.to_string(), now, &body);
+        // All tries together have this long.
+        let time = request.until.since(now).max(Duration::from_millis(1));
+        let mut post = client.post(url).timeout(time).header(CONTENT_TYPE, "application/json");
+        for (name, value) in headers {
+            post = post.header(name, value);
+        }
+        let answer = post.body(body).send().await.map_err(|error| unreached(&error))?;
+        match answer.status() {
+            StatusCode::OK => decision(&whole(answer).await?),
+            StatusCode::ACCEPTED => Ok(HandlerAnswer::Later),
+            status => {
+                let retryable = status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS;
+                let refused = failed(format!("Webhook returned {}", status.as_u16()), retryable);
+                Err(TaskFailure { retry_after: retry_after(answer.headers()).map(Span), ..refused })
+            }
+        }
+    }
+
+    fn body(&self, request: &HandlerRequest) -> Value {
+        let review = &request.review;
+        let mut data = json!({ "review": review });
+        if let (Some(server), Some(run)) = (&self.server, review.run_id) {
+            data["url"] = format!("{}/reviews/{}", server.server, review.id).into();
+            let callback = server.of(Callback { run, review: review.id, task: request.task });
+            data["callback_url"] = json!(callback);
+        }
+        json!({ "type": "review.decide", "timestamp": self.clock.now(), "data": data })
+    }
+}
+
+#[async_trait]
+impl Programs for Webhooks {
+    async fn ask(&self, request: &HandlerRequest) -> Result<HandlerAnswer, TaskFailure> {
+        match &request.handler {
+            Handler::Webhook(webhook) => self.post(webhook, request).await,
+            _ => NoPrograms.ask(request).await,
+        }
+    }
+}
+
+/// Reads a decision.
+fn decision(body: &[u8]) -> Result<HandlerAnswer, TaskFailure> {
+    let nonsense = |why: String| failed(format!("its answer cannot be read: {why}"), false);
+    let read = json::from_slice::<ProgramAnswer>(body);
+    let answer =
+        read.and_then(|answer| json::check_metadata(&answer.metadata).map(|()| answer)).map_err(|problem| {
+            let why = problem.errors.first().map(ToString::to_string).or(problem.detail);
+            nonsense(why.unwrap_or_else(|| "it is no JSON".to_owned()))
+        })?;
+    Ok(HandlerAnswer::Decides { answer: Box::new(answer) })
+}
+
+async fn whole(mut answer: Response) -> Result<Vec<u8>, TaskFailure> {
+    let mut body = Vec::new();
+    while let Some(chunk) = answer.chunk().await.map_err(|error| unreached(&error))? {
+        if body.len() + chunk.len() > MAX_ANSWER {
+            return Err(failed("its answer is larger than 1 MiB", false));
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body)
+}
+
+/// No whole answer came. Asking again does no harm.
+fn unreached(error: &reqwest::Error) -> TaskFailure {
+    match cause(error) {
+        Cause::Refused(why) => failed(why, false),
+        Cause::Failed(_) if error.is_timeout() => failed("It did not answer in time.", true),
+        Cause::Failed(why) => failed(format!("it could not be reached: {why}"), !error.is_builder()),
+    }
+}

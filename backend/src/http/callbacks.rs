@@ -1,0 +1,77 @@
+//! `/api/v1/callbacks/{secret}`: a program that was asked as a handler, and said that it answers later, decides. Whoever has
+//! the secret may, once; it is checked as the decision of a person is, and counts for nobody.
+
+use std::time::Duration;
+
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use shared::decision::ProgramAnswer;
+use shared::error::{Code, Problem};
+
+use super::AppState;
+use super::api::{Api, Operation};
+use super::body::Json;
+use super::problem::Result;
+use crate::engine::{Input, Refusal};
+use crate::json;
+use crate::problem::of_commit;
+use crate::rate_limit::RateLimit;
+use crate::store::{Change, CommitError, Operation as Told};
+
+/// How often one secret may be used at once, and after which time once more.
+const TRIES: u32 = 20;
+const BETWEEN_TRIES: Duration = Duration::from_secs(1);
+
+/// How often callbacks may be tried.
+pub(super) struct Tries(RateLimit);
+
+impl Default for Tries {
+    fn default() -> Self {
+        Self(RateLimit::new(TRIES, BETWEEN_TRIES))
+    }
+}
+
+pub(super) fn mount(api: &mut Api) {
+    let answer = Operation::new("Answer as a webhook that was asked to decide", "").open().status(204);
+    api.post("/api/v1/callbacks/{secret}", answer.body("ProgramAnswer"), self::answer);
+}
+
+async fn answer(
+    State(state): State<AppState>,
+    Path(secret): Path<String>,
+    Json { value: answer, .. }: Json<ProgramAnswer>,
+) -> Result<StatusCode> {
+    json::check_metadata(&answer.metadata)?;
+    let key = state.outside.callbacks.as_ref();
+    let callback = key.and_then(|key| key.open(&secret)).ok_or_else(|| Problem::new(Code::NotFound))?;
+    let now = state.clock.now();
+    if let Err(seconds) = state.tries.0.check(&callback.task, now) {
+        return Err(Problem { retry_after: Some(seconds), ..Problem::new(Code::TooManyRequests) }.into());
+    }
+    state.tries.0.charge(&callback.task, 1, now);
+    let input = Input::CallBack { review: callback.review, task: callback.task, answer: Box::new(answer) };
+    let change = Change::by_server(Told::Run { run: callback.run, input: Box::new(input) });
+    match state.store.commit(change).await {
+        Ok(_) => {
+            tracing::info!(review = %callback.review, "a webhook decided a review later");
+            Ok(StatusCode::NO_CONTENT)
+        }
+        Err(error) => Err(refused(error).into()),
+    }
+}
+
+/// Why it does not count. Who has the secret was shown the review, and may see what became of it.
+fn refused(error: CommitError) -> Problem {
+    match error {
+        CommitError::Refused(Refusal::ReviewResolved(review)) => {
+            let resolution = review.seen_by(None).resolution.map(Box::new);
+            Problem { resolution, ..Problem::new(Code::ReviewResolved) }
+        }
+        CommitError::Refused(Refusal::RevisionChanged(review)) => {
+            let review = Some(Box::new(review.seen_by(None)));
+            Problem { review, ..Problem::new(Code::RevisionChanged) }
+                .detail("look at what has changed, and decide again")
+        }
+        error => of_commit(error, None),
+    }
+}

@@ -1,0 +1,81 @@
+//! What Standard Webhooks asks of a sender: a message has an id and a time, and is signed with a secret that the receiver
+//! has too. So it can tell that a message is ours, that nobody has changed it, and that it has seen it before.
+//!
+//! Imports nothing of the server.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use sha2::Sha256;
+use shared::time::Timestamp;
+
+/// The shortest secret, in bytes; the longest is 64.
+const MIN_KEY: usize = 24;
+
+/// What a secret must look like, for messages to whoever sets one.
+pub const SECRET: &str = "`whsec_` and the base64 of 24 to 64 random bytes";
+
+/// The secrets with which messages are signed, the newest first: with each of them, so that a receiver can change from one
+/// to the next.
+#[derive(Clone)]
+pub struct Keys(Vec<Vec<u8>>);
+
+impl Keys {
+    /// Reads secrets with spaces or commas between them; none where one of them is not one, or there are none.
+    pub fn read(secrets: &str) -> Option<Self> {
+        let secrets = secrets.split([' ', ',']).filter(|secret| !secret.is_empty());
+        let keys = secrets.map(|secret| {
+            let key = BASE64.decode(secret.strip_prefix("whsec_")?).ok()?;
+            (MIN_KEY..=64).contains(&key.len()).then_some(key)
+        });
+        let keys = keys.collect::<Option<Vec<_>>>()?;
+        (!keys.is_empty()).then_some(Self(keys))
+    }
+
+    /// The headers of a message: `webhook-id`, `webhook-timestamp` and `webhook-signature`.
+    pub fn headers(&self, id: &str, now: Timestamp, body: &str) -> [(&'static str, String); 3] {
+        let seconds = now.millis() / 1000;
+        let signatures: Vec<String> = self.0.iter().map(|key| signature(key, id, seconds, body)).collect();
+        [
+            ("webhook-id", id.to_owned()),
+            ("webhook-timestamp", seconds.to_string()),
+            ("webhook-signature", signatures.join(" ")),
+        ]
+    }
+}
+
+impl std::fmt::Debug for Keys {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Keys({})", self.0.len())
+    }
+}
+
+/// `v1,` and the base64 of the HMAC-SHA256 of `id.timestamp.body`.
+pub fn signature(key: &[u8], id: &str, seconds: i64, body: &str) -> String {
+    let mut mac = Hmac::<Sha256>::new_from_slice(key).unwrap_or_else(|_| unreachable!("HMAC takes keys of any length"));
+    mac.update(format!("{id}.{seconds}.{body}").as_bytes());
+    format!("v1,{}", BASE64.encode(mac.finalize().into_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The example of the specification.
+    #[test]
+    fn a_signature_is_that_of_standard_webhooks() {
+        let key = BASE64.decode("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap();
+        let signature = signature(&key, "msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, r#"{"test": 2432232314}"#);
+        assert_eq!(signature, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
+    }
+
+    #[test]
+    fn what_is_no_secret_is_not_read_and_two_sign_both() {
+        for wrong in ["", " ", "abc", "whsec_abc", "whsec_YWJj", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw abc"] {
+            assert!(Keys::read(wrong).is_none(), "{wrong}");
+        }
+        let two = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
+        let [_, _, (_, signatures)] = Keys::read(two).unwrap().headers("m", Timestamp::default(), "{}");
+        assert_eq!(signatures.split(' ').count(), 2);
+    }
+}

@@ -1,0 +1,142 @@
+//! Webhooks that decide, asked by a worker on a real store.
+
+use shared::error::RunError;
+use shared::time::Timestamp;
+use wiremock::matchers::{method, path};
+use wiremock::{Mock, MockServer, Request, ResponseTemplate};
+
+use super::*;
+use crate::handler::{self, CallbackKey, CallbackUrl, Keys, Webhooks};
+
+/// Secrets of the specification of webhooks.
+const SECRETS: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
+
+fn asking(url: &str) -> Value {
+    let options = json!([{ "id": "no", "kind": "stop", "label": "No" }, { "id": "yes", "label": "Yes" }]);
+    let handlers = json!([{ "webhook": { "url": url } }]);
+    let human = json!({ "prompt": "Publish?", "options": options, "handlers": handlers });
+    json!({ "id": "test", "nodes": { "ask": { "human": human } } })
+}
+
+fn webhooks(house: &House, secrets: &str, allowed: &[&str]) -> Webhooks {
+    let key = Some(CallbackKey::new([7; 32]));
+    let options = handler::Options {
+        allowed_hosts: allowed.iter().map(|host| (*host).to_owned()).collect(),
+        keys: Keys::read(secrets),
+        server: Some(CallbackUrl { server: "https://desk.example".to_owned(), key }),
+        clock: Arc::clone(&house.clock),
+    };
+    Webhooks::new(options).unwrap()
+}
+
+/// A worker that asks receivers on loopback.
+fn worker(house: &House) -> Handle {
+    let programs = Arc::new(webhooks(house, SECRETS, &["127.0.0.1"]));
+    Worker::new(Options { programs, ..house.worker(demo(), tools()) }).run()
+}
+
+/// What comes of a run whose webhook answers so.
+async fn answered(answer: ResponseTemplate) -> (RunState, Vec<Request>) {
+    let receiver = MockServer::start().await;
+    Mock::given(method("POST")).and(path("/decide")).respond_with(answer).mount(&receiver).await;
+    let house = House::with(asking(&format!("{}/decide?key=s3cret", receiver.uri()))).await;
+    let worker = worker(&house);
+    let state = house.ended(house.launch().await).await;
+    worker.shutdown().await;
+    (state, receiver.received_requests().await.unwrap())
+}
+
+fn error(state: &RunState) -> &RunError {
+    match &state.outcome {
+        Some(RunOutcome::Failed { error, .. }) => error,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_webhook_is_asked_with_a_signature_and_told_where_to_answer_later() {
+    let (state, requests) = answered(ResponseTemplate::new(200).set_body_json(json!({ "approved": true }))).await;
+    assert!(matches!(state.outcome, Some(RunOutcome::Completed { .. })), "{:?}", state.outcome);
+    let [request] = &requests[..] else { panic!("{requests:?}") };
+    let header = |name: &str| request.headers[name].to_str().unwrap();
+    let body = std::str::from_utf8(&request.body).unwrap();
+    let at = Timestamp(header("webhook-timestamp").parse::<i64>().unwrap() * 1_000_000);
+    let expected = Keys::read(SECRETS).unwrap().headers(header("webhook-id"), at, body);
+    assert_eq!(expected[2].1.split(' ').count(), 2, "signed with both secrets");
+    assert!(expected.iter().all(|(name, value)| header(name) == value), "{expected:?}");
+    let body: Value = serde_json::from_str(body).unwrap();
+    assert_eq!((&body["type"], &body["data"]["review"]["prompt"]), (&json!("review.decide"), &json!("Publish?")));
+    let review = body["data"]["review"]["id"].as_str().unwrap();
+    assert_eq!(body["data"]["url"], format!("https://desk.example/reviews/{review}"));
+    let callback = body["data"]["callback_url"].as_str().unwrap();
+    let secret = callback.strip_prefix("https://desk.example/api/v1/callbacks/").unwrap();
+    let opened = CallbackKey::new([7; 32]).open(secret).unwrap();
+    assert_eq!((opened.run, opened.review.to_string()), (state.id, review.to_owned()));
+}
+
+#[tokio::test]
+async fn an_answer_that_is_no_decision_rejects_and_says_why() {
+    let huge = format!("{{\"approved\": true, \"reason\": \"{}\"}}", "x".repeat(1024 * 1024));
+    for (answer, why) in [
+        (ResponseTemplate::new(204), "Webhook returned 204"),
+        (ResponseTemplate::new(302).insert_header("location", "/elsewhere"), "Webhook returned 302"),
+        (ResponseTemplate::new(400), "Webhook returned 400"),
+        (ResponseTemplate::new(410), "Webhook returned 410"),
+        (ResponseTemplate::new(200).set_body_string("yes"), "its answer cannot be read"),
+        (ResponseTemplate::new(200).set_body_json(json!({ "approve": true })), "its answer cannot be read"),
+        (ResponseTemplate::new(200).set_body_string(huge), "its answer is larger than 1 MiB"),
+    ] {
+        let (state, requests) = answered(answer).await;
+        assert!(error(&state).message.starts_with(why), "{why}: {:?}", error(&state));
+        assert_eq!(requests.len(), 1, "{why}: asked once, and never elsewhere");
+    }
+}
+
+#[tokio::test]
+async fn a_webhook_that_is_busy_is_asked_again_with_the_same_id() {
+    let receiver = MockServer::start().await;
+    let busy = Mock::given(method("POST")).respond_with(ResponseTemplate::new(503)).up_to_n_times(1);
+    busy.mount(&receiver).await;
+    let decides = ResponseTemplate::new(200).set_body_json(json!({ "approved": false, "reason": "Not today." }));
+    Mock::given(method("POST")).respond_with(decides).mount(&receiver).await;
+    let house = House::with(asking(&receiver.uri())).await;
+    let worker = worker(&house);
+    let state = house.ended(house.launch().await).await;
+    worker.shutdown().await;
+    assert_eq!(error(&state).message, "Not today.");
+    let requests = receiver.received_requests().await.unwrap();
+    let ids: Vec<_> = requests.iter().map(|request| &request.headers["webhook-id"]).collect();
+    assert_eq!((ids.len(), ids[0]), (2, ids[1]));
+}
+
+#[tokio::test]
+async fn a_webhook_that_takes_its_time_lets_people_decide() {
+    let receiver = MockServer::start().await;
+    Mock::given(method("POST")).respond_with(ResponseTemplate::new(202)).mount(&receiver).await;
+    let house = House::with(asking(&receiver.uri())).await;
+    let worker = worker(&house);
+    let run = house.launch().await;
+    let review = house.pending(run).await;
+    assert_eq!(review.asked.as_ref().map(|asked| (&*asked.by, asked.via)), Some(("127.0.0.1", Via::Webhook)));
+    house.decide(&review, json!({ "type": "choose", "option": "yes" })).await;
+    assert!(matches!(house.ended(run).await.outcome, Some(RunOutcome::Completed { .. })));
+    worker.shutdown().await;
+}
+
+#[tokio::test]
+async fn private_hosts_are_not_asked_and_nothing_is_asked_unsigned() {
+    let receiver = MockServer::start().await;
+    for (secrets, allowed, why) in [
+        (SECRETS, &[][..], "`127.0.0.1` is not on the public internet"),
+        ("", &["127.0.0.1"][..], "no webhook is asked without a secret"),
+    ] {
+        let house = House::with(asking(&format!("{}/decide?key=s3cret", receiver.uri()))).await;
+        let programs = Arc::new(webhooks(&house, secrets, allowed));
+        let worker = Worker::new(Options { programs, ..house.worker(demo(), tools()) }).run();
+        let state = house.ended(house.launch().await).await;
+        assert!(error(&state).message.starts_with(why), "{:?}", error(&state));
+        assert!(!error(&state).message.contains("s3cret"));
+        worker.shutdown().await;
+    }
+    assert_eq!(receiver.received_requests().await.unwrap().len(), 0);
+}
