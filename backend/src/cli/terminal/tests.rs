@@ -123,7 +123,7 @@ async fn corrections_and_free_text_ask_for_their_words() {
     let finished = ended.unwrap();
     let said: Vec<_> = finished.report.reviews.iter().map(|review| &review.decisions[0]).collect();
     assert_eq!(said[0].comment.as_deref(), Some("Only one sentence."));
-    assert_eq!(said[1].verdict, shared::decision::Verdict::Text { text: "And friendlier.".into() });
+    assert_eq!(said[1].verdict, Verdict::Text { text: "And friendlier.".into() });
     assert!(said.iter().all(|decision| decision.via == Via::Cli));
     assert_eq!(shown.matches("your message: ").count(), 2);
     assert!(shown.contains("`draft` has run 3 of 3 times"), "{shown}");

@@ -80,7 +80,9 @@ impl Builder<'_> {
             conversation.calls = calls;
             let node = step.node.clone();
             self.settle(branch, &node, Phase::Agent { step, conversation });
-            asks.into_iter().for_each(|call| self.ask(Subject::Ask { branch, call }));
+            for call in asks {
+                self.ask(Subject::Ask { branch, call });
+            }
             return;
         }
         conversation.messages.extend(results);
