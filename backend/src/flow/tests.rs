@@ -198,7 +198,7 @@ fn a_tool_that_asks_people_says_whom_and_no_other_does() {
     expect(&flow("builtin: request_edit, on_timeout: { goto: a }"), &[("4:31 FLOW_INVALID", "goes nowhere")]);
     expect(
         &flow("builtin: sleep, reviewers: { roles: [x] }, severity: low"),
-        &[("4:24 FLOW_INVALID", "write it at a gate"), ("4:51 FLOW_INVALID", "write it at a gate")],
+        &[("4:24 FLOW_INVALID", "write it at a gate"), ("4:61 FLOW_INVALID", "write it at a gate")],
     );
 }
 
