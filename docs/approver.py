@@ -19,7 +19,7 @@ def is_signed(headers, body):
 
 def decision(review):
     """What this program knows. None: it needs longer."""
-    if review["stakes"]["severity"] == "critical":
+    if review["severity"] == "critical":
         return {"approved": False, "reason": "What is critical is not for a program."}
     texts = [item["value"] for item in review.get("items", []) if isinstance(item["value"], str)]
     return {"approved": True} if sum(map(len, texts)) < 2000 else None

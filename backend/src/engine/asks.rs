@@ -27,6 +27,9 @@ pub(super) enum Ask {
 pub(super) struct Clarification {
     pub question: String,
     pub context: Option<String>,
+    /// What kind of question: the category of its review.
+    #[serde(rename = "type")]
+    pub category: Option<String>,
     #[serde(default)]
     pub options: Vec<Choice>,
     #[serde(default = "yes")]

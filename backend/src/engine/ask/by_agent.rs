@@ -145,13 +145,13 @@ fn shown(who: &str, ask: Ask) -> Shown {
 }
 
 fn clarification(asked: Clarification) -> Shown {
-    let Clarification { question, context, options, allow_free_text, timeout } = asked;
+    let Clarification { question, context, category, options, allow_free_text, timeout } = asked;
     let context = context.filter(|context| !context.trim().is_empty());
     Shown {
         kind: ReviewKind::Clarification,
         subject: question.clone(),
         prompt: question,
-        stakes: Stakes::default(),
+        stakes: Stakes { category, ..Stakes::default() },
         items: context.map(|text| item("context", "Context", ContentType::Markdown, text.into())).into_iter().collect(),
         options: options.into_iter().map(|one| option(one.id, one.label, one.description)).collect(),
         free_text: allow_free_text,

@@ -11,6 +11,7 @@ use crate::engine::next::StepEnd;
 use crate::engine::phase::Phase;
 use crate::engine::question::Subject;
 use crate::engine::ruling::Ruling;
+use crate::engine::scope::Visit;
 use crate::engine::view;
 
 impl Builder<'_> {
@@ -20,7 +21,7 @@ impl Builder<'_> {
         let flow = self.flow.of(&node);
         let Some(gate) = flow.return_gate() else { return false };
         let proposed = Proposed::of_output(&flow.flow.id, view::output(flow, self.state.keys_of(&node)));
-        if !self.closes(gate, &node, proposed.seen()) {
+        if !self.closes(gate, &node, Visit { number: 1, ..proposed.seen() }) {
             return false;
         }
         let step = self.start_step(&node, "return");

@@ -40,7 +40,7 @@ fn support() -> Principal {
 
 fn which() -> Value {
     json!({
-        "question": "Which **size**?", "context": "It is for a child.",
+        "question": "Which **size**?", "type": "preference", "context": "It is for a child.",
         "options": [{ "id": "s", "label": "Small" }, { "id": "l", "label": "Large", "description": "Too large?" }],
     })
 }
@@ -66,6 +66,7 @@ fn an_answer_is_the_result_of_the_call_and_the_turn_goes_on_once_all_have_theirs
 
     let review = of_kind(&play, ReviewKind::Clarification);
     assert_eq!((&*review.title, &*review.prompt, review.free_text), ("Which size?", "Which **size**?", true));
+    assert_eq!(review.stakes.category.as_deref(), Some("preference"));
     assert_eq!((&review.items[0].value, review.items[0].editable), (&json!("It is for a child."), false));
     let ids: Vec<_> = review.options.iter().map(|option| option.id.as_str()).collect();
     assert_eq!((ids, review.reviewers.roles.clone()), (vec!["s", "l"], vec!["support".to_owned()]));
