@@ -42,14 +42,18 @@
 
 pub use backend::config::File as Settings;
 pub use backend::embed::{
-    Choice, Countersign, Declined, Finished, Handled, IntoChoice, Options, Reviewer, RunError, Running, StartError,
+    Choice, Countersign, DecideError, Declined, Finished, Handled, IntoChoice, Options, Reviewer, RunError, Running, StartError,
 };
 pub use backend::flow::parse;
 pub use shared::JsonMap;
 pub use shared::decision::{ActionDecision, Via};
+pub use shared::definition::OnTimeout;
 pub use shared::error::{FlowCode, Mistake};
+pub use shared::id::RunId;
+pub use shared::log::{EntryKind, Event};
 pub use shared::review::Review;
 pub use shared::run::{Context, Report};
+pub use shared::time::Span;
 
 /// Flows written in Rust.
 pub mod flow {

@@ -103,6 +103,7 @@ impl ReviewActs {
                 // What the run itself changed has no actor. A secret vote has none either, and says that it is one.
                 ReviewChange::Content { vote: voted, .. } if *voted || actor.is_some() => vote,
                 ReviewChange::Comment { .. } => one(ReviewAct::Comment),
+                ReviewChange::Paused { .. } => one(ReviewAct::Decision),
                 ReviewChange::Claim { .. } | ReviewChange::Release { .. } => one(ReviewAct::Claim),
                 ReviewChange::Delegated { .. } => one(ReviewAct::Delegation),
                 ReviewChange::Escalated { .. } => one(ReviewAct::Timeout),

@@ -126,6 +126,9 @@ pub enum ServerMessage {
         pending: u64,
         /// How many of these they may decide.
         mine: u64,
+        /// How many of them no run waits for.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        handed_over: u64,
     },
     /// One's rights have changed: ask again who one is. With the topic `inbox`, before the `resync` that follows.
     Rights,
@@ -192,3 +195,8 @@ fn by_value<'de, D: Deserializer<'de>, T: DeserializeOwned>(deserializer: D) -> 
 
 /// A page of reviews, as the inbox asks for it.
 pub type ReviewPage = Page<Review>;
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}

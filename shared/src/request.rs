@@ -27,6 +27,11 @@ pub enum Request {
         /// Which one.
         builtin: Builtin,
     },
+    /// The task, to an agent of the flow.
+    Agent {
+        /// Its name.
+        agent: String,
+    },
     /// The arguments, to a function of the program that Countersign runs in.
     Function,
 }
@@ -38,7 +43,7 @@ impl Request {
         match self {
             Self::Http(http) => Some(http.text()),
             Self::Mcp { server, tool } => Some(format!("MCP server {server}, tool {tool}")),
-            Self::Builtin { .. } | Self::Function => None,
+            Self::Builtin { .. } | Self::Agent { .. } | Self::Function => None,
         }
     }
 

@@ -48,6 +48,13 @@ pub enum ReviewKind {
     Handoff,
 }
 
+impl ReviewKind {
+    /// Whether a run waits for it. A hand-over tells somebody, and the run goes on.
+    pub fn blocks(self) -> bool {
+        self != Self::Handoff
+    }
+}
+
 /// Where a review stands. It leaves `pending` exactly once.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray,
@@ -155,6 +162,9 @@ pub struct Review {
     /// What was said of it before people were asked, in order. No decision is bound to it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub advice: Vec<Advice>,
+    /// It was told to wait: no time runs, and only going on or ending is offered.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub paused: bool,
     /// The handler that is asked while people may decide already; none: people alone are asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<AskedHandler>,

@@ -294,6 +294,33 @@ pub struct AgentCall {
     pub cost_usd: f64,
     /// How long it took.
     pub duration_ms: u64,
+    /// What it was told last; cut, and left out of old calls where all of them are too long. The log has it whole.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub input: String,
+    /// What it answered, cut in the same way.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub output: String,
+    /// The calls that it made.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<AgentToolCall>,
+}
+
+/// One tool call of a model call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AgentToolCall {
+    /// Its id in the step.
+    pub id: String,
+    /// The tool.
+    pub name: String,
+    /// What it was called with; where that is long, the beginning of it as text.
+    pub arguments: Value,
+    /// What it returned, in the same way. None while it is under way, or where it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<Value>,
+    /// Why it has no result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
 }
 
 /// A value of the state with its key, as steps write them.

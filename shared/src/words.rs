@@ -2,7 +2,7 @@
 
 use crate::api::DecisionEffect;
 use crate::decision::Via;
-use crate::definition::{ActionKind, Builtin, ChoiceKind, ContentType, Effect, GuardrailScope, OnError, Severity};
+use crate::definition::{ActionKind, Builtin, ChoiceKind, ContentType, Effect, GuardrailScope, OnError, Severity, TeamStrategy};
 use crate::error::{Code, FlowCode};
 use crate::feedback::{FeedbackAspect, FeedbackType};
 use crate::grant::GrantScope;
@@ -56,6 +56,7 @@ macro_rules! words {
 }
 
 words! {
+    TeamStrategy,
     DecisionEffect,
     Via,
     ActionKind,

@@ -6,6 +6,7 @@
 //! Stands on `crate::app`, and may import everything.
 
 mod choice;
+mod decide;
 mod error;
 mod function;
 mod handler;
@@ -35,6 +36,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 pub use choice::{Choice, Declined, IntoChoice};
+pub use decide::DecideError;
 pub use error::{RunError, StartError};
 pub use handler::Handled;
 pub use options::Options;

@@ -42,6 +42,7 @@ pub struct Options {
     url: Option<String>,
     requester: Option<String>,
     people: Vec<NewPerson>,
+    deciders: Vec<(String, Vec<String>)>,
     functions: Functions,
     handlers: Handlers,
     settings: config::File,
@@ -104,6 +105,13 @@ impl Options {
         self
     }
 
+    /// Somebody who has the role `reviewer` and these, and is not asked: the program decides in their name with
+    /// [`Countersign::decide`], whenever it likes.
+    pub fn decider<const N: usize>(mut self, username: impl Into<String>, roles: [&str; N]) -> Self {
+        self.deciders.push((username.into(), roles.map(str::to_owned).to_vec()));
+        self
+    }
+
     /// Starts runs under this name; else `program`. It counts where a review is not for who started the run.
     pub fn requested_by(mut self, username: impl Into<String>) -> Self {
         self.requester = Some(username.into());
@@ -158,6 +166,8 @@ impl Options {
     pub async fn start(self) -> Result<Countersign, StartError> {
         let requester: Username = self.requester.unwrap_or_else(|| "program".to_owned()).parse()?;
         let people = self.people.into_iter().map(NewPerson::named).collect::<Result<Vec<_>, _>>()?;
+        let deciders = self.deciders.into_iter().map(|(name, roles)| Ok((name.parse()?, with_reviewer(roles))));
+        let deciders = deciders.collect::<Result<Vec<(Username, Vec<String>)>, shared::id::InvalidName>>()?;
         let (url, folder) = if let Some(url) = self.url {
             (url, None)
         } else {
@@ -181,7 +191,8 @@ impl Options {
             None => (Store::open(options).await?, None),
         };
         let reach = Reach { terminal: people.iter().any(|person| person.via == Via::Cli), ..app::reach() };
-        add_people(&store, &clock, &requester, &people).await?;
+        let known = people.iter().map(|person| (person.username.clone(), person.roles.clone()));
+        add_people(&store, &clock, &requester, known.chain(deciders.clone())).await?;
         if let Some(folder) = &self.flows {
             app::load_flows(&store, folder, None, reach).await?;
         }
@@ -221,7 +232,7 @@ impl Options {
         options.observers.push(Arc::new(Tail(news)));
         let runner = Runner::start(options).await?;
         let listening = runner.hub.listen();
-        let notifier = ReviewerLoop::new(Arc::clone(&inner), people, listener.is_some());
+        let notifier = ReviewerLoop::new(Arc::clone(&inner), people, listener.is_some() || !deciders.is_empty());
         let notifier = tokio::spawn(notifier.run(heard));
         let server = match listener {
             Some(listener) => {
@@ -236,11 +247,16 @@ impl Options {
 
 impl NewPerson {
     fn named(self) -> Result<Arc<Person>, shared::id::InvalidName> {
-        let mut roles = vec![REVIEWER.to_owned()];
-        roles.extend(self.roles.into_iter().filter(|role| role != REVIEWER));
+        let roles = with_reviewer(self.roles);
         let username = self.username.parse()?;
         Ok(Arc::new(Person { username, roles, via: self.via, reviewer: self.reviewer }))
     }
+}
+
+/// The system role of whoever decides, and these.
+fn with_reviewer(roles: Vec<String>) -> Vec<String> {
+    let others = roles.into_iter().filter(|role| role != REVIEWER);
+    std::iter::once(REVIEWER.to_owned()).chain(others).collect()
 }
 
 /// Adds whoever is not there yet, with all roles that they need.
@@ -248,12 +264,12 @@ async fn add_people(
     store: &Store,
     clock: &SharedClock,
     requester: &Username,
-    people: &[Arc<Person>],
+    people: impl IntoIterator<Item = (Username, Vec<String>)>,
 ) -> Result<(), StartError> {
     let mut needed: BTreeMap<Username, Vec<String>> = BTreeMap::new();
     needed.entry(requester.clone()).or_default().push(DEVELOPER.to_owned());
-    for person in people {
-        needed.entry(person.username.clone()).or_default().extend(person.roles.iter().cloned());
+    for (username, roles) in people {
+        needed.entry(username).or_default().extend(roles);
     }
     for (username, roles) in needed {
         let roles = auth::check_roles(roles)?;

@@ -34,7 +34,7 @@ pub(super) struct Person {
 pub(super) struct ReviewerLoop {
     inner: Arc<Inner>,
     people: Vec<Arc<Person>>,
-    /// Whether others may decide in the console.
+    /// Whether others may decide: in the console, or in whose name the program does.
     served: bool,
     asked: HashMap<ReviewId, Asked>,
 }
@@ -136,7 +136,7 @@ impl ReviewerLoop {
                 }
             }
         }
-        if !anybody && !self.served && review.expires_at.is_none() {
+        if !anybody && !self.served && review.expires_at.is_none() && review.kind.blocks() {
             let why = if review.decisions.is_empty() {
                 format!("nobody here may decide it; it is for {}", wanted(&review))
             } else {

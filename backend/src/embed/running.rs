@@ -6,6 +6,7 @@ use shared::JsonMap;
 use shared::error::FlowCode;
 use shared::id::RunId;
 use shared::log::{EntryKind, Event};
+use shared::review::Review;
 use shared::run::{Report, RunStatus};
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 
@@ -33,6 +34,12 @@ pub struct Running {
 impl Running {
     pub(super) fn new(id: RunId, inner: Arc<Inner>, news: Receiver<News>) -> Self {
         Self { id, inner, news, over: false }
+    }
+
+    /// One that is over already.
+    pub(super) fn ended(mut self) -> Self {
+        self.over = true;
+        self
     }
 
     /// Its id.
@@ -67,6 +74,20 @@ impl Running {
             }
         }
         None
+    }
+
+    /// Waits until it goes no further without people, and gives what they are asked; none once it is over, or will not go on
+    /// by itself.
+    pub async fn paused(&mut self) -> Result<Option<Vec<Review>>, RunError> {
+        loop {
+            let state = self.inner.store.run(self.id).await?;
+            match state.map(|state| engine::summary(&state).status) {
+                Some(RunStatus::WaitingForHuman) => return self.inner.pending(self.id).await.map(Some),
+                Some(RunStatus::Running) if !self.over => {}
+                _ => return Ok(None),
+            }
+            self.next().await;
+        }
     }
 
     /// Cancels it. One that is over stays as it is.

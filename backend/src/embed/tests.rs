@@ -25,7 +25,7 @@ fn ask(human: Human) -> Flow {
 /// A tool node whose tool asks for permission by itself.
 fn deletes() -> Flow {
     let parameters = json!({ "type": "object", "properties": { "path": { "type": "string" } } });
-    let tool = shared::definition::Tool { ask_permission: true, ..builder::function("Deletes a file", parameters) };
+    let tool = shared::definition::Tool { ask_permission: shared::definition::AskPermission::Switch(true), ..builder::function("Deletes a file", parameters) };
     let node = Tool::new("delete_file").settings(tool).argument("path", "/tmp/x");
     builder::Flow::new("deletes").node("delete", node).build().unwrap()
 }
@@ -201,5 +201,42 @@ async fn a_run_that_waits_goes_on_in_the_next_program() {
         }
     };
     tokio::time::timeout(Duration::from_secs(20), completed).await.unwrap();
+    second.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_program_decides_when_it_likes_and_goes_on_with_a_run_of_an_earlier_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("sqlite:{}", folder.path().join("kept.db").display());
+    let options = || Options::new().database(url.clone()).decider("ana", ["editor"]).decider("tom", []);
+    let flow = ask(Human::new("Go on?").role("editor"));
+
+    let first = options().start().await.unwrap();
+    let mut running = first.launch(&flow, json!({}), Context::default()).await.unwrap();
+    let run = running.id();
+    let asked = running.paused().await.unwrap().expect("it waits");
+    assert_eq!(asked.iter().map(|review| review.prompt.as_str()).collect::<Vec<_>>(), ["Go on?"]);
+    drop(running);
+    first.shutdown().await;
+
+    let second = options().start().await.unwrap();
+    let mut running = second.attach(run).await.unwrap().expect("it is kept");
+    assert_eq!(running.paused().await.unwrap().map(|asked| asked.len()), Some(1));
+    let review = second.pending(run).await.unwrap().remove(0);
+    let refused = second.decide(&review, Choice::option("yes"), "tom").await;
+    assert!(matches!(refused, Err(DecideError::Forbidden(_) | DecideError::NotFound(_))), "{refused:?}");
+    let refused = second.decide(&review, Choice::option("perhaps"), "ana").await;
+    assert!(matches!(refused, Err(DecideError::Invalid(_))), "{refused:?}");
+    let nobody = second.decide(&review, Choice::option("yes"), "eve").await;
+    assert!(matches!(nobody, Err(DecideError::NotFound(_))), "{nobody:?}");
+    let decided = second.decide(&review, Choice::option("yes"), "ana").await.unwrap();
+    assert_eq!(decided.resolution.as_ref().unwrap().outcome, Outcome::Accepted);
+    match second.decide(&review, Choice::option("no"), "ana").await {
+        Err(DecideError::Over(review)) => assert_eq!(review.resolution, decided.resolution),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(running.paused().await.unwrap(), None, "it has gone on, and is over");
+    assert_eq!(running.finished().await.unwrap().report.status, RunStatus::Completed);
+    assert!(second.attach(RunId(uuid::Uuid::nil())).await.unwrap().is_none());
     second.shutdown().await;
 }

@@ -12,7 +12,7 @@ use shared::run::Step;
 
 use super::builder::{Builder, failure};
 use super::item;
-use super::next::{Answer, Answered, Arrival, Ended, StepEnd};
+use super::next::{Answer, Answered, Arrival, Ended, Reply, StepEnd};
 use super::phase::{Branch, Phase};
 use super::state::RunOutcome;
 use crate::limits;
@@ -65,7 +65,9 @@ impl Builder<'_> {
     /// An answer reaches what waits for it.
     fn hand_over(&mut self, answered: Answered) {
         let Answered { subject, answer } = answered;
-        let number = subject.branch();
+        let Some(number) = subject.branch() else { return };
+        // An error of the flow is not for those to bear who work for others.
+        let number = if matches!(answer, Answer::TimedOut(_)) { self.state.root_of(number) } else { number };
         let failed = matches!(answer, Answer::Failed(_) | Answer::TimedOut(_));
         if failed {
             self.end_work(number, None, "the run has failed");
@@ -73,6 +75,10 @@ impl Builder<'_> {
         let Some(Branch { node, phase }) = self.state.branches.remove(&number) else { return };
         match (phase, answer) {
             (Phase::Returning { step }, Answer::Failed(error)) => self.end(number, step, StepEnd::Stopped { error }),
+            (Phase::Agent { step, conversation }, Answer::Failed(error)) => {
+                self.fail_conversation(number, step, &conversation, error);
+            }
+            (Phase::Team { step, team }, Answer::Turn(ended)) => self.turn_ended(number, step, team, *ended),
             (phase, Answer::Failed(error)) => {
                 if let Some(step) = phase.step() {
                     self.fail_step(number, step.clone(), error);
@@ -89,6 +95,11 @@ impl Builder<'_> {
             }
             (Phase::Agent { step, conversation }, Answer::Action { ruling, instructions, .. }) => {
                 self.agent_decided(number, step, conversation, ruling, instructions.as_deref());
+            }
+            (Phase::Agent { step, .. }, Answer::Written(writes)) => self.finish_step(number, step, writes),
+            (Phase::Agent { step, conversation }, Answer::Reply(Reply::TakesOver { result, then })) => {
+                let call = subject.calls().first().cloned().unwrap_or_default();
+                self.taken_over(number, step, conversation, &call, &result, then);
             }
             (phase, Answer::Reply(reply)) => {
                 let call = subject.calls().first().cloned().unwrap_or_default();
@@ -191,11 +202,7 @@ impl Builder<'_> {
             }
             NodeKind::Map(map) => self.enter_map(branch, step, map, correction.as_deref()),
             NodeKind::Flow(call) => self.enter_flow(branch, step, call, correction),
-            NodeKind::Team(_) => {
-                let message = format!("nodes of kind `{}` are not supported yet", node.kind.as_str());
-                let error = failure(FlowCode::FlowUnsupported, id, message);
-                self.fail_step(branch, step, error);
-            }
+            NodeKind::Team(team) => self.enter_team(branch, step, team, correction.as_deref()),
         }
     }
 

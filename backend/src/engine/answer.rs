@@ -26,7 +26,7 @@ pub(super) fn read_answer(
     text: &str,
 ) -> Result<Read, String> {
     match &conversation.purpose {
-        Purpose::Answer => {
+        Purpose::Answer | Purpose::Turn { .. } | Purpose::Task { .. } => {
             let schema = conversation.agent_in(flow, node).and_then(|agent| agent.output_schema.as_ref());
             let of = flow.of(node);
             schema.map(|schema| parse(|value| of.check(schema, value, ""), text)).transpose().map(Read::Made)

@@ -22,7 +22,7 @@ use shared::time::Timestamp;
 use super::event::{Emission, Emitted, RunChange};
 use super::next::{Answer, Answered, Arrival, Ended, StepEnd};
 use super::phase::{Branch, Phase};
-use super::question::Subject;
+use super::question::{Question, Subject};
 use super::state::RunState;
 use super::transition::{Granted, Refusal, Snapshot, Task, TaskKind, Transition};
 use super::view;
@@ -120,7 +120,7 @@ impl<'f> Builder<'f> {
             (Some(RunStatus::WaitingForHuman), RunStatus::Running) => {
                 self.emit_run(RunChange::Resumed, None);
             }
-            (before, RunStatus::WaitingForHuman) if before != Some(RunStatus::WaitingForHuman) => {
+            (before, RunStatus::WaitingForHuman) if before != Some(RunStatus::WaitingForHuman) || self.asks_anew() => {
                 self.emit_run(RunChange::Waiting, None);
             }
             _ => {}
@@ -143,6 +143,13 @@ impl<'f> Builder<'f> {
             feedback_given: self.feedback_given,
             refused,
         }
+    }
+
+    /// Whether this transition asks something that the run waits for.
+    fn asks_anew(&self) -> bool {
+        let is_new = |question: &Question| self.reviews.get(&question.review).is_some_and(|review| review.version == 1);
+        let mut waited_for = self.state.questions.iter().filter(|question| question.pending && question.blocks());
+        waited_for.any(|question| self.changed.contains(&question.review) && is_new(question))
     }
 
     // --- events ---
@@ -197,6 +204,10 @@ impl<'f> Builder<'f> {
     fn derive_step_statuses(&mut self) {
         let mut changed = Vec::new();
         for (number, activity) in self.state.activities() {
+            // Of several that work on a step, the one that waits for the others says how it stands.
+            if self.state.parent_of(number).is_some() {
+                continue;
+            }
             let status = match activity {
                 Activity::Waiting => StepStatus::Waiting,
                 Activity::Retrying => StepStatus::Retrying,

@@ -6,11 +6,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use shared::JsonMap;
 use shared::definition::{Agent, Target};
+use shared::error::FlowCode;
 use shared::id::{NodeId, TaskId};
 use shared::request::Request;
 
 use super::digest;
-use crate::flow::Compiled;
+use crate::flow::{Compiled, DELEGATE};
 
 /// What was said in an agent's step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -48,6 +49,15 @@ pub struct Conversation {
     /// Cost of this step, for its budget.
     #[serde(default)]
     pub cost_usd: f64,
+    /// The agent, where a team has made it and the flow does not name it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub specialist: Option<Box<Agent>>,
+    /// The members of its team that it may call as tools.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub delegates: Vec<String>,
+    /// What the ids of its calls begin with, where several agents work on a step.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub id_prefix: String,
     /// What the answer is for.
     #[serde(default, skip_serializing_if = "Purpose::is_answer")]
     pub purpose: Purpose,
@@ -69,6 +79,9 @@ impl Conversation {
             wrote: BTreeSet::new(),
             tokens: 0,
             cost_usd: 0.0,
+            specialist: None,
+            delegates: Vec::new(),
+            id_prefix: String::new(),
             purpose: Purpose::Answer,
         }
     }
@@ -98,13 +111,28 @@ impl Conversation {
         self.instructions = text("instructions").or_else(|| self.instructions.take());
     }
 
-    /// The flow's agent that speaks; none where the flow has none of that name.
-    pub fn agent_in<'f>(&self, flow: &'f Compiled, node: &NodeId) -> Option<&'f Agent> {
-        flow.of(node).flow.agents.get(&self.agent)
+    /// The agent that speaks; none where neither the flow nor a team has one of that name.
+    pub fn agent_in<'a>(&'a self, flow: &'a Compiled, node: &NodeId) -> Option<&'a Agent> {
+        self.specialist.as_deref().or_else(|| flow.of(node).flow.agents.get(&self.agent))
     }
 
-    /// The model that the flow's agent calls, as `provider/model`.
-    pub fn model_in<'f>(&self, flow: &'f Compiled, node: &NodeId) -> Option<&'f str> {
+    /// The tools that it may call, by name.
+    pub fn tools_in(&self, flow: &Compiled, node: &NodeId) -> Vec<String> {
+        let own = self.agent_in(flow, node).map(|agent| agent.tools.as_slice()).unwrap_or_default();
+        own.iter().cloned().chain(self.delegates.iter().map(|agent| delegate_tool(agent))).collect()
+    }
+
+    /// The branch that waits for its answer, where it works for another.
+    pub fn works_for(&self) -> Option<u32> {
+        match self.purpose {
+            Purpose::Turn { team, .. } => Some(team),
+            Purpose::Task { of, .. } => Some(of),
+            Purpose::Answer | Purpose::Choice(_) => None,
+        }
+    }
+
+    /// The model that the agent calls, as `provider/model`.
+    pub fn model_in<'a>(&'a self, flow: &'a Compiled, node: &NodeId) -> Option<&'a str> {
         self.agent_in(flow, node).map(|agent| agent.model.as_str())
     }
 }
@@ -123,6 +151,28 @@ pub enum Purpose {
     Answer,
     /// A router's agent chooses among these targets.
     Choice(Vec<Target>),
+    /// It is what a member of a team says.
+    Turn {
+        /// The team's branch.
+        team: u32,
+        /// The round, from 1.
+        round: u32,
+        /// Whether it answers for all.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        as_lead: bool,
+    },
+    /// It is the result of a call.
+    Task {
+        /// The branch that made the call.
+        of: u32,
+        /// Its id.
+        call: String,
+    },
+}
+
+/// The tool with which a lead calls a member of its team.
+pub(super) fn delegate_tool(agent: &str) -> String {
+    format!("{DELEGATE}{agent}")
 }
 
 impl Purpose {
@@ -213,11 +263,32 @@ pub enum ToolCallState {
     },
     /// It asks people, and waits for their answer.
     Asks,
+    /// An agent works on it, in a branch of its own.
+    Delegated,
+    /// A judge is asked about the specialist that it would make.
+    Vetting,
+    /// The judge has let it pass.
+    Vetted,
     /// It was under way when its worker was lost, and may not be repeated: a person says what became of it.
     Lost,
     /// It has a result (of the tool, of a person, or a refusal that the agent is told).
     Done {
         /// What the agent sees.
         result: Value,
+        /// Whether it says why there is no result.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        failed: bool,
     },
+}
+
+impl ToolCallState {
+    /// It has returned this.
+    pub(super) fn returned(result: Value) -> Self {
+        Self::Done { result, failed: false }
+    }
+
+    /// It has no result; the agent sees `<CODE>: <message>`.
+    pub(super) fn failed(code: FlowCode, message: &str) -> Self {
+        Self::Done { result: format!("{code}: {message}").into(), failed: true }
+    }
 }

@@ -48,8 +48,13 @@ impl Builder<'_> {
         }
     }
 
-    /// Ends what a branch waits for: its calls, and what is asked.
+    /// Ends what a branch waits for: its calls, what is asked, and what others do for it.
     pub(super) fn end_work(&mut self, number: u32, by: Option<&Username>, why: &str) {
+        let children: Vec<_> = self.state.children_of(number).collect();
+        for child in children {
+            self.end_work(child, by, why);
+            self.state.branches.remove(&child);
+        }
         self.abandon(number);
         let asked: Vec<_> = self.state.questions_of(number).map(|question| question.review).collect();
         for review in asked {

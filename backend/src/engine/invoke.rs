@@ -4,17 +4,20 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 use shared::JsonMap;
-use shared::definition::{Builtin, Tool, ToolKind};
+use shared::definition::{Builtin, Reviewers, Team, TeamStrategy, Tool, ToolKind};
 use shared::error::Mistake;
+use shared::id::Username;
 use shared::run::Step;
 use shared::time::Span;
+use strum::VariantArray;
 
-use super::asks;
+use super::asks::{self, Ask, Handoff};
 use super::builder::Builder;
 use super::conversation::{ToolCall, ToolCallState};
 use super::digest;
 use super::item;
 use super::request::{self, Rendered};
+use super::roster::Caller;
 use super::scope::{self, Visit};
 use super::transition::TaskKind;
 use crate::flow::Scope;
@@ -25,6 +28,12 @@ pub(super) enum Started {
     Due,
     /// It asks people.
     Asks,
+    /// It tells somebody, and is done.
+    HandsOver,
+    /// An agent is to work on it.
+    Delegated,
+    /// A judge is to be asked about it.
+    Vetting,
     /// The engine did it itself: what it says, and the state keys that it writes.
     Done { result: Value, writes: JsonMap },
 }
@@ -34,13 +43,14 @@ impl Builder<'_> {
     pub(super) fn new_call(
         &self,
         step: &Step,
+        caller: Caller<'_>,
         correction: Option<&str>,
         id: String,
         tool: &str,
         arguments: &Value,
     ) -> Result<ToolCall, String> {
         let flow = self.flow.of(&step.node);
-        let Some(definition) = flow.flow.tools.get(tool) else {
+        let Some(definition) = flow.tool(tool) else {
             return Err(format!("there is no tool `{tool}`"));
         };
         let arguments = match arguments {
@@ -48,26 +58,37 @@ impl Builder<'_> {
             Value::Null => JsonMap::new(),
             _ => return Err("the arguments are not a JSON object".to_owned()),
         };
-        if let Some(schema) = parameters(definition) {
+        if let Some(schema) = parameters(&definition) {
             let mistakes = flow.check(&schema, &Value::Object(arguments.clone()), "");
             if !mistakes.is_empty() {
                 return Err(format!("the arguments of `{tool}` do not fit: {}", listed(&mistakes)));
             }
         }
+        let arguments = match definition.kind {
+            ToolKind::Builtin(builtin @ (Builtin::SpawnSpecialist | Builtin::SetStrategy)) => {
+                self.team_arguments(step, caller, builtin, arguments)?
+            }
+            _ => arguments,
+        };
         let visit = Visit { number: step.visit, correction, arguments: Some(&arguments), ..Visit::default() };
         let scope = match &definition.kind {
             ToolKind::Http(_) => scope::of(self.flow, &self.state, &step.node, visit),
             _ => Scope::default(),
         };
-        let Rendered { request, reads } = request::render(flow, definition, &arguments, &scope)?;
+        let Rendered { request, reads } = request::render(flow, &definition, &arguments, &scope)?;
         let digest = digest::of_call(tool, &arguments, Some(&request));
         Ok(ToolCall { request: Some(request), reads, digest, ..ToolCall::new(id, tool, arguments) })
     }
 
     /// Starts a call: makes its task, or does what the engine does itself.
-    pub(super) fn start_call(&mut self, step: &Step, call: &mut ToolCall) -> Result<Started, String> {
+    pub(super) fn start_call(
+        &mut self,
+        step: &Step,
+        caller: Caller<'_>,
+        call: &mut ToolCall,
+    ) -> Result<Started, String> {
         call.reads.clear();
-        let Some(tool) = self.flow.of(&step.node).flow.tools.get(&call.tool) else {
+        let Some(tool) = self.flow.of(&step.node).tool(&call.tool) else {
             return Err(format!("there is no tool `{}`", call.tool));
         };
         let task = match tool.kind {
@@ -79,15 +100,52 @@ impl Builder<'_> {
             ToolKind::Http(_) | ToolKind::Mcp(_) | ToolKind::Function | ToolKind::Builtin(Builtin::DemoPublish) => {
                 self.add_task(step, TaskKind::Tool { call: call.id.clone() }, self.now, tool.idempotent)
             }
-            ToolKind::Builtin(builtin) if builtin.asks_people() => {
-                asks::read(builtin, &call.arguments)?;
+            ToolKind::Builtin(
+                builtin @ (Builtin::AskHuman
+                | Builtin::RequestEdit
+                | Builtin::RequestApproval
+                | Builtin::Escalate
+                | Builtin::Checkpoint
+                | Builtin::Handoff),
+            ) => {
+                if let Ask::Handoff(handoff) = asks::read(builtin, &call.arguments)? {
+                    Self::may_hand_over(&handoff, &tool.reviewers)?;
+                    return Ok(Started::HandsOver);
+                }
                 call.state = ToolCallState::Asks;
                 return Ok(Started::Asks);
             }
-            ToolKind::Builtin(_) => return Err(format!("tool `{}` is not supported yet", call.tool)),
+            ToolKind::Builtin(builtin @ (Builtin::SpawnSpecialist | Builtin::SetStrategy)) => {
+                let vets = builtin == Builtin::SpawnSpecialist && self.flow.vetting(&step.node).is_some();
+                if vets && call.state != ToolCallState::Vetted {
+                    self.team_arguments(step, caller, builtin, call.arguments.clone())?;
+                    call.state = ToolCallState::Vetting;
+                    return Ok(Started::Vetting);
+                }
+                let result = if builtin == Builtin::SpawnSpecialist {
+                    self.spawn(step, caller, &call.arguments)?
+                } else {
+                    self.change_strategy(step, caller, &call.arguments)?
+                };
+                return Ok(Started::Done { result, writes: JsonMap::new() });
+            }
+            ToolKind::Agent(_) => {
+                call.state = ToolCallState::Delegated;
+                return Ok(Started::Delegated);
+            }
         };
         call.state = ToolCallState::Due { task, tries: 1 };
         Ok(Started::Due)
+    }
+
+    /// Whether whoever is named may be told.
+    fn may_hand_over(handoff: &Handoff, to: &Reviewers) -> Result<(), String> {
+        let users = to.users.iter().map(Username::as_str);
+        let names: Vec<_> = to.roles.iter().map(String::as_str).chain(users).collect();
+        if names.is_empty() || names.contains(&handoff.to.as_str()) {
+            return Ok(());
+        }
+        Err(format!("`to`: you may hand over to {} only", names.join(", ")))
     }
 
     fn set_state(&self, step: &Step, arguments: &JsonMap) -> Result<Started, String> {
@@ -122,6 +180,28 @@ pub(super) fn parameters(tool: &Tool) -> Option<Cow<'_, Value>> {
         ToolKind::Builtin(Builtin::SetState) => Some(object(&["key", "value"], json!({ "key": text, "value": {} }))),
         ToolKind::Builtin(Builtin::DemoPublish) => {
             Some(object(&["title", "text"], json!({ "title": text, "text": text })))
+        }
+        ToolKind::Builtin(Builtin::SpawnSpecialist) => Some(object(
+            &["role", "instructions"],
+            json!({
+                "role": { "type": "string", "description": "The name of the new agent: a letter, then letters, digits, _ and -" },
+                "instructions": { "type": "string", "minLength": 1, "description": "What it is told to be and to do" },
+                "justification": { "type": "string", "description": "Why the team needs it" },
+                "model": { "type": "string", "description": "One of the models of this flow; default: yours" },
+                "tools": { "type": "array", "items": text, "description": "Those of your tools that it may call" },
+            }),
+        )),
+        ToolKind::Builtin(Builtin::SetStrategy) => Some(object(
+            &["strategy", "reason"],
+            json!({
+                "strategy": { "enum": TeamStrategy::VARIANTS },
+                "rounds": { "type": "integer", "minimum": 1, "maximum": Team::MAX_ROUNDS, "description": "Of a debate" },
+                "reason": { "type": "string", "minLength": 1 },
+            }),
+        )),
+        ToolKind::Agent(_) => {
+            let task = json!({ "type": "string", "minLength": 1, "description": "What it is to do, with all that it needs to know" });
+            Some(object(&["task"], json!({ "task": task })))
         }
         ToolKind::Builtin(builtin) => asks::parameters(builtin).map(Cow::Owned),
         ToolKind::Http(_) | ToolKind::Mcp(_) | ToolKind::Function => None,

@@ -63,7 +63,7 @@ impl Builder<'_> {
             ));
         }
         let call = phase.calls().iter().find(|call| is_due(call, task))?;
-        let sleeps = self.flow.of(&step.node).flow.tools.get(&call.tool).is_some_and(is_sleep);
+        let sleeps = self.flow.of(&step.node).tool(&call.tool).is_some_and(|tool| is_sleep(&tool));
         (!sleeps).then(|| Unanswered::Tool { step: step.clone(), tool_call: Box::new(call.clone()) })
     }
 

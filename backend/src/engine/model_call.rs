@@ -2,14 +2,19 @@
 
 use serde_json::Value;
 use shared::error::Mistake;
-use shared::run::{AgentCall, Step};
+use shared::run::{AgentCall, AgentToolCall, Step};
 
 use super::builder::Builder;
-use super::conversation::{Conversation, Message, Purpose};
-use super::input::ModelAnswer;
+use super::conversation::{Conversation, Message, Purpose, ToolCall, ToolCallState};
+use super::input::{ModelAnswer, ModelToolCall};
 use super::state::RunState;
 use super::transition::TaskKind;
 use crate::limits;
+
+/// How much is kept of a text or value, in bytes.
+const MAX_WORDS: usize = 4096;
+/// How much is kept of all calls together, in bytes.
+const MAX_ALL_WORDS: usize = 64 * 1024;
 
 impl Builder<'_> {
     /// The model is called for the turn that a conversation has come to.
@@ -32,15 +37,39 @@ impl Builder<'_> {
         }
         let usage = usage(&conversation.agent, model, answer);
         self.emit_answered(step, conversation.turn, answer, &usage);
+        let usage = with_words(usage, conversation, answer);
         count(&mut self.state, conversation, usage);
     }
 }
 
+impl Builder<'_> {
+    /// What calls have returned, beside the model call that made them.
+    pub(super) fn note_results(&mut self, calls: &[ToolCall]) {
+        for call in calls {
+            let ToolCallState::Done { result, failed } = &call.state else { continue };
+            let is_its = |noted: &&mut AgentToolCall| noted.id == call.id && noted.result.is_none() && noted.error.is_none();
+            let noted = self.state.agent_calls.iter_mut().rev().flat_map(|made| &mut made.tools).find(is_its);
+            if let Some(noted) = noted {
+                match (failed, result) {
+                    (true, Value::String(why)) => noted.error = Some(cut(why)),
+                    _ => noted.result = Some(cut_value(result)),
+                }
+            }
+        }
+        drop_old_words(&mut self.state);
+    }
+}
+
 impl Conversation {
+    /// The id of a call of its turn, by its place from 0.
+    pub(super) fn call_id(&self, index: usize) -> String {
+        format!("{}c{}-{}", self.id_prefix, self.turn, index + 1)
+    }
+
     /// The model is told what is wrong with its answer, and is to answer once more.
     pub(super) fn say_again(&mut self, mistakes: &str) {
         let text = match &self.purpose {
-            Purpose::Answer => {
+            Purpose::Answer | Purpose::Turn { .. } | Purpose::Task { .. } => {
                 format!("Your answer does not fit: {mistakes}. Answer with JSON that fits the schema only.")
             }
             Purpose::Choice(_) => format!("Your answer does not fit: {mistakes}. Answer with one of these only."),
@@ -59,6 +88,64 @@ pub(super) fn usage(agent: &str, model: &str, answer: &ModelAnswer) -> AgentCall
         // JSON has no NaN: a cost that is no number would make the state unreadable.
         cost_usd: if answer.cost_usd.is_finite() { answer.cost_usd.max(0.0) } else { 0.0 },
         duration_ms: answer.duration_ms,
+        input: String::new(),
+        output: String::new(),
+        tools: Vec::new(),
+    }
+}
+
+/// What is kept of a call for people: the beginning of what it was told last and of what it answered, and its calls.
+fn with_words(usage: AgentCall, conversation: &Conversation, answer: &ModelAnswer) -> AgentCall {
+    let input = conversation.messages.iter().rev().find_map(|message| match message {
+        Message::User { text } => Some(cut(text)),
+        Message::Tool { tool, content, .. } => Some(cut(&format!("{tool}: {content}"))),
+        Message::Assistant { .. } => None,
+    });
+    let tool = |(index, call): (usize, &ModelToolCall)| AgentToolCall {
+        id: conversation.call_id(index),
+        name: call.tool.clone(),
+        arguments: cut_value(&call.arguments),
+        result: None,
+        error: None,
+    };
+    let tools = answer.calls.iter().enumerate().map(tool).collect();
+    AgentCall { input: input.unwrap_or_default(), output: cut(&answer.text), tools, ..usage }
+}
+
+/// The beginning of a text that is too long to be kept whole.
+fn cut(text: &str) -> String {
+    match text.char_indices().find(|(at, _)| *at >= MAX_WORDS) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
+    }
+}
+
+fn cut_value(value: &Value) -> Value {
+    let text = value.to_string();
+    if text.len() > MAX_WORDS { cut(&text).into() } else { value.clone() }
+}
+
+/// How much is kept of what a call says.
+fn words(call: &AgentCall) -> usize {
+    let tool = |tool: &AgentToolCall| {
+        let result = tool.result.as_ref().map_or(0, |result| result.to_string().len());
+        tool.arguments.to_string().len() + result + tool.error.as_ref().map_or(0, String::len)
+    };
+    call.input.len() + call.output.len() + call.tools.iter().map(tool).sum::<usize>()
+}
+
+/// Keeps the words of the newest calls, as far as they are not too much together: they are written with every step.
+fn drop_old_words(state: &mut RunState) {
+    let mut left = MAX_ALL_WORDS;
+    for call in state.agent_calls.iter_mut().rev() {
+        match left.checked_sub(words(call)) {
+            Some(less) => left = less,
+            None => {
+                left = 0;
+                (call.input, call.output) = (String::new(), String::new());
+                call.tools.clear();
+            }
+        }
     }
 }
 
@@ -71,6 +158,7 @@ fn count(state: &mut RunState, conversation: &mut Conversation, usage: AgentCall
     state.agent_calls.push(usage);
     let surplus = state.agent_calls.len().saturating_sub(RunState::MAX_CALLS);
     state.agent_calls.drain(..surplus);
+    drop_old_words(state);
 }
 
 /// Reads an answer as JSON and checks it.

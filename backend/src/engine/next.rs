@@ -1,11 +1,13 @@
 //! What is to happen next in a transition: answers that arrived, steps that are over, branches on their way. It is said in
 //! one place and carried out in another (`advance.rs`), so that no node and no review needs to know what follows.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 use shared::JsonMap;
 use shared::definition::Target;
 use shared::error::{FlowCode, RunError};
-use shared::id::NodeId;
+use shared::id::{NodeId, Username};
 use shared::run::Step;
 
 use super::question::Subject;
@@ -111,7 +113,11 @@ pub(super) enum Answer {
         instructions: Option<String>,
     },
     /// To what a call asked by itself: its result, or why it has none.
-    Reply(Result<Value, (FlowCode, String)>),
+    Reply(Reply),
+    /// To a team: what came of a turn.
+    Turn(Box<TurnEnded>),
+    /// What an agent was to write, by state key.
+    Written(JsonMap),
     /// About an action that is no call.
     Action {
         /// What becomes of it: it happens with these arguments, or it does not.
@@ -132,9 +138,85 @@ impl Answer {
     pub(super) fn findings(&self) -> Option<&Findings> {
         match self {
             Self::Calls { findings, .. } | Self::Action { findings, .. } => Some(findings),
-            Self::Node(_) | Self::Reply(_) | Self::Failed(_) | Self::TimedOut(_) => None,
+            Self::Node(_) | Self::Reply(_) | Self::Turn(_) | Self::Written(_) | Self::Failed(_) | Self::TimedOut(_) => None,
         }
     }
+}
+
+/// A turn of a team that is over.
+#[derive(Debug)]
+pub(super) struct TurnEnded {
+    /// Whose.
+    pub agent: String,
+    /// The round, from 1.
+    pub round: u32,
+    /// Whether it answered for all.
+    pub as_lead: bool,
+    /// What it used.
+    pub tokens: u64,
+    /// The state keys that it wrote.
+    pub wrote: BTreeSet<String>,
+    /// How it ended.
+    pub end: TurnEnd,
+}
+
+/// How a turn of a team ended.
+#[derive(Debug)]
+pub(super) enum TurnEnd {
+    /// With an answer.
+    Said {
+        /// Its text.
+        text: String,
+        /// The same as JSON, where the agent answers in JSON.
+        value: Option<Value>,
+    },
+    /// People or guardrails did not let it begin.
+    Refused(RunError),
+    /// It failed.
+    Failed(RunError),
+}
+
+/// What came of what a call asked by itself.
+#[derive(Debug)]
+pub(super) enum Reply {
+    /// The call returns this.
+    Returns(Value),
+    /// It has no result, for this reason.
+    Fails(FlowCode, String),
+    /// The agent that asked does not go on.
+    TakesOver {
+        /// What is told of its call.
+        result: Value,
+        /// What becomes of its step.
+        then: Takeover,
+    },
+}
+
+/// What becomes of the step of an agent that does not go on.
+#[derive(Debug)]
+pub(super) enum Takeover {
+    /// Somebody answers in its place.
+    Answers {
+        /// What they say.
+        answer: String,
+    },
+    /// Somebody writes what it was to write.
+    Writes {
+        /// Who.
+        by: Vec<Username>,
+    },
+    /// Another agent answers in its place.
+    GivesTo {
+        /// Its name.
+        agent: String,
+        /// What it is told.
+        instructions: String,
+    },
+    /// The step fails.
+    Stops {
+        /// Why.
+        reason: String,
+    },
 }
 
 /// The answer at a human node.

@@ -7,6 +7,7 @@ use shared::run::{Activity, Step};
 
 use super::conversation::{Conversation, ToolCall, ToolCallState};
 use super::question::Question;
+use super::team::TeamWork;
 
 /// One branch: where it stands, and what it does there.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -60,6 +61,13 @@ pub enum Phase {
         /// What came of the items that are done, each with its place in the list, from 0.
         results: Vec<(u32, Value)>,
     },
+    /// A team works: each turn under way is a branch of its own.
+    Team {
+        /// The visit.
+        step: Step,
+        /// What was said, and whose turn is next.
+        team: Box<TeamWork>,
+    },
     /// A flow is at its end, and its output waits for leave to be given.
     Returning {
         /// The visit of the end.
@@ -81,6 +89,7 @@ impl Phase {
             | Self::Tool { step, .. }
             | Self::Human { step, .. }
             | Self::Map { step, .. }
+            | Self::Team { step, .. }
             | Self::Returning { step }
             | Self::Flow { step } => Some(step),
         }
@@ -94,6 +103,7 @@ impl Phase {
             | Self::Tool { step, .. }
             | Self::Human { step, .. }
             | Self::Map { step, .. }
+            | Self::Team { step, .. }
             | Self::Returning { step }
             | Self::Flow { step } => Some(step),
         }
@@ -116,6 +126,7 @@ impl Phase {
             Self::Joining { .. }
             | Self::Human { .. }
             | Self::Map { .. }
+            | Self::Team { .. }
             | Self::Returning { .. }
             | Self::Flow { .. } => Vec::new(),
             Self::Agent { conversation, .. } => {
@@ -130,7 +141,8 @@ impl Phase {
     pub(super) fn activity(&self, asked: &[&Question]) -> Activity {
         let tasks = || self.tasks().into_iter().chain(asked.iter().filter_map(|question| question.task()));
         match self {
-            Self::Joining { .. } | Self::Map { .. } | Self::Flow { .. } => Activity::Joining,
+            Self::Joining { .. } | Self::Map { .. } | Self::Team { .. } | Self::Flow { .. } => Activity::Joining,
+            _ if asked.is_empty() && self.tasks().is_empty() && self.delegates() => Activity::Joining,
             _ if tasks().any(|(_, tries)| tries > 1) => Activity::Retrying,
             _ if tasks().next().is_none() && asked.iter().any(|question| question.pending) => Activity::Waiting,
             _ => Activity::Running,
@@ -145,6 +157,16 @@ impl Phase {
         }
     }
 
+    /// Whether agents work on its calls.
+    pub fn delegates(&self) -> bool {
+        self.calls().iter().any(|call| call.state == ToolCallState::Delegated)
+    }
+
+    /// The branch that waits for what it does, where it works for another.
+    pub fn works_for(&self) -> Option<u32> {
+        self.conversation().and_then(Conversation::works_for)
+    }
+
     /// Its tool calls, whatever their state.
     pub fn calls(&self) -> &[ToolCall] {
         match self {
@@ -153,6 +175,7 @@ impl Phase {
             Self::Joining { .. }
             | Self::Human { .. }
             | Self::Map { .. }
+            | Self::Team { .. }
             | Self::Returning { .. }
             | Self::Flow { .. } => &[],
         }
@@ -166,6 +189,7 @@ impl Phase {
             Self::Joining { .. }
             | Self::Human { .. }
             | Self::Map { .. }
+            | Self::Team { .. }
             | Self::Returning { .. }
             | Self::Flow { .. } => &mut [],
         }

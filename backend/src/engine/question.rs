@@ -2,11 +2,12 @@
 //! gates, human nodes and timers are the same whatever that is.
 
 use serde::{Deserialize, Serialize};
-use shared::id::{ReviewId, TaskId};
+use shared::id::{ReviewId, TaskId, Username};
 use shared::review::Advice;
+use shared::run::Step;
 use shared::time::Timestamp;
 
-use super::conversation::Conversation;
+use super::conversation::{Conversation, ToolCall};
 
 /// Something that is asked, until it is answered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -41,6 +42,11 @@ impl Question {
         }
     }
 
+    /// Whether the run goes no further without the answer.
+    pub fn blocks(&self) -> bool {
+        self.subject.branch().is_some()
+    }
+
     /// When the handler that is asked has had its time. That of people is on the review.
     pub fn until(&self) -> Option<Timestamp> {
         match &self.asked {
@@ -52,7 +58,7 @@ impl Question {
 }
 
 /// What waits for an answer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "about", rename_all = "snake_case")]
 pub enum Subject {
     /// A branch at a human node.
@@ -73,6 +79,33 @@ pub enum Subject {
         branch: u32,
         /// Its id.
         call: String,
+        /// It was told to wait.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        paused: bool,
+    },
+    /// What somebody writes who takes over an agent's step.
+    Takeover {
+        /// The branch at its node.
+        branch: u32,
+        /// Who takes over.
+        by: Vec<Username>,
+    },
+    /// A specialist that a judge is asked about, once nothing else holds it back.
+    Specialist {
+        /// The branch that made the call.
+        branch: u32,
+        /// Its id.
+        call: String,
+    },
+    /// Something that an agent has handed over. Nothing waits for it, and it stays when its step and its run are over.
+    Handoff {
+        /// The visit in which it was handed over.
+        step: Box<Step>,
+        /// Whose call it was; none of a tool node.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        agent: Option<String>,
+        /// The call.
+        call: Box<ToolCall>,
     },
     /// An agent's step that is about to begin.
     Agent {
@@ -97,24 +130,31 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// The branch that waits.
-    pub fn branch(&self) -> u32 {
+    /// The branch that waits; none where nothing does.
+    pub fn branch(&self) -> Option<u32> {
         match self {
             Self::Node { branch }
             | Self::Calls { branch, .. }
             | Self::Ask { branch, .. }
+            | Self::Takeover { branch, .. }
+            | Self::Specialist { branch, .. }
             | Self::Agent { branch }
             | Self::Output { branch }
-            | Self::Lost { branch, .. } => *branch,
+            | Self::Lost { branch, .. } => Some(*branch),
+            Self::Handoff { .. } => None,
         }
     }
 
     /// The ids of the calls that it is about.
     pub fn calls(&self) -> &[String] {
         match self {
-            Self::Node { .. } | Self::Agent { .. } | Self::Output { .. } => &[],
+            Self::Node { .. }
+            | Self::Takeover { .. }
+            | Self::Agent { .. }
+            | Self::Output { .. }
+            | Self::Handoff { .. } => &[],
             Self::Calls { calls, .. } => calls,
-            Self::Ask { call, .. } | Self::Lost { call, .. } => std::slice::from_ref(call),
+            Self::Ask { call, .. } | Self::Specialist { call, .. } | Self::Lost { call, .. } => std::slice::from_ref(call),
         }
     }
 }

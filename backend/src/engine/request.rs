@@ -43,6 +43,7 @@ pub(super) fn render(flow: &Compiled, tool: &Tool, arguments: &JsonMap, scope: &
         }
         ToolKind::Mcp(mcp) => (Request::Mcp { server: mcp.server.clone(), tool: mcp.tool.clone() }, JsonMap::new()),
         ToolKind::Builtin(builtin) => (Request::Builtin { builtin: *builtin }, JsonMap::new()),
+        ToolKind::Agent(agent) => (Request::Agent { agent: agent.clone() }, JsonMap::new()),
         ToolKind::Function => (Request::Function, JsonMap::new()),
     };
     Ok(Rendered { request, reads })
@@ -191,8 +192,8 @@ impl Builder<'_> {
     /// The call with other arguments: its request is rendered again, from what its templates read when it was made.
     pub(super) fn edited(&self, node: &NodeId, call: &ToolCall, arguments: &JsonMap) -> Result<ToolCall, String> {
         let flow = self.flow.of(node);
-        let tool = flow.flow.tools.get(&call.tool).ok_or_else(|| format!("there is no tool `{}`", call.tool))?;
-        let Rendered { request, reads } = render(flow, tool, arguments, &Scope(call.reads.clone()))?;
+        let tool = flow.tool(&call.tool).ok_or_else(|| format!("there is no tool `{}`", call.tool))?;
+        let Rendered { request, reads } = render(flow, &tool, arguments, &Scope(call.reads.clone()))?;
         let digest = digest::of_call(&call.tool, arguments, Some(&request));
         Ok(ToolCall { arguments: arguments.clone(), request: Some(request), reads, digest, ..call.clone() })
     }
@@ -235,10 +236,10 @@ pub(super) fn recorded(
     if call.request.is_some() || !is_open || call.digest != digest::of_call(&call.tool, &call.arguments, None) {
         return None;
     }
-    let tool = flow.of(node).flow.tools.get(&call.tool)?;
+    let tool = flow.of(node).tool(&call.tool)?;
     let seen = Visit { number: visit, correction, arguments: Some(&call.arguments), ..Visit::default() };
     let scope = scope::of(flow, state, node, seen);
-    Some(render(flow.of(node), tool, &call.arguments, &scope).map(|Rendered { request, reads }| {
+    Some(render(flow.of(node), &tool, &call.arguments, &scope).map(|Rendered { request, reads }| {
         let digest = digest::of_call(&call.tool, &call.arguments, Some(&request));
         ToolCall { request: Some(request), reads, digest, ..call.clone() }
     }))

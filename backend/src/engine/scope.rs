@@ -127,7 +127,12 @@ pub(super) fn write_keys(flow: &Compiled, id: &NodeId, node: &Node) -> Vec<Strin
     match &node.kind {
         NodeKind::Set(values) => values.keys().cloned().collect(),
         NodeKind::Router(_) => Vec::new(),
-        NodeKind::Agent { agent, .. } => {
+        NodeKind::Agent { .. } | NodeKind::Team(_) => {
+            let agent = match &node.kind {
+                NodeKind::Team(team) => team.answers(),
+                NodeKind::Agent { agent, .. } => agent,
+                _ => "",
+            };
             let schema = flow.of(id).flow.agents.get(agent).and_then(|agent| agent.output_schema.as_ref());
             match schema.and_then(|schema| schema.get("properties")).and_then(Value::as_object) {
                 Some(properties) if !properties.is_empty() => properties.keys().cloned().collect(),

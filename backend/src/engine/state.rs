@@ -126,20 +126,29 @@ impl RunState {
 
     /// The questions whose answers a branch waits for.
     pub fn questions_of(&self, branch: u32) -> impl Iterator<Item = &Question> {
-        self.questions.iter().filter(move |question| question.subject.branch() == branch)
+        self.questions.iter().filter(move |question| question.subject.branch() == Some(branch))
     }
 
     /// The visit of the node at which a question is asked.
-    pub fn step_of(&self, subject: &Subject) -> Option<&Step> {
-        self.branches.get(&subject.branch())?.phase.step()
+    pub fn step_of<'s>(&'s self, subject: &'s Subject) -> Option<&'s Step> {
+        match subject {
+            Subject::Handoff { step, .. } => Some(step),
+            _ => self.branches.get(&subject.branch()?)?.phase.step(),
+        }
     }
 
     /// The calls that a question is about, and the agent that made them.
-    pub fn calls_of(&self, subject: &Subject) -> (Option<&str>, impl Iterator<Item = &ToolCall>) {
-        let phase = self.branches.get(&subject.branch()).map(|branch| &branch.phase);
-        let agent = phase.and_then(Phase::conversation).map(|conversation| conversation.agent.as_str());
-        let calls = phase.map(Phase::calls).unwrap_or_default();
-        (agent, calls.iter().filter(|call| subject.calls().contains(&call.id)))
+    pub fn calls_of<'s>(&'s self, subject: &'s Subject) -> (Option<&'s str>, impl Iterator<Item = &'s ToolCall>) {
+        let branch = subject.branch().and_then(|branch| self.branches.get(&branch));
+        let (agent, calls) = match (subject, branch.map(|branch| &branch.phase)) {
+            (Subject::Handoff { agent, call, .. }, _) => (agent.as_deref(), std::slice::from_ref(&**call)),
+            (_, phase) => {
+                let agent = phase.and_then(Phase::conversation).map(|conversation| conversation.agent.as_str());
+                (agent, phase.map(Phase::calls).unwrap_or_default())
+            }
+        };
+        let is_one = |call: &&ToolCall| subject.branch().is_none() || subject.calls().contains(&call.id);
+        (agent, calls.iter().filter(is_one))
     }
 
     /// What is due, running or retrying for a branch, with the number of the try: its own calls, and those of handlers that
@@ -153,13 +162,42 @@ impl RunState {
     pub fn activities(&self) -> BTreeMap<u32, Activity> {
         let mut asked: BTreeMap<u32, Vec<&Question>> = BTreeMap::new();
         for question in &self.questions {
-            asked.entry(question.subject.branch()).or_default().push(question);
+            if let Some(branch) = question.subject.branch() {
+                asked.entry(branch).or_default().push(question);
+            }
         }
-        let activity = |(number, branch): (&u32, &Branch)| {
+        let mut activities: BTreeMap<u32, Activity> = BTreeMap::new();
+        // Those that work for others have begun after them: what they do is known first.
+        for (number, branch) in self.branches.iter().rev() {
             let asked = asked.get(number).map(Vec::as_slice).unwrap_or_default();
-            (*number, branch.phase.activity(asked))
-        };
-        self.branches.iter().map(activity).collect()
+            let own = branch.phase.activity(asked);
+            let mut under = self.children_of(*number).filter_map(|child| activities.get(&child).copied());
+            let all = under.by_ref().chain([own]).reduce(busier).unwrap_or(own);
+            activities.insert(*number, all);
+        }
+        activities
+    }
+
+    /// The branch that waits for what another does.
+    pub fn parent_of(&self, branch: u32) -> Option<u32> {
+        self.branches.get(&branch)?.phase.works_for()
+    }
+
+    /// The branch of a step of its own that a branch works for; itself where it works for none.
+    pub fn root_of(&self, branch: u32) -> u32 {
+        std::iter::successors(Some(branch), |branch| self.parent_of(*branch)).last().unwrap_or(branch)
+    }
+
+    /// The branches that work for one.
+    pub fn children_of(&self, branch: u32) -> impl Iterator<Item = u32> {
+        let works = move |(_, other): &(&u32, &Branch)| other.phase.works_for() == Some(branch);
+        self.branches.iter().filter(works).map(|(number, _)| *number)
+    }
+
+    /// The team that a branch works in: its own, or that of whom it works for.
+    pub fn team_of(&self, branch: u32) -> Option<u32> {
+        let mut up = std::iter::successors(Some(branch), |branch| self.parent_of(*branch));
+        up.find(|branch| matches!(self.branches.get(branch).map(|own| &own.phase), Some(Phase::Team { .. })))
     }
 
     /// Forgets an execution of a nested flow, and what its nodes left.
@@ -171,6 +209,17 @@ impl RunState {
         self.visits.retain(|node, _| stays(node));
         self.answers.retain(|node, _| stays(node));
     }
+}
+
+/// What stands for both: what is tried again is said before what runs, what runs before what waits.
+fn busier(one: Activity, other: Activity) -> Activity {
+    let rank = |activity: &Activity| match activity {
+        Activity::Joining => 0,
+        Activity::Waiting => 1,
+        Activity::Running => 2,
+        Activity::Retrying => 3,
+    };
+    std::cmp::max_by_key(one, other, rank)
 }
 
 /// One execution of a nested flow.

@@ -20,7 +20,7 @@ pub(super) fn status(state: &RunState) -> RunStatus {
         None => {
             let works = state.branches.values().any(|branch| !branch.phase.tasks().is_empty())
                 || state.questions.iter().any(|question| question.task().is_some());
-            let asks = state.questions.iter().any(|question| question.pending);
+            let asks = state.questions.iter().any(|question| question.pending && question.blocks());
             if asks && !works { RunStatus::WaitingForHuman } else { RunStatus::Running }
         }
     }
@@ -75,7 +75,7 @@ pub(super) fn run(flow: Option<&Compiled>, state: &RunState) -> Run {
     let open = state.questions.iter().filter(|question| question.pending);
     // The first of each branch: what comes later replaces what came before.
     let pending: BTreeMap<u32, ReviewId> =
-        open.rev().map(|question| (question.subject.branch(), question.review)).collect();
+        open.rev().filter_map(|question| Some((question.subject.branch()?, question.review))).collect();
     let positions = state.branches.iter().map(|(number, branch)| Position {
         node: branch.node.clone(),
         visit: branch.phase.step().map_or(0, |step| step.visit),

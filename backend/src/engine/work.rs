@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use shared::JsonMap;
-use shared::definition::{Agent, Budget, DemoScript, Effort, Handler, Tool};
+use shared::definition::{Budget, DemoScript, Effort, Handler, Tool};
 use shared::error::FlowCode;
 use shared::id::{NodeId, RunId, TaskId};
 use shared::request::Request;
@@ -120,11 +120,11 @@ pub struct HandlerRequest {
 
 /// What a worker is to do for a task.
 pub(super) fn of(flow: &Compiled, state: &RunState, task: &Task) -> Option<Work> {
-    let step = |phase: &Phase| phase.step().is_some_and(|step| step.id == task.step);
-    let branch: &Branch = state.branches.values().find(|branch| step(&branch.phase))?;
     if let Some(work) = asked(flow, state, task) {
         return Some(work);
     }
+    let is_its = |branch: &&Branch| branch.phase.tasks().iter().any(|(own, _)| *own == task.id);
+    let branch: &Branch = state.branches.values().find(is_its)?;
     match (&task.kind, &branch.phase) {
         (TaskKind::Model { turn }, Phase::Agent { step, conversation }) => {
             let due = conversation.model_task == Some(task.id) && conversation.turn == *turn;
@@ -185,9 +185,9 @@ fn model(flow: &Compiled, state: &RunState, step: &Step, conversation: &Conversa
         ..turn(state, step, conversation, agent.model.clone())
     };
     // Who chooses where to go answers with a name, and calls nothing.
-    if conversation.purpose == Purpose::Answer {
+    if !matches!(conversation.purpose, Purpose::Choice(_)) {
         request.output_schema.clone_from(&agent.output_schema);
-        request.tools = tools(flow.of(&step.node), agent);
+        request.tools = tools(flow.of(&step.node), conversation.tools_in(flow, &step.node));
     }
     Work::Model(Box::new(request))
 }
@@ -213,17 +213,17 @@ fn turn(state: &RunState, step: &Step, conversation: &Conversation, model: Strin
     }
 }
 
-fn tools(flow: &Compiled, agent: &Agent) -> Vec<ToolSpec> {
-    let tools = agent.tools.iter().filter_map(|name| {
-        let tool = flow.flow.tools.get(name)?;
-        let parameters = parameters(tool).map(Cow::into_owned);
-        Some(ToolSpec { name: name.clone(), description: tool.description.clone(), parameters })
+fn tools(flow: &Compiled, names: Vec<String>) -> Vec<ToolSpec> {
+    let tools = names.into_iter().filter_map(|name| {
+        let tool = flow.tool(&name)?;
+        let parameters = parameters(&tool).map(Cow::into_owned);
+        Some(ToolSpec { name, description: tool.description.clone(), parameters })
     });
     tools.collect()
 }
 
 fn tool(flow: &Compiled, state: &RunState, step: &Step, call: &ToolCall, correction: Option<&str>) -> Work {
-    let Some(tool) = flow.of(&step.node).flow.tools.get(&call.tool) else {
+    let Some(tool) = flow.of(&step.node).tool(&call.tool) else {
         return refuse(FlowCode::ToolFailed, format!("the flow has no tool `{}`", call.tool));
     };
     let recorded = match request::recorded(flow, state, &step.node, step.visit, correction, call) {
@@ -240,7 +240,7 @@ fn tool(flow: &Compiled, state: &RunState, step: &Step, call: &ToolCall, correct
         run: state.id,
         node: step.node.clone(),
         name: call.tool.clone(),
-        tool: tool.clone(),
+        tool: tool.into_owned(),
         arguments: call.arguments.clone(),
         request,
         idempotency_key: format!("{}.{}.{}.{}", state.id, step.node, step.visit, call.id),

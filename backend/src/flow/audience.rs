@@ -18,5 +18,6 @@ pub fn reviewers(flow: &Flow) -> impl Iterator<Item = &Reviewers> {
         _ => None,
     });
     let tools = flow.tools.values().map(|tool| &tool.reviewers);
-    nodes.chain(gates(flow).map(|(_, gate)| &gate.reviewers)).chain(tools)
+    let defaults = flow.routing.iter().map(|route| &route.reviewers).chain([&flow.defaults.reviewers]);
+    nodes.chain(gates(flow).map(|(_, gate)| &gate.reviewers)).chain(tools).chain(defaults)
 }

@@ -1,12 +1,15 @@
 //! A flow made ready to run.
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 use serde_json::Value;
 use shared::JsonMap;
-use shared::definition::{Defaults, Flow, Gate, GateSetting, Gates, MapNode, Node, NodeKind};
+use shared::definition::{
+    AutoHandler, Builtin, Defaults, Flow, Gate, GateSetting, Gates, Handler, MapNode, Node, NodeKind, Tool, ToolKind,
+};
 use shared::error::{FlowCode, Mistake};
 use shared::id::{FlowId, NodeId};
 
@@ -19,6 +22,9 @@ use super::json_schema::{Schema, check_value, compile_stored};
 use super::reachability::{Reachability, mapped};
 use super::template::Templates;
 use super::{EvalError, Scope};
+
+/// What the tool is called with which the lead of a team calls a member: this, and the name of the member.
+pub const DELEGATE: &str = "delegate_to_";
 
 /// A flow made ready to run: templates and conditions compiled, the graph analysed.
 #[derive(Debug)]
@@ -35,7 +41,11 @@ pub struct Compiled {
     mapped: HashMap<NodeId, NodeId>,
     /// The JSON Schemas of [`visit_schemas`], found again by their content.
     schemas: HashMap<Value, Schema>,
-    /// What `true` and `ask_permission` mean.
+    /// Who is asked about the specialists of each team that says so.
+    vetting: HashMap<String, Vec<Handler>>,
+    /// What `ask_permission` with answers of its own means, by the tool.
+    asking: HashMap<String, Gate>,
+    /// What `true` and `ask_permission: true` mean.
     plain_gate: Gate,
     needs_people: bool,
     /// The nodes that a `not_same_as` names.
@@ -62,6 +72,9 @@ impl Compiled {
         let mut templates = Templates::default();
         let mut conditions = Conditions::default();
         let mut mistakes = Vec::new();
+        if let Some(model) = &flow.defaults.model {
+            flow.agents.values_mut().filter(|agent| agent.model.is_empty()).for_each(|agent| agent.model.clone_from(model));
+        }
         let called = calls::fix(&mut flow, library).unwrap_or_else(|found| {
             mistakes.extend(found);
             HashMap::new()
@@ -102,8 +115,11 @@ impl Compiled {
         let own = below().map(|flow| flow.flow.id.clone());
         let calls = own.chain(below().flat_map(|flow| flow.calls.clone())).collect();
         let checked = audience::reviewers(&flow).filter_map(|reviewers| reviewers.not_same_as.clone()).collect();
+        let (vetting, asking) = (vetting(&flow), asking(&flow));
         Ok(Self {
             flow,
+            vetting,
+            asking,
             version,
             templates,
             conditions,
@@ -136,6 +152,7 @@ impl Compiled {
             gates: Gates::default(),
             guardrails: None,
             defaults: Defaults::default(),
+            routing: Vec::new(),
             nodes: IndexMap::default(),
         };
         Self {
@@ -147,6 +164,8 @@ impl Compiled {
             guardrails: Rules::default(),
             mapped: HashMap::new(),
             schemas: HashMap::new(),
+            vetting: HashMap::new(),
+            asking: HashMap::new(),
             plain_gate: Gate::default(),
             needs_people: false,
             checked: BTreeSet::new(),
@@ -270,13 +289,36 @@ impl Compiled {
     /// flow's, the exact name over a pattern, the longest pattern over others; `false` opens. `ask_permission: true` is a
     /// gate by the exact name, and nothing opens it.
     pub fn tool_gate(&self, agent: Option<&str>, tool: &str) -> Option<&Gate> {
-        let asks = self.flow.tools.get(tool).is_some_and(|tool| tool.ask_permission);
+        let asks = self.flow.tools.get(tool).is_some_and(|tool| !tool.ask_permission.is_no());
+        if let Some(of_team) = self.team_gate(tool) {
+            return Some(of_team);
+        }
         let own = agent.and_then(|agent| setting_of(&self.flow.agents.get(agent)?.gates.before_tool, tool));
         match own.or_else(|| setting_of(&self.flow.gates.before_tool, tool)) {
             Some((name, GateSetting::Gate(gate))) if name == tool || !asks => Some(gate),
             Some((_, GateSetting::Switch(true))) => Some(&self.plain_gate),
-            _ => asks.then_some(&self.plain_gate),
+            _ => asks.then(|| self.asking.get(tool).unwrap_or(&self.plain_gate)),
         }
+    }
+
+    /// A tool by its name: of the flow, or that with which the lead of a team calls a member.
+    pub fn tool(&self, name: &str) -> Option<Cow<'_, Tool>> {
+        let own = self.flow.tools.get(name).map(Cow::Borrowed);
+        own.or_else(|| {
+            let agent = name.strip_prefix(DELEGATE)?;
+            let instructions = self.flow.agents.get(agent).and_then(|agent| agent.instructions.clone());
+            Some(Cow::Owned(Tool::of_agent(agent, instructions)))
+        })
+    }
+
+    /// A gate that says nothing of its own.
+    pub fn plain_gate(&self) -> &Gate {
+        &self.plain_gate
+    }
+
+    /// Who is asked about the specialists of a team, once nothing else holds them back; none where nobody is.
+    pub fn vetting(&self, node: &NodeId) -> Option<&[Handler]> {
+        self.of(node).vetting.get(node.own()).map(Vec::as_slice)
     }
 
     /// The gate of an agent by its name, whatever its `when` says; names and patterns are those of tools.
@@ -287,6 +329,17 @@ impl Compiled {
     /// The gate of the output, whatever its `when` says.
     pub fn return_gate(&self) -> Option<&Gate> {
         self.flow.gates.before_return.as_ref().and_then(|setting| self.closed(setting))
+    }
+
+    /// The gate of what changes a team, by the tool that does.
+    fn team_gate(&self, tool: &str) -> Option<&Gate> {
+        let gates = &self.flow.gates;
+        let setting = match self.flow.tools.get(tool)?.kind {
+            ToolKind::Builtin(Builtin::SpawnSpecialist) => gates.before_emergent.as_ref(),
+            ToolKind::Builtin(Builtin::SetStrategy) => gates.before_strategy_override.as_ref(),
+            _ => None,
+        };
+        setting.and_then(|setting| self.closed(setting))
     }
 
     fn closed<'a>(&'a self, setting: &'a GateSetting) -> Option<&'a Gate> {
@@ -314,7 +367,7 @@ impl Compiled {
     pub fn has_gates(&self) -> bool {
         !self.flow.gates.before_tool.is_empty()
             || self.flow.agents.values().any(|agent| !agent.gates.before_tool.is_empty())
-            || self.flow.tools.values().any(|tool| tool.ask_permission)
+            || self.flow.tools.values().any(|tool| !tool.ask_permission.is_no())
             || self.called.values().any(|flow| flow.has_gates())
     }
 
@@ -363,3 +416,22 @@ pub(super) fn matches(pattern: &str, name: &str) -> bool {
 
 #[cfg(test)]
 mod tests;
+
+/// The judges of specialists, by the node of their team. Whom the judge does not approve is not made.
+fn vetting(flow: &Flow) -> HashMap<String, Vec<Handler>> {
+    let judged = flow.nodes.iter().filter_map(|(id, node)| match &node.kind {
+        NodeKind::Team(team) => Some((id, team.emergent.as_ref()?.judge.clone()?)),
+        _ => None,
+    });
+    let refused = || Handler::Auto(AutoHandler::Reject("the judge did not approve this specialist".to_owned()));
+    judged.map(|(id, judge)| (id.own().to_owned(), vec![Handler::Judge(judge), refused()])).collect()
+}
+
+/// The gates of tools that say which answers they take.
+fn asking(flow: &Flow) -> HashMap<String, Gate> {
+    let asks = flow.tools.iter().filter_map(|(name, tool)| {
+        let allowed_decisions = Some(tool.ask_permission.allowed_decisions()?.to_vec());
+        Some((name.clone(), Gate { allowed_decisions, ..Gate::default() }))
+    });
+    asks.collect()
+}

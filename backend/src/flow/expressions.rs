@@ -43,6 +43,14 @@ pub fn visit_expressions<'a>(flow: &'a Flow, visit: &mut dyn FnMut(String, Expre
         if let Some(title) = &gate.title {
             visit(format!("{base}/title"), ExpressionKind::Template, title);
         }
+        if let Some(category) = &gate.category {
+            visit(format!("{base}/category"), ExpressionKind::Template, category);
+        }
+        for (place, texts) in [("consequences", &gate.consequences), ("alternatives", &gate.alternatives)] {
+            for (index, text) in texts.iter().enumerate() {
+                visit(format!("{base}/{place}/{index}"), ExpressionKind::Template, text);
+            }
+        }
     }
     if let Some(Guardrails::List(guardrails)) = &flow.guardrails {
         for (index, guardrail) in guardrails.iter().enumerate() {
@@ -147,7 +155,12 @@ fn visit_kind<'a>(base: &str, kind: &'a NodeKind, visit: &mut dyn FnMut(String, 
             }
         }
         NodeKind::Flow(call) => visit_map(&format!("{base}/flow/input"), &call.input, visit),
-        NodeKind::Agent { .. } | NodeKind::Tool { .. } | NodeKind::Team(_) | NodeKind::Map(_) => {}
+        NodeKind::Team(team) => {
+            if let Some(prompt) = &team.prompt {
+                visit(format!("{base}/team/prompt"), ExpressionKind::Template, prompt);
+            }
+        }
+        NodeKind::Agent { .. } | NodeKind::Tool { .. } | NodeKind::Map(_) => {}
     }
 }
 

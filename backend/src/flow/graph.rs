@@ -187,7 +187,7 @@ fn edges(flow: &Flow) -> Vec<GraphEdge> {
 /// The way back of a correction, where the person has options beside which they may write.
 fn correction<'a>(flow: &Flow, ways: &'a Reachability, id: &NodeId) -> Option<&'a NodeId> {
     match &flow.nodes.get(id)?.kind {
-        NodeKind::Human(human) if !human.options.is_empty() => ways.source_of(id),
+        NodeKind::Human(human) if human.has_options() => ways.source_of(id),
         _ => None,
     }
 }

@@ -45,7 +45,7 @@ fn written_by_default(id: &str, node: &Node, base: &str) -> Vec<(String, String)
         NodeKind::Set(values) => {
             values.keys().map(|key| (format!("{base}/set{}", pointer([key])), key.clone())).collect()
         }
-        NodeKind::Human(human) if !human.options.is_empty() => Vec::new(),
+        NodeKind::Human(human) if human.has_options() => Vec::new(),
         NodeKind::Router(_) => Vec::new(),
         _ => vec![(base.to_owned(), id.to_owned())],
     }
@@ -71,9 +71,13 @@ pub fn known(flow: &Flow) -> Option<BTreeSet<String>> {
         if let NodeKind::Map(map) = &node.kind {
             keys.insert(map.r#as.clone());
         }
-        if let NodeKind::Agent { agent, .. } = &node.kind
-            && node.write_keys.is_none()
-            && let Some(properties) = flow.agents.get(agent).and_then(|agent| agent.output_schema.as_ref())
+        let agent = match &node.kind {
+            NodeKind::Agent { agent, .. } => Some(agent.as_str()),
+            NodeKind::Team(team) => Some(team.answers()),
+            _ => None,
+        };
+        if node.write_keys.is_none()
+            && let Some(properties) = agent.and_then(|agent| flow.agents.get(agent)?.output_schema.as_ref())
         {
             keys.extend(properties["properties"].as_object().into_iter().flat_map(|map| map.keys().cloned()));
         }

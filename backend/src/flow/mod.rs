@@ -3,6 +3,7 @@
 //!
 //! Imports `shared` only.
 
+mod agents;
 mod audience;
 pub mod builder;
 mod calls;
@@ -38,7 +39,7 @@ use shared::id::FlowId;
 pub use calls::{Library, calls};
 pub use cancellation::CancelFlag;
 pub use check::{Here, Reach, handlers_of as handlers, unreachable};
-pub use compiled::Compiled;
+pub use compiled::{Compiled, DELEGATE};
 pub(crate) use condition::Conditions;
 pub use fixed_host::{has_fixed_host, host_of};
 pub use graph::{graph, graph_of};

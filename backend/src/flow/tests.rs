@@ -9,6 +9,7 @@ use super::*;
 
 mod budgets;
 mod handled;
+mod teams;
 
 /// `line:column code message` of every mistake, and of every warning with `?`.
 fn found(source: &str) -> Vec<String> {
@@ -126,7 +127,7 @@ nodes:
             ("4:52 FLOW_INVALID", "there is no tool `publsh`; did you mean `publish`?"),
             ("4:72 FLOW_INVALID", "expected a whole number, but this is text"),
             ("6:23 FLOW_INVALID", "did you mean `demo_publish`?"),
-            ("7:3 FLOW_INVALID", "exactly one of `http`, `mcp` and `builtin`"),
+            ("7:3 FLOW_INVALID", "exactly one of `http`, `mcp`, `builtin` and `agent`"),
             ("10:12 FLOW_INVALID", "there is no agent `writr`; did you mean `writer`?"),
             ("11:13 FLOW_INVALID", "the template `{{ topic` cannot be read"),
             ("12:11 FLOW_INVALID", "there is no node `reviw`; did you mean `Review`?"),
@@ -157,30 +158,25 @@ agents: { w: { model: demo/w } }
 defaults: { on_timeout: follow, handlers: [human] }
 guardrails: [{ name: x, webhook: { url: x } }]
 tools:
-  ask: { builtin: escalate }
   go: { builtin: sleep }
 gates:
   before_tool: { go: { handlers: [{ slack: { channel: x } }], timeout: 1h } }
-  before_emergent: true
-  before_strategy_override: true
 nodes:
   draft: { agent: w, next: go }
-  go: { tool: go, next: ask }
-  ask: { tool: ask, next: review }
+  go: { tool: go, next: review }
   review:
     human:
       prompt: ok?
       timeout: 1h
       on_timeout: { escalate: boss, extend: 2h, then: reject }
       handlers: [{ slack: { channel: x } }, human]
-    next: team
-  team: { team: { agents: [w] }, next: map }
+    next: map
   map: { map: { over: draft, as: y, node: draw }, next: draft }
   draw: { agent: w }
 ";
     let found = found(source);
     let unsupported: Vec<_> = found.iter().filter_map(|line| Some(line.split_once(" FLOW_UNSUPPORTED ")?.0)).collect();
-    let wanted = "4:25 6:19 9:35 10:20 11:29 21:18 23:11";
+    let wanted = "4:25 8:35 17:18";
     assert_eq!(unsupported.join(" "), wanted, "{found:#?}");
     assert_eq!(found.len(), unsupported.len(), "{found:#?}");
 }

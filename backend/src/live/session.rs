@@ -61,7 +61,7 @@ pub(super) struct SocketSession<S> {
     chunks: Option<FollowedStreams>,
     /// Counts of the queue, while its numbers are asked for, and what was said of them last.
     counted: Option<Counted>,
-    numbers: Option<(u64, u64)>,
+    numbers: Option<(u64, u64, u64)>,
     /// Pending reviews that the client was shown: it is told when it may no longer see one.
     shown: IndexSet<ReviewId>,
     /// Whether what the client knows was seen with other rights: replaying from there would not be enough.
@@ -239,7 +239,7 @@ where
         self.stale = false;
         self.shown.clear();
         let cursor = tally.cursor.clone();
-        let (seen, _) = tally.numbers(&self.actor.principal);
+        let (seen, ..) = tally.numbers(&self.actor.principal);
         let (pending, reviews) = if self.topics.reviews() { (seen, reviews) } else { (0, Vec::new()) };
         for review in &reviews {
             self.show(review.id);
@@ -251,11 +251,11 @@ where
 
     /// Says how many reviews wait, where that is something new.
     async fn count(&mut self, tally: &Tally) -> Step {
-        let (pending, mine) = tally.numbers(&self.actor.principal);
-        if self.numbers.replace((pending, mine)) == Some((pending, mine)) {
+        let numbers @ (pending, mine, handed_over) = tally.numbers(&self.actor.principal);
+        if self.numbers.replace(numbers) == Some(numbers) {
             return Ok(());
         }
-        self.say(&ServerMessage::Inbox { cursor: tally.cursor.clone(), pending, mine }).await
+        self.say(&ServerMessage::Inbox { cursor: tally.cursor.clone(), pending, mine, handed_over }).await
     }
 
     // --- what the client hears ---

@@ -92,6 +92,8 @@ fn is_milestone(kind: EntryKind) -> bool {
         | EntryKind::ReviewResolved
         | EntryKind::ReviewViewed
         | EntryKind::GuardrailFired
+        | EntryKind::SpecialistMade
+        | EntryKind::StrategyChanged
         | EntryKind::FeedbackGiven
         | EntryKind::FlowSaved
         | EntryKind::UserCreated

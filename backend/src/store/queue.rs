@@ -68,12 +68,13 @@ impl Tally {
         self.classes.iter().map(|(outline, count)| (outline.as_ref(), *count))
     }
 
-    /// How many reviews somebody may see, and how many of them they may decide.
-    pub fn numbers(&self, viewer: &Principal) -> (u64, u64) {
+    /// How many reviews somebody may see, how many of them they may decide, and how many no run waits for.
+    pub fn numbers(&self, viewer: &Principal) -> (u64, u64, u64) {
         let seen = self.classes.iter().filter(|(outline, _)| access(viewer, Act::SeeReview(outline)).is_allowed());
-        seen.fold((0, 0), |(pending, mine), (outline, count)| {
+        seen.fold((0, 0, 0), |(pending, mine, handed_over), (outline, count)| {
             let own = access(viewer, Act::Decide(outline)).is_allowed();
-            (pending + count, mine + if own { *count } else { 0 })
+            let only = |counts: bool| if counts { *count } else { 0 };
+            (pending + count, mine + only(own), handed_over + only(!outline.kind.blocks()))
         })
     }
 }

@@ -104,6 +104,7 @@ impl Tool for Tools {
             Request::Http(http) => self.http.call(http, request).await,
             Request::Mcp { server, tool } => self.mcp.call(server, tool, request).await,
             Request::Builtin { builtin } => builtin::call(*builtin, request),
+            Request::Agent { .. } => Err(failed("an agent is no program that could be called", false)),
             Request::Function => {
                 let message =
                     format!("`{}` is a function of the program that made the flow, not of this one", request.name);

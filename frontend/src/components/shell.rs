@@ -15,7 +15,7 @@ use super::help::{self, Help};
 use super::states::{Failed, Loading, focus_on};
 use super::theme::{self, Theme};
 use crate::client::{Connection, Desk, Live, Session, use_api};
-use crate::state::inbox::Inbox;
+use crate::state::inbox::{Inbox, Numbers};
 use crate::state::words;
 
 /// Where a second factor is set up.
@@ -104,7 +104,9 @@ fn Waiting() -> impl IntoView {
 fn Rail() -> impl IntoView {
     let session = Session::expect();
     let live = Live::expect();
-    let pending = Memo::new(move |_| live.inbox.with(Inbox::numbers).map_or(0, |numbers| numbers.pending));
+    // What is only handed over holds nothing up.
+    let blocking = |numbers: Numbers| numbers.pending.saturating_sub(numbers.handed_over);
+    let pending = Memo::new(move |_| live.inbox.with(Inbox::numbers).map_or(0, blocking));
     let audit = move || session.may(Act::ReadAudit);
     let admin = Memo::new(move |_| session.may(Act::ManagePeople));
     view! {

@@ -105,7 +105,7 @@ pub fn InboxPage() -> impl IntoView {
         }
     });
     let summary = move || {
-        let Some(Numbers { pending, mine }) = numbers.get() else { return String::new() };
+        let Some(Numbers { pending, mine, .. }) = numbers.get() else { return String::new() };
         let mark =
             if list.facets.with(|facets| facets.as_ref().is_some_and(|facets| facets.at_least)) { "+" } else { "" };
         match total.get().filter(|_| filtered.get()) {

@@ -170,6 +170,14 @@ pub fn told(entry: &Entry) -> (String, Tone) {
             let (what, agent) = (of.feedback.feedback_type.as_str(), &of.feedback.agent);
             plain(format!("gave {agent} feedback ({what}): {}", quoted(&words::cut(&of.feedback.content))))
         }
+        EventData::SpecialistMade(made) => {
+            plain(format!("made the specialist {} at {}, for {}", made.role, made.node, made.by))
+        }
+        EventData::StrategyChanged(changed) => {
+            let (from, to) = (changed.from.as_str(), changed.to.as_str());
+            let why = quoted(&words::cut(&changed.reason));
+            plain(format!("changed the strategy at {} from {from} to {to}, for {}: {why}", changed.node, changed.by))
+        }
         EventData::GuardrailFired(fired) => {
             let what = match (fired.action, fired.key, fired.review) {
                 (Some(_), ..) => "a call".to_owned(),

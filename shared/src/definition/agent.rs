@@ -11,7 +11,8 @@ use crate::JsonMap;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct Agent {
-    /// `provider/model`; providers: openai, anthropic, ollama, demo.
+    /// `provider/model`; providers: openai, anthropic, ollama, demo. Default: `defaults.model`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub model: String,
     /// Template of the system prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]

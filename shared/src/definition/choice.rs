@@ -37,3 +37,11 @@ pub struct Choice {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
 }
+
+impl Choice {
+    /// One that accepts, whose id is what people read.
+    pub fn of_text(text: &str) -> Self {
+        let (id, label) = (text.to_owned(), text.to_owned());
+        Self { id, kind: ChoiceKind::Accept, label, message: None, description: None }
+    }
+}

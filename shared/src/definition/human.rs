@@ -33,6 +33,13 @@ pub struct Human {
     /// What may be chosen. None: free text is the answer.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<Choice>,
+    /// A state key that holds what may be chosen, in the place of `options`: a list of `{id, label, kind, description}`, or
+    /// of texts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub options_key: Option<String>,
+    /// `false`, beside options: an answer in words is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allow_free_text: Option<bool>,
     /// How much is at stake.
     pub severity: Severity,
     /// A word to sort reviews by.
@@ -86,6 +93,11 @@ pub struct Human {
 }
 
 impl Human {
+    /// Whether people choose, from what the flow or a state key offers.
+    pub fn has_options(&self) -> bool {
+        !self.options.is_empty() || self.options_key.is_some()
+    }
+
     /// What is at stake.
     pub fn stakes(&self) -> Stakes {
         Stakes {

@@ -32,7 +32,7 @@ pub use node::{
 };
 pub use on_timeout::{Escalate, OnTimeout};
 pub use policy::{Policy, Reviewers, Validator};
-pub use tool::{Builtin, HttpTool, McpTool, Tool, ToolKind};
+pub use tool::{AllowedDecisions, AskPermission, Builtin, HttpTool, McpTool, Tool, ToolKind};
 
 use crate::id::{FlowId, NodeId};
 use crate::time::Span;
@@ -76,6 +76,9 @@ pub struct Flow {
     /// What nodes and gates use where they say nothing themselves.
     #[serde(default, skip_serializing_if = "Defaults::is_empty")]
     pub defaults: Defaults,
+    /// Who may decide at nodes with certain tags; the first that fits a node counts, before `defaults.reviewers`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub routing: Vec<Route>,
     /// The graph.
     pub nodes: IndexMap<NodeId, Node>,
 }
@@ -86,10 +89,32 @@ impl Flow {
         self.title.as_deref().unwrap_or(self.id.as_str())
     }
 
+    /// Who may decide at a node: those that it or its gate names, else those of the first route that fits its tags, else
+    /// the defaults'.
+    pub fn reviewers_at(&self, node: &str, own: &Reviewers) -> Reviewers {
+        if !own.is_empty() {
+            return own.clone();
+        }
+        let tags = self.nodes.get(node).map(|node| node.tags.as_slice()).unwrap_or_default();
+        let fits = |route: &&Route| route.tags.iter().any(|tag| tags.contains(tag));
+        let route = self.routing.iter().find(fits).map(|route| &route.reviewers);
+        route.unwrap_or(&self.defaults.reviewers).clone()
+    }
+
     /// The first node.
     pub fn start(&self) -> Option<&NodeId> {
         self.start.as_ref().or_else(|| self.nodes.keys().next())
     }
+}
+
+/// Who may decide at nodes with these tags.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
+pub struct Route {
+    /// A node with one of these tags fits.
+    pub tags: Vec<String>,
+    /// Who may decide there, where the node or its gate names nobody.
+    pub reviewers: Reviewers,
 }
 
 /// What nodes and gates use where they say nothing themselves.
@@ -109,6 +134,12 @@ pub struct Defaults {
     /// Who resolves reviews.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub handlers: Option<Vec<Handler>>,
+    /// Who may decide.
+    #[serde(skip_serializing_if = "Reviewers::is_empty")]
+    pub reviewers: Reviewers,
+    /// The model of agents that name none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
 }
 
 impl Defaults {

@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Human, Next};
+use super::{Human, Judge, Next};
 use crate::JsonMap;
 use crate::id::{FlowId, NodeId};
 use crate::time::Span;
@@ -19,6 +19,8 @@ pub struct Node {
     pub kind: NodeKind,
     /// What it is for, in a few words: a router's agent that may choose it is told so.
     pub description: Option<String>,
+    /// Words that say what it is about: `routing` sends its reviews by them.
+    pub tags: Vec<String>,
     /// The state keys that it may see; `*` is all. Default: all.
     pub read_keys: Option<Vec<String>>,
     /// The state keys that it may write; default: a key named as the node, or the keys that `set` sets.
@@ -95,7 +97,10 @@ impl NodeKind {
 
     /// Whether a map can run it for each item.
     pub fn is_mappable(&self) -> bool {
-        matches!(self, Self::Agent { .. } | Self::Tool { .. } | Self::Set(_) | Self::Human(_) | Self::Flow(_))
+        matches!(
+            self,
+            Self::Agent { .. } | Self::Tool { .. } | Self::Set(_) | Self::Human(_) | Self::Team(_) | Self::Flow(_)
+        )
     }
 
     /// Whether it makes something that a person can ask to be made again.
@@ -173,45 +178,102 @@ pub enum FailureThen {
 }
 
 /// Several agents that work together.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct Team {
-    /// Their names.
+    /// The names of its members, at least two.
     pub agents: Vec<String>,
+    /// Who hears all answers and gives that of the team (parallel, debate), or calls the members as tools (router). Default:
+    /// the last of `agents`. It takes no turn as a member.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lead: Option<String>,
     /// How they work.
     #[serde(default)]
     pub strategy: TeamStrategy,
-    /// How many rounds.
+    /// How many rounds a debate has, from 1 to 20; default 3.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounds: Option<u32>,
-    /// Whether new members may be made.
+    /// Template of what they are asked; default: the readable keys.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
+    /// Whether members may make new ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub emergent: Option<TeamEmergent>,
 }
 
+impl Team {
+    /// The most rounds of a debate.
+    pub const MAX_ROUNDS: u32 = 20;
+    /// How many rounds a debate has where nobody says.
+    pub const DEFAULT_ROUNDS: u32 = 3;
+
+    /// Who gives the answer of the team, where the strategy has somebody who does.
+    pub fn lead(&self) -> &str {
+        self.lead.as_deref().or(self.agents.last().map(String::as_str)).unwrap_or_default()
+    }
+
+    /// Whose answer the team's is: the lead's, or that of the last in a row.
+    pub fn answers(&self) -> &str {
+        match self.strategy {
+            TeamStrategy::Sequential => self.agents.last().map(String::as_str).unwrap_or_default(),
+            TeamStrategy::Parallel | TeamStrategy::Router | TeamStrategy::Debate => self.lead(),
+        }
+    }
+
+    /// All agents that it names, each once.
+    pub fn named(&self) -> impl Iterator<Item = &str> {
+        let lead = self.lead.as_ref().filter(|lead| !self.agents.contains(lead));
+        self.agents.iter().chain(lead).map(String::as_str)
+    }
+
+    /// Whether its members may make new ones.
+    pub fn is_emergent(&self) -> bool {
+        self.emergent.as_ref().is_some_and(|emergent| emergent.enabled)
+    }
+}
+
 /// How a team works.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray,
+)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum TeamStrategy {
-    /// One after another.
+    /// One after another, each hearing the answer before; the last answer is the team's.
     #[default]
     Sequential,
-    /// All at once.
+    /// All at once; then the lead hears them all, and answers.
     Parallel,
-    /// One of them, as a router says.
+    /// The lead calls the members as tools, and answers.
     Router,
-    /// In rounds, each seeing the others' answers.
+    /// In rounds, each hearing all that was said; then the lead answers.
     Debate,
 }
 
 /// Whether a team may grow.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 #[serde(default)]
 pub struct TeamEmergent {
     /// Whether it may.
     pub enabled: bool,
+    /// The most specialists of one step; default 5.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max: Option<u32>,
+    /// Whether one is made only with a reason.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub require_justification: bool,
+    /// A model that is asked about each, after the gate; what it does not approve is not made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub judge: Option<Judge>,
+}
+
+impl TeamEmergent {
+    /// The most specialists of one step.
+    pub fn max(&self) -> u32 {
+        self.max.unwrap_or(5)
+    }
 }
 
 /// A node that runs for each item of a list, all at the same time. Its result is the list of theirs, in order: of a human
@@ -275,6 +337,8 @@ struct RawNode {
     flow: Option<FlowCall>,
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tags: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     read_keys: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -323,6 +387,7 @@ impl TryFrom<RawNode> for Node {
         Ok(Self {
             kind,
             description: raw.description,
+            tags: raw.tags,
             read_keys: raw.read_keys,
             write_keys: raw.write_keys,
             next: raw.next,
@@ -338,6 +403,7 @@ impl From<Node> for RawNode {
     fn from(node: Node) -> Self {
         let mut raw = Self {
             description: node.description,
+            tags: node.tags,
             read_keys: node.read_keys,
             write_keys: node.write_keys,
             next: node.next,

@@ -5,11 +5,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Severity;
+use super::gate::ActionKind;
 use super::on_timeout::OnTimeout;
 use super::policy::Reviewers;
 use crate::time::Span;
 
-/// One tool. Exactly one of `http`, `mcp` and `builtin`.
+/// One tool. Exactly one of `http`, `mcp`, `builtin` and `agent`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "RawTool", into = "RawTool")]
@@ -22,7 +23,7 @@ pub struct Tool {
     /// How it is called.
     pub kind: ToolKind,
     /// The same as `gates.before_tool.<name>: true`.
-    pub ask_permission: bool,
+    pub ask_permission: AskPermission,
     /// Whether a call that was lost in a crash may be made again, with the same idempotency key.
     pub idempotent: bool,
     /// How long one call may take, default 30s; of a tool that asks people, how long it waits, default for ever.
@@ -39,9 +40,64 @@ impl Tool {
     /// How long one call may take where nothing is said.
     pub const DEFAULT_TIMEOUT: Span = Span::secs(30);
 
+    /// An agent as a tool, with what it is told as the description.
+    pub fn of_agent(agent: &str, description: Option<String>) -> Self {
+        Self {
+            description,
+            parameters: None,
+            kind: ToolKind::Agent(agent.to_owned()),
+            ask_permission: AskPermission::default(),
+            idempotent: false,
+            timeout: None,
+            reviewers: Reviewers::default(),
+            severity: None,
+            on_timeout: None,
+        }
+    }
+
     /// How long one call may take.
     pub fn timeout(&self) -> Span {
         self.timeout.unwrap_or(Self::DEFAULT_TIMEOUT)
+    }
+}
+
+/// Whether calls of a tool need leave, where no gate says so.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged)]
+pub enum AskPermission {
+    /// `true`: with all four answers.
+    Switch(bool),
+    /// With these answers.
+    Answers(AllowedDecisions),
+}
+
+/// The answers to a call that needs leave.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
+pub struct AllowedDecisions {
+    /// Reject is always one of them.
+    pub allowed_decisions: Vec<ActionKind>,
+}
+
+impl Default for AskPermission {
+    fn default() -> Self {
+        Self::Switch(false)
+    }
+}
+
+impl AskPermission {
+    /// Whether calls need no leave.
+    pub fn is_no(&self) -> bool {
+        *self == Self::Switch(false)
+    }
+
+    /// The answers that it takes; none where it says nothing of them.
+    pub fn allowed_decisions(&self) -> Option<&[ActionKind]> {
+        match self {
+            Self::Switch(_) => None,
+            Self::Answers(answers) => Some(&answers.allowed_decisions),
+        }
     }
 }
 
@@ -54,6 +110,8 @@ pub enum ToolKind {
     Mcp(McpTool),
     /// Part of Countersign.
     Builtin(Builtin),
+    /// An agent of the flow: it is told a task, and its answer is the result.
+    Agent(String),
     /// A function of the program that Countersign runs in, under the tool's name. No flow file can say it.
     Function,
 }
@@ -124,7 +182,15 @@ pub enum Builtin {
 impl Builtin {
     /// Whether a call of it asks people, and returns what they answer.
     pub fn asks_people(self) -> bool {
-        matches!(self, Self::AskHuman | Self::RequestEdit | Self::RequestApproval)
+        matches!(
+            self,
+            Self::AskHuman
+                | Self::RequestEdit
+                | Self::RequestApproval
+                | Self::Escalate
+                | Self::Checkpoint
+                | Self::Handoff
+        )
     }
 }
 
@@ -142,12 +208,14 @@ struct RawTool {
     mcp: Option<McpTool>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     builtin: Option<Builtin>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    agent: Option<String>,
     /// Not in the schema, so that flow files cannot say it: only a program knows its functions.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[cfg_attr(feature = "schema", schemars(skip))]
     function: bool,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    ask_permission: bool,
+    #[serde(default, skip_serializing_if = "AskPermission::is_no")]
+    ask_permission: AskPermission,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     idempotent: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -163,12 +231,13 @@ struct RawTool {
 impl TryFrom<RawTool> for Tool {
     type Error = String;
     fn try_from(raw: RawTool) -> Result<Self, String> {
-        let kind = match (raw.http, raw.mcp, raw.builtin, raw.function) {
-            (Some(http), None, None, false) => ToolKind::Http(http),
-            (None, Some(mcp), None, false) => ToolKind::Mcp(mcp),
-            (None, None, Some(builtin), false) => ToolKind::Builtin(builtin),
-            (None, None, None, true) => ToolKind::Function,
-            _ => return Err("a tool has exactly one of `http`, `mcp` and `builtin`".to_owned()),
+        let kind = match (raw.http, raw.mcp, raw.builtin, raw.agent, raw.function) {
+            (Some(http), None, None, None, false) => ToolKind::Http(http),
+            (None, Some(mcp), None, None, false) => ToolKind::Mcp(mcp),
+            (None, None, Some(builtin), None, false) => ToolKind::Builtin(builtin),
+            (None, None, None, Some(agent), false) => ToolKind::Agent(agent),
+            (None, None, None, None, true) => ToolKind::Function,
+            _ => return Err("a tool has exactly one of `http`, `mcp`, `builtin` and `agent`".to_owned()),
         };
         Ok(Self {
             description: raw.description,
@@ -187,11 +256,12 @@ impl TryFrom<RawTool> for Tool {
 impl From<Tool> for RawTool {
     fn from(tool: Tool) -> Self {
         let function = tool.kind == ToolKind::Function;
-        let (http, mcp, builtin) = match tool.kind {
-            ToolKind::Http(http) => (Some(http), None, None),
-            ToolKind::Mcp(mcp) => (None, Some(mcp), None),
-            ToolKind::Builtin(builtin) => (None, None, Some(builtin)),
-            ToolKind::Function => (None, None, None),
+        let (http, mcp, builtin, agent) = match tool.kind {
+            ToolKind::Http(http) => (Some(http), None, None, None),
+            ToolKind::Mcp(mcp) => (None, Some(mcp), None, None),
+            ToolKind::Builtin(builtin) => (None, None, Some(builtin), None),
+            ToolKind::Agent(agent) => (None, None, None, Some(agent)),
+            ToolKind::Function => (None, None, None, None),
         };
         Self {
             description: tool.description,
@@ -199,6 +269,7 @@ impl From<Tool> for RawTool {
             http,
             mcp,
             builtin,
+            agent,
             function,
             ask_permission: tool.ask_permission,
             idempotent: tool.idempotent,

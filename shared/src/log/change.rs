@@ -60,6 +60,12 @@ pub enum ReviewChange {
         #[serde(default)]
         role: String,
     },
+    /// It was told to wait: a new revision.
+    Paused {
+        /// Through what.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        via: Option<Via>,
+    },
     /// A handler that was asked beside people said nothing in its time, or the next one is asked.
     Asked,
     /// Something that this version does not know.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::JsonMap;
-use crate::definition::Effect;
+use crate::definition::{Effect, TeamStrategy};
 use crate::deputy::Deputyship;
 use crate::error::RunError;
 use crate::feedback::Feedback;
@@ -115,6 +115,11 @@ entries! {
     /// A guardrail found something in what leave was given for; `data.guardrail`, `data.effect` (`block`, `redact`,
     /// `warn`), `data.reason`; `data.review`, the id of the review, and `data.action` or `data.key`, where there is one.
     GuardrailFired(GuardrailFired) = "guardrail.fired",
+    /// An agent made another one for its team; `data.node`, `data.role`, `data.by` (the agent), `data.instructions`.
+    SpecialistMade(SpecialistMade) = "specialist.made",
+    /// An agent changed how its team works; `data.node`, `data.from`, `data.to`, `data.rounds`, `data.by` (the agent),
+    /// `data.reason`.
+    StrategyChanged(StrategyChanged) = "strategy.changed",
     /// Somebody said how an agent of the run worked; `data.feedback`.
     FeedbackGiven(OfFeedback) = "feedback.given",
     /// Somebody allows later calls of a tool too; `data.grant`.
@@ -312,6 +317,35 @@ data! {
         /// The key of the edit or of the output.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         key: Option<String>,
+    }
+
+    /// An agent made another one.
+    SpecialistMade {
+        /// The node of the team.
+        node: NodeId,
+        /// The name of the new agent.
+        role: String,
+        /// The agent that made it.
+        by: String,
+        /// What it was told.
+        instructions: String,
+    }
+
+    /// An agent changed how its team works.
+    StrategyChanged {
+        /// The node of the team.
+        node: NodeId,
+        /// The strategy before.
+        from: TeamStrategy,
+        /// The strategy from the next turn on.
+        to: TeamStrategy,
+        /// How many rounds a debate has; none where it is none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rounds: Option<u32>,
+        /// The agent that changed it.
+        by: String,
+        /// Why.
+        reason: String,
     }
 
     /// Of feedback.

@@ -31,6 +31,14 @@ pub fn narrate(event: &Event) -> Option<String> {
                 None => format!("{at}: {tool} was called"),
             }
         }
+        EventData::SpecialistMade(made) => {
+            let (by, role) = (text::line(&made.by), text::line(&made.role));
+            format!("{}: {by} made the specialist {role}", text::line(made.node.as_str()))
+        }
+        EventData::StrategyChanged(changed) => {
+            let (by, to) = (text::line(&changed.by), changed.to.as_str());
+            format!("{}: {by} changed the strategy to {to}", text::line(changed.node.as_str()))
+        }
         EventData::GuardrailFired(fired) => {
             let what = fired.key.or(fired.action).map(|what| format!(" ({})", text::line(&what))).unwrap_or_default();
             let (guardrail, reason) = (text::line(&fired.guardrail), text::line(&fired.reason));

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use shared::JsonMap;
 use shared::decision::ActionDecision;
 use shared::definition::{ActionKind, Effect, Gate, GuardrailScope, OnTimeout};
-use shared::error::{FlowCode, Mistake, json_type, pointer};
+use shared::error::{FlowCode, Mistake, RunError, json_type, pointer};
 use shared::id::{FlowId, NodeId};
 use shared::review::{Action, ActionType, ReviewKind};
 use shared::run::Step;
@@ -96,7 +96,7 @@ impl Proposed {
 impl<'f> Builder<'f> {
     /// What is about to happen, where a subject is that and no call.
     fn proposed(&self, subject: &Subject) -> Option<Proposed> {
-        let branch = self.state.branches.get(&subject.branch())?;
+        let branch = self.state.branches.get(&subject.branch()?)?;
         match (subject, &branch.phase) {
             (Subject::Agent { .. }, Phase::Agent { conversation, .. }) => Some(Proposed::of_agent(conversation)),
             (Subject::Output { .. }, Phase::Returning { step }) => {
@@ -109,9 +109,8 @@ impl<'f> Builder<'f> {
     }
 
     /// What is asked about it.
-    pub(super) fn content_of_action(&self, step: &Step, subject: &Subject) -> Option<Content> {
-        let proposed = self.proposed(subject)?;
-        let gate = self.gate_of(subject)?;
+    pub(super) fn content_of_action(&self, step: &Step, subject: &Subject) -> Result<Option<Content>, RunError> {
+        let Some((proposed, gate)) = self.proposed(subject).zip(self.gate_of(subject)) else { return Ok(None) };
         let mut allowed_decisions = gate.allowed_decisions();
         if proposed.action_type == ActionType::Output {
             allowed_decisions.retain(|kind| *kind != ActionKind::Respond);
@@ -132,12 +131,12 @@ impl<'f> Builder<'f> {
         let given = self.given_title(step, gate, proposed.seen());
         let findings = self.let_pass(step, gate, &proposed, proposed.arguments.clone()).1;
         let warnings = Findings::of(&action.id, findings).0.iter().map(warning).collect();
-        Some(Content {
+        Ok(Some(Content {
             kind: if proposed.action_type == ActionType::Agent { ReviewKind::Agent } else { ReviewKind::Output },
             title: given.unwrap_or_else(|| proposed.title(&action)),
             prompt: proposed.prompt(&step.node),
-            stakes: gate.stakes(),
-            reviewers: gate.reviewers.clone(),
+            stakes: self.stakes_of(step, gate, proposed.seen())?,
+            reviewers: self.reviewers_at(&step.node, &gate.reviewers),
             timeout: gate.timeout.or(self.flow.of(&step.node).flow.defaults.timeout),
             on_timeout: Some(self.gate_timeout(step, gate).unwrap_or(OnTimeout::Reject)),
             items: Vec::new(),
@@ -147,7 +146,7 @@ impl<'f> Builder<'f> {
             actions: vec![action],
             rules: Rules::default(),
             warnings,
-        })
+        }))
     }
 
     /// What becomes of it, once it was decided.
@@ -213,7 +212,7 @@ impl<'f> Builder<'f> {
         subject: &Subject,
         decisions: &BTreeMap<String, ActionDecision>,
     ) -> Result<(), Vec<Mistake>> {
-        let branch = self.state.branches.get(&subject.branch());
+        let branch = subject.branch().and_then(|branch| self.state.branches.get(&branch));
         let (Subject::Agent { .. }, Some(Phase::Agent { step, conversation })) =
             (subject, branch.map(|branch| &branch.phase))
         else {

@@ -1,34 +1,45 @@
 //! What is asked about calls: of those that gates hold back, and of one that was lost in flight.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use indexmap::IndexSet;
 use shared::decision::ActionDecision;
-use shared::definition::{ActionKind, Cost, Gate, OnTimeout, Severity, Stakes};
+use serde_json::{Value, json};
+use shared::definition::{
+    ActionKind, Builtin, Cost, Gate, OnTimeout, Severity, Stakes, Team, TeamStrategy, ToolKind,
+};
+use shared::error::RunError;
 use shared::review::{Action, ActionType, ReviewKind};
 use shared::run::Step;
+use strum::VariantArray;
 
 use super::content::{Content, Rules};
 use super::title;
 use crate::engine::builder::Builder;
 use crate::engine::conversation::{Message, ToolCall};
+use crate::engine::invoke::parameters;
 use crate::engine::phase::Phase;
 use crate::engine::question::Subject;
 use crate::engine::scope::Visit;
 
 impl<'f> Builder<'f> {
     /// What is asked about calls that gates hold back.
-    pub(super) fn content_of_calls(&self, step: &Step, subject: &Subject) -> Content {
+    pub(super) fn content_of_calls(&self, step: &Step, subject: &Subject) -> Result<Content, RunError> {
         let (agent, calls) = self.state.calls_of(subject);
         let flow = self.flow.of(&step.node);
         let group: Vec<(&ToolCall, &'f Gate)> =
-            calls.filter_map(|call| Some((call, flow.tool_gate(agent, &call.tool)?))).collect();
-        self.content_of_group(step, agent, self.said_beside(subject), &group)
+            calls.map(|call| (call, flow.tool_gate(agent, &call.tool).unwrap_or(flow.plain_gate()))).collect();
+        let for_whom = subject.branch().and_then(|branch| self.state.parent_of(branch));
+        let for_whom = for_whom.and_then(|parent| self.state.branches.get(&parent)?.phase.conversation());
+        let for_whom = for_whom.map(|conversation| conversation.agent.as_str());
+        self.content_of_group(step, (agent, for_whom), self.said_beside(subject), &group)
     }
 
     /// What the agent said beside its calls.
     fn said_beside(&self, subject: &Subject) -> &str {
-        match self.state.branches.get(&subject.branch()).map(|branch| &branch.phase) {
+        let branch = subject.branch().and_then(|branch| self.state.branches.get(&branch));
+        match branch.map(|branch| &branch.phase) {
             Some(Phase::Agent { conversation, .. }) => match conversation.messages.last() {
                 Some(Message::Assistant { text, .. }) => text,
                 _ => "",
@@ -40,31 +51,54 @@ impl<'f> Builder<'f> {
     fn content_of_group(
         &self,
         step: &Step,
-        agent: Option<&str>,
+        (agent, for_whom): (Option<&str>, Option<&str>),
         said: &str,
         group: &[(&ToolCall, &'f Gate)],
-    ) -> Content {
+    ) -> Result<Content, RunError> {
         let defaults = &self.flow.of(&step.node).flow.defaults;
         let gates = || group.iter().map(|(_, gate)| *gate);
-        let actions: Vec<_> =
-            group.iter().map(|(call, gate)| self.gated_action(step, call, agent, gate, group.len() > 1)).collect();
+        let of = |(call, gate): &(&ToolCall, &'f Gate)| {
+            self.stakes_of(step, gate, Visit { agent, ..call.seen(step) })
+        };
+        let stakes: Vec<Stakes> = group.iter().map(of).collect::<Result<_, _>>()?;
+        let several = group.len() > 1;
+        let action = |((call, gate), stakes): (&(&ToolCall, &'f Gate), &Stakes)| Action {
+            stakes: several.then(|| Box::new(stakes.clone())),
+            ..self.action(step, call, agent, gate.allowed_decisions())
+        };
+        let actions: Vec<_> = group.iter().zip(&stakes).map(action).collect();
         let on_timeout = gates().map(|gate| self.gate_timeout(step, gate).unwrap_or(OnTimeout::Reject));
+        let (kind, own_title, wanted) = match actions.as_slice() {
+            [Action { action_type: ActionType::Emergent, name, .. }] => {
+                let title = format!("Make the specialist {name}");
+                (ReviewKind::Emergent, Some(title), Some(format!("make the specialist `{name}`")))
+            }
+            [Action { action_type: ActionType::StrategyOverride, name, .. }] => {
+                let title = format!("Change the strategy to {name}");
+                (ReviewKind::StrategyOverride, Some(title), Some(format!("change the strategy of its team to {name}")))
+            }
+            _ => (ReviewKind::ToolCalls, None, None),
+        };
         let tools: IndexSet<_> = actions.iter().map(|action| format!("`{}`", action.name)).collect();
         let tools = tools.into_iter().collect::<Vec<_>>().join(", ");
         let request = match agent {
-            Some(agent) => format!("Agent `{agent}` wants to call {tools}."),
+            Some(agent) => {
+                let wanted = wanted.unwrap_or_else(|| format!("call {tools}"));
+                let whom = for_whom.map(|whom| format!(", for agent `{whom}`")).unwrap_or_default();
+                format!("Agent `{agent}` wants to {wanted}{whom}.")
+            }
             None => format!("Step `{}` is about to call {tools}.", step.node.place()),
         };
         let given = match group {
             [(call, gate)] => self.given_title(step, gate, Visit { agent, ..call.seen(step) }),
             _ => None,
         };
-        Content {
-            kind: ReviewKind::ToolCalls,
-            title: given.unwrap_or_else(|| title::of_calls(&actions)),
+        Ok(Content {
+            kind,
+            title: given.or(own_title).unwrap_or_else(|| title::of_calls(&actions)),
             prompt: with_reason(request, said),
-            stakes: merge_stakes(gates()),
-            reviewers: gates().next().map(|gate| gate.reviewers.clone()).unwrap_or_default(),
+            stakes: stakes.into_iter().reduce(merge).unwrap_or_default(),
+            reviewers: gates().next().map(|gate| self.reviewers_at(&step.node, &gate.reviewers)).unwrap_or_default(),
             timeout: gates().filter_map(|gate| gate.timeout.or(defaults.timeout)).min(),
             on_timeout: on_timeout.max_by_key(caution),
             items: Vec::new(),
@@ -74,17 +108,23 @@ impl<'f> Builder<'f> {
             actions,
             rules: Rules::default(),
             warnings: self.warnings(step, agent, group.iter().map(|(call, _)| *call)),
-        }
+        })
     }
 
     /// What became of a call that was lost. It waits for a person, however long: nothing else can know.
-    pub(super) fn content_of_lost(&self, step: &Step, subject: &Subject, why: Option<&str>) -> Option<Content> {
+    pub(super) fn content_of_lost(
+        &self,
+        step: &Step,
+        subject: &Subject,
+        why: Option<&str>,
+    ) -> Result<Option<Content>, RunError> {
         let (agent, mut calls) = self.state.calls_of(subject);
-        let call = calls.next()?;
+        let Some(call) = calls.next() else { return Ok(None) };
         let gate = self.flow.of(&step.node).tool_gate(agent, &call.tool);
         let allowed = vec![ActionKind::Approve, ActionKind::Reject, ActionKind::Respond];
         let action = self.action(step, call, agent, allowed);
-        let mut stakes = gate.map(Gate::stakes).unwrap_or_default();
+        let seen = Visit { agent, ..call.seen(step) };
+        let mut stakes = gate.map(|gate| self.stakes_of(step, gate, seen)).transpose()?.unwrap_or_default();
         stakes.severity = stakes.severity.max(Severity::High);
         let what = match why {
             None => "This call was under way when its worker was lost".to_owned(),
@@ -94,12 +134,12 @@ impl<'f> Builder<'f> {
             "{what}; nobody knows whether it took effect. Approve: it is run again, with the same idempotency key. \
              Reject: it counts as not done. Respond: say what its result was."
         );
-        Some(Content {
+        Ok(Some(Content {
             kind: ReviewKind::ToolCalls,
             title: format!("{} (lost in flight)", title::of_calls(std::slice::from_ref(&action))),
             prompt,
             stakes,
-            reviewers: gate.map(|gate| gate.reviewers.clone()).unwrap_or_default(),
+            reviewers: gate.map(|gate| self.reviewers_at(&step.node, &gate.reviewers)).unwrap_or_default(),
             timeout: None,
             on_timeout: None,
             items: Vec::new(),
@@ -109,31 +149,66 @@ impl<'f> Builder<'f> {
             actions: vec![action],
             rules: Rules::default(),
             warnings: self.warnings(step, agent, [call]),
-        })
-    }
-
-    /// A call that a gate holds back; with what is at stake with it where there are several.
-    fn gated_action(&self, step: &Step, call: &ToolCall, agent: Option<&str>, gate: &Gate, several: bool) -> Action {
-        let action = self.action(step, call, agent, gate.allowed_decisions());
-        Action { stakes: several.then(|| Box::new(gate.stakes())), ..action }
+        }))
     }
 
     fn action(&self, step: &Step, call: &ToolCall, agent: Option<&str>, allowed_decisions: Vec<ActionKind>) -> Action {
-        let tool = self.flow.of(&step.node).flow.tools.get(&call.tool);
+        let tool = self.flow.of(&step.node).tool(&call.tool);
+        let builtin = tool.as_ref().map(|tool| &tool.kind);
+        let (action_type, name, own_schema) = match builtin {
+            Some(ToolKind::Builtin(Builtin::SpawnSpecialist)) => {
+                (ActionType::Emergent, named(call, "role"), Some(specialist_schema(call)))
+            }
+            Some(ToolKind::Builtin(Builtin::SetStrategy)) => {
+                (ActionType::StrategyOverride, named(call, "to"), Some(strategy_schema(call)))
+            }
+            _ => (ActionType::Tool, call.tool.clone(), None),
+        };
         Action {
             id: call.id.clone(),
-            action_type: ActionType::Tool,
-            name: call.tool.clone(),
+            action_type,
+            name,
             agent: agent.map(str::to_owned),
             arguments: call.arguments.clone(),
             request: call.request.clone(),
-            description: tool.and_then(|tool| tool.description.clone()),
-            schema: tool.and_then(|tool| crate::engine::invoke::parameters(tool).map(std::borrow::Cow::into_owned)),
+            description: tool.as_ref().and_then(|tool| tool.description.clone()),
+            schema: own_schema.or_else(|| tool.and_then(|tool| parameters(&tool).map(Cow::into_owned))),
             stakes: None,
             allowed_decisions,
             redacted: false,
         }
     }
+}
+
+fn named(call: &ToolCall, argument: &str) -> String {
+    call.arguments.get(argument).and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+/// What an edit of a specialist must fit: its name stays.
+fn specialist_schema(call: &ToolCall) -> Value {
+    json!({
+        "type": "object", "required": ["role", "instructions", "model", "tools"], "additionalProperties": false,
+        "properties": {
+            "role": { "const": call.arguments.get("role") },
+            "instructions": { "type": "string", "format": "markdown", "minLength": 1 },
+            "justification": { "type": "string" },
+            "model": { "type": "string" },
+            "tools": { "type": "array", "items": { "type": "string" } },
+        },
+    })
+}
+
+/// What an edit of a change of strategy must fit.
+fn strategy_schema(call: &ToolCall) -> Value {
+    json!({
+        "type": "object", "required": ["from", "to", "reason"], "additionalProperties": false,
+        "properties": {
+            "from": { "const": call.arguments.get("from") },
+            "to": { "enum": TeamStrategy::VARIANTS },
+            "rounds": { "type": "integer", "minimum": 1, "maximum": Team::MAX_ROUNDS },
+            "reason": { "type": "string" },
+        },
+    })
 }
 
 /// What the agent said beside its calls tells why it asks.
@@ -152,10 +227,6 @@ fn caution(on_timeout: &OnTimeout) -> u8 {
 }
 
 /// What is at stake with several calls: the highest severity, reversible only where all are, everything that follows.
-fn merge_stakes<'g>(gates: impl Iterator<Item = &'g Gate>) -> Stakes {
-    gates.map(Gate::stakes).reduce(merge).unwrap_or_default()
-}
-
 fn merge(mut all: Stakes, more: Stakes) -> Stakes {
     all.severity = all.severity.max(more.severity);
     all.category = all.category.or(more.category);

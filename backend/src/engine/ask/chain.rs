@@ -16,9 +16,10 @@ use crate::engine::transition::Refusal;
 
 impl Builder<'_> {
     /// Asks about a subject: its handlers in their order, then people.
-    pub(in crate::engine) fn ask(&mut self, subject: Subject) {
+    pub(in crate::engine) fn ask(&mut self, subject: Subject) -> ReviewId {
         let review = ReviewId(self.ids.uuid());
         self.ask_handler(Asking { review, subject, handler: 0, advice: Vec::new(), pending: false });
+        review
     }
 
     /// Asks the handler at its place.
@@ -90,8 +91,7 @@ impl Builder<'_> {
     /// A handler has had its time.
     pub(super) fn handler_timed_out(&mut self, review: ReviewId) {
         let Some(question) = self.state.question(review) else { return };
-        let (branch, task) = (question.subject.branch(), question.task());
-        if let Some((task, _)) = task {
+        if let (Some(branch), Some((task, _))) = (question.subject.branch(), question.task()) {
             self.abandon_call(branch, task);
         }
         let Some((question, _)) = self.take_asked(review) else { return };

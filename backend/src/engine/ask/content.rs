@@ -54,8 +54,9 @@ pub(super) fn handlers<'f>(flow: &'f Compiled, state: &RunState, subject: &Subje
     let Some(step) = state.step_of(subject) else { return &[] };
     let own = match subject {
         Subject::Node { .. } => human(flow, &step.node).and_then(|human| human.handlers.as_deref()),
+        Subject::Specialist { .. } => return flow.vetting(&step.node).unwrap_or_default(),
         // What is asked in words, or what became of a lost call, only people can say.
-        Subject::Ask { .. } | Subject::Lost { .. } => return &[],
+        Subject::Ask { .. } | Subject::Takeover { .. } | Subject::Handoff { .. } | Subject::Lost { .. } => return &[],
         _ => gate_of(flow, state, subject).and_then(|gate| gate.handlers.as_deref()),
     };
     handlers_at(flow, &step.node, own)

@@ -57,7 +57,10 @@ impl Builder<'_> {
                 self.check_responses(subject, decisions).map_err(Refusal::Invalid)?;
                 self.edited_requests(subject, decisions).map_err(Refusal::Invalid)?
             }
-            Said::Node(_) => BTreeMap::new(),
+            Said::Node(_) => {
+                self.check_reply(subject, &put_in).map_err(Refusal::Invalid)?;
+                BTreeMap::new()
+            }
         };
         Ok(Fitting { said, put_in, requests })
     }
@@ -74,8 +77,12 @@ impl Builder<'_> {
             Some(ActionDecision::Edit { arguments }) => Some((call, arguments, node?)),
             _ => None,
         });
+        let place = self.state.step_of(subject).zip(subject.branch());
         for (call, arguments, node) in calls {
-            match self.edited(node, call, arguments) {
+            let edited = self.edited(node, call, arguments).and_then(|edited| {
+                place.map_or(Ok(()), |(step, branch)| self.check_team_change(step, branch, &edited)).map(|()| edited)
+            });
+            match edited {
                 Ok(edited) => requests.extend(edited.request.map(|request| (edited.id, request))),
                 Err(why) => {
                     let place = pointer(["verdict", "decisions", &call.id, "arguments"]);

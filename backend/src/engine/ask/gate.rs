@@ -1,11 +1,12 @@
 //! Gates: what is held back, and what a gate says of it.
 
-use shared::definition::{Gate, OnTimeout};
+use shared::definition::{Gate, OnTimeout, Stakes};
+use shared::error::RunError;
 use shared::id::NodeId;
 use shared::run::Step;
 
 use super::title;
-use crate::engine::builder::Builder;
+use crate::engine::builder::{Builder, unevaluated};
 use crate::engine::conversation::ToolCall;
 use crate::engine::question::Subject;
 use crate::engine::scope::{self, Visit};
@@ -16,7 +17,11 @@ use crate::flow::Compiled;
 pub(super) fn gate_of<'f>(flow: &'f Compiled, state: &RunState, subject: &Subject) -> Option<&'f Gate> {
     let of = flow.of(&state.step_of(subject)?.node);
     match subject {
-        Subject::Node { .. } | Subject::Ask { .. } => None,
+        Subject::Node { .. }
+        | Subject::Ask { .. }
+        | Subject::Takeover { .. }
+        | Subject::Specialist { .. }
+        | Subject::Handoff { .. } => None,
         Subject::Calls { .. } | Subject::Lost { .. } => {
             let (agent, mut calls) = state.calls_of(subject);
             of.tool_gate(agent, &calls.next()?.tool)
@@ -57,6 +62,23 @@ impl<'f> Builder<'f> {
         let scope = || scope::of(self.flow, &self.state, &step.node, Visit { number: step.visit, ..seen });
         let rendered = gate.title.as_ref().map(|title| self.flow.of(&step.node).render(title, &scope()));
         rendered?.ok().and_then(|title| title::of_template(&title))
+    }
+
+    /// What is at stake, as it is with these arguments: its texts are templates.
+    pub(super) fn stakes_of(&self, step: &Step, gate: &Gate, seen: Visit<'_>) -> Result<Stakes, RunError> {
+        let mut stakes = gate.stakes();
+        let texts = stakes.consequences.iter_mut().chain(&mut stakes.alternatives).chain(&mut stakes.category);
+        let mut templates = texts.filter(|text| text.contains("{{") || text.contains("{%")).peekable();
+        if templates.peek().is_none() {
+            drop(templates);
+            return Ok(stakes);
+        }
+        let scope = scope::of(self.flow, &self.state, &step.node, Visit { number: step.visit, ..seen });
+        let flow = self.flow.of(&step.node);
+        for text in templates {
+            *text = flow.render(text, &scope).map_err(|error| unevaluated(&step.node, &error))?;
+        }
+        Ok(stakes)
     }
 
     /// What happens when nobody decides in time. What the defaults say of branches is for nodes: an action happens, or it

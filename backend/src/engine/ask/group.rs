@@ -1,6 +1,6 @@
 //! Which calls of a turn are asked about together.
 
-use shared::definition::{Gate, Handler};
+use shared::definition::{Builtin, Gate, Handler, ToolKind};
 
 use super::content::handlers_at;
 use crate::engine::builder::Builder;
@@ -32,7 +32,21 @@ impl<'f> Builder<'f> {
         let Some(step) = self.state.step_of(subject) else { return false };
         let escalation = |gate| self.gate_timeout(step, gate).filter(|then| then.escalations().next().is_some());
         let handlers = |gate: &'f Gate| before_people(handlers_at(self.flow, &step.node, gate.handlers.as_deref()));
+        // What changes a team is asked about by itself.
+        if self.changes_team(subject) {
+            return false;
+        }
         one.reviewers == other.reviewers && handlers(one) == handlers(other) && escalation(one) == escalation(other)
+    }
+}
+
+impl Builder<'_> {
+    /// Whether a call makes a specialist or changes a strategy.
+    fn changes_team(&self, subject: &Subject) -> bool {
+        let flow = self.state.step_of(subject).map(|step| self.flow.of(&step.node));
+        let tools = self.state.calls_of(subject).1.filter_map(|call| flow?.tool(&call.tool));
+        let changes = |kind: &ToolKind| matches!(kind, ToolKind::Builtin(Builtin::SpawnSpecialist | Builtin::SetStrategy));
+        tools.into_iter().any(|tool| changes(&tool.kind))
     }
 }
 

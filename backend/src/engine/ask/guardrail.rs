@@ -28,6 +28,8 @@ pub(in crate::engine) struct PutIn {
     pub edits: JsonMap,
     /// The free text; none where there is none.
     pub text: Option<String>,
+    /// What goes with the option.
+    pub fields: JsonMap,
     /// Each with its place in the decision.
     findings: Vec<(String, Finding)>,
 }
@@ -133,7 +135,8 @@ impl Builder<'_> {
         arguments: &JsonMap,
     ) -> Result<ToolCall, String> {
         let flow = self.flow.of(&step.node);
-        let schema = flow.flow.tools.get(&call.tool).and_then(parameters);
+        let tool = flow.tool(&call.tool);
+        let schema = tool.as_ref().and_then(|tool| parameters(tool));
         let arguments_fit = |schema: &Value| flow.check(schema, &Value::Object(arguments.clone()), "").is_empty();
         if !schema.is_none_or(|schema| arguments_fit(&schema)) {
             return Err("what is left of it does not fit the tool once it is redacted".to_owned());
@@ -198,11 +201,12 @@ impl Builder<'_> {
     }
 
     pub(super) fn look_at_put_in(&self, review: &Review, request: &DecisionRequest) -> PutIn {
-        let text = match &request.verdict {
-            Said::Text { text } if review.answers_in_words() => Some(text.clone()),
-            _ => None,
+        let (text, fields) = match &request.verdict {
+            Said::Text { text } if review.answers_in_words() => (Some(text.clone()), JsonMap::new()),
+            Said::Choose { fields, .. } => (None, fields.clone()),
+            _ => (None, JsonMap::new()),
         };
-        let mut put_in = PutIn { edits: request.edits.clone(), text, findings: Vec::new() };
+        let mut put_in = PutIn { edits: request.edits.clone(), text, fields, findings: Vec::new() };
         let Some(id) = &review.node else { return put_in };
         let kind = self.flow.node(id).map(|node| &node.kind);
         if !review.actions.is_empty() || matches!(kind, Some(NodeKind::Human(human)) if human.guardrails == Some(false))
@@ -210,11 +214,16 @@ impl Builder<'_> {
             return put_in;
         }
         let look = |values| self.look(id, GuardrailScope::Edits, action("edit", id.own(), None), values, None);
-        if !put_in.edits.is_empty() {
-            let Verdict { findings, redacted } = look(put_in.edits.clone());
-            let place = |key: &Option<String>| key.as_ref().map_or("/edits".to_owned(), |key| pointer(["edits", key]));
+        for (at, values) in [("/edits", &mut put_in.edits), ("/verdict/fields", &mut put_in.fields)] {
+            if values.is_empty() {
+                continue;
+            }
+            let Verdict { findings, redacted } = look(values.clone());
+            let place = |key: &Option<String>| key.as_ref().map_or(at.to_owned(), |key| at.to_owned() + &pointer([key]));
             put_in.findings.extend(findings.into_iter().map(|finding| (place(&finding.key), finding)));
-            put_in.edits = redacted.unwrap_or(put_in.edits);
+            if let Some(redacted) = redacted {
+                *values = redacted;
+            }
         }
         if let Some(text) = put_in.text.take() {
             let Verdict { findings, redacted } = look(of_text(&text));

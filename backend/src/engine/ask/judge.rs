@@ -148,7 +148,7 @@ impl Builder<'_> {
         conversation.tries += 1;
         let kind = TaskKind::Model { turn: conversation.turn };
         self.retry(task, &mut step, kind, true, due_at, &error);
-        let branch = self.state.branches.get_mut(&question.subject.branch());
+        let branch = question.subject.branch().and_then(|branch| self.state.branches.get_mut(&branch));
         if let Some(own) = branch.and_then(|branch| branch.phase.step_mut()) {
             *own = step;
         }

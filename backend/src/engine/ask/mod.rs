@@ -24,6 +24,7 @@ mod guardrail;
 mod handled;
 mod judge;
 mod node;
+mod pause;
 mod program;
 mod review;
 mod rule;

@@ -1,18 +1,20 @@
 //! What human nodes ask, and how a value is shown.
 
 use serde_json::{Value, json};
-use shared::definition::{ContentType, Human};
-use shared::error::{RunError, json_type};
+use shared::definition::{Choice, ContentType, Human, Reviewers};
+use shared::error::{FlowCode, RunError, json_type};
 use shared::id::NodeId;
 use shared::review::{Item, ReviewKind, ReviewOption, Source};
 use shared::run::Step;
 
 use super::content::{Content, Rules};
 use super::title;
-use crate::engine::builder::{Builder, unevaluated};
+use crate::engine::builder::{Builder, failure, unevaluated};
 use crate::engine::item;
 use crate::engine::scope::{self, Visit};
 
+/// The most options that a state key may hold.
+const MAX_OPTIONS: usize = 20;
 /// What is asked where the flow says nothing.
 const DEFAULT_PROMPT: &str = "Please review.";
 
@@ -21,6 +23,7 @@ impl Builder<'_> {
     pub(super) fn content_of_node(&self, step: &Step, human: &Human) -> Result<Content, RunError> {
         let prompt = self.human_prompt(step, human)?;
         let source = self.source(&step.node);
+        let options = self.options(step, human)?;
         let items = items(human, |key| scope::value(self.flow, &self.state, step, key));
         let defaults = &self.flow.of(&step.node).flow.defaults;
         Ok(Content {
@@ -28,17 +31,45 @@ impl Builder<'_> {
             title: self.human_title(step, human, &prompt),
             prompt,
             stakes: human.stakes(),
-            reviewers: human.reviewers.clone(),
+            reviewers: self.reviewers_at(&step.node, &human.reviewers),
             timeout: human.timeout.or(defaults.timeout),
             on_timeout: human.on_timeout.clone().or_else(|| defaults.on_timeout.clone()),
             items,
-            options: human.options.iter().map(option).collect(),
-            free_text: human.options.is_empty() || source.is_some(),
+            free_text: options.is_empty() || (source.is_some() && human.allow_free_text != Some(false)),
+            options,
             source,
             actions: Vec::new(),
             rules: Rules { policy: human.policy.clone(), deny: human.deny, blind: human.blind },
             warnings: Vec::new(),
         })
+    }
+
+    /// Who may decide at a node, where it or its gate names these.
+    pub(super) fn reviewers_at(&self, node: &NodeId, own: &Reviewers) -> Reviewers {
+        self.flow.of(node).flow.reviewers_at(node.own(), own)
+    }
+
+    /// What may be chosen: what the flow says, or what the state holds.
+    fn options(&self, step: &Step, human: &Human) -> Result<Vec<ReviewOption>, RunError> {
+        let Some(key) = &human.options_key else { return Ok(human.options.iter().map(option).collect()) };
+        let wrong = |why: String| failure(FlowCode::FlowCondition, &step.node, format!("the options in `{key}`: {why}"));
+        let held = scope::value(self.flow, &self.state, step, key).and_then(Value::as_array);
+        let held = held.ok_or_else(|| wrong("expected a list".to_owned()))?;
+        if held.is_empty() || held.len() > MAX_OPTIONS {
+            return Err(wrong(format!("expected 1 to {MAX_OPTIONS}, found {}", held.len())));
+        }
+        let mut options: Vec<ReviewOption> = Vec::new();
+        for (index, value) in held.iter().enumerate() {
+            let choice: Choice = match value {
+                Value::String(text) => Ok(Choice::of_text(text)),
+                value => serde_json::from_value(value.clone()).map_err(|error| wrong(format!("{index}: {error}"))),
+            }?;
+            if choice.id.trim().is_empty() || options.iter().any(|option| option.id == choice.id) {
+                return Err(wrong(format!("{index}: the id `{}` is empty, or is there twice", choice.id)));
+            }
+            options.push(option(&choice));
+        }
+        Ok(options)
     }
 
     /// The headline that the flow gives; else the question, which is followed by what the run is about where it is the
@@ -85,7 +116,7 @@ impl Builder<'_> {
     }
 }
 
-fn option(choice: &shared::definition::Choice) -> ReviewOption {
+fn option(choice: &Choice) -> ReviewOption {
     ReviewOption {
         id: choice.id.clone(),
         kind: choice.kind,

@@ -158,7 +158,7 @@ impl Builder<'_> {
         *tries += 1;
         let error = failure(why.code, &step.node, &why.message);
         self.retry(*task, &mut step, TaskKind::Ask { review }, true, due_at, &error);
-        let branch = self.state.branches.get_mut(&question.subject.branch());
+        let branch = question.subject.branch().and_then(|branch| self.state.branches.get_mut(&branch));
         if let Some(own) = branch.and_then(|branch| branch.phase.step_mut()) {
             *own = step;
         }

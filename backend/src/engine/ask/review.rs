@@ -144,6 +144,7 @@ impl Builder<'_> {
             problem: None,
             unreadable: false,
             advice,
+            paused: false,
             asked: None,
             warnings: content.warnings,
             claimed_by: None,
@@ -290,7 +291,7 @@ impl Builder<'_> {
             self.tell_decided(id, findings);
         }
         if let Some(question) = self.state.question(id)
-            && let (branch, Some((task, _))) = (question.subject.branch(), question.task())
+            && let (Some(branch), Some((task, _))) = (question.subject.branch(), question.task())
         {
             self.abandon_call(branch, task);
         }

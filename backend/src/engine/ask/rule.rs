@@ -23,7 +23,7 @@ impl Builder<'_> {
     ) -> Answer {
         match subject {
             Subject::Agent { .. } | Subject::Output { .. } => self.rule_action(subject, decisions, instructions),
-            Subject::Node { .. } | Subject::Ask { .. } | Subject::Calls { .. } | Subject::Lost { .. } => {
+            _ => {
                 let (rulings, findings) = self.rule_calls(subject, decisions);
                 Answer::Calls { rulings, findings, instructions }
             }

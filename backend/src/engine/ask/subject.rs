@@ -15,16 +15,19 @@ impl Builder<'_> {
                 let human = human(self.flow, &step.node).ok_or_else(|| nothing("the flow has no such human node"))?;
                 self.content_of_node(step, human)
             }
-            Subject::Calls { .. } => Ok(self.content_of_calls(step, subject)),
-            Subject::Ask { .. } => {
+            Subject::Calls { .. } | Subject::Specialist { .. } => self.content_of_calls(step, subject),
+            Subject::Takeover { by, .. } => {
+                self.content_of_takeover(step, by).ok_or_else(|| nothing("the flow has no such node"))
+            }
+            Subject::Ask { .. } | Subject::Handoff { .. } => {
                 self.content_of_ask(step, subject).ok_or_else(|| nothing("the step has no such question"))
             }
             Subject::Agent { .. } | Subject::Output { .. } => {
-                self.content_of_action(step, subject).ok_or_else(|| nothing("no gate holds it back any more"))
+                self.content_of_action(step, subject)?.ok_or_else(|| nothing("no gate holds it back any more"))
             }
             Subject::Lost { why, .. } => {
                 let why = why.as_deref();
-                self.content_of_lost(step, subject, why).ok_or_else(|| nothing("the step has no such call"))
+                self.content_of_lost(step, subject, why)?.ok_or_else(|| nothing("the step has no such call"))
             }
         }
     }

@@ -74,6 +74,8 @@ impl Builder<'_> {
         let reason = "nobody decided in time".to_owned();
         let answer = match (review.on_timeout.clone().unwrap_or(OnTimeout::Reject), &subject) {
             (OnTimeout::Escalate(next), _) => return self.escalate(id, next),
+            // They have no time limit.
+            (_, Subject::Takeover { .. } | Subject::Handoff { .. } | Subject::Specialist { .. }) => return,
             (on_timeout, Subject::Ask { .. }) => Answer::Reply(self.reply_in_time(&subject, &on_timeout)),
             (OnTimeout::Error, _) => {
                 let node = review.node.clone();

@@ -6,6 +6,7 @@ use shared::JsonMap;
 use shared::access::{Act, Principal};
 use shared::decision::Via;
 use shared::definition::ChoiceKind;
+use shared::error::{FlowCode, RunError};
 use shared::id::ReviewId;
 
 use super::by_agent::withdrawn;
@@ -48,6 +49,11 @@ impl Builder<'_> {
                 Answer::Node(NodeAnswer { decision: json!(remembered), note, then })
             }
             Subject::Ask { .. } => Answer::Reply(withdrawn(reason)),
+            Subject::Takeover { .. } => {
+                let node = review.node.clone();
+                Answer::Failed(RunError { code: FlowCode::FlowHumanRejected, message: reason.to_owned(), node })
+            }
+            Subject::Handoff { .. } => return Ok(()),
             _ => self.rule(&subject, &answer_all(&review.actions, false, Some(reason)), None),
         };
         self.answer(subject, answer);

@@ -56,16 +56,16 @@ impl Builder<'_> {
     /// A model has answered.
     pub(in crate::engine) fn model_answered(&mut self, task: TaskId, answer: ModelAnswer) -> Result<(), Refusal> {
         let (branch, step, mut conversation) = self.take_conversation(task).ok_or(Refusal::TaskOver)?;
-        let model = conversation.model_in(self.flow, &step.node).unwrap_or_default();
-        self.count_answer(&step, &mut conversation, model, &answer);
+        let model = conversation.model_in(self.flow, &step.node).unwrap_or_default().to_owned();
+        self.count_answer(&step, &mut conversation, &model, &answer);
 
         if let Some(over) = over_budget(conversation.agent_in(self.flow, &step.node), &conversation) {
             let error = failure(FlowCode::BudgetExceeded, &step.node, over);
-            self.fail_step(branch, step, error);
+            self.fail_conversation(branch, step, &conversation, error);
             return Ok(());
         }
         let ModelAnswer { text, mut calls, .. } = answer;
-        if conversation.purpose != Purpose::Answer {
+        if matches!(conversation.purpose, Purpose::Choice(_)) {
             // Who chooses is offered no tools; calls that it makes up are left out.
             calls.clear();
         }
@@ -76,7 +76,7 @@ impl Builder<'_> {
             // Its calls are not run: nobody would hear their results.
             let message = format!("agent `{}` had no answer after {} turns", conversation.agent, conversation.turn);
             let error = failure(FlowCode::ModelFailed, &step.node, message);
-            self.fail_step(branch, step, error);
+            self.fail_conversation(branch, step, &conversation, error);
         } else {
             self.calls_made(branch, step, conversation, calls);
         }
@@ -95,7 +95,7 @@ impl Builder<'_> {
             self.settle(branch, &node, Phase::Agent { step, conversation });
         } else {
             self.end_task(task);
-            self.fail_step(branch, step, error);
+            self.fail_conversation(branch, step, &conversation, error);
         }
         Ok(())
     }
@@ -129,8 +129,8 @@ impl Builder<'_> {
             }
             Err(mistakes) => {
                 let code = match conversation.purpose {
-                    Purpose::Answer => FlowCode::ModelFailed,
                     Purpose::Choice(_) => FlowCode::FlowNoMatchingEdge,
+                    Purpose::Answer | Purpose::Turn { .. } | Purpose::Task { .. } => FlowCode::ModelFailed,
                 };
                 self.does_not_fit(branch, step, &conversation, code, &mistakes);
             }
@@ -140,7 +140,7 @@ impl Builder<'_> {
     fn does_not_fit(&mut self, branch: u32, step: Step, conversation: &Conversation, code: FlowCode, mistakes: &str) {
         let message = format!("the answer of agent `{}` does not fit: {mistakes}", conversation.agent);
         let error = failure(code, &step.node, message);
-        self.fail_step(branch, step, error);
+        self.fail_conversation(branch, step, conversation, error);
     }
 
     /// Whether an agent begins is decided: it does, or somebody has answered in its place, or its step fails.
@@ -173,28 +173,14 @@ impl Builder<'_> {
             },
             Ruling::Refused(code, why) => {
                 let error = failure(code, &step.node, why);
-                self.fail_step(branch, step, error);
+                self.refuse_conversation(branch, step, &conversation, error);
             }
         }
     }
 
-    /// An agent's step has its answer.
-    fn made(&mut self, branch: u32, step: Step, conversation: &Conversation, text: String, value: Option<Value>) {
-        if self.is_correctable(&step.node) {
-            self.state.answers.insert(step.node.clone(), text.clone());
-        }
-        let mut writes: JsonMap = conversation
-            .wrote
-            .iter()
-            .filter_map(|key| Some((key.clone(), self.state.keys_of(&step.node).get(key)?.clone())))
-            .collect();
-        writes.extend(self.answer_keys(&step.node, text, value));
-        self.finish_step(branch, step, writes);
-    }
-
     /// Where the answer goes: with an `output_schema`, each of its keys that the node may write (the whole object to
     /// the one write key, where it names none of them); else the text to the one write key.
-    fn answer_keys(&self, id: &NodeId, text: String, value: Option<Value>) -> JsonMap {
+    pub(super) fn answer_keys(&self, id: &NodeId, text: String, value: Option<Value>) -> JsonMap {
         let Some(node) = self.flow.node(id) else { return JsonMap::new() };
         let allowed = scope::write_keys(self.flow, id, node);
         let whole = |value| scope::result_key(self.flow, id, node).map(|key| (key, value)).into_iter().collect();
@@ -208,7 +194,7 @@ impl Builder<'_> {
     }
 
     /// Whether a person may correct what a node made.
-    fn is_correctable(&self, id: &NodeId) -> bool {
+    pub(super) fn is_correctable(&self, id: &NodeId) -> bool {
         let flow = self.flow.of(id);
         let mut humans = flow.flow.nodes.iter().filter(|(_, node)| matches!(node.kind, NodeKind::Human(_)));
         humans.any(|(human, _)| flow.source_of(human).is_some_and(|source| &*source == id.own()))

@@ -4,22 +4,22 @@
 
 use serde_json::{Value, json};
 use shared::JsonMap;
-use shared::definition::{Agent, Gate};
-use shared::error::{FlowCode, RunError};
+use shared::definition::{Agent, Builtin, Gate, ToolKind};
+use shared::error::FlowCode;
 use shared::id::TaskId;
 use shared::run::Step;
 
-use crate::engine::ask::by_agent::Reply;
 use crate::engine::builder::{Builder, failure};
 use crate::engine::conversation::{Conversation, Message, ToolCall, ToolCallState};
 use crate::engine::input::{ModelToolCall, TaskFailure};
+use crate::engine::next::{Reply, Takeover};
 use crate::engine::invoke::{Started, is_sleep};
 use crate::engine::phase::{Branch, Phase, is_due};
 use crate::engine::question::Subject;
 use crate::engine::ruling::{CallRulings, Ruling};
 use crate::engine::transition::{Refusal, TaskKind};
 
-impl Builder<'_> {
+impl<'f> Builder<'f> {
     // --- the calls of an agent's turn ---
 
     /// A model made calls: those that do not fit are answered at once, gated ones are asked about, the rest is held
@@ -31,20 +31,18 @@ impl Builder<'_> {
         mut conversation: Conversation,
         made: Vec<ModelToolCall>,
     ) {
-        let own = self.flow.of(&step.node).flow.agents.get(&conversation.agent).map(|agent| agent.tools.as_slice());
-        let own = own.unwrap_or_default();
+        let own = conversation.tools_in(self.flow, &step.node);
         let mut gated: Vec<(String, &Gate)> = Vec::new();
         for (index, made) in made.into_iter().enumerate() {
-            let id = format!("c{}-{}", conversation.turn, index + 1);
+            let id = conversation.call_id(index);
             let checked = if own.contains(&made.tool) {
-                self.new_call(&step, None, id.clone(), &made.tool, &made.arguments)
+                self.new_call(&step, self.caller(&step, &conversation), None, id.clone(), &made.tool, &made.arguments)
             } else {
                 Err(format!("there is no tool `{}`", made.tool))
             };
             let mut call = checked.unwrap_or_else(|why| {
-                let result = error_text(FlowCode::ToolFailed, &why);
                 let arguments = made.arguments.as_object().cloned().unwrap_or_default();
-                ToolCall { state: ToolCallState::Done { result }, ..ToolCall::new(id, &made.tool, arguments) }
+                ToolCall { state: ToolCallState::failed(FlowCode::ToolFailed, &why), ..ToolCall::new(id, &made.tool, arguments) }
             });
             call.provider_id = made.provider_id;
             let held = call.state == ToolCallState::Held;
@@ -68,24 +66,35 @@ impl Builder<'_> {
     /// Starts what is held once nothing is gated any more, and goes to the next turn once every call has a result.
     pub(in crate::engine) fn go_on_with_calls(&mut self, branch: u32, step: Step, mut conversation: Conversation) {
         let mut calls = std::mem::take(&mut conversation.calls);
-        let mut asks = Vec::new();
+        let (mut asks, mut tasks) = (Vec::new(), Vec::new());
         if calls.iter().all(|call| call.state != ToolCallState::Gated) {
-            for call in calls.iter_mut().filter(|call| call.state == ToolCallState::Held) {
+            let starts = |call: &&mut ToolCall| matches!(call.state, ToolCallState::Held | ToolCallState::Vetted);
+            for call in calls.iter_mut().filter(starts) {
                 self.start_agent_call(&step, &mut conversation, call);
-                asks.extend((call.state == ToolCallState::Asks).then(|| call.id.clone()));
+                let id = call.id.clone();
+                match call.state {
+                    ToolCallState::Asks => asks.push(Subject::Ask { branch, call: id, paused: false }),
+                    ToolCallState::Vetting => asks.push(Subject::Specialist { branch, call: id }),
+                    ToolCallState::Delegated => tasks.push(id),
+                    _ => {}
+                }
             }
         }
         let results: Vec<_> = calls.iter().filter_map(result_message).collect();
         if results.len() < calls.len() {
             conversation.calls = calls;
-            let node = step.node.clone();
-            self.settle(branch, &node, Phase::Agent { step, conversation });
-            for call in asks {
-                self.ask(Subject::Ask { branch, call });
+            let own = step.clone();
+            self.settle(branch, &own.node, Phase::Agent { step, conversation });
+            for subject in asks {
+                self.ask(subject);
+            }
+            for call in tasks {
+                self.begin_task(branch, &own, &call);
             }
             return;
         }
         conversation.messages.extend(results);
+        self.note_results(&calls);
         let instructed = std::mem::take(&mut conversation.instructed);
         conversation.messages.extend(instructed.into_iter().map(|text| Message::User { text }));
         conversation.turn += 1;
@@ -93,25 +102,48 @@ impl Builder<'_> {
     }
 
     fn start_agent_call(&mut self, step: &Step, conversation: &mut Conversation, call: &mut ToolCall) {
-        match self.start_call(step, call) {
-            Ok(Started::Due) => {}
-            Ok(Started::Asks) => {
-                let most =
-                    conversation.agent_in(self.flow, &step.node).map_or(Agent::DEFAULT_MAX_ASKS, Agent::max_asks);
-                conversation.asks += 1;
-                if conversation.asks > most {
-                    let why = format!("you have asked people {most} times in this step, and may not ask again");
-                    call.state = ToolCallState::Done { result: error_text(FlowCode::ToolFailed, &why) };
-                }
+        let asks = self.asks_people(step, call);
+        let most = conversation.agent_in(self.flow, &step.node).map_or(Agent::DEFAULT_MAX_ASKS, Agent::max_asks);
+        if asks && conversation.asks >= most {
+            let why = format!("you have asked people {most} times in this step, and may not ask again");
+            call.state = ToolCallState::failed(FlowCode::ToolFailed, &why);
+            return;
+        }
+        conversation.asks += u32::from(asks);
+        let caller = self.caller(step, conversation);
+        let started = self.start_call(step, caller, call);
+        match started {
+            Ok(Started::Due | Started::Asks | Started::Delegated | Started::Vetting) => {}
+            Ok(Started::HandsOver) => {
+                let result = self.hand_over_to(step, Some(&conversation.agent), call);
+                self.emit_executed(step, call, Ok(&result));
+                call.state = ToolCallState::returned(result);
             }
             Ok(Started::Done { result, writes }) => {
                 self.emit_executed(step, call, Ok(&result));
                 conversation.wrote.extend(writes.keys().cloned());
                 self.write(step, &writes);
-                call.state = ToolCallState::Done { result };
+                call.state = ToolCallState::returned(result);
             }
-            Err(why) => call.state = ToolCallState::Done { result: error_text(FlowCode::ToolFailed, &why) },
+            Err(why) => call.state = ToolCallState::failed(FlowCode::ToolFailed, &why),
         }
+    }
+
+    fn is_specialist(&self, step: &Step, call: &ToolCall) -> bool {
+        let tool = self.flow.of(&step.node).tool(&call.tool);
+        tool.is_some_and(|tool| tool.kind == ToolKind::Builtin(Builtin::SpawnSpecialist))
+    }
+
+    /// Somebody is told of something, and nobody waits for them.
+    pub(super) fn hand_over_to(&mut self, step: &Step, agent: Option<&str>, call: &ToolCall) -> Value {
+        let (step, agent, call) = (Box::new(step.clone()), agent.map(str::to_owned), Box::new(call.clone()));
+        let review = self.ask(Subject::Handoff { step, agent, call });
+        json!({ "handed_off": true, "review": review })
+    }
+
+    fn asks_people(&self, step: &Step, call: &ToolCall) -> bool {
+        let tool = self.flow.of(&step.node).tool(&call.tool);
+        matches!(tool.as_ref().map(|tool| &tool.kind), Some(ToolKind::Builtin(builtin)) if builtin.asks_people())
     }
 
     // --- what happens to calls ---
@@ -123,7 +155,7 @@ impl Builder<'_> {
                 self.end_task(task);
                 if let Some(call) = conversation.calls.iter_mut().find(|call| is_due(call, task)) {
                     self.emit_executed(&step, call, Ok(&result));
-                    call.state = ToolCallState::Done { result };
+                    call.state = ToolCallState::returned(result);
                 }
                 self.go_on_with_calls(branch, step, conversation);
             }
@@ -142,8 +174,8 @@ impl Builder<'_> {
     pub(in crate::engine) fn sleep_is_over(&mut self, task: TaskId) -> Result<(), Refusal> {
         let slept = self.state.branches.values().find_map(|branch| {
             let call = branch.phase.calls().iter().find(|call| is_due(call, task))?;
-            let tool = self.flow.of(&branch.node).flow.tools.get(&call.tool)?;
-            is_sleep(tool).then(|| call.arguments.get("duration").cloned())
+            let tool = self.flow.of(&branch.node).tool(&call.tool)?;
+            is_sleep(&tool).then(|| call.arguments.get("duration").cloned())
         });
         let result = json!({ "slept": slept.ok_or(Refusal::TaskOver)? });
         self.tool_returned(task, result)
@@ -164,7 +196,7 @@ impl Builder<'_> {
         let node = step.node.clone();
         if let Some(due_at) = self.next_try(&node, tries, why) {
             call.state = ToolCallState::Due { task, tries: tries + 1 };
-            let repeatable = self.flow.of(&node).flow.tools.get(&call.tool).is_some_and(|tool| tool.idempotent);
+            let repeatable = self.flow.of(&node).tool(&call.tool).is_some_and(|tool| tool.idempotent);
             let kind = TaskKind::Tool { call: call.id.clone() };
             self.retry(task, &mut step, kind, repeatable, due_at, &error);
             if let Some(own) = phase.step_mut() {
@@ -175,7 +207,7 @@ impl Builder<'_> {
         }
         self.end_task(task);
         self.emit_executed(&step, call, Err(&error));
-        call.state = ToolCallState::Done { result: error_text(error.code, &error.message) };
+        call.state = ToolCallState::failed(error.code, &error.message);
         match phase {
             Phase::Agent { step, conversation } => self.go_on_with_calls(branch, step, conversation),
             _ => self.fail_step(branch, step, error),
@@ -186,7 +218,7 @@ impl Builder<'_> {
     fn is_repeatable(&self, task: TaskId) -> bool {
         let due = |branch: &Branch| {
             let call = branch.phase.calls().iter().find(|call| is_due(call, task))?;
-            self.flow.of(&branch.node).flow.tools.get(&call.tool).map(|tool| tool.idempotent)
+            self.flow.of(&branch.node).tool(&call.tool).map(|tool| tool.idempotent)
         };
         self.state.branches.values().find_map(due).unwrap_or(false)
     }
@@ -215,8 +247,16 @@ impl Builder<'_> {
         mut rulings: CallRulings,
         instructions: Option<String>,
     ) {
-        conversation.instructed.extend(instructions);
         let mut calls = std::mem::take(&mut conversation.calls);
+        // What is said beside a specialist is for the specialist.
+        match calls.iter().find(|call| rulings.contains_key(&call.id) && self.is_specialist(&step, call)) {
+            Some(call) => {
+                if let (Some(Ruling::Proceeds(call)), Some(more)) = (rulings.get_mut(&call.id), instructions) {
+                    instruct(call, &more);
+                }
+            }
+            None => conversation.instructed.extend(instructions),
+        }
         for call in &mut calls {
             if let Some(ruling) = rulings.remove(&call.id) {
                 self.agent_call_decided(&step, &mut conversation, call, ruling);
@@ -237,6 +277,10 @@ impl Builder<'_> {
         match ruling {
             Ruling::Proceeds(as_it_runs) => {
                 *call = ToolCall { reads: JsonMap::new(), ..as_it_runs };
+                if call.state == ToolCallState::Vetting {
+                    call.state = ToolCallState::Vetted;
+                    return;
+                }
                 // A lost call is run again at once: the others of its turn were started before.
                 if call.state == ToolCallState::Lost {
                     self.start_agent_call(step, conversation, call);
@@ -244,20 +288,28 @@ impl Builder<'_> {
                     call.state = ToolCallState::Held;
                 }
             }
-            Ruling::Answered(text) => call.state = ToolCallState::Done { result: text.into() },
-            Ruling::Refused(code, why) => call.state = ToolCallState::Done { result: error_text(code, &why) },
+            Ruling::Answered(text) => call.state = ToolCallState::returned(text.into()),
+            Ruling::Refused(code, why) => call.state = ToolCallState::failed(code, &why),
         }
     }
 
     /// People have answered what a call asked by itself, or nobody will.
     pub(in crate::engine) fn call_replied(&mut self, branch: u32, mut phase: Phase, call: &str, reply: Reply) {
         let Some(step) = phase.step().cloned() else { return };
-        let reply = reply.map_err(|(code, why)| failure(code, &step.node, why));
+        let reply = match reply {
+            Reply::Returns(result) | Reply::TakesOver { result, then: Takeover::Answers { .. } | Takeover::Writes { .. } | Takeover::GivesTo { .. } } => Ok(result),
+            Reply::TakesOver { then: Takeover::Stops { reason }, .. } => {
+                Err(failure(FlowCode::FlowHumanRejected, &step.node, reason))
+            }
+            Reply::Fails(code, why) => Err(failure(code, &step.node, why)),
+        };
         let own = phase.calls_mut().iter_mut().find(|own| own.id == *call);
         if let Some(own) = own {
             self.emit_executed(&step, own, reply.as_ref());
-            let told = |error: &RunError| error_text(error.code, &error.message);
-            own.state = ToolCallState::Done { result: reply.clone().unwrap_or_else(|error| told(&error)) };
+            own.state = match &reply {
+                Ok(result) => ToolCallState::returned(result.clone()),
+                Err(error) => ToolCallState::failed(error.code, &error.message),
+            };
         }
         match (phase, reply) {
             (Phase::Agent { step, conversation }, _) => self.go_on_with_calls(branch, step, conversation),
@@ -279,14 +331,15 @@ impl Phase {
     }
 }
 
-/// How an agent is told that a call has no result.
-fn error_text(code: FlowCode, message: &str) -> Value {
-    format!("{code}: {message}").into()
+/// A specialist is told more than the agent says that makes it.
+fn instruct(call: &mut ToolCall, more: &str) {
+    let said = call.arguments.get("instructions").and_then(Value::as_str).unwrap_or_default();
+    call.arguments.insert("instructions".to_owned(), format!("{said}\n\n{more}").into());
 }
 
 fn result_message(call: &ToolCall) -> Option<Message> {
     match &call.state {
-        ToolCallState::Done { result } => Some(Message::Tool {
+        ToolCallState::Done { result, .. } => Some(Message::Tool {
             provider_id: call.provider_id.clone(),
             tool: call.tool.clone(),
             content: result.clone(),

@@ -11,5 +11,8 @@ mod nested;
 mod output;
 mod router;
 mod set;
+mod sub_agent;
+mod takeover;
+mod team;
 mod tool;
 mod turn;

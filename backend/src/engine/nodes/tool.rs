@@ -8,6 +8,7 @@ use shared::run::Step;
 use crate::engine::builder::{Builder, failure, unevaluated};
 use crate::engine::conversation::{ToolCall, ToolCallState};
 use crate::engine::invoke::{Started, parameters};
+use crate::engine::roster::Caller;
 use crate::engine::phase::Phase;
 use crate::engine::question::Subject;
 use crate::engine::ruling::Ruling;
@@ -55,18 +56,18 @@ impl Builder<'_> {
                 .render_value(&templates, &scope)
                 .map_err(|error| unevaluated(&step.node, &error))?
         } else {
-            let definition = self.flow.of(&step.node).flow.tools.get(tool);
-            let schema = definition.and_then(parameters);
+            let definition = self.flow.of(&step.node).tool(tool);
+            let schema = definition.as_ref().and_then(|tool| parameters(tool));
             let named = schema.as_ref().and_then(|schema| schema.get("properties")).and_then(Value::as_object);
             Value::Object(scope::readable_of(self.flow, &self.state, step, named))
         };
-        self.new_call(step, correction, "c1-1".to_owned(), tool, &arguments)
+        self.new_call(step, Caller::default(), correction, "c1-1".to_owned(), tool, &arguments)
             .map_err(|why| failure(FlowCode::ToolFailed, &step.node, why))
     }
 
     /// Nothing holds the call back any more.
     fn run_tool(&mut self, branch: u32, step: Step, mut call: ToolCall, correction: Option<String>) {
-        match self.start_call(&step, &mut call) {
+        match self.start_call(&step, Caller::default(), &mut call) {
             Ok(Started::Due) => {
                 let node = step.node.clone();
                 self.settle(branch, &node, Phase::Tool { step, call, correction });
@@ -74,8 +75,20 @@ impl Builder<'_> {
             Ok(Started::Asks) => {
                 let (node, asked) = (step.node.clone(), call.id.clone());
                 self.settle(branch, &node, Phase::Tool { step, call, correction });
-                self.ask(Subject::Ask { branch, call: asked });
+                self.ask(Subject::Ask { branch, call: asked, paused: false });
             }
+            Ok(Started::Delegated) => {
+                let (node, call_id, own) = (step.node.clone(), call.id.clone(), step.clone());
+                self.settle(branch, &node, Phase::Tool { step, call, correction });
+                self.begin_task(branch, &own, &call_id);
+            }
+            Ok(Started::HandsOver) => {
+                let result = self.hand_over_to(&step, None, &call);
+                self.emit_executed(&step, &call, Ok(&result));
+                self.tool_done(branch, step, result);
+            }
+            // No team has a tool node.
+            Ok(Started::Vetting) => self.settle(branch, &step.node.clone(), Phase::Tool { step, call, correction }),
             Ok(Started::Done { result, writes }) => {
                 self.emit_executed(&step, &call, Ok(&result));
                 self.finish_step(branch, step, writes);

@@ -65,7 +65,7 @@ fn an_answer_is_the_result_of_the_call_and_the_turn_goes_on_once_all_have_theirs
     assert_eq!(play.status(), RunStatus::WaitingForHuman);
 
     let review = of_kind(&play, ReviewKind::Clarification);
-    assert_eq!((&*review.title, &*review.prompt, review.free_text), ("Which size?", "Which **size**?", true));
+    assert_eq!((&*review.title, &*review.prompt, review.free_text), ("Which size?", "Agent `clerk` asks:\n\nWhich **size**?", true));
     assert_eq!(review.stakes.category.as_deref(), Some("preference"));
     assert_eq!((&review.items[0].value, review.items[0].editable), (&json!("It is for a child."), false));
     let ids: Vec<_> = review.options.iter().map(|option| option.id.as_str()).collect();
@@ -185,7 +185,7 @@ fn a_gated_question_is_asked_about_first_and_then_asks() {
     let arguments = object(json!({ "question": "Why not?" }));
     play.decide_on(&gate, answer_actions([("c1-1", ActionDecision::Edit { arguments }), ("c1-2", reject)]));
     let review = play.review();
-    assert_eq!((review.kind, &*review.prompt), (ReviewKind::Clarification, "Why not?"));
+    assert_eq!((review.kind, &*review.prompt), (ReviewKind::Clarification, "Agent `clerk` asks:\n\nWhy not?"));
     answer(&mut play, &review, request(&review, say("Because.")));
     let results = results(&play);
     assert_eq!(results[0]["text"], "Because.");

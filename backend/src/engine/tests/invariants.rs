@@ -82,7 +82,12 @@ impl Play {
         let mut expected: BTreeSet<TaskId> =
             state.questions.iter().filter_map(|question| question.timer.map(|timer| timer.task)).collect();
         for question in &state.questions {
-            let phase = &state.branches[&question.subject.branch()].phase;
+            let Some(branch) = question.subject.branch() else {
+                let review = &self.snapshot.reviews[&question.review];
+                assert!(question.pending && review.kind == shared::review::ReviewKind::Handoff && question.timer.is_none());
+                continue;
+            };
+            let phase = &state.branches[&branch].phase;
             match &question.subject {
                 Subject::Node { .. } => assert!(matches!(phase, Phase::Human { .. }), "{question:?}: {phase:?}"),
                 Subject::Calls { calls, .. } => {
@@ -94,6 +99,14 @@ impl Play {
                     assert_eq!(phase.calls().iter().filter(asks).count(), 1, "{question:?}: {phase:?}");
                     assert!(question.pending, "only people are asked");
                 }
+                Subject::Takeover { .. } => {
+                    assert!(matches!(phase, Phase::Agent { .. }) && phase.tasks().is_empty() && phase.calls().is_empty());
+                }
+                Subject::Specialist { call, .. } => {
+                    let vets = |own: &&ToolCall| own.id == *call && own.state == ToolCallState::Vetting;
+                    assert_eq!(phase.calls().iter().filter(vets).count(), 1, "{question:?}: {phase:?}");
+                }
+                Subject::Handoff { .. } => unreachable!("it has no branch"),
                 Subject::Agent { .. } => {
                     let conversation = phase.conversation().expect("an agent's step waits");
                     assert!(
@@ -102,7 +115,7 @@ impl Play {
                 }
                 Subject::Output { .. } => {
                     assert!(matches!(phase, Phase::Returning { .. }), "{question:?}: {phase:?}");
-                    assert!(state.branches[&question.subject.branch()].node.is_end());
+                    assert!(state.branches[&branch].node.is_end());
                     assert!(view(Some(&self.flow), state).output.is_none(), "nothing is given before there is leave");
                 }
                 Subject::Lost { call, .. } => {
@@ -126,7 +139,12 @@ impl Play {
             let waits = !tasks.is_empty() || asked > 0;
             let gated = branch.phase.calls().iter();
             let gated = gated
-                .filter(|call| matches!(call.state, ToolCallState::Gated | ToolCallState::Asks | ToolCallState::Lost));
+                .filter(|call| {
+                    matches!(
+                        call.state,
+                        ToolCallState::Gated | ToolCallState::Asks | ToolCallState::Vetting | ToolCallState::Lost
+                    )
+                });
             let of_this: usize = state.questions_of(*number).map(|question| question.subject.calls().len()).sum();
             assert_eq!(gated.count(), of_this, "each call that is held back is asked about");
             let is_new =
@@ -136,8 +154,21 @@ impl Play {
                 phase => phase.conversation().is_some_and(is_new),
             };
             assert_eq!(asks, asked == 1 && of_this == 0, "what waits for leave, or for an answer, asks once");
+            let helped = state.children_of(*number).count();
+            if let Some(parent) = branch.phase.works_for() {
+                assert!(parent < *number && state.branches.contains_key(&parent), "nobody hears it: {branch:?}");
+            }
             let others = match &branch.phase {
                 Phase::Joining { .. } => true,
+                Phase::Team { team, .. } => {
+                    assert_eq!(team.under_way as usize, helped, "{team:?}");
+                    helped > 0
+                }
+                phase if phase.delegates() => {
+                    let delegated = phase.calls().iter().filter(|call| call.state == ToolCallState::Delegated);
+                    assert_eq!(delegated.count(), helped);
+                    helped > 0
+                }
                 Phase::Map { items, results, .. } => results.len() < items.len(),
                 Phase::Flow { step } => {
                     let frame = step.node.call(step.visit);

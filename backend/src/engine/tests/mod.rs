@@ -9,6 +9,7 @@ mod chain;
 mod context;
 mod decisions;
 mod delegate;
+mod escalations;
 mod feedback;
 mod formats;
 mod gates;
@@ -20,8 +21,10 @@ mod judges;
 mod late;
 mod maps;
 mod nested;
+mod options;
 mod programs;
 mod random;
+mod teams;
 mod timers;
 mod titles;
 mod validators;
@@ -214,7 +217,9 @@ impl Play {
         if self.snapshot.state.outcome.is_some() {
             let RunState { revision, updated_at, ref unanswered, .. } = transition.state;
             let before = self.snapshot.state.clone();
-            let only = RunState { revision, updated_at, unanswered: unanswered.clone(), ..before };
+            let RunState { ref questions, .. } = transition.state;
+            let (unanswered, questions) = (unanswered.clone(), questions.clone());
+            let only = RunState { revision, updated_at, unanswered, questions, ..before };
             assert_eq!(transition.state, only, "a run that is over changed");
         }
         self.take(transition);

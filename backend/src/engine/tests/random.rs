@@ -14,7 +14,7 @@ type Shape = (u8, u8, bool, u8, u8);
 fn random_flow(shapes: &[Shape], called: &[Shape]) -> Compiled {
     let mut library = Library::default();
     library.add(Arc::new(Compiled::new(some_flow("called", called, 7), 1).unwrap()));
-    Compiled::calling(some_flow("random", shapes, 8), 1, &library).unwrap()
+    Compiled::calling(some_flow("random", shapes, 9), 1, &library).unwrap()
 }
 
 fn some_flow(id: &str, shapes: &[Shape], kinds: u8) -> Flow {
@@ -35,6 +35,11 @@ fn some_flow(id: &str, shapes: &[Shape], kinds: u8) -> Flow {
             }),
             7 if detail % 2 == 0 => json!({ "flow": { "id": "called" }, "write_keys": ["k1", "k3"] }),
             7 => json!({ "flow": { "id": "called", "input": { "k1": "{{ visit }}" } }, "write_keys": ["k2"] }),
+            8 => json!({ "team": {
+                "agents": ["a", "b"], "lead": (["a", "b", "c"][usize::from(detail % 3)]), "rounds": detail % 2 + 1,
+                "strategy": (["sequential", "parallel", "router", "debate"][usize::from(detail / 2 % 4)]),
+                "emergent": { "enabled": true, "max": 2, "judge": if detail % 4 == 0 { judge["judge"].clone() } else { Value::Null } },
+            }, "write_keys": ["k1"] }),
             4 => json!({ "router": if detail % 2 == 0 { json!({}) } else { json!({ "agent": "a" }) } }),
             _ => json!({ "human": {
                 "prompt": "?",
@@ -93,7 +98,7 @@ fn some_flow(id: &str, shapes: &[Shape], kinds: u8) -> Flow {
     }
     serde_json::from_value(json!({
         "id": id,
-        "agents": { "a": { "model": "demo/a", "tools": ["plain", "gated", "nap", "put", "ask", "draft", "leave"], "max_turns": 3, "max_asks": 3 } },
+        "agents": { "a": { "model": "demo/a", "tools": ["plain", "gated", "nap", "put", "ask", "draft", "leave", "stuck", "progress", "over", "help", "grow", "steer"], "max_turns": 3, "max_asks": 3 }, "b": { "model": "demo/b", "tools": ["gated", "help"] }, "c": { "model": "demo/c" } },
         "tools": {
             "plain": { "http": { "url": "https://x/{{ k2 | default('') | urlencode }}" }, "idempotent": true },
             "gated": { "http": {
@@ -105,6 +110,12 @@ fn some_flow(id: &str, shapes: &[Shape], kinds: u8) -> Flow {
             "put": { "builtin": "set_state" },
             "ask": { "builtin": "ask_human", "timeout": "1h", "on_timeout": (["error", "reject", "approve", "follow"][usize::from(shapes[0].0 % 4)]) },
             "draft": { "builtin": "request_edit", "timeout": "2h", "severity": "high" },
+            "help": { "agent": "b" },
+            "grow": { "builtin": "spawn_specialist" },
+            "steer": { "builtin": "set_strategy" },
+            "stuck": { "builtin": "escalate", "timeout": "3h" },
+            "progress": { "builtin": "checkpoint", "timeout": "1h", "on_timeout": (["error", "reject", "approve"][usize::from(shapes[0].0 % 3)]) },
+            "over": { "builtin": "handoff" },
             "leave": { "builtin": "request_approval", "ask_permission": shapes[0].1.is_multiple_of(2) },
         },
         "gates": { "before_tool": {
@@ -113,7 +124,7 @@ fn some_flow(id: &str, shapes: &[Shape], kinds: u8) -> Flow {
             "put": { "when": "visit == 1", "handlers": [judge, webhook, "human"] },
         }, "before_agent": {
             "a": { "when": "visit == 2", "timeout": "2h", "handlers": if shapes[0].4.is_multiple_of(3) { json!([judge]) } else { json!([webhook]) } },
-        }, "before_return": ([
+        }, "before_emergent": shapes[0].2, "before_strategy_override": shapes[0].3 % 2 == 0, "before_return": ([
             json!(false),
             json!(true),
             json!({ "when": "has(arguments.k2)", "timeout": "1h", "on_timeout": "approve" }),
@@ -153,6 +164,18 @@ fn some_answer(pick: u8) -> ModelAnswer {
             ("plain", json!({})),
             ("leave", json!({ "description": "May I?", "action": { "name": "go" }, "timeout": "1h" })),
         ]),
+        3 if pick % 5 == 3 && pick.is_multiple_of(7) => calls([
+            ("plain", json!({})),
+            ("stuck", json!({ "reason": "out_of_scope", "explanation": "some text" })),
+            ("over", json!({ "to": "desk", "reason": "some text" })),
+        ]),
+        4 if pick % 5 == 4 && pick.is_multiple_of(3) => calls([
+            ("grow", json!({ "role": format!("r{}", pick % 3), "instructions": "some" })),
+            ("help", json!({ "task": "some" })),
+            ("steer", json!({ "strategy": (["parallel", "debate", "router"][usize::from(pick % 4).min(2)]), "reason": "some" })),
+        ]),
+        4 if pick.is_multiple_of(2) => calls([("help", json!({ "task": "some" })), ("delegate_to_b", json!({ "task": "x" }))]),
+        3 if pick.is_multiple_of(3) => calls([("progress", json!({ "phase": "half", "progress": 0.5 }))]),
         2 if pick.is_multiple_of(2) => calls([("plain", json!(5)), ("unknown", json!({}))]),
         3 if pick.is_multiple_of(2) => {
             let (approved, confidence) = (pick.is_multiple_of(4), f64::from(pick % 10) / 10.0);
@@ -166,7 +189,17 @@ fn some_verdict(review: &Review, pick: u8) -> Verdict {
     if review.actions.is_empty() {
         let option = usize::from(pick / 4) % review.options.len().max(1);
         return match review.options.get(option) {
-            Some(option) if !pick.is_multiple_of(4) => choose(&option.id),
+            Some(option) if !pick.is_multiple_of(4) => {
+                let fields = match &*option.id {
+                    "agent_continue" => json!({ "guidance": "some" }),
+                    "human_takeover" if pick.is_multiple_of(2) => json!({ "answer": "some text" }),
+                    "delegate" => json!({ "agent": "b", "instructions": "some" }),
+                    "abort" => json!({ "reason": "some" }),
+                    "modify" => json!({ "goal": "some" }),
+                    _ => json!({}),
+                };
+                Verdict::Choose { option: option.id.clone(), fields: object(fields) }
+            }
             _ => say("some text"),
         };
     }

@@ -148,6 +148,7 @@ impl Flow {
         let node = Node {
             kind: spec.kind,
             description: None,
+            tags: Vec::new(),
             read_keys: None,
             write_keys: None,
             next: Next::default(),
@@ -252,6 +253,7 @@ impl Flow {
             gates: definition::Gates { before_tool: self.gates, ..definition::Gates::default() },
             guardrails: None,
             defaults: definition::Defaults::default(),
+            routing: Vec::new(),
             nodes,
         };
         let (errors, _) = check_flow(&flow, None, &mistakes, &Here::default(), &CancelFlag::default());

@@ -140,7 +140,7 @@ fn plain(kind: ToolKind) -> definition::Tool {
         description: None,
         parameters: None,
         kind,
-        ask_permission: false,
+        ask_permission: definition::AskPermission::default(),
         idempotent: false,
         timeout: None,
         reviewers: definition::Reviewers::default(),

@@ -36,14 +36,22 @@ pub fn check(checker: &mut Checker<'_>) {
             checker.invalid(&format!("{base}/allowed_decisions"), message);
         }
     }
-    let others = [
-        ("before_emergent", gates.before_emergent.is_some()),
-        ("before_strategy_override", gates.before_strategy_override.is_some()),
+    let of_teams = [
+        ("before_emergent", &gates.before_emergent),
+        ("before_strategy_override", &gates.before_strategy_override),
     ];
-    for (trigger, is_written) in others {
-        if is_written {
-            checker.unsupported(&pointer(["gates", trigger]), &format!("the gate `{trigger}`"));
+    for (trigger, setting) in of_teams {
+        if let Some(setting) = setting {
+            gate(checker, &pointer(["gates", trigger]), setting);
         }
+    }
+}
+
+/// The answers that a gate or a tool takes.
+pub fn answers(checker: &mut Checker<'_>, base: &str, allowed: Option<&[ActionKind]>) {
+    if allowed.is_some_and(<[ActionKind]>::is_empty) {
+        let message = "only reject would be left; write `false` to open it";
+        checker.invalid(&format!("{base}/allowed_decisions"), message);
     }
 }
 
@@ -64,6 +72,7 @@ fn gate<'a>(checker: &mut Checker<'a>, base: &str, setting: &'a GateSetting) -> 
     timers::of_gate(checker, base, gate);
     handlers::of_gate(checker, base, gate);
     policy::reviewers(checker, &format!("{base}/reviewers"), None, &gate.reviewers);
+    answers(checker, base, gate.allowed_decisions.as_deref());
     if let Some(when) = &gate.when {
         metadata(checker, &format!("{base}/when"), when);
     }

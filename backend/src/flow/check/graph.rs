@@ -7,13 +7,13 @@
 //! **Delegation.** A node whose `next` leads to a human node with options may lead to no other node at the same time.
 //! The rule is about the pair of edges, whatever the kind of the node; `end` is nowhere.
 
-use std::collections::BTreeSet;
 
 use shared::definition::{Edge, EdgeCondition, Node, NodeKind, Target};
 use shared::error::{FlowCode, pointer};
 use shared::id::NodeId;
 
 use super::Checker;
+use crate::flow::agents::used;
 use crate::flow::limits::MAX_EDGES;
 use crate::flow::reachability::mapped;
 
@@ -75,7 +75,7 @@ fn edges(checker: &mut Checker<'_>, id: &NodeId, node: &Node) {
 fn asks_with_options(checker: &Checker<'_>, id: &NodeId) -> bool {
     matches!(
         checker.flow.nodes.get(id).map(|node| &node.kind),
-        Some(NodeKind::Human(human)) if !human.options.is_empty()
+        Some(NodeKind::Human(human)) if human.has_options()
     )
 }
 
@@ -118,17 +118,8 @@ fn unreachable(checker: &mut Checker<'_>) {
 
 fn unused(checker: &mut Checker<'_>) {
     let flow = checker.flow;
-    let agents: BTreeSet<&str> = flow
-        .nodes
-        .values()
-        .flat_map(|node| match &node.kind {
-            NodeKind::Agent { agent, .. } => vec![agent.as_str()],
-            NodeKind::Router(router) => router.agent.as_deref().into_iter().collect(),
-            NodeKind::Team(team) => team.agents.iter().map(String::as_str).collect(),
-            _ => Vec::new(),
-        })
-        .collect();
+    let agents = used(flow);
     for name in flow.agents.keys().filter(|name| !agents.contains(name.as_str())) {
-        checker.warn(&pointer(["agents", name]), format!("no node uses the agent `{name}`"));
+        checker.warn(&pointer(["agents", name]), format!("nothing uses the agent `{name}`"));
     }
 }

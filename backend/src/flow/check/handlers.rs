@@ -38,7 +38,7 @@ pub fn check(checker: &mut Checker<'_>, path: &str, handlers: Option<&[Handler]>
     }
 }
 
-fn judge(checker: &mut Checker<'_>, path: &str, judge: &Judge) {
+pub fn judge(checker: &mut Checker<'_>, path: &str, judge: &Judge) {
     parts::model(checker, &format!("{path}/model"), &judge.model);
     if judge.criteria.trim().is_empty() {
         checker.invalid(&format!("{path}/criteria"), "say what the judge is to judge by");

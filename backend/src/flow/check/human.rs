@@ -47,6 +47,13 @@ fn question(checker: &mut Checker<'_>, base: &str, human: &Human) {
 }
 
 fn options(checker: &mut Checker<'_>, base: &str, human: &Human) {
+    if human.options_key.is_some() && !human.options.is_empty() {
+        checker.invalid(&format!("{base}/options_key"), "the options stand here already; keep `options` or `options_key`");
+    }
+    if human.allow_free_text.is_some() && !human.has_options() {
+        let message = "without options, an answer in words is the only one; leave this out";
+        checker.invalid(&format!("{base}/allow_free_text"), message);
+    }
     let mut ids = BTreeSet::new();
     for (index, option) in human.options.iter().enumerate() {
         let path = format!("{base}/options/{index}");
@@ -59,7 +66,7 @@ fn options(checker: &mut Checker<'_>, base: &str, human: &Human) {
             checker.invalid(&format!("{path}/label"), "an option needs a label: people read it");
         }
     }
-    if human.on_reject.is_some() && !human.options.is_empty() && !has(human, ChoiceKind::Stop) && !timer_stops(human) {
+    if human.on_reject.is_some() && human.has_options() && !has(human, ChoiceKind::Stop) && !timer_stops(human) {
         checker.warn(&format!("{base}/on_reject"), "nothing here rejects: there is no option of kind `stop`");
     }
 }
@@ -75,7 +82,7 @@ fn timer_stops(human: &Human) -> bool {
 fn correction(checker: &mut Checker<'_>, base: &str, id: &NodeId, human: &Human) {
     if let Some(named) = &human.corrects {
         let path = format!("{base}/corrects");
-        if human.options.is_empty() {
+        if !human.has_options() {
             checker.invalid(&path, "without options, free text is the answer and corrects nothing");
         }
         // A node that is not there is noted with the other unknown names.
@@ -90,7 +97,7 @@ fn correction(checker: &mut Checker<'_>, base: &str, id: &NodeId, human: &Human)
         }
         return;
     }
-    if human.options.is_empty() || !checker.nodes_whole || checker.reachability.source_of(id).is_some() {
+    if !human.has_options() || !checker.nodes_whole || checker.reachability.source_of(id).is_some() {
         return;
     }
     let sources: Vec<_> = nearest_sources(checker.flow, id).iter().map(|source| format!("`{source}`")).collect();

@@ -15,6 +15,7 @@ mod names;
 mod parts;
 mod policy;
 mod reach;
+mod teams;
 mod timers;
 
 use std::collections::BTreeSet;
@@ -96,6 +97,7 @@ pub fn check_flow(
     names::check(&mut checker);
     human::check(&mut checker);
     gates::check(&mut checker);
+    teams::check(&mut checker);
     maps::check(&mut checker);
     calls::check(&mut checker);
     keys::check(&mut checker);

@@ -8,6 +8,7 @@ use shared::error::pointer;
 use shared::id::NodeId;
 
 use super::Checker;
+use crate::flow::agents::{delegates, used};
 use crate::flow::compiled::matches;
 use crate::flow::limits::MAX_GATES;
 
@@ -27,11 +28,12 @@ pub fn check(checker: &mut Checker<'_>) {
     if let Some(start) = &flow.start {
         expect(checker, "/start", "node", start, &names.nodes);
     }
+    let delegates: Vec<_> = delegates(flow).collect();
     for (name, agent) in &flow.agents {
         for (index, tool) in agent.tools.iter().enumerate() {
             expect(checker, &format!("{}/{index}", pointer(["agents", name, "tools"])), "tool", tool, &names.tools);
         }
-        let tools: BTreeSet<&str> = agent.tools.iter().map(String::as_str).collect();
+        let tools: BTreeSet<&str> = agent.tools.iter().chain(&delegates).map(String::as_str).collect();
         for (turn, calls) in agent.demo.iter().flat_map(|demo| demo.tool_calls.iter().enumerate()) {
             for call in calls.calls().iter().filter(|call| !tools.contains(call.tool.as_str())) {
                 let path = format!("{}/{turn}", pointer(["agents", name, "demo", "tool_calls"]));
@@ -112,21 +114,16 @@ fn gates(checker: &mut Checker<'_>) {
         NodeKind::Tool { tool, .. } => Some(tool),
         _ => None,
     });
-    let tools: BTreeSet<&str> = by_agents.chain(by_nodes).map(String::as_str).collect();
+    let delegates: Vec<_> = delegates(flow).collect();
+    let tools: BTreeSet<&str> = by_agents.chain(by_nodes).chain(&delegates).map(String::as_str).collect();
     let by = ("tool", "is used by an agent or a tool node");
     fires(checker, "/gates/before_tool", &flow.gates.before_tool, &tools, by);
     for (name, agent) in &flow.agents {
         let base = pointer(["agents", name, "gates", "before_tool"]);
-        let own = agent.tools.iter().map(String::as_str).collect();
+        let own = agent.tools.iter().chain(&delegates).map(String::as_str).collect();
         fires(checker, &base, &agent.gates.before_tool, &own, ("tool", "is among the tools of this agent"));
     }
-    let agents = flow.nodes.values().filter_map(|node| match &node.kind {
-        NodeKind::Agent { agent, .. } => Some(agent),
-        NodeKind::Router(router) => router.agent.as_ref(),
-        _ => None,
-    });
-    let agents: BTreeSet<&str> = agents.map(String::as_str).collect();
-    fires(checker, "/gates/before_agent", &flow.gates.before_agent, &agents, ("agent", "is used by a node"));
+    fires(checker, "/gates/before_agent", &flow.gates.before_agent, &used(flow), ("agent", "is used"));
 }
 
 /// Each gate fits something that is used.
@@ -148,9 +145,9 @@ fn fires(
             let named = if pattern.contains('*') { "whose name fits" } else { "of this name" };
             checker.invalid(&path, format!("this gate can never fire: no {what} {named} {by}{guess}"));
         }
-        let asks = what == "tool" && checker.flow.tools.get(pattern).is_some_and(|tool| tool.ask_permission);
+        let asks = what == "tool" && checker.flow.tools.get(pattern).is_some_and(|tool| !tool.ask_permission.is_no());
         if asks && *setting == GateSetting::Switch(false) {
-            checker.invalid(&path, "the tool has `ask_permission: true`, and this gate says false; keep one of them");
+            checker.invalid(&path, "the tool has `ask_permission`, and this gate says false; keep one of them");
         }
     }
 }

@@ -1,9 +1,9 @@
 //! What each part of a flow must fulfil for itself: limits, models, tool names, and what is not supported yet.
 
-use shared::definition::{Agent, Builtin, Failure, Node, NodeKind, Tool, ToolKind};
+use shared::definition::{Agent, Failure, Node, Tool, ToolKind};
 use shared::error::pointer;
 
-use super::{Checker, guardrails, handlers, policy, timers};
+use super::{Checker, gates, guardrails, handlers, policy, timers};
 use crate::flow::limits::{MAX_AGENTS, MAX_NODES, MAX_TOOLS};
 
 /// The providers of models.
@@ -28,6 +28,7 @@ pub fn check(checker: &mut Checker<'_>) {
     }
     for (name, tool) in &flow.tools {
         self::tool(checker, name, &tool.kind);
+        gates::answers(checker, &pointer(["tools", name, "ask_permission"]), tool.ask_permission.allowed_decisions());
         asks(checker, &pointer(["tools", name]), tool);
         let path = pointer(["tools", name, "timeout"]);
         if tool.timeout.is_some_and(|timeout| timeout.0.is_zero()) {
@@ -37,6 +38,16 @@ pub fn check(checker: &mut Checker<'_>) {
     guardrails::check(checker);
     handlers::check(checker, "/defaults/handlers", flow.defaults.handlers.as_deref());
     timers::of_defaults(checker);
+    policy::reviewers(checker, "/defaults/reviewers", None, &flow.defaults.reviewers);
+    if let Some(named) = &flow.defaults.model {
+        model(checker, "/defaults/model", named);
+    }
+    for (index, route) in flow.routing.iter().enumerate() {
+        policy::reviewers(checker, &format!("/routing/{index}/reviewers"), None, &route.reviewers);
+        if !flow.nodes.values().any(|node| route.tags.iter().any(|tag| node.tags.contains(tag))) {
+            checker.warn(&format!("/routing/{index}/tags"), "no node has one of these tags");
+        }
+    }
     if let Some(failure) = &flow.defaults.failure {
         self::failure(checker, "/defaults/failure", failure);
     }
@@ -47,7 +58,13 @@ pub fn check(checker: &mut Checker<'_>) {
 
 fn agent(checker: &mut Checker<'_>, name: &str, agent: &Agent) {
     let base = pointer(["agents", name]);
-    model(checker, &format!("{base}/model"), &agent.model);
+    match checker.flow.defaults.model {
+        Some(_) if agent.model.is_empty() => {}
+        None if agent.model.is_empty() => {
+            checker.invalid(&base, "`model` is missing: name one here, or for all agents as `defaults.model`");
+        }
+        _ => model(checker, &format!("{base}/model"), &agent.model),
+    }
     let turns = agent.max_turns();
     if turns == 0 || turns > Agent::MAX_TURNS {
         checker.invalid(&format!("{base}/max_turns"), format!("expected 1 to {} turns", Agent::MAX_TURNS));
@@ -106,41 +123,15 @@ fn tool(checker: &mut Checker<'_>, name: &str, kind: &ToolKind) {
             format!("`{name}` is no tool name: 1 to 64 letters, digits, _ and - (models ask for this)"),
         );
     }
-    match kind {
-        ToolKind::Builtin(builtin) => match builtin {
-            Builtin::Sleep
-            | Builtin::SetState
-            | Builtin::DemoPublish
-            | Builtin::AskHuman
-            | Builtin::RequestEdit
-            | Builtin::RequestApproval => {}
-            Builtin::Escalate
-            | Builtin::Checkpoint
-            | Builtin::Handoff
-            | Builtin::SpawnSpecialist
-            | Builtin::SetStrategy => checker.unsupported(&format!("{base}/builtin"), "this builtin"),
-        },
-        ToolKind::Http(http) => {
-            let path = format!("{base}/http/method");
-            if !["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"].contains(&http.method.as_str()) {
-                checker.invalid(&path, "expected GET, POST, PUT, PATCH, DELETE or HEAD");
-            }
+    if let ToolKind::Http(http) = kind {
+        let path = format!("{base}/http/method");
+        if !["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"].contains(&http.method.as_str()) {
+            checker.invalid(&path, "expected GET, POST, PUT, PATCH, DELETE or HEAD");
         }
-        ToolKind::Mcp(_) | ToolKind::Function => {}
     }
 }
 
 fn node(checker: &mut Checker<'_>, base: &str, node: &Node) {
-    match &node.kind {
-        NodeKind::Team(_) => checker.unsupported(&format!("{base}/team"), "a `team` node"),
-        NodeKind::Agent { .. }
-        | NodeKind::Tool { .. }
-        | NodeKind::Set(_)
-        | NodeKind::Router(_)
-        | NodeKind::Map(_)
-        | NodeKind::Flow(_)
-        | NodeKind::Human(_) => {}
-    }
     let visits = node.max_visits();
     if visits == 0 || visits > Node::MAX_VISITS {
         checker.invalid(&format!("{base}/max_visits"), format!("expected 1 to {} visits", Node::MAX_VISITS));

@@ -24,7 +24,7 @@ pub fn check(checker: &mut Checker<'_>, base: &str, id: &NodeId, human: &Human) 
 /// What a policy of several votes needs.
 fn votes(checker: &mut Checker<'_>, base: &str, human: &Human) {
     let path = format!("{base}/policy");
-    if human.options.is_empty() {
+    if !human.has_options() {
         let message = "several answers in free text cannot become one: give options, or leave `policy` out";
         checker.invalid(&path, message);
     } else if !has(human, ChoiceKind::Accept) {

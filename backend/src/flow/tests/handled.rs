@@ -3,7 +3,7 @@
 use super::*;
 
 /// Checks that a source has exactly these mistakes, each at the last place of a piece of it.
-fn expect_at(source: &str, wanted: &[(&str, &str)]) {
+pub(super) fn expect_at(source: &str, wanted: &[(&str, &str)]) {
     let place = |piece: &str| {
         let before = &source[..source.rfind(piece).unwrap_or_else(|| panic!("{piece} in {source}"))];
         format!("{}:{} ", before.lines().count(), before.len() - before.rfind('\n').map_or(0, |end| end + 1) + 1)

@@ -75,6 +75,8 @@ pub struct Numbers {
     pub pending: u64,
     /// Of these, that they may decide.
     pub mine: u64,
+    /// Of these, that no run waits for.
+    pub handed_over: u64,
 }
 
 /// The reviews in memory.
@@ -97,8 +99,9 @@ impl Inbox {
     /// Takes in a message of the live socket that came at `now`.
     pub fn hear(&mut self, message: &ServerMessage, now: Timestamp) {
         match message {
-            ServerMessage::Inbox { pending, mine, .. } => {
-                self.numbers = Some(Numbers { pending: *pending, mine: *mine });
+            ServerMessage::Inbox { pending, mine, handed_over, .. } => {
+                let (pending, mine, handed_over) = (*pending, *mine, *handed_over);
+                self.numbers = Some(Numbers { pending, mine, handed_over });
                 self.changes += 1;
             }
             ServerMessage::Entry(entry) => {

@@ -40,6 +40,9 @@ impl Builder<'_> {
         by: &[Username],
     ) -> Option<()> {
         let subject = self.state.question(id).filter(|question| question.pending)?.subject.clone();
+        if self.pauses(id, &said) {
+            return self.pause(id, decision);
+        }
         let Decision { comment, metadata, via, .. } = decision;
         let counted = Counted { put_in, comment: comment.as_deref(), metadata, via: *via, by };
         let (outcome, answer) = self.effect(&subject, said, counted)?;
@@ -62,13 +65,19 @@ impl Builder<'_> {
                 self.merge_metadata(counted.metadata);
                 (outcome(&verdict), Answer::Node(self.node_decided(verdict, counted)))
             }
-            (Subject::Ask { .. }, Said::Node(verdict)) => {
+            (Subject::Takeover { .. }, Said::Node(verdict)) => {
+                (outcome(&verdict), Answer::Written(counted.put_in.edits.clone()))
+            }
+            (Subject::Ask { .. } | Subject::Handoff { .. }, Said::Node(verdict)) => {
                 self.merge_metadata(counted.metadata);
                 let option = chosen(&verdict).map(|option| option.id.as_str());
                 let reply = self.reply(subject, option, counted.comment, counted.put_in, counted.by);
                 (outcome(&verdict), Answer::Reply(reply))
             }
-            (Subject::Node { .. } | Subject::Ask { .. }, Said::Actions(..)) => return None,
+            (
+                Subject::Node { .. } | Subject::Ask { .. } | Subject::Takeover { .. } | Subject::Handoff { .. },
+                Said::Actions(..),
+            ) => return None,
             (_, Said::Actions(decisions, instructions)) => {
                 self.merge_metadata(counted.metadata);
                 (Outcome::Decided, self.rule(subject, &decisions, instructions))

@@ -1,15 +1,16 @@
-//! Builtins with which an agent asks people by itself: their parameters, and what a call of one asks.
+//! Builtins with which an agent asks people by itself: what a call of one asks.
+
+mod parameters;
 
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use shared::JsonMap;
 use shared::definition::{Builtin, ContentType, Cost, Severity};
+use shared::id::Username;
+use shared::statistics::EscalationReason;
 use shared::time::Span;
 
-/// The fewest and the most options of a question: with one there is nothing to choose.
-const OPTIONS: std::ops::RangeInclusive<usize> = 2..=10;
-/// The most alternatives of an action.
-const MAX_ALTERNATIVES: usize = 10;
+pub(super) use parameters::parameters;
 
 /// What an agent asks.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,6 +21,12 @@ pub(super) enum Ask {
     Edit(Draft),
     /// For leave to do something that is no call of a tool.
     Approval(Box<Proposal>),
+    /// To be relieved of a problem.
+    Escalation(Box<Escalation>),
+    /// Whether to go on.
+    Checkpoint(Box<Checkpoint>),
+    /// That somebody takes something over, while it goes on.
+    Handoff(Handoff),
 }
 
 /// A question.
@@ -34,6 +41,9 @@ pub(super) struct Clarification {
     pub options: Vec<Choice>,
     #[serde(default = "yes")]
     pub allow_free_text: bool,
+    /// Whether several options may be chosen.
+    #[serde(default)]
+    pub multiple: bool,
     pub timeout: Option<Span>,
 }
 
@@ -112,6 +122,52 @@ pub(super) struct Alternative {
     pub tradeoffs: Option<String>,
 }
 
+/// A problem that an agent cannot solve.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub(super) struct Escalation {
+    pub reason: EscalationReason,
+    pub explanation: String,
+    pub assessment: Option<String>,
+    #[serde(default)]
+    pub attempted: Vec<String>,
+    #[serde(default)]
+    pub recommendations: Vec<String>,
+    #[serde(default)]
+    pub state: JsonMap,
+    #[serde(default = "high")]
+    pub urgency: Severity,
+    pub timeout: Option<Span>,
+}
+
+/// How far an agent has come.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub(super) struct Checkpoint {
+    pub phase: String,
+    /// From 0 to 1.
+    pub progress: f64,
+    #[serde(default)]
+    pub done: Vec<String>,
+    #[serde(default)]
+    pub next: Vec<String>,
+    #[serde(default)]
+    pub issues: Vec<String>,
+    pub notes: Option<String>,
+    pub timeout: Option<Span>,
+}
+
+/// Something that a person is to take over. Nobody waits for it.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub(super) struct Handoff {
+    /// A role, or a person.
+    pub to: String,
+    pub reason: String,
+    pub summary: Option<String>,
+}
+
+fn high() -> Severity {
+    Severity::High
+}
+
 fn yes() -> bool {
     true
 }
@@ -127,10 +183,16 @@ pub(super) fn read(builtin: Builtin, arguments: &JsonMap) -> Result<Ask, String>
         Builtin::AskHuman => serde_json::from_value(arguments).map(Ask::Clarification),
         Builtin::RequestEdit => serde_json::from_value(arguments).map(Ask::Edit),
         Builtin::RequestApproval => serde_json::from_value(arguments).map(Ask::Approval),
+        Builtin::Escalate => serde_json::from_value(arguments).map(Ask::Escalation),
+        Builtin::Checkpoint => serde_json::from_value(arguments).map(Ask::Checkpoint),
+        Builtin::Handoff => serde_json::from_value(arguments).map(Ask::Handoff),
         _ => return Err("it asks nobody".to_owned()),
     };
     let ask = ask.map_err(|error| error.to_string())?;
     match &ask {
+        Ask::Clarification(Clarification { options, multiple: true, .. }) if options.is_empty() => {
+            return Err("`multiple` needs `options` to choose from".to_owned());
+        }
         Ask::Clarification(Clarification { options, allow_free_text, .. }) => {
             if options.is_empty() && !allow_free_text {
                 return Err(
@@ -142,7 +204,10 @@ pub(super) fn read(builtin: Builtin, arguments: &JsonMap) -> Result<Ask, String>
         Ask::Edit(Draft { content, content_type: DraftType::Json, .. }) => {
             serde_json::from_str::<Value>(content).map_err(|error| format!("`content` is no JSON: {error}"))?;
         }
-        Ask::Edit(_) => {}
+        Ask::Handoff(Handoff { to, .. }) if to.parse::<Username>().is_err() => {
+            return Err(format!("`to`: `{to}` is neither a role nor a username"));
+        }
+        Ask::Edit(_) | Ask::Escalation(_) | Ask::Checkpoint(_) | Ask::Handoff(_) => {}
         Ask::Approval(proposal) => {
             let own = [APPROVE, REJECT];
             unique("alternative", proposal.alternatives.iter().map(|one| one.id.as_str()).chain(own))?;
@@ -168,70 +233,4 @@ fn unique<'a>(what: &str, ids: impl Iterator<Item = &'a str>) -> Result<(), Stri
         known.push(id);
     }
     Ok(())
-}
-
-/// JSON Schema of the arguments of a builtin that asks.
-pub(super) fn parameters(builtin: Builtin) -> Option<Value> {
-    let text = json!({ "type": "string", "minLength": 1 });
-    let texts = json!({ "type": "array", "items": text, "maxItems": 20 });
-    let timeout = json!({ "type": "string", "description": "How long to wait, such as 30m or 2h; default: no limit" });
-    let (required, mut properties) = match builtin {
-        Builtin::AskHuman => (
-            json!(["question"]),
-            json!({
-                "question": { "type": "string", "minLength": 1, "description": "What you need to know" },
-                "context": { "type": "string", "description": "What the person should know to answer" },
-                "type": { "enum": ["ambiguity", "missing_info", "preference", "verification", "guidance"] },
-                "options": {
-                    "type": "array", "minItems": OPTIONS.start(), "maxItems": OPTIONS.end(),
-                    "description": "Answers to choose from",
-                    "items": {
-                        "type": "object", "required": ["id", "label"], "additionalProperties": false,
-                        "properties": { "id": text, "label": text, "description": text },
-                    },
-                },
-                "allow_free_text": { "type": "boolean", "description": "Whether words of their own are an answer; default: true" },
-            }),
-        ),
-        Builtin::RequestEdit => (
-            json!(["content", "purpose"]),
-            json!({
-                "content": { "type": "string", "minLength": 1, "description": "The draft" },
-                "content_type": { "enum": ["text", "markdown", "code", "json", "html"] },
-                "purpose": { "type": "string", "minLength": 1, "description": "What it is for" },
-                "focus": { "type": "array", "items": text, "maxItems": 20, "description": "What to look at" },
-                "confidence": { "type": "number", "minimum": 0, "maximum": 1 },
-            }),
-        ),
-        Builtin::RequestApproval => (
-            json!(["description", "action"]),
-            json!({
-                "description": { "type": "string", "minLength": 1, "description": "What you are about to do, and why" },
-                "action": {
-                    "type": "object", "required": ["name"], "additionalProperties": false,
-                    "properties": { "name": text, "arguments": { "type": "object" } },
-                },
-                "severity": { "enum": ["low", "medium", "high", "critical"] },
-                "category": text,
-                "reversible": { "type": "boolean" },
-                "consequences": texts,
-                "estimated_cost": {
-                    "type": "object", "required": ["amount", "currency"],
-                    "properties": { "amount": { "type": "number" }, "currency": text },
-                },
-                "alternatives": {
-                    "type": "array", "maxItems": MAX_ALTERNATIVES,
-                    "items": {
-                        "type": "object", "required": ["id", "description"], "additionalProperties": false,
-                        "properties": { "id": text, "description": text, "tradeoffs": text },
-                    },
-                },
-            }),
-        ),
-        _ => return None,
-    };
-    properties["timeout"] = timeout;
-    Some(json!({
-        "type": "object", "required": required, "properties": properties, "additionalProperties": false,
-    }))
 }

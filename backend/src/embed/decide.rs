@@ -1,0 +1,89 @@
+//! Deciding without being asked: what of a run waits, a choice of somebody's on it, and runs of an earlier start of the
+//! program.
+
+use std::sync::Arc;
+
+use shared::decision::Via;
+use shared::error::Mistake;
+use shared::id::{RunId, Username};
+use shared::review::Review;
+
+use super::running::Running;
+use super::{Choice, Countersign, RunError};
+use crate::engine::{Input, Refusal};
+use crate::store::{self, Actor, Change, CommitError, Operation};
+
+/// Why a choice did not count.
+#[derive(Debug, thiserror::Error)]
+pub enum DecideError {
+    /// It was decided before, or its time was over; `resolution` says what came of it.
+    #[error("the review is over: {}", .0.resolution.as_ref().map_or("", |resolution| resolution.outcome.as_str()))]
+    Over(Box<Review>),
+    /// What is shown has changed since: this is how it is now.
+    #[error("what is shown has changed; it is revision {} now", .0.revision)]
+    Changed(Box<Review>),
+    /// They may not.
+    #[error("{0}")]
+    Forbidden(String),
+    /// The choice does not fit what is asked.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    Invalid(Vec<Mistake>),
+    /// There is no such person, or no such review.
+    #[error("there is no {0}")]
+    NotFound(String),
+    /// The database failed.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// It was not written.
+    #[error(transparent)]
+    Commit(CommitError),
+}
+
+impl Countersign {
+    /// What of a run waits for people, oldest first. What was handed over is among it, also when the run is over.
+    pub async fn pending(&self, run: RunId) -> Result<Vec<Review>, RunError> {
+        self.inner.pending(run).await
+    }
+
+    /// Somebody decides a review as they were shown it. `by` is the name of a [`person`](super::Options::person), or of
+    /// whoever else the database knows; the rules are those that count everywhere.
+    pub async fn decide(&self, review: &Review, choice: Choice, by: &str) -> Result<Review, DecideError> {
+        let nobody = || DecideError::NotFound(format!("person `{by}`"));
+        let username: Username = by.parse().map_err(|_| nobody())?;
+        let known = self.inner.store.user(&username).await?.filter(|known| known.user.active).ok_or_else(nobody)?;
+        let by = known.principal(None);
+        let actor = Actor::of(by.clone());
+        let input = Input::Decide { review: review.id, by, via: Via::Human, request: choice.on(review) };
+        let operation = Operation::Review { review: review.id, input: Box::new(input) };
+        let committed = self.inner.store.commit(Change { by: Some(actor), key: None, operation }).await;
+        let gone = || DecideError::NotFound(format!("review {}", review.id));
+        committed.map_err(|error| match error {
+            CommitError::Refused(Refusal::ReviewResolved(review)) => DecideError::Over(review),
+            CommitError::Refused(Refusal::RevisionChanged(review)) => DecideError::Changed(review),
+            CommitError::Refused(Refusal::Forbidden(why)) => DecideError::Forbidden(why),
+            CommitError::Refused(Refusal::Invalid(mistakes)) => DecideError::Invalid(mistakes),
+            CommitError::Refused(Refusal::NotFound) | CommitError::NotFound => gone(),
+            error => DecideError::Commit(error),
+        })?;
+        self.inner.store.review(review.id).await?.ok_or_else(gone)
+    }
+
+    /// A run of an earlier start of the program, or of another program on the same database. None where there is none.
+    pub async fn attach(&self, run: RunId) -> Result<Option<Running>, RunError> {
+        // Before it is read: nothing that happens meanwhile is missed.
+        let news = self.inner.news.subscribe();
+        let Some(state) = self.inner.store.run(run).await? else { return Ok(None) };
+        self.inner.watch(run);
+        let running = Running::new(run, Arc::clone(&self.inner), news);
+        Ok(Some(if crate::engine::summary(&state).status.is_over() { running.ended() } else { running }))
+    }
+}
+
+impl super::Inner {
+    pub(super) async fn pending(&self, run: RunId) -> Result<Vec<Review>, RunError> {
+        let mut reviews = self.store.run_reviews(run).await?;
+        reviews.retain(Review::is_pending);
+        reviews.sort_by_key(|review| (review.created_at, review.id));
+        Ok(reviews)
+    }
+}

@@ -1,0 +1,125 @@
+//! What an agent asks people by itself: what they are shown, and what comes of their answer.
+
+mod reply;
+mod shown;
+
+use std::borrow::Cow;
+
+use serde_json::{Value, json};
+use shared::definition::{Reviewers, Stakes, Tool, ToolKind};
+use shared::error::Mistake;
+use shared::id::Username;
+use shared::review::ReviewKind;
+use shared::run::Step;
+
+use super::content::{Content, Rules};
+use super::guardrail::PutIn;
+use super::title;
+use crate::engine::asks::{Ask, Draft, DraftType, read};
+use crate::engine::builder::Builder;
+use crate::engine::phase::Phase;
+use crate::engine::question::Subject;
+use crate::engine::scope;
+
+pub(super) use reply::{PAUSE, withdrawn};
+use shown::{CONTENT, Relief, Shown};
+
+/// A call that asks.
+struct Asking<'a> {
+    ask: Ask,
+    /// Whose call it is; none of a tool node.
+    agent: Option<&'a str>,
+    tool: Cow<'a, Tool>,
+}
+
+impl Builder<'_> {
+    /// What a call asks, and whose it is.
+    fn asked_by<'s>(&'s self, subject: &'s Subject) -> Option<Asking<'s>> {
+        let (agent, mut calls) = self.state.calls_of(subject);
+        let call = calls.next()?;
+        let tool = self.flow.of(&self.state.step_of(subject)?.node).tool(&call.tool)?;
+        let ToolKind::Builtin(builtin) = tool.kind else { return None };
+        Some(Asking { ask: read(builtin, &call.arguments).ok()?, agent, tool })
+    }
+
+    /// What people are asked.
+    pub(super) fn content_of_ask(&self, step: &Step, subject: &Subject) -> Option<Content> {
+        let Asking { ask, agent, tool } = self.asked_by(subject)?;
+        let mut shown = Shown::of(agent, &step.node.place().to_string(), ask, &self.relief(step, subject));
+        let mut timeout = shown.timeout.or(tool.timeout).or(self.flow.of(&step.node).flow.defaults.timeout);
+        if matches!(subject, Subject::Ask { paused: true, .. }) {
+            shown.pause();
+            timeout = None;
+        }
+        let reviewers = shown.reviewers.unwrap_or_else(|| self.reviewers_at(&step.node, &tool.reviewers));
+        Some(Content {
+            kind: shown.kind,
+            title: title::of_prompt(&shown.subject, None),
+            prompt: shown.prompt,
+            stakes: Stakes { severity: tool.severity.unwrap_or(shown.stakes.severity), ..shown.stakes },
+            reviewers,
+            timeout: timeout.filter(|_| shown.kind.blocks()),
+            on_timeout: Some(tool.on_timeout.clone().unwrap_or(shown.on_timeout)),
+            items: shown.items,
+            options: shown.options,
+            free_text: shown.free_text,
+            source: None,
+            actions: Vec::new(),
+            rules: Rules::default(),
+            warnings: Vec::new(),
+        })
+    }
+
+    /// How an agent can be relieved of its step.
+    fn relief(&self, step: &Step, subject: &Subject) -> Relief {
+        let branch = subject.branch().and_then(|branch| self.state.branches.get(&branch));
+        let Some(Phase::Agent { conversation, .. }) = branch.map(|branch| &branch.phase) else {
+            return Relief::default();
+        };
+        let agents = self.flow.of(&step.node).flow.agents.keys().filter(|name| **name != conversation.agent);
+        let schema = conversation.agent_in(self.flow, &step.node).and_then(|agent| agent.output_schema.clone());
+        let text = || json!({ "type": "string", "format": "markdown", "minLength": 1 });
+        let needs_answer = conversation.works_for().is_some();
+        Relief { answer: Some(schema.unwrap_or_else(text)), needs_answer, agents: agents.cloned().collect() }
+    }
+
+    /// What somebody writes who takes over what an agent was to write.
+    pub(super) fn content_of_takeover(&self, step: &Step, by: &[Username]) -> Option<Content> {
+        let node = self.flow.node(&step.node)?;
+        let value = |key: &str| scope::value(self.flow, &self.state, step, key).cloned();
+        let items = scope::write_keys(self.flow, &step.node, node).into_iter().map(|key| {
+            let value = value(&key).unwrap_or_else(|| Value::String(String::new()));
+            shown::written(key, value)
+        });
+        let place = step.node.place();
+        Some(Content {
+            kind: ReviewKind::Edit,
+            title: title::of_prompt(&format!("Write what `{place}` was to write"), None),
+            prompt: format!("You have taken over the step `{place}`. Write what it was to write, and the run goes on with it."),
+            stakes: Stakes::default(),
+            reviewers: Reviewers { users: by.to_vec(), ..Reviewers::default() },
+            timeout: None,
+            on_timeout: None,
+            items: items.collect(),
+            options: vec![shown::done()],
+            free_text: false,
+            source: None,
+            actions: Vec::new(),
+            rules: Rules::default(),
+            warnings: Vec::new(),
+        })
+    }
+
+    /// Whether an answer can be the result of its call, beyond fitting what was asked.
+    pub(super) fn check_reply(&self, subject: &Subject, put_in: &PutIn) -> Result<(), Vec<Mistake>> {
+        let is_json = |draft: &Draft| draft.content_type == DraftType::Json;
+        let draft = self.asked_by(subject).is_some_and(|asking| matches!(&asking.ask, Ask::Edit(draft) if is_json(draft)));
+        match put_in.edits.get(CONTENT).and_then(Value::as_str) {
+            Some(content) if draft => match serde_json::from_str::<Value>(content) {
+                Ok(_) => Ok(()),
+                Err(error) => Err(vec![Mistake::new("/edits/content", "invalid", format!("it is no JSON: {error}"))]),
+            },
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! What comes of what people say to an agent that asked: the result of its call, or what becomes of its step.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use shared::JsonMap;
+use shared::definition::OnTimeout;
+use shared::error::FlowCode;
+use shared::id::Username;
+
+use super::Asking;
+use super::shown::CONTENT;
+use crate::engine::ask::guardrail::PutIn;
+use crate::engine::asks::{APPROVE, Ask, REJECT};
+use crate::engine::builder::Builder;
+use crate::engine::next::{Reply, Takeover};
+use crate::engine::question::Subject;
+
+/// The one option of a draft.
+pub(in crate::engine::ask) const DONE: &str = "done";
+/// What people answer to an agent that cannot go on, as the contract names it.
+pub(in crate::engine::ask) const TAKE_OVER: &str = "human_takeover";
+pub(in crate::engine::ask) const GO_ON: &str = "agent_continue";
+pub(in crate::engine::ask) const DELEGATE: &str = "delegate";
+/// What people answer to an agent that asks whether to go on.
+pub(in crate::engine::ask) const CONTINUE: &str = "continue";
+pub(in crate::engine::ask) const PAUSE: &str = "pause";
+pub(in crate::engine::ask) const RESUME: &str = "resume";
+pub(in crate::engine::ask) const MODIFY: &str = "modify";
+/// The step of the agent ends.
+pub(in crate::engine::ask) const ABORT: &str = "abort";
+/// The one option of what is handed over.
+pub(in crate::engine::ask) const TAKEN: &str = "taken";
+
+impl Builder<'_> {
+    /// What people have answered.
+    pub(in crate::engine::ask) fn reply(
+        &self,
+        subject: &Subject,
+        option: Option<&str>,
+        comment: Option<&str>,
+        put_in: &PutIn,
+        by: &[Username],
+    ) -> Reply {
+        let Some(Asking { ask, agent, .. }) = self.asked_by(subject) else { return gone() };
+        let comment = comment.map(str::trim).filter(|comment| !comment.is_empty());
+        let field = |name: &str| put_in.fields.get(name).cloned();
+        let mut result = match &ask {
+            Ask::Clarification(_) => {
+                let text = put_in.text.as_deref().or(comment.filter(|_| option.is_some()));
+                let chosen = field("options");
+                json!({ "option": option.filter(|_| chosen.is_none()), "options": chosen, "text": text })
+            }
+            Ask::Edit(draft) => {
+                let content = put_in.edits.get(CONTENT).and_then(Value::as_str).unwrap_or(&draft.content);
+                edited(&draft.content, content, comment)
+            }
+            Ask::Approval(_) => match option {
+                Some(REJECT) | None => json!({ "approved": false, "reason": comment }),
+                Some(APPROVE) => json!({ "approved": true, "instructions": comment }),
+                Some(alternative) => {
+                    json!({ "approved": true, "alternative": alternative, "instructions": comment })
+                }
+            },
+            Ask::Checkpoint(_) => {
+                let decision = option.filter(|option| *option != RESUME).unwrap_or(CONTINUE);
+                let changes = (decision == MODIFY).then(|| &put_in.fields);
+                let reason = field("reason");
+                json!({ "decision": decision, "modifications": changes, "reason": reason, "instructions": comment })
+            }
+            Ask::Escalation(_) => {
+                let mut said = put_in.fields.clone();
+                said.insert("decision".to_owned(), json!(option));
+                said.extend(comment.map(|comment| ("comment".to_owned(), comment.into())));
+                Value::Object(said)
+            }
+            Ask::Handoff(_) => json!({ "taken": true, "comment": comment }),
+        };
+        without_nulls(&mut result);
+        result["by"] = json!(by.iter().map(Username::as_str).collect::<Vec<_>>().join(", "));
+        result["at"] = json!(self.now);
+        let takeover = match &ask {
+            Ask::Escalation(_) | Ask::Checkpoint(_) => takeover(option, &put_in.fields, by, agent.is_some()),
+            _ => None,
+        };
+        takeover.map_or(Reply::Returns(result.clone()), |then| Reply::TakesOver { result, then })
+    }
+
+    /// Nobody has answered in time.
+    pub(in crate::engine::ask) fn reply_in_time(&self, subject: &Subject, on_timeout: &OnTimeout) -> Reply {
+        let late = || Reply::Fails(FlowCode::FlowHumanTimeout, "nobody answered in time".to_owned());
+        let Some(Asking { ask, .. }) = self.asked_by(subject) else { return gone() };
+        match (ask, on_timeout) {
+            (Ask::Edit(draft), OnTimeout::Follow | OnTimeout::Approve) => {
+                Reply::Returns(edited(&draft.content, &draft.content, Some("nobody reviewed it in time")))
+            }
+            (Ask::Approval(_), OnTimeout::Approve) => Reply::Returns(json!({ "approved": true })),
+            (Ask::Approval(_), OnTimeout::Reject) => {
+                Reply::Returns(json!({ "approved": false, "reason": "nobody decided in time" }))
+            }
+            (Ask::Checkpoint(_), OnTimeout::Follow | OnTimeout::Approve) => {
+                Reply::Returns(json!({ "decision": CONTINUE }))
+            }
+            (Ask::Checkpoint(_) | Ask::Escalation(_), OnTimeout::Reject) => {
+                let reason = "nobody decided in time".to_owned();
+                let result = json!({ "decision": ABORT, "reason": reason });
+                Reply::TakesOver { result, then: Takeover::Stops { reason } }
+            }
+            _ => late(),
+        }
+    }
+}
+
+/// What becomes of the step of whoever asked; nothing where it goes on. Nobody can take over from a step that is no
+/// agent's: what was said is its result.
+fn takeover(option: Option<&str>, fields: &JsonMap, by: &[Username], by_agent: bool) -> Option<Takeover> {
+    let text = |name: &str| fields.get(name).and_then(Value::as_str).map(str::to_owned);
+    match option? {
+        ABORT => Some(Takeover::Stops { reason: text("reason").unwrap_or_else(|| "aborted".to_owned()) }),
+        _ if !by_agent => None,
+        TAKE_OVER => Some(match fields.get("answer") {
+            Some(Value::String(answer)) => Takeover::Answers { answer: answer.clone() },
+            Some(answer) => Takeover::Answers { answer: answer.to_string() },
+            None => Takeover::Writes { by: by.to_vec() },
+        }),
+        DELEGATE => Some(Takeover::GivesTo {
+            agent: text("agent").unwrap_or_default(),
+            instructions: text("instructions").unwrap_or_default(),
+        }),
+        _ => None,
+    }
+}
+
+/// That nobody will answer.
+pub(in crate::engine::ask) fn withdrawn(reason: &str) -> Reply {
+    Reply::Fails(FlowCode::FlowHumanRejected, reason.to_owned())
+}
+
+fn gone() -> Reply {
+    Reply::Fails(FlowCode::FlowInvalid, "the flow has no such tool any more".to_owned())
+}
+
+/// What became of a draft.
+fn edited(before: &str, after: &str, feedback: Option<&str>) -> Value {
+    let changed = before != after;
+    let mut reply = json!({ "content": after, "changed": changed, "feedback": feedback });
+    if changed {
+        reply["summary"] = summary(before, after).into();
+    }
+    without_nulls(&mut reply);
+    reply
+}
+
+/// How many words came and went, wherever they stand: exact differences of long texts would hold up the transition.
+fn summary(before: &str, after: &str) -> String {
+    let mut words: BTreeMap<&str, i64> = BTreeMap::new();
+    after.split_whitespace().for_each(|word| *words.entry(word).or_default() += 1);
+    before.split_whitespace().for_each(|word| *words.entry(word).or_default() -= 1);
+    let sum = |sign: i64| words.values().map(|count| (count * sign).max(0)).sum::<i64>();
+    format!("{} words added, {} removed", sum(1), sum(-1))
+}
+
+fn without_nulls(reply: &mut Value) {
+    if let Value::Object(members) = reply {
+        members.retain(|_, value| !value.is_null());
+    }
+}

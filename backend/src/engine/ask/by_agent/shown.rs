@@ -1,0 +1,315 @@
+//! What people see of what an agent asks: the headline, what it is about, and the answers that are offered.
+
+use serde_json::{Value, json};
+use shared::definition::{ChoiceKind, ContentType, OnTimeout, Reviewers, Severity, Stakes};
+use shared::error::json_type;
+use shared::review::{Item, ReviewKind, ReviewOption};
+use shared::time::Span;
+
+use super::reply::{ABORT, CONTINUE, DELEGATE, DONE, GO_ON, MODIFY, PAUSE, RESUME, TAKE_OVER, TAKEN};
+use crate::engine::asks::{
+    APPROVE, Alternative, Ask, Checkpoint, Choice, Clarification, Draft, Escalation, Handoff, Proposal, REJECT,
+};
+
+/// The key of a draft among the items of its review.
+pub(super) const CONTENT: &str = "content";
+/// An agent that is less sure than this of a draft has it looked at more urgently.
+const UNSURE: f64 = 0.5;
+
+/// How an agent can be relieved of its step. Nothing of it where no agent asks.
+#[derive(Debug, Default)]
+pub(super) struct Relief {
+    /// JSON Schema of what can stand in place of its answer.
+    pub answer: Option<Value>,
+    /// Whether nobody can go on without one: somebody waits for it, and no state key does.
+    pub needs_answer: bool,
+    /// Who else can take over.
+    pub agents: Vec<String>,
+}
+
+/// What people see of a question.
+#[derive(Debug)]
+pub(super) struct Shown {
+    pub kind: ReviewKind,
+    /// What its headline is made of.
+    pub subject: String,
+    pub prompt: String,
+    pub stakes: Stakes,
+    pub items: Vec<Item>,
+    pub options: Vec<ReviewOption>,
+    pub free_text: bool,
+    pub timeout: Option<Span>,
+    pub on_timeout: OnTimeout,
+    /// Whom the agent names; else those of its tool are asked.
+    pub reviewers: Option<Reviewers>,
+}
+
+impl Shown {
+    /// What people see of what an agent asks, or a tool node at this place.
+    pub fn of(agent: Option<&str>, place: &str, ask: Ask, relief: &Relief) -> Self {
+        let who = agent.map_or_else(|| format!("Step `{place}`"), |agent| format!("Agent `{agent}`"));
+        let who = who.as_str();
+        match ask {
+            Ask::Clarification(question) => clarification(agent, question),
+            Ask::Edit(draft) => edit(who, draft),
+            Ask::Approval(proposal) => approval(who, *proposal),
+            Ask::Escalation(escalation) => self::escalation(who, *escalation, relief),
+            Ask::Checkpoint(checkpoint) => self::checkpoint(who, *checkpoint),
+            Ask::Handoff(handoff) => self::handoff(who, handoff),
+        }
+    }
+
+    /// It was told to wait: what went on can go on again, or end.
+    pub fn pause(&mut self) {
+        self.options.retain(|option| !matches!(&*option.id, CONTINUE | PAUSE));
+        self.options.insert(0, option(RESUME.to_owned(), "Resume".to_owned(), None));
+    }
+}
+
+fn clarification(agent: Option<&str>, asked: Clarification) -> Shown {
+    let Clarification { question, context, category, options, allow_free_text, multiple, timeout } = asked;
+    let context = context.filter(|context| !context.trim().is_empty());
+    let options = if multiple {
+        vec![several(&options)]
+    } else {
+        options.into_iter().map(|one| option(one.id, one.label, one.description)).collect()
+    };
+    Shown {
+        kind: ReviewKind::Clarification,
+        subject: question.clone(),
+        prompt: match agent {
+            Some(agent) => format!("Agent `{agent}` asks:\n\n{question}"),
+            None => question,
+        },
+        stakes: Stakes { category, ..Stakes::default() },
+        items: context.map(|text| item("context", "Context", ContentType::Markdown, text.into())).into_iter().collect(),
+        options,
+        free_text: allow_free_text,
+        timeout,
+        on_timeout: OnTimeout::Error,
+        reviewers: None,
+    }
+}
+
+/// The one option of a question that several answers fit.
+fn several(choices: &[Choice]) -> ReviewOption {
+    let choice = |one: &Choice| {
+        let mut choice = json!({ "const": one.id, "title": one.label });
+        if let Some(description) = &one.description {
+            choice["description"] = description.clone().into();
+        }
+        choice
+    };
+    let choices: Vec<_> = choices.iter().map(choice).collect();
+    let property = json!({
+        "type": "array", "title": "Options", "minItems": 1, "uniqueItems": true, "items": { "oneOf": choices },
+    });
+    let fields = fields(&["options"], json!({ "options": property }));
+    ReviewOption { fields: Some(fields), ..option("answer".to_owned(), "Answer".to_owned(), None) }
+}
+
+fn edit(who: &str, draft: Draft) -> Shown {
+    let Draft { content, content_type, purpose, focus, confidence, timeout } = draft;
+    let sure = confidence.map(|sure| format!(" It is {:.0} % sure of it.", sure * 100.0)).unwrap_or_default();
+    let focus: Vec<_> = focus.iter().map(|point| format!("- {point}")).collect();
+    let focus = if focus.is_empty() { String::new() } else { format!("\n\nPlease look at:\n\n{}", focus.join("\n")) };
+    let schema = json!({ "type": "string", "minLength": 1 });
+    let draft = item(CONTENT, "Draft", content_type.into(), content.into());
+    Shown {
+        kind: ReviewKind::Edit,
+        subject: purpose.clone(),
+        prompt: format!("{who} asks you to edit a draft: {}.{sure}{focus}", purpose.trim_end_matches('.')),
+        stakes: Stakes {
+            severity: if confidence.is_some_and(|sure| sure < UNSURE) { Severity::High } else { Severity::default() },
+            ..Stakes::default()
+        },
+        items: vec![Item { editable: true, schema: Some(schema), ..draft }],
+        options: vec![done()],
+        free_text: false,
+        timeout,
+        on_timeout: OnTimeout::Follow,
+        reviewers: None,
+    }
+}
+
+fn approval(who: &str, proposal: Proposal) -> Shown {
+    let Proposal { description, action, severity, category, reversible, consequences, estimated_cost, .. } = proposal;
+    let alternative = |one: &Alternative| {
+        let more = one.tradeoffs.as_ref().map_or_else(String::new, |tradeoffs| format!(" ({tradeoffs})"));
+        format!("{}{more}", one.description)
+    };
+    let stakes = Stakes {
+        severity,
+        category,
+        reversible,
+        consequences,
+        estimated_cost,
+        alternatives: proposal.alternatives.iter().map(alternative).collect(),
+    };
+    let reject = ReviewOption { kind: ChoiceKind::Stop, ..option(REJECT.to_owned(), "Reject".to_owned(), None) };
+    let instead = proposal.alternatives.into_iter().map(|one| option(one.id, one.description, one.tradeoffs));
+    let arguments = Value::Object(action.arguments);
+    Shown {
+        kind: ReviewKind::Approval,
+        subject: description.clone(),
+        prompt: format!("{who} asks for leave to `{}`: {description}", action.name),
+        stakes,
+        items: vec![item("arguments", &action.name, ContentType::Json, arguments)],
+        options: std::iter::once(option(APPROVE.to_owned(), "Approve".to_owned(), None))
+            .chain(instead)
+            .chain([reject])
+            .collect(),
+        free_text: false,
+        timeout: proposal.timeout,
+        on_timeout: OnTimeout::Reject,
+        reviewers: None,
+    }
+}
+
+fn item(key: &str, label: &str, content_type: ContentType, value: Value) -> Item {
+    let (key, label) = (key.to_owned(), Some(label.to_owned()));
+    Item { key, label, content_type, value, editable: false, schema: None }
+}
+
+fn option(id: String, label: String, description: Option<String>) -> ReviewOption {
+    ReviewOption { id, kind: ChoiceKind::Accept, label, message: None, description, fields: None }
+}
+
+/// An agent cannot go on: somebody takes over, tells it how, ends its step, or has another agent take over.
+fn escalation(who: &str, escalation: Escalation, relief: &Relief) -> Shown {
+    let Escalation { reason, explanation, assessment, attempted, recommendations, state, urgency, timeout } = escalation;
+    let items = [
+        assessment.map(|text| item("assessment", "Assessment", ContentType::Markdown, text.into())),
+        list("attempted", "What it has tried", &attempted),
+        list("recommendations", "What it recommends", &recommendations),
+        (!state.is_empty()).then(|| item("state", "Where it stands", ContentType::Json, Value::Object(state))),
+    ];
+    let text = json!({ "type": "string", "format": "markdown", "minLength": 1 });
+    let mut instead = json!({ "instructions": titled(&text, "What you do about it") });
+    if let Some(answer) = &relief.answer {
+        instead["answer"] = titled(answer, "Answer in place of the agent");
+    }
+    let needed: &[&str] = if relief.needs_answer { &["answer"] } else { &[] };
+    let takes_over = with_fields(TAKE_OVER, "Take over", ChoiceKind::Accept, fields(needed, instead));
+    let parameters = json!({ "type": "object", "title": "Adjusted parameters" });
+    let guidance = titled(&text, "Guidance");
+    let guides = json!({ "guidance": guidance, "adjusted_parameters": parameters });
+    let goes_on = with_fields(GO_ON, "Let it go on", ChoiceKind::Accept, fields(&["guidance"], guides));
+    let delegates = (!relief.agents.is_empty()).then(|| {
+        let agents = json!({ "type": "string", "enum": relief.agents, "title": "Agent" });
+        let hands_over = json!({ "agent": agents, "instructions": titled(&text, "Instructions") });
+        let fields = fields(&["agent", "instructions"], hands_over);
+        with_fields(DELEGATE, "Give it to another agent", ChoiceKind::Accept, fields)
+    });
+    let reason_words = reason.as_str().replace('_', " ");
+    Shown {
+        kind: ReviewKind::Escalation,
+        subject: explanation.clone(),
+        prompt: format!("{who} cannot go on ({reason_words}): {explanation}"),
+        stakes: Stakes { severity: urgency, category: Some(reason.as_str().to_owned()), ..Stakes::default() },
+        items: items.into_iter().flatten().collect(),
+        options: [takes_over, goes_on].into_iter().chain(delegates).chain([abort()]).collect(),
+        free_text: false,
+        timeout,
+        on_timeout: OnTimeout::Error,
+        reviewers: None,
+    }
+}
+
+/// An agent tells how far it has come: it goes on, waits, changes its plan or ends.
+fn checkpoint(who: &str, checkpoint: Checkpoint) -> Shown {
+    let Checkpoint { phase, progress, done, next, issues, notes, timeout } = checkpoint;
+    let items = [
+        list("done", "Done", &done),
+        list("next", "Next", &next),
+        list("issues", "Issues", &issues),
+        notes.map(|text| item("notes", "Notes", ContentType::Markdown, text.into())),
+    ];
+    let text = json!({ "type": "string", "minLength": 1 });
+    let texts = |title: &str| json!({ "type": "array", "items": text, "title": title });
+    let modifies = json!({
+        "goal": titled(&text, "Another goal"),
+        "skip": texts("Leave out"),
+        "add": texts("Do as well"),
+        "parameters": { "type": "object", "title": "Parameters" },
+    });
+    let modifies = with_fields(MODIFY, "Change the plan", ChoiceKind::Accept, fields(&[], modifies));
+    let percent = format!("{:.0} %", progress * 100.0);
+    let accept = |id: &str, label: &str| option(id.to_owned(), label.to_owned(), None);
+    Shown {
+        kind: ReviewKind::Checkpoint,
+        subject: format!("Checkpoint: {phase} ({percent})"),
+        prompt: format!("{who} has come to {percent} of “{phase}”, and asks whether to go on."),
+        stakes: Stakes {
+            severity: if issues.is_empty() { Severity::Low } else { Severity::High },
+            ..Stakes::default()
+        },
+        items: items.into_iter().flatten().collect(),
+        options: vec![accept(CONTINUE, "Continue"), accept(PAUSE, "Pause"), modifies, abort()],
+        free_text: false,
+        timeout,
+        on_timeout: OnTimeout::Error,
+        reviewers: None,
+    }
+}
+
+/// An agent gives something to somebody, and goes on.
+fn handoff(who: &str, handoff: Handoff) -> Shown {
+    let Handoff { to, reason, summary } = handoff;
+    let users = to.parse().into_iter().collect();
+    Shown {
+        kind: ReviewKind::Handoff,
+        subject: reason.clone(),
+        prompt: format!("{who} hands this over to {to}: {reason}"),
+        items: summary.map(|text| item("summary", "Summary", ContentType::Markdown, text.into())).into_iter().collect(),
+        options: vec![option(TAKEN.to_owned(), "Take it".to_owned(), None)],
+        reviewers: Some(Reviewers { roles: vec![to], users, ..Reviewers::default() }),
+        stakes: Stakes::default(),
+        free_text: false,
+        timeout: None,
+        on_timeout: OnTimeout::Follow,
+    }
+}
+
+fn abort() -> ReviewOption {
+    let reason = json!({ "type": "string", "minLength": 1, "title": "Reason" });
+    with_fields(ABORT, "Abort", ChoiceKind::Stop, fields(&["reason"], json!({ "reason": reason })))
+}
+
+/// The one option of what is to be written.
+pub(super) fn done() -> ReviewOption {
+    option(DONE.to_owned(), "Use this text".to_owned(), None)
+}
+
+/// A state key that somebody writes.
+pub(super) fn written(key: String, value: Value) -> Item {
+    let text = value.is_string();
+    let schema = match json_type(&value) {
+        "null" => json!({}),
+        "integer" => json!({ "type": "number" }),
+        other => json!({ "type": other }),
+    };
+    let content_type = if text { ContentType::Markdown } else { ContentType::Json };
+    Item { key, label: None, content_type, value, editable: true, schema: Some(schema) }
+}
+
+/// Sentences, as a list.
+fn list(key: &str, label: &str, sentences: &[String]) -> Option<Item> {
+    let lines: Vec<_> = sentences.iter().map(|sentence| format!("- {sentence}")).collect();
+    (!lines.is_empty()).then(|| item(key, label, ContentType::Markdown, lines.join("\n").into()))
+}
+
+/// JSON Schema of what goes with an option.
+fn fields(required: &[&str], properties: Value) -> Value {
+    json!({ "type": "object", "required": required, "properties": properties, "additionalProperties": false })
+}
+
+fn titled(schema: &Value, title: &str) -> Value {
+    let mut titled = schema.clone();
+    titled["title"] = title.into();
+    titled
+}
+
+fn with_fields(id: &str, label: &str, kind: ChoiceKind, fields: Value) -> ReviewOption {
+    ReviewOption { kind, fields: Some(fields), ..option(id.to_owned(), label.to_owned(), None) }
+}

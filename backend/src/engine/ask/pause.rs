@@ -1,0 +1,49 @@
+//! Pausing: an agent that asked whether to go on is told to wait. Its review stays pending, without a time limit, and offers
+//! to go on or to end.
+
+use shared::decision::Decision;
+use shared::id::ReviewId;
+use shared::log::ReviewChange;
+use shared::review::ReviewKind;
+
+use super::by_agent::PAUSE;
+use super::decide::verdict::{NodeVerdict, Said};
+use super::vote::void::void;
+use crate::engine::builder::Builder;
+use crate::engine::digest;
+use crate::engine::question::Subject;
+
+impl Builder<'_> {
+    /// Whether what was said is that an agent is to wait.
+    pub(super) fn pauses(&self, id: ReviewId, said: &Said) -> bool {
+        let asks = self.reviews.get(&id).is_some_and(|review| review.kind == ReviewKind::Checkpoint);
+        asks && matches!(said, Said::Node(NodeVerdict::Accept(option)) if option.id == PAUSE)
+    }
+
+    /// It waits, for as long as it takes. Who said so is on the record with the review's next revision.
+    pub(super) fn pause(&mut self, id: ReviewId, decision: &Decision) -> Option<()> {
+        let question = self.state.question_mut(id)?;
+        let Subject::Ask { paused, .. } = &mut question.subject else { return None };
+        *paused = true;
+        let (subject, timer) = (question.subject.clone(), question.timer.take());
+        if let Some(timer) = timer {
+            self.end_task(timer.task);
+        }
+        let options = self.content(&subject).ok()?.options;
+        let paused = self.change_review(id, |review| {
+            if review.voting.is_some() {
+                void(review);
+            } else {
+                review.decisions.push(decision.clone());
+            }
+            review.options = options;
+            review.paused = true;
+            (review.expires_at, review.on_timeout, review.claimed_by) = (None, None, None);
+            review.revision += 1;
+            review.digest = digest::of_review(review);
+        })?;
+        let change = ReviewChange::Paused { via: Some(decision.via) };
+        self.emit_updated(&paused, Some(decision.by.clone()), change);
+        Some(())
+    }
+}

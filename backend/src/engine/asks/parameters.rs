@@ -1,0 +1,113 @@
+//! JSON Schema of what the builtins take that ask people: what a model is told, and what its calls are held to.
+
+use serde_json::{Value, json};
+use shared::definition::Builtin;
+use shared::statistics::EscalationReason;
+use strum::VariantArray;
+
+/// The fewest and the most options of a question: with one there is nothing to choose.
+const OPTIONS: std::ops::RangeInclusive<usize> = 2..=10;
+/// The most alternatives of an action.
+const MAX_ALTERNATIVES: usize = 10;
+/// The most entries of a list of sentences.
+const MAX_SENTENCES: usize = 20;
+
+/// JSON Schema of the arguments of a builtin that asks.
+pub(in crate::engine) fn parameters(builtin: Builtin) -> Option<Value> {
+    let text = json!({ "type": "string", "minLength": 1 });
+    let texts = json!({ "type": "array", "items": text, "maxItems": MAX_SENTENCES });
+    let timeout = json!({ "type": "string", "description": "How long to wait, such as 30m or 2h; default: no limit" });
+    let (required, mut properties) = match builtin {
+        Builtin::AskHuman => (
+            json!(["question"]),
+            json!({
+                "question": { "type": "string", "minLength": 1, "description": "What you need to know" },
+                "context": { "type": "string", "description": "What the person should know to answer" },
+                "type": { "enum": ["ambiguity", "missing_info", "preference", "verification", "guidance"] },
+                "options": {
+                    "type": "array", "minItems": OPTIONS.start(), "maxItems": OPTIONS.end(),
+                    "description": "Answers to choose from",
+                    "items": {
+                        "type": "object", "required": ["id", "label"], "additionalProperties": false,
+                        "properties": { "id": text, "label": text, "description": text },
+                    },
+                },
+                "multiple": { "type": "boolean", "description": "Whether several options may be chosen; default: false" },
+                "allow_free_text": { "type": "boolean", "description": "Whether words of their own are an answer; default: true" },
+            }),
+        ),
+        Builtin::RequestEdit => (
+            json!(["content", "purpose"]),
+            json!({
+                "content": { "type": "string", "minLength": 1, "description": "The draft" },
+                "content_type": { "enum": ["text", "markdown", "code", "json", "html"] },
+                "purpose": { "type": "string", "minLength": 1, "description": "What it is for" },
+                "focus": { "type": "array", "items": text, "maxItems": MAX_SENTENCES, "description": "What to look at" },
+                "confidence": { "type": "number", "minimum": 0, "maximum": 1 },
+            }),
+        ),
+        Builtin::RequestApproval => (
+            json!(["description", "action"]),
+            json!({
+                "description": { "type": "string", "minLength": 1, "description": "What you are about to do, and why" },
+                "action": {
+                    "type": "object", "required": ["name"], "additionalProperties": false,
+                    "properties": { "name": text, "arguments": { "type": "object" } },
+                },
+                "severity": { "enum": ["low", "medium", "high", "critical"] },
+                "category": text,
+                "reversible": { "type": "boolean" },
+                "consequences": texts,
+                "estimated_cost": {
+                    "type": "object", "required": ["amount", "currency"],
+                    "properties": { "amount": { "type": "number" }, "currency": text },
+                },
+                "alternatives": {
+                    "type": "array", "maxItems": MAX_ALTERNATIVES,
+                    "items": {
+                        "type": "object", "required": ["id", "description"], "additionalProperties": false,
+                        "properties": { "id": text, "description": text, "tradeoffs": text },
+                    },
+                },
+            }),
+        ),
+        Builtin::Escalate => (
+            json!(["reason", "explanation"]),
+            json!({
+                "reason": { "enum": EscalationReason::VARIANTS },
+                "explanation": { "type": "string", "minLength": 1, "description": "What is wrong, and why you cannot go on" },
+                "assessment": text,
+                "attempted": { "type": "array", "items": text, "maxItems": MAX_SENTENCES, "description": "What you have tried" },
+                "recommendations": texts,
+                "state": { "type": "object", "description": "What somebody needs to know who takes over" },
+                "urgency": { "enum": ["low", "medium", "high", "critical"] },
+            }),
+        ),
+        Builtin::Checkpoint => (
+            json!(["phase", "progress"]),
+            json!({
+                "phase": { "type": "string", "minLength": 1, "description": "What you are doing" },
+                "progress": { "type": "number", "minimum": 0, "maximum": 1 },
+                "done": texts,
+                "next": texts,
+                "issues": texts,
+                "notes": text,
+            }),
+        ),
+        Builtin::Handoff => (
+            json!(["to", "reason"]),
+            json!({
+                "to": { "type": "string", "minLength": 1, "description": "A role, or a username" },
+                "reason": { "type": "string", "minLength": 1, "description": "What they are to do, and why" },
+                "summary": { "type": "string", "description": "What they need to know" },
+            }),
+        ),
+        _ => return None,
+    };
+    if builtin != Builtin::Handoff {
+        properties["timeout"] = timeout;
+    }
+    Some(json!({
+        "type": "object", "required": required, "properties": properties, "additionalProperties": false,
+    }))
+}

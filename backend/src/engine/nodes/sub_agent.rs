@@ -1,0 +1,135 @@
+//! Agents that work for others: as a tool of another agent or of a tool node, or for a turn of a team. Their conversation is
+//! in a branch of its own at the same node; whoever waits for it is told how it ends.
+
+use serde_json::Value;
+use shared::definition::ToolKind;
+use shared::error::{FlowCode, RunError};
+use shared::run::Step;
+
+use crate::engine::builder::{Builder, failure};
+use crate::engine::conversation::{Conversation, Message, Purpose};
+use crate::engine::next::{Answer, Reply, TurnEnd, TurnEnded};
+use crate::engine::phase::Phase;
+use crate::engine::question::Subject;
+
+/// How deep agents may call each other.
+const MAX_DEPTH: usize = 8;
+
+impl Builder<'_> {
+    /// A call of an agent begins: the agent is told its task.
+    pub(super) fn begin_task(&mut self, branch: u32, step: &Step, call: &str) {
+        let begun = self.task_of(branch, step, call);
+        match begun {
+            Ok(conversation) => {
+                let number = self.next_number();
+                self.begin(number, step.clone(), conversation);
+            }
+            Err(error) => self.reply_to(branch, call, Reply::Fails(error.code, error.message)),
+        }
+    }
+
+    fn task_of(&mut self, branch: u32, step: &Step, id: &str) -> Result<Conversation, RunError> {
+        let refuse = |why: String| Err(failure(FlowCode::ToolFailed, &step.node, why));
+        let phase = self.state.branches.get(&branch).map(|branch| &branch.phase);
+        let Some(call) = phase.and_then(|phase| phase.calls().iter().find(|call| call.id == id)).cloned() else {
+            return refuse("there is no such call".to_owned());
+        };
+        if self.depth(branch) >= MAX_DEPTH {
+            return refuse(format!("agents call each other {MAX_DEPTH} deep at most: do it yourself"));
+        }
+        let tool = self.flow.of(&step.node).tool(&call.tool).map(|tool| tool.kind.clone());
+        let Some(ToolKind::Agent(name)) = tool else { return refuse(format!("there is no tool `{}`", call.tool)) };
+        let task = call.arguments.get("task").and_then(Value::as_str).unwrap_or_default();
+        let messages = vec![Message::User { text: task.to_owned() }];
+        let team = self.state.team_of(branch).and_then(|team| match &self.state.branches.get(&team)?.phase {
+            Phase::Team { team, .. } => Some(team.clone()),
+            _ => None,
+        });
+        let conversation = match team {
+            Some(team) => self.conversation_of(step, &name, &team, messages)?,
+            None => self.converse(step, &name, messages)?,
+        };
+        let purpose = Purpose::Task { of: branch, call: call.id.clone() };
+        Ok(Conversation { purpose, id_prefix: format!("{}-", call.id), ..conversation })
+    }
+
+    /// How many agents wait for each other above a branch.
+    fn depth(&self, branch: u32) -> usize {
+        std::iter::successors(Some(branch), |branch| self.state.parent_of(*branch)).count()
+    }
+
+    /// Whoever waits for a call hears what came of it.
+    fn reply_to(&mut self, branch: u32, call: &str, reply: Reply) {
+        self.answer(Subject::Ask { branch, call: call.to_owned(), paused: false }, Answer::Reply(reply));
+    }
+
+    /// An agent has answered: its step is done, or whoever it worked for goes on.
+    pub(super) fn made(
+        &mut self,
+        branch: u32,
+        step: Step,
+        conversation: &Conversation,
+        text: String,
+        value: Option<Value>,
+    ) {
+        match &conversation.purpose {
+            Purpose::Answer | Purpose::Choice(_) => {
+                let writes = self.answer_writes(&step, &conversation.wrote, text, value);
+                self.finish_step(branch, step, writes);
+            }
+            Purpose::Turn { .. } => self.end_turn(conversation, TurnEnd::Said { text, value }),
+            Purpose::Task { of, call } => {
+                self.pass_on_writes(*of, conversation);
+                self.reply_to(*of, call, Reply::Returns(value.unwrap_or_else(|| text.into())));
+            }
+        }
+    }
+
+    /// An agent has no answer: its step fails, or whoever it worked for is told.
+    pub(in crate::engine) fn fail_conversation(
+        &mut self,
+        branch: u32,
+        step: Step,
+        conversation: &Conversation,
+        error: RunError,
+    ) {
+        match &conversation.purpose {
+            Purpose::Answer | Purpose::Choice(_) => self.fail_step(branch, step, error),
+            Purpose::Turn { .. } => self.end_turn(conversation, TurnEnd::Failed(error)),
+            Purpose::Task { of, call } => {
+                self.pass_on_writes(*of, conversation);
+                self.reply_to(*of, call, Reply::Fails(error.code, error.message));
+            }
+        }
+    }
+
+    /// Nobody let an agent begin, or a guardrail did not: its step fails, or it is left out.
+    pub(super) fn refuse_conversation(
+        &mut self,
+        branch: u32,
+        step: Step,
+        conversation: &Conversation,
+        error: RunError,
+    ) {
+        match &conversation.purpose {
+            Purpose::Turn { .. } => self.end_turn(conversation, TurnEnd::Refused(error)),
+            _ => self.fail_conversation(branch, step, conversation, error),
+        }
+    }
+
+    fn end_turn(&mut self, conversation: &Conversation, end: TurnEnd) {
+        let Purpose::Turn { team, round, as_lead } = conversation.purpose else { return };
+        let (agent, tokens) = (conversation.agent.clone(), conversation.tokens);
+        let ended = TurnEnded { agent, round, as_lead, tokens, wrote: conversation.wrote.clone(), end };
+        self.answer(Subject::Agent { branch: team }, Answer::Turn(Box::new(ended)));
+    }
+
+    /// What an agent wrote counts as written by whoever it worked for.
+    fn pass_on_writes(&mut self, of: u32, conversation: &Conversation) {
+        let parent = self.state.branches.get_mut(&of).map(|branch| &mut branch.phase);
+        if let Some(Phase::Agent { conversation: parent, .. }) = parent {
+            parent.wrote.extend(conversation.wrote.iter().cloned());
+        }
+    }
+
+}

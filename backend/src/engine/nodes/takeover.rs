@@ -1,0 +1,105 @@
+//! Steps of agents that do not go on, since people said so when one asked: somebody answers or writes in its place, another
+//! agent takes the step over, or it fails.
+
+use std::fmt::Write;
+
+use serde_json::Value;
+use shared::error::FlowCode;
+use shared::id::Username;
+use shared::run::Step;
+
+use crate::engine::builder::{Builder, failure};
+use crate::engine::conversation::{Conversation, Message, ToolCallState};
+use crate::engine::next::Takeover;
+use crate::engine::phase::Phase;
+use crate::engine::question::Subject;
+use crate::engine::ruling::Ruling;
+use crate::engine::scope;
+
+impl Builder<'_> {
+    /// An agent does not go on. What else it had begun in this turn ends.
+    pub(in crate::engine) fn taken_over(
+        &mut self,
+        branch: u32,
+        step: Step,
+        mut conversation: Conversation,
+        call: &str,
+        result: &Value,
+        then: Takeover,
+    ) {
+        if let Some(own) = conversation.calls.iter_mut().find(|own| own.id == call) {
+            self.emit_executed(&step, own, Ok(result));
+            own.state = ToolCallState::returned(result.clone());
+        }
+        let (node, agent) = (step.node.clone(), conversation.agent.clone());
+        self.settle(branch, &node, Phase::Agent { step, conversation });
+        self.end_work(branch, None, &format!("agent `{agent}` does not go on with its step"));
+        let Some(Phase::Agent { step, mut conversation }) = self.state.branches.remove(&branch).map(|own| own.phase)
+        else {
+            return;
+        };
+        conversation.calls.clear();
+        match then {
+            Takeover::Answers { answer } => {
+                self.agent_decided(branch, step, conversation, Ruling::Answered(answer), None);
+            }
+            Takeover::Writes { by } => self.written_by(branch, step, conversation, by),
+            Takeover::GivesTo { agent, instructions } => {
+                self.given_to(branch, step, &conversation, &agent, &instructions);
+            }
+            Takeover::Stops { reason } => {
+                let error = failure(FlowCode::FlowHumanRejected, &step.node, reason);
+                self.fail_conversation(branch, step, &conversation, error);
+            }
+        }
+    }
+
+    /// Whoever took over writes what the node was to write.
+    fn written_by(&mut self, branch: u32, step: Step, conversation: Conversation, by: Vec<Username>) {
+        let node = self.flow.node(&step.node);
+        if node.is_none_or(|node| scope::write_keys(self.flow, &step.node, node).is_empty()) {
+            return self.finish_step(branch, step, shared::JsonMap::new());
+        }
+        let id = step.node.clone();
+        self.settle(branch, &id, Phase::Agent { step, conversation });
+        self.ask(Subject::Takeover { branch, by });
+    }
+
+    /// Another agent begins the step, with its prompt, what was said so far and what it is told.
+    fn given_to(&mut self, branch: u32, step: Step, before: &Conversation, agent: &str, instructions: &str) {
+        let text = handover(before, instructions);
+        match self.converse(&step, agent, vec![Message::User { text }]) {
+            Ok(conversation) => {
+                let (purpose, wrote, id_prefix) =
+                    (before.purpose.clone(), before.wrote.clone(), format!("{}{agent}-", before.id_prefix));
+                self.begin(branch, step, Conversation { purpose, wrote, id_prefix, ..conversation });
+            }
+            Err(error) => self.fail_conversation(branch, step, before, error),
+        }
+    }
+}
+
+/// What an agent is told that takes over from another.
+fn handover(before: &Conversation, instructions: &str) -> String {
+    let mut messages = before.messages.iter();
+    let prompt = match messages.next() {
+        Some(Message::User { text }) => text.as_str(),
+        _ => "",
+    };
+    let mut text = format!("{prompt}\n\nAgent `{}` has worked on this before you:\n", before.agent);
+    for message in messages {
+        // Writing into a string does not fail.
+        let _ = match message {
+            Message::User { text: said } => write!(text, "\nIt was told: {said}\n"),
+            Message::Assistant { text: said, calls } => {
+                let calls: Vec<_> = calls.iter().map(|call| format!("{}({})", call.tool, call.arguments)).collect();
+                write!(text, "\nIt said: {said}\n{}\n", calls.join("\n"))
+            }
+            Message::Tool { tool, content, .. } => write!(text, "\n`{tool}` returned: {content}\n"),
+        };
+    }
+    if !instructions.is_empty() {
+        let _ = write!(text, "\nInstructions of the person who gives it to you: {instructions}\n");
+    }
+    text
+}

@@ -1,0 +1,151 @@
+//! Teams: several agents that work on one step. Each turn of a member is a conversation of its own, in a branch beside the
+//! team's, so that gates, calls and questions are those of any agent; the team's branch waits, and says whose turn is next
+//! ([`crate::engine::team`]).
+
+use serde_json::Value;
+use shared::JsonMap;
+use shared::definition::{Agent, Team, TeamStrategy};
+use shared::error::{FlowCode, RunError};
+use shared::run::Step;
+
+use crate::engine::builder::{Builder, failure, unevaluated};
+use crate::engine::conversation::{Conversation, Message, Purpose};
+use crate::engine::next::{TurnEnd, TurnEnded};
+use crate::engine::phase::Phase;
+use crate::engine::scope::{self, Visit};
+use crate::engine::team::{NextTurn, Said, TeamWork};
+
+impl Builder<'_> {
+    /// A branch enters a team node. With a correction, they hear the last answer and the message.
+    pub(in crate::engine) fn enter_team(&mut self, branch: u32, step: Step, team: &Team, correction: Option<&str>) {
+        let scope = scope::of(self.flow, &self.state, &step.node, Visit { number: step.visit, ..Visit::default() });
+        let prompt = match &team.prompt {
+            Some(template) => {
+                self.flow.of(&step.node).render(template, &scope).map_err(|error| unevaluated(&step.node, &error))
+            }
+            None => Ok(self.readable_keys(&step.node)),
+        };
+        let mut prompt = match prompt {
+            Ok(prompt) => prompt,
+            Err(error) => return self.fail_step(branch, step, error),
+        };
+        if let Some(correction) = correction {
+            let last = self.state.answers.get(&step.node).map_or("", String::as_str);
+            prompt = format!("{prompt}\n\nThe last answer was:\n\n{last}\n\nIt is to be corrected: {correction}");
+        }
+        self.go_on_with_team(branch, step, Box::new(TeamWork::of(team, prompt)));
+    }
+
+    /// Begins the next turns of a team in which none is under way.
+    fn go_on_with_team(&mut self, branch: u32, step: Step, mut team: Box<TeamWork>) {
+        let (agents, round, as_lead) = match team.next_turn() {
+            NextTurn::Members { agents, round } => (agents, round, false),
+            NextTurn::Lead => (vec![team.lead.clone()], 1, true),
+            NextTurn::Over => return self.team_done(branch, step, &team),
+            NextTurn::NobodyLeft => {
+                let error = failure(FlowCode::FlowHumanRejected, &step.node, "every member of the team was left out");
+                return self.fail_step(branch, step, error);
+            }
+        };
+        let mut begun = Vec::new();
+        for agent in agents {
+            team.turns += 1;
+            team.under_way += 1;
+            let messages = vec![Message::User { text: team.told(as_lead) }];
+            match self.conversation_of(&step, &agent, &team, messages) {
+                Ok(conversation) => {
+                    let purpose = Purpose::Turn { team: branch, round, as_lead };
+                    let id_prefix = format!("{agent}-{}-", team.turns);
+                    let calls_members = as_lead && team.strategy == TeamStrategy::Router;
+                    let delegates = if calls_members { team.speakers().cloned().collect() } else { Vec::new() };
+                    begun.push(Conversation { purpose, id_prefix, delegates, ..conversation });
+                }
+                Err(error) => return self.fail_step(branch, step, error),
+            }
+        }
+        let node = step.node.clone();
+        self.settle(branch, &node, Phase::Team { step: step.clone(), team });
+        for conversation in begun {
+            let number = self.next_number();
+            self.begin(number, step.clone(), conversation);
+        }
+    }
+
+    /// A new conversation of a member: of an agent of the flow, or of one that a member has made.
+    pub(super) fn conversation_of(
+        &mut self,
+        step: &Step,
+        name: &str,
+        team: &TeamWork,
+        messages: Vec<Message>,
+    ) -> Result<Conversation, RunError> {
+        match team.specialists.get(name) {
+            Some(specialist) => Ok(converse_as(name, specialist, messages)),
+            None => self.converse(step, name, messages),
+        }
+    }
+
+    /// A member's turn is over. Once none is under way, the next begin.
+    pub(in crate::engine) fn turn_ended(&mut self, branch: u32, step: Step, mut team: Box<TeamWork>, ended: TurnEnded) {
+        let TurnEnded { agent, round, as_lead, tokens, wrote, end } = ended;
+        team.wrote.extend(wrote);
+        let left_out = |team: &TeamWork| {
+            !as_lead && matches!(team.strategy, TeamStrategy::Parallel | TeamStrategy::Debate)
+        };
+        let (text, value) = match end {
+            TurnEnd::Said { text, value } => (Some(text), value),
+            TurnEnd::Refused(_) if left_out(&team) => (None, None),
+            TurnEnd::Refused(error) | TurnEnd::Failed(error) => {
+                let node = step.node.clone();
+                self.settle(branch, &node, Phase::Team { step, team });
+                self.end_work(branch, None, "the team has failed");
+                if let Some(Phase::Team { step, .. }) = self.state.branches.remove(&branch).map(|own| own.phase) {
+                    self.fail_step(branch, step, error);
+                }
+                return;
+            }
+        };
+        team.said.push(Said { agent, round, as_lead, text, value, tokens });
+        team.under_way = team.under_way.saturating_sub(1);
+        if team.under_way > 0 {
+            let node = step.node.clone();
+            return self.settle(branch, &node, Phase::Team { step, team });
+        }
+        if std::mem::take(&mut team.changed) {
+            team.before = team.said.len();
+        }
+        self.go_on_with_team(branch, step, team);
+    }
+
+    fn team_done(&mut self, branch: u32, mut step: Step, team: &TeamWork) {
+        step.note = Some(team.note());
+        let answer = team.answer().cloned();
+        let (text, value) = answer.map_or((String::new(), None), |said| (said.text.unwrap_or_default(), said.value));
+        let writes = self.answer_writes(&step, &team.wrote, text, value);
+        self.finish_step(branch, step, writes);
+    }
+
+    /// What an agent's step writes: what it wrote meanwhile, and its answer.
+    pub(super) fn answer_writes<'k>(
+        &mut self,
+        step: &Step,
+        wrote: impl IntoIterator<Item = &'k String>,
+        text: String,
+        value: Option<Value>,
+    ) -> JsonMap {
+        if self.is_correctable(&step.node) {
+            self.state.answers.insert(step.node.clone(), text.clone());
+        }
+        let keys = self.state.keys_of(&step.node);
+        let wrote = wrote.into_iter().filter_map(|key| Some((key.clone(), keys.get(key)?.clone())));
+        let mut writes: JsonMap = wrote.collect();
+        writes.extend(self.answer_keys(&step.node, text, value));
+        writes
+    }
+}
+
+/// A conversation of an agent that the flow does not name.
+fn converse_as(name: &str, agent: &Agent, messages: Vec<Message>) -> Conversation {
+    let conversation = Conversation::new(name, agent.instructions.clone(), messages);
+    Conversation { specialist: Some(Box::new(agent.clone())), ..conversation }
+}

@@ -1,0 +1,218 @@
+//! What members of a team may change about it: make specialists, and change how it works.
+
+use serde_json::{Value, json};
+use shared::JsonMap;
+use shared::definition::{Agent, Builtin, NodeKind, Team, TeamEmergent, TeamStrategy, ToolKind};
+use shared::log::{EventData, SpecialistMade, StrategyChanged};
+use shared::run::Step;
+
+use super::builder::Builder;
+use super::conversation::{Conversation, ToolCall};
+use super::phase::Phase;
+use super::team::TeamWork;
+
+/// The longest name of a specialist.
+const LONGEST_ROLE: usize = 64;
+
+/// Who makes a call.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Caller<'a> {
+    /// The agent; none of a tool node.
+    pub agent: Option<&'a str>,
+    /// What the flow or its team says of it.
+    pub definition: Option<&'a Agent>,
+    /// The branch of the team that it works in.
+    pub team: Option<u32>,
+}
+
+impl<'f> Builder<'f> {
+    /// Who makes the calls of a conversation.
+    pub(super) fn caller<'c>(&self, step: &Step, conversation: &'c Conversation) -> Caller<'c>
+    where
+        'f: 'c,
+    {
+        let team = conversation.works_for().and_then(|branch| self.state.team_of(branch));
+        let definition = conversation.agent_in(self.flow, &step.node);
+        Caller { agent: Some(&conversation.agent), definition, team }
+    }
+
+    /// Whether a call that would change a team can, as somebody has edited it.
+    pub(super) fn check_team_change(&self, step: &Step, branch: u32, call: &ToolCall) -> Result<(), String> {
+        let tool = self.flow.of(&step.node).tool(&call.tool);
+        let Some(ToolKind::Builtin(builtin @ (Builtin::SpawnSpecialist | Builtin::SetStrategy))) =
+            tool.as_ref().map(|tool| &tool.kind)
+        else {
+            return Ok(());
+        };
+        let phase = self.state.branches.get(&branch).map(|branch| &branch.phase);
+        let Some(conversation) = phase.and_then(Phase::conversation) else { return Ok(()) };
+        let caller = self.caller(step, conversation);
+        self.team_arguments(step, caller, *builtin, call.arguments.clone()).map(|_| ())
+    }
+
+    /// The arguments of a call that changes a team, whole: what is missing is filled in, so that a gate shows what would
+    /// happen. `Err`: it cannot happen.
+    pub(super) fn team_arguments(
+        &self,
+        step: &Step,
+        caller: Caller<'_>,
+        builtin: Builtin,
+        arguments: JsonMap,
+    ) -> Result<JsonMap, String> {
+        let team = self.team_work(caller)?;
+        match builtin {
+            Builtin::SpawnSpecialist => self.specialist_arguments(step, caller, team, arguments),
+            _ => strategy_arguments(team, arguments),
+        }
+    }
+
+    fn team_work(&self, caller: Caller<'_>) -> Result<&TeamWork, String> {
+        let team = caller.team.and_then(|team| self.state.branches.get(&team));
+        match team.map(|team| &team.phase) {
+            Some(Phase::Team { team, .. }) => Ok(team),
+            _ => Err("you work in no team".to_owned()),
+        }
+    }
+
+    fn emergent(&self, step: &Step) -> Option<&TeamEmergent> {
+        match &self.flow.node(&step.node)?.kind {
+            NodeKind::Team(team) => team.emergent.as_ref().filter(|emergent| emergent.enabled),
+            _ => None,
+        }
+    }
+
+    fn specialist_arguments(
+        &self,
+        step: &Step,
+        caller: Caller<'_>,
+        team: &TeamWork,
+        mut arguments: JsonMap,
+    ) -> Result<JsonMap, String> {
+        let flow = &self.flow.of(&step.node).flow;
+        let emergent = self.emergent(step).ok_or("this team takes no specialists")?;
+        let text = |name: &str| arguments.get(name).and_then(Value::as_str).map(str::to_owned);
+        let role = text("role").unwrap_or_default();
+        let good = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        if !role.starts_with(|c: char| c.is_ascii_alphabetic()) || role.len() > LONGEST_ROLE || !role.chars().all(good) {
+            return Err(format!(
+                "`role`: `{role}` is no name: a letter, then up to {} letters, digits, _ and -",
+                LONGEST_ROLE - 1
+            ));
+        }
+        if flow.agents.contains_key(&role) || team.specialists.contains_key(&role) || flow.tools.contains_key(&role) {
+            return Err(format!("`role`: the name `{role}` is taken; call delegate_to_{role}, or choose another"));
+        }
+        if team.specialists.len() >= emergent.max() as usize {
+            return Err(format!("the team has {} specialists, and takes no more", team.specialists.len()));
+        }
+        if emergent.require_justification && text("justification").is_none_or(|why| why.trim().is_empty()) {
+            return Err("`justification`: say why the team needs it".to_owned());
+        }
+        let own = caller.definition.ok_or("no agent asks")?;
+        let model = text("model").unwrap_or_else(|| own.model.clone());
+        if !flow.agents.values().any(|agent| agent.model == model) {
+            let mut models: Vec<_> = flow.agents.values().map(|agent| agent.model.as_str()).collect();
+            models.dedup();
+            return Err(format!("`model`: the flow does not use `{model}`; it uses {}", models.join(", ")));
+        }
+        let tools = arguments.get("tools").cloned().unwrap_or_else(|| json!([]));
+        let foreign = tools.as_array().into_iter().flatten().filter_map(Value::as_str);
+        if let Some(foreign) = foreign.into_iter().find(|tool| !own.tools.iter().any(|own| own == tool)) {
+            return Err(format!("`tools`: you do not have `{foreign}` yourself"));
+        }
+        arguments.insert("model".to_owned(), model.into());
+        arguments.insert("tools".to_owned(), tools);
+        Ok(arguments)
+    }
+
+    /// Nothing holds a specialist back any more: it joins the team.
+    pub(super) fn spawn(
+        &mut self,
+        step: &Step,
+        caller: Caller<'_>,
+        arguments: &JsonMap,
+    ) -> Result<Value, String> {
+        let arguments = self.team_arguments(step, caller, Builtin::SpawnSpecialist, arguments.clone())?;
+        let text = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let (role, instructions, model) = (text("role"), text("instructions"), text("model"));
+        let tools = arguments.get("tools").and_then(Value::as_array).into_iter().flatten();
+        let tools = tools.filter_map(Value::as_str).map(str::to_owned).collect();
+        let mut agents = self.flow.of(&step.node).flow.agents.values();
+        // The flow says how a model is called; its limits hold for whoever calls it.
+        let like = agents.find(|agent| agent.model == model).ok_or("the flow does not use this model")?;
+        let specialist = Agent {
+            instructions: Some(instructions.clone()),
+            tools,
+            output_schema: None,
+            feedback: None,
+            ..like.clone()
+        };
+        let by = caller.agent.unwrap_or_default().to_owned();
+        let team = caller.team.and_then(|team| self.state.branches.get_mut(&team));
+        if let Some(Phase::Team { team, .. }) = team.map(|team| &mut team.phase) {
+            team.specialists.insert(role.clone(), specialist);
+            team.members.push(role.clone());
+        }
+        let node = step.node.clone();
+        self.emit(None, None, EventData::SpecialistMade(SpecialistMade { node, role: role.clone(), by, instructions }));
+        Ok(json!({ "joined": role, "call": format!("delegate_to_{role}") }))
+    }
+
+    /// Nothing holds a change of strategy back any more: it counts from the next turn on.
+    pub(super) fn change_strategy(
+        &mut self,
+        step: &Step,
+        caller: Caller<'_>,
+        arguments: &JsonMap,
+    ) -> Result<Value, String> {
+        let (to, rounds) = {
+            let team = self.team_work(caller)?;
+            (strategy(arguments.get("to"))?, rounds(team, arguments)?)
+        };
+        let reason = arguments.get("reason").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let by = caller.agent.unwrap_or_default().to_owned();
+        let team = caller.team.and_then(|team| self.state.branches.get_mut(&team));
+        let Some(Phase::Team { team, .. }) = team.map(|team| &mut team.phase) else {
+            return Err("you work in no team".to_owned());
+        };
+        let from = std::mem::replace(&mut team.strategy, to);
+        team.rounds = rounds;
+        team.changed = true;
+        team.changes += 1;
+        let rounds = (to == TeamStrategy::Debate).then_some(rounds);
+        let changed = StrategyChanged { node: step.node.clone(), from, to, rounds, by, reason };
+        self.emit(None, None, EventData::StrategyChanged(changed));
+        Ok(json!({ "strategy": to, "rounds": rounds }))
+    }
+}
+
+fn strategy_arguments(team: &TeamWork, arguments: JsonMap) -> Result<JsonMap, String> {
+    let to = strategy(arguments.get("strategy").or(arguments.get("to")))?;
+    let rounds = rounds(team, &arguments)?;
+    if to == team.strategy && (rounds == team.rounds || to != TeamStrategy::Debate) {
+        return Err(format!("the team works so already ({})", to.as_str()));
+    }
+    if team.changes >= TeamWork::MAX_CHANGES {
+        return Err(format!("the strategy was changed {} times, and may not be changed again", team.changes));
+    }
+    let mut whole = JsonMap::new();
+    whole.insert("from".to_owned(), json!(team.strategy));
+    whole.insert("to".to_owned(), json!(to));
+    if to == TeamStrategy::Debate {
+        whole.insert("rounds".to_owned(), json!(rounds));
+    }
+    whole.insert("reason".to_owned(), arguments.get("reason").cloned().unwrap_or_default());
+    Ok(whole)
+}
+
+fn strategy(named: Option<&Value>) -> Result<TeamStrategy, String> {
+    let named = named.cloned().unwrap_or_default();
+    serde_json::from_value(named).map_err(|_| "`strategy`: expected sequential, parallel, router or debate".to_owned())
+}
+
+fn rounds(team: &TeamWork, arguments: &JsonMap) -> Result<u32, String> {
+    let Some(rounds) = arguments.get("rounds") else { return Ok(team.rounds) };
+    let rounds = rounds.as_u64().and_then(|rounds| u32::try_from(rounds).ok()).unwrap_or(0);
+    let fits = (1..=Team::MAX_ROUNDS).contains(&rounds);
+    if fits { Ok(rounds) } else { Err(format!("`rounds`: expected 1 to {}", Team::MAX_ROUNDS)) }
+}
