@@ -80,7 +80,7 @@ impl Builder<'_> {
                 self.add_task(step, TaskKind::Tool { call: call.id.clone() }, self.now, tool.idempotent)
             }
             ToolKind::Builtin(builtin) if builtin.asks_people() => {
-                asks::read(builtin, &call.arguments)?;
+                asks::votable(&asks::read(builtin, &call.arguments)?, &tool.policy)?;
                 call.state = ToolCallState::Asks;
                 return Ok(Started::Asks);
             }

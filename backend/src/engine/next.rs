@@ -135,6 +135,14 @@ impl Answer {
             Self::Node(_) | Self::Reply(_) | Self::Failed(_) | Self::TimedOut(_) => None,
         }
     }
+
+    /// What whoever asked by a call is told; none where it is no such question, or has no answer.
+    pub(super) fn reply(&self) -> Option<&Value> {
+        match self {
+            Self::Reply(reply) => reply.as_ref().ok(),
+            _ => None,
+        }
+    }
 }
 
 /// The answer at a human node.

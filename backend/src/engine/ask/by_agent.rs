@@ -39,7 +39,11 @@ impl Builder<'_> {
     /// What people are asked.
     pub(super) fn content_of_ask(&self, step: &Step, subject: &Subject) -> Option<Content> {
         let (ask, agent, tool) = self.asked_by(subject)?;
-        let who = agent.map_or_else(|| format!("Step `{}`", step.node.place()), |agent| format!("Agent `{agent}`"));
+        let who = match (agent, self.state.shown_id()) {
+            (Some(agent), _) => format!("Agent `{agent}`"),
+            (None, Some(_)) => format!("Step `{}`", step.node.place()),
+            (None, None) => format!("`{}`", self.state.requested_by),
+        };
         let shown = shown(&who, ask);
         let stakes = Stakes { severity: tool.severity.unwrap_or(shown.stakes.severity), ..shown.stakes };
         let default = self.flow.of(&step.node).flow.defaults.timeout;
@@ -56,7 +60,7 @@ impl Builder<'_> {
             free_text: shown.free_text,
             source: None,
             actions: Vec::new(),
-            rules: Rules::default(),
+            rules: Rules { policy: tool.policy.clone(), ..Rules::default() },
             warnings: Vec::new(),
         })
     }
