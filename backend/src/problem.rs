@@ -17,6 +17,7 @@ pub fn of_commit(error: CommitError, viewer: Option<&Principal>) -> Problem {
         CommitError::Unauthenticated => Problem::new(Code::Unauthenticated).detail("log in again"),
         CommitError::Forbidden(why) => Problem::new(Code::Forbidden).detail(why),
         CommitError::Conflict(why) => Problem::new(Code::Conflict).detail(why),
+        CommitError::TooManyPending(why) => Problem::new(Code::TooManyPending).detail(why),
         CommitError::KeyReused => Problem::new(Code::KeyReused).detail("use a new key for a new request"),
         CommitError::Unavailable(why) | CommitError::NewerFormat(why) => unavailable(why),
         CommitError::Unreadable(why) => {

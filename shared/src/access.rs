@@ -85,6 +85,8 @@ pub enum Act<'a> {
     SeeSource,
     /// Start a run.
     Launch,
+    /// Ask people something without a run.
+    Ask,
     /// See a run.
     SeeRun(&'a RunSummary, Involvement),
     /// Cancel a run.
@@ -172,6 +174,7 @@ pub fn access(principal: &Principal, act: Act<'_>) -> Access {
         Act::SaveFlow => Access::from(principal.has(DEVELOPER), "saving flows needs the role developer"),
         Act::SeeSource => Access::from(principal.has(DEVELOPER), "the source of flows is for developers"),
         Act::Launch => Access::from(principal.has(DEVELOPER), "starting runs needs the role developer"),
+        Act::Ask => Access::from(principal.has(DEVELOPER), "asking people needs the role developer"),
         Act::SeeFlows | Act::SeeStatistics => {
             Access::from(!principal.token || !principal.roles.is_empty(), "this token has no role")
         }

@@ -55,6 +55,8 @@ pub enum Code {
     KeyReused,
     /// 429.
     TooManyRequests,
+    /// 429: too many questions of this caller wait already.
+    TooManyPending,
     /// 500.
     Internal,
     /// 503: starting, stopping, or the database is away.
@@ -79,7 +81,7 @@ impl Code {
             Self::TooLarge => 413,
             Self::UnsupportedMediaType => 415,
             Self::Invalid | Self::FlowInvalid | Self::VisitLimit | Self::KeyReused => 422,
-            Self::TooManyRequests => 429,
+            Self::TooManyRequests | Self::TooManyPending => 429,
             Self::Internal => 500,
             Self::Unavailable => 503,
         }
@@ -109,6 +111,7 @@ impl Code {
             Self::VisitLimit => "The step has no visits left",
             Self::KeyReused => "The idempotency key was used with another body",
             Self::TooManyRequests => "Too many requests",
+            Self::TooManyPending => "Too many questions wait",
             Self::Internal => "Something went wrong here",
             Self::Unavailable => "Not available right now",
         }

@@ -84,6 +84,15 @@ pub enum Assigned {
     Unclaimed,
 }
 
+/// Who asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Asker {
+    /// I did, or I started the run.
+    Me,
+}
+
 impl Assigned {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Me, Self::Claimed, Self::Unclaimed];

@@ -20,6 +20,7 @@ pub mod id;
 pub mod inbox;
 pub mod invisible_characters;
 pub mod log;
+pub mod new_review;
 pub mod notification;
 pub mod protocol;
 pub mod request;

@@ -142,7 +142,7 @@ pub enum DeliveryStatus {
 pub struct Delivery {
     /// The same for every attempt; a webhook's receiver sees it as `webhook-id`.
     pub id: DeliveryId,
-    /// `webhook`, `slack` or `email`.
+    /// `webhook`, `callback`, `slack` or `email`.
     pub channel: String,
     /// The name of the webhook, or of the person.
     pub target: String,

@@ -396,4 +396,8 @@ pub struct Resolution {
     /// What does not happen although leave was given.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub vetoes: Vec<Veto>,
+    /// What whoever asked by a tool or over REST is answered: the result of the call. None where there is no answer, and
+    /// `reason` says why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<Value>,
 }

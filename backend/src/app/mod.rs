@@ -188,6 +188,7 @@ impl App {
             budgets: Arc::new(Budgets::new(settings.limits)),
             hosts: settings.network.hosts.iter().cloned().collect(),
             metrics_token: wiring::metrics_token(),
+            stopping: CancellationToken::new(),
         };
         let limits = settings.network.limits();
         let front = Front { metrics: Some(metrics), edge, limits, seals, outside };
@@ -252,11 +253,11 @@ pub fn serve(runner: &Runner, listener: TcpListener, front: Front) -> Result<Ser
     let sockets = wiring::sockets(runner.authenticator.clone(), runner.clock.clone(), edge.clone());
     let live = LiveState::new(runner.hub.clone(), sockets, live::Limits::default());
     let Runner { store, clock, authenticator, .. } = runner;
-    let proxies = edge.trusted_proxies.clone();
+    let (proxies, stopping) = (edge.trusted_proxies.clone(), edge.stopping.clone());
     let state = AppState::new(store.clone(), clock.clone(), authenticator.clone(), metrics, edge, seals, outside);
     let live = Router::new().route("/api/v1/live", get(live::upgrade)).with_state(live);
     let router = http::router(state, live);
-    Server::start(listener, router, limits, proxies, store.background())
+    Server::start(listener, router, limits, proxies, store.background(), stopping)
         .map_err(|source| Error::Listen { address: ([0; 4], 0).into(), source })
 }
 

@@ -68,7 +68,7 @@ impl From<Problem> for Quit {
             | Code::Conflict
             | Code::Unreadable => Exit::Conflict,
             Code::Invalid | Code::FlowInvalid | Code::VisitLimit | Code::KeyReused | Code::TooLarge => Exit::Invalid,
-            Code::TooManyRequests | Code::Unavailable => Exit::Unavailable,
+            Code::TooManyRequests | Code::TooManyPending | Code::Unavailable => Exit::Unavailable,
             Code::BadRequest | Code::MethodNotAllowed | Code::UnsupportedMediaType | Code::Internal => Exit::Error,
         };
         let code = serde_json::to_value(problem.code).unwrap_or_default();

@@ -121,6 +121,7 @@ pub async fn run(command: ReviewCommand) -> anyhow::Result<()> {
                 severity,
                 flow,
                 run: None,
+                requested_by: None,
                 tag,
                 due,
                 irreversible: irreversible.then_some(true),

@@ -126,7 +126,10 @@ impl<'f> Builder<'f> {
             _ => {}
         }
         let run = view::summary(&self.state);
-        let events = self.events.into_iter().map(|event| event.event(self.now, self.state.id, &run)).collect();
+        let shown = self.state.shown_id();
+        // Of a run that only carries a question there is nothing to tell but of its review.
+        let told = self.events.into_iter().filter(|event| shown.is_some() || event.review_id.is_some());
+        let events = told.map(|event| event.event(self.now, shown, &run)).collect();
         let reviews = self.changed.iter().filter_map(|id| self.reviews.get(id).cloned()).collect();
         Transition {
             state: self.state,

@@ -51,13 +51,13 @@ impl RunChange {
 }
 
 impl Emitted {
-    /// The entry, with the run as it is after the transition.
-    pub(super) fn event(self, at: Timestamp, id: RunId, run: &RunSummary) -> Event {
+    /// The entry of a run, or of none, with the run as it is after the transition.
+    pub(super) fn event(self, at: Timestamp, id: Option<RunId>, run: &RunSummary) -> Event {
         let data = match self.data {
             Emission::Run(change) => change.of(Box::new(run.clone())),
             Emission::Other(data) => data,
         };
         let event = Event::new(at, self.actor, &data);
-        Event { run_id: Some(id), review_id: self.review_id, ..event }
+        Event { run_id: id, review_id: self.review_id, ..event }
     }
 }

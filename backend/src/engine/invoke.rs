@@ -108,7 +108,9 @@ impl Builder<'_> {
                 | Builtin::Checkpoint
                 | Builtin::Handoff),
             ) => {
-                if let Ask::Handoff(handoff) = asks::read(builtin, &call.arguments)? {
+                let ask = asks::read(builtin, &call.arguments)?;
+                asks::votable(&ask, &tool.policy)?;
+                if let Ask::Handoff(handoff) = ask {
                     Self::may_hand_over(&handoff, &tool.reviewers)?;
                     return Ok(Started::HandsOver);
                 }

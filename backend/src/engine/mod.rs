@@ -10,6 +10,7 @@ mod ask;
 mod asks;
 mod builder;
 mod cancel;
+mod carrier;
 mod conversation;
 mod digest;
 mod edges;
@@ -43,6 +44,7 @@ mod work;
 #[cfg(test)]
 mod tests;
 
+pub use carrier::{Carrier, asked_by, is_carrier};
 pub use conversation::{Conversation, Message, ToolCall, ToolCallState};
 pub use input::{HandlerAnswer, Input, Launch, ModelAnswer, ModelToolCall, TaskFailure};
 pub use phase::{Branch, Phase};

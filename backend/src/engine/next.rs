@@ -141,6 +141,14 @@ impl Answer {
             Self::Node(_) | Self::Reply(_) | Self::Turn(_) | Self::Written(_) | Self::Failed(_) | Self::TimedOut(_) => None,
         }
     }
+
+    /// What whoever asked by a call is told; none where it is no such question, or has no answer.
+    pub(super) fn reply(&self) -> Option<&Value> {
+        match self {
+            Self::Reply(Reply::Returns(result) | Reply::TakesOver { result, .. }) => Some(result),
+            _ => None,
+        }
+    }
 }
 
 /// A turn of a team that is over.

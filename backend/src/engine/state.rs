@@ -10,6 +10,7 @@ use shared::id::{FlowId, NodeId, ReviewId, RunId, TaskId, Username};
 use shared::run::{Activity, AgentCall, Context, Step};
 use shared::time::Timestamp;
 
+use super::carrier;
 use super::conversation::ToolCall;
 use super::phase::{Branch, Phase};
 use super::question::{Question, Subject};
@@ -95,6 +96,11 @@ impl RunState {
     pub const FORMAT: u32 = 5;
     /// How many model calls are kept for the reviewer.
     pub const MAX_CALLS: usize = 50;
+
+    /// By what people know the run; none of a run that only carries a question ([`super::carrier`]).
+    pub fn shown_id(&self) -> Option<RunId> {
+        (!carrier::is_carrier(&self.flow, self.version)).then_some(self.id)
+    }
 
     /// The blackboard that a node sees: that of its own execution of its flow.
     pub fn keys_of(&self, node: &NodeId) -> &JsonMap {

@@ -8,7 +8,9 @@ use super::expressions::gates;
 /// out or lack tags.
 pub fn needs(flow: &Flow) -> bool {
     let votes = |kind: &NodeKind| matches!(kind, NodeKind::Human(human) if !human.policy.is_first());
-    flow.nodes.values().any(|node| votes(&node.kind)) || reviewers(flow).any(Reviewers::rests_on_people)
+    flow.nodes.values().any(|node| votes(&node.kind))
+        || flow.tools.values().any(|tool| !tool.policy.is_first())
+        || reviewers(flow).any(Reviewers::rests_on_people)
 }
 
 /// The reviewers of all human nodes and gates, and of tools that ask people.

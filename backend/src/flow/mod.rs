@@ -62,6 +62,11 @@ pub fn check(source: &str) -> Checked {
     read(source).check(&Here::default())
 }
 
+/// Every mistake of a flow that was made by a program, with its place in the flow.
+pub fn mistakes_of(flow: &Flow) -> Vec<Mistake> {
+    check::check_flow(flow, None, &[], &Here::default(), &CancelFlag::default()).0
+}
+
 /// A flow file that has been read, and is still to be checked.
 #[derive(Debug)]
 pub struct Draft {

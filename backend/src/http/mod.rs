@@ -49,6 +49,7 @@ use axum::Router;
 use axum::middleware::from_fn_with_state;
 use metrics_exporter_prometheus::PrometheusHandle;
 use shared::error::{Code, Problem};
+use tokio_util::sync::CancellationToken;
 use tower::service_fn;
 use tower_http::catch_panic::CatchPanicLayer;
 
@@ -67,7 +68,7 @@ use crate::rate_limit::Budgets;
 use crate::store::Store;
 use api::Api;
 use problem::Refused;
-use reviews::Views;
+use reviews::{Views, Waits};
 
 /// What every handler stands on. Cheap to clone: every layer has one, for every request.
 #[derive(Clone)]
@@ -90,6 +91,7 @@ pub struct Parts {
     /// Who is told and asked outside the console.
     pub outside: Outside,
     views: Views,
+    waits: Waits,
     tries: callbacks::Tries,
 }
 
@@ -117,6 +119,8 @@ pub struct Edge {
     pub hosts: Hosts,
     /// Who sends the secret with this SHA-256 may read `/metrics`.
     pub metrics_token: Option<[u8; 32]>,
+    /// When the server stops: then no request waits any more.
+    pub stopping: CancellationToken,
 }
 
 impl Edge {
@@ -137,8 +141,8 @@ impl AppState {
         seals: Seals,
         outside: Outside,
     ) -> Self {
-        let (views, tries) = (Views::default(), callbacks::Tries::default());
-        Self(Arc::new(Parts { store, clock, authenticator, metrics, edge, seals, outside, views, tries }))
+        let (views, waits, tries) = (Views::default(), Waits::default(), callbacks::Tries::default());
+        Self(Arc::new(Parts { store, clock, authenticator, metrics, edge, seals, outside, views, waits, tries }))
     }
 }
 

@@ -81,7 +81,7 @@ async fn launch(
 async fn get(State(state): State<AppState>, caller: Caller, Id(id): Id<RunId>) -> Result<Json<Run>> {
     let (run, summary) = visible(&state, &caller, id).await?;
     let FoundRun::Read(run) = run else { return Ok(Json(unreadable(summary))) };
-    let compiled = state.store.readable(&run.flow, run.version).await?.ok();
+    let compiled = state.store.flow_of(&run).await?.ok();
     Ok(Json(engine::view(compiled.as_deref(), &run)))
 }
 
@@ -90,7 +90,7 @@ async fn report(State(state): State<AppState>, caller: Caller, Id(id): Id<RunId>
     let steps = state.store.steps(id).await?;
     let output = match &run {
         FoundRun::Read(run) => {
-            let compiled = state.store.readable(&run.flow, run.version).await?.ok();
+            let compiled = state.store.flow_of(run).await?.ok();
             compiled.and_then(|flow| engine::given_out(&flow, run))
         }
         FoundRun::Unreadable(_) => None,

@@ -17,6 +17,7 @@ use shared::feedback::{Feedback, NewFeedback};
 use shared::grant::Grant;
 use shared::inbox::Facets;
 use shared::log::Entry;
+use shared::new_review::NewReview;
 use shared::notification::{Delivery, Notifications, TestNotification};
 use shared::protocol::{ClientMessage, ServerMessage};
 use shared::review::{Checked, Review};
@@ -51,6 +52,7 @@ impl Schemas {
             "NewDeputy" => self.typed::<NewDeputy>(),
             "LinkSecret" => self.typed::<LinkSecret>(),
             "NewFeedback" => self.typed::<NewFeedback>(),
+            "NewReview" => self.typed::<NewReview>(),
             "NewPassword" => self.typed::<NewPassword>(),
             "NewSecondFactor" => self.typed::<NewSecondFactor>(),
             "PageOfSessions" => self.typed::<Page<SessionInfo>>(),

@@ -56,6 +56,7 @@ impl LogReader for Feeder {
                 if Occasion::of(entry.event.kind).is_some() {
                     deliveries.extend(plan::to_programs(&notice, &self.outlets));
                 }
+                deliveries.extend(self.outlets.to_asker(&notice, &self.store).await?);
                 deliveries.extend(recipients::plan(&notice, &people, &self.outlets));
                 if occasion == Occasion::Resolved && self.outlets.slack.is_some() {
                     let messages = self.store.messages(review.id, Channel::Slack.as_str()).await?;

@@ -8,6 +8,7 @@
 //! Imports `shared`, `crate::clock`, `crate::ssrf`, `crate::standard_webhooks`, `crate::engine` and `crate::store` only. No secret leaves it but to
 //! whom it belongs: not in an error, a log or a list.
 
+mod callback;
 mod email;
 mod failure;
 mod feed;
@@ -33,6 +34,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+pub use callback::NO_CALLBACKS;
 pub use email::is_address;
 pub use service::{NotificationService, Reply, Untested};
 pub use settings::{Encryption, Secrets, Settings, SlackSettings, SmtpSettings, WebhookSettings};
@@ -41,6 +43,7 @@ pub use slack::Interaction;
 use crate::clock::SharedClock;
 use crate::ssrf::Clients;
 use crate::store::{self, Store};
+use callback::Callbacks;
 use email::Mailer;
 use feed::Feeder;
 use send::Sender;
@@ -91,6 +94,7 @@ impl Options {
 struct Outlets {
     clients: Clients,
     webhooks: BTreeMap<String, Webhook>,
+    callbacks: Option<Callbacks>,
     slack: Option<Slack>,
     mailer: Option<Mailer>,
     /// Where people find the console, without a slash at its end.
@@ -104,6 +108,7 @@ impl Outlets {
         Ok(Self {
             clients: Clients::new(&settings.allowed_hosts)?,
             webhooks: webhooks.collect::<Result<_, Error>>()?,
+            callbacks: Callbacks::new(secrets)?,
             slack: settings.slack.map(|slack| Slack::new(&slack, secrets)).transpose()?,
             mailer: settings.smtp.map(|smtp| Mailer::new(&smtp, secrets)).transpose()?,
             url: settings.url.unwrap_or(url).trim_end_matches('/').to_owned(),
@@ -111,7 +116,7 @@ impl Outlets {
     }
 
     fn is_empty(&self) -> bool {
-        self.webhooks.is_empty() && self.channels().is_empty()
+        self.webhooks.is_empty() && self.callbacks.is_none() && self.channels().is_empty()
     }
 
     /// Where people can be told.

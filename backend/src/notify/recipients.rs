@@ -9,6 +9,7 @@ use shared::notification::{Channel, Notifications, Occasion};
 use shared::review::Review;
 
 use super::Outlets;
+use super::callback::CALLBACK;
 use super::email::{Item, mail};
 use super::failure::DeliveryFailure;
 use super::plan::{Notice, UPDATE, WEBHOOK, update};
@@ -92,7 +93,7 @@ pub(super) fn address(channel: Channel, record: &UserRecord, choice: &Notificati
 pub(super) fn together(claimed: Vec<ClaimedDelivery>) -> Vec<Vec<ClaimedDelivery>> {
     let mut groups: BTreeMap<String, Vec<ClaimedDelivery>> = BTreeMap::new();
     for held in claimed {
-        let alone = held.channel == WEBHOOK || held.event == UPDATE;
+        let alone = held.channel == WEBHOOK || held.channel == CALLBACK || held.event == UPDATE;
         let key = if alone { held.id.to_string() } else { format!("{} {}", held.channel, held.target) };
         groups.entry(key).or_default().push(held);
     }

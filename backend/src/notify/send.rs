@@ -11,6 +11,7 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
+use super::callback::CALLBACK;
 use super::failure::{DeliveryFailure, MAX_FAILURES, wait};
 use super::plan::{UPDATE, WEBHOOK};
 use super::recipients;
@@ -99,7 +100,7 @@ impl Sender {
             review = %first.review,
         );
         async {
-            if first.channel == WEBHOOK {
+            if first.channel == WEBHOOK || first.channel == CALLBACK {
                 let sent = self.to_program(first).await.unwrap_or_else(|failure| self.failed(first, failure));
                 return self.settle(first, &sent).await;
             }
@@ -162,13 +163,17 @@ impl Sender {
     }
 
     async fn to_program(&self, held: &ClaimedDelivery) -> Result<Sent, DeliveryFailure> {
-        let Some(webhook) = self.outlets.webhooks.get(&held.target) else {
-            return Err(DeliveryFailure::lasting("no webhook of this name is in the settings any more"));
-        };
         let Some(entry) = self.entry(held).await? else {
             return Ok(Sent::Dropped("the log no longer has what it tells of"));
         };
         let body = webhook::body(&entry, &self.outlets.link(held.review));
+        if held.channel == CALLBACK {
+            self.outlets.call_back(held, &self.store, self.clock.now(), body).await?;
+            return Ok(Sent::Taken { receipt: None });
+        }
+        let Some(webhook) = self.outlets.webhooks.get(&held.target) else {
+            return Err(DeliveryFailure::lasting("no webhook of this name is in the settings any more"));
+        };
         webhook.send(&self.outlets.clients, held.id, self.clock.now(), body).await?;
         Ok(Sent::Taken { receipt: None })
     }

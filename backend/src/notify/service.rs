@@ -66,6 +66,11 @@ impl NotificationService {
         self.outlets.channels()
     }
 
+    /// Whether the answer to a question can be posted to this URL; or why not.
+    pub fn check_callback(&self, url: &str) -> Result<(), String> {
+        self.outlets.check_callback(url)
+    }
+
     /// Sends somebody a message on a channel, now.
     pub async fn test(&self, channel: Channel, person: &UserRecord, choice: &Notifications) -> Result<(), Untested> {
         let failed = |why: &str| Untested::Failed(why.to_owned());

@@ -97,7 +97,8 @@ pub struct Secrets(BTreeMap<String, String>);
 impl Secrets {
     /// What belongs to notifications among these variables.
     pub fn from_env(variables: impl IntoIterator<Item = (String, String)>) -> Self {
-        let prefixes = ["COUNTERSIGN_WEBHOOK_SECRET_", "COUNTERSIGN_SLACK_", "COUNTERSIGN_SMTP_"];
+        let prefixes =
+            ["COUNTERSIGN_WEBHOOK_SECRET_", "COUNTERSIGN_CALLBACK_SECRET", "COUNTERSIGN_SLACK_", "COUNTERSIGN_SMTP_"];
         let ours = |name: &str| prefixes.iter().any(|prefix| name.starts_with(prefix));
         Self(variables.into_iter().filter(|(name, value)| ours(name) && !value.trim().is_empty()).collect())
     }

@@ -35,10 +35,7 @@ impl Webhook {
         if !is_name(name) {
             return Err(wrong("a webhook's name is made of a-z, 0-9 and -".to_owned()));
         }
-        let url: Url = settings.url.trim().parse().map_err(|error| wrong(format!("`url` is no URL: {error}")))?;
-        if !matches!(url.scheme(), "http" | "https") {
-            return Err(wrong("`url` begins with https:// or http://".to_owned()));
-        }
+        let url = url_of(&settings.url).map_err(|why| wrong(format!("`url`: {why}")))?;
         let (variable, secrets) = secrets.of_webhook(name);
         let missing = || wrong(format!("set {variable} to a secret: {SECRET}"));
         let keys = secrets.and_then(Keys::read).ok_or_else(missing)?;
@@ -63,26 +60,48 @@ impl Webhook {
         now: Timestamp,
         body: String,
     ) -> Result<(), DeliveryFailure> {
-        let client = clients.of(&self.url).map_err(|refused| DeliveryFailure::lasting(refused.to_string()))?;
-        let mut request = client.post(self.url.clone()).timeout(TIMEOUT).header(CONTENT_TYPE, "application/json");
-        for (name, value) in self.keys.headers(&id.to_string(), now, &body) {
-            request = request.header(name, value);
+        post(clients, &self.url, &self.keys, id, now, body).await
+    }
+}
+
+/// Posts a message, signed.
+pub(super) async fn post(
+    clients: &Clients,
+    url: &Url,
+    keys: &Keys,
+    id: DeliveryId,
+    now: Timestamp,
+    body: String,
+) -> Result<(), DeliveryFailure> {
+    let client = clients.of(url).map_err(|refused| DeliveryFailure::lasting(refused.to_string()))?;
+    let mut request = client.post(url.clone()).timeout(TIMEOUT).header(CONTENT_TYPE, "application/json");
+    for (name, value) in keys.headers(&id.to_string(), now, &body) {
+        request = request.header(name, value);
+    }
+    let request = request.body(body);
+    let mut answer = request.send().await.map_err(|error| DeliveryFailure::unreached(&error))?;
+    let status = answer.status();
+    if status.is_success() {
+        return Ok(());
+    }
+    let after = answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
+    let mut said = Vec::new();
+    while let Ok(Some(chunk)) = answer.chunk().await {
+        said.extend_from_slice(&chunk[..chunk.len().min(MAX_ANSWER - said.len())]);
+        if said.len() == MAX_ANSWER {
+            break;
         }
-        let request = request.body(body);
-        let mut answer = request.send().await.map_err(|error| DeliveryFailure::unreached(&error))?;
-        let status = answer.status();
-        if status.is_success() {
-            return Ok(());
-        }
-        let after = answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
-        let mut said = Vec::new();
-        while let Ok(Some(chunk)) = answer.chunk().await {
-            said.extend_from_slice(&chunk[..chunk.len().min(MAX_ANSWER - said.len())]);
-            if said.len() == MAX_ANSWER {
-                break;
-            }
-        }
-        Err(DeliveryFailure::refused(status, after.map(Duration::from_secs), &said))
+    }
+    Err(DeliveryFailure::refused(status, after.map(Duration::from_secs), &said))
+}
+
+/// A URL to which messages are posted; or what is wrong with it.
+pub(super) fn url_of(text: &str) -> Result<Url, String> {
+    let url: Url = text.trim().parse().map_err(|error| format!("this is no URL: {error}"))?;
+    if matches!(url.scheme(), "http" | "https") {
+        Ok(url)
+    } else {
+        Err("a URL begins with https:// or http:// here".to_owned())
     }
 }
 

@@ -75,16 +75,16 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts to serve.
+    /// Starts to serve, until `stopping`.
     pub fn start(
         listener: TcpListener,
         router: Router,
         limits: Limits,
         proxies: TrustedProxies,
         background: &Background,
+        stopping: CancellationToken,
     ) -> io::Result<Self> {
         let address = listener.local_addr()?;
-        let stopping = CancellationToken::new();
         let acceptor =
             Acceptor { router, limits, proxies, room: ConnectionLimit::new(limits), stopping: stopping.clone() };
         let serving = tokio::spawn(background.watch("listener", &stopping, acceptor.run(listener)));

@@ -43,7 +43,7 @@ fn router() -> Router {
 async fn start(connections: usize) -> Server {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let (limits, background) = (Limits::of(connections), Background::default());
-    Server::start(listener, router(), limits, TrustedProxies::default(), &background).unwrap()
+    Server::start(listener, router(), limits, TrustedProxies::default(), &background, CancellationToken::new()).unwrap()
 }
 
 /// A new connection on which these bytes were sent.

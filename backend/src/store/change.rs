@@ -10,10 +10,11 @@ use shared::deputy::Deputyship;
 use shared::feedback::{Feedback, NewFeedback};
 use shared::id::{DeputyId, FlowId, GrantId, ReviewId, RunId, TokenId, Username};
 use shared::notification::Notifications;
+use shared::review::Review;
 use shared::run::{Context, Run};
 use shared::time::Timestamp;
 
-use crate::engine::{Input, Refusal};
+use crate::engine::{Carrier, Input, Refusal};
 
 pub use sign_in::{
     FactorChange, NewSession, PasswordChange, Proof, ProviderAccount, ProviderSignIn, RefusedSignIn, SecondFactor,
@@ -97,6 +98,13 @@ pub enum Operation {
         input: shared::JsonMap,
         /// For whom.
         context: Context,
+    },
+    /// Asks people something without a flow. Answers [`Committed::Review`].
+    Ask {
+        /// The run that carries it.
+        run: RunId,
+        /// What is asked.
+        question: Box<Carrier>,
     },
     /// Tells a run something. Answers [`Committed::Run`].
     Run {
@@ -299,6 +307,11 @@ pub enum Committed {
         /// The run.
         run: Box<Run>,
     },
+    /// A review that was asked.
+    Review {
+        /// The review.
+        review: Box<Review>,
+    },
     /// A review after the change.
     Decided {
         /// What happened, and the review.
@@ -351,6 +364,9 @@ pub enum CommitError {
     /// The name is taken.
     #[error("{0}")]
     Conflict(String),
+    /// So many questions of the actor wait already that there may be no more.
+    #[error("{0}")]
+    TooManyPending(String),
     /// The idempotency key was used with another body.
     #[error("the idempotency key was used with another body")]
     KeyReused,

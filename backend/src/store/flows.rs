@@ -12,6 +12,7 @@ use shared::time::Timestamp;
 use super::db::{Arg, Conn, Row, Sql};
 use super::unreadable::reason;
 use super::{Error, Store};
+use crate::engine::{Carrier, RunState};
 use crate::flow::{Compiled, Library, calls};
 
 /// How many versions are kept ready.
@@ -66,6 +67,14 @@ impl Store {
         }
         let next_cursor = super::cut(&mut items, limit, |flow| format!("{}.{}", flow.saved_at.0, flow.id));
         Ok(Page { items, next_cursor })
+    }
+
+    /// The flow of a run, or why this server cannot read it.
+    pub async fn flow_of(&self, run: &RunState) -> Result<Result<Arc<Compiled>, String>, Error> {
+        if run.shown_id().is_none() {
+            return Ok(self.inner.carrier_flow(run));
+        }
+        self.readable(&run.flow, run.version).await
     }
 
     /// A version ready to run, or why this server cannot read it.
@@ -124,7 +133,17 @@ impl Store {
 }
 
 impl super::Inner {
-    /// The same, over a connection that may be in a transaction.
+    /// The flow of a run that only carries a question; it follows from the run's input. `Err`: why it does not.
+    pub fn carrier_flow(&self, run: &RunState) -> Result<Arc<Compiled>, String> {
+        if let Some(compiled) = self.carriers.get(&run.flow, run.version) {
+            return Ok(compiled);
+        }
+        let compiled = Arc::new(Carrier::resume(&run.input)?);
+        self.carriers.put(&compiled);
+        Ok(compiled)
+    }
+
+    /// A version ready to run, over a connection that may be in a transaction.
     pub async fn compiled_in(&self, conn: &mut Conn, id: &str, version: u32) -> Result<Option<Arc<Compiled>>, Error> {
         if let Some(compiled) = self.flows.get(id, version) {
             return Ok(Some(compiled));

@@ -29,6 +29,9 @@ pub(super) struct Body<'a> {
     /// What the engine was told, in order. It is kept for a replay; what the log tells needs none of it.
     #[serde(skip_deserializing, skip_serializing_if = "Vec::is_empty")]
     inputs: Vec<StoredInput<'a>>,
+    /// Whether it tells of no run, though one has led to it: a run that only carries a question.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    of_no_run: bool,
     /// The format of the state that the engine made of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     format: Option<u32>,
@@ -104,6 +107,7 @@ impl<'a> Body<'a> {
     /// Packs the events of a row of this time and run.
     pub fn pack(at: Timestamp, run: Option<RunId>, events: &'a [Event]) -> Self {
         let mut last_run: Option<&Value> = None;
+        let of_no_run = run.is_some() && !events.is_empty() && events.iter().all(|event| event.run_id.is_none());
         let events = events.iter().map(|event| {
             let mut data = Cow::Borrowed(&event.data);
             if let Some(summary) = event.data.get("run") {
@@ -127,7 +131,7 @@ impl<'a> Body<'a> {
                 data,
             }
         });
-        Self { events: events.collect(), inputs: Vec::new(), format: None }
+        Self { events: events.collect(), inputs: Vec::new(), of_no_run, format: None }
     }
 
     /// The same, with what the engine was told, and the format that it wrote.
@@ -148,7 +152,7 @@ impl<'a> Body<'a> {
 
     /// The events.
     pub fn unpack(self, at: Timestamp, run: Option<RunId>, form: Form) -> Vec<Event> {
-        unpack(self.events.into_iter().map(Ok), at, run, form)
+        unpack(self.events.into_iter().map(Ok), at, run.filter(|_| !self.of_no_run), form)
     }
 }
 
@@ -156,13 +160,15 @@ impl<'a> Body<'a> {
 #[derive(Debug, Deserialize)]
 pub(super) struct Loose {
     events: Vec<Value>,
+    #[serde(default)]
+    of_no_run: bool,
 }
 
 impl Loose {
     /// The events; those that cannot be read are marked so.
     pub fn unpack(self, at: Timestamp, run: Option<RunId>, form: Form) -> Vec<Event> {
         let events = self.events.into_iter().map(|event| Stored::deserialize(event).map_err(|error| reason(&error)));
-        unpack(events, at, run, form)
+        unpack(events, at, run.filter(|_| !self.of_no_run), form)
     }
 }
 

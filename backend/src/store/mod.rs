@@ -140,6 +140,8 @@ struct Inner {
     log: cursor::Log,
     row_keys: Option<RowKeys>,
     flows: flows::Cache,
+    /// Those of runs that only carry a question: nobody starts one by its name.
+    carriers: flows::Cache,
     classes: queue::Known,
     recent: recent_rows::RecentRows,
     readers: lag::Readers,
@@ -221,6 +223,7 @@ impl Store {
             env: options.env,
             longest_grant: options.longest_grant,
             flows: flows::Cache::default(),
+            carriers: flows::Cache::default(),
             classes: queue::Known::default(),
             recent: recent_rows::RecentRows::default(),
             signal: change_signal::ChangeSignal::new(name.clone()),

@@ -25,6 +25,21 @@ impl Store {
         Ok(self.without_lapsed_claims(reviews).pop())
     }
 
+    /// Those of these reviews that do not wait any more.
+    pub async fn over_among(&self, reviews: &[ReviewId]) -> Result<Vec<ReviewId>, Error> {
+        /// How many one statement asks for.
+        const AT_ONCE: usize = 500;
+        let mut conn = self.inner.db.read().await?;
+        let mut over = Vec::new();
+        for some in reviews.chunks(AT_ONCE) {
+            let sql = Sql::new("SELECT id FROM reviews WHERE id IN (").list(some.iter().map(|id| id.0));
+            for row in conn.fetch(sql.push(") AND status || '' <> 'pending'")).await? {
+                over.push(ReviewId(row.uuid(0)?));
+            }
+        }
+        Ok(over)
+    }
+
     /// A run's reviews, in the order in which they were asked.
     pub async fn run_reviews(&self, run: RunId) -> Result<Vec<Review>, Error> {
         let sql = select().push(" FROM reviews r WHERE r.run_id = ").bind(run.0).push(" ORDER BY r.created_at, r.id");
@@ -68,18 +83,25 @@ impl Store {
 impl Conn {
     /// The reviews of a query that begins with [`select`]; those that cannot be read are marked so.
     pub async fn found_reviews(&mut self, sql: Sql, blobs: &mut Blobs) -> Result<Vec<Review>, Error> {
+        let found = self.reviews_with_runs(sql, blobs).await?;
+        Ok(found.into_iter().map(|(_, review)| review).collect())
+    }
+
+    /// The same, each with the run that waits for it, also where nobody sees that run.
+    pub async fn reviews_with_runs(&mut self, sql: Sql, blobs: &mut Blobs) -> Result<Vec<(RunId, Review)>, Error> {
         let rows = self.fetch(sql).await?;
         let mut reader = Reader::default();
         for row in &rows {
             reader.add_column(row.uuid(0)?, row.text(1));
         }
         let reviews = reader.finish_each("a review", self, blobs).await?.into_iter().zip(&rows);
-        let reviews = reviews.map(|(review, row)| match review {
-            Ok(review) => Ok(review),
-            Err(error) => {
+        let reviews = reviews.map(|(review, row)| {
+            let run = row.uuid(0)?;
+            let review = review.or_else(|error| {
                 tracing::error!(%error, "a review cannot be read");
-                unreadable::review(row, row.uuid(0)?, 2, &error)
-            }
+                unreadable::review(row, run, 2, &error)
+            });
+            Ok((RunId(run), review?))
         });
         reviews.collect()
     }
@@ -88,9 +110,13 @@ impl Conn {
 /// A page, newest first.
 async fn page(conn: &mut Conn, viewer: &Principal, query: &ReviewQuery, now: Timestamp) -> Result<Page<Review>, Error> {
     let limit = query.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
-    let mine = query.assigned == Some(Assigned::Me);
-    let parts = if mine {
+    let asked = visibility::asked(viewer);
+    let parts = if query.requested_by.is_some() && asked.is_empty() {
+        Vec::new()
+    } else if query.assigned == Some(Assigned::Me) {
         mine_by_subject(viewer, query)
+    } else if query.requested_by.is_some() {
+        by_subject(query, &asked, &[], false)
     } else if visibility::sees_all(viewer) {
         by_status(query)
     } else {
@@ -101,7 +127,8 @@ async fn page(conn: &mut Conn, viewer: &Principal, query: &ReviewQuery, now: Tim
         return Ok(Page { items: Vec::new(), next_cursor: None });
     }
     let place = ListPlace::of(query.cursor.as_deref())?;
-    let mut items = conn.found_reviews(newest_of(parts, query, now, place, limit), &mut Blobs::default()).await?;
+    let mut items =
+        conn.found_reviews(newest_of(parts, query, viewer, now, place, limit), &mut Blobs::default()).await?;
     let next_cursor = super::cut(&mut items, limit, |review: &Review| {
         ListPlace { at: review.created_at.0, id: review.id.0 }.encode()
     });
@@ -211,7 +238,14 @@ pub(super) fn select() -> Sql {
 }
 
 /// The newest of each part, then the newest of all of these: never a scan of what does not belong to the list.
-fn newest_of(parts: Vec<IndexRange>, query: &ReviewQuery, now: Timestamp, place: Option<ListPlace>, limit: u32) -> Sql {
+fn newest_of(
+    parts: Vec<IndexRange>,
+    query: &ReviewQuery,
+    viewer: &Principal,
+    now: Timestamp,
+    place: Option<ListPlace>,
+    limit: u32,
+) -> Sql {
     let mut sql = select().push(" FROM (");
     for (number, IndexRange { index, not_of, not_given, tagged }) in parts.into_iter().enumerate() {
         let (at, id) = index.order();
@@ -234,7 +268,7 @@ fn newest_of(parts: Vec<IndexRange>, query: &ReviewQuery, now: Timestamp, place:
             sql = found_under(sql.push(" AND (NOT "), [visibility::VOTES.to_owned()]);
             sql = found_under(sql.push(" OR "), [visibility::voter_subject(&name)]).push(")");
         }
-        sql = filter(sql, query, now);
+        sql = filter(sql, query, viewer, now);
         if let Some(place) = place {
             sql = place.condition(sql, at, id);
         }
@@ -252,7 +286,7 @@ fn found_under(sql: Sql, subjects: impl IntoIterator<Item = String>) -> Sql {
 }
 
 /// The conditions of a query other than its status, on `reviews v`.
-fn filter(mut sql: Sql, query: &ReviewQuery, now: Timestamp) -> Sql {
+fn filter(mut sql: Sql, query: &ReviewQuery, viewer: &Principal, now: Timestamp) -> Sql {
     if let Some(kind) = query.kind {
         sql = sql.push(" AND v.kind = ").bind(kind.as_str());
     }
@@ -264,6 +298,9 @@ fn filter(mut sql: Sql, query: &ReviewQuery, now: Timestamp) -> Sql {
     }
     if let Some(flow) = &query.flow {
         sql = sql.push(" AND v.flow = ").bind(flow.as_str());
+    }
+    if query.requested_by.is_some() {
+        sql = sql.push(" AND v.requested_by = ").bind(viewer.username.as_str());
     }
     if let Some(role) = &query.role {
         let subjects = [visibility::role_subject(role), visibility::tagged_subject(role)];

@@ -3,7 +3,8 @@
 use serde_json::Value;
 use shared::access::{Involvement, Principal, launched};
 use shared::api::{DEFAULT_LIMIT, MAX_LIMIT, Page, RunQuery};
-use shared::id::RunId;
+use shared::id::{ReviewId, RunId};
+use shared::new_review::NewReview;
 use shared::review::Review;
 use shared::run::{RunSummary, Step};
 use shared::time::Timestamp;
@@ -12,7 +13,7 @@ use super::blobs::{Blobs, Reader, hollow};
 use super::cursor::ListPlace;
 use super::db::{Row, Sql};
 use super::{Error, Store, unreadable, visibility};
-use crate::engine::{RunState, summary};
+use crate::engine::{RunState, asked_by, summary};
 
 /// A run that was found.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,9 +49,29 @@ impl Store {
         Ok(reader.finish("the state", &mut conn, &mut Blobs::default()).await?.pop())
     }
 
-    /// A run, also where its state cannot be read.
+    /// The state of the run that waits for a review, also where nobody sees that run.
+    pub async fn run_of(&self, review: ReviewId) -> Result<Option<RunState>, Error> {
+        let sql = Sql::new("SELECT r.id, r.state FROM reviews v JOIN runs r ON r.id = v.run_id WHERE v.id = ");
+        let mut conn = self.inner.db.read().await?;
+        let Some(row) = conn.fetch_one(sql.bind(review.0)).await? else { return Ok(None) };
+        let mut reader = Reader::default();
+        reader.add_state(row.uuid(0)?, row.text(1)?);
+        Ok(reader.finish("the state", &mut conn, &mut Blobs::default()).await?.pop())
+    }
+
+    /// What was asked where no flow asked it; none for a review of a flow.
+    pub async fn asked(&self, review: ReviewId) -> Result<Option<NewReview>, Error> {
+        let run = self.run_of(review).await?.filter(|run| run.shown_id().is_none());
+        let asked = run.map(|run| asked_by(&run.input)).transpose();
+        asked.map_err(|error| Error::Stored(format!("what review {review} asks: {error}")))
+    }
+
+    /// A run that people may see, also where its state cannot be read.
     pub async fn find_run(&self, id: RunId) -> Result<Option<FoundRun>, Error> {
-        let sql = Sql::new("SELECT state, ").push(unreadable::RUN).push(" FROM runs WHERE id = ").bind(id.0);
+        let sql = Sql::new("SELECT state, ")
+            .push(unreadable::RUN)
+            .push(" FROM runs WHERE carries_question = 0 AND id = ")
+            .bind(id.0);
         let mut conn = self.inner.db.read().await?;
         let Some(row) = conn.fetch_one(sql).await? else { return Ok(None) };
         let mut reader = Reader::default();
@@ -59,11 +80,11 @@ impl Store {
         read.map(|read| found(read, &row, 1)).transpose()
     }
 
-    /// A run, and its reviews in the order in which they were asked: of one moment, in one query.
+    /// A run that people may see, and its reviews in the order in which they were asked: of one moment, in one query.
     pub async fn run_with_reviews(&self, id: RunId) -> Result<Option<(FoundRun, Vec<Review>)>, Error> {
         let sql = Sql::new("SELECT NULL AS at, state, ")
             .push(unreadable::RUN)
-            .push(", NULL, NULL, NULL FROM runs WHERE id = ")
+            .push(", NULL, NULL, NULL FROM runs WHERE carries_question = 0 AND id = ")
             .bind(id.0)
             .push(" UNION ALL SELECT r.created_at, r.body, ")
             .push(unreadable::REVIEW)
@@ -91,7 +112,7 @@ impl Store {
     /// The runs that somebody may see.
     pub async fn runs(&self, viewer: &Principal, query: &RunQuery) -> Result<Page<RunSummary>, Error> {
         let limit = query.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
-        let mut sql = Sql::new("SELECT state, ").push(unreadable::RUN).push(" FROM runs WHERE true");
+        let mut sql = Sql::new("SELECT state, ").push(unreadable::RUN).push(" FROM runs WHERE carries_question = 0");
         if let Some(status) = query.status {
             sql = sql.push(" AND status = ").bind(status.as_str());
         }

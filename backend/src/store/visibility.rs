@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use shared::access::{ADMIN, DEVELOPER, Principal, REVIEWER, launched, reviews_as};
 use shared::id::Username;
-use shared::review::Review;
+use shared::review::{Review, ReviewKind};
 
 use super::db::Sql;
 
@@ -23,6 +23,9 @@ pub(super) fn subjects_of(review: &Review) -> BTreeSet<String> {
     subjects.extend(reviewers.tags.iter().map(|tag| needs_subject(tag)));
     subjects.extend(review.escalated.iter().map(|role| role_subject(role)));
     subjects.insert(format!("asked:{}", review.requested_by));
+    if review.run_id.is_none() {
+        subjects.insert(question_subject(review.kind, &review.requested_by));
+    }
     let decided = review.decisions.iter().flat_map(|decision| [Some(&decision.by), decision.on_behalf_of.as_ref()]);
     let handed = review.delegations.iter().map(|handed| Some(&handed.from));
     subjects.extend(decided.chain(handed).flatten().map(|name| format!("decided:{name}")));
@@ -41,6 +44,11 @@ pub(super) fn subjects_of(review: &Review) -> BTreeSet<String> {
         subjects.insert(WATCHED.to_owned());
     }
     subjects
+}
+
+/// The subject of questions of a kind that somebody asks without a flow. It shows them to nobody: they are counted by it.
+pub(super) fn question_subject(kind: ReviewKind, asker: &Username) -> String {
+    format!("question:{}:{asker}", kind.as_str())
 }
 
 /// The subject of reviews that only voters may decide.
@@ -174,8 +182,11 @@ pub(super) fn involved(viewer: &Principal) -> Sight {
 /// The subjects whose reviews somebody sees.
 pub(super) fn seen(viewer: &Principal) -> Sight {
     let mut sight = involved(viewer);
-    if launched(viewer, &viewer.username) {
-        sight.subjects.insert(format!("asked:{}", viewer.username));
-    }
+    sight.subjects.extend(asked(viewer));
     sight
+}
+
+/// The subject of what somebody has asked, or a run that they have started; none for a token that may not ask.
+pub(super) fn asked(viewer: &Principal) -> BTreeSet<String> {
+    launched(viewer, &viewer.username).then(|| format!("asked:{}", viewer.username)).into_iter().collect()
 }

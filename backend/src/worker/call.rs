@@ -92,7 +92,7 @@ async fn input(options: &Options, claimed: &Claimed, abandoned: &CancellationTok
     }
     let store = &options.store;
     let state = patiently(|| store.run(task.run)).await.map_err(Nothing::Unreadable)?.ok_or(Nothing::Over)?;
-    let flow = match patiently(|| store.readable(&state.flow, state.version)).await.map_err(Nothing::Unreadable)? {
+    let flow = match patiently(|| store.flow_of(&state)).await.map_err(Nothing::Unreadable)? {
         Ok(flow) => flow,
         Err(why) => return Ok(end(claimed, FlowCode::FlowUnreadable, why)),
     };

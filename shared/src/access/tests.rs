@@ -197,6 +197,7 @@ fn row(principal: &Principal) -> String {
         Act::SeeFlows,
         Act::SeeSource,
         Act::Launch,
+        Act::Ask,
         Act::SeeRun(&run, Involvement::None),
         Act::CancelRun(&run),
         Act::SeeReview(&asked),

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::Severity;
 use super::gate::ActionKind;
 use super::on_timeout::OnTimeout;
-use super::policy::Reviewers;
+use super::policy::{Policy, Reviewers};
 use crate::time::Span;
 
 /// One tool. Exactly one of `http`, `mcp`, `builtin` and `agent`.
@@ -30,6 +30,8 @@ pub struct Tool {
     pub timeout: Option<Span>,
     /// Whom a tool asks that asks people.
     pub reviewers: Reviewers,
+    /// How several decisions on what it asks become one.
+    pub policy: Policy,
     /// How much is at stake where such a tool asks; none: as the agent says.
     pub severity: Option<Severity>,
     /// What happens where nobody answers it in time; none: as each such tool does by itself.
@@ -50,6 +52,7 @@ impl Tool {
             idempotent: false,
             timeout: None,
             reviewers: Reviewers::default(),
+            policy: Policy::default(),
             severity: None,
             on_timeout: None,
         }
@@ -222,6 +225,8 @@ struct RawTool {
     timeout: Option<Span>,
     #[serde(default, skip_serializing_if = "Reviewers::is_empty")]
     reviewers: Reviewers,
+    #[serde(default, skip_serializing_if = "Policy::is_first")]
+    policy: Policy,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     severity: Option<Severity>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -247,6 +252,7 @@ impl TryFrom<RawTool> for Tool {
             idempotent: raw.idempotent,
             timeout: raw.timeout,
             reviewers: raw.reviewers,
+            policy: raw.policy,
             severity: raw.severity,
             on_timeout: raw.on_timeout,
         })
@@ -275,6 +281,7 @@ impl From<Tool> for RawTool {
             idempotent: tool.idempotent,
             timeout: tool.timeout,
             reviewers: tool.reviewers,
+            policy: tool.policy,
             severity: tool.severity,
             on_timeout: tool.on_timeout,
         }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Assigned, Due, ReviewOrder};
+use super::{Asker, Assigned, Due, ReviewOrder};
 use crate::definition::Severity;
 use crate::id::RunId;
 use crate::review::{ReviewKind, ReviewStatus};
@@ -49,6 +49,9 @@ pub struct ReviewQuery {
     /// With whom they are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub assigned: Option<Assigned>,
+    /// Asked by whom.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requested_by: Option<Asker>,
     /// In which order.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub order: Option<ReviewOrder>,

@@ -107,7 +107,7 @@ impl Builder<'_> {
         by: &Principal,
         act: impl FnOnce(&'s Review) -> Act<'s>,
     ) -> Result<&'s Review, Refusal> {
-        let own = |review: &&Review| review.run_id == Some(self.state.id);
+        let own = |review: &&Review| review.run_id == self.state.shown_id();
         let review = self.reviews.get(&id).filter(own).ok_or(Refusal::NotFound)?;
         match access(by, act(review)) {
             Access::Allowed => Ok(review),

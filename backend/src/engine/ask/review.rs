@@ -15,8 +15,11 @@ use super::content::{Content, human};
 use super::deadline::warning;
 use super::node;
 use super::subject::nothing_waits;
+use super::title;
 use super::vote::void::{overlay, void};
 use crate::engine::builder::Builder;
+use crate::engine::carrier;
+use crate::engine::next::Answer;
 use crate::engine::question::{Asked, Question, Subject, Timer};
 use crate::engine::ruling::Findings;
 use crate::engine::transition::TaskKind;
@@ -98,6 +101,7 @@ impl Builder<'_> {
             decision: decision.map(Box::new),
             reason,
             vetoes: Vec::new(),
+            answer: None,
         });
         if let Some(findings) = findings {
             findings.note(&mut review);
@@ -121,12 +125,12 @@ impl Builder<'_> {
             version: 1,
             kind: content.kind,
             status: ReviewStatus::Pending,
-            run_id: Some(self.state.id),
-            flow: Some(self.state.flow.clone()),
-            flow_title: Some(self.state.title.clone()),
-            node: Some(step.node.clone()),
-            visit: Some(step.visit),
-            part: step.part,
+            run_id: None,
+            flow: None,
+            flow_title: None,
+            node: None,
+            visit: None,
+            part: None,
             source: content.source,
             title: content.title,
             prompt: content.prompt,
@@ -160,11 +164,25 @@ impl Builder<'_> {
             on_timeout: expires_at.map(|_| content.on_timeout.unwrap_or(OnTimeout::Reject)),
             escalated: Vec::new(),
         };
+        self.name_origin(&mut review, step);
         if let Some(part) = step.part {
             review.title = format!("{} ({} of {})", review.title, part.number, part.of);
         }
         review.digest = digest::of_review(&review);
         review
+    }
+
+    /// From where a review comes; from nowhere where its run only carries it.
+    fn name_origin(&self, review: &mut Review, step: &Step) {
+        let Some(run) = self.state.shown_id() else {
+            let title = carrier::title(&self.state.input).and_then(title::of_template);
+            review.title = title.unwrap_or_else(|| std::mem::take(&mut review.title));
+            return;
+        };
+        review.run_id = Some(run);
+        review.flow = Some(self.state.flow.clone());
+        review.flow_title = Some(self.state.title.clone());
+        (review.node, review.visit, review.part) = (Some(step.node.clone()), Some(step.visit), step.part);
     }
 
     /// Pending reviews follow the state: where a shown value has changed, the review gets a new revision, and the
@@ -210,7 +228,7 @@ impl Builder<'_> {
         outcome: Outcome,
         decision: &Decision,
         by: &[Username],
-        findings: Option<&Findings>,
+        answer: &Answer,
     ) {
         let review = self.reviews.get(&id);
         let votes: Vec<_> = review
@@ -232,16 +250,18 @@ impl Builder<'_> {
             decision: Some(Box::new(decision.clone())),
             reason: None,
             vetoes: Vec::new(),
+            answer: answer.reply().cloned(),
         };
         let actor = Some(decision.by.clone());
-        self.leave_pending(id, resolution, new.then(|| decision.clone()), actor, findings);
+        self.leave_pending(id, resolution, new.then(|| decision.clone()), actor, answer.findings());
     }
 
     /// A review's time is up.
-    pub(super) fn expire(&mut self, id: ReviewId, reason: &str, findings: Option<&Findings>) {
+    pub(super) fn expire(&mut self, id: ReviewId, reason: &str, answer: &Answer) {
         let reason = Some(reason.to_owned());
-        let resolution = self.undecided(ReviewStatus::Expired, Outcome::Expired, Via::Timeout, None, reason);
-        self.leave_pending(id, resolution, None, None, findings);
+        let expired = self.undecided(ReviewStatus::Expired, Outcome::Expired, Via::Timeout, None, reason);
+        let resolution = Resolution { answer: answer.reply().cloned(), ..expired };
+        self.leave_pending(id, resolution, None, None, answer.findings());
     }
 
     /// A question is taken back, by somebody or since the run ended. One that people were not asked is not on the record.
@@ -261,7 +281,7 @@ impl Builder<'_> {
         reason: Option<String>,
     ) -> Resolution {
         let by = by.into_iter().collect();
-        Resolution { status, outcome, by, at: self.now, via, decision: None, reason, vetoes: Vec::new() }
+        Resolution { status, outcome, by, at: self.now, via, decision: None, reason, vetoes: Vec::new(), answer: None }
     }
 
     /// A question is over, and its review with it; nobody waits for a handler that is still asked.

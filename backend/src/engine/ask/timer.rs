@@ -87,7 +87,7 @@ impl Builder<'_> {
                 self.rule(&subject, &decisions, None)
             }
         };
-        self.expire(id, &reason, answer.findings());
+        self.expire(id, &reason, &answer);
         self.answer(subject, answer);
     }
 

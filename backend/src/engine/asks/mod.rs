@@ -5,7 +5,7 @@ mod parameters;
 use serde::Deserialize;
 use serde_json::Value;
 use shared::JsonMap;
-use shared::definition::{Builtin, ContentType, Cost, Severity};
+use shared::definition::{Builtin, ContentType, Cost, Policy, Severity};
 use shared::id::Username;
 use shared::statistics::EscalationReason;
 use shared::time::Span;
@@ -214,6 +214,18 @@ pub(super) fn read(builtin: Builtin, arguments: &JsonMap) -> Result<Ask, String>
         }
     }
     Ok(ask)
+}
+
+/// Whether several people can decide what is asked by votes; where not, what would have to be different.
+pub(super) fn votable(ask: &Ask, policy: &Policy) -> Result<(), String> {
+    let in_words = matches!(ask, Ask::Clarification(Clarification { allow_free_text: true, .. }));
+    if in_words && !policy.is_first() {
+        return Err(
+            "several answers in words cannot become one by votes: give `options`, and `allow_free_text: false`"
+                .to_owned(),
+        );
+    }
+    Ok(())
 }
 
 /// The option with which people approve what an agent would do.

@@ -144,6 +144,7 @@ fn plain(kind: ToolKind) -> definition::Tool {
         idempotent: false,
         timeout: None,
         reviewers: definition::Reviewers::default(),
+        policy: definition::Policy::default(),
         severity: None,
         on_timeout: None,
     }

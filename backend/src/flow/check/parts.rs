@@ -87,6 +87,7 @@ fn asks<'a>(checker: &mut Checker<'a>, base: &str, tool: &'a Tool) {
     let asks = matches!(&tool.kind, ToolKind::Builtin(builtin) if builtin.asks_people());
     let written = [
         ("reviewers", !tool.reviewers.is_empty()),
+        ("policy", !tool.policy.is_first()),
         ("severity", tool.severity.is_some()),
         ("on_timeout", tool.on_timeout.is_some()),
     ];
@@ -101,6 +102,7 @@ fn asks<'a>(checker: &mut Checker<'a>, base: &str, tool: &'a Tool) {
         checker.invalid(&format!("{base}/parameters"), "what this builtin takes is fixed; describe the tool instead");
     }
     policy::reviewers(checker, &format!("{base}/reviewers"), None, &tool.reviewers);
+    policy::numbers(checker, &format!("{base}/policy"), &tool.policy);
     timers::of_tool(checker, base, tool);
 }
 

@@ -30,7 +30,15 @@ fn votes(checker: &mut Checker<'_>, base: &str, human: &Human) {
     } else if !has(human, ChoiceKind::Accept) {
         checker.invalid(&path, "nothing can be accepted here: give an option of kind `accept`, or leave `policy` out");
     }
-    match &human.policy {
+    numbers(checker, &path, &human.policy);
+    if human.deny == Some(0) {
+        checker.invalid(&format!("{base}/deny"), "`deny` is at least 1");
+    }
+}
+
+/// How many votes are needed.
+pub fn numbers(checker: &mut Checker<'_>, path: &str, policy: &Policy) {
+    match policy {
         Policy::Quorum(0) => checker.invalid(&format!("{path}/quorum"), "a quorum is at least 1"),
         Policy::Groups(groups) if groups.is_empty() => {
             checker.invalid(&format!("{path}/groups"), "name a role and how many votes of it are needed");
@@ -41,9 +49,6 @@ fn votes(checker: &mut Checker<'_>, base: &str, human: &Human) {
             }
         }
         _ => {}
-    }
-    if human.deny == Some(0) {
-        checker.invalid(&format!("{base}/deny"), "`deny` is at least 1");
     }
 }
 

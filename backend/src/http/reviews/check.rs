@@ -29,8 +29,8 @@ pub(super) async fn check(
     let not_found = || Problem::new(Code::NotFound);
     let review = state.store.review(id).await?.ok_or_else(not_found)?;
     caller.may(Act::SeeReview(&review))?;
-    let run = state.store.run(review.run_id.ok_or_else(not_found)?).await?.ok_or_else(not_found)?;
-    let flow = state.store.readable(&run.flow, run.version).await?;
+    let run = state.store.run_of(id).await?.ok_or_else(not_found)?;
+    let flow = state.store.flow_of(&run).await?;
     let flow = flow.map_err(|why| Problem::new(Code::Unreadable).detail(why))?;
     let snapshot = Snapshot {
         state: run,

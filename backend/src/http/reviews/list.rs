@@ -34,6 +34,7 @@ pub(super) fn mount(api: &mut Api) {
         "age",
         "q",
         "assigned",
+        "requested_by",
         "order",
         "limit",
         "cursor",
@@ -68,6 +69,7 @@ async fn list(
             if query.run.is_some() {
                 return Err(Problem::invalid("/order", "the reviews of one run are listed newest first").into());
             }
+            only_newest(&query)?;
             only_pending(&query, "only what is pending has an order of urgency: say `pending`, or nothing")?;
             QUEUE
         }
@@ -86,6 +88,7 @@ async fn facets(
     if query.run.is_some() {
         return Err(Problem::invalid("/run", "what is counted is of all runs: leave it out").into());
     }
+    only_newest(&query)?;
     for (path, said) in
         [("/order", query.order.is_some()), ("/limit", query.limit.is_some()), ("/cursor", query.cursor.is_some())]
     {
@@ -94,6 +97,13 @@ async fn facets(
         }
     }
     Ok(Json(state.store.facets(caller.principal(), &query).await?))
+}
+
+fn only_newest(query: &ReviewQuery) -> std::result::Result<(), Problem> {
+    if query.requested_by.is_some() {
+        return Err(Problem::invalid("/requested_by", "what one has asked is listed newest first, and not counted"));
+    }
+    Ok(())
 }
 
 fn only_pending(query: &ReviewQuery, why: &str) -> std::result::Result<(), Problem> {

@@ -1,8 +1,10 @@
 //! `/api/v1/reviews`: what people are asked, and what they say.
 
+mod ask;
 mod check;
 mod list;
 mod view;
+mod wait;
 
 use axum::Json;
 use axum::extract::{FromRequestParts, State};
@@ -14,9 +16,10 @@ use shared::deputy::Delegate;
 use shared::error::{Code, Problem};
 use shared::id::ReviewId;
 use shared::review::Review;
+use shared::time::Span;
 
 use super::api::{Api, Operation};
-use super::body::{self, Id, OptionalJson};
+use super::body::{self, Id, OptionalJson, Params};
 use super::idempotency::RequestKey;
 use super::problem::{Result, unexpected};
 use super::{AppState, Caller};
@@ -25,6 +28,15 @@ use crate::json;
 use crate::store::{self, Committed, CredentialKind};
 
 pub(super) use view::Views;
+pub(super) use wait::Waits;
+
+/// `GET /api/v1/reviews/{id}`.
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Look {
+    /// How long the answer may wait for the end of the review.
+    wait: Option<Span>,
+}
 
 /// A body that says nothing.
 #[derive(Debug, Default, serde::Deserialize)]
@@ -33,7 +45,10 @@ struct Nothing {}
 
 pub(super) fn mount(api: &mut Api) {
     list::mount(api);
-    api.get("/api/v1/reviews/{id}", Operation::new("Get a review", "Review"), get);
+    let ask = Operation::new("Ask people something without a flow", "Review").body("NewReview").status(201);
+    api.post("/api/v1/reviews", ask, ask::ask);
+    let get = Operation::new("Get a review; with `wait`, of at most 60s, once it is over or that time is", "Review");
+    api.get("/api/v1/reviews/{id}", get.query(&["wait"]), self::get);
     let decide = Operation::new("Decide a review", "Decided").body("DecisionRequest");
     api.post("/api/v1/reviews/{id}/decisions", decide, self::decide);
     let check = Operation::new("Check a decision against guardrails without making it", "Checked");
@@ -48,11 +63,32 @@ pub(super) fn mount(api: &mut Api) {
     api.post("/api/v1/reviews/{id}/withdraw", withdraw, self::withdraw);
 }
 
-async fn get(State(state): State<AppState>, caller: Caller, Id(id): Id<ReviewId>) -> Result<Json<Review>> {
+async fn get(
+    State(state): State<AppState>,
+    caller: Caller,
+    Id(id): Id<ReviewId>,
+    Params(Look { wait }): Params<Look>,
+) -> Result<Json<Review>> {
+    let wait = wait.map(wait::checked).transpose()?;
+    // Before the first look: an end that comes between the two is not missed.
+    let end = wait.map(|wait| (wait, state.waits.end_of(id, &state.store)));
+    let mut review = visible(&state, &caller, id).await?;
+    view::record(&state, &caller, &review).await;
+    if let Some((wait, end)) = end.filter(|_| review.is_pending()) {
+        tokio::select! {
+            () = end.come() => {}
+            () = tokio::time::sleep(wait) => {}
+            () = state.edge.stopping.cancelled() => {}
+        }
+        review = visible(&state, &caller, id).await?;
+    }
+    Ok(Json(review.seen_by(Some(&caller.principal().username))))
+}
+
+async fn visible(state: &AppState, caller: &Caller, id: ReviewId) -> Result<Review> {
     let review = state.store.review(id).await?.ok_or_else(|| Problem::new(Code::NotFound))?;
     caller.may(Act::SeeReview(&review))?;
-    view::record(&state, &caller, &review).await;
-    Ok(Json(review.seen_by(Some(&caller.principal().username))))
+    Ok(review)
 }
 
 /// Everything that a write to a review needs beside its body.

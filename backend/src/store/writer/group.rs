@@ -43,6 +43,8 @@ pub(super) struct Group {
     pub compiled: HashMap<(FlowId, u32), Arc<Compiled>>,
     /// Versions of flows that this server cannot read, and why.
     pub unreadable: HashMap<(FlowId, u32), String>,
+    /// How many questions of a kind wait that somebody asks without a flow, by their subject.
+    pub asked: BTreeMap<String, u64>,
     /// Grants that may count for these runs, and those that are named.
     pub grants: BTreeMap<GrantId, Grant>,
     /// The newest feedback on agents that are told it, newest first for each.
@@ -189,6 +191,7 @@ impl Group {
             Operation::Launch { run, flow, version, input, context } => {
                 self.launch(by, *run, flow, *version, input.clone(), context.clone(), moment)
             }
+            Operation::Ask { run, question } => self.ask(by, *run, question, moment),
             Operation::Run { run, input } => self.tell_run(by, *run, (**input).clone(), moment),
             Operation::Review { review, input } => self.tell_review(by, *review, (**input).clone(), moment),
             Operation::GiveFeedback { run, involvement, feedback } => {

@@ -41,7 +41,8 @@ impl Group {
         }
         let mut group = Self { env: Arc::clone(&inner.env), longest_grant: inner.longest_grant, ..Self::default() };
         group.load_people(conn, &named, inner.clock.now()).await?;
-        group.load_runs(conn, &mut named).await?;
+        group.load_asked(conn, changes).await?;
+        group.load_runs(inner, conn, &mut named).await?;
         group.load_flows(inner, conn, named.newest, named.versions).await?;
         group.load_grants(conn, changes, named.grants, inner.clock.now()).await?;
         group.load_feedback(conn).await?;
@@ -95,7 +96,7 @@ impl Group {
         Ok(())
     }
 
-    async fn load_runs(&mut self, conn: &mut Conn, named: &mut Named<'_>) -> Result<(), Error> {
+    async fn load_runs(&mut self, inner: &Inner, conn: &mut Conn, named: &mut Named<'_>) -> Result<(), Error> {
         let mut reader = Reader::default();
         let (mut found, mut read) = (BTreeSet::new(), Vec::new());
         if !named.reviews.is_empty() {
@@ -129,7 +130,7 @@ impl Group {
                 Err(error @ Error::Stored(_)) => (conn.unreadable_state(run, &error).await?, Some(error.to_string())),
                 Err(error) => return Err(error),
             };
-            if unreadable.is_none() {
+            if unreadable.is_none() && !self.load_carrier(inner, &state) {
                 named.versions.insert((state.flow.clone(), state.version));
             }
             let work = self.runs.entry(run).or_default();
@@ -147,15 +148,15 @@ impl Group {
             .push(" FROM reviews r WHERE r.run_id IN (")
             .list(found.iter().copied())
             .push(") AND r.status || '' = 'pending'");
-        let mut reviews = conn.found_reviews(sql, &mut self.blobs).await?;
-        let pending: BTreeSet<ReviewId> = reviews.iter().map(|review| review.id).collect();
+        let mut reviews = conn.reviews_with_runs(sql, &mut self.blobs).await?;
+        let pending: BTreeSet<ReviewId> = reviews.iter().map(|(_, review)| review.id).collect();
         let over: Vec<Uuid> = named.reviews.difference(&pending).map(|id| id.0).collect();
         if !over.is_empty() {
             let sql = reviews::select().push(" FROM reviews r WHERE r.id IN (").list(over).push(")");
-            reviews.extend(conn.found_reviews(sql, &mut self.blobs).await?);
+            reviews.extend(conn.reviews_with_runs(sql, &mut self.blobs).await?);
         }
-        for review in reviews {
-            let Some(work) = review.run_id.and_then(|run| self.runs.get_mut(&run)) else { continue };
+        for (run, review) in reviews {
+            let Some(work) = self.runs.get_mut(&run) else { continue };
             if review.unreadable && review.is_pending() {
                 let why = review.problem.clone().unwrap_or_default();
                 work.unreadable.get_or_insert(Unreadable { why, tasks: Vec::new() });
@@ -320,7 +321,7 @@ impl<'a> Named<'a> {
                 self.reviews.extend(input.review());
                 self.input(input);
             }
-            Operation::GiveFeedback { run, .. } => {
+            Operation::Ask { run, .. } | Operation::GiveFeedback { run, .. } => {
                 self.runs.insert(*run);
             }
             Operation::Review { review, input } => {

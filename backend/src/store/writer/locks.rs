@@ -120,6 +120,13 @@ impl Keys {
         }
         match &change.operation {
             Operation::Launch { run, .. } | Operation::GiveFeedback { run, .. } => self.run(run.0),
+            Operation::Ask { run, .. } => {
+                self.run(run.0);
+                // What waits of somebody is counted: two of their questions must not both be the last.
+                if let Some(actor) = &change.by {
+                    self.add("asker", actor.principal.username.as_bytes(), true);
+                }
+            }
             Operation::Run { run, input } => {
                 self.run(run.0);
                 self.input(input);

@@ -18,6 +18,7 @@ mod load;
 mod locks;
 mod notifications;
 mod provider;
+mod questions;
 mod rights;
 mod runs;
 mod sign_in;
@@ -92,7 +93,10 @@ impl Queue {
     fn writer_of(&self, operation: &Operation) -> &mpsc::Sender<Job> {
         let mut hasher = DefaultHasher::new();
         match operation {
-            Operation::Launch { run, .. } | Operation::Run { run, .. } | Operation::GiveFeedback { run, .. } => {
+            Operation::Launch { run, .. }
+            | Operation::Ask { run, .. }
+            | Operation::Run { run, .. }
+            | Operation::GiveFeedback { run, .. } => {
                 run.0.hash(&mut hasher);
             }
             Operation::Review { review, .. } => review.0.hash(&mut hasher),

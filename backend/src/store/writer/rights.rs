@@ -92,6 +92,7 @@ pub(super) fn allow_again(
 ) -> Result<(), CommitError> {
     match (operation, answer) {
         (Operation::Launch { .. }, _) => allow(by, Act::Launch),
+        (Operation::Ask { .. }, _) => allow(by, Act::Ask),
         (Operation::SaveFlow(_), _) => allow(by, Act::SaveFlow),
         (Operation::CreateUser(_) | Operation::UpdateUser(_), _) => allow(by, Act::ManagePeople),
         (Operation::NameDeputy(span), _) => allow(by, Act::NameDeputy(&span.person, &span.deputy)),

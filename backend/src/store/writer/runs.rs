@@ -10,11 +10,12 @@ use shared::run::Context;
 
 use super::super::log_row::Recorded;
 use super::super::{CommitError, Committed};
-use super::grants;
 use super::group::{Group, RunWork, Unreadable};
 use super::rights::allow;
+use super::{grants, questions};
 use crate::clock::Moment;
-use crate::engine::{self, Input, Launch, Refusal, RunState, Snapshot, Transition};
+use crate::engine::{self, Input, Launch, Refusal, RunState, Snapshot, Transition, is_carrier};
+use crate::flow::Compiled;
 
 impl Group {
     #[expect(clippy::too_many_arguments, reason = "the parts of one operation")]
@@ -35,13 +36,31 @@ impl Group {
             None => self.newest.get(flow).map(|(version, _)| *version).ok_or(CommitError::NotFound)?,
         };
         let key = (flow.clone(), version);
+        if is_carrier(flow, version) {
+            return Err(CommitError::NotFound);
+        }
         if !self.compiled.contains_key(&key) && !self.unreadable.contains_key(&key) {
             return Err(CommitError::NotFound);
         }
         let compiled = &Arc::clone(self.flow(flow, version)?);
+        let state = self.begin(by, run, compiled, input, context, moment)?;
+        Ok(Committed::Run { run: Box::new(engine::view(Some(compiled), &state)) })
+    }
+
+    /// Starts a run, and answers with its state.
+    pub(super) fn begin(
+        &mut self,
+        by: &Principal,
+        run: RunId,
+        compiled: &Compiled,
+        input: JsonMap,
+        context: Context,
+        moment: Moment,
+    ) -> Result<RunState, CommitError> {
         if self.runs.get(&run).is_some_and(|work| work.snapshot.is_some()) {
             return Err(CommitError::Conflict(format!("there is a run {run} already")));
         }
+        let (flow, version) = (&compiled.flow.id, compiled.version);
         let people = self.people(compiled, None);
         let launch = Launch {
             run,
@@ -57,13 +76,14 @@ impl Group {
         let granted = if compiled.has_gates() { self.granted(flow, version, run, moment.now) } else { Vec::new() };
         let feedback = launch.feedback.clone();
         let mut transition = engine::launch(compiled, launch.clone(), granted, moment)?;
+        questions::check(&transition)?;
         let state = transition.state.clone();
         let grants = std::mem::take(&mut transition.used);
         let people = people.filter(|_| transition.people_asked);
         let feedback = if transition.feedback_told { feedback } else { Vec::new() };
         let recorded = Recorded { moment, launch: Some(launch), input: None, grants, people, feedback };
         self.runs.entry(run).or_default().absorb(transition, recorded)?;
-        Ok(Committed::Run { run: Box::new(engine::view(Some(compiled), &state)) })
+        Ok(state)
     }
 
     pub fn tell_run(

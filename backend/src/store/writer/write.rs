@@ -62,7 +62,7 @@ impl Group {
         self.write_flows_and_people(conn).await?;
         insert(
             conn,
-            "INSERT INTO runs (id, flow, status, requested_by, created_at, format, state) ",
+            "INSERT INTO runs (id, flow, status, requested_by, created_at, format, state, carries_question) ",
             rows.runs,
             " ON CONFLICT (id) DO UPDATE SET status = excluded.status, format = excluded.format, state = excluded.state",
         )
@@ -228,6 +228,7 @@ impl Rows {
             state.created_at.0.into(),
             state.format.into(),
             encode(run.0, state, &mut self.blobs)?.into(),
+            state.shown_id().is_none().into(),
         ]);
         for review in changed.reviews.iter().filter_map(|id| snapshot.reviews.get(id)) {
             let mut row = vec![

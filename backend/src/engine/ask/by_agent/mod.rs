@@ -45,7 +45,12 @@ impl Builder<'_> {
     /// What people are asked.
     pub(super) fn content_of_ask(&self, step: &Step, subject: &Subject) -> Option<Content> {
         let Asking { ask, agent, tool } = self.asked_by(subject)?;
-        let mut shown = Shown::of(agent, &step.node.place().to_string(), ask, &self.relief(step, subject));
+        let who = match (agent, self.state.shown_id()) {
+            (Some(agent), _) => format!("Agent `{agent}`"),
+            (None, Some(_)) => format!("Step `{}`", step.node.place()),
+            (None, None) => format!("`{}`", self.state.requested_by),
+        };
+        let mut shown = Shown::of(agent, &who, ask, &self.relief(step, subject));
         let mut timeout = shown.timeout.or(tool.timeout).or(self.flow.of(&step.node).flow.defaults.timeout);
         if matches!(subject, Subject::Ask { paused: true, .. }) {
             shown.pause();
@@ -65,7 +70,7 @@ impl Builder<'_> {
             free_text: shown.free_text,
             source: None,
             actions: Vec::new(),
-            rules: Rules::default(),
+            rules: Rules { policy: tool.policy.clone(), ..Rules::default() },
             warnings: Vec::new(),
         })
     }

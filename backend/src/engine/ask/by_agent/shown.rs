@@ -45,10 +45,8 @@ pub(super) struct Shown {
 }
 
 impl Shown {
-    /// What people see of what an agent asks, or a tool node at this place.
-    pub fn of(agent: Option<&str>, place: &str, ask: Ask, relief: &Relief) -> Self {
-        let who = agent.map_or_else(|| format!("Step `{place}`"), |agent| format!("Agent `{agent}`"));
-        let who = who.as_str();
+    /// What people see of what an agent asks, or something else that is called so.
+    pub fn of(agent: Option<&str>, who: &str, ask: Ask, relief: &Relief) -> Self {
         match ask {
             Ask::Clarification(question) => clarification(agent, question),
             Ask::Edit(draft) => edit(who, draft),

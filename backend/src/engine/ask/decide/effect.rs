@@ -46,7 +46,7 @@ impl Builder<'_> {
         let Decision { comment, metadata, via, .. } = decision;
         let counted = Counted { put_in, comment: comment.as_deref(), metadata, via: *via, by };
         let (outcome, answer) = self.effect(&subject, said, counted)?;
-        self.resolve(id, outcome, decision, by, answer.findings());
+        self.resolve(id, outcome, decision, by, &answer);
         self.tell_put_in(id, put_in);
         self.answer(subject, answer);
         Some(())

@@ -1,0 +1,171 @@
+//! Questions that no flow asks. Each is carried by a run that nobody sees, of a flow that is made of what was sent: one
+//! tool node, whose tool is the builtin that asks the same for an agent. So a question has the digest, the timers, the
+//! votes and the record of any other, and there is no second way by which one is asked or answered.
+//!
+//! The flow follows from the run's input alone, and is stored nowhere. What is asked does not stand in it, but becomes
+//! state keys as any input does: nothing in a question is ever read as a template, and questions that are asked of the
+//! same people in the same way share one flow.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use shared::JsonMap;
+use shared::definition::{AskPermission, Flow, Join, Next, Node, NodeKind, OnTimeout, Tool, ToolKind};
+use shared::error::Mistake;
+use shared::id::{FlowId, NodeId};
+use shared::new_review::{AskedContext, NewReview};
+use shared::review::ReviewKind;
+use shared::run::Context;
+
+use super::asks;
+use crate::flow::{self, Compiled};
+
+/// How the name of every such flow begins; a digest of the flow follows.
+const PREFIX: &str = "question-";
+/// How many bytes of that digest.
+const DIGEST: usize = 16;
+/// The version of every such flow. Saved ones have versions from 1 on, so that none is taken for the other.
+const VERSION: u32 = 0;
+/// The name of its tool, and of its node.
+const ASK: &str = "ask";
+
+/// What carries a question.
+#[derive(Debug, Clone)]
+pub struct Carrier {
+    /// Its flow, ready to run.
+    pub flow: Arc<Compiled>,
+    /// What its run is started with: what was sent.
+    pub input: JsonMap,
+    /// For whom it is asked.
+    pub context: Context,
+    /// The kind of its review.
+    pub kind: ReviewKind,
+}
+
+impl Carrier {
+    /// What carries this question; or every mistake in it, with its place in what was sent.
+    pub fn of(asked: &NewReview) -> Result<Self, Vec<Mistake>> {
+        let flow = flow_of(asked).map_err(|mistake| vec![mistake])?;
+        let mut mistakes = of_parameters(asked);
+        mistakes.extend(flow::mistakes_of(&flow).into_iter().filter_map(in_what_was_sent));
+        if asked.reviewers.not_same_as.is_some() {
+            mistakes.push(invalid("/reviewers/not_same_as", "nobody has decided anything before this; leave it out"));
+        }
+        if asked.timeout.is_some_and(|timeout| timeout.0.is_zero()) {
+            mistakes.push(invalid("/timeout", "a timeout must be longer than nothing"));
+        }
+        if asked.on_timeout.is_some() && asked.timeout.is_none() {
+            mistakes.push(invalid("/on_timeout", "`on_timeout` without `timeout` never happens; add a timeout"));
+        }
+        if !mistakes.is_empty() {
+            return Err(mistakes);
+        }
+        let input = match serde_json::to_value(asked) {
+            Ok(Value::Object(input)) => input,
+            Ok(_) => return Err(vec![invalid("", "expected an object")]),
+            Err(error) => return Err(vec![invalid("", &error.to_string())]),
+        };
+        let flow = Arc::new(Compiled::new(flow, VERSION)?);
+        Ok(Self { flow, input, context: asked.whom(), kind: asked.kind.of_review() })
+    }
+
+    /// The same for a run that carries one already, by its input. `Err`: why it cannot be read.
+    pub fn resume(input: &JsonMap) -> Result<Compiled, String> {
+        let asked = asked_by(input).map_err(|error| format!("what was asked cannot be read: {error}"))?;
+        let flow = flow_of(&asked).map_err(|mistake| mistake.to_string())?;
+        Compiled::new(flow, VERSION).map_err(|mistakes| mistakes.first().map(ToString::to_string).unwrap_or_default())
+    }
+}
+
+/// Whether a run of this flow only carries a question.
+pub fn is_carrier(flow: &FlowId, version: u32) -> bool {
+    version == VERSION && flow.strip_prefix(PREFIX).is_some_and(|digest| digest.len() == 2 * DIGEST)
+}
+
+/// What was asked, by the input of the run that carries it.
+pub fn asked_by(input: &JsonMap) -> Result<NewReview, serde_json::Error> {
+    serde_json::from_value(Value::Object(input.clone()))
+}
+
+/// The headline that was sent with a question.
+pub(super) fn title(input: &JsonMap) -> Option<&str> {
+    input.get("title")?.as_str()
+}
+
+/// What is wrong with the parameters of the tool.
+fn of_parameters(asked: &NewReview) -> Vec<Mistake> {
+    let builtin = asked.kind.builtin();
+    let Some(schema) = asks::parameters(builtin) else { return Vec::new() };
+    let arguments = asked.arguments();
+    let mut mistakes = flow::check_value(&schema, &Value::Object(arguments.clone()), "");
+    if mistakes.is_empty() {
+        let fits = asks::read(builtin, &arguments).and_then(|ask| asks::votable(&ask, &asked.policy));
+        mistakes.extend(fits.err().map(|why| invalid("", &why)));
+    }
+    mistakes
+}
+
+/// A mistake in the tool, where it stands in what was sent. Nothing else of the flow was.
+fn in_what_was_sent(mistake: Mistake) -> Option<Mistake> {
+    let path = match mistake.path.strip_prefix("/tools/ask")? {
+        "/builtin" => "/kind".to_owned(),
+        rest => rest.to_owned(),
+    };
+    Some(Mistake { path, ..mistake })
+}
+
+fn flow_of(asked: &NewReview) -> Result<Flow, Mistake> {
+    let builtin = asked.kind.builtin();
+    let tool = Tool {
+        description: None,
+        parameters: None,
+        kind: ToolKind::Builtin(builtin),
+        ask_permission: AskPermission::default(),
+        idempotent: false,
+        timeout: None,
+        reviewers: asked.who(),
+        policy: asked.policy.clone(),
+        severity: None,
+        on_timeout: asked.on_timeout.map(OnTimeout::from),
+    };
+    let node = Node {
+        kind: NodeKind::Tool { tool: ASK.to_owned(), arguments: None },
+        description: None,
+        tags: Vec::new(),
+        read_keys: None,
+        write_keys: None,
+        next: Next::default(),
+        join: Join::Any,
+        max_visits: None,
+        on_visit_limit: None,
+        failure: None,
+    };
+    let id = |name: String| FlowId::try_from(name).map_err(|error| invalid("", &error.to_string()));
+    let node_id = NodeId::try_from(ASK.to_owned()).map_err(|error| invalid("", &error.to_string()))?;
+    let unnamed = Flow {
+        // The state keys are what the tool takes of what was sent: the node calls it with these.
+        input: Some(json!({ "type": "object", "properties": parameters(asked) })),
+        output: Some(Vec::new()),
+        tools: IndexMap::from([(ASK.to_owned(), tool)]),
+        nodes: IndexMap::from([(node_id, node)]),
+        ..Compiled::without_nodes(id(ASK.to_owned())?, VERSION).flow
+    };
+    let text = serde_json::to_vec(&unnamed).map_err(|error| invalid("", &error.to_string()))?;
+    let digest = hex::encode(&Sha256::digest(text)[..DIGEST]);
+    Ok(Flow { id: id(format!("{PREFIX}{digest}"))?, ..unnamed })
+}
+
+/// The parameters of the tool, as properties of an input; `context` is one only where it is a text.
+fn parameters(asked: &NewReview) -> JsonMap {
+    let schema = asks::parameters(asked.kind.builtin()).unwrap_or_default();
+    let names = schema["properties"].as_object().into_iter().flat_map(JsonMap::keys);
+    let background = matches!(asked.context, Some(AskedContext::Background(_)));
+    let names = names.filter(|name| *name != "context" || background);
+    names.map(|name| (name.clone(), json!({}))).collect()
+}
+
+fn invalid(path: &str, message: &str) -> Mistake {
+    Mistake::new(path, "invalid", message)
+}

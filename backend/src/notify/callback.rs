@@ -1,0 +1,79 @@
+//! Answers that are posted to whoever asked without a flow, where they said so: once the review is over, signed as webhooks
+//! are, with a secret of its own. The URL is read from what was asked, since it may hold a secret of the receiver: no list
+//! and no log has it.
+
+use shared::notification::Occasion;
+use shared::time::Timestamp;
+
+use super::failure::DeliveryFailure;
+use super::plan::Notice;
+use super::send::unread;
+use super::settings::Secrets;
+use super::webhook::{post, url_of};
+use super::{Error, Outlets};
+use crate::standard_webhooks::{Keys, SECRET};
+use crate::store::{self, ClaimedDelivery, NewDelivery, Store};
+
+/// The channel of whoever asked.
+pub(super) const CALLBACK: &str = "callback";
+/// Why nothing is posted on a server that nobody has set up for it.
+pub const NO_CALLBACKS: &str =
+    "this server posts no answers: set COUNTERSIGN_CALLBACK_SECRET, or leave it out and ask for the answer";
+/// Where the secret stands.
+const VARIABLE: &str = "COUNTERSIGN_CALLBACK_SECRET";
+
+/// Posts answers.
+#[derive(Clone)]
+pub(super) struct Callbacks(Keys);
+
+impl Callbacks {
+    /// With the secret of the environment; none where there is none: then nothing is posted.
+    pub fn new(secrets: &Secrets) -> Result<Option<Self>, Error> {
+        let Some(secret) = secrets.get(VARIABLE) else { return Ok(None) };
+        let keys = Keys::read(secret).ok_or_else(|| Error::Settings(format!("{VARIABLE} is not {SECRET}")))?;
+        Ok(Some(Self(keys)))
+    }
+}
+
+impl Outlets {
+    /// Whether an answer can be posted to this URL; or why not.
+    pub(super) fn check_callback(&self, url: &str) -> Result<(), String> {
+        if self.callbacks.is_none() {
+            return Err(NO_CALLBACKS.to_owned());
+        }
+        let url = url_of(url)?;
+        self.clients.of(&url).map(|_| ()).map_err(|refused| refused.to_string())
+    }
+
+    /// The delivery to whoever asked.
+    pub(super) async fn to_asker(
+        &self,
+        notice: &Notice<'_>,
+        store: &Store,
+    ) -> Result<Option<NewDelivery>, store::Error> {
+        let review = notice.review;
+        if self.callbacks.is_none() || notice.occasion != Occasion::Resolved || review.run_id.is_some() {
+            return Ok(None);
+        }
+        let asked = store.asked(review.id).await?;
+        let wanted = asked.is_some_and(|asked| asked.callback_url.is_some());
+        Ok(wanted.then(|| notice.delivery(CALLBACK, &review.requested_by, &[])))
+    }
+
+    /// Posts an answer.
+    pub(super) async fn call_back(
+        &self,
+        held: &ClaimedDelivery,
+        store: &Store,
+        now: Timestamp,
+        body: String,
+    ) -> Result<(), DeliveryFailure> {
+        let lasting = |why: String| DeliveryFailure::lasting(why);
+        let Callbacks(keys) = self.callbacks.as_ref().ok_or_else(|| lasting(NO_CALLBACKS.to_owned()))?;
+        let asked = store.asked(held.review).await.map_err(|error| unread(&error))?;
+        let url =
+            asked.and_then(|asked| asked.callback_url).ok_or_else(|| lasting("nobody asked for it".to_owned()))?;
+        let url = url_of(&url).map_err(lasting)?;
+        post(&self.clients, &url, keys, held.id, now, body).await
+    }
+}

@@ -1,0 +1,98 @@
+//! Questions that no flow asks: how many of them wait, and the runs that carry them.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use shared::access::{Act, Principal};
+use shared::error::Mistake;
+use shared::id::RunId;
+
+use super::super::db::{Conn, Sql};
+use super::super::visibility::question_subject;
+use super::super::{Change, CommitError, Committed, Error, Inner, Operation};
+use super::group::Group;
+use super::rights::allow;
+use crate::clock::Moment;
+use crate::engine::{Carrier, Refusal, RunOutcome, RunState, Transition};
+
+/// How many questions of a kind may wait that one person or program has asked.
+const MOST_PENDING: u64 = 100;
+
+impl Group {
+    /// Reads how many questions wait of those who ask one more.
+    pub async fn load_asked(&mut self, conn: &mut Conn, changes: &[Change]) -> Result<(), Error> {
+        let mut subjects = BTreeSet::new();
+        for change in changes {
+            if let (Operation::Ask { question, .. }, Some(actor)) = (&change.operation, &change.by) {
+                subjects.insert(question_subject(question.kind, &actor.principal.username));
+                let flow = Arc::clone(&question.flow);
+                self.compiled.insert((flow.flow.id.clone(), flow.version), flow);
+            }
+        }
+        if subjects.is_empty() {
+            return Ok(());
+        }
+        let sql = Sql::new("SELECT subject, COUNT(*) FROM review_audience WHERE pending = 1 AND subject IN (");
+        for row in conn.fetch(sql.list(&subjects).push(") GROUP BY subject")).await? {
+            self.asked.insert(row.text(0)?, u64::try_from(row.int(1)?).unwrap_or(0));
+        }
+        Ok(())
+    }
+
+    /// Makes the flow of a run ready that carries a question; `false`: it carries none.
+    pub fn load_carrier(&mut self, inner: &Inner, run: &RunState) -> bool {
+        if run.shown_id().is_some() {
+            return false;
+        }
+        let key = (run.flow.clone(), run.version);
+        match inner.carrier_flow(run) {
+            Ok(flow) => {
+                self.compiled.insert(key, flow);
+            }
+            Err(why) => {
+                self.unreadable.insert(key, why);
+            }
+        }
+        true
+    }
+
+    pub fn ask(
+        &mut self,
+        by: Option<&Principal>,
+        run: RunId,
+        question: &Carrier,
+        moment: Moment,
+    ) -> Result<Committed, CommitError> {
+        let by = by.ok_or(CommitError::Unauthenticated)?;
+        allow(Some(by), Act::Ask)?;
+        let subject = question_subject(question.kind, &by.username);
+        let waiting = self.asked.get(&subject).copied().unwrap_or(0);
+        if waiting >= MOST_PENDING {
+            let kind = question.kind.as_str();
+            return Err(CommitError::TooManyPending(format!(
+                "{waiting} questions of the kind `{kind}` wait that `{}` has asked, and more are not taken: wait for an \
+                 answer, or withdraw one",
+                by.username
+            )));
+        }
+        let Carrier { flow, input, context, .. } = question;
+        self.begin(by, run, flow, input.clone(), context.clone(), moment)?;
+        self.asked.insert(subject, waiting + 1);
+        let reviews = self.runs.get(&run).and_then(|work| work.snapshot.as_ref()).map(|snapshot| &snapshot.reviews);
+        let review = reviews.and_then(|reviews| reviews.values().next()).ok_or(CommitError::NotFound)?;
+        Ok(Committed::Review { review: Box::new(review.clone().seen_by(Some(&by.username))) })
+    }
+}
+
+/// Refuses the start of a run that is to carry a question and asks nobody.
+pub(super) fn check(started: &Transition) -> Result<(), CommitError> {
+    let state = &started.state;
+    if state.shown_id().is_some() || !started.reviews.is_empty() {
+        return Ok(());
+    }
+    let why = match &state.outcome {
+        Some(RunOutcome::Failed { error, .. }) => error.message.clone(),
+        _ => "this asks nobody".to_owned(),
+    };
+    Err(Refusal::Invalid(vec![Mistake::new("", "invalid", why)]).into())
+}
