@@ -297,6 +297,8 @@ impl Store {
             "blobs",
             "users",
             "credentials",
+            "grants",
+            "feedback",
             "idempotency",
             "deliveries",
         ] {
