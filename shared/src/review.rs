@@ -212,7 +212,9 @@ impl Review {
     /// What a handler said that resolved it: of a judge or a program. None where people, time or an `auto` handler did.
     pub fn deciding_advice(&self) -> Option<&Advice> {
         let via = self.resolution.as_ref()?.via;
-        self.advice.last().filter(|advice| advice.via == via)
+        // A function that passed on to an `auto` handler came by the same way, but has answered nothing.
+        let decided = |advice: &&Advice| advice.via == via && (via != Via::Auto || advice.answer.is_some());
+        self.advice.last().filter(decided)
     }
 
     /// Whether it still waits.

@@ -280,6 +280,24 @@ pub struct Usage {
     pub elapsed_ms: u64,
 }
 
+impl Usage {
+    /// As people read it: `3 model calls, 1240 tokens, 0.02 USD`. None where nothing was used.
+    pub fn summary(&self) -> Option<String> {
+        let calls = match self.agent_calls.len() {
+            0 => return None,
+            1 => "1 model call".to_owned(),
+            // Older ones are not listed any more.
+            many @ MAX_CALLS.. => format!("{many} model calls or more"),
+            many => format!("{many} model calls"),
+        };
+        let cost = if self.total_cost_usd > 0.0 { format!(", {:.2} USD", self.total_cost_usd) } else { String::new() };
+        Some(format!("{calls}, {} tokens{cost}", self.total_tokens))
+    }
+}
+
+/// How many model calls are listed at most.
+const MAX_CALLS: usize = 50;
+
 /// One model call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

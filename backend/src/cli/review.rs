@@ -179,6 +179,9 @@ fn render(review: &Review) -> String {
         time(review.created_at),
         terminal::render(review),
     );
+    if let Some(used) = review.usage.summary() {
+        let _ = writeln!(all, " the run has used {used}");
+    }
     for action in &review.actions {
         let _ = writeln!(all, " action {}: {}", action.id, text::line(&action.name));
     }

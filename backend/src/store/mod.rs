@@ -300,6 +300,8 @@ impl Store {
             "blobs",
             "users",
             "credentials",
+            "grants",
+            "feedback",
             "idempotency",
             "deliveries",
         ] {

@@ -189,6 +189,8 @@ fn step_view(at: Timestamp, step: Step, streams: Signal<Streams>) -> AnyView {
     };
     // What became of a person's answer stands in the line of the decision.
     let note = step.note.filter(|_| step.kind != "human" || step.status != StepStatus::Completed);
+    // The gate before a flow gives its output stands at its end.
+    let kind = if step.kind == "return" { "output".to_owned() } else { step.kind.clone() };
     let (node, visit) = (step.node.to_string(), step.visit);
     let mut tags = words::visit(step.part, visit);
     // Calls of one flow look alike, but for the visits of who called.
@@ -201,7 +203,7 @@ fn step_view(at: Timestamp, step: Step, streams: Signal<Streams>) -> AnyView {
             <span class="mark" aria-hidden="true"><svg viewBox="-1 -1 14 14"><path d=glyph(&step.kind)/></svg></span>
             <div>
                 <p>
-                    <b>{step.node.place()}</b>" "<span class="muted">{step.kind.clone()}</span>
+                    <b>{step.node.place()}</b>" "<span class="muted">{kind}</span>
                     {tags.into_iter().map(|text| view! { <span class="tag">{text}</span> }).collect_view()}
                     {(step.tries > 1).then(|| view! { <span class="tag warn">{step.tries}" tries"</span> })}
                     {status.map(|status| view! { <span class=format!("tag {}", if class == "now" { "accent" } else { class })>{status}</span> })}

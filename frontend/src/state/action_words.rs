@@ -22,6 +22,8 @@ pub struct ActionWords {
     pub respond: &'static str,
     /// What is said below the button that rejects.
     pub rejected: &'static str,
+    /// What is said where it holds nothing.
+    pub nothing: &'static str,
 }
 
 /// The words for an action.
@@ -35,6 +37,7 @@ pub fn words(action_type: ActionType) -> ActionWords {
             edit: "Edit output",
             respond: "Respond",
             rejected: "Nothing is given, and the run fails.",
+            nothing: "There is no output",
         },
         ActionType::Agent | ActionType::Emergent => ActionWords {
             happens: "runs",
@@ -44,6 +47,7 @@ pub fn words(action_type: ActionType) -> ActionWords {
             edit: "Edit prompt",
             respond: "Answer in its place",
             rejected: "The agent does not run, and its step fails.",
+            nothing: "Without a prompt",
         },
         ActionType::Tool | ActionType::StrategyOverride => ActionWords {
             happens: "runs",
@@ -53,8 +57,19 @@ pub fn words(action_type: ActionType) -> ActionWords {
             edit: "Edit arguments",
             respond: "Respond without running",
             rejected: "Nothing runs.",
+            nothing: "Called without arguments",
         },
     }
+}
+
+/// Whether people read what it holds as texts: what an agent is told, what is given out. Calls are data.
+pub fn is_read(action_type: ActionType) -> bool {
+    matches!(action_type, ActionType::Output | ActionType::Agent | ActionType::Emergent)
+}
+
+/// Whether an agent reads what is said beside an approval: the one that wants it, or the one that is about to run.
+pub fn is_told(action: &Action) -> bool {
+    action.agent.is_some() || action.action_type == ActionType::Agent
 }
 
 /// What an action is called on buttons.

@@ -1,7 +1,7 @@
 //! What a person has typed for a review and not sent yet, on the revision that they saw: kept when a conflict or a new
 //! revision arrives, and over a reload of the page. Another person at the same browser has drafts of their own.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -31,6 +31,10 @@ pub struct Draft {
     pub edits: JsonMap,
     /// What was chosen for each action.
     pub actions: HashMap<String, ActionDraft>,
+    /// What goes with an option, by its id.
+    pub fields: BTreeMap<String, JsonMap>,
+    /// What later steps are told, whatever is chosen.
+    pub metadata: JsonMap,
     /// When it was touched last.
     pub touched: Timestamp,
 }
@@ -54,6 +58,8 @@ impl Draft {
     pub fn is_empty(&self) -> bool {
         self.text.trim().is_empty()
             && self.edits.is_empty()
+            && self.fields.is_empty()
+            && self.metadata.is_empty()
             && self.actions.values().all(|a| *a == ActionDraft::default())
     }
 
@@ -88,6 +94,15 @@ impl Draft {
         }
     }
 
+    /// Sets what goes with an option; nothing takes it back.
+    pub fn fill(&mut self, option: &str, fields: JsonMap) {
+        if fields.is_empty() {
+            self.fields.remove(option);
+        } else {
+            self.fields.insert(option.to_owned(), fields);
+        }
+    }
+
     /// All that was written, as text to copy.
     pub fn to_text(&self) -> String {
         let mut parts = Vec::new();
@@ -104,6 +119,10 @@ impl Draft {
             if let Some(arguments) = &action.arguments {
                 parts.push(format!("{id}:\n{}", super::diffs::text_of(&Value::Object(arguments.clone()))));
             }
+        }
+        let more = self.fields.iter().map(|(option, fields)| (option.as_str(), fields));
+        for (name, more) in more.chain([("metadata", &self.metadata)]).filter(|(_, more)| !more.is_empty()) {
+            parts.push(format!("{name}:\n{}", super::diffs::text_of(&Value::Object(more.clone()))));
         }
         parts.join("\n\n")
     }

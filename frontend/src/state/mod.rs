@@ -9,6 +9,7 @@ pub mod guardrail_notes;
 pub mod inbox;
 pub mod insights;
 pub mod markdown;
+pub mod option_fields;
 pub mod outbox;
 pub mod reconnect;
 pub mod record;

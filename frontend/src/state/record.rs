@@ -98,6 +98,13 @@ pub fn outcome_of(review: &Review, action: &Action) -> Option<CallOutcome> {
     })
 }
 
+/// Whether none of its actions was allowed, in whatever way.
+pub fn is_refused(review: &Review) -> bool {
+    let refused =
+        |action| matches!(outcome_of(review, action), Some(CallOutcome::Rejected(_) | CallOutcome::Undecided));
+    !review.actions.is_empty() && review.actions.iter().all(refused)
+}
+
 /// What a handler decided about a call by yes or no. One that says nothing of itself gives a reason where it rejects.
 fn handled(review: &Review, action: &Action, reason: Option<String>) -> CallOutcome {
     let advice = review.deciding_advice();

@@ -5,10 +5,11 @@ use shared::decision::{ActionDecision, Decision, Verdict, Via};
 use shared::definition::OnTimeout;
 use shared::id::Username;
 use shared::log::ReviewAct;
-use shared::review::{Outcome, Resolution, Review};
+use shared::review::{Outcome, Resolution, Review, ReviewKind};
 use shared::run::Part;
 use shared::time::Timestamp;
 
+use super::action_words;
 use super::story::listed;
 
 const SECOND: i64 = 1_000_000;
@@ -77,6 +78,14 @@ pub fn round(review: &Review) -> Option<String> {
     }
 }
 
+/// Whose words a question is, where its prompt is the question alone.
+pub fn who_asks(review: &Review) -> Option<String> {
+    (review.kind == ReviewKind::Clarification).then(|| match &review.node {
+        Some(node) => format!("The agent at `{}` asks:", node.place()),
+        None => format!("{} asks:", review.requested_by),
+    })
+}
+
 /// A person as `you`, or by name.
 pub fn person(name: &str, me: Option<&str>) -> String {
     if me == Some(name) { "you".to_owned() } else { name.to_owned() }
@@ -112,7 +121,7 @@ fn said(review: &Review, decision: &Decision) -> String {
         Verdict::Actions { decisions, .. } => {
             let name = |id: &String| {
                 let action = review.actions.iter().find(|action| action.id == *id);
-                action.map_or_else(|| id.clone(), |action| action.name.clone())
+                action.map_or_else(|| id.clone(), |action| action_words::name(action).to_owned())
             };
             if let Some((id, decision)) = decisions.first_key_value().filter(|_| decisions.len() == 1) {
                 return match decision {

@@ -28,6 +28,9 @@ pub struct DecideArgs {
     /// Chooses this option, by its id
     #[arg(long, value_name = "ID")]
     option: Option<String>,
+    /// What goes with the option, as one JSON object or @FILE; where it is left out at a terminal, it is asked for
+    #[arg(long, value_name = "JSON", requires = "option")]
+    fields: Option<String>,
     /// Says this, or what is in @FILE: a correction beside options, else the answer
     #[arg(long, value_name = "TEXT")]
     text: Option<String>,
@@ -69,7 +72,7 @@ pub async fn run(args: DecideArgs) -> anyhow::Result<()> {
     let api = args.server.client()?;
     let review = api.review(args.id).await.map_err(Quit::from)?;
     pinned(&args, &review)?;
-    let request = match verdict(&args, &review)? {
+    let request = match verdict(&args, &review).await? {
         Some(verdict) => {
             // Standard output is for the answer. A reader that has gone away is no failure.
             let _ = write!(std::io::stderr(), "{}", render(&review));
@@ -112,9 +115,8 @@ fn pinned(args: &DecideArgs, review: &Review) -> Result<(), Quit> {
 
 /// At the terminal, with the same menu as a flow that runs there.
 async fn asked(args: &DecideArgs, review: &Review) -> Result<DecisionRequest, Quit> {
-    if !args.edits.is_empty() || args.comment.is_some() || !args.metadata.is_empty() {
-        let message = "--edit, --comment and --metadata go with a decision: --option, --text, --approve, --reject or \
-                       --action";
+    if !args.edits.is_empty() || args.comment.is_some() {
+        let message = "--edit and --comment go with a decision: --option, --text, --approve, --reject or --action";
         return Err(Quit::new(Exit::Invalid, message));
     }
     if !review.is_pending() {
@@ -127,16 +129,18 @@ async fn asked(args: &DecideArgs, review: &Review) -> Result<DecisionRequest, Qu
     }
     let terminal = Terminal::new(Screen::stderr(), Answers::stdin());
     let choice = terminal.review(review).await.map_err(|why| Quit::new(Exit::Unanswered, why.to_string()))?;
-    Ok(choice.on(review))
+    let mut request = choice.on(review);
+    request.metadata.extend(metadata(&args.metadata)?);
+    Ok(request)
 }
 
-fn verdict(args: &DecideArgs, review: &Review) -> Result<Option<Verdict>, Quit> {
+async fn verdict(args: &DecideArgs, review: &Review) -> Result<Option<Verdict>, Quit> {
     let all = |decision: &ActionDecision| Verdict::Actions {
         decisions: review.actions.iter().map(|action| (action.id.clone(), decision.clone())).collect(),
         instructions: None,
     };
     Ok(Some(if let Some(option) = &args.option {
-        Verdict::Choose { option: option.clone(), fields: JsonMap::new() }
+        Verdict::Choose { option: option.clone(), fields: fields(args, review, option).await? }
     } else if let Some(said) = &args.text {
         Verdict::Text { text: given(said)? }
     } else if args.approve {
@@ -149,6 +153,22 @@ fn verdict(args: &DecideArgs, review: &Review) -> Result<Option<Verdict>, Quit> 
         let decisions = args.actions.iter().map(|said| action(said)).collect::<Result<BTreeMap<_, _>, Quit>>()?;
         Verdict::Actions { decisions, instructions: None }
     }))
+}
+
+/// What goes with an option: as it was said, or as it is asked for where somebody sits here.
+async fn fields(args: &DecideArgs, review: &Review, option: &str) -> Result<JsonMap, Quit> {
+    if let Some(said) = &args.fields {
+        return serde_json::from_str(&given(said)?)
+            .map_err(|error| Quit::new(Exit::Invalid, format!("--fields is no JSON object: {error}")));
+    }
+    let schema = review.options.iter().find(|offered| offered.id == option).and_then(|offered| offered.fields.as_ref());
+    match schema {
+        Some(schema) if std::io::stdin().is_terminal() => {
+            let terminal = Terminal::new(Screen::stderr(), Answers::stdin());
+            terminal.fields(schema).await.map_err(|why| Quit::new(Exit::Unanswered, why.to_string()))
+        }
+        _ => Ok(JsonMap::new()),
+    }
 }
 
 /// `ACTION=ANSWER`.
@@ -188,11 +208,8 @@ fn edits(said: &[String], review: &Review) -> Result<JsonMap, Quit> {
 }
 
 fn metadata(said: &[String]) -> Result<JsonMap, Quit> {
-    let pairs = said.iter().map(|said| {
-        let wrong = || Quit::new(Exit::Invalid, format!("--metadata {said}: expected KEY=VALUE"));
-        let (key, value) = said.split_once('=').ok_or_else(wrong)?;
-        Ok((key.to_owned(), serde_json::from_str(value).unwrap_or_else(|_| Value::from(value))))
-    });
+    let wrong = |said: &str| Quit::new(Exit::Invalid, format!("--metadata {said}: expected KEY=VALUE"));
+    let pairs = said.iter().map(|said| terminal::key_value(said).ok_or_else(|| wrong(said)));
     pairs.collect()
 }
 

@@ -27,6 +27,10 @@ async fn decide(asking: &mut Asking<'_>, action: &Action) -> Result<ActionDecisi
     let mut arguments = action.arguments.clone();
     loop {
         let said = asking.line(&prompt(action)).await?;
+        if let Some(pair) = said.strip_prefix("metadata ") {
+            asking.metadata(pair)?;
+            continue;
+        }
         let (word, rest) = said.split_once(char::is_whitespace).unwrap_or((&said, ""));
         let rest = rest.trim();
         let kind = match word.to_lowercase().as_str() {

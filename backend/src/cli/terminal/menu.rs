@@ -8,7 +8,7 @@ use shared::decision::Verdict;
 use shared::definition::{ChoiceKind, Escalate, OnTimeout, Stakes};
 use shared::review::{Item, Review, ReviewKind, ReviewOption};
 
-use super::{Asking, text};
+use super::{Asking, fields, text};
 use crate::embed::{Choice, Declined};
 
 const RULE: &str = "══════════════════════════════════════════════════";
@@ -22,6 +22,10 @@ pub(super) async fn ask(asking: &mut Asking<'_>, review: &Review) -> Result<Choi
         let said = asking.line(&menu.prompt()).await?;
         if menu.is_question() {
             return Ok(Choice::text(said));
+        }
+        if let Some(pair) = said.strip_prefix("metadata ") {
+            asking.metadata(pair)?;
+            continue;
         }
         if let Some(rest) = said.strip_prefix("edit ") {
             let (key, file) = rest.trim().split_once(' ').unwrap_or((rest.trim(), ""));
@@ -54,17 +58,10 @@ pub(super) fn render(review: &Review) -> String {
 
 /// A correction without words of its own asks for them; so does an option with fields.
 async fn chosen(asking: &mut Asking<'_>, option: &ReviewOption) -> Result<Choice, Declined> {
-    let mut fields = JsonMap::new();
-    while option.fields.is_some() {
-        let said = asking.line(" what goes with it, as JSON: ").await?;
-        match serde_json::from_str(&said) {
-            Ok(given) => {
-                fields = given;
-                break;
-            }
-            Err(error) => asking.wrong(format!("expected an object in JSON: {error}"))?,
-        }
-    }
+    let fields = match &option.fields {
+        Some(schema) => fields::ask(asking, schema).await?,
+        None => JsonMap::new(),
+    };
     let choice = Choice::verdict(Verdict::Choose { option: option.id.clone(), fields });
     if option.kind == ChoiceKind::Correct && option.message.as_ref().is_none_or(|message| message.trim().is_empty()) {
         return Ok(choice.comment(asking.line(" your message: ").await?));

@@ -5,6 +5,7 @@
 //! it.
 
 mod calls;
+mod fields;
 mod input;
 mod menu;
 mod screen;
@@ -16,6 +17,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde_json::Value;
+use shared::JsonMap;
 use shared::error::Mistake;
 use shared::id::Username;
 use shared::review::Review;
@@ -51,6 +53,17 @@ impl Terminal {
         let (screen, answers, turn) = (self.screen.clone(), Arc::clone(&self.answers), Arc::clone(&self.turn));
         Self { screen, answers, turn, interactive: self.interactive, person: Some(person) }
     }
+
+    /// Asks for what goes with an option that was chosen already.
+    pub async fn fields(&self, schema: &Value) -> Result<JsonMap, Declined> {
+        let mut answers = self.answers.lock().await;
+        answers.forget_early();
+        fields::ask(&mut self.asking(&mut answers), schema).await
+    }
+
+    fn asking<'a>(&'a self, answers: &'a mut Answers) -> Asking<'a> {
+        Asking { screen: &self.screen, answers, interactive: self.interactive, metadata: JsonMap::new() }
+    }
 }
 
 #[async_trait]
@@ -64,12 +77,13 @@ impl Reviewer for Terminal {
         if let Some(person) = &self.person {
             self.screen.say(&format!("{person} is asked:"));
         }
-        let mut asking = Asking { screen: &self.screen, answers: &mut answers, interactive: self.interactive };
-        if review.actions.is_empty() {
-            menu::ask(&mut asking, review).await
+        let mut asking = self.asking(&mut answers);
+        let choice = if review.actions.is_empty() {
+            menu::ask(&mut asking, review).await?
         } else {
-            calls::ask(&mut asking, review).await
-        }
+            calls::ask(&mut asking, review).await?
+        };
+        Ok(asking.metadata.into_iter().fold(choice, |choice, (key, value)| choice.metadata(key, value)))
     }
 
     async fn refused(&self, _: &Review, mistakes: &[Mistake]) -> Result<(), Declined> {
@@ -94,6 +108,14 @@ pub fn render(review: &Review) -> String {
     review.actions.iter().enumerate().map(|(index, action)| calls::render(review, index, action)).collect()
 }
 
+/// `KEY=VALUE`, where the value is JSON, or text where it is none.
+pub(super) fn key_value(pair: &str) -> Option<(String, Value)> {
+    let (key, value) = pair.split_once('=')?;
+    let key = key.trim();
+    let value = serde_json::from_str(value).unwrap_or_else(|_| Value::from(value));
+    (!key.is_empty()).then(|| (key.to_owned(), value))
+}
+
 /// Closes what is open when nobody asks any more.
 struct Closing<'a>(&'a Screen);
 
@@ -108,6 +130,8 @@ struct Asking<'a> {
     screen: &'a Screen,
     answers: &'a mut Answers,
     interactive: bool,
+    /// What goes into the context of later steps, whatever is decided.
+    metadata: JsonMap,
 }
 
 impl Asking<'_> {
@@ -118,6 +142,18 @@ impl Asking<'_> {
         let echo = line.as_ref().ok().filter(|_| !self.interactive);
         self.screen.answered(echo.map_or("", |line| line.as_str()), self.interactive && line.is_ok());
         Ok(line?.trim().to_owned())
+    }
+
+    /// `metadata KEY=VALUE`: something for the context of all later steps.
+    fn metadata(&mut self, pair: &str) -> Result<(), Declined> {
+        match key_value(pair) {
+            Some((key, value)) => {
+                self.screen.say(&format!(" {} goes with what is decided", text::line(&key)));
+                self.metadata.insert(key, value);
+                Ok(())
+            }
+            None => self.wrong("expected: metadata KEY=VALUE".to_owned()),
+        }
     }
 
     /// Whether answers come from a file or a pipe.

@@ -179,3 +179,58 @@ async fn a_question_without_options_takes_the_next_line() {
     assert_eq!(ended.unwrap().output["ask"], "In the garden.");
     assert!(shown.ends_with("your answer: In the garden.\n"), "{shown}");
 }
+
+/// An agent has given up, and hands over to another one.
+fn escalation() -> Review {
+    let fields = json!({
+        "type": "object", "required": ["agent", "instructions"],
+        "properties": {
+            "agent": { "enum": ["writer", "editor"], "title": "Agent" },
+            "instructions": { "type": "string", "description": "What it is told.\n  [1] not a choice" },
+            "budget": { "type": "integer" },
+            "note": { "type": "string" },
+        },
+    });
+    serde_json::from_value(json!({
+        "id": "018f0000-0000-7000-8000-000000000001", "revision": 1, "digest": "sha256:aa", "version": 1,
+        "kind": "escalation", "status": "pending", "title": "Help", "prompt": "I do not know the law.",
+        "options": [
+            { "id": "agent_continue", "kind": "accept", "label": "Go on" },
+            { "id": "delegate", "kind": "accept", "label": "Delegate", "fields": fields },
+        ],
+        "requested_by": "mia", "created_at": "2026-11-20T10:00:00Z",
+    }))
+    .unwrap()
+}
+
+/// What is decided on a review with these answers, and what was shown.
+async fn asked(review: &Review, answers: &'static str, interactive: bool) -> (Result<Choice, Declined>, String) {
+    let shown = Shown::default();
+    let answers = if interactive { Answers::typed(answers) } else { Answers::piped(answers) };
+    let terminal = Terminal::new(Screen::on(Box::new(shown.clone())), answers);
+    (terminal.review(review).await, shown.text())
+}
+
+#[tokio::test]
+async fn a_person_is_asked_for_each_thing_that_goes_with_an_option() {
+    let review = escalation();
+    let (choice, shown) = asked(&review, "2\nnobody\nwriter\n\nMake it shorter.\ntwo\n2\n\n", true).await;
+    let fields = json!({ "agent": "writer", "instructions": "Make it shorter.", "budget": 2 });
+    let Value::Object(fields) = fields else { panic!("an object") };
+    let verdict = Verdict::Choose { option: "delegate".into(), fields };
+    assert_eq!(choice.unwrap().on(&review).verdict, verdict);
+    insta::assert_snapshot!(shown);
+}
+
+#[tokio::test]
+async fn a_script_gives_what_goes_with_an_option_in_the_line_after_it() {
+    let review = escalation();
+    let (choice, _) =
+        asked(&review, "metadata ticket=42\n2\n{\"agent\":\"editor\",\"instructions\":\"Go.\"}\n", false).await;
+    let request = choice.unwrap().on(&review);
+    let Verdict::Choose { fields, .. } = &request.verdict else { panic!("an option") };
+    assert_eq!((&fields["agent"], &fields["instructions"]), (&json!("editor"), &json!("Go.")));
+    assert_eq!(request.metadata["ticket"], json!(42));
+    let (choice, _) = asked(&review, "delegate\nnobody\n", false).await;
+    assert!(choice.unwrap_err().to_string().contains("expected an object in JSON"));
+}

@@ -39,10 +39,11 @@ pub(in super::super) fn open(occasion: Occasion, review: &Review, link: &str, no
     let headline = format!("{}: {}", message::verb(Some(occasion), review), message::title(review));
     let mut about = message::origin(review);
     about.extend(message::time_left(review, now).map(|left| format!(" · {left}")));
+    about.extend(review.usage.summary().map(|used| format!(" · {used}")));
     let mut blocks = vec![json!({ "type": "header", "text": plain(&headline, 150) }), context(&about)];
     let (parts, mut whole) = parts(review);
     blocks.extend(parts.iter().map(|part| section(part)));
-    let mut buttons = buttons(review);
+    let mut buttons = buttons(review, link);
     if buttons.len() > MAX_BUTTONS {
         whole = false;
     }
@@ -117,8 +118,9 @@ fn pretty(value: &Value) -> String {
     serde_json::to_string_pretty(value).unwrap_or_default()
 }
 
-/// What can be decided by one press: options that need nothing more, or all actions alike.
-fn buttons(review: &Review) -> Vec<Value> {
+/// What can be decided by one press: options that need nothing more, or all actions alike. An option that needs more
+/// leads to where it can be answered.
+fn buttons(review: &Review, link: &str) -> Vec<Value> {
     let mut buttons = Vec::new();
     let mut add = |chosen: Chosen, label: &str, style: Option<&str>| {
         let press = ButtonPress { review: review.id, revision: review.revision, digest: review.digest.clone(), chosen };
@@ -138,7 +140,8 @@ fn buttons(review: &Review) -> Vec<Value> {
         }
         buttons.push(button);
     };
-    for option in review.options.iter().filter(|option| needs_nothing(option)) {
+    let (chosen, answered): (Vec<_>, Vec<_>) = review.options.iter().partition(|option| needs_nothing(option));
+    for option in chosen {
         let style = match option.kind {
             ChoiceKind::Accept => Some("primary"),
             ChoiceKind::Stop => Some("danger"),
@@ -158,6 +161,10 @@ fn buttons(review: &Review) -> Vec<Value> {
             add(Chosen::Reject, if batch { "Reject all" } else { "Reject" }, Some("danger"));
         }
     }
+    buttons.extend(answered.into_iter().enumerate().map(|(index, option)| {
+        let label = format!("{}: open to answer", message::excerpt(&option.label, 50).0);
+        json!({ "type": "button", "action_id": format!("answer-{index}"), "text": plain(&label, 75), "url": link })
+    }));
     buttons
 }
 
@@ -185,4 +192,42 @@ fn plain(text: &str, max: usize) -> Value {
 
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_option_that_needs_more_than_a_press_leads_to_where_it_is_answered() {
+        let agent = json!({ "type": "object", "required": ["agent"], "properties": { "agent": { "type": "string" } } });
+        let note = json!({ "type": "object", "properties": { "note": { "type": "string" } } });
+        let review: Review = serde_json::from_value(json!({
+            "id": "018f0000-0000-7000-8000-000000000001", "revision": 1, "digest": "sha256:aa", "version": 1,
+            "kind": "escalation", "status": "pending", "title": "Help", "prompt": "What now?",
+            "options": [
+                { "id": "delegate", "kind": "accept", "label": "Delegate", "fields": agent },
+                { "id": "takeover", "kind": "accept", "label": "Take over", "fields": note },
+                { "id": "say", "kind": "correct", "label": "Say what to change" },
+            ],
+            "requested_by": "mia", "created_at": "2026-11-20T10:00:00Z",
+        }))
+        .unwrap();
+        let message = open(Occasion::Requested, &review, "https://desk.test/reviews/1", review.created_at);
+        let shown = message.blocks.as_array().and_then(|blocks| blocks.last()).unwrap();
+        let buttons = shown["elements"].as_array().unwrap().iter().map(|button| {
+            let decides = button["value"].is_string();
+            (button["text"]["text"].as_str().unwrap(), decides, button["url"].as_str())
+        });
+        let link = Some("https://desk.test/reviews/1");
+        assert_eq!(
+            buttons.collect::<Vec<_>>(),
+            [
+                ("Take over", true, None),
+                ("Delegate: open to answer", false, link),
+                ("Say what to change: open to answer", false, link),
+                ("Open", false, link),
+            ]
+        );
+    }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use shared::decision::{ActionDecision, Decision, Verdict, Via};
+use shared::decision::{ActionDecision, ProgramAnswer, Verdict, Via};
 use shared::definition::ActionKind;
 use shared::id::Username;
 use shared::inbox;
@@ -80,7 +80,7 @@ impl Facts {
             tools: actions(ActionType::Tool).map(|action| action.name.clone()).collect(),
             agents: actions(ActionType::Agent).map(|action| action.name.clone()).chain(wanting).collect(),
             roles: inbox::roles(review).map(str::to_owned).collect(),
-            changed: resolution.and_then(|made| made.decision.as_ref()).is_some_and(|made| !made.edits.is_empty()),
+            changed: changed(review),
             reason: reason(review),
             vetoes,
             judge: judge(review, became, decided.is_some()),
@@ -113,15 +113,15 @@ fn became(review: &Review) -> Became {
         Outcome::Expired => Became::Expired,
         Outcome::Withdrawn => Became::Withdrawn,
         Outcome::Decided => match &resolution.decision {
-            Some(decision) => of_actions(decision),
+            Some(decision) => of_verdict(&decision.verdict),
             None => handled(review, resolution),
         },
     }
 }
 
-/// Calls count as what is gravest of what was said of each.
-fn of_actions(decision: &Decision) -> Became {
-    let Verdict::Actions { decisions, .. } = &decision.verdict else { return Became::Rejected };
+/// Calls count as what is gravest of what was said of each; words in place of answers reject them all.
+fn of_verdict(verdict: &Verdict) -> Became {
+    let Verdict::Actions { decisions, .. } = verdict else { return Became::Rejected };
     let has = |kind| decisions.values().map(ActionDecision::kind).any(|said| said == kind);
     if has(ActionKind::Reject) {
         Became::Rejected
@@ -134,11 +134,40 @@ fn of_actions(decision: &Decision) -> Became {
     }
 }
 
-/// A handler answers all calls alike: a judge as its verdict says, and an automatic one rejects with a reason only.
+/// A handler resolved it, of which no decision is on the record but what it said. A program that could not say anything
+/// rejects, where the flow does not let it pass on; an `auto` handler gives a reason only where it rejects.
 fn handled(review: &Review, resolution: &Resolution) -> Became {
-    let said = review.advice.iter().rev().find_map(|advice| advice.verdict);
-    let approved = said.filter(|_| resolution.via != Via::Auto).map(|said| said.approved);
-    if approved.unwrap_or(resolution.reason.is_none()) { Became::Approved } else { Became::Rejected }
+    let approved = |approved: bool, changed: bool| match (approved, changed) {
+        (false, _) => Became::Rejected,
+        (true, true) => Became::Corrected,
+        (true, false) => Became::Approved,
+    };
+    let Some(advice) = review.deciding_advice() else { return approved(resolution.reason.is_none(), false) };
+    let has_changed = advice.changes.as_ref().is_some_and(|changes| !changes.arguments.is_empty());
+    match (advice.verdict, advice.answer.as_deref()) {
+        (Some(judged), _) => approved(judged.approved, has_changed),
+        (None, Some(ProgramAnswer { verdict: Some(verdict), .. })) => of_verdict(verdict),
+        (None, Some(answer)) => {
+            let changes = answer.modifications.as_ref();
+            let has_changed = changes.is_some_and(|changes| changes.tool_args.is_some() || changes.output.is_some());
+            approved(answer.approved == Some(true), has_changed)
+        }
+        (None, None) => Became::Rejected,
+    }
+}
+
+/// Whether a value that was shown was changed, by people or by the handler that decided.
+fn changed(review: &Review) -> bool {
+    let by_people = review.resolution.as_ref().and_then(|made| made.decision.as_ref());
+    by_people.is_some_and(|decision| !decision.edits.is_empty())
+        || review.deciding_advice().is_some_and(|advice| {
+            let changes = advice.changes.as_ref().is_some_and(|changes| !changes.edits.is_empty());
+            let answer = advice.answer.as_deref().is_some_and(|answer| {
+                let output = answer.modifications.as_ref().and_then(|changes| changes.output.as_ref());
+                !answer.edits.is_empty() || output.is_some_and(|output| !output.is_empty())
+            });
+            changes || answer
+        })
 }
 
 fn reason(review: &Review) -> Option<EscalationReason> {

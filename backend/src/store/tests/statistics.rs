@@ -14,6 +14,7 @@ use crate::store::db::Sql;
 on_both! {
     each_kind_of_review_fills_its_figure,
     calls_count_as_what_is_gravest_of_them,
+    what_a_program_decides_counts_as_what_it_answered,
     a_judge_agrees_with_the_person_to_whom_it_passed_on,
     reviews_of_an_earlier_version_are_counted_after_a_start,
     no_more_are_read_than_are_counted_at_once,
@@ -89,6 +90,49 @@ async fn calls_count_as_what_is_gravest_of_them(world: World) {
     let figures = figures(&world).await;
     assert_eq!((figures.approved, figures.corrected, figures.rejected, figures.answered), (2, 1, 2, 1));
     assert!(figures.response_ms.avg.is_some());
+}
+
+async fn what_a_program_decides_counts_as_what_it_answered(world: World) {
+    let advice = |by: &str, via: &str, answer: Value| json!({ "by": by, "via": via, "at": "2026-01-01T00:00:00Z", "reason": "Hm.", "answer": answer });
+    let mut judge = advice("m/j", "judge", Value::Null);
+    judge["verdict"] = json!({ "approved": false, "confidence": 0.5, "threshold": 0.8 });
+    let webhook = |answer| advice("ok.test", "webhook", answer);
+    let calls = |decision: Value| json!({ "verdict": { "type": "actions", "decisions": { "c1": decision } } });
+    let with_reason = |via| {
+        let mut resolution = resolved("decided", via, None);
+        resolution["reason"] = json!("Within the limits.");
+        resolution
+    };
+    // Each has a reason; before each a judge has passed on that would have rejected.
+    for answer in [
+        json!({ "approved": true, "reason": "Within the limits." }),
+        calls(json!({ "type": "approve" })),
+        json!({ "approved": true, "modifications": { "toolArgs": { "amount": 5 } } }),
+        calls(json!({ "type": "edit", "arguments": {} })),
+        json!({ "approved": false }),
+        json!({ "verdict": { "type": "text", "text": "No." } }),
+        calls(json!({ "type": "respond", "message": "It is done." })),
+        // It could not be asked, and the flow says that it rejects then.
+        Value::Null,
+    ] {
+        let advice = json!([judge, webhook(answer)]);
+        asked(&world, json!({ "advice": advice, "status": "resolved", "resolution": with_reason("webhook") })).await;
+    }
+    // A function decides; another one passes on to a handler that approves.
+    let functions =
+        [(json!({ "approved": true }), with_reason("auto")), (Value::Null, resolved("decided", "auto", None))];
+    for (answer, resolution) in functions {
+        let advice = json!([advice("limits", "auto", answer)]);
+        asked(&world, json!({ "advice": advice, "status": "resolved", "resolution": resolution })).await;
+    }
+    let edited = json!([webhook(json!({ "approved": true, "modifications": { "output": { "content": "Better" } } }))]);
+    let resolution = resolved("accepted", "webhook", None);
+    asked(&world, json!({ "kind": "edit", "advice": edited, "status": "resolved", "resolution": resolution })).await;
+
+    let figures = figures(&world).await;
+    assert_eq!((figures.approved, figures.corrected, figures.rejected, figures.answered), (5, 2, 3, 1));
+    assert_eq!((figures.edits.count, figures.edits.changed), (1, 1));
+    assert_eq!(figures.response_ms.avg, None, "no person decided");
 }
 
 async fn a_judge_agrees_with_the_person_to_whom_it_passed_on(world: World) {

@@ -12,7 +12,7 @@ use super::head::at_stake;
 use super::item::count_unsound;
 use super::pane::Pane;
 use super::request::request;
-use super::value::json;
+use super::value::{json, texts};
 use crate::components::diff::Diff;
 use crate::components::inert::inert;
 use crate::components::schema_form::SchemaForm;
@@ -162,6 +162,7 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
     let folded = Memo::new(move |_| open.get() && !opened.get());
     let arguments = Value::Object(action.arguments.clone());
     let none = action.arguments.is_empty();
+    let is_read = action_words::is_read(action.action_type);
     view! {
         <section class="card action" class:folded=folded aria-label=action.name.clone()>
             <header>
@@ -206,8 +207,12 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
                         }
                     })
             }}
-            <div class="json" hidden=move || open.get() && chosen.get() == Some(ActionKind::Edit)>
-                {if none { view! { <p class="none">"Called without arguments"</p> }.into_any() } else { json(&arguments) }}
+            <div class:json=!is_read hidden=move || open.get() && chosen.get() == Some(ActionKind::Edit)>
+                {match none {
+                    true => view! { <p class="none">{words.nothing}</p> }.into_any(),
+                    false if is_read => texts(&action.arguments),
+                    false => json(&arguments),
+                }}
             </div>
             {action.request.as_ref().map(|sent| request(sent, &arguments, over))}
             <GuardrailNotes pane=pane place=Place::Action(id.get_value()) />

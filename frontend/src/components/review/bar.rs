@@ -1,24 +1,23 @@
 //! The bar at the bottom: what to say, and what to do. Where nothing can be decided it says why.
 
-use leptos::html;
 use leptos::prelude::*;
-use shared::access::Access;
 use shared::definition::ChoiceKind;
-use shared::review::{ActionType, ReviewKind};
+use shared::review::{ActionType, ReviewOption};
 
-use super::item::grow;
 use super::keys;
+use super::option_form::OptionForm;
 use super::pane::Pane;
 use super::progress::Progress;
+use super::say::Say;
+use super::standing::{ClaimedByOther, Votes, Why};
 use crate::client::{Live, Session};
 use crate::components::glyph::Glyph;
-use crate::components::inert::inert;
 use crate::components::states::focus_on;
-use crate::components::time;
 use crate::state::action_words;
 use crate::state::guardrail_notes;
+use crate::state::option_fields::PLACE;
 use crate::state::outbox::held_until;
-use crate::state::story::{listed, sentence};
+use crate::state::story::listed;
 use crate::state::verdict::{self, Intent};
 use crate::state::votes;
 
@@ -32,6 +31,7 @@ pub fn Bar(pane: Pane) -> impl IntoView {
             <Progress pane=pane />
             <Show when=move || open.get() fallback=move || view! { <Why pane=pane /> }>
                 <ClaimedByOther pane=pane />
+                <OptionForm pane=pane />
                 <Say pane=pane />
                 <General pane=pane />
                 <Acts pane=pane />
@@ -40,67 +40,11 @@ pub fn Bar(pane: Pane) -> impl IntoView {
     }
 }
 
-/// How the votes stand, and what stands in their way.
-#[component]
-fn Votes(pane: Pane) -> impl IntoView {
-    let session = Session::expect();
-    move || {
-        let (alarm, text) = pane.review.with(|review| votes::standing(review, session.username().as_deref()))?;
-        let class = if alarm { "banner stop" } else { "banner" };
-        Some(view! { <p class=class role="status"><Glyph icon=icondata::LuUsers /><span>{inert(&text)}</span></p> })
-    }
-}
-
-/// Says before somebody decides that another person is at it.
-#[component]
-fn ClaimedByOther(pane: Pane) -> impl IntoView {
-    let session = Session::expect();
-    let live = Live::expect();
-    let claim = Memo::new(move |_| {
-        let me = session.username();
-        let now = live.now.get();
-        pane.review.with(|review| {
-            let claim = review.claimed_by.as_ref()?;
-            (claim.until > now && me.as_deref() != Some(claim.by.as_str())).then(|| claim.clone())
-        })
-    });
-    move || {
-        let claim = claim.get()?;
-        let text =
-            format!("{} has claimed this until {}. You can still decide it first.", claim.by, time::clock(claim.until));
-        Some(view! { <p class="banner warn" role="status"><Glyph icon=icondata::LuUserRound /><span>{text}</span></p> })
-    }
-}
-
-/// Why this person cannot decide.
-#[component]
-fn Why(pane: Pane) -> impl IntoView {
-    let session = Session::expect();
-    move || {
-        let Access::Denied(reason) = pane.access.get() else { return None };
-        let me = session.username();
-        let reason = pane.review.with(|review| {
-            let me = me.as_deref()?;
-            let rule = &review.reviewers;
-            let own = if rule.not_requester && review.requested_by.as_str() == me {
-                "You started this run; somebody else has to decide this".to_owned()
-            } else if let (Some(node), true) = (&rule.not_same_as, review.barred.iter().any(|name| name.as_str() == me))
-            {
-                format!("You decided at “{node}”; somebody else has to decide this (four eyes)")
-            } else {
-                sentence(reason)
-            };
-            review.is_pending().then_some(own)
-        })?;
-        Some(view! { <p class="banner"><Glyph icon=icondata::LuBan />{reason}". You can read it."</p> })
-    }
-}
-
 /// Mistakes that belong to no field of their own.
 #[component]
 fn General(pane: Pane) -> impl IntoView {
     let general = Memo::new(move |_| {
-        let fields = ["/edits", "/verdict/decisions"];
+        let fields = ["/edits", "/verdict/decisions", PLACE];
         pane.mistakes.with(|all| {
             let general = all.iter().filter(|one| !fields.iter().any(|field| one.path.starts_with(field)));
             general.map(|one| one.message.clone()).collect::<Vec<_>>()
@@ -120,69 +64,6 @@ fn General(pane: Pane) -> impl IntoView {
     }
 }
 
-/// The text field.
-#[component]
-fn Say(pane: Pane) -> impl IntoView {
-    let node = NodeRef::<html::Textarea>::new();
-    let text = Memo::new(move |_| pane.draft().text);
-    let placeholder = move || {
-        pane.review.with(|review| {
-            if review.answers_in_words() && review.free_text {
-                if review.options.is_empty() { "Write your answer" } else { "Choose an answer, or write your own" }
-            } else if review.actions.iter().any(|action| action.agent.is_some()) || review.kind == ReviewKind::Edit {
-                "Add a note for the agent, or give a reason"
-            } else if !review.actions.is_empty() {
-                "Add a note for the record, or give a reason"
-            } else if review.free_text && verdict::no_correction(review).is_none() {
-                "Ask for a change, or add a note for the record"
-            } else {
-                "Add a note for the record"
-            }
-        })
-    };
-    Effect::new(move |previous: Option<()>| {
-        pane.write.track();
-        if let (Some(()), Some(field)) = (previous, node.get_untracked()) {
-            drop(field.focus());
-        }
-    });
-    Effect::new(move |_| {
-        text.track();
-        if let Some(field) = node.get() {
-            grow(&field);
-        }
-    });
-    let send = move |event: web_sys::KeyboardEvent| {
-        if event.key() == "Enter" && (event.ctrl_key() || event.meta_key()) {
-            event.prevent_default();
-            pane.decide(&Intent::Text);
-        }
-        if event.key() == "Escape"
-            && let Some(field) = node.get_untracked()
-        {
-            drop(field.blur());
-        }
-    };
-    view! {
-        <label class="say">
-            <span class="sr">{placeholder}</span>
-            <textarea
-                node_ref=node
-                rows="1"
-                placeholder=placeholder
-                aria-invalid=move || pane.mistakes.with(|all| all.iter().any(|one| matches!(one.path.as_str(), "/comment" | "/verdict/text"))).to_string()
-                prop:value=text
-                on:keydown=send
-                on:input=move |event| {
-                    let text = event_target_value(&event);
-                    pane.desk.write(&pane.review.get_untracked(), |draft| draft.text = text);
-                }
-            ></textarea>
-            <kbd aria-hidden="true">"c"</kbd>
-        </label>
-    }
-}
-
 /// One button.
 #[derive(Debug, Clone, PartialEq)]
 struct Act {
@@ -192,6 +73,8 @@ struct Act {
     key: Option<String>,
     class: &'static str,
     barred: Option<String>,
+    /// Whether it opens a form, and decides nothing.
+    opens: bool,
 }
 
 fn acts(pane: Pane) -> Vec<Act> {
@@ -200,20 +83,28 @@ fn acts(pane: Pane) -> Vec<Act> {
     let mut acts = Vec::new();
     let written = !draft.text.trim().is_empty();
     let no_correction = verdict::no_correction(&review);
-    for (index, option) in review.options.iter().enumerate() {
+    let filled = pane.filled().map(|option| option.id);
+    let shown = |option: &ReviewOption| filled.as_ref().is_none_or(|filled| *filled == option.id);
+    for (index, option) in review.options.iter().enumerate().filter(|(_, option)| shown(option)) {
+        let opens = option.fields.is_some() && filled.is_none();
+        let says = verdict::option_says(&review, &draft, option);
         let first = verdict::first_accept(&review).map(|first| &first.id) == Some(&option.id);
         acts.push(Act {
             intent: Intent::Choose(option.id.clone()),
-            says: verdict::option_says(&review, &draft, option),
+            says: if opens { format!("{says}…") } else { says },
             does: votes::does(&review, option.kind == ChoiceKind::Accept, verdict::option_does(&review, option)),
-            key: keys::of_option(&review, index),
+            key: if filled.is_some() { Some("Ctrl ⏎".into()) } else { keys::of_option(&review, index) },
             class: match option.kind {
-                ChoiceKind::Accept if first => "b go",
+                ChoiceKind::Accept if first || filled.is_some() => "b go",
                 ChoiceKind::Stop => "b stop",
                 _ => "b",
             },
             barred: no_correction.clone().filter(|_| option.kind == ChoiceKind::Correct),
+            opens,
         });
+    }
+    if filled.is_some() {
+        return acts;
     }
     let text = |class, key: Option<String>, does: &str| Act {
         intent: Intent::Text,
@@ -222,6 +113,7 @@ fn acts(pane: Pane) -> Vec<Act> {
         key,
         class,
         barred: None,
+        opens: false,
     };
     if review.answers_in_words() {
         if review.options.is_empty() || (written && review.free_text) {
@@ -277,6 +169,7 @@ fn acts(pane: Pane) -> Vec<Act> {
                 let critical = "These calls are critical. Open and decide each one separately.";
                 if one_by_one { critical } else { each }.to_owned()
             }),
+            opens: false,
         });
         if !refuses && !one_by_one {
             acts.push(Act {
@@ -290,6 +183,7 @@ fn acts(pane: Pane) -> Vec<Act> {
                 key: Some("r".into()),
                 class: "b stop",
                 barred: None,
+                opens: false,
             });
         }
     }
@@ -333,7 +227,12 @@ fn Acts(pane: Pane) -> impl IntoView {
             let lost = if loses_edit() { " Your edit will be discarded." } else { "" };
             let whose = pane.review.with(|review| session.decides_for(review));
             let whose = whose.map(|owner| format!("On behalf of {owner}. ")).unwrap_or_default();
-            format!("{whose}{}{lost}{}", sentence_end(&does), undo())
+            let then = if act.is_some_and(|act| act.opens) {
+                " Opens its form; nothing is sent yet.".to_owned()
+            } else {
+                undo()
+            };
+            format!("{whose}{}{lost}{then}", sentence_end(&does))
         })
     };
     view! {
@@ -360,7 +259,7 @@ fn Acts(pane: Pane) -> impl IntoView {
                                 on:blur=move |_| about.set(None)
                                 on:click=move |_| {
                                     if !barred {
-                                        pane.decide(&intent);
+                                        if act.opens { pane.press(&intent) } else { pane.decide(&intent) }
                                         // The button is gone then, and the focus would be with it.
                                         if untrack(move || !pane.is_open()) {
                                             focus_on(".read");
@@ -375,6 +274,9 @@ fn Acts(pane: Pane) -> impl IntoView {
                     })
                     .collect_view()
             }}
+            <Show when=move || pane.filled().is_some()>
+                <button type="button" class="b ghost" on:click=move |_| pane.close_form()>"Back to the options"</button>
+            </Show>
             <span class="what" aria-live="off">{what}</span>
         </div>
     }

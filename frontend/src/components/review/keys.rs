@@ -16,7 +16,10 @@ pub fn listen(pane: Pane) {
         }
         let review = pane.review.get_untracked();
         let key = event.key();
+        // A form hides the other options, and so their keys.
+        let fills = pane.filling.with_untracked(Option::is_some);
         let acted = match key.as_str() {
+            key if fills && (matches!(key, "a" | "r") || nth(key).is_some()) => None,
             "a" if !review.actions.is_empty() => {
                 let draft = pane.desk.draft_now(pane.id);
                 let (intent, _) = verdict::actions_say(&review, &draft);
@@ -46,7 +49,7 @@ pub fn listen(pane: Pane) {
             if review.stakes.severity == Severity::Critical {
                 focus_on(format!(".acts [data-key=\"{key}\"]"));
             } else {
-                pane.decide(&intent);
+                pane.press(&intent);
             }
         }
     });

@@ -8,10 +8,14 @@ mod head;
 mod item;
 mod keys;
 mod more;
+mod option_form;
 mod pane;
 mod progress;
 mod request;
+mod say;
 mod side;
+mod standing;
+mod took;
 mod value;
 
 pub use pane::ReviewPane;

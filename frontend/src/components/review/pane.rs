@@ -6,6 +6,7 @@ use std::time::Duration;
 use leptos::prelude::*;
 use serde_json::Value;
 use shared::access::{Access, Act};
+use shared::decision::Verdict;
 use shared::error::{Code, Mistake};
 use shared::id::ReviewId;
 use shared::review::{Action, Item, Review};
@@ -16,14 +17,19 @@ use super::changed::Changed;
 use super::head::Head;
 use super::item::ItemCard;
 use super::keys;
+use super::option_form::WhatWentWithIt;
 use super::side::Side;
 use crate::client::{Api, Desk, Live, Session, use_api};
 use crate::components::arrival;
+use crate::components::inert::inert_code;
 use crate::components::notice::Notifier;
 use crate::components::states::{Empty, Failed, Loading, MISTAKE, focus_on};
 use crate::state::drafts::Draft;
 use crate::state::guardrail_notes::Answered;
+use crate::state::option_fields::{self, PLACE};
+use crate::state::outbox::Stage;
 use crate::state::verdict::Intent;
+use crate::state::words;
 
 /// What the parts of the pane share. Cheap to copy into closures.
 #[derive(Clone, Copy)]
@@ -40,6 +46,8 @@ pub struct Pane {
     pub access: Memo<Access>,
     /// Mistakes in what was typed, from here or from the server.
     pub mistakes: RwSignal<Vec<Mistake>>,
+    /// The option whose form is open.
+    pub filling: RwSignal<Option<String>>,
     /// Raised when the first thing that can be edited shall open.
     pub edit: Trigger,
     /// Raised when the text field shall have the focus.
@@ -199,6 +207,7 @@ fn Loaded(id: ReviewId, row: Memo<Option<crate::state::inbox::Row>>, back: Callb
         known: RwSignal::new(known),
         access,
         mistakes: RwSignal::new(Vec::new()),
+        filling: RwSignal::new(option_fields::begun(&first, &draft)),
         edit: Trigger::new(),
         write: Trigger::new(),
         unsound: RwSignal::new(0),
@@ -215,17 +224,32 @@ fn Loaded(id: ReviewId, row: Memo<Option<crate::state::inbox::Row>>, back: Callb
         }
         now
     });
-    // What the server refused as invalid stands at its fields.
+    // What the server refused as invalid stands at its fields, in the form where it was typed.
     Effect::new(move |_| {
-        let refused = pane.desk.outbox.with(|outbox| match outbox.get(id).map(|sending| &sending.stage) {
-            Some(crate::state::outbox::Stage::Refused(problem)) if !problem.errors.is_empty() => problem.errors.clone(),
-            _ => Vec::new(),
+        let refused = pane.desk.outbox.with(|outbox| {
+            let sending = outbox.get(id)?;
+            let Stage::Refused(problem) = &sending.stage else { return None };
+            (!problem.errors.is_empty()).then(|| (problem.errors.clone(), sending.request.verdict.clone()))
         });
-        if !refused.is_empty() {
-            pane.mistakes.set(refused);
+        if let Some((mistakes, verdict)) = refused {
+            if let (Verdict::Choose { option, .. }, true) =
+                (verdict, mistakes.iter().any(|mistake| mistake.path.starts_with(PLACE)))
+            {
+                pane.filling.set(Some(option));
+            }
+            pane.mistakes.set(mistakes);
             focus_on(MISTAKE);
             pane.desk.outbox.update(|outbox| outbox.dismiss(id));
         }
+    });
+    // What was voted with is sent and forgotten: the form is empty then, and closes.
+    Effect::new(move |held: Option<bool>| {
+        let holds = pane.desk.outbox.with(|outbox| outbox.get(id).is_some());
+        if held == Some(true) && !holds && pane.mistakes.with_untracked(Vec::is_empty) {
+            let begun = review.with_untracked(|review| option_fields::begun(review, &pane.desk.draft_now(id)));
+            pane.filling.set(begun);
+        }
+        holds
     });
     keys::listen(pane);
     // What is decided comes first: the column beside it is made in a task of its own.
@@ -238,6 +262,7 @@ fn Loaded(id: ReviewId, row: Memo<Option<crate::state::inbox::Row>>, back: Callb
         Duration::ZERO,
     );
     let prompt = Memo::new(move |_| review.with(|review| review.prompt.clone()));
+    let asks = Memo::new(move |_| review.with(|review| words::who_asks(review)));
     let items = Memo::new(move |_| review.with(|review| review.items.clone()));
     let actions = Memo::new(move |_| review.with(|review| review.actions.clone()));
     view! {
@@ -246,6 +271,7 @@ fn Loaded(id: ReviewId, row: Memo<Option<crate::state::inbox::Row>>, back: Callb
             <div class="main">
                 <Changed pane=pane />
                 <div class="prompt">
+                    {move || asks.get().map(|asks| view! { <p class="asks small muted">{inert_code(&asks)}</p> })}
                     {move || view! { <crate::components::markdown::Markdown text=prompt.get() /> }}
                 </div>
                 <For each=move || items.get() key=item_key let:item>
@@ -254,6 +280,7 @@ fn Loaded(id: ReviewId, row: Memo<Option<crate::state::inbox::Row>>, back: Callb
                 <For each=move || actions.get() key=action_key let:action>
                     <ActionCard pane=pane action=action />
                 </For>
+                <WhatWentWithIt pane=pane />
             </div>
             <Show when=move || beside.get()>
                 <Side pane=pane />

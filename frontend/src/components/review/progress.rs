@@ -4,7 +4,7 @@
 use leptos::prelude::*;
 use shared::api::DecisionEffect;
 use shared::error::{Code, Problem};
-use shared::review::{Review, ReviewStatus};
+use shared::review::{Outcome, Review, ReviewStatus};
 use shared::run::{RunStatus, RunSummary};
 
 use super::pane::Pane;
@@ -14,6 +14,7 @@ use crate::components::inert::{inert, inert_code};
 use crate::components::time::{Ago, full};
 use crate::state::drafts::Draft;
 use crate::state::outbox::{Stage, UNDO};
+use crate::state::record;
 use crate::state::story::{self, listed, sentence};
 use crate::state::words;
 
@@ -78,9 +79,10 @@ fn Accepted(pane: Pane, effect: DecisionEffect, over: bool) -> impl IntoView {
         DecisionEffect::Resolved => "Accepted.",
         DecisionEffect::Recorded => "Recorded. The review is still waiting for others.",
     };
+    let class = if over { tone_of(pane) } else { Memo::new(|_| "banner go") };
     view! {
-        <div class=move || if pane.review.with(|review| is_blocked(review)) { "banner stop" } else { "banner go" } role="status">
-            <Glyph icon=icondata::LuCircleCheck />
+        <div class=class role="status">
+            <Glyph icon=icon_of(class) />
             <span class="grow">
                 <b>{text}</b>" "
                 {over.then(|| view! { <Resolution pane=pane /> })}
@@ -112,28 +114,33 @@ fn Resolution(pane: Pane) -> impl IntoView {
 fn RunState(pane: Pane) -> impl IntoView {
     let live = Live::expect();
     let api = use_api();
-    let run_id = pane.review.with_untracked(|review| review.run_id);
     // The socket tells what happens from now on; what has happened is asked for once.
-    if let Some(id) = run_id {
+    if let Some(id) = pane.review.with_untracked(|review| review.run_id) {
         leptos::task::spawn_local(async move {
             if let Ok(run) = api.run(id).await {
                 live.runs.update(|runs| runs.put(run.summary));
             }
         });
     }
-    let run = Memo::new(move |_| live.runs.with(|runs| runs.get(run_id?).cloned()));
+    let run = run_since(pane);
     move || {
         let run = run.get()?;
-        let at = pane.review.with(|review| review.resolution.as_ref().map(|resolution| resolution.at));
-        // A summary from before the decision says nothing about what followed.
-        if at.is_some_and(|at| run.updated_at < at) {
-            return None;
-        }
         // What the run asks next, where this person may see it.
-        let next = live.inbox.with(|inbox| inbox.asked_by(run_id?));
+        let next = live.inbox.with(|inbox| inbox.asked_by(run.id));
         let next = next.map(|id| view! { " "<a href=format!("/reviews/{id}")>"Open the next review"</a> });
         Some(view! { <span class="since">{inert_code(&run_words(&run))}{next}</span> })
     }
+}
+
+/// The run, once it says something about what followed the decision: not a summary from before it.
+fn run_since(pane: Pane) -> Memo<Option<RunSummary>> {
+    let live = Live::expect();
+    Memo::new(move |_| {
+        let (id, at) =
+            pane.review.with(|review| (review.run_id, review.resolution.as_ref().map(|resolution| resolution.at)));
+        let run = live.runs.with(|runs| runs.get(id?).cloned())?;
+        at.is_none_or(|at| run.updated_at >= at).then_some(run)
+    })
 }
 
 fn run_words(run: &RunSummary) -> String {
@@ -199,12 +206,11 @@ fn Over(pane: Pane) -> impl IntoView {
             .with(|outbox| matches!(outbox.get(pane.id).map(|s| &s.stage), Some(Stage::Refused(_) | Stage::Unsent(_))))
     };
     let draft = Memo::new(move |_| pane.draft());
-    let class = Memo::new(move |_| if lost() { "banner warn" } else { pane.review.with(|review| tone(review)) });
-    let icon =
-        Signal::derive(move || if class.get().ends_with("go") { icondata::LuCircleCheck } else { icondata::LuInfo });
+    let tone = tone_of(pane);
+    let class = Memo::new(move |_| if lost() { "banner warn" } else { tone.get() });
     view! {
         <div class=class role="status">
-            <Glyph icon=icon />
+            <Glyph icon=icon_of(class) />
             <span class="grow">
                 {move || lost().then(|| view! { <b>"Your decision was not accepted. "</b> })}
                 <Resolution pane=pane />
@@ -227,16 +233,31 @@ fn is_blocked(review: &Review) -> bool {
     story::vetoes(review).next().is_some()
 }
 
+/// The banner of a review that is over. A run that has failed since looks like one, whatever was decided.
+fn tone_of(pane: Pane) -> Memo<&'static str> {
+    let run = run_since(pane);
+    Memo::new(move |_| {
+        let failed = run.with(|run| run.as_ref().is_some_and(|run| run.status == RunStatus::Failed));
+        pane.review.with(|review| if failed || is_blocked(review) { "banner stop" } else { tone(review) })
+    })
+}
+
 fn tone(review: &Review) -> &'static str {
-    use shared::review::Outcome;
-    if is_blocked(review) {
-        return "banner stop";
-    }
     match (review.status, review.resolution.as_ref().map(|resolution| resolution.outcome)) {
-        (ReviewStatus::Resolved, Some(Outcome::Accepted | Outcome::Answered | Outcome::Decided)) => "banner go",
+        (ReviewStatus::Resolved, Some(Outcome::Accepted | Outcome::Answered)) => "banner go",
+        (ReviewStatus::Resolved, Some(Outcome::Decided)) if !record::is_refused(review) => "banner go",
         (ReviewStatus::Expired, _) => "banner warn",
         _ => "banner",
     }
+}
+
+/// The icon of a banner: colour alone says nothing to some.
+fn icon_of(class: Memo<&'static str>) -> Signal<icondata::Icon> {
+    Signal::derive(move || match class.get() {
+        "banner go" => icondata::LuCircleCheck,
+        "banner stop" => icondata::LuOctagonX,
+        _ => icondata::LuInfo,
+    })
 }
 
 /// A button that copies a text.

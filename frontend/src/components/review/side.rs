@@ -8,6 +8,7 @@ use shared::run::{Report, Run, StepStatus};
 use shared::time::Timestamp;
 
 use super::pane::Pane;
+use super::took::Took;
 use crate::client::{Live, Session, use_api};
 use crate::components::graph::{self, FlowGraph, Marks, NodeState};
 use crate::components::inert::inert;
@@ -73,9 +74,11 @@ pub fn Side(pane: Pane) -> impl IntoView {
                 }}
                 {move || {
                     let asked = pane.review.with(|review| review.asked.clone())?;
-                    let until = asked.until.map(|until| format!(" until {}", full(until))).unwrap_or_default();
-                    let waiting = format!("Waiting for {}{until}. You can decide before.", asked.by);
-                    Some(view! { <p class="advice">{inert(&waiting)}</p> })
+                    let left = asked.until.and_then(|until| words::left(live.now.get(), until));
+                    let left = left.map(|left| format!(", for {left} more")).unwrap_or_default();
+                    let waiting = format!("{} is asked too{left}. Whoever answers first has decided.", asked.by);
+                    let until = asked.until.map(full);
+                    Some(view! { <p class="advice" title=until>{inert(&waiting)}</p> })
                 }}
             </section>
             // Before the picture, which on a phone is as high as the screen.
@@ -88,6 +91,7 @@ pub fn Side(pane: Pane) -> impl IntoView {
                         view! { <section><h2 class="sub">"Position in the flow"</h2><FlowGraph graph=graph marks=marks label="Position in the flow" /></section> }
                     })
             }}
+            <Took pane=pane />
             <Earlier pane=pane report=report />
             <Comments pane=pane />
         </aside>

@@ -108,6 +108,16 @@ fn LongText(text: String) -> impl IntoView {
     }
 }
 
+/// What an action holds that people read rather than a program: its texts typeset below their names.
+pub fn texts(fields: &shared::JsonMap) -> AnyView {
+    let value = |value: &Value| match value {
+        Value::String(text) => view! { <LongText text=text.clone() /> }.into_any(),
+        value => view! { <div class="json">{json(value)}</div> }.into_any(),
+    };
+    let fields = fields.iter().map(|(name, field)| view! { <dt>{inert(name)}</dt><dd>{value(field)}</dd> });
+    view! { <dl class="texts">{fields.collect_view()}</dl> }.into_any()
+}
+
 /// JSON as a tree: names and values, long texts as texts, nothing folded away. What has too many parts is plain text.
 pub fn json(value: &Value) -> AnyView {
     if extent::has_more_than(value, extent::MAX_LAID_OUT) {

@@ -1,12 +1,16 @@
 //! Feedback on the run's agents: a form, and what was said so far, as far as the person may see it.
 
 use leptos::prelude::*;
+use shared::api::Page;
+use shared::error::Problem;
 use shared::feedback::{Feedback, FeedbackAspect, FeedbackQuery, FeedbackType, MAX_TEXT, NewFeedback};
 
 use super::data::RunData;
 use crate::client::{key, use_api};
 use crate::components::dialog::Dialog;
+use crate::components::inert::inert;
 use crate::components::notice::Notifier;
+use crate::components::states::Failed;
 use crate::components::time::Ago;
 
 const TYPES: [(FeedbackType, &str); 5] = [
@@ -29,15 +33,15 @@ const IMPORTANCE: [(u8, &str); 5] =
 
 /// What was said of the agents of a run. Cheap to copy into closures.
 #[derive(Clone, Copy)]
-pub struct RunFeedback(LocalResource<Vec<Feedback>>);
+pub struct RunFeedback(LocalResource<Result<Page<Feedback>, Problem>>);
 
 impl RunFeedback {
-    /// Loads it. What cannot be loaded stays away.
+    /// Loads it.
     pub fn of(data: RunData) -> Self {
         let api = use_api();
         Self(LocalResource::new(move || async move {
             let query = FeedbackQuery { run: Some(data.id.to_string()), ..FeedbackQuery::default() };
-            api.feedback(&query).await.map(|page| page.items).unwrap_or_default()
+            api.feedback(&query).await
         }))
     }
 }
@@ -45,21 +49,31 @@ impl RunFeedback {
 /// What was said so far; nothing where nothing was.
 #[component]
 pub fn Said(feedback: RunFeedback) -> impl IntoView {
-    move || {
-        feedback.0.get().filter(|said| !said.is_empty()).map(|said| {
-            let rows = said.into_iter().map(|said| {
-                let about = format!("{} · {} · {}", said.agent, said.feedback_type.as_str(), said.aspect.as_str());
-                view! {
-                    <li>
-                        <span class="tiny muted">{about}" · importance "{said.importance}</span>
-                        <p>{said.content}</p>
-                        {said.context.map(|context| view! { <p class="small soft">{context}</p> })}
-                        <span class="tiny muted">{said.by.to_string()}", "<Ago at=said.at/></span>
-                    </li>
-                }
-            });
-            view! { <h2 class="sub">"Feedback"</h2><ul class="said">{rows.collect_view()}</ul> }
-        })
+    let retry = Callback::new(move |()| feedback.0.refetch());
+    let list = move || match feedback.0.get()? {
+        Ok(page) if page.items.is_empty() => None,
+        Ok(page) => {
+            let rows = page.items.iter().map(row).collect_view();
+            let more = page
+                .next_cursor
+                .is_some()
+                .then(|| view! { <p class="small muted">"Older feedback is in the audit."</p> });
+            Some(view! { <ul class="said">{rows}</ul>{more} }.into_any())
+        }
+        Err(problem) => Some(view! { <Failed title="The feedback could not be loaded" problem retry /> }.into_any()),
+    };
+    move || list().map(|list| view! { <h2 class="sub">"Feedback"</h2>{list} })
+}
+
+fn row(said: &Feedback) -> impl IntoView + use<> {
+    let about = format!("{}, {}, importance {}", said.feedback_type.as_str(), said.aspect.as_str(), said.importance);
+    view! {
+        <li>
+            <span class="tiny muted"><code>{inert(&said.agent)}</code>" · "{about}</span>
+            <p>{inert(&said.content)}</p>
+            {said.context.as_deref().map(|context| view! { <p class="small soft">{inert(context)}</p> })}
+            <span class="tiny muted">{said.by.to_string()}", "<Ago at=said.at/></span>
+        </li>
     }
 }
 
@@ -123,7 +137,7 @@ pub fn FeedbackDialog(data: RunData, open: RwSignal<bool>, feedback: RunFeedback
     view! {
         <Dialog open title="Give feedback">
             <form class="in" on:submit=move |event| { event.prevent_default(); send(); }>
-                <p class="soft">"It goes on the record. An agent whose flow has `feedback` reads the newest of it in later runs."</p>
+                <p class="soft">"It goes on the record. An agent whose flow has "<code>"feedback"</code>" reads the newest of it in later runs."</p>
                 <div class="pairs">
                     {move || choose("Agent", agent, agents.get())}
                     {choose("What it is", of_type, words(&TYPES.map(|(_, words)| words)))}

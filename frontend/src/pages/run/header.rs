@@ -12,8 +12,10 @@ use super::feedback::{FeedbackDialog, RunFeedback};
 use crate::client::{Live, Session};
 use crate::components::arrival;
 use crate::components::glyph::Glyph;
+use crate::components::inert::{inert, inert_code};
 use crate::components::status::StatusTag;
 use crate::components::time::Ago;
+use crate::state::story::sentence;
 use crate::state::words;
 
 /// Title, status, flow, who started it, how long it takes; cancel and report.
@@ -88,7 +90,7 @@ pub fn Outcome(data: RunData) -> impl IntoView {
                     Some(view! {
                         <div class="banner stop" role="status">
                             <Glyph icon=icondata::LuOctagonX/>
-                            <span class="grow">{error.message}</span>
+                            <span class="grow">{inert_code(&sentence(&error.message))}</span>
                             <code>{error.code.as_str()}{node}</code>
                         </div>
                     }
@@ -97,7 +99,7 @@ pub fn Outcome(data: RunData) -> impl IntoView {
                 RunStatus::Cancelled => {
                     let reason = run.cancel_reason.clone().unwrap_or_else(|| "No reason was given.".to_owned());
                     Some(view! {
-                        <div class="banner" role="status"><Glyph icon=icondata::LuBan/><span>"Cancelled. "{reason}</span></div>
+                        <div class="banner" role="status"><Glyph icon=icondata::LuBan/><span>"Cancelled. "{inert(&reason)}</span></div>
                     }
                     .into_any())
                 }

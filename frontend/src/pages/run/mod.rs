@@ -133,7 +133,10 @@ fn place(run: Option<&Run>) -> String {
     let few = here.len() < 5;
     let mut places = Vec::<(String, usize)>::new();
     for position in here {
-        let node = position.node.place();
+        let node = match position.node.place() {
+            end if end == "end" => "the output".to_owned(),
+            node => node,
+        };
         let mut place = match position.activity {
             Activity::Running => format!("{node} runs"),
             Activity::Retrying => format!("{node} is tried again"),

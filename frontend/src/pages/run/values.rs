@@ -119,7 +119,10 @@ pub fn Facts(
         move || {
             let rows = rows.get();
             (!rows.is_empty()).then(|| {
-                let rows = rows.into_iter().map(|(key, value)| view! { <dt>{key}</dt><dd>{value}</dd> }).collect_view();
+                let rows = rows
+                    .into_iter()
+                    .map(|(key, value)| view! { <dt>{inert(&key)}</dt><dd>{inert(&value)}</dd> })
+                    .collect_view();
                 view! { <h2 class="sub">{title}</h2><dl class="facts-list">{rows}</dl> }
             })
         }

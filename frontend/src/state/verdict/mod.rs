@@ -1,6 +1,9 @@
 //! What a decision would say: the request that is sent, and the words on its button. A button never says more or less
 //! than what is sent.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 
 use shared::api::MAX_BODY;
@@ -10,11 +13,12 @@ use shared::error::{Mistake, pointer};
 use shared::grant::{GrantScope, Remember};
 use shared::review::{Action, ActionType, Review, ReviewOption};
 
-use super::action_words;
-use super::drafts::{ActionDraft, Draft};
-use super::extent;
-use super::story::sentence;
-use super::words::count;
+use crate::state::action_words;
+use crate::state::drafts::{ActionDraft, Draft};
+use crate::state::extent;
+use crate::state::option_fields;
+use crate::state::story::sentence;
+use crate::state::words::count;
 
 /// What somebody is about to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,7 +83,7 @@ pub fn request(review: &Review, draft: &Draft, intent: &Intent) -> Result<Decisi
         verdict: Verdict::Text { text: String::new() },
         edits: shared::JsonMap::new(),
         comment: None,
-        metadata: shared::JsonMap::new(),
+        metadata: draft.metadata.clone(),
     };
     let refuse = |path: &str, message: String| Err(vec![Mistake::new(path, "required", message)]);
     if draft.is_behind(review) {
@@ -102,9 +106,13 @@ pub fn request(review: &Review, draft: &Draft, intent: &Intent) -> Result<Decisi
                 request.edits = edits(review, draft);
             }
             request.comment = text;
-            request.verdict = Verdict::Choose { option: id.clone(), fields: shared::JsonMap::new() };
+            let fields = option_fields::given(option, draft)?;
+            request.verdict = Verdict::Choose { option: id.clone(), fields };
         }
         Intent::Text => {
+            if !review.free_text && review.actions.is_empty() {
+                return refuse("/verdict/text", "This takes one of its options, and no answer in other words.".into());
+            }
             let Some(text) = text else { return refuse("/verdict/text", "Write the text first.".into()) };
             if review.answers_in_words() {
                 request.edits = edits(review, draft);
@@ -123,7 +131,7 @@ pub fn request(review: &Review, draft: &Draft, intent: &Intent) -> Result<Decisi
             let decisions = actions(review, draft, intent, text.as_deref())?;
             let told = matches!(intent, Intent::RejectAll);
             // The agent reads the instructions; a tool node has nobody who does.
-            if review.actions.iter().any(|action| action.agent.is_some()) && !told {
+            if review.actions.iter().any(action_words::is_told) && !told {
                 request.verdict = Verdict::Actions { decisions, instructions: text };
             } else {
                 request.verdict = Verdict::Actions { decisions, instructions: None };
@@ -302,99 +310,5 @@ pub fn option_does(review: &Review, option: &ReviewOption) -> String {
             (None, _) => "The step before works on it again.".into(),
         },
         ChoiceKind::Stop => "The run does not continue.".into(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-    use crate::state::fixtures::{calls, review};
-
-    fn draft(text: &str) -> Draft {
-        Draft { revision: 1, text: text.into(), ..Draft::default() }
-    }
-
-    #[test]
-    fn edits_go_with_an_acceptance_and_with_nothing_else() {
-        let review = review(1, 1, json!({}));
-        let mut draft = draft("Nice");
-        draft.edit("draft", json!("Hi"), &json!("Hello"));
-        let accept = request(&review, &draft, &Intent::Choose("approve".into())).unwrap();
-        assert_eq!((accept.edits.len(), accept.comment.as_deref()), (1, Some("Nice")));
-        assert_eq!(option_says(&review, &draft, &review.options[0]), "Looks good, with your edit");
-        let correct = request(&review, &draft, &Intent::Choose("shorten".into())).unwrap();
-        assert!(correct.edits.is_empty());
-    }
-
-    #[test]
-    fn critical_calls_are_decided_one_by_one() {
-        let mut review = calls(1, 1);
-        review.stakes.severity = Severity::Critical;
-        let mut draft = Draft { revision: 1, ..Draft::default() };
-        for all in [Intent::ApproveAll, Intent::RejectAll] {
-            assert!(request(&review, &draft, &all).is_err());
-        }
-        assert_eq!(actions_say(&review, &draft), (Intent::Actions, "Decide 2 calls".into()));
-        for id in ["a1", "a2"] {
-            draft.actions.entry(id.into()).or_default().choice = Some(ActionKind::Approve);
-        }
-        assert!(request(&review, &draft, &Intent::Actions).is_ok());
-        review.actions.truncate(1);
-        assert!(request(&review, &Draft::default(), &Intent::ApproveAll).is_ok(), "a single call is no batch");
-    }
-
-    #[test]
-    fn what_was_written_on_an_older_revision_is_not_sent() {
-        let newer = review(1, 2, json!({"revision": 2}));
-        let refused = request(&newer, &draft("Nice"), &Intent::Choose("approve".into())).unwrap_err();
-        assert_eq!(refused[0].path, "/revision");
-        let refused = request(&newer, &Draft::default(), &Intent::Choose("approve".into()));
-        assert!(refused.is_ok(), "nothing was written");
-    }
-
-    #[test]
-    fn a_correction_needs_a_message_and_a_visit() {
-        let plain = review(1, 1, json!({}));
-        let refused = request(&plain, &draft(" "), &Intent::Choose("longer".into())).unwrap_err();
-        assert_eq!(refused[0].path, "/comment");
-        let spent = review(1, 1, json!({"source": {"node": "draft", "visits": 5, "max_visits": 5}}));
-        assert!(request(&spent, &draft("Shorter"), &Intent::Text).is_err());
-        assert!(request(&spent, &draft(""), &Intent::Choose("approve".into())).is_ok());
-    }
-
-    #[test]
-    fn no_action_may_be_left_out() {
-        let review = calls(1, 1);
-        let mut draft = draft("");
-        assert_eq!(actions_say(&review, &draft), (Intent::ApproveAll, "Approve all 2".into()));
-        draft.actions.entry("a1".into()).or_default().choice = Some(ActionKind::Reject);
-        assert_eq!(actions_say(&review, &draft).1, "Decide 1 more");
-        assert!(request(&review, &draft, &Intent::Actions).is_err());
-        let second = draft.actions.entry("a2".into()).or_default();
-        second.choice = Some(ActionKind::Edit);
-        second.arguments = Some(json!({"path": "/b"}).as_object().unwrap().clone());
-        assert_eq!(actions_say(&review, &draft).1, "Approve 1 with edits, reject 1");
-        let Verdict::Actions { decisions, .. } = request(&review, &draft, &Intent::Actions).unwrap().verdict else {
-            panic!("actions are answered one by one")
-        };
-        assert_eq!(decisions["a1"], ActionDecision::Reject { message: None });
-        assert!(matches!(&decisions["a2"], ActionDecision::Edit { arguments } if arguments["path"] == "/b"));
-    }
-
-    #[test]
-    fn an_edit_that_changes_nothing_is_an_approval() {
-        let review = calls(1, 1);
-        let mut draft = draft("");
-        for id in ["a1", "a2"] {
-            let action = draft.actions.entry(id.into()).or_default();
-            action.choice = Some(ActionKind::Edit);
-            action.arguments = Some(review.actions[0].arguments.clone());
-        }
-        let Verdict::Actions { decisions, .. } = request(&review, &draft, &Intent::Actions).unwrap().verdict else {
-            panic!("actions are answered one by one")
-        };
-        assert!(decisions.values().all(|decision| *decision == ActionDecision::APPROVE));
     }
 }

@@ -1,0 +1,118 @@
+//! What goes with an option, as its JSON Schema says: a person is asked for each value by itself, a script gives all of
+//! them as an object in one line. Whether they fit in every way is for the review to say.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+use shared::JsonMap;
+
+use super::{Asking, text};
+use crate::embed::Declined;
+
+/// Asks for what goes with an option.
+pub(super) async fn ask(asking: &mut Asking<'_>, schema: &Value) -> Result<JsonMap, Declined> {
+    match schema.get("properties").and_then(Value::as_object) {
+        Some(properties) if !asking.is_scripted() => {
+            let required = |name: &str| {
+                let all = schema.get("required").and_then(Value::as_array);
+                all.is_some_and(|all| all.iter().any(|one| one == name))
+            };
+            let mut fields = JsonMap::new();
+            for (name, schema) in properties {
+                if let Some(value) = one(asking, &Field { name, schema, required: required(name) }).await? {
+                    fields.insert(name.clone(), value);
+                }
+            }
+            Ok(fields)
+        }
+        _ => whole(asking).await,
+    }
+}
+
+/// All of them at once.
+async fn whole(asking: &mut Asking<'_>) -> Result<JsonMap, Declined> {
+    loop {
+        let said = asking.line(" what goes with it, as an object in JSON: ").await?;
+        match serde_json::from_str(&said) {
+            Ok(fields) => return Ok(fields),
+            Err(error) => asking.wrong(format!("expected an object in JSON: {error}"))?,
+        }
+    }
+}
+
+struct Field<'a> {
+    name: &'a str,
+    schema: &'a Value,
+    required: bool,
+}
+
+impl Field<'_> {
+    fn word(&self, key: &str) -> Option<&str> {
+        self.schema.get(key).and_then(Value::as_str)
+    }
+
+    fn choices(&self) -> Option<&Vec<Value>> {
+        self.schema.get("enum").and_then(Value::as_array)
+    }
+
+    /// Whether what is typed is the value itself, and not JSON.
+    fn takes_text(&self) -> bool {
+        match self.choices() {
+            Some(choices) => choices.iter().all(Value::is_string),
+            None => self.word("type") == Some("string"),
+        }
+    }
+
+    /// ` Agent (writer or editor; may be left out): `
+    fn prompt(&self) -> String {
+        let name = self.word("title").unwrap_or(self.name);
+        let mut about = Vec::new();
+        about.extend(self.choices().map(|choices| choices.iter().map(shown).collect::<Vec<_>>().join(" or ")));
+        if !self.takes_text() {
+            about.push(self.word("type").map_or("JSON".to_owned(), |what| format!("{}, as JSON", text::line(what))));
+        }
+        if !self.required {
+            about.push("may be left out".to_owned());
+        }
+        let mut prompt = format!(" {}", text::line(name));
+        if !about.is_empty() {
+            let _ = write!(prompt, " ({})", about.join("; "));
+        }
+        prompt + ": "
+    }
+
+    fn read(&self, said: &str) -> Result<Value, String> {
+        let value = if self.takes_text() {
+            Value::from(said)
+        } else {
+            serde_json::from_str(said).map_err(|error| format!("expected JSON: {error}"))?
+        };
+        match self.choices() {
+            Some(choices) if !choices.contains(&value) => {
+                let choices = choices.iter().map(shown).collect::<Vec<_>>().join(" or ");
+                Err(format!("`{}` is none of these: {choices}", text::line(said)))
+            }
+            _ => Ok(value),
+        }
+    }
+}
+
+fn shown(value: &Value) -> String {
+    text::line(&value.as_str().map_or_else(|| text::json_line(value), str::to_owned))
+}
+
+/// One of them; none where it is left out.
+async fn one(asking: &mut Asking<'_>, field: &Field<'_>) -> Result<Option<Value>, Declined> {
+    if let Some(description) = field.word("description") {
+        asking.screen.say(text::barred(description).trim_end_matches('\n'));
+    }
+    loop {
+        let said = asking.line(&field.prompt()).await?;
+        match field.read(&said) {
+            _ if said.is_empty() && !field.required => return Ok(None),
+            _ if said.is_empty() => asking.wrong(format!("{} is needed", text::line(field.name)))?,
+            Ok(value) => return Ok(Some(value)),
+            Err(why) => asking.wrong(why)?,
+        }
+    }
+}

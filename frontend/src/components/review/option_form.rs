@@ -1,0 +1,116 @@
+//! The form of an option that takes more than a press: what goes with it, filled in before anything is sent. And once
+//! the review is over, what went with it.
+
+use leptos::prelude::*;
+use serde_json::Value;
+use shared::review::ReviewOption;
+
+use super::item::count_unsound;
+use super::pane::Pane;
+use super::value::texts;
+use crate::components::inert::inert;
+use crate::components::schema_form::SchemaForm;
+use crate::components::states::focus_on;
+use crate::state::option_fields::{self, PLACE};
+use crate::state::verdict::Intent;
+
+/// The first field of the form.
+const FIRST: &str = ".option-form .fields :is(input, select, textarea), .option-form textarea";
+
+impl Pane {
+    /// The option whose form is open.
+    pub fn filled(self) -> Option<ReviewOption> {
+        let id = self.filling.get()?;
+        let is_offered = |option: &&ReviewOption| option.id == id && option.fields.is_some();
+        self.review.with(|review| review.options.iter().find(is_offered).cloned())
+    }
+
+    /// Does what a button or a key says: an option that takes more opens its form, everything else is decided.
+    pub fn press(self, intent: &Intent) {
+        let opens = |id: &String| {
+            let takes = |option: &ReviewOption| option.id == *id && option.fields.is_some();
+            self.review.with_untracked(|review| review.options.iter().any(takes))
+        };
+        match intent {
+            Intent::Choose(id) if opens(id) && untrack(move || self.is_open()) => {
+                self.mistakes.set(Vec::new());
+                self.filling.set(Some(id.clone()));
+                focus_on(FIRST);
+            }
+            intent => self.decide(intent),
+        }
+    }
+
+    /// Closes the form; what was typed is kept.
+    pub fn close_form(self) {
+        self.mistakes.set(Vec::new());
+        self.filling.set(None);
+        focus_on(".acts button");
+    }
+}
+
+/// The form that is open.
+#[component]
+pub fn OptionForm(pane: Pane) -> impl IntoView {
+    let option = Memo::new(move |_| pane.filled());
+    move || option.get().map(|option| view! { <Form pane=pane option=option /> })
+}
+
+#[component]
+fn Form(pane: Pane, option: ReviewOption) -> impl IntoView {
+    let ReviewOption { id, label, description, fields, .. } = option;
+    let typed = pane.desk.draft_now(pane.id).fields.get(&id).cloned().unwrap_or_default();
+    let value = RwSignal::new(Value::Object(typed));
+    let sound = RwSignal::new(true);
+    count_unsound(pane, sound);
+    let own = id.clone();
+    Effect::new(move |previous: Option<()>| {
+        let value = value.get();
+        if previous.is_some() && sound.get() {
+            let fields = if let Value::Object(fields) = value { fields } else { shared::JsonMap::new() };
+            pane.desk.write(&pane.review.get_untracked(), |draft| draft.fill(&own, fields));
+        }
+    });
+    let mistakes = Signal::derive(move || pane.mistakes.get());
+    let schema = fields.unwrap_or_default();
+    // The heading names it already, but a single field of JSON needs a name of its own.
+    let name = if schema.get("properties").is_some() { "" } else { "What goes with it" };
+    let keys = move |event: web_sys::KeyboardEvent| match event.key().as_str() {
+        "Enter" if event.ctrl_key() || event.meta_key() => {
+            event.prevent_default();
+            pane.decide(&Intent::Choose(id.clone()));
+        }
+        "Escape" => pane.close_form(),
+        _ => {}
+    };
+    view! {
+        <section class="option-form" aria-label=format!("What goes with “{label}”") on:keydown=keys>
+            <p><b>{inert(&label)}</b>{description.map(|text| view! { <span class="muted small">{inert(&text)}</span> })}</p>
+            <SchemaForm
+                schema=schema
+                value=value
+                errors=mistakes
+                base=PLACE
+                label=name
+                defaults=true
+                sound=sound
+            />
+        </section>
+    }
+}
+
+/// What went with the option that was chosen.
+#[component]
+pub fn WhatWentWithIt(pane: Pane) -> impl IntoView {
+    let fields = Memo::new(move |_| pane.review.with(|review| option_fields::on_record(review).cloned()));
+    move || {
+        fields.get().map(|fields| {
+            view! {
+                <section class="card" aria-label="What went with the decision">
+                    <header><b>"What went with the decision"</b></header>
+                    {texts(&fields)}
+                </section>
+            }
+        })
+    }
+}

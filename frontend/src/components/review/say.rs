@@ -1,0 +1,105 @@
+//! What a person says beside what they choose: the text field, and details for later steps.
+
+use leptos::html;
+use leptos::prelude::*;
+use serde_json::{Value, json};
+use shared::review::ReviewKind;
+
+use super::item::{count_unsound, grow};
+use super::pane::Pane;
+use crate::components::schema_form::SchemaForm;
+use crate::state::action_words;
+use crate::state::verdict::{self, Intent};
+
+/// The text field.
+#[component]
+pub fn Say(pane: Pane) -> impl IntoView {
+    let node = NodeRef::<html::Textarea>::new();
+    let text = Memo::new(move |_| pane.draft().text);
+    let placeholder = move || {
+        pane.review.with(|review| {
+            if review.answers_in_words() && review.free_text {
+                if review.options.is_empty() { "Write your answer" } else { "Choose an answer, or write your own" }
+            } else if review.actions.iter().any(action_words::is_told) {
+                "Add a note for the agent, or give a reason"
+            } else if matches!(review.kind, ReviewKind::Edit | ReviewKind::Clarification) {
+                "Add a note for the agent"
+            } else if !review.actions.is_empty() {
+                "Add a note for the record, or give a reason"
+            } else if review.free_text && verdict::no_correction(review).is_none() {
+                "Ask for a change, or add a note for the record"
+            } else {
+                "Add a note for the record"
+            }
+        })
+    };
+    Effect::new(move |previous: Option<()>| {
+        pane.write.track();
+        if let (Some(()), Some(field)) = (previous, node.get_untracked()) {
+            drop(field.focus());
+        }
+    });
+    Effect::new(move |_| {
+        text.track();
+        if let Some(field) = node.get() {
+            grow(&field);
+        }
+    });
+    let send = move |event: web_sys::KeyboardEvent| {
+        if event.key() == "Enter" && (event.ctrl_key() || event.meta_key()) {
+            event.prevent_default();
+            pane.decide(&Intent::Text);
+        }
+        if event.key() == "Escape"
+            && let Some(field) = node.get_untracked()
+        {
+            drop(field.blur());
+        }
+    };
+    view! {
+        <label class="say">
+            <span class="sr">{placeholder}</span>
+            <textarea
+                node_ref=node
+                rows="1"
+                placeholder=placeholder
+                aria-invalid=move || pane.mistakes.with(|all| all.iter().any(|one| matches!(one.path.as_str(), "/comment" | "/verdict/text"))).to_string()
+                prop:value=text
+                on:keydown=send
+                on:input=move |event| {
+                    let text = event_target_value(&event);
+                    pane.desk.write(&pane.review.get_untracked(), |draft| draft.text = text);
+                }
+            ></textarea>
+            <kbd aria-hidden="true">"c"</kbd>
+        </label>
+        <Metadata pane=pane />
+    }
+}
+
+/// What later steps of the run are told beside the decision, as JSON: most decisions need none.
+#[component]
+fn Metadata(pane: Pane) -> impl IntoView {
+    let of_run = pane.review.with_untracked(|review| review.run_id.is_some());
+    let typed = pane.desk.draft_now(pane.id).metadata;
+    let opened = !typed.is_empty();
+    let value = RwSignal::new(Value::Object(typed));
+    let sound = RwSignal::new(true);
+    count_unsound(pane, sound);
+    Effect::new(move |previous: Option<()>| {
+        let value = value.get();
+        if let (Some(()), true, Value::Object(metadata)) = (previous, sound.get(), value) {
+            pane.desk.write(&pane.review.get_untracked(), |draft| draft.metadata = metadata);
+        }
+    });
+    let mistakes = Signal::derive(move || pane.mistakes.get());
+    of_run.then(|| {
+        view! {
+            <details class="fold metadata" open=opened>
+                <summary>"Details for later steps"</summary>
+                <p class="hint">"An object, such as {\"ticket\": 42}. It is kept in the run's context."</p>
+                <SchemaForm schema=json!({ "type": "object" }) value=value errors=mistakes base="/metadata" label="Details" sound=sound />
+            </details>
+        }
+    })
+}

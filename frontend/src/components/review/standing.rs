@@ -1,0 +1,68 @@
+//! What is to be known before somebody decides: how the votes stand, who is at it, and why this person may not.
+
+use leptos::prelude::*;
+use shared::access::Access;
+
+use super::pane::Pane;
+use crate::client::{Live, Session};
+use crate::components::glyph::Glyph;
+use crate::components::inert::inert;
+use crate::components::time;
+use crate::state::story::sentence;
+use crate::state::votes;
+
+/// How the votes stand, and what stands in their way.
+#[component]
+pub fn Votes(pane: Pane) -> impl IntoView {
+    let session = Session::expect();
+    move || {
+        let (alarm, text) = pane.review.with(|review| votes::standing(review, session.username().as_deref()))?;
+        let class = if alarm { "banner stop" } else { "banner" };
+        Some(view! { <p class=class role="status"><Glyph icon=icondata::LuUsers /><span>{inert(&text)}</span></p> })
+    }
+}
+
+/// Says before somebody decides that another person is at it.
+#[component]
+pub fn ClaimedByOther(pane: Pane) -> impl IntoView {
+    let session = Session::expect();
+    let live = Live::expect();
+    let claim = Memo::new(move |_| {
+        let me = session.username();
+        let now = live.now.get();
+        pane.review.with(|review| {
+            let claim = review.claimed_by.as_ref()?;
+            (claim.until > now && me.as_deref() != Some(claim.by.as_str())).then(|| claim.clone())
+        })
+    });
+    move || {
+        let claim = claim.get()?;
+        let text =
+            format!("{} has claimed this until {}. You can still decide it first.", claim.by, time::clock(claim.until));
+        Some(view! { <p class="banner warn" role="status"><Glyph icon=icondata::LuUserRound /><span>{text}</span></p> })
+    }
+}
+
+/// Why this person cannot decide.
+#[component]
+pub fn Why(pane: Pane) -> impl IntoView {
+    let session = Session::expect();
+    move || {
+        let Access::Denied(reason) = pane.access.get() else { return None };
+        let me = session.username();
+        let reason = pane.review.with(|review| {
+            let me = me.as_deref()?;
+            let rule = &review.reviewers;
+            let own = if rule.not_requester && review.requested_by.as_str() == me {
+                "You started this run; somebody else has to decide this".to_owned()
+            } else if let (Some(node), true) = (&rule.not_same_as, review.barred.iter().any(|name| name.as_str() == me))
+            {
+                format!("You decided at “{node}”; somebody else has to decide this (four eyes)")
+            } else {
+                sentence(reason)
+            };
+            review.is_pending().then_some(own)
+        })?;
+        Some(view! { <p class="banner"><Glyph icon=icondata::LuBan />{reason}". You can read it."</p> })
+    }
+}

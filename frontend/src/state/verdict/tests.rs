@@ -1,0 +1,92 @@
+//! What a decision says, and what keeps it from being sent.
+
+use serde_json::json;
+
+use super::*;
+use crate::state::fixtures::{calls, review};
+
+fn draft(text: &str) -> Draft {
+    Draft { revision: 1, text: text.into(), ..Draft::default() }
+}
+
+#[test]
+fn edits_go_with_an_acceptance_and_with_nothing_else() {
+    let review = review(1, 1, json!({}));
+    let mut draft = draft("Nice");
+    draft.edit("draft", json!("Hi"), &json!("Hello"));
+    let accept = request(&review, &draft, &Intent::Choose("approve".into())).unwrap();
+    assert_eq!((accept.edits.len(), accept.comment.as_deref()), (1, Some("Nice")));
+    assert_eq!(option_says(&review, &draft, &review.options[0]), "Looks good, with your edit");
+    let correct = request(&review, &draft, &Intent::Choose("shorten".into())).unwrap();
+    assert!(correct.edits.is_empty());
+}
+
+#[test]
+fn critical_calls_are_decided_one_by_one() {
+    let mut review = calls(1, 1);
+    review.stakes.severity = Severity::Critical;
+    let mut draft = Draft { revision: 1, ..Draft::default() };
+    for all in [Intent::ApproveAll, Intent::RejectAll] {
+        assert!(request(&review, &draft, &all).is_err());
+    }
+    assert_eq!(actions_say(&review, &draft), (Intent::Actions, "Decide 2 calls".into()));
+    for id in ["a1", "a2"] {
+        draft.actions.entry(id.into()).or_default().choice = Some(ActionKind::Approve);
+    }
+    assert!(request(&review, &draft, &Intent::Actions).is_ok());
+    review.actions.truncate(1);
+    assert!(request(&review, &Draft::default(), &Intent::ApproveAll).is_ok(), "a single call is no batch");
+}
+
+#[test]
+fn what_was_written_on_an_older_revision_is_not_sent() {
+    let newer = review(1, 2, json!({"revision": 2}));
+    let refused = request(&newer, &draft("Nice"), &Intent::Choose("approve".into())).unwrap_err();
+    assert_eq!(refused[0].path, "/revision");
+    let refused = request(&newer, &Draft::default(), &Intent::Choose("approve".into()));
+    assert!(refused.is_ok(), "nothing was written");
+}
+
+#[test]
+fn a_correction_needs_a_message_and_a_visit() {
+    let plain = review(1, 1, json!({}));
+    let refused = request(&plain, &draft(" "), &Intent::Choose("longer".into())).unwrap_err();
+    assert_eq!(refused[0].path, "/comment");
+    let spent = review(1, 1, json!({"source": {"node": "draft", "visits": 5, "max_visits": 5}}));
+    assert!(request(&spent, &draft("Shorter"), &Intent::Text).is_err());
+    assert!(request(&spent, &draft(""), &Intent::Choose("approve".into())).is_ok());
+}
+
+#[test]
+fn no_action_may_be_left_out() {
+    let review = calls(1, 1);
+    let mut draft = draft("");
+    assert_eq!(actions_say(&review, &draft), (Intent::ApproveAll, "Approve all 2".into()));
+    draft.actions.entry("a1".into()).or_default().choice = Some(ActionKind::Reject);
+    assert_eq!(actions_say(&review, &draft).1, "Decide 1 more");
+    assert!(request(&review, &draft, &Intent::Actions).is_err());
+    let second = draft.actions.entry("a2".into()).or_default();
+    second.choice = Some(ActionKind::Edit);
+    second.arguments = Some(json!({"path": "/b"}).as_object().unwrap().clone());
+    assert_eq!(actions_say(&review, &draft).1, "Approve 1 with edits, reject 1");
+    let Verdict::Actions { decisions, .. } = request(&review, &draft, &Intent::Actions).unwrap().verdict else {
+        panic!("actions are answered one by one")
+    };
+    assert_eq!(decisions["a1"], ActionDecision::Reject { message: None });
+    assert!(matches!(&decisions["a2"], ActionDecision::Edit { arguments } if arguments["path"] == "/b"));
+}
+
+#[test]
+fn an_edit_that_changes_nothing_is_an_approval() {
+    let review = calls(1, 1);
+    let mut draft = draft("");
+    for id in ["a1", "a2"] {
+        let action = draft.actions.entry(id.into()).or_default();
+        action.choice = Some(ActionKind::Edit);
+        action.arguments = Some(review.actions[0].arguments.clone());
+    }
+    let Verdict::Actions { decisions, .. } = request(&review, &draft, &Intent::Actions).unwrap().verdict else {
+        panic!("actions are answered one by one")
+    };
+    assert!(decisions.values().all(|decision| *decision == ActionDecision::APPROVE));
+}

@@ -1,0 +1,80 @@
+//! An option that takes more than a press: its form is filled in first, and what is wrong is said at its field.
+
+use serde_json::{Value, json};
+use shared::JsonMap;
+use shared::decision::Verdict;
+use shared::review::{Review, ReviewStatus};
+use tests::pages::{button, field, wait_for_text};
+use tests::reviewing::{NOTE, launch, pending, press_key, reading, server, text_of};
+use tests::{Server, eventually};
+use thirtyfour::prelude::*;
+
+/// Has the stored review offer these options.
+fn offer(server: &Server, review: &Review, options: &Value) {
+    let database = rusqlite::Connection::open(server.data().join("countersign.db")).expect("opens");
+    database.busy_timeout(std::time::Duration::from_secs(10)).expect("waits");
+    let changed = database
+        .execute(
+            "UPDATE reviews SET body = json_set(body, '$.options', json(?1)) WHERE id = ?2",
+            (options.to_string(), review.id.0.as_bytes().as_slice()),
+        )
+        .expect("writes");
+    assert_eq!(changed, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_option_with_fields_is_sent_once_they_are_given() -> WebDriverResult<()> {
+    let server = server(&[NOTE]).await;
+    let ana = server.person("ana", &["reviewer"]).await;
+    launch(&server, "note", json!({})).await;
+    let review = pending(&ana).await;
+    let fields = json!({
+        "type": "object", "required": ["agent", "instructions"],
+        "properties": {
+            "agent": { "enum": ["writer", "editor"], "title": "Agent" },
+            "instructions": { "type": "string", "title": "Instructions", "minLength": 10, "format": "long-text" },
+        },
+    });
+    let delegate = json!({ "id": "delegate", "kind": "accept", "label": "Delegate it", "fields": fields });
+    offer(&server, &review, &json!([{ "id": "send", "kind": "accept", "label": "Send it" }, delegate]));
+    let browser = reading(&server, "ana", &review).await?;
+    let driver = &browser.driver;
+    wait_for_text(driver, "Delegate it…").await;
+
+    // A key opens the form, and so does it again: nothing is on its way.
+    press_key(driver, "2").await?;
+    field(driver, "instructions").await?;
+    button(driver, "Delegate it").await?.click().await?;
+    wait_for_text(driver, "Look at the places marked above. Nothing was sent.").await;
+    assert_eq!(text_of(driver, ".option-form").await.matches("This is needed.").count(), 2);
+
+    // What only the server knows is said at the field, and what was typed is there, also in another tab.
+    driver.find(By::XPath("//label[contains(@class, 'radio')][contains(., 'editor')]")).await?.click().await?;
+    field(driver, "instructions").await?.send_keys("Shorter.").await?;
+    button(driver, "Delegate it").await?.click().await?;
+    button(driver, "Send now").await?.click().await?;
+    wait_for_text(driver, "must be at least 10 characters long").await;
+    let kept = "return Object.values(localStorage).some(draft => draft.includes('Shorter.'))";
+    eventually("the draft is kept", async || {
+        driver.execute(kept, Vec::new()).await.ok()?.convert::<bool>().ok()?.then_some(())
+    })
+    .await;
+    driver.refresh().await?;
+    let instructions = field(driver, "instructions").await?;
+    assert_eq!(instructions.value().await?.as_deref(), Some("Shorter."));
+
+    instructions.send_keys(" By half.").await?;
+    instructions.send_keys(Key::Control + Key::Enter).await?;
+    button(driver, "Send now").await?.click().await?;
+    wait_for_text(driver, "What went with the decision").await;
+    let over = ana.review(review.id).await.expect("it is there");
+    assert_eq!(over.status, ReviewStatus::Resolved);
+    let Value::Object(given) = json!({ "agent": "editor", "instructions": "Shorter. By half." }) else {
+        unreachable!()
+    };
+    let decision = over.resolution.and_then(|resolution| resolution.decision).expect("a decision");
+    assert_eq!(decision.verdict, Verdict::Choose { option: "delegate".to_owned(), fields: given });
+    assert_eq!(decision.metadata, JsonMap::new());
+    browser.quit().await;
+    Ok(())
+}
