@@ -261,6 +261,7 @@ fn changed(entry: &Entry, acts: ReviewActs, updated: &ReviewUpdated) -> (String,
         ReviewChange::Delegated { .. } => plain(format!("delegated {title}")),
         ReviewChange::Comment { .. } => plain(format!("commented on {title}")),
         ReviewChange::Escalated { .. } => (format!("escalated {title}"), Tone::Again),
+        ReviewChange::Paused { .. } => (format!("paused {title}"), Tone::Again),
         ReviewChange::Asked => plain(format!("asked who comes next about {title}")),
         ReviewChange::Vote | ReviewChange::Other => plain(format!("changed {title}")),
     }

@@ -33,6 +33,9 @@ pub fn request(request: &Request, arguments: &Value, over: Memo<bool>) -> AnyVie
         Request::Builtin { builtin } => {
             shown.insert("builtin".to_owned(), text(builtin.as_str()));
         }
+        Request::Agent { agent } => {
+            shown.insert("agent".to_owned(), text(agent));
+        }
         Request::Function => return ().into_any(),
     }
     let secrets = request.secrets().join(", ");
