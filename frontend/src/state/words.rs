@@ -80,10 +80,13 @@ pub fn round(review: &Review) -> Option<String> {
 
 /// Whose words a question is, where its prompt is the question alone.
 pub fn who_asks(review: &Review) -> Option<String> {
-    (review.kind == ReviewKind::Clarification).then(|| match &review.node {
-        Some(node) => format!("The agent at `{}` asks:", node.place()),
-        None => format!("{} asks:", review.requested_by),
-    })
+    let alone = review.kind == ReviewKind::Clarification && review.node.is_none();
+    alone.then(|| format!("{} asks:", review.requested_by))
+}
+
+/// From where a review comes that no flow asks.
+pub fn asker(review: &Review) -> String {
+    format!("asked by {}", review.requested_by)
 }
 
 /// A person as `you`, or by name.
