@@ -17,7 +17,10 @@ fn flow() -> Result<definition::Flow, InvalidFlow> {
         "properties": { "text": { "type": "string" } },
     });
     // The call is held back until somebody says yes; what was not approved never comes to the function.
-    let publish = definition::Tool { ask_permission: definition::AskPermission::Switch(true), ..function("Publishes the article", parameters) };
+    let publish = definition::Tool {
+        ask_permission: definition::AskPermission::Switch(true),
+        ..function("Publishes the article", parameters)
+    };
     Flow::new("article")
         .input(json!({ "type": "object", "required": ["topic"], "properties": { "topic": { "type": "string" } } }))
         .output(["draft", "publish"])

@@ -42,7 +42,8 @@
 
 pub use backend::config::File as Settings;
 pub use backend::embed::{
-    Choice, Countersign, DecideError, Declined, Finished, Handled, IntoChoice, Options, Reviewer, RunError, Running, StartError,
+    Choice, Countersign, DecideError, Declined, Finished, Handled, IntoChoice, Options, Reviewer, RunError, Running,
+    StartError,
 };
 pub use backend::flow::parse;
 pub use shared::JsonMap;

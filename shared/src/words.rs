@@ -2,7 +2,9 @@
 
 use crate::api::DecisionEffect;
 use crate::decision::Via;
-use crate::definition::{ActionKind, Builtin, ChoiceKind, ContentType, Effect, GuardrailScope, OnError, Severity, TeamStrategy};
+use crate::definition::{
+    ActionKind, Builtin, ChoiceKind, ContentType, Effect, GuardrailScope, OnError, Severity, TeamStrategy,
+};
 use crate::error::{Code, FlowCode};
 use crate::feedback::{FeedbackAspect, FeedbackType};
 use crate::grant::GrantScope;

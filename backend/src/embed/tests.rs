@@ -25,7 +25,10 @@ fn ask(human: Human) -> Flow {
 /// A tool node whose tool asks for permission by itself.
 fn deletes() -> Flow {
     let parameters = json!({ "type": "object", "properties": { "path": { "type": "string" } } });
-    let tool = shared::definition::Tool { ask_permission: shared::definition::AskPermission::Switch(true), ..builder::function("Deletes a file", parameters) };
+    let tool = shared::definition::Tool {
+        ask_permission: shared::definition::AskPermission::Switch(true),
+        ..builder::function("Deletes a file", parameters)
+    };
     let node = Tool::new("delete_file").settings(tool).argument("path", "/tmp/x");
     builder::Flow::new("deletes").node("delete", node).build().unwrap()
 }

@@ -138,7 +138,9 @@ impl Answer {
     pub(super) fn findings(&self) -> Option<&Findings> {
         match self {
             Self::Calls { findings, .. } | Self::Action { findings, .. } => Some(findings),
-            Self::Node(_) | Self::Reply(_) | Self::Turn(_) | Self::Written(_) | Self::Failed(_) | Self::TimedOut(_) => None,
+            Self::Node(_) | Self::Reply(_) | Self::Turn(_) | Self::Written(_) | Self::Failed(_) | Self::TimedOut(_) => {
+                None
+            }
         }
     }
 

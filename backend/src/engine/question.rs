@@ -154,7 +154,9 @@ impl Subject {
             | Self::Output { .. }
             | Self::Handoff { .. } => &[],
             Self::Calls { calls, .. } => calls,
-            Self::Ask { call, .. } | Self::Specialist { call, .. } | Self::Lost { call, .. } => std::slice::from_ref(call),
+            Self::Ask { call, .. } | Self::Specialist { call, .. } | Self::Lost { call, .. } => {
+                std::slice::from_ref(call)
+            }
         }
     }
 }

@@ -93,7 +93,8 @@ impl<'f> Builder<'f> {
         let text = |name: &str| arguments.get(name).and_then(Value::as_str).map(str::to_owned);
         let role = text("role").unwrap_or_default();
         let good = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-        if !role.starts_with(|c: char| c.is_ascii_alphabetic()) || role.len() > LONGEST_ROLE || !role.chars().all(good) {
+        if !role.starts_with(|c: char| c.is_ascii_alphabetic()) || role.len() > LONGEST_ROLE || !role.chars().all(good)
+        {
             return Err(format!(
                 "`role`: `{role}` is no name: a letter, then up to {} letters, digits, _ and -",
                 LONGEST_ROLE - 1
@@ -126,12 +127,7 @@ impl<'f> Builder<'f> {
     }
 
     /// Nothing holds a specialist back any more: it joins the team.
-    pub(super) fn spawn(
-        &mut self,
-        step: &Step,
-        caller: Caller<'_>,
-        arguments: &JsonMap,
-    ) -> Result<Value, String> {
+    pub(super) fn spawn(&mut self, step: &Step, caller: Caller<'_>, arguments: &JsonMap) -> Result<Value, String> {
         let arguments = self.team_arguments(step, caller, Builtin::SpawnSpecialist, arguments.clone())?;
         let text = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
         let (role, instructions, model) = (text("role"), text("instructions"), text("model"));

@@ -170,7 +170,8 @@ impl TeamWork {
             text.push_str("\n\nWhat was said so far:");
         }
         for turn in said {
-            let place = if self.strategy == TeamStrategy::Debate { format!(", round {}", turn.round) } else { String::new() };
+            let place =
+                if self.strategy == TeamStrategy::Debate { format!(", round {}", turn.round) } else { String::new() };
             let _ = write!(text, "\n\n[{}{place}]: {}", turn.agent, turn.words());
         }
     }

@@ -73,7 +73,10 @@ impl Compiled {
         let mut conditions = Conditions::default();
         let mut mistakes = Vec::new();
         if let Some(model) = &flow.defaults.model {
-            flow.agents.values_mut().filter(|agent| agent.model.is_empty()).for_each(|agent| agent.model.clone_from(model));
+            flow.agents
+                .values_mut()
+                .filter(|agent| agent.model.is_empty())
+                .for_each(|agent| agent.model.clone_from(model));
         }
         let called = calls::fix(&mut flow, library).unwrap_or_else(|found| {
             mistakes.extend(found);

@@ -4,11 +4,9 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use indexmap::IndexSet;
-use shared::decision::ActionDecision;
 use serde_json::{Value, json};
-use shared::definition::{
-    ActionKind, Builtin, Cost, Gate, OnTimeout, Severity, Stakes, Team, TeamStrategy, ToolKind,
-};
+use shared::decision::ActionDecision;
+use shared::definition::{ActionKind, Builtin, Cost, Gate, OnTimeout, Severity, Stakes, Team, TeamStrategy, ToolKind};
 use shared::error::RunError;
 use shared::review::{Action, ActionType, ReviewKind};
 use shared::run::Step;
@@ -57,9 +55,7 @@ impl<'f> Builder<'f> {
     ) -> Result<Content, RunError> {
         let defaults = &self.flow.of(&step.node).flow.defaults;
         let gates = || group.iter().map(|(_, gate)| *gate);
-        let of = |(call, gate): &(&ToolCall, &'f Gate)| {
-            self.stakes_of(step, gate, Visit { agent, ..call.seen(step) })
-        };
+        let of = |(call, gate): &(&ToolCall, &'f Gate)| self.stakes_of(step, gate, Visit { agent, ..call.seen(step) });
         let stakes: Vec<Stakes> = group.iter().map(of).collect::<Result<_, _>>()?;
         let several = group.len() > 1;
         let action = |((call, gate), stakes): (&(&ToolCall, &'f Gate), &Stakes)| Action {

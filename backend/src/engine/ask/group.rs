@@ -45,7 +45,8 @@ impl Builder<'_> {
     fn changes_team(&self, subject: &Subject) -> bool {
         let flow = self.state.step_of(subject).map(|step| self.flow.of(&step.node));
         let tools = self.state.calls_of(subject).1.filter_map(|call| flow?.tool(&call.tool));
-        let changes = |kind: &ToolKind| matches!(kind, ToolKind::Builtin(Builtin::SpawnSpecialist | Builtin::SetStrategy));
+        let changes =
+            |kind: &ToolKind| matches!(kind, ToolKind::Builtin(Builtin::SpawnSpecialist | Builtin::SetStrategy));
         tools.into_iter().any(|tool| changes(&tool.kind))
     }
 }

@@ -219,7 +219,8 @@ impl Builder<'_> {
                 continue;
             }
             let Verdict { findings, redacted } = look(values.clone());
-            let place = |key: &Option<String>| key.as_ref().map_or(at.to_owned(), |key| at.to_owned() + &pointer([key]));
+            let place =
+                |key: &Option<String>| key.as_ref().map_or(at.to_owned(), |key| at.to_owned() + &pointer([key]));
             put_in.findings.extend(findings.into_iter().map(|finding| (place(&finding.key), finding)));
             if let Some(redacted) = redacted {
                 *values = redacted;

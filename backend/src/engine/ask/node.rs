@@ -52,7 +52,8 @@ impl Builder<'_> {
     /// What may be chosen: what the flow says, or what the state holds.
     fn options(&self, step: &Step, human: &Human) -> Result<Vec<ReviewOption>, RunError> {
         let Some(key) = &human.options_key else { return Ok(human.options.iter().map(option).collect()) };
-        let wrong = |why: String| failure(FlowCode::FlowCondition, &step.node, format!("the options in `{key}`: {why}"));
+        let wrong =
+            |why: String| failure(FlowCode::FlowCondition, &step.node, format!("the options in `{key}`: {why}"));
         let held = scope::value(self.flow, &self.state, step, key).and_then(Value::as_array);
         let held = held.ok_or_else(|| wrong("expected a list".to_owned()))?;
         if held.is_empty() || held.len() > MAX_OPTIONS {

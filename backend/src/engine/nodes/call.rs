@@ -12,8 +12,8 @@ use shared::run::Step;
 use crate::engine::builder::{Builder, failure};
 use crate::engine::conversation::{Conversation, Message, ToolCall, ToolCallState};
 use crate::engine::input::{ModelToolCall, TaskFailure};
-use crate::engine::next::{Reply, Takeover};
 use crate::engine::invoke::{Started, is_sleep};
+use crate::engine::next::{Reply, Takeover};
 use crate::engine::phase::{Branch, Phase, is_due};
 use crate::engine::question::Subject;
 use crate::engine::ruling::{CallRulings, Ruling};
@@ -42,7 +42,10 @@ impl<'f> Builder<'f> {
             };
             let mut call = checked.unwrap_or_else(|why| {
                 let arguments = made.arguments.as_object().cloned().unwrap_or_default();
-                ToolCall { state: ToolCallState::failed(FlowCode::ToolFailed, &why), ..ToolCall::new(id, &made.tool, arguments) }
+                ToolCall {
+                    state: ToolCallState::failed(FlowCode::ToolFailed, &why),
+                    ..ToolCall::new(id, &made.tool, arguments)
+                }
             });
             call.provider_id = made.provider_id;
             let held = call.state == ToolCallState::Held;
@@ -297,7 +300,11 @@ impl<'f> Builder<'f> {
     pub(in crate::engine) fn call_replied(&mut self, branch: u32, mut phase: Phase, call: &str, reply: Reply) {
         let Some(step) = phase.step().cloned() else { return };
         let reply = match reply {
-            Reply::Returns(result) | Reply::TakesOver { result, then: Takeover::Answers { .. } | Takeover::Writes { .. } | Takeover::GivesTo { .. } } => Ok(result),
+            Reply::Returns(result)
+            | Reply::TakesOver {
+                result,
+                then: Takeover::Answers { .. } | Takeover::Writes { .. } | Takeover::GivesTo { .. },
+            } => Ok(result),
             Reply::TakesOver { then: Takeover::Stops { reason }, .. } => {
                 Err(failure(FlowCode::FlowHumanRejected, &step.node, reason))
             }

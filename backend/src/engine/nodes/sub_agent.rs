@@ -131,5 +131,4 @@ impl Builder<'_> {
             parent.wrote.extend(conversation.wrote.iter().cloned());
         }
     }
-
 }

@@ -89,9 +89,8 @@ impl Builder<'_> {
     pub(in crate::engine) fn turn_ended(&mut self, branch: u32, step: Step, mut team: Box<TeamWork>, ended: TurnEnded) {
         let TurnEnded { agent, round, as_lead, tokens, wrote, end } = ended;
         team.wrote.extend(wrote);
-        let left_out = |team: &TeamWork| {
-            !as_lead && matches!(team.strategy, TeamStrategy::Parallel | TeamStrategy::Debate)
-        };
+        let left_out =
+            |team: &TeamWork| !as_lead && matches!(team.strategy, TeamStrategy::Parallel | TeamStrategy::Debate);
         let (text, value) = match end {
             TurnEnd::Said { text, value } => (Some(text), value),
             TurnEnd::Refused(_) if left_out(&team) => (None, None),

@@ -8,9 +8,9 @@ use shared::run::Step;
 use crate::engine::builder::{Builder, failure, unevaluated};
 use crate::engine::conversation::{ToolCall, ToolCallState};
 use crate::engine::invoke::{Started, parameters};
-use crate::engine::roster::Caller;
 use crate::engine::phase::Phase;
 use crate::engine::question::Subject;
+use crate::engine::roster::Caller;
 use crate::engine::ruling::Ruling;
 use crate::engine::scope::{self, Visit};
 

@@ -65,7 +65,10 @@ fn an_answer_is_the_result_of_the_call_and_the_turn_goes_on_once_all_have_theirs
     assert_eq!(play.status(), RunStatus::WaitingForHuman);
 
     let review = of_kind(&play, ReviewKind::Clarification);
-    assert_eq!((&*review.title, &*review.prompt, review.free_text), ("Which size?", "Agent `clerk` asks:\n\nWhich **size**?", true));
+    assert_eq!(
+        (&*review.title, &*review.prompt, review.free_text),
+        ("Which size?", "Agent `clerk` asks:\n\nWhich **size**?", true)
+    );
     assert_eq!(review.stakes.category.as_deref(), Some("preference"));
     assert_eq!((&review.items[0].value, review.items[0].editable), (&json!("It is for a child."), false));
     let ids: Vec<_> = review.options.iter().map(|option| option.id.as_str()).collect();

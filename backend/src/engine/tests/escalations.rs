@@ -67,7 +67,10 @@ fn a_problem_is_shown_with_what_was_tried_and_the_answers_ask_for_what_they_need
     assert_eq!(review.title, "They want two sizes. I cannot choose");
     assert!(review.prompt.starts_with("Agent `clerk` cannot go on (conflicting instructions): They want"));
     let severity = shared::definition::Severity::Critical;
-    assert_eq!((review.stakes.severity, review.stakes.category.as_deref()), (severity, Some("conflicting_instructions")));
+    assert_eq!(
+        (review.stakes.severity, review.stakes.category.as_deref()),
+        (severity, Some("conflicting_instructions"))
+    );
     let keys: Vec<_> = review.items.iter().map(|item| item.key.as_str()).collect();
     assert_eq!(keys, ["attempted", "recommendations", "state"]);
     let ids: Vec<_> = review.options.iter().map(|option| option.id.as_str()).collect();
@@ -177,7 +180,8 @@ fn an_agent_that_asks_whether_to_go_on_goes_on_changes_its_plan_or_ends() {
     assert_eq!((review.kind, &*review.title), (ReviewKind::Checkpoint, "Checkpoint: Research (40 %)"));
     assert_eq!(review.stakes.severity, shared::definition::Severity::High, "there are issues");
     let fields = json!({ "goal": "Only the first half", "skip": ["Appendix"] });
-    let modify = DecisionRequest { comment: Some("Be brief.".to_owned()), ..request(&review, say_with("modify", fields)) };
+    let modify =
+        DecisionRequest { comment: Some("Be brief.".to_owned()), ..request(&review, say_with("modify", fields)) };
     play.try_decide(review.id, &support(), modify).unwrap();
     let heard = play.heard("serve");
     let Some(Message::Tool { content, .. }) = heard.last() else { panic!("{heard:?}") };
@@ -239,7 +243,8 @@ fn what_is_handed_over_holds_nothing_up_and_outlives_the_run() {
 #[test]
 fn a_question_may_have_several_answers_and_a_draft_of_json_stays_json() {
     let mut play = start();
-    let options = json!([{ "id": "s", "label": "Small" }, { "id": "l", "label": "Large" }, { "id": "x", "label": "None" }]);
+    let options =
+        json!([{ "id": "s", "label": "Small" }, { "id": "l", "label": "Large" }, { "id": "x", "label": "None" }]);
     let which = json!({ "question": "Which sizes?", "options": options, "multiple": true });
     let draft = json!({ "content": "{}", "content_type": "json", "purpose": "The order" });
     play.model("serve", calls([("which", which), ("draft", draft)]));

@@ -84,7 +84,9 @@ impl Play {
         for question in &state.questions {
             let Some(branch) = question.subject.branch() else {
                 let review = &self.snapshot.reviews[&question.review];
-                assert!(question.pending && review.kind == shared::review::ReviewKind::Handoff && question.timer.is_none());
+                assert!(
+                    question.pending && review.kind == shared::review::ReviewKind::Handoff && question.timer.is_none()
+                );
                 continue;
             };
             let phase = &state.branches[&branch].phase;
@@ -100,7 +102,9 @@ impl Play {
                     assert!(question.pending, "only people are asked");
                 }
                 Subject::Takeover { .. } => {
-                    assert!(matches!(phase, Phase::Agent { .. }) && phase.tasks().is_empty() && phase.calls().is_empty());
+                    assert!(
+                        matches!(phase, Phase::Agent { .. }) && phase.tasks().is_empty() && phase.calls().is_empty()
+                    );
                 }
                 Subject::Specialist { call, .. } => {
                     let vets = |own: &&ToolCall| own.id == *call && own.state == ToolCallState::Vetting;
@@ -138,13 +142,12 @@ impl Play {
             let asked = state.questions_of(*number).count();
             let waits = !tasks.is_empty() || asked > 0;
             let gated = branch.phase.calls().iter();
-            let gated = gated
-                .filter(|call| {
-                    matches!(
-                        call.state,
-                        ToolCallState::Gated | ToolCallState::Asks | ToolCallState::Vetting | ToolCallState::Lost
-                    )
-                });
+            let gated = gated.filter(|call| {
+                matches!(
+                    call.state,
+                    ToolCallState::Gated | ToolCallState::Asks | ToolCallState::Vetting | ToolCallState::Lost
+                )
+            });
             let of_this: usize = state.questions_of(*number).map(|question| question.subject.calls().len()).sum();
             assert_eq!(gated.count(), of_this, "each call that is held back is asked about");
             let is_new =

@@ -172,9 +172,14 @@ fn some_answer(pick: u8) -> ModelAnswer {
         4 if pick % 5 == 4 && pick.is_multiple_of(3) => calls([
             ("grow", json!({ "role": format!("r{}", pick % 3), "instructions": "some" })),
             ("help", json!({ "task": "some" })),
-            ("steer", json!({ "strategy": (["parallel", "debate", "router"][usize::from(pick % 4).min(2)]), "reason": "some" })),
+            (
+                "steer",
+                json!({ "strategy": (["parallel", "debate", "router"][usize::from(pick % 4).min(2)]), "reason": "some" }),
+            ),
         ]),
-        4 if pick.is_multiple_of(2) => calls([("help", json!({ "task": "some" })), ("delegate_to_b", json!({ "task": "x" }))]),
+        4 if pick.is_multiple_of(2) => {
+            calls([("help", json!({ "task": "some" })), ("delegate_to_b", json!({ "task": "x" }))])
+        }
         3 if pick.is_multiple_of(3) => calls([("progress", json!({ "phase": "half", "progress": 0.5 }))]),
         2 if pick.is_multiple_of(2) => calls([("plain", json!(5)), ("unknown", json!({}))]),
         3 if pick.is_multiple_of(2) => {

@@ -151,7 +151,8 @@ fn who_is_not_let_begin_is_left_out_and_the_lead_is_told() {
     says(&mut play, "editor", text("Yes."));
     assert_eq!(play.key("work"), "Yes.");
 
-    let mut alone = start_with("strategy: debate, rounds: 1", "gates: { before_agent: { critic: true, researcher: true } }");
+    let mut alone =
+        start_with("strategy: debate, rounds: 1", "gates: { before_agent: { critic: true, researcher: true } }");
     for _ in 0..2 {
         alone.decide_on(&alone.review(), answer_actions([("agent", reject())]));
     }
@@ -200,7 +201,10 @@ fn a_specialist_joins_once_somebody_has_given_leave_and_takes_its_turn() {
     let review = play.review();
     let action = &review.actions[0];
     assert_eq!((review.kind, &*review.title), (ReviewKind::Emergent, "New: tester"));
-    assert_eq!((action.action_type, &*action.name, action.agent.as_deref()), (ActionType::Emergent, "tester", Some("researcher")));
+    assert_eq!(
+        (action.action_type, &*action.name, action.agent.as_deref()),
+        (ActionType::Emergent, "tester", Some("researcher"))
+    );
     assert_eq!((&action.arguments["model"], &action.arguments["tools"]), (&json!("demo/r"), &json!(["look"])));
     let id = action.id.clone();
     let renamed = object(json!({ "role": "boss", "instructions": "x", "model": "demo/r", "tools": [] }));
@@ -210,8 +214,11 @@ fn a_specialist_joins_once_somebody_has_given_leave_and_takes_its_turn() {
         request(&review, answer_actions([(&id, ActionDecision::Edit { arguments: renamed })])),
     );
     assert!(matches!(refused, Err(Refusal::Invalid(_))), "its name stays: {refused:?}");
-    let edited = object(json!({ "role": "tester", "instructions": "You test kindly.", "model": "demo/c", "tools": [] }));
-    let Verdict::Actions { decisions, .. } = answer_actions([(&id, ActionDecision::Edit { arguments: edited })]) else { panic!() };
+    let edited =
+        object(json!({ "role": "tester", "instructions": "You test kindly.", "model": "demo/c", "tools": [] }));
+    let Verdict::Actions { decisions, .. } = answer_actions([(&id, ActionDecision::Edit { arguments: edited })]) else {
+        panic!()
+    };
     let instructions = Some("Never guess.".to_owned());
     let verdict = Verdict::Actions { decisions, instructions };
     let refused = play.try_decide(review.id, &ana(), request(&review, verdict.clone()));
@@ -219,10 +226,16 @@ fn a_specialist_joins_once_somebody_has_given_leave_and_takes_its_turn() {
     let edited = object(json!({
         "role": "tester", "instructions": "You test kindly.", "justification": "y", "model": "demo/c", "tools": [],
     }));
-    let Verdict::Actions { decisions, .. } = answer_actions([(&id, ActionDecision::Edit { arguments: edited })]) else { panic!() };
+    let Verdict::Actions { decisions, .. } = answer_actions([(&id, ActionDecision::Edit { arguments: edited })]) else {
+        panic!()
+    };
     play.decide_on(&review, Verdict::Actions { decisions, instructions: Some("Never guess.".to_owned()) });
     assert_eq!(results(&play, "researcher").last().unwrap()["joined"], "tester");
-    says(&mut play, "researcher", calls([("grow", json!({ "role": "more", "instructions": "x", "justification": "y" }))]));
+    says(
+        &mut play,
+        "researcher",
+        calls([("grow", json!({ "role": "more", "instructions": "x", "justification": "y" }))]),
+    );
     assert!(results(&play, "researcher").last().unwrap().as_str().unwrap().contains("takes no more"));
     says(&mut play, "researcher", text("Yes."));
     says(&mut play, "critic", text("No."));
@@ -264,8 +277,14 @@ fn a_strategy_changes_from_the_next_turn_on_once_there_is_leave() {
     says(&mut play, "researcher", calls([("steer", same), ("steer", other)]));
     let review = play.review();
     let action = &review.actions[0];
-    assert_eq!((review.kind, action.action_type, &*action.name), (ReviewKind::StrategyOverride, ActionType::StrategyOverride, "debate"));
-    assert_eq!(Value::Object(action.arguments.clone()), json!({ "from": "sequential", "to": "debate", "rounds": 2, "reason": "We disagree." }));
+    assert_eq!(
+        (review.kind, action.action_type, &*action.name),
+        (ReviewKind::StrategyOverride, ActionType::StrategyOverride, "debate")
+    );
+    assert_eq!(
+        Value::Object(action.arguments.clone()),
+        json!({ "from": "sequential", "to": "debate", "rounds": 2, "reason": "We disagree." })
+    );
     let edit = object(json!({ "from": "sequential", "to": "debate", "rounds": 1, "reason": "We disagree." }));
     play.decide_on(&review, answer_actions([(&action.id, ActionDecision::Edit { arguments: edit })]));
     let told = results(&play, "researcher");
@@ -308,7 +327,11 @@ fn an_agent_is_a_tool_of_another_and_its_own_calls_are_reviewed_in_its_name() {
     assert_eq!(play.status(), RunStatus::WaitingForHuman);
     let ids: Vec<_> = review.actions.iter().map(|action| (&*action.id, action.agent.as_deref())).collect();
     assert_eq!(ids, [("c1-1-c1-1", Some("expert")), ("c1-1-c1-2", Some("expert"))]);
-    assert!(review.prompt.starts_with("Agent `expert` wants to call `publish`, for agent `desk`."), "{}", review.prompt);
+    assert!(
+        review.prompt.starts_with("Agent `expert` wants to call `publish`, for agent `desk`."),
+        "{}",
+        review.prompt
+    );
     let reject = ActionDecision::Reject { message: Some("Once.".to_owned()) };
     play.decide_on(&review, answer_actions([("c1-1-c1-1", ActionDecision::APPROVE), ("c1-1-c1-2", reject)]));
     let run = play.call_task("c1-1-c1-1");
@@ -342,7 +365,10 @@ fn agents_call_each_other_only_so_deep_and_a_cancelled_run_ends_them_all() {
 
 #[test]
 fn a_tool_node_calls_an_agent() {
-    let source = TOOLS.replace("nodes: { serve: { agent: desk, prompt: Serve. } }", "nodes: { serve: { tool: ask_expert, arguments: { task: 'Tell.' } } }");
+    let source = TOOLS.replace(
+        "nodes: { serve: { agent: desk, prompt: Serve. } }",
+        "nodes: { serve: { tool: ask_expert, arguments: { task: 'Tell.' } } }",
+    );
     let mut play = Play::start(&source, json!({}));
     assert_eq!(prompt(&play, "expert"), "Tell.");
     says(&mut play, "expert", text("Told."));

@@ -36,10 +36,8 @@ pub fn check(checker: &mut Checker<'_>) {
             checker.invalid(&format!("{base}/allowed_decisions"), message);
         }
     }
-    let of_teams = [
-        ("before_emergent", &gates.before_emergent),
-        ("before_strategy_override", &gates.before_strategy_override),
-    ];
+    let of_teams =
+        [("before_emergent", &gates.before_emergent), ("before_strategy_override", &gates.before_strategy_override)];
     for (trigger, setting) in of_teams {
         if let Some(setting) = setting {
             gate(checker, &pointer(["gates", trigger]), setting);

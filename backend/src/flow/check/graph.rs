@@ -7,7 +7,6 @@
 //! **Delegation.** A node whose `next` leads to a human node with options may lead to no other node at the same time.
 //! The rule is about the pair of edges, whatever the kind of the node; `end` is nowhere.
 
-
 use shared::definition::{Edge, EdgeCondition, Node, NodeKind, Target};
 use shared::error::{FlowCode, pointer};
 use shared::id::NodeId;

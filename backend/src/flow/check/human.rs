@@ -48,7 +48,8 @@ fn question(checker: &mut Checker<'_>, base: &str, human: &Human) {
 
 fn options(checker: &mut Checker<'_>, base: &str, human: &Human) {
     if human.options_key.is_some() && !human.options.is_empty() {
-        checker.invalid(&format!("{base}/options_key"), "the options stand here already; keep `options` or `options_key`");
+        checker
+            .invalid(&format!("{base}/options_key"), "the options stand here already; keep `options` or `options_key`");
     }
     if human.allow_free_text.is_some() && !human.has_options() {
         let message = "without options, an answer in words is the only one; leave this out";

@@ -90,9 +90,11 @@ fn team(checker: &mut Checker<'_>, base: &str, team: &Team) {
 /// Gates that can never fire.
 fn gates(checker: &mut Checker<'_>) {
     let flow = checker.flow;
-    let spawns = |team: &Team| team.is_emergent() && team.named().any(|agent| has(flow, agent, Builtin::SpawnSpecialist));
+    let spawns =
+        |team: &Team| team.is_emergent() && team.named().any(|agent| has(flow, agent, Builtin::SpawnSpecialist));
     if flow.gates.before_emergent.is_some() && !teams(flow).any(spawns) {
-        let message = "this gate can never fire: no team with `emergent.enabled: true` has a member with `spawn_specialist`";
+        let message =
+            "this gate can never fire: no team with `emergent.enabled: true` has a member with `spawn_specialist`";
         checker.invalid("/gates/before_emergent", message);
     }
     let changes = |team: &Team| team.named().any(|agent| has(flow, agent, Builtin::SetStrategy));

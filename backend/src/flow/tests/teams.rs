@@ -10,7 +10,10 @@ fn a_team_that_could_not_work_is_found_when_the_flow_is_saved() {
              nodes:\n  t: {{ team: {{ {team} }} }}\n"
         )
     };
-    expect_at(&team("agents: [a, b], lead: a, strategy: debate, rounds: 20, emergent: { enabled: true, max: 20 }"), &[]);
+    expect_at(
+        &team("agents: [a, b], lead: a, strategy: debate, rounds: 20, emergent: { enabled: true, max: 20 }"),
+        &[],
+    );
     expect_at(&team("agents: [a, bb]"), &[("bb]", "there is no agent `bb`")]);
     expect_at(&team("agents: [a, b], lead: cc"), &[("cc", "there is no agent `cc`")]);
     expect_at(&team("agents: [a, b, a]"), &[("a] ", "`a` is a member already")]);
@@ -50,6 +53,9 @@ fn a_tool_that_is_an_agent_names_one_of_the_flow() {
     };
     expect_at(&flow("agent: b, description: Ask."), &[]);
     let never = ("true", "can never fire");
-    expect_at(&flow("agent: bb"), &[("bb", "there is no agent `bb`; did you mean"), never, ("b: { model", "nothing uses")]);
+    expect_at(
+        &flow("agent: bb"),
+        &[("bb", "there is no agent `bb`; did you mean"), never, ("b: { model", "nothing uses")],
+    );
     expect_at(&flow("agent: b, parameters: { type: object }"), &[("{ type", "an agent takes a `task`")]);
 }

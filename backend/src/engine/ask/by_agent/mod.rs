@@ -100,7 +100,9 @@ impl Builder<'_> {
         Some(Content {
             kind: ReviewKind::Edit,
             title: title::of_prompt(&format!("Write what `{place}` was to write"), None),
-            prompt: format!("You have taken over the step `{place}`. Write what it was to write, and the run goes on with it."),
+            prompt: format!(
+                "You have taken over the step `{place}`. Write what it was to write, and the run goes on with it."
+            ),
             stakes: Stakes::default(),
             reviewers: Reviewers { users: by.to_vec(), ..Reviewers::default() },
             timeout: None,
@@ -118,7 +120,8 @@ impl Builder<'_> {
     /// Whether an answer can be the result of its call, beyond fitting what was asked.
     pub(super) fn check_reply(&self, subject: &Subject, put_in: &PutIn) -> Result<(), Vec<Mistake>> {
         let is_json = |draft: &Draft| draft.content_type == DraftType::Json;
-        let draft = self.asked_by(subject).is_some_and(|asking| matches!(&asking.ask, Ask::Edit(draft) if is_json(draft)));
+        let draft =
+            self.asked_by(subject).is_some_and(|asking| matches!(&asking.ask, Ask::Edit(draft) if is_json(draft)));
         match put_in.edits.get(CONTENT).and_then(Value::as_str) {
             Some(content) if draft => match serde_json::from_str::<Value>(content) {
                 Ok(_) => Ok(()),

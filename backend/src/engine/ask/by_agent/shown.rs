@@ -175,7 +175,8 @@ fn option(id: String, label: String, description: Option<String>) -> ReviewOptio
 
 /// An agent cannot go on: somebody takes over, tells it how, ends its step, or has another agent take over.
 fn escalation(who: &str, escalation: Escalation, relief: &Relief) -> Shown {
-    let Escalation { reason, explanation, assessment, attempted, recommendations, state, urgency, timeout } = escalation;
+    let Escalation { reason, explanation, assessment, attempted, recommendations, state, urgency, timeout } =
+        escalation;
     let items = [
         assessment.map(|text| item("assessment", "Assessment", ContentType::Markdown, text.into())),
         list("attempted", "What it has tried", &attempted),
