@@ -11,6 +11,7 @@ use shared::run::Step;
 
 use crate::engine::builder::{Builder, failure};
 use crate::engine::conversation::{Conversation, Message, ToolCall, ToolCallState};
+use crate::engine::digest;
 use crate::engine::input::{ModelToolCall, TaskFailure};
 use crate::engine::invoke::{Started, is_sleep};
 use crate::engine::next::{Reply, Takeover};
@@ -342,6 +343,7 @@ impl Phase {
 fn instruct(call: &mut ToolCall, more: &str) {
     let said = call.arguments.get("instructions").and_then(Value::as_str).unwrap_or_default();
     call.arguments.insert("instructions".to_owned(), format!("{said}\n\n{more}").into());
+    call.digest = digest::of_call(&call.tool, &call.arguments, call.request.as_ref());
 }
 
 fn result_message(call: &ToolCall) -> Option<Message> {

@@ -2,13 +2,15 @@
 
 use super::*;
 
+/// The last place of a piece of a source.
+pub(super) fn place(source: &str, piece: &str) -> String {
+    let before = &source[..source.rfind(piece).unwrap_or_else(|| panic!("{piece} in {source}"))];
+    format!("{}:{} ", before.lines().count(), before.len() - before.rfind('\n').map_or(0, |end| end + 1) + 1)
+}
+
 /// Checks that a source has exactly these mistakes, each at the last place of a piece of it.
-pub(super) fn expect_at(source: &str, wanted: &[(&str, &str)]) {
-    let place = |piece: &str| {
-        let before = &source[..source.rfind(piece).unwrap_or_else(|| panic!("{piece} in {source}"))];
-        format!("{}:{} ", before.lines().count(), before.len() - before.rfind('\n').map_or(0, |end| end + 1) + 1)
-    };
-    let places: Vec<_> = wanted.iter().map(|(piece, _)| place(piece)).collect();
+fn expect_at(source: &str, wanted: &[(&str, &str)]) {
+    let places: Vec<_> = wanted.iter().map(|(piece, _)| place(source, piece)).collect();
     let wanted: Vec<_> = places.iter().map(String::as_str).zip(wanted.iter().map(|(_, words)| *words)).collect();
     expect(source, &wanted);
 }
