@@ -208,7 +208,7 @@ pub fn access(principal: &Principal, act: Act<'_>) -> Access {
                 return Access::Hidden;
             }
             let own = launched(principal, &review.requested_by);
-            Access::from(is_admin || own, "a review is withdrawn by who started its run, or by an admin")
+            Access::from(is_admin || own, "a review is withdrawn by who asked or started its run, or by an admin")
         }
         Act::SeeReviewers => {
             let works = principal.has(REVIEWER) || principal.has(DEVELOPER);

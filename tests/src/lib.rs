@@ -17,6 +17,7 @@
 //! | `COUNTERSIGN_TEST_SEED` | where random choices begin; default 1 |
 
 pub mod browser;
+pub mod caller;
 pub mod device;
 pub mod flows;
 pub mod identity_provider;
@@ -45,3 +46,21 @@ pub use socket::Socket;
 pub use transport::{Api, HttpTransport};
 pub use visitor::Visitor;
 pub use wait::{DEADLINE, eventually};
+
+/// Makes two tests of each promise: `async fn promise(database: Database)` is kept on both databases.
+#[macro_export]
+macro_rules! on_both {
+    ($($promise:ident),+ $(,)?) => {$(
+        mod $promise {
+            #[tokio::test(flavor = "multi_thread")]
+            async fn on_sqlite() {
+                super::$promise($crate::Database::Sqlite).await;
+            }
+
+            #[tokio::test(flavor = "multi_thread")]
+            async fn on_postgres() {
+                super::$promise($crate::Database::Postgres).await;
+            }
+        }
+    )+};
+}

@@ -3,6 +3,7 @@
 use serde_json::json;
 use shared::api::ReviewQuery;
 use shared::review::{Review, ReviewKind, ReviewStatus};
+use tests::caller::caller;
 use tests::eventually;
 use tests::pages::{button, field, wait_for_text};
 use tests::reviewing::{launch, reading, server, text_of};
@@ -29,6 +30,25 @@ tools:
   edit: { builtin: request_edit }
 nodes: { report: { agent: clerk, prompt: Report. } }
 ";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_program_asks_is_answered_in_the_console_and_says_who_asks() -> WebDriverResult<()> {
+    let server = server(&[]).await;
+    let program = caller(&server, "program", &["developer"]).await;
+    server.person("ana", &["reviewer"]).await;
+    let question = json!({ "kind": "clarification", "question": "Which **size**?", "context": "It is for a child." });
+    let asked = program.ask(&question).await;
+    let review: Review = serde_json::from_value(asked.clone()).expect("a review");
+    let page = reading(&server, "ana", &review).await?;
+    wait_for_text(&page.driver, "It is for a child.").await;
+    assert_eq!(text_of(&page.driver, ".trail").await, "asked by program");
+    page.driver.find(By::Css(".decide textarea")).await?.send_keys("Small.").await?;
+    button(&page.driver, "Send answer").await?.click().await?;
+    wait_for_text(&page.driver, "answered").await;
+    assert_eq!(program.resolution(&asked).await["answer"]["text"], "Small.");
+    page.quit().await;
+    Ok(())
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_question_is_answered_in_words_and_a_draft_is_changed() -> WebDriverResult<()> {

@@ -1,122 +1,21 @@
-//! A program with nothing but HTTP asks people something, without a flow, and gets the answer: by waiting for it, after a
-//! restart of the server, or posted to it.
+//! A program with nothing but HTTP asks people something, without a flow, and gets the answer by waiting for it, also
+//! after a restart of the server.
 
 use std::time::{Duration, Instant};
 
-use axum::Router;
-use axum::body::Bytes;
-use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
-use axum::routing::post;
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use hmac::{Hmac, KeyInit as _, Mac as _};
-use reqwest::Method;
+use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
-use sha2::Sha256;
-use shared::api::{AuditQuery, LogQuery, NewToken, RunQuery};
+use shared::api::{AuditQuery, LogQuery, RunQuery};
 use shared::log::Entry;
 use shared::protocol::{ServerMessage, Topic};
-use tests::{Database, HttpTransport, Options, Server, Socket};
-use tokio::net::TcpListener;
-use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
-use tokio::task::AbortHandle;
-
-/// 32 bytes, as `openssl rand -base64 32` gives them.
-const SECRET: &str = "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwRi7Ht2zVf0s=";
-
-/// Runs a promise on both databases.
-macro_rules! on_both {
-    ($($promise:ident),+ $(,)?) => {$(
-        mod $promise {
-            #[tokio::test(flavor = "multi_thread")]
-            async fn on_sqlite() {
-                super::$promise(super::Database::Sqlite).await;
-            }
-
-            #[tokio::test(flavor = "multi_thread")]
-            async fn on_postgres() {
-                super::$promise(super::Database::Postgres).await;
-            }
-        }
-    )+};
-}
+use tests::caller::{self, caller, choose, path_of};
+use tests::{Database, Options, Server, Socket, eventually, on_both};
 
 on_both! {
     each_kind_is_asked_and_its_answer_comes_within_a_second,
     a_question_and_its_answer_survive_a_kill,
     no_more_than_a_hundred_of_a_kind_wait_of_one_caller,
-    an_answer_is_posted_and_signed_though_the_server_was_killed,
     several_people_vote_on_a_draft_and_the_text_that_they_agree_on_is_the_answer,
-}
-
-/// Somebody over HTTP: a status and a body for each request.
-struct Caller(HttpTransport);
-
-type Answer = (StatusCode, Value);
-
-impl Caller {
-    async fn send(&self, method: Method, path: &str, body: Option<&Value>, key: Option<&str>) -> Answer {
-        let mut request = self.0.raw(method, path);
-        if let Some(body) = body {
-            request = request.json(body);
-        }
-        if let Some(key) = key {
-            request = request.header("idempotency-key", key);
-        }
-        let answer = request.send().await.expect("an answer");
-        let status = answer.status();
-        (status, serde_json::from_slice(&answer.bytes().await.expect("a body")).unwrap_or(Value::Null))
-    }
-
-    async fn post(&self, path: &str, body: &Value) -> Answer {
-        self.send(Method::POST, path, Some(body), None).await
-    }
-
-    async fn get(&self, path: &str) -> Value {
-        let (status, body) = self.send(Method::GET, path, None, None).await;
-        assert_eq!(status, StatusCode::OK, "{path}: {body}");
-        body
-    }
-
-    /// Asks; answers with the review.
-    async fn ask(&self, question: &Value) -> Value {
-        let (status, review) = self.post("/api/v1/reviews", question).await;
-        assert_eq!(status, StatusCode::CREATED, "{review}");
-        review
-    }
-
-    /// What became of a review, once it is over.
-    async fn resolution(&self, review: &Value) -> Value {
-        let review = self.get(&format!("{}?wait=60s", path_of(review))).await;
-        assert_ne!(review["status"], "pending", "{review}");
-        review["resolution"].clone()
-    }
-
-    /// Decides a review as it stands.
-    async fn decide(&self, review: &Value, decision: &Value) -> Answer {
-        let seen = self.get(&path_of(review)).await;
-        let mut body = json!({ "revision": seen["revision"], "digest": seen["digest"] });
-        body.as_object_mut().expect("an object").extend(decision.as_object().expect("an object").clone());
-        self.post(&format!("{}/decisions", path_of(review)), &body).await
-    }
-}
-
-fn path_of(review: &Value) -> String {
-    format!("/api/v1/reviews/{}", review["id"].as_str().expect("an id"))
-}
-
-fn choose(option: &str) -> Value {
-    json!({ "verdict": { "type": "choose", "option": option } })
-}
-
-/// A person, or a program that acts for one, with a token of these roles.
-async fn caller(server: &Server, name: &str, roles: &[&str]) -> Caller {
-    let person = server.person(name, roles).await;
-    let roles = roles.iter().map(ToString::to_string).collect();
-    let token = NewToken { name: "of a test".into(), roles, expires_at: None };
-    let token = person.create_token(&token).await.expect("a token").secret.expect("its secret");
-    Caller(HttpTransport::with_token(&server.base, &token))
 }
 
 fn contains(whole: &Value, part: &Value) -> bool {
@@ -212,14 +111,10 @@ async fn each_kind_is_asked_and_its_answer_comes_within_a_second(database: Datab
     let mut kinds: Vec<&str> = audit.iter().map(|entry| entry.event.kind.as_str()).collect();
     kinds.sort_unstable();
     assert_eq!(kinds, ["review.requested", "review.resolved", "review.viewed"]);
-    let statistics = Caller(HttpTransport::with_token(&server.base, &admin_token(&server).await));
-    let counted = statistics.get("/api/v1/statistics?by=kind").await;
+    let sealed = async || admin.verify_audit().await.ok().filter(|check| check.sealed >= check.entries);
+    assert!(eventually("all of it is sealed", sealed).await.valid);
+    let counted = caller::admin(&server).await.get("/api/v1/statistics?by=kind").await;
     assert_eq!((&counted["requests"], &counted["clarifications"]), (&json!(6), &json!(2)), "{counted}");
-}
-
-async fn admin_token(server: &Server) -> String {
-    let token = NewToken { name: "of a test".into(), roles: vec!["admin".to_owned()], expires_at: None };
-    server.admin().await.create_token(&token).await.expect("a token").secret.expect("its secret")
 }
 
 async fn a_question_and_its_answer_survive_a_kill(database: Database) {
@@ -291,105 +186,6 @@ async fn no_more_than_a_hundred_of_a_kind_wait_of_one_caller(database: Database)
     program.ask(&question).await;
 }
 
-/// A program that is posted answers. It fails the first time. Stopped when dropped.
-struct Receiver {
-    url: String,
-    heard: UnboundedReceiver<(HeaderMap, Bytes)>,
-    server: AbortHandle,
-}
-
-impl Receiver {
-    async fn start() -> Self {
-        let (tell, heard) = mpsc::unbounded_channel();
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
-        let url = format!("http://{}/answer?key=s3cret", listener.local_addr().expect("an address"));
-        let router = Router::new().route("/answer", post(hear)).with_state(tell);
-        let server = tokio::spawn(async move { axum::serve(listener, router).await }).abort_handle();
-        Self { url, heard, server }
-    }
-
-    /// The id and the body of the next message.
-    async fn next(&mut self) -> (String, Value) {
-        let (headers, body) = self.heard.recv().await.expect("a message");
-        let header =
-            |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
-        let key = STANDARD.decode(SECRET).expect("base64");
-        let mut mac = Hmac::<Sha256>::new_from_slice(&key).expect("any length will do");
-        mac.update(format!("{}.{}.", header("webhook-id"), header("webhook-timestamp")).as_bytes());
-        mac.update(&body);
-        let mine = format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()));
-        assert!(header("webhook-signature").split(' ').any(|theirs| theirs == mine), "it is signed");
-        (header("webhook-id"), serde_json::from_slice(&body).expect("JSON"))
-    }
-}
-
-impl Drop for Receiver {
-    fn drop(&mut self) {
-        self.server.abort();
-    }
-}
-
-async fn hear(State(tell): State<UnboundedSender<(HeaderMap, Bytes)>>, headers: HeaderMap, body: Bytes) -> StatusCode {
-    let _ = tell.send((headers, body));
-    StatusCode::NO_CONTENT
-}
-
-async fn an_answer_is_posted_and_signed_though_the_server_was_killed(database: Database) {
-    let mut receiver = Receiver::start().await;
-    let settings = "[notifications]\nallowed_hosts = [\"127.0.0.1\"]\n".to_owned();
-    let secret = ("COUNTERSIGN_CALLBACK_SECRET".to_owned(), format!("whsec_{SECRET}"));
-    let mut server = Server::start(Options { settings, environment: vec![secret], ..Options::on(database) }).await;
-    let program = caller(&server, "program", &["developer"]).await;
-    let ana = caller(&server, "ana", &["reviewer"]).await;
-    let mut question = json!({ "kind": "clarification", "question": "Which size?", "callback_url": receiver.url });
-    let review = program.ask(&question).await;
-    assert!(!review.to_string().contains("s3cret"), "the URL is nobody's but the asker's: {review}");
-    let (status, decided) = ana.decide(&review, &json!({ "verdict": { "type": "text", "text": "Medium." } })).await;
-    assert_eq!(status, StatusCode::OK, "{decided}");
-    server.kill();
-    server.restart().await;
-    let (id, message) = receiver.next().await;
-    assert_eq!((&message["type"], &message["data"]["review"]["id"]), (&json!("review.resolved"), &review["id"]));
-    assert_eq!(message["data"]["review"]["resolution"]["answer"]["text"], "Medium.");
-
-    // One that expires is told of too, and nobody hears of what has no callback.
-    program.ask(&json!({ "kind": "clarification", "question": "Who?", "timeout": "1s" })).await;
-    question["timeout"] = "1s".into();
-    let late = program.ask(&question).await;
-    // The kill may have come between the message and its being written down: then it comes twice, with the same id.
-    let (mut other, mut message) = receiver.next().await;
-    if other == id {
-        (other, message) = receiver.next().await;
-    }
-    assert_ne!(other, id);
-    let told = &message["data"]["review"];
-    assert_eq!((&told["id"], &told["resolution"]["status"]), (&late["id"], &json!("expired")));
-    let deliveries = Caller(HttpTransport::with_token(&server.base, &admin_token(&server).await))
-        .get("/api/v1/notifications/deliveries?status=sent")
-        .await;
-    assert_eq!(
-        (&deliveries["items"][0]["channel"], &deliveries["items"][0]["target"]),
-        (&json!("callback"), &json!("program"))
-    );
-    assert!(!server.log_text().contains("s3cret") && !server.log_text().contains(SECRET));
-
-    for (wrong, words) in [
-        ("http://10.0.0.1/answer", "public internet"),
-        ("ftp://example.com/answer", "https://"),
-        ("somewhere", "no URL"),
-    ] {
-        question["callback_url"] = wrong.into();
-        let (status, problem) = program.post("/api/v1/reviews", &question).await;
-        let mistake = &problem["errors"][0];
-        assert_eq!(
-            (status, &mistake["path"]),
-            (StatusCode::UNPROCESSABLE_ENTITY, &json!("/callback_url")),
-            "{problem}"
-        );
-        assert!(mistake["message"].as_str().is_some_and(|message| message.contains(words)), "{problem}");
-    }
-}
-
 async fn several_people_vote_on_a_draft_and_the_text_that_they_agree_on_is_the_answer(database: Database) {
     let server = Server::start(Options::on(database)).await;
     let program = caller(&server, "program", &["developer", "reviewer"]).await;
@@ -453,21 +249,4 @@ async fn a_question_that_cannot_be_asked_is_refused_at_its_place() {
     assert_eq!(program.send(Method::GET, &too_long, None, None).await.0, StatusCode::UNPROCESSABLE_ENTITY);
     let brief = program.get(&format!("{}?wait=1s", path_of(&review))).await;
     assert_eq!(brief["status"], "pending", "who has waited long enough sees it as it is");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn whoever_waits_is_answered_when_the_server_stops() {
-    let mut server = Server::start(Options::on(Database::Sqlite)).await;
-    let program = caller(&server, "program", &["developer"]).await;
-    let review = program.ask(&json!({ "kind": "clarification", "question": "Who?" })).await;
-    let path = format!("{}?wait=60s", path_of(&review));
-    let begun = Instant::now();
-    let stop = async {
-        tokio::time::sleep(Duration::from_millis(500)).await;
-        server.signal("TERM");
-        server.ended(Duration::from_secs(10)).await
-    };
-    let (waited, status) = tokio::join!(program.get(&path), stop);
-    assert_eq!(waited["status"], "pending");
-    assert!(status.success() && begun.elapsed() < Duration::from_secs(5), "{status} after {:?}", begun.elapsed());
 }

@@ -62,7 +62,8 @@ pub(super) fn verb(occasion: Option<Occasion>, review: &Review) -> &'static str 
 pub(super) fn origin(review: &Review) -> String {
     let mut parts: Vec<String> = Vec::new();
     parts.extend(review.flow_title.as_ref().map(|title| excerpt(title, MAX_TITLE).0));
-    parts.push(format!("started by {}", review.requested_by));
+    let how = if review.run_id.is_some() { "started" } else { "asked" };
+    parts.push(format!("{how} by {}", review.requested_by));
     parts.push(format!("severity {}", review.stakes.severity.as_str()));
     if review.stakes.reversible == Some(false) {
         parts.push("cannot be undone".to_owned());

@@ -121,7 +121,8 @@ pub fn QueueRow(
 }
 
 fn subline(review: &Review) -> String {
-    review.flow_title.clone().or_else(|| review.flow.as_ref().map(ToString::to_string)).unwrap_or_default()
+    let flow = review.flow_title.clone().or_else(|| review.flow.as_ref().map(ToString::to_string));
+    flow.unwrap_or_else(|| words::asker(review))
 }
 
 /// What stands at the right, and whether it is urgent.

@@ -23,7 +23,10 @@ pub fn Head(pane: Pane, back: Callback<()>) -> impl IntoView {
     let crumbs = Memo::new(move |_| {
         pane.review.with(|review| {
             let flow = review.flow.as_ref().map(ToString::to_string);
-            (flow, review.flow_title.clone(), review.run_id, review.node.as_ref().map(NodeId::place))
+            let node = review.node.as_ref().map(NodeId::place);
+            // Where no flow asks, who does is all that there is to say.
+            let node = node.or_else(|| flow.is_none().then(|| words::asker(review)));
+            (flow, review.flow_title.clone(), review.run_id, node)
         })
     });
     let title = Memo::new(move |_| pane.review.with(|review| review.title.clone()));
@@ -44,7 +47,8 @@ pub fn Head(pane: Pane, back: Callback<()>) -> impl IntoView {
                         let short = all[all.len() - 4..].to_owned();
                         view! { <span aria-hidden="true">"›"</span><a href=format!("/runs/{run}") class="nowrap" title=all>"run "{short}</a> }
                     });
-                    let node = node.map(|node| view! { <span aria-hidden="true">"›"</span><span class="cut">{node}</span> });
+                    let arrow = flow.is_some().then(|| view! { <span aria-hidden="true">"›"</span> });
+                    let node = node.map(|node| view! { {arrow}<span class="cut">{node}</span> });
                     view! { <nav class="trail" aria-label="Origin">{flow}{run}{node}</nav> }
                 }}
                 <Claim pane=pane />

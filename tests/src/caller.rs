@@ -1,0 +1,92 @@
+//! Somebody who has nothing but HTTP, as programs in other languages do: a token, and JSON in and out.
+
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+use shared::api::NewToken;
+
+use crate::server::Server;
+use crate::transport::{Api, HttpTransport};
+
+/// Somebody over HTTP: a status and a body for each request.
+#[derive(Debug)]
+pub struct Caller(HttpTransport);
+
+/// What the server said.
+pub type Answer = (StatusCode, Value);
+
+impl Caller {
+    /// Any request.
+    pub async fn send(&self, method: Method, path: &str, body: Option<&Value>, key: Option<&str>) -> Answer {
+        let mut request = self.0.raw(method, path);
+        if let Some(body) = body {
+            request = request.json(body);
+        }
+        if let Some(key) = key {
+            request = request.header("idempotency-key", key);
+        }
+        let answer = request.send().await.expect("an answer");
+        let status = answer.status();
+        (status, serde_json::from_slice(&answer.bytes().await.expect("a body")).unwrap_or(Value::Null))
+    }
+
+    /// Posts JSON.
+    pub async fn post(&self, path: &str, body: &Value) -> Answer {
+        self.send(Method::POST, path, Some(body), None).await
+    }
+
+    /// Gets what must be there.
+    pub async fn get(&self, path: &str) -> Value {
+        let (status, body) = self.send(Method::GET, path, None, None).await;
+        assert_eq!(status, StatusCode::OK, "{path}: {body}");
+        body
+    }
+
+    /// Asks; answers with the review.
+    pub async fn ask(&self, question: &Value) -> Value {
+        let (status, review) = self.post("/api/v1/reviews", question).await;
+        assert_eq!(status, StatusCode::CREATED, "{review}");
+        review
+    }
+
+    /// What became of a review, once it is over.
+    pub async fn resolution(&self, review: &Value) -> Value {
+        let review = self.get(&format!("{}?wait=60s", path_of(review))).await;
+        assert_ne!(review["status"], "pending", "{review}");
+        review["resolution"].clone()
+    }
+
+    /// Decides a review as it stands.
+    pub async fn decide(&self, review: &Value, decision: &Value) -> Answer {
+        let seen = self.get(&path_of(review)).await;
+        let mut body = json!({ "revision": seen["revision"], "digest": seen["digest"] });
+        body.as_object_mut().expect("an object").extend(decision.as_object().expect("an object").clone());
+        self.post(&format!("{}/decisions", path_of(review)), &body).await
+    }
+}
+
+/// Where the API shows a review.
+pub fn path_of(review: &Value) -> String {
+    format!("/api/v1/reviews/{}", review["id"].as_str().expect("an id"))
+}
+
+/// A decision for an option.
+pub fn choose(option: &str) -> Value {
+    json!({ "verdict": { "type": "choose", "option": option } })
+}
+
+/// A person, or a program that acts for one, with a token of these roles.
+pub async fn caller(server: &Server, name: &str, roles: &[&str]) -> Caller {
+    of_person(server, &server.person(name, roles).await, roles).await
+}
+
+/// The admin.
+pub async fn admin(server: &Server) -> Caller {
+    of_person(server, &server.admin().await, &["admin"]).await
+}
+
+async fn of_person(server: &Server, person: &Api, roles: &[&str]) -> Caller {
+    let roles = roles.iter().map(ToString::to_string).collect();
+    let token = NewToken { name: "of a test".into(), roles, expires_at: None };
+    let token = person.create_token(&token).await.expect("a token").secret.expect("its secret");
+    Caller(HttpTransport::with_token(&server.base, &token))
+}
