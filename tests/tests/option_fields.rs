@@ -32,7 +32,7 @@ async fn an_option_with_fields_is_sent_once_they_are_given() -> WebDriverResult<
         "type": "object", "required": ["agent", "instructions"],
         "properties": {
             "agent": { "enum": ["writer", "editor"], "title": "Agent" },
-            "instructions": { "type": "string", "title": "Instructions", "minLength": 10, "format": "long-text" },
+            "instructions": { "type": "string", "title": "Instructions", "pattern": "half", "format": "long-text" },
         },
     });
     let delegate = json!({ "id": "delegate", "kind": "accept", "label": "Delegate it", "fields": fields });
@@ -53,7 +53,11 @@ async fn an_option_with_fields_is_sent_once_they_are_given() -> WebDriverResult<
     field(driver, "instructions").await?.send_keys("Shorter.").await?;
     button(driver, "Delegate it").await?.click().await?;
     button(driver, "Send now").await?.click().await?;
-    wait_for_text(driver, "must be at least 10 characters long").await;
+    eventually("it is said at its field", async || {
+        let said = driver.find(By::XPath("//div[contains(@class, 'bad')][contains(., 'Instructions')]")).await.ok()?;
+        said.text().await.ok()?.contains("must match").then_some(())
+    })
+    .await;
     let kept = "return Object.values(localStorage).some(draft => draft.includes('Shorter.'))";
     eventually("the draft is kept", async || {
         driver.execute(kept, Vec::new()).await.ok()?.convert::<bool>().ok()?.then_some(())

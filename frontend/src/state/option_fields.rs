@@ -22,6 +22,7 @@ pub fn given(option: &ReviewOption, draft: &Draft) -> Result<JsonMap, Vec<Mistak
     if missing.is_empty() { Ok(fields) } else { Err(missing) }
 }
 
+/// What must be there and is not, or is too short.
 fn missing(schema: &Value, fields: &JsonMap, place: &str) -> Vec<Mistake> {
     let required = schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
     let mut mistakes: Vec<_> = required
@@ -30,8 +31,16 @@ fn missing(schema: &Value, fields: &JsonMap, place: &str) -> Vec<Mistake> {
         .collect();
     for (name, value) in fields {
         let inner = schema.get("properties").and_then(|properties| properties.get(name));
-        if let (Some(inner), Value::Object(value)) = (inner, value) {
-            mistakes.extend(missing(inner, value, &format!("{place}{}", pointer([name]))));
+        let place = format!("{place}{}", pointer([name]));
+        match (inner, value) {
+            (Some(inner), Value::Object(value)) => mistakes.extend(missing(inner, value, &place)),
+            (Some(inner), Value::String(text)) => {
+                let least = inner.get("minLength").and_then(Value::as_u64).unwrap_or(0);
+                if (text.chars().count() as u64) < least {
+                    mistakes.push(Mistake::new(place, "invalid", format!("At least {least} characters.")));
+                }
+            }
+            _ => {}
         }
     }
     mistakes
@@ -71,7 +80,7 @@ mod tests {
             1,
             json!({ "options": [{ "id": "delegate", "kind": "accept", "label": "Delegate", "fields": {
                 "type": "object", "required": ["agent", "instructions"],
-                "properties": { "agent": { "enum": ["writer"] }, "instructions": { "type": "string" }, "more": {} },
+                "properties": { "agent": { "enum": ["writer"] }, "instructions": { "type": "string", "minLength": 5 }, "more": {} },
             } }] }),
         );
         let option = &asked.options[0];
@@ -82,7 +91,9 @@ mod tests {
         let typed = json!({ "agent": "writer", "instructions": " ", "more": "" });
         draft.fields.insert("delegate".into(), typed.as_object().unwrap().clone());
         assert_eq!(places(&draft), ["/verdict/fields/instructions"]);
-        draft.fields["delegate"].insert("instructions".into(), json!("Shorter."));
+        draft.fields.get_mut("delegate").unwrap().insert("instructions".into(), json!("Go."));
+        assert_eq!(places(&draft), ["/verdict/fields/instructions"], "it is too short");
+        draft.fields.get_mut("delegate").unwrap().insert("instructions".into(), json!("Shorter."));
         assert_eq!(
             given(option, &draft),
             Ok(json!({ "agent": "writer", "instructions": "Shorter." }).as_object().unwrap().clone())

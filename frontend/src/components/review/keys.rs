@@ -17,7 +17,7 @@ pub fn listen(pane: Pane) {
         let review = pane.review.get_untracked();
         let key = event.key();
         // A form hides the other options, and so their keys.
-        let fills = pane.filling.with_untracked(Option::is_some);
+        let fills = untrack(move || pane.filled().is_some());
         let acted = match key.as_str() {
             key if fills && (matches!(key, "a" | "r") || nth(key).is_some()) => None,
             "a" if !review.actions.is_empty() => {
