@@ -238,21 +238,21 @@ fn a_token_has_a_right_only_through_a_role_that_it_names() {
         }
     }
     let expected = "
-          dev            nynn yyyy yyyy nyyy yynn nyy
-          a token of dev nnnn -n-- ---- nnn- n-nn nn-
-          somebody else  nynn -n-- ---- nnn- n-nn ny-
-legal     dev            nynn yyyy yyyy nyyy yynn nyy
-legal     a token of dev nynn -n-- ---- nnn- n-nn nn-
-legal     somebody else  nynn -n-- ---- nnn- n-nn ny-
-reviewer  dev            nynn yyyy yyyy yyyy yynn nyy
-reviewer  a token of dev nynn -nyy yyyn ynny nynn nn-
-reviewer  somebody else  nynn -n-- ---- ynn- n-nn ny-
-developer dev            yyyy yyyy yyyy yyyy yynn nyy
-developer a token of dev yyyy yyyy ynny ynn- n-nn nn-
-developer somebody else  yyyy yyyy ynnn ynn- n-nn ny-
-admin     dev            yyyy yyyy yyyy yyyy yyyy yyy
-admin     a token of dev yyyy yyyy yyyy yyyy yyyy yyy
-admin     somebody else  yyyy yyyy ynny yyyy yyyy yyy
+          dev            nynn nyyy yyyy ynyy yyyn nnyy
+          a token of dev nnnn n-n- ---- -nnn -n-n nnn-
+          somebody else  nynn n-n- ---- -nnn -n-n nny-
+legal     dev            nynn nyyy yyyy ynyy yyyn nnyy
+legal     a token of dev nynn n-n- ---- -nnn -n-n nnn-
+legal     somebody else  nynn n-n- ---- -nnn -n-n nny-
+reviewer  dev            nynn nyyy yyyy yyyy yyyn nnyy
+reviewer  a token of dev nynn n-ny yyyy nynn ynyn nnn-
+reviewer  somebody else  nynn n-n- ---- -ynn -n-n nny-
+developer dev            yyyy yyyy yyyy yyyy yyyn nnyy
+developer a token of dev yyyy yyyy yynn yynn -n-n nnn-
+developer somebody else  yyyy yyyy yynn nynn -n-n nny-
+admin     dev            yyyy yyyy yyyy yyyy yyyy yyyy
+admin     a token of dev yyyy yyyy yyyy yyyy yyyy yyyy
+admin     somebody else  yyyy yyyy yynn yyyy yyyy yyyy
 ";
     assert_eq!(table, expected[1..], "{table}");
 }
