@@ -55,6 +55,16 @@ impl ReviewKind {
     }
 }
 
+/// That a review was told to wait.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Paused {
+    /// Who said so.
+    pub by: Username,
+    /// Since when.
+    pub at: Timestamp,
+}
+
 /// Where a review stands. It leaves `pending` exactly once.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray,
@@ -163,8 +173,8 @@ pub struct Review {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub advice: Vec<Advice>,
     /// It was told to wait: no time runs, and only going on or ending is offered.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub paused: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paused: Option<Paused>,
     /// The handler that is asked while people may decide already; none: people alone are asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<AskedHandler>,

@@ -66,7 +66,7 @@ pub fn outline(review: &Review) -> Review {
         claimed_by: None,
         delegations: delegations.collect(),
         advice: Vec::new(),
-        paused: review.paused,
+        paused: None,
         asked: None,
         warnings: Vec::new(),
         comments: Vec::new(),

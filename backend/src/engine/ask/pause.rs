@@ -4,7 +4,7 @@
 use shared::decision::Decision;
 use shared::id::ReviewId;
 use shared::log::ReviewChange;
-use shared::review::ReviewKind;
+use shared::review::{Paused, ReviewKind};
 
 use super::by_agent::PAUSE;
 use super::decide::verdict::{NodeVerdict, Said};
@@ -37,7 +37,7 @@ impl Builder<'_> {
                 review.decisions.push(decision.clone());
             }
             review.options = options;
-            review.paused = true;
+            review.paused = Some(Paused { by: decision.by.clone(), at: decision.at });
             (review.expires_at, review.on_timeout, review.claimed_by) = (None, None, None);
             review.revision += 1;
             review.digest = digest::of_review(review);

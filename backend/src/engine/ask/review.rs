@@ -148,7 +148,7 @@ impl Builder<'_> {
             problem: None,
             unreadable: false,
             advice,
-            paused: false,
+            paused: None,
             asked: None,
             warnings: content.warnings,
             claimed_by: None,
