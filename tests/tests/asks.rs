@@ -41,11 +41,11 @@ async fn what_a_program_asks_is_answered_in_the_console_and_says_who_asks() -> W
     let review: Review = serde_json::from_value(asked.clone()).expect("a review");
     let page = reading(&server, "ana", &review).await?;
     wait_for_text(&page.driver, "It is for a child.").await;
-    assert_eq!(text_of(&page.driver, ".trail").await, "asked by program");
     page.driver.find(By::Css(".decide textarea")).await?.send_keys("Small.").await?;
     button(&page.driver, "Send answer").await?.click().await?;
     wait_for_text(&page.driver, "answered").await;
     assert_eq!(program.resolution(&asked).await["answer"]["text"], "Small.");
+    assert_eq!(text_of(&page.driver, ".trail").await, "asked by program");
     page.quit().await;
     Ok(())
 }

@@ -24,6 +24,9 @@ fn contains(whole: &Value, part: &Value) -> bool {
 
 /// What is asked, what somebody decides, and what the answer says.
 fn each_kind() -> Vec<(Value, Value, Value)> {
+    let stuck = json!({
+        "kind": "escalation", "reason": "low_confidence", "explanation": "Nobody answers my mails.", "attempted": ["Two mails"],
+    });
     let leave = json!({
         "kind": "approval", "description": "Pay back 20 € to Acme.", "severity": "high",
         "action": { "name": "refund", "arguments": { "amount": 20 } },
@@ -51,6 +54,26 @@ fn each_kind() -> Vec<(Value, Value, Value)> {
             draft,
             json!({ "verdict": { "type": "choose", "option": "done" }, "edits": { "content": "Dear Ann" } }),
             json!({ "content": "Dear Ann", "changed": true, "summary": "1 words added, 1 removed" }),
+        ),
+        (
+            stuck.clone(),
+            json!({ "verdict": { "type": "choose", "option": "agent_continue", "fields": { "guidance": "Call them." } } }),
+            json!({ "decision": "agent_continue", "guidance": "Call them.", "by": "ana" }),
+        ),
+        (
+            stuck,
+            json!({ "verdict": { "type": "choose", "option": "abort", "fields": { "reason": "Leave it." } } }),
+            json!({ "decision": "abort", "reason": "Leave it." }),
+        ),
+        (
+            json!({ "kind": "checkpoint", "phase": "Import", "progress": 0.4, "issues": ["It is slow."] }),
+            json!({ "verdict": { "type": "choose", "option": "continue" }, "comment": "Slowly." }),
+            json!({ "decision": "continue", "instructions": "Slowly." }),
+        ),
+        (
+            json!({ "kind": "handoff", "to": "reviewer", "reason": "The day is over." }),
+            choose("taken"),
+            json!({ "taken": true, "by": "ana" }),
         ),
     ]
 }
@@ -114,14 +137,14 @@ async fn each_kind_is_asked_and_its_answer_comes_within_a_second(database: Datab
     let sealed = async || admin.verify_audit().await.ok().filter(|check| check.sealed >= check.entries);
     assert!(eventually("all of it is sealed", sealed).await.valid);
     let counted = caller::admin(&server).await.get("/api/v1/statistics?by=kind").await;
-    assert_eq!((&counted["requests"], &counted["clarifications"]), (&json!(6), &json!(2)), "{counted}");
+    assert_eq!((&counted["requests"], &counted["clarifications"]), (&json!(asked.len()), &json!(2)), "{counted}");
 }
 
 async fn a_question_and_its_answer_survive_a_kill(database: Database) {
     let mut server = Server::start(Options::on(database)).await;
     let program = caller(&server, "program", &["developer"]).await;
     let ana = caller(&server, "ana", &["reviewer"]).await;
-    let (question, decision, expected) = each_kind().pop().expect("a draft");
+    let (question, decision, expected) = each_kind().swap_remove(5);
     let (_, first) = program.send(Method::POST, "/api/v1/reviews", Some(&question), Some("k1")).await;
     let timed = json!({ "kind": "approval", "description": "Go on?", "action": { "name": "go" }, "timeout": "3s" });
     let [rejects, approves, fails] = ["reject", "approve", "error"].map(|then| {
@@ -230,6 +253,7 @@ async fn a_question_that_cannot_be_asked_is_refused_at_its_place() {
         (json!({ "timeout": "1h", "on_timeout": "follow" }), "/on_timeout"),
         (json!({ "policy": "majority" }), ""),
         (json!({ "policy": { "quorum": 0 } }), "/policy/quorum"),
+        (json!({ "kind": "handoff", "question": null, "to": "reviewer", "reason": "x", "timeout": "1h" }), "/timeout"),
         (json!({ "reviewers": { "not_same_as": "ask" } }), "/reviewers/not_same_as"),
         (json!({ "reviewers": { "role": ["legal"] } }), "/reviewers/role"),
         (json!({ "callback_url": "https://example.com" }), "/callback_url"),

@@ -218,14 +218,20 @@ pub(super) fn read(builtin: Builtin, arguments: &JsonMap) -> Result<Ask, String>
 
 /// Whether several people can decide what is asked by votes; where not, what would have to be different.
 pub(super) fn votable(ask: &Ask, policy: &Policy) -> Result<(), String> {
-    let in_words = matches!(ask, Ask::Clarification(Clarification { allow_free_text: true, .. }));
-    if in_words && !policy.is_first() {
-        return Err(
-            "several answers in words cannot become one by votes: give `options`, and `allow_free_text: false`"
-                .to_owned(),
-        );
+    if policy.is_first() {
+        return Ok(());
     }
-    Ok(())
+    match ask {
+        Ask::Clarification(Clarification { allow_free_text: true, .. } | Clarification { multiple: true, .. }) => {
+            Err("several answers in words, or of several options, cannot become one by votes: give `options`, and \
+             `allow_free_text: false`"
+                .to_owned())
+        }
+        Ask::Escalation(_) | Ask::Checkpoint(_) | Ask::Handoff(_) => {
+            Err("what somebody says beside an answer to this cannot become one by votes: leave `policy` out".to_owned())
+        }
+        Ask::Clarification(_) | Ask::Edit(_) | Ask::Approval(_) => Ok(()),
+    }
 }
 
 /// The option with which people approve what an agent would do.
