@@ -1,10 +1,11 @@
 //! What the run has used before this was asked: each call of a model, and all together.
 
 use leptos::prelude::*;
-use shared::run::AgentCall;
+use shared::run::{AgentCall, AgentToolCall};
 
 use super::pane::Pane;
 use crate::components::inert::inert;
+use crate::state::diffs::text_of;
 use crate::state::words;
 
 /// The calls, folded.
@@ -34,7 +35,22 @@ pub fn Took(pane: Pane) -> impl IntoView {
     }
 }
 
+/// A call, and folded below it what went in and came out, where that is kept.
 fn row(call: &AgentCall) -> impl IntoView + use<> {
+    let texts = [("Input", &call.input), ("Output", &call.output)];
+    let texts = texts.into_iter().filter(|(_, text)| !text.is_empty());
+    let mut parts: Vec<_> = texts.map(|(name, text)| (name.to_owned(), text.clone())).collect();
+    parts.extend(call.tools.iter().map(tool));
+    let said = (!parts.is_empty()).then(|| {
+        let parts = parts.into_iter().map(|(name, text)| view! { <dt>{inert(&name)}</dt><dd>{inert(&text)}</dd> });
+        view! {
+            <tr>
+                <td colspan="4">
+                    <details class="fold"><summary>"What was said"</summary><dl class="said-in">{parts.collect_view()}</dl></details>
+                </td>
+            </tr>
+        }
+    });
     let cost = if call.cost_usd > 0.0 { words::dollars(call.cost_usd) } else { "–".to_owned() };
     view! {
         <tr>
@@ -43,5 +59,17 @@ fn row(call: &AgentCall) -> impl IntoView + use<> {
             <td class="num">{cost}</td>
             <td class="num">{words::duration_ms(call.duration_ms)}</td>
         </tr>
+        {said}
     }
+}
+
+/// A call of a tool: with what, and what came of it.
+fn tool(call: &AgentToolCall) -> (String, String) {
+    let arguments = text_of(&call.arguments);
+    let came = match (&call.result, &call.error) {
+        (_, Some(error)) => format!("\nfailed: {error}"),
+        (Some(result), None) => format!("\n{}", text_of(result)),
+        (None, None) => String::new(),
+    };
+    (format!("Called {}", call.name), format!("{arguments}{came}"))
 }
