@@ -51,6 +51,13 @@ pub fn Head(pane: Pane, back: Callback<()>) -> impl IntoView {
                     let node = node.map(|node| view! { {arrow}<span class="cut">{node}</span> });
                     view! { <nav class="trail" aria-label="Origin">{flow}{run}{node}</nav> }
                 }}
+                {move || {
+                    let paused = pane.review.with(|review| review.paused.clone().filter(|_| review.is_pending()));
+                    paused.map(|paused| {
+                        let text = format!("Paused by {} since {}", paused.by, time::clock(paused.at));
+                        view! { <span class="claim"><Glyph icon=icondata::LuPause />{text}</span> }
+                    })
+                }}
                 <Claim pane=pane />
                 <More pane=pane />
             </div>
