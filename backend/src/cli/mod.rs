@@ -95,7 +95,7 @@ impl Cli {
     pub async fn run(self) -> anyhow::Result<()> {
         match self.command {
             Command::Serve(args) => serve::run(args).await,
-            Command::Flow(command) => flow::run(command).await,
+            Command::Flow(command) => Box::pin(flow::run(command)).await,
             Command::Audit(command) => audit::run(command).await,
             Command::Review(command) => review::run(command).await,
             Command::Run(command) => run::run(command).await,

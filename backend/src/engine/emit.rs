@@ -50,13 +50,13 @@ impl Builder<'_> {
             usage: Some(usage.clone()),
             ..self.call_of(step, turn)
         };
-        self.emit(None, None, EventData::ModelAnswered(data));
+        self.emit(None, None, EventData::ModelAnswered(Box::new(data)));
     }
 
     /// A call of a model failed when nobody waited for it any more.
     pub(super) fn emit_unanswered(&mut self, step: &Step, turn: u32, error: RunError) {
         let data = ModelAnswered { error: Some(error), ..self.call_of(step, turn) };
-        self.emit(None, None, EventData::ModelAnswered(data));
+        self.emit(None, None, EventData::ModelAnswered(Box::new(data)));
     }
 
     fn call_of(&self, step: &Step, turn: u32) -> ModelAnswered {

@@ -139,13 +139,12 @@ fn words(call: &AgentCall) -> usize {
 fn drop_old_words(state: &mut RunState) {
     let mut left = MAX_ALL_WORDS;
     for call in state.agent_calls.iter_mut().rev() {
-        match left.checked_sub(words(call)) {
-            Some(less) => left = less,
-            None => {
-                left = 0;
-                (call.input, call.output) = (String::new(), String::new());
-                call.tools.clear();
-            }
+        if let Some(less) = left.checked_sub(words(call)) {
+            left = less;
+        } else {
+            left = 0;
+            (call.input, call.output) = (String::new(), String::new());
+            call.tools.clear();
         }
     }
 }

@@ -62,7 +62,7 @@ impl<'f> Builder<'f> {
         let team = self.team_work(caller)?;
         match builtin {
             Builtin::SpawnSpecialist => self.specialist_arguments(step, caller, team, arguments),
-            _ => strategy_arguments(team, arguments),
+            _ => strategy_arguments(team, &arguments),
         }
     }
 
@@ -182,9 +182,9 @@ impl<'f> Builder<'f> {
     }
 }
 
-fn strategy_arguments(team: &TeamWork, arguments: JsonMap) -> Result<JsonMap, String> {
+fn strategy_arguments(team: &TeamWork, arguments: &JsonMap) -> Result<JsonMap, String> {
     let to = strategy(arguments.get("strategy").or(arguments.get("to")))?;
-    let rounds = rounds(team, &arguments)?;
+    let rounds = rounds(team, arguments)?;
     if to == team.strategy && (rounds == team.rounds || to != TeamStrategy::Debate) {
         return Err(format!("the team works so already ({})", to.as_str()));
     }

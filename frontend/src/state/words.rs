@@ -89,11 +89,6 @@ pub fn asker(review: &Review) -> String {
     format!("asked by {}", review.requested_by)
 }
 
-/// From where a review comes that no flow asks.
-pub fn asker(review: &Review) -> String {
-    format!("asked by {}", review.requested_by)
-}
-
 /// A person as `you`, or by name.
 pub fn person(name: &str, me: Option<&str>) -> String {
     if me == Some(name) { "you".to_owned() } else { name.to_owned() }

@@ -88,7 +88,7 @@ entries! {
     /// A model answered; `data.step_id`, `data.node`, `data.visit`, `data.turn`, `data.text`, `data.calls`, `data.usage`.
     /// `data.late` is true where the run was over by then, and nothing follows from it; where such a call failed,
     /// `data.error` stands in the place of text, calls and usage.
-    ModelAnswered(ModelAnswered) = "model.answered",
+    ModelAnswered(Box<ModelAnswered>) = "model.answered",
     /// A tool was called with exactly these arguments; `data.step_id`, `data.node`, `data.call`, `data.tool`,
     /// `data.arguments`, `data.digest`, `data.result` or `data.error`; `data.late` as above.
     ToolExecuted(Box<ToolExecuted>) = "tool.executed",
@@ -97,7 +97,7 @@ entries! {
     /// Nobody has decided, and the time is nearly up; once before each deadline, with `data.review`.
     ReviewExpiring(OfReview) = "review.expiring",
     /// Content, votes, claims or comments changed, or nobody decided in time and others are asked too; `data.review`,
-    /// `data.change` (`content`, `vote`, `voters`, `claim`, `release`, `comment`, `delegated`, `escalated`). With
+    /// `data.change` (`content`, `vote`, `voters`, `claim`, `release`, `comment`, `delegated`, `escalated`, `paused`, `asked`). With
     /// `content`, `data.voided` names whose votes are void; with `voters`, `data.lost` and `data.added` name who may no
     /// longer vote and who may now; `data.vote` is true where a vote changed the content, which its decision tells
     /// (`shown`). Nobody is named while votes are secret.

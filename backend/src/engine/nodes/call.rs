@@ -20,7 +20,7 @@ use crate::engine::question::Subject;
 use crate::engine::ruling::{CallRulings, Ruling};
 use crate::engine::transition::{Refusal, TaskKind};
 
-impl<'f> Builder<'f> {
+impl Builder<'_> {
     // --- the calls of an agent's turn ---
 
     /// A model made calls: those that do not fit are answered at once, gated ones are asked about, the rest is held

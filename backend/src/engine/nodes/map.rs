@@ -100,7 +100,7 @@ impl Builder<'_> {
     fn result(&self, step: &Step, writes: &JsonMap) -> Value {
         let Some(node) = self.flow.node(&step.node) else { return Value::Null };
         if let NodeKind::Human(human) = &node.kind
-            && !(!human.has_options() && human.edit_keys.is_empty())
+            && (human.has_options() || !human.edit_keys.is_empty())
         {
             return self.state.decisions.get(&step.node).cloned().unwrap_or_default();
         }

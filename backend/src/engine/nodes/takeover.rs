@@ -72,7 +72,7 @@ impl Builder<'_> {
             Ok(conversation) => {
                 let (purpose, wrote, id_prefix) =
                     (before.purpose.clone(), before.wrote.clone(), format!("{}{agent}-", before.id_prefix));
-                self.begin(branch, step, Conversation { purpose, wrote, id_prefix, ..conversation });
+                self.begin(branch, step, Conversation { wrote, id_prefix, purpose, ..conversation });
             }
             Err(error) => self.fail_conversation(branch, step, before, error),
         }

@@ -58,7 +58,7 @@ impl Builder<'_> {
                     let id_prefix = format!("{agent}-{}-", team.turns);
                     let calls_members = as_lead && team.strategy == TeamStrategy::Router;
                     let delegates = if calls_members { team.speakers().cloned().collect() } else { Vec::new() };
-                    begun.push(Conversation { purpose, id_prefix, delegates, ..conversation });
+                    begun.push(Conversation { delegates, id_prefix, purpose, ..conversation });
                 }
                 Err(error) => return self.fail_step(branch, step, error),
             }

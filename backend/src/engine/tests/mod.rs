@@ -219,7 +219,7 @@ impl Play {
             let before = self.snapshot.state.clone();
             let RunState { ref questions, .. } = transition.state;
             let (unanswered, questions) = (unanswered.clone(), questions.clone());
-            let only = RunState { revision, updated_at, unanswered, questions, ..before };
+            let only = RunState { revision, updated_at, questions, unanswered, ..before };
             assert_eq!(transition.state, only, "a run that is over changed");
         }
         self.take(transition);

@@ -124,7 +124,7 @@ fn some_flow(id: &str, shapes: &[Shape], kinds: u8) -> Flow {
             "put": { "when": "visit == 1", "handlers": [judge, webhook, "human"] },
         }, "before_agent": {
             "a": { "when": "visit == 2", "timeout": "2h", "handlers": if shapes[0].4.is_multiple_of(3) { json!([judge]) } else { json!([webhook]) } },
-        }, "before_emergent": shapes[0].2, "before_strategy_override": shapes[0].3 % 2 == 0, "before_return": ([
+        }, "before_emergent": shapes[0].2, "before_strategy_override": shapes[0].3.is_multiple_of(2), "before_return": ([
             json!(false),
             json!(true),
             json!({ "when": "has(arguments.k2)", "timeout": "1h", "on_timeout": "approve" }),

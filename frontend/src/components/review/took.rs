@@ -15,9 +15,11 @@ pub fn Took(pane: Pane) -> impl IntoView {
     move || {
         let usage = usage.get();
         let summary = usage.summary()?;
-        let elapsed = (usage.elapsed_ms > 0)
-            .then(|| format!(", {} after the run began", words::duration_ms(usage.elapsed_ms)))
-            .unwrap_or_default();
+        let elapsed = if usage.elapsed_ms > 0 {
+            format!(", {} after the run began", words::duration_ms(usage.elapsed_ms))
+        } else {
+            String::new()
+        };
         let rows = usage.agent_calls.iter().map(row).collect_view();
         Some(view! {
             <section>

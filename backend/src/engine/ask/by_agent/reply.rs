@@ -64,7 +64,7 @@ impl Builder<'_> {
             },
             Ask::Checkpoint(_) => {
                 let decision = option.filter(|option| *option != RESUME).unwrap_or(CONTINUE);
-                let changes = (decision == MODIFY).then(|| &put_in.fields);
+                let changes = (decision == MODIFY).then_some(&put_in.fields);
                 let reason = field("reason");
                 json!({ "decision": decision, "modifications": changes, "reason": reason, "instructions": comment })
             }

@@ -102,7 +102,7 @@ fn several(choices: &[Choice]) -> ReviewOption {
     let property = json!({
         "type": "array", "title": "Options", "minItems": 1, "uniqueItems": true, "items": { "oneOf": choices },
     });
-    let fields = fields(&["options"], json!({ "options": property }));
+    let fields = fields(&["options"], &json!({ "options": property }));
     ReviewOption { fields: Some(fields), ..option("answer".to_owned(), "Answer".to_owned(), None) }
 }
 
@@ -189,15 +189,15 @@ fn escalation(who: &str, escalation: Escalation, relief: &Relief) -> Shown {
         instead["answer"] = titled(answer, "Answer in place of the agent");
     }
     let needed: &[&str] = if relief.needs_answer { &["answer"] } else { &[] };
-    let takes_over = with_fields(TAKE_OVER, "Take over", ChoiceKind::Accept, fields(needed, instead));
+    let takes_over = with_fields(TAKE_OVER, "Take over", ChoiceKind::Accept, fields(needed, &instead));
     let parameters = json!({ "type": "object", "title": "Adjusted parameters" });
     let guidance = titled(&text, "Guidance");
     let guides = json!({ "guidance": guidance, "adjusted_parameters": parameters });
-    let goes_on = with_fields(GO_ON, "Let it go on", ChoiceKind::Accept, fields(&["guidance"], guides));
+    let goes_on = with_fields(GO_ON, "Let it go on", ChoiceKind::Accept, fields(&["guidance"], &guides));
     let delegates = (!relief.agents.is_empty()).then(|| {
         let agents = json!({ "type": "string", "enum": relief.agents, "title": "Agent" });
         let hands_over = json!({ "agent": agents, "instructions": titled(&text, "Instructions") });
-        let fields = fields(&["agent", "instructions"], hands_over);
+        let fields = fields(&["agent", "instructions"], &hands_over);
         with_fields(DELEGATE, "Give it to another agent", ChoiceKind::Accept, fields)
     });
     let reason_words = reason.as_str().replace('_', " ");
@@ -232,7 +232,7 @@ fn checkpoint(who: &str, checkpoint: Checkpoint) -> Shown {
         "add": texts("Do as well"),
         "parameters": { "type": "object", "title": "Parameters" },
     });
-    let modifies = with_fields(MODIFY, "Change the plan", ChoiceKind::Accept, fields(&[], modifies));
+    let modifies = with_fields(MODIFY, "Change the plan", ChoiceKind::Accept, fields(&[], &modifies));
     let percent = format!("{:.0} %", progress * 100.0);
     let accept = |id: &str, label: &str| option(id.to_owned(), label.to_owned(), None);
     Shown {
@@ -272,7 +272,7 @@ fn handoff(who: &str, handoff: Handoff) -> Shown {
 
 fn abort() -> ReviewOption {
     let reason = json!({ "type": "string", "minLength": 1, "title": "Reason" });
-    with_fields(ABORT, "Abort", ChoiceKind::Stop, fields(&["reason"], json!({ "reason": reason })))
+    with_fields(ABORT, "Abort", ChoiceKind::Stop, fields(&["reason"], &json!({ "reason": reason })))
 }
 
 /// The one option of what is to be written.
@@ -299,7 +299,7 @@ fn list(key: &str, label: &str, sentences: &[String]) -> Option<Item> {
 }
 
 /// JSON Schema of what goes with an option.
-fn fields(required: &[&str], properties: Value) -> Value {
+fn fields(required: &[&str], properties: &Value) -> Value {
     json!({ "type": "object", "required": required, "properties": properties, "additionalProperties": false })
 }
 
