@@ -93,7 +93,7 @@ async fn each_kind_is_asked_and_its_answer_comes_within_a_second(database: Datab
         }
         assert_eq!(review["requested_by"], "program");
         let listed = program.get("/api/v1/reviews?requested_by=me&status=pending").await;
-        assert_eq!(listed["items"].as_array().map(|items| items.len()), Some(1), "{listed}");
+        assert_eq!(listed["items"].as_array().map(Vec::len), Some(1), "{listed}");
         assert_eq!(ana.get("/api/v1/reviews?requested_by=me").await["items"], json!([]));
         assert_eq!(ana.get("/api/v1/reviews?order=urgency&assigned=me").await["items"][0]["id"], review["id"]);
 
