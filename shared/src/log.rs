@@ -1,6 +1,7 @@
 //! Entries of the log: what was committed, in commit order. The live socket, the audit and `GET /api/v1/log` all show
 //! the same entries.
 
+mod agents;
 mod change;
 mod data;
 
@@ -12,6 +13,7 @@ use crate::review::{Review, ReviewStatus};
 use crate::run::{RunSummary, Step};
 use crate::time::Timestamp;
 
+pub use agents::{SpecialistMade, StrategyChanged};
 pub use change::{LoggedIn, LoginFailed, ReviewChange, SecondFactorChange, SingleSignOn, UserChanged};
 pub use data::*;
 

@@ -1,5 +1,7 @@
 //! Reviews as the API shows them, and as they are stored: one thing that a person is asked.
 
+mod kind;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -9,51 +11,14 @@ use crate::JsonMap;
 pub use crate::collaboration::{Advice, AskedHandler, Changes, Claim, Comment, Delegation, Judgement};
 use crate::decision::{Decision, Via};
 use crate::definition::{ActionKind, ChoiceKind, ContentType, OnTimeout, Policy, Reviewers, Stakes};
+pub use kind::ReviewKind;
+
 pub use crate::guardrail::{Checked, Veto, Warning};
 use crate::id::{FlowId, NodeId, ReviewId, RunId, Username};
 use crate::request::Request;
 use crate::run::{Context, Part, Usage};
 use crate::time::Timestamp;
 use crate::voting::Voting;
-
-/// What a person is asked.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray,
-)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-#[strum(serialize_all = "snake_case")]
-pub enum ReviewKind {
-    /// A human node.
-    Approval,
-    /// Gated calls of one agent turn, or a gated tool node.
-    ToolCalls,
-    /// An agent is about to run.
-    Agent,
-    /// A specialist is about to be made.
-    Emergent,
-    /// The output is about to be given.
-    Output,
-    /// A strategy is about to change.
-    StrategyOverride,
-    /// An agent asks.
-    Clarification,
-    /// A draft is to be edited.
-    Edit,
-    /// An agent gives up.
-    Escalation,
-    /// Progress is shown.
-    Checkpoint,
-    /// Somebody is told; does not block.
-    Handoff,
-}
-
-impl ReviewKind {
-    /// Whether a run waits for it. A hand-over tells somebody, and the run goes on.
-    pub fn blocks(self) -> bool {
-        self != Self::Handoff
-    }
-}
 
 /// That a review was told to wait.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

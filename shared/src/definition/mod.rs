@@ -12,6 +12,7 @@ mod next;
 mod node;
 mod on_timeout;
 mod policy;
+mod team;
 mod tool;
 
 use indexmap::IndexMap;
@@ -26,12 +27,10 @@ pub use human::{
     AutoHandler, ContentType, EditKey, Handler, Human, Judge, OnHandlerError, ReviewKey, SlackHandler, WebhookHandler,
 };
 pub use next::{Edge, EdgeCondition, Next, Target};
-pub use node::{
-    Backoff, Failure, FailureThen, FlowCall, Join, MapNode, Node, NodeKind, RouterNode, Team, TeamEmergent,
-    TeamStrategy,
-};
+pub use node::{Backoff, Failure, FailureThen, FlowCall, Join, MapNode, Node, NodeKind, RouterNode};
 pub use on_timeout::{Escalate, OnTimeout};
 pub use policy::{Policy, Reviewers, Validator};
+pub use team::{Team, TeamEmergent, TeamStrategy};
 pub use tool::{AllowedDecisions, AskPermission, Builtin, HttpTool, McpTool, Tool, ToolKind};
 
 use crate::id::{FlowId, NodeId};

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::JsonMap;
-use crate::definition::{Effect, TeamStrategy};
+use crate::definition::Effect;
 use crate::deputy::Deputyship;
 use crate::error::RunError;
 use crate::feedback::Feedback;
@@ -18,6 +18,7 @@ use crate::review::Review;
 use crate::run::{AgentCall, RunSummary, Step};
 use crate::time::Timestamp;
 
+use super::agents::{SpecialistMade, StrategyChanged};
 use super::change::{LoggedIn, LoginFailed, ReviewChange, UserChanged};
 
 macro_rules! entries {
@@ -317,35 +318,6 @@ data! {
         /// The key of the edit or of the output.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         key: Option<String>,
-    }
-
-    /// An agent made another one.
-    SpecialistMade {
-        /// The node of the team.
-        node: NodeId,
-        /// The name of the new agent.
-        role: String,
-        /// The agent that made it.
-        by: String,
-        /// What it was told.
-        instructions: String,
-    }
-
-    /// An agent changed how its team works.
-    StrategyChanged {
-        /// The node of the team.
-        node: NodeId,
-        /// The strategy before.
-        from: TeamStrategy,
-        /// The strategy from the next turn on.
-        to: TeamStrategy,
-        /// How many rounds a debate has; none where it is none.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        rounds: Option<u32>,
-        /// The agent that changed it.
-        by: String,
-        /// Why.
-        reason: String,
     }
 
     /// Of feedback.

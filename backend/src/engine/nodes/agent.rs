@@ -1,11 +1,10 @@
 //! Agents: a conversation as a state machine. One model task a turn; its answer is either final, or a list of calls
 //! that are run (`call.rs`) before the next turn.
 
-use serde_json::Value;
 use shared::JsonMap;
-use shared::definition::{Agent, NodeKind};
+use shared::definition::Agent;
 use shared::error::FlowCode;
-use shared::id::{NodeId, TaskId};
+use shared::id::TaskId;
 use shared::run::Step;
 
 use crate::engine::answer::{Read, read_answer};
@@ -176,28 +175,6 @@ impl Builder<'_> {
                 self.refuse_conversation(branch, step, &conversation, error);
             }
         }
-    }
-
-    /// Where the answer goes: with an `output_schema`, each of its keys that the node may write (the whole object to
-    /// the one write key, where it names none of them); else the text to the one write key.
-    pub(super) fn answer_keys(&self, id: &NodeId, text: String, value: Option<Value>) -> JsonMap {
-        let Some(node) = self.flow.node(id) else { return JsonMap::new() };
-        let allowed = scope::write_keys(self.flow, id, node);
-        let whole = |value| scope::result_key(self.flow, id, node).map(|key| (key, value)).into_iter().collect();
-        match value {
-            None => whole(Value::String(text)),
-            Some(Value::Object(object)) if object.keys().any(|key| allowed.contains(key)) => {
-                object.into_iter().filter(|(key, _)| allowed.contains(key)).collect()
-            }
-            Some(value) => whole(value),
-        }
-    }
-
-    /// Whether a person may correct what a node made.
-    pub(super) fn is_correctable(&self, id: &NodeId) -> bool {
-        let flow = self.flow.of(id);
-        let mut humans = flow.flow.nodes.iter().filter(|(_, node)| matches!(node.kind, NodeKind::Human(_)));
-        humans.any(|(human, _)| flow.source_of(human).is_some_and(|source| &*source == id.own()))
     }
 }
 

@@ -138,13 +138,6 @@ impl Builder<'_> {
         tool.is_some_and(|tool| tool.kind == ToolKind::Builtin(Builtin::SpawnSpecialist))
     }
 
-    /// Somebody is told of something, and nobody waits for them.
-    pub(super) fn hand_over_to(&mut self, step: &Step, agent: Option<&str>, call: &ToolCall) -> Value {
-        let (step, agent, call) = (Box::new(step.clone()), agent.map(str::to_owned), Box::new(call.clone()));
-        let review = self.ask(Subject::Handoff { step, agent, call });
-        json!({ "handed_off": true, "review": review })
-    }
-
     fn asks_people(&self, step: &Step, call: &ToolCall) -> bool {
         let tool = self.flow.of(&step.node).tool(&call.tool);
         matches!(tool.as_ref().map(|tool| &tool.kind), Some(ToolKind::Builtin(builtin)) if builtin.asks_people())

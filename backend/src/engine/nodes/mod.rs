@@ -5,6 +5,8 @@
 
 mod agent;
 mod call;
+mod conversation_end;
+mod handoff;
 mod human;
 mod map;
 mod nested;

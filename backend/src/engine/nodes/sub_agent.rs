@@ -1,5 +1,5 @@
 //! Agents that work for others: as a tool of another agent or of a tool node, or for a turn of a team. Their conversation is
-//! in a branch of its own at the same node; whoever waits for it is told how it ends.
+//! in a branch of its own at the same node; whoever waits for it is told how it ends (`conversation_end.rs`).
 
 use serde_json::Value;
 use shared::definition::ToolKind;
@@ -8,9 +8,8 @@ use shared::run::Step;
 
 use crate::engine::builder::{Builder, failure};
 use crate::engine::conversation::{Conversation, Message, Purpose};
-use crate::engine::next::{Answer, Reply, TurnEnd, TurnEnded};
+use crate::engine::next::Reply;
 use crate::engine::phase::Phase;
-use crate::engine::question::Subject;
 
 /// How deep agents may call each other.
 const MAX_DEPTH: usize = 8;
@@ -56,79 +55,5 @@ impl Builder<'_> {
     /// How many agents wait for each other above a branch.
     fn depth(&self, branch: u32) -> usize {
         std::iter::successors(Some(branch), |branch| self.state.parent_of(*branch)).count()
-    }
-
-    /// Whoever waits for a call hears what came of it.
-    fn reply_to(&mut self, branch: u32, call: &str, reply: Reply) {
-        self.answer(Subject::Ask { branch, call: call.to_owned(), paused: false }, Answer::Reply(reply));
-    }
-
-    /// An agent has answered: its step is done, or whoever it worked for goes on.
-    pub(super) fn made(
-        &mut self,
-        branch: u32,
-        step: Step,
-        conversation: &Conversation,
-        text: String,
-        value: Option<Value>,
-    ) {
-        match &conversation.purpose {
-            Purpose::Answer | Purpose::Choice(_) => {
-                let writes = self.answer_writes(&step, &conversation.wrote, text, value);
-                self.finish_step(branch, step, writes);
-            }
-            Purpose::Turn { .. } => self.end_turn(conversation, TurnEnd::Said { text, value }),
-            Purpose::Task { of, call } => {
-                self.pass_on_writes(*of, conversation);
-                self.reply_to(*of, call, Reply::Returns(value.unwrap_or_else(|| text.into())));
-            }
-        }
-    }
-
-    /// An agent has no answer: its step fails, or whoever it worked for is told.
-    pub(in crate::engine) fn fail_conversation(
-        &mut self,
-        branch: u32,
-        step: Step,
-        conversation: &Conversation,
-        error: RunError,
-    ) {
-        match &conversation.purpose {
-            Purpose::Answer | Purpose::Choice(_) => self.fail_step(branch, step, error),
-            Purpose::Turn { .. } => self.end_turn(conversation, TurnEnd::Failed(error)),
-            Purpose::Task { of, call } => {
-                self.pass_on_writes(*of, conversation);
-                self.reply_to(*of, call, Reply::Fails(error.code, error.message));
-            }
-        }
-    }
-
-    /// Nobody let an agent begin, or a guardrail did not: its step fails, or it is left out.
-    pub(super) fn refuse_conversation(
-        &mut self,
-        branch: u32,
-        step: Step,
-        conversation: &Conversation,
-        error: RunError,
-    ) {
-        match &conversation.purpose {
-            Purpose::Turn { .. } => self.end_turn(conversation, TurnEnd::Refused(error)),
-            _ => self.fail_conversation(branch, step, conversation, error),
-        }
-    }
-
-    fn end_turn(&mut self, conversation: &Conversation, end: TurnEnd) {
-        let Purpose::Turn { team, round, as_lead } = conversation.purpose else { return };
-        let (agent, tokens) = (conversation.agent.clone(), conversation.tokens);
-        let ended = TurnEnded { agent, round, as_lead, tokens, wrote: conversation.wrote.clone(), end };
-        self.answer(Subject::Agent { branch: team }, Answer::Turn(Box::new(ended)));
-    }
-
-    /// What an agent wrote counts as written by whoever it worked for.
-    fn pass_on_writes(&mut self, of: u32, conversation: &Conversation) {
-        let parent = self.state.branches.get_mut(&of).map(|branch| &mut branch.phase);
-        if let Some(Phase::Agent { conversation: parent, .. }) = parent {
-            parent.wrote.extend(conversation.wrote.iter().cloned());
-        }
     }
 }

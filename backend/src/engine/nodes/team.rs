@@ -2,10 +2,8 @@
 //! team's, so that gates, calls and questions are those of any agent; the team's branch waits, and says whose turn is next
 //! ([`crate::engine::team`]).
 
-use serde_json::Value;
-use shared::JsonMap;
-use shared::definition::{Agent, Team, TeamStrategy};
-use shared::error::{FlowCode, RunError};
+use shared::definition::{Team, TeamStrategy};
+use shared::error::FlowCode;
 use shared::run::Step;
 
 use crate::engine::builder::{Builder, failure, unevaluated};
@@ -71,20 +69,6 @@ impl Builder<'_> {
         }
     }
 
-    /// A new conversation of a member: of an agent of the flow, or of one that a member has made.
-    pub(super) fn conversation_of(
-        &mut self,
-        step: &Step,
-        name: &str,
-        team: &TeamWork,
-        messages: Vec<Message>,
-    ) -> Result<Conversation, RunError> {
-        match team.specialists.get(name) {
-            Some(specialist) => Ok(converse_as(name, specialist, messages)),
-            None => self.converse(step, name, messages),
-        }
-    }
-
     /// A member's turn is over. Once none is under way, the next begin.
     pub(in crate::engine) fn turn_ended(&mut self, branch: u32, step: Step, mut team: Box<TeamWork>, ended: TurnEnded) {
         let TurnEnded { agent, round, as_lead, tokens, wrote, end } = ended;
@@ -123,28 +107,4 @@ impl Builder<'_> {
         let writes = self.answer_writes(&step, &team.wrote, text, value);
         self.finish_step(branch, step, writes);
     }
-
-    /// What an agent's step writes: what it wrote meanwhile, and its answer.
-    pub(super) fn answer_writes<'k>(
-        &mut self,
-        step: &Step,
-        wrote: impl IntoIterator<Item = &'k String>,
-        text: String,
-        value: Option<Value>,
-    ) -> JsonMap {
-        if self.is_correctable(&step.node) {
-            self.state.answers.insert(step.node.clone(), text.clone());
-        }
-        let keys = self.state.keys_of(&step.node);
-        let wrote = wrote.into_iter().filter_map(|key| Some((key.clone(), keys.get(key)?.clone())));
-        let mut writes: JsonMap = wrote.collect();
-        writes.extend(self.answer_keys(&step.node, text, value));
-        writes
-    }
-}
-
-/// A conversation of an agent that the flow does not name.
-fn converse_as(name: &str, agent: &Agent, messages: Vec<Message>) -> Conversation {
-    let conversation = Conversation::new(name, agent.instructions.clone(), messages);
-    Conversation { specialist: Some(Box::new(agent.clone())), ..conversation }
 }

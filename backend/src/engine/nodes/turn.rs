@@ -13,6 +13,7 @@ use crate::engine::conversation::{Conversation, Message};
 use crate::engine::phase::Phase;
 use crate::engine::question::Subject;
 use crate::engine::scope::{self, Visit};
+use crate::engine::team::TeamWork;
 
 impl Builder<'_> {
     /// A new conversation of an agent.
@@ -31,6 +32,20 @@ impl Builder<'_> {
         let instructions = instructions.map_err(|error| unevaluated(&step.node, &error))?;
         let instructions = self.with_feedback(&step.node, name, instructions);
         Ok(Conversation::new(name, instructions, messages))
+    }
+
+    /// A new conversation of a member: of an agent of the flow, or of one that a member has made.
+    pub(super) fn conversation_of(
+        &mut self,
+        step: &Step,
+        name: &str,
+        team: &TeamWork,
+        messages: Vec<Message>,
+    ) -> Result<Conversation, RunError> {
+        match team.specialists.get(name) {
+            Some(specialist) => Ok(converse_as(name, specialist, messages)),
+            None => self.converse(step, name, messages),
+        }
     }
 
     /// What a node may see, as JSON: for an agent that has no prompt.
@@ -69,4 +84,10 @@ impl Builder<'_> {
         let node = step.node.clone();
         self.settle(branch, &node, Phase::Agent { step, conversation });
     }
+}
+
+/// A conversation of an agent that the flow does not name.
+fn converse_as(name: &str, agent: &Agent, messages: Vec<Message>) -> Conversation {
+    let conversation = Conversation::new(name, agent.instructions.clone(), messages);
+    Conversation { specialist: Some(Box::new(agent.clone())), ..conversation }
 }

@@ -2,6 +2,7 @@
 
 mod reply;
 mod shown;
+mod words;
 
 use std::borrow::Cow;
 
@@ -21,8 +22,10 @@ use crate::engine::phase::Phase;
 use crate::engine::question::Subject;
 use crate::engine::scope;
 
-pub(super) use reply::{PAUSE, withdrawn};
-use shown::{CONTENT, Relief, Shown};
+pub(super) use reply::withdrawn;
+use shown::{Relief, Shown};
+use words::CONTENT;
+pub(super) use words::PAUSE;
 
 /// A call that asks.
 struct Asking<'a> {

@@ -9,28 +9,12 @@ use shared::error::FlowCode;
 use shared::id::Username;
 
 use super::Asking;
-use super::shown::CONTENT;
+use super::words::{ABORT, CONTENT, CONTINUE, DELEGATE, MODIFY, RESUME, TAKE_OVER};
 use crate::engine::ask::guardrail::PutIn;
 use crate::engine::asks::{APPROVE, Ask, REJECT};
 use crate::engine::builder::Builder;
 use crate::engine::next::{Reply, Takeover};
 use crate::engine::question::Subject;
-
-/// The one option of a draft.
-pub(in crate::engine::ask) const DONE: &str = "done";
-/// What people answer to an agent that cannot go on, as the contract names it.
-pub(in crate::engine::ask) const TAKE_OVER: &str = "human_takeover";
-pub(in crate::engine::ask) const GO_ON: &str = "agent_continue";
-pub(in crate::engine::ask) const DELEGATE: &str = "delegate";
-/// What people answer to an agent that asks whether to go on.
-pub(in crate::engine::ask) const CONTINUE: &str = "continue";
-pub(in crate::engine::ask) const PAUSE: &str = "pause";
-pub(in crate::engine::ask) const RESUME: &str = "resume";
-pub(in crate::engine::ask) const MODIFY: &str = "modify";
-/// The step of the agent ends.
-pub(in crate::engine::ask) const ABORT: &str = "abort";
-/// The one option of what is handed over.
-pub(in crate::engine::ask) const TAKEN: &str = "taken";
 
 impl Builder<'_> {
     /// What people have answered.

@@ -6,13 +6,11 @@ use shared::error::json_type;
 use shared::review::{Item, ReviewKind, ReviewOption};
 use shared::time::Span;
 
-use super::reply::{ABORT, CONTINUE, DELEGATE, DONE, GO_ON, MODIFY, PAUSE, RESUME, TAKE_OVER, TAKEN};
+use super::words::{ABORT, CONTENT, CONTINUE, DELEGATE, DONE, GO_ON, MODIFY, PAUSE, RESUME, TAKE_OVER, TAKEN};
 use crate::engine::asks::{
     APPROVE, Alternative, Ask, Checkpoint, Choice, Clarification, Draft, Escalation, Handoff, Proposal, REJECT,
 };
 
-/// The key of a draft among the items of its review.
-pub(super) const CONTENT: &str = "content";
 /// An agent that is less sure than this of a draft has it looked at more urgently.
 const UNSURE: f64 = 0.5;
 

@@ -1,0 +1,131 @@
+//! How conversations of agents end: their step is done or fails, or whoever the agent worked for is told.
+
+use serde_json::Value;
+use shared::JsonMap;
+use shared::definition::NodeKind;
+use shared::error::RunError;
+use shared::id::NodeId;
+use shared::run::Step;
+
+use crate::engine::builder::Builder;
+use crate::engine::conversation::{Conversation, Purpose};
+use crate::engine::next::{Answer, Reply, TurnEnd, TurnEnded};
+use crate::engine::phase::Phase;
+use crate::engine::question::Subject;
+use crate::engine::scope;
+
+impl Builder<'_> {
+    /// Whoever waits for a call hears what came of it.
+    pub(super) fn reply_to(&mut self, branch: u32, call: &str, reply: Reply) {
+        self.answer(Subject::Ask { branch, call: call.to_owned(), paused: false }, Answer::Reply(reply));
+    }
+
+    /// An agent has answered: its step is done, or whoever it worked for goes on.
+    pub(super) fn made(
+        &mut self,
+        branch: u32,
+        step: Step,
+        conversation: &Conversation,
+        text: String,
+        value: Option<Value>,
+    ) {
+        match &conversation.purpose {
+            Purpose::Answer | Purpose::Choice(_) => {
+                let writes = self.answer_writes(&step, &conversation.wrote, text, value);
+                self.finish_step(branch, step, writes);
+            }
+            Purpose::Turn { .. } => self.end_turn(conversation, TurnEnd::Said { text, value }),
+            Purpose::Task { of, call } => {
+                self.pass_on_writes(*of, conversation);
+                self.reply_to(*of, call, Reply::Returns(value.unwrap_or_else(|| text.into())));
+            }
+        }
+    }
+
+    /// An agent has no answer: its step fails, or whoever it worked for is told.
+    pub(in crate::engine) fn fail_conversation(
+        &mut self,
+        branch: u32,
+        step: Step,
+        conversation: &Conversation,
+        error: RunError,
+    ) {
+        match &conversation.purpose {
+            Purpose::Answer | Purpose::Choice(_) => self.fail_step(branch, step, error),
+            Purpose::Turn { .. } => self.end_turn(conversation, TurnEnd::Failed(error)),
+            Purpose::Task { of, call } => {
+                self.pass_on_writes(*of, conversation);
+                self.reply_to(*of, call, Reply::Fails(error.code, error.message));
+            }
+        }
+    }
+
+    /// Nobody let an agent begin, or a guardrail did not: its step fails, or it is left out.
+    pub(super) fn refuse_conversation(
+        &mut self,
+        branch: u32,
+        step: Step,
+        conversation: &Conversation,
+        error: RunError,
+    ) {
+        match &conversation.purpose {
+            Purpose::Turn { .. } => self.end_turn(conversation, TurnEnd::Refused(error)),
+            _ => self.fail_conversation(branch, step, conversation, error),
+        }
+    }
+
+    fn end_turn(&mut self, conversation: &Conversation, end: TurnEnd) {
+        let Purpose::Turn { team, round, as_lead } = conversation.purpose else { return };
+        let (agent, tokens) = (conversation.agent.clone(), conversation.tokens);
+        let ended = TurnEnded { agent, round, as_lead, tokens, wrote: conversation.wrote.clone(), end };
+        self.answer(Subject::Agent { branch: team }, Answer::Turn(Box::new(ended)));
+    }
+
+    /// What an agent wrote counts as written by whoever it worked for.
+    fn pass_on_writes(&mut self, of: u32, conversation: &Conversation) {
+        let parent = self.state.branches.get_mut(&of).map(|branch| &mut branch.phase);
+        if let Some(Phase::Agent { conversation: parent, .. }) = parent {
+            parent.wrote.extend(conversation.wrote.iter().cloned());
+        }
+    }
+
+    /// What an agent's step writes: what it wrote meanwhile, and its answer.
+    pub(super) fn answer_writes<'k>(
+        &mut self,
+        step: &Step,
+        wrote: impl IntoIterator<Item = &'k String>,
+        text: String,
+        value: Option<Value>,
+    ) -> JsonMap {
+        if self.is_correctable(&step.node) {
+            self.state.answers.insert(step.node.clone(), text.clone());
+        }
+        let keys = self.state.keys_of(&step.node);
+        let wrote = wrote.into_iter().filter_map(|key| Some((key.clone(), keys.get(key)?.clone())));
+        let mut writes: JsonMap = wrote.collect();
+        writes.extend(self.answer_keys(&step.node, text, value));
+        writes
+    }
+
+    /// Where the answer goes: with an `output_schema`, each of its keys that the node may write (the whole object to
+    /// the one write key, where it names none of them); else the text to the one write key.
+    pub(super) fn answer_keys(&self, id: &NodeId, text: String, value: Option<Value>) -> JsonMap {
+        let Some(node) = self.flow.node(id) else { return JsonMap::new() };
+        let allowed = scope::write_keys(self.flow, id, node);
+        let whole = |value| scope::result_key(self.flow, id, node).map(|key| (key, value)).into_iter().collect();
+        match value {
+            None => whole(Value::String(text)),
+            Some(Value::Object(object)) if object.keys().any(|key| allowed.contains(key)) => {
+                object.into_iter().filter(|(key, _)| allowed.contains(key)).collect()
+            }
+            Some(value) => whole(value),
+        }
+    }
+
+    /// Whether a person may correct what a node made.
+    pub(super) fn is_correctable(&self, id: &NodeId) -> bool {
+        let flow = self.flow.of(id);
+        let mut humans = flow.flow.nodes.iter().filter(|(_, node)| matches!(node.kind, NodeKind::Human(_)));
+        humans.any(|(human, _)| flow.source_of(human).is_some_and(|source| &*source == id.own()))
+    }
+}

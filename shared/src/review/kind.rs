@@ -1,0 +1,42 @@
+//! What kinds of reviews there are.
+
+use serde::{Deserialize, Serialize};
+
+/// What a person is asked.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray,
+)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum ReviewKind {
+    /// A human node.
+    Approval,
+    /// Gated calls of one agent turn, or a gated tool node.
+    ToolCalls,
+    /// An agent is about to run.
+    Agent,
+    /// A specialist is about to be made.
+    Emergent,
+    /// The output is about to be given.
+    Output,
+    /// A strategy is about to change.
+    StrategyOverride,
+    /// An agent asks.
+    Clarification,
+    /// A draft is to be edited.
+    Edit,
+    /// An agent gives up.
+    Escalation,
+    /// Progress is shown.
+    Checkpoint,
+    /// Somebody is told; does not block.
+    Handoff,
+}
+
+impl ReviewKind {
+    /// Whether a run waits for it. A hand-over tells somebody, and the run goes on.
+    pub fn blocks(self) -> bool {
+        self != Self::Handoff
+    }
+}
