@@ -92,8 +92,9 @@ pub struct RunState {
 impl RunState {
     /// The number of the format that this server writes. Since 2, calls have their requests; since 3, what is asked stands
     /// beside what waits for it; since 4, it may be about an agent that begins, or about an output; since 5, a question
-    /// says whether its review is pending ([`super::upgrade`]).
-    pub const FORMAT: u32 = 5;
+    /// says whether its review is pending; since 6, agents work for others, and something may be handed over
+    /// ([`super::upgrade`]).
+    pub const FORMAT: u32 = 6;
     /// How many model calls are kept for the reviewer.
     pub const MAX_CALLS: usize = 50;
 
