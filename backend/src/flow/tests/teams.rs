@@ -24,7 +24,7 @@ fn a_team_that_could_not_work_is_found_when_the_flow_is_saved() {
     refused(&team("agents: [a, bb]"), &[("bb]", "there is no agent `bb`")]);
     refused(&team("agents: [a, b], lead: cc"), &[("cc", "there is no agent `cc`")]);
     refused(&team("agents: [a, b, a]"), &[("a] ", "`a` is a member already")]);
-    refused(&team("agents: [a], lead: b"), &[("[a]", "at least two members")]);
+    refused(&team("agents: [a], lead: b"), &[("agents: [a]", "at least two members")]);
     refused(&team("agents: [a, b], strategy: debate, rounds: 21"), &[("21", "expected 1 to 20 rounds")]);
     refused(&team("agents: [a, b], rounds: 2"), &[("2 }", "only a debate has rounds")]);
     let judge = "agents: [a, b], emergent: { enabled: true, max: 0, judge: { model: x, criteria: ok } }";
@@ -61,5 +61,5 @@ fn a_tool_that_is_an_agent_names_one_of_the_flow() {
     refused(&flow("agent: b, description: Ask."), &[]);
     let never = ("true", "can never fire");
     refused(&flow("agent: bb"), &[("bb", "there is no agent `bb`; did you mean"), never]);
-    refused(&flow("agent: b, parameters: { type: object }"), &[("{ type", "an agent takes a `task`")]);
+    refused(&flow("agent: b, parameters: { type: object }"), &[("parameters", "an agent takes a `task`")]);
 }
