@@ -3,7 +3,7 @@
 
 COUNTERSIGN_SERVER and COUNTERSIGN_TOKEN (of somebody with the role developer) come from the environment.
 """
-import json, os, sys, urllib.error, urllib.request, uuid
+import json, os, sys, time, urllib.error, urllib.request, uuid
 
 
 def call(method, path, body=None, key=None):
@@ -19,8 +19,12 @@ def ask(question):
     while review["status"] == "pending":
         try:
             review = call("GET", f"/{review['id']}?wait=60s")
-        except (urllib.error.URLError, TimeoutError):
-            continue  # the server is being restarted: the question waits there
+        except urllib.error.HTTPError as error:
+            if error.code < 500 and error.code != 429:
+                raise  # such as a token that was revoked
+            time.sleep(5)
+        except (urllib.error.URLError, TimeoutError, ConnectionError):
+            time.sleep(5)  # the server is being restarted: the question waits there
     return review["resolution"]
 
 

@@ -142,9 +142,9 @@ pub enum DeliveryStatus {
 pub struct Delivery {
     /// The same for every attempt; a webhook's receiver sees it as `webhook-id`.
     pub id: DeliveryId,
-    /// `webhook`, `callback`, `slack` or `email`.
+    /// `webhook`, `callback`, `slack`, `slack_channel` or `email`.
     pub channel: String,
-    /// The name of the webhook, or of the person.
+    /// The name of the webhook, of the person or of the channel.
     pub target: String,
     /// What it tells.
     pub event: String,

@@ -329,6 +329,9 @@ pub struct AgentCall {
 pub struct AgentToolCall {
     /// Its id in the step.
     pub id: String,
+    /// The step; none in what older versions kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<StepId>,
     /// The tool.
     pub name: String,
     /// What it was called with; where that is long, the beginning of it as text.

@@ -21,8 +21,8 @@ pub fn run(full: bool, args: &[String]) -> Result<()> {
     // What people get: the bundle of a release, only its names without hashes.
     build::console(build::RELEASE, build::Names::Plain)?;
     say("Building the server and the tests");
-    // With the features of the whole workspace, as the tests are built: nothing is compiled twice.
-    run_command(cargo().args(["build", "--workspace", "--bin", "countersign"]))?;
+    // Together with the tests, so that both have the same features: nothing is compiled twice.
+    run_command(cargo().args(["build", "--workspace", "--bin", "countersign", "--tests"]))?;
     let scratch = scratch();
     let cluster = if std::env::var_os("COUNTERSIGN_TEST_POSTGRES").is_none() {
         say("Starting a PostgreSQL for the tests");

@@ -123,9 +123,9 @@ fn handler_keys() -> Option<Keys> {
     keys
 }
 
-/// Which handlers can be asked, by the environment.
-pub fn reach() -> Reach {
-    Reach { terminal: false, webhooks: handler_keys().is_some() }
+/// Which handlers can be asked, by the environment; `chats`: people are reached in a chat.
+pub fn reach(chats: bool) -> Reach {
+    Reach { terminal: false, webhooks: handler_keys().is_some(), chats }
 }
 
 /// Asks webhooks that decide, by the settings and the environment; `server`: where they answer later.

@@ -5,6 +5,7 @@ use std::error::Error as StdError;
 use serde_json::Value;
 use shared::JsonMap;
 use shared::decision::{ActionDecision, DecisionRequest, Verdict};
+use shared::error::Mistake;
 use shared::review::Review;
 
 /// What a reviewer chose. It is a decision on exactly the revision that the reviewer was given.
@@ -14,6 +15,7 @@ pub struct Choice {
     edits: JsonMap,
     comment: Option<String>,
     metadata: JsonMap,
+    instructions: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -34,7 +36,7 @@ impl Choice {
         Self::verdict(Verdict::Text { text: text.into() })
     }
 
-    /// Every gated call runs as asked.
+    /// Every gated call runs as asked. Several critical ones are answered one by one: see [`Choice::actions`].
     pub fn approve() -> Self {
         Self::said(Said::Each(ActionDecision::APPROVE))
     }
@@ -56,7 +58,7 @@ impl Choice {
     }
 
     fn said(said: Said) -> Self {
-        Self { said, edits: JsonMap::new(), comment: None, metadata: JsonMap::new() }
+        Self { said, edits: JsonMap::new(), comment: None, metadata: JsonMap::new(), instructions: None }
     }
 
     /// Changes an editable value; with an option that accepts, or an answer.
@@ -77,23 +79,44 @@ impl Choice {
         self
     }
 
-    /// The decision on this review.
-    pub(crate) fn on(self, review: &Review) -> DecisionRequest {
-        let verdict = match self.said {
+    /// What goes with an option, by the names of its `fields`.
+    pub fn field(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
+        if let Said::Verdict(Verdict::Choose { fields, .. }) = &mut self.said {
+            fields.insert(name.into(), value.into());
+        }
+        self
+    }
+
+    /// What the agent is told beside the answers to its calls.
+    pub fn instructions(mut self, instructions: impl Into<String>) -> Self {
+        self.instructions = Some(instructions.into());
+        self
+    }
+
+    /// The decision on this review. `Err`: several critical calls are never approved at once.
+    pub(crate) fn on(self, review: &Review) -> Result<DecisionRequest, Mistake> {
+        let mut verdict = match self.said {
             Said::Verdict(verdict) => verdict,
+            Said::Each(ActionDecision::Approve { .. }) if review.is_one_by_one() => {
+                let message = format!("{} calls are critical here: answer each by its id", review.actions.len());
+                return Err(Mistake::new("/verdict/decisions", "not_allowed", message));
+            }
             Said::Each(decision) => {
                 let decisions = review.actions.iter().map(|action| (action.id.clone(), decision.clone())).collect();
                 Verdict::Actions { decisions, instructions: None }
             }
         };
-        DecisionRequest {
+        if let Verdict::Actions { instructions, .. } = &mut verdict {
+            *instructions = self.instructions.or(instructions.take());
+        }
+        Ok(DecisionRequest {
             revision: review.revision,
             digest: review.digest.clone(),
             verdict,
             edits: self.edits,
             comment: self.comment,
             metadata: self.metadata,
-        }
+        })
     }
 }
 

@@ -53,7 +53,8 @@ impl Countersign {
         let known = self.inner.store.user(&username).await?.filter(|known| known.user.active).ok_or_else(nobody)?;
         let by = known.principal(None);
         let actor = Actor::of(by.clone());
-        let input = Input::Decide { review: review.id, by, via: Via::Human, request: choice.on(review) };
+        let request = choice.on(review).map_err(|mistake| DecideError::Invalid(vec![mistake]))?;
+        let input = Input::Decide { review: review.id, by, via: Via::Human, request };
         let operation = Operation::Review { review: review.id, input: Box::new(input) };
         let committed = self.inner.store.commit(Change { by: Some(actor), key: None, operation }).await;
         let gone = || DecideError::NotFound(format!("review {}", review.id));

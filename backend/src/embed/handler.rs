@@ -81,7 +81,11 @@ impl Programs for WithHandlers {
         Ok(match function(request.review.clone()).await {
             Handled::Pass(reason) => HandlerAnswer::Passes { reason },
             Handled::Decide(choice) => {
-                let DecisionRequest { verdict, edits, comment, metadata, .. } = choice.on(&request.review);
+                let request = match choice.on(&request.review) {
+                    Ok(request) => request,
+                    Err(mistake) => return Ok(HandlerAnswer::Passes { reason: mistake.to_string() }),
+                };
+                let DecisionRequest { verdict, edits, comment, metadata, .. } = request;
                 let answer =
                     ProgramAnswer { verdict: Some(verdict), edits, comment, metadata, ..ProgramAnswer::default() };
                 HandlerAnswer::Decides { answer: Box::new(answer) }

@@ -190,7 +190,7 @@ impl Options {
             }
             None => (Store::open(options).await?, None),
         };
-        let reach = Reach { terminal: people.iter().any(|person| person.via == Via::Cli), ..app::reach() };
+        let reach = Reach { terminal: people.iter().any(|person| person.via == Via::Cli), ..app::reach(true) };
         let known = people.iter().map(|person| (person.username.clone(), person.roles.clone()));
         add_people(&store, &clock, &requester, known.chain(deciders.clone())).await?;
         if let Some(folder) = &self.flows {

@@ -193,7 +193,14 @@ async fn answer(inner: &Inner, person: &Person, review: &Review) -> Result<(), S
         // The commit puts in the rights that they have then.
         let by = Principal::new(person.username.clone(), person.roles.iter().cloned().collect());
         let actor = Actor::of(by.clone());
-        let input = Input::Decide { review: review.id, by, via: person.via, request: choice.on(review) };
+        let request = match choice.on(review) {
+            Ok(request) => request,
+            Err(mistake) => {
+                person.reviewer.refused(review, &[mistake]).await.map_err(|declined| declined.to_string())?;
+                continue;
+            }
+        };
+        let input = Input::Decide { review: review.id, by, via: person.via, request };
         let operation = Operation::Review { review: review.id, input: Box::new(input) };
         let mistakes = match inner.store.commit(Change { by: Some(actor), key: None, operation }).await {
             // What became of it comes with the news, also where somebody else was first.

@@ -106,10 +106,10 @@ impl Builder<'_> {
                 self.call_replied(number, phase, &call, reply);
             }
             (Phase::Returning { step }, Answer::Action { ruling, .. }) => self.output_decided(number, step, ruling),
-            (Phase::Tool { step, call, correction }, Answer::Calls { mut rulings, .. }) => {
+            (Phase::Tool { step, call, correction, wrote }, Answer::Calls { mut rulings, .. }) => {
                 match rulings.remove(&call.id) {
                     Some(ruling) => self.tool_call_decided(number, step, correction, ruling),
-                    None => self.settle(number, &node, Phase::Tool { step, call, correction }),
+                    None => self.settle(number, &node, Phase::Tool { step, call, correction, wrote }),
                 }
             }
             // An answer fits its question, and the question what waits for it: nothing else comes together.

@@ -25,6 +25,9 @@ pub struct Conversation {
     pub messages: Vec<Message>,
     /// The turn that is under way, from 1.
     pub turn: u32,
+    /// The turns that its agent had before in the step, where it has several conversations there.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub turns_before: u32,
     /// The model call that is due or running; none while tool calls are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_task: Option<TaskId>,
@@ -51,7 +54,7 @@ pub struct Conversation {
     pub cost_usd: f64,
     /// The agent, where a team has made it and the flow does not name it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub specialist: Option<Box<Agent>>,
+    pub specialist: Option<Box<Specialist>>,
     /// The members of its team that it may call as tools.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub delegates: Vec<String>,
@@ -71,6 +74,7 @@ impl Conversation {
             instructions,
             messages,
             turn: 1,
+            turns_before: 0,
             model_task: None,
             tries: 0,
             calls: Vec::new(),
@@ -113,7 +117,14 @@ impl Conversation {
 
     /// The agent that speaks; none where neither the flow nor a team has one of that name.
     pub fn agent_in<'a>(&'a self, flow: &'a Compiled, node: &NodeId) -> Option<&'a Agent> {
-        self.specialist.as_deref().or_else(|| flow.of(node).flow.agents.get(&self.agent))
+        let made = self.specialist.as_deref().map(|specialist| &specialist.agent);
+        made.or_else(|| flow.of(node).flow.agents.get(&self.agent))
+    }
+
+    /// Who makes its calls, as gates see it.
+    pub fn calling_agent(&self) -> CallingAgent<'_> {
+        let made_by = self.specialist.as_deref().map(|specialist| specialist.made_by.as_str());
+        CallingAgent { name: &self.agent, gates_of: made_by.unwrap_or(&self.agent) }
     }
 
     /// The tools that it may call, by name.
@@ -142,6 +153,26 @@ fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
+/// An agent that a member of a team has made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Specialist {
+    /// What it is: its model, instructions and tools.
+    #[serde(flatten)]
+    pub agent: Agent,
+    /// The agent of the flow that has made it, or that has made its maker: the gates of that agent hold for it too.
+    #[serde(default)]
+    pub made_by: String,
+}
+
+/// Who makes calls.
+#[derive(Debug, Clone, Copy)]
+pub struct CallingAgent<'a> {
+    /// Its name, as people read it.
+    pub name: &'a str,
+    /// The agent of the flow whose own gates hold its calls back.
+    pub gates_of: &'a str,
+}
+
 /// What the last answer of a conversation is for.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -160,6 +191,9 @@ pub enum Purpose {
         /// Whether it answers for all.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         as_lead: bool,
+        /// Whose turn it is, where another agent has taken it over.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        member: Option<String>,
     },
     /// It is the result of a call.
     Task {
@@ -176,6 +210,17 @@ pub(super) fn delegate_tool(agent: &str) -> String {
 }
 
 impl Purpose {
+    /// The same for an agent that takes over from another: the turn of a team stays its member's.
+    pub(super) fn taken_over(&self, from: &str) -> Self {
+        match self {
+            Self::Turn { team, round, as_lead, member } => {
+                let member = member.clone().or_else(|| Some(from.to_owned()));
+                Self::Turn { team: *team, round: *round, as_lead: *as_lead, member }
+            }
+            other => other.clone(),
+        }
+    }
+
     fn is_answer(&self) -> bool {
         *self == Self::Answer
     }

@@ -94,7 +94,9 @@ impl Builder<'_> {
     /// Somebody is asked.
     pub(super) fn emit_requested(&mut self, review: &Review) {
         let data = EventData::ReviewRequested(OfReview { review: readable(review) });
-        self.emit(Some(review.id), None, data);
+        // No other entry tells who asked, where no run does.
+        let actor = review.run_id.is_none().then(|| review.requested_by.clone());
+        self.emit(Some(review.id), actor, data);
     }
 
     /// A deadline is near.

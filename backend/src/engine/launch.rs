@@ -46,6 +46,7 @@ pub(super) fn start(flow: &Compiled, launch: Launch, moment: Moment) -> Result<B
         next_branch: 1,
         agent_calls: Vec::new(),
         total_tokens: 0,
+        tasks_begun: 0,
         total_cost_usd: 0.0,
         outcome: None,
         unanswered: std::collections::BTreeMap::new(),

@@ -34,6 +34,7 @@ mod roster;
 mod ruling;
 mod scope;
 mod state;
+mod spent;
 mod steps;
 mod team;
 mod transition;

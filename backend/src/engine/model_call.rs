@@ -37,18 +37,21 @@ impl Builder<'_> {
         }
         let usage = usage(&conversation.agent, model, answer);
         self.emit_answered(step, conversation.turn, answer, &usage);
-        let usage = with_words(usage, conversation, answer);
+        let usage = with_words(usage, step, conversation, answer);
         count(&mut self.state, conversation, usage);
     }
 }
 
 impl Builder<'_> {
     /// What calls have returned, beside the model call that made them.
-    pub(super) fn note_results(&mut self, calls: &[ToolCall]) {
+    pub(super) fn note_results(&mut self, step: &Step, calls: &[ToolCall]) {
         for call in calls {
             let ToolCallState::Done { result, failed } = &call.state else { continue };
             let is_its =
-                |noted: &&mut AgentToolCall| noted.id == call.id && noted.result.is_none() && noted.error.is_none();
+                |noted: &&mut AgentToolCall| noted.id == call.id
+                    && noted.step.is_none_or(|noted| noted == step.id)
+                    && noted.result.is_none()
+                    && noted.error.is_none()
             let noted = self.state.agent_calls.iter_mut().rev().flat_map(|made| &mut made.tools).find(is_its);
             if let Some(noted) = noted {
                 match (failed, result) {
@@ -96,7 +99,7 @@ pub(super) fn usage(agent: &str, model: &str, answer: &ModelAnswer) -> AgentCall
 }
 
 /// What is kept of a call for people: the beginning of what it was told last and of what it answered, and its calls.
-fn with_words(usage: AgentCall, conversation: &Conversation, answer: &ModelAnswer) -> AgentCall {
+fn with_words(usage: AgentCall, step: &Step, conversation: &Conversation, answer: &ModelAnswer) -> AgentCall {
     let input = conversation.messages.iter().rev().find_map(|message| match message {
         Message::User { text } => Some(cut(text)),
         Message::Tool { tool, content, .. } => Some(cut(&format!("{tool}: {content}"))),
@@ -104,6 +107,7 @@ fn with_words(usage: AgentCall, conversation: &Conversation, answer: &ModelAnswe
     });
     let tool = |(index, call): (usize, &ModelToolCall)| AgentToolCall {
         id: conversation.call_id(index),
+        step: Some(step.id),
         name: call.tool.clone(),
         arguments: cut_value(&call.arguments),
         result: None,

@@ -12,6 +12,7 @@ use shared::run::Step;
 
 use super::question::Subject;
 use super::ruling::{CallRulings, Findings, Ruling};
+use super::spent::Spent;
 
 /// A branch on its way to a node.
 #[derive(Debug, Clone)]
@@ -162,8 +163,8 @@ pub(super) struct TurnEnded {
     pub round: u32,
     /// Whether it answered for all.
     pub as_lead: bool,
-    /// What it used.
-    pub tokens: u64,
+    /// What the member has used in this step so far.
+    pub spent: Spent,
     /// The state keys that it wrote.
     pub wrote: BTreeSet<String>,
     /// How it ended.

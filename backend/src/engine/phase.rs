@@ -1,5 +1,7 @@
 //! What a branch does at its node.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use shared::id::{NodeId, TaskId};
@@ -44,6 +46,9 @@ pub enum Phase {
         /// What a person wants done differently, in this visit only.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         correction: Option<String>,
+        /// The state keys that the agent wrote that it calls.
+        #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+        wrote: BTreeSet<String>,
     },
     /// It waits for the answer to what the node asks.
     Human {
@@ -81,6 +86,11 @@ pub enum Phase {
 }
 
 impl Phase {
+    /// A tool node's call.
+    pub(super) fn tool(step: Step, call: ToolCall, correction: Option<String>) -> Self {
+        Self::Tool { step, call, correction, wrote: BTreeSet::new() }
+    }
+
     /// The visit; none while the branch waits to be joined.
     pub fn step(&self) -> Option<&Step> {
         match self {

@@ -38,7 +38,7 @@ impl Question {
         match &self.asked {
             Asked::Judge { conversation, .. } => conversation.model_task.map(|task| (task, conversation.tries)),
             Asked::Program { task, tries, answers_later: false, .. } => Some((*task, *tries)),
-            Asked::People | Asked::Program { .. } => None,
+            Asked::People | Asked::Channel { .. } | Asked::Program { .. } => None,
         }
     }
 
@@ -52,7 +52,7 @@ impl Question {
         match &self.asked {
             Asked::People => None,
             Asked::Judge { until, .. } => *until,
-            Asked::Program { until, .. } => Some(*until),
+            Asked::Channel { until } | Asked::Program { until, .. } => Some(*until),
         }
     }
 }
@@ -167,6 +167,11 @@ impl Subject {
 pub enum Asked {
     /// People, and nobody else any more.
     People,
+    /// Whoever may decide, in a channel of a chat.
+    Channel {
+        /// When they have had their time, and the next is asked.
+        until: Timestamp,
+    },
     /// A judge.
     Judge {
         /// When it has had its time; none where it was asked by a version that had no limit.

@@ -2,17 +2,18 @@
 
 use serde_json::{Value, json};
 use shared::JsonMap;
-use shared::definition::{Agent, Builtin, NodeKind, Team, TeamEmergent, TeamStrategy, ToolKind};
+use shared::definition::{Agent, AgentGates, Builtin, NodeKind, Team, TeamEmergent, TeamStrategy, ToolKind};
 use shared::log::{EventData, SpecialistMade, StrategyChanged};
 use shared::run::Step;
 
 use super::builder::Builder;
-use super::conversation::{Conversation, ToolCall};
+use super::conversation::{Conversation, Specialist, ToolCall, delegate_tool};
 use super::phase::Phase;
 use super::team::TeamWork;
+use crate::flow::DELEGATE;
 
-/// The longest name of a specialist.
-const LONGEST_ROLE: usize = 64;
+/// The longest name of a specialist: the tool by which a lead calls it has a name of 64 characters at most.
+const LONGEST_ROLE: usize = 64 - DELEGATE.len();
 
 /// Who makes a call.
 #[derive(Debug, Clone, Copy, Default)]
@@ -21,6 +22,8 @@ pub(super) struct Caller<'a> {
     pub agent: Option<&'a str>,
     /// What the flow or its team says of it.
     pub definition: Option<&'a Agent>,
+    /// The agent of the flow whose gates hold for it: itself, or whoever has made it.
+    pub gates_of: Option<&'a str>,
     /// The branch of the team that it works in.
     pub team: Option<u32>,
 }
@@ -32,8 +35,18 @@ impl<'f> Builder<'f> {
         'f: 'c,
     {
         let team = conversation.works_for().and_then(|branch| self.state.team_of(branch));
+        let team = team.filter(|team| self.is_member(*team, &conversation.agent));
         let definition = conversation.agent_in(self.flow, &step.node);
-        Caller { agent: Some(&conversation.agent), definition, team }
+        let calling = conversation.calling_agent();
+        Caller { agent: Some(calling.name), definition, gates_of: Some(calling.gates_of), team }
+    }
+
+    /// Whether an agent is one of a team: a member, its lead or a specialist. One that only works for a member is not.
+    fn is_member(&self, team: u32, agent: &str) -> bool {
+        match self.state.branches.get(&team).map(|branch| &branch.phase) {
+            Some(Phase::Team { team, .. }) => team.lead == agent || team.members.iter().any(|member| member == agent),
+            _ => false,
+        }
     }
 
     /// Whether a call that would change a team can, as somebody has edited it.
@@ -101,7 +114,7 @@ impl<'f> Builder<'f> {
             ));
         }
         if flow.agents.contains_key(&role) || team.specialists.contains_key(&role) || flow.tools.contains_key(&role) {
-            return Err(format!("`role`: the name `{role}` is taken; call delegate_to_{role}, or choose another"));
+            return Err(format!("`role`: the name `{role}` is taken; call {}, or choose another", delegate_tool(&role)));
         }
         if team.specialists.len() >= emergent.max() as usize {
             return Err(format!("the team has {} specialists, and takes no more", team.specialists.len()));
@@ -136,13 +149,15 @@ impl<'f> Builder<'f> {
         let mut agents = self.flow.of(&step.node).flow.agents.values();
         // The flow says how a model is called; its limits hold for whoever calls it.
         let like = agents.find(|agent| agent.model == model).ok_or("the flow does not use this model")?;
-        let specialist = Agent {
+        let agent = Agent {
             instructions: Some(instructions.clone()),
             tools,
             output_schema: None,
             feedback: None,
+            gates: AgentGates::default(),
             ..like.clone()
         };
+        let specialist = Specialist { agent, made_by: caller.gates_of.unwrap_or_default().to_owned() };
         let by = caller.agent.unwrap_or_default().to_owned();
         let team = caller.team.and_then(|team| self.state.branches.get_mut(&team));
         if let Some(Phase::Team { team, .. }) = team.map(|team| &mut team.phase) {
@@ -151,7 +166,7 @@ impl<'f> Builder<'f> {
         }
         let node = step.node.clone();
         self.emit(None, None, EventData::SpecialistMade(SpecialistMade { node, role: role.clone(), by, instructions }));
-        Ok(json!({ "joined": role, "call": format!("delegate_to_{role}") }))
+        Ok(json!({ "joined": role, "call": delegate_tool(&role) }))
     }
 
     /// Nothing holds a change of strategy back any more: it counts from the next turn on.
@@ -163,6 +178,8 @@ impl<'f> Builder<'f> {
     ) -> Result<Value, String> {
         let (to, rounds) = {
             let team = self.team_work(caller)?;
+            // Others of the same turn may have changed it meanwhile.
+            strategy_arguments(team, arguments)?;
             (strategy(arguments.get("to"))?, rounds(team, arguments)?)
         };
         let reason = arguments.get("reason").and_then(Value::as_str).unwrap_or_default().to_owned();

@@ -11,7 +11,7 @@ use shared::run::{Activity, AgentCall, Context, Step};
 use shared::time::Timestamp;
 
 use super::carrier;
-use super::conversation::ToolCall;
+use super::conversation::{CallingAgent, Conversation, ToolCall};
 use super::phase::{Branch, Phase};
 use super::question::{Question, Subject};
 
@@ -81,6 +81,9 @@ pub struct RunState {
     /// Cost of all model calls.
     #[serde(default)]
     pub total_cost_usd: f64,
+    /// How often agents have called each other.
+    #[serde(default)]
+    pub tasks_begun: u32,
     /// How it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<RunOutcome>,
@@ -92,9 +95,9 @@ pub struct RunState {
 impl RunState {
     /// The number of the format that this server writes. Since 2, calls have their requests; since 3, what is asked stands
     /// beside what waits for it; since 4, it may be about an agent that begins, or about an output; since 5, a question
-    /// says whether its review is pending; since 6, agents work for others, and something may be handed over
-    /// ([`super::upgrade`]).
-    pub const FORMAT: u32 = 6;
+    /// says whether its review is pending; since 6, agents work for others, and something may be handed over;
+    /// since 7, a channel may be asked, and an agent's limits hold for its step ([`super::upgrade`]).
+    pub const FORMAT: u32 = 7;
     /// How many model calls are kept for the reviewer.
     pub const MAX_CALLS: usize = 50;
 
@@ -145,12 +148,18 @@ impl RunState {
     }
 
     /// The calls that a question is about, and the agent that made them.
-    pub fn calls_of<'s>(&'s self, subject: &'s Subject) -> (Option<&'s str>, impl Iterator<Item = &'s ToolCall>) {
+    pub fn calls_of<'s>(
+        &'s self,
+        subject: &'s Subject,
+    ) -> (Option<CallingAgent<'s>>, impl Iterator<Item = &'s ToolCall>) {
         let branch = subject.branch().and_then(|branch| self.branches.get(&branch));
         let (agent, calls) = match (subject, branch.map(|branch| &branch.phase)) {
-            (Subject::Handoff { agent, call, .. }, _) => (agent.as_deref(), std::slice::from_ref(&**call)),
+            (Subject::Handoff { agent, call, .. }, _) => {
+                let agent = agent.as_deref().map(|name| CallingAgent { name, gates_of: name });
+                (agent, std::slice::from_ref(&**call))
+            }
             (_, phase) => {
-                let agent = phase.and_then(Phase::conversation).map(|conversation| conversation.agent.as_str());
+                let agent = phase.and_then(Phase::conversation).map(Conversation::calling_agent);
                 (agent, phase.map(Phase::calls).unwrap_or_default())
             }
         };

@@ -5,7 +5,10 @@ use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use shared::definition::{Agent, Team, TeamStrategy};
+use shared::definition::{Team, TeamStrategy};
+
+use super::conversation::Specialist;
+use super::spent::Spent;
 
 /// A team in one visit of its node.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -22,7 +25,7 @@ pub struct TeamWork {
     pub lead: String,
     /// The agents that members have made.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub specialists: BTreeMap<String, Agent>,
+    pub specialists: BTreeMap<String, Specialist>,
     /// All that was said, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub said: Vec<Said>,
@@ -41,6 +44,9 @@ pub struct TeamWork {
     /// How many turns have begun.
     #[serde(default)]
     pub turns: u32,
+    /// What each member has used in this visit, for its limits.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub spent: BTreeMap<String, Spent>,
     /// The state keys that members wrote.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub wrote: BTreeSet<String>,
@@ -104,6 +110,7 @@ impl TeamWork {
             under_way: 0,
             changes: 0,
             turns: 0,
+            spent: BTreeMap::new(),
             wrote: BTreeSet::new(),
         }
     }

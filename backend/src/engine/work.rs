@@ -147,7 +147,7 @@ fn asked(flow: &Compiled, state: &RunState, task: &Task) -> Option<Work> {
     let is_due = |question: &&Question| question.task().is_some_and(|(due, _)| due == task.id);
     let question = state.questions.iter().find(is_due)?;
     match &question.asked {
-        Asked::People => None,
+        Asked::People | Asked::Channel { .. } => None,
         Asked::Judge { conversation, .. } => judged(flow, state, question, conversation),
         Asked::Program { since, until, .. } => Some(match program_of(flow, state, question) {
             Some(handler) => match composed(flow, state, question, *since) {

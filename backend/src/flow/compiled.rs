@@ -148,6 +148,7 @@ impl Compiled {
             tags: Vec::new(),
             input: None,
             output: None,
+            output_schema: None,
             start: None,
             agents: IndexMap::default(),
             tools: IndexMap::default(),
@@ -312,6 +313,12 @@ impl Compiled {
     pub fn check_input(&self, input: &JsonMap) -> Vec<Mistake> {
         let schema = self.flow.input.as_ref();
         schema.map_or_else(Vec::new, |schema| self.check(schema, &Value::Object(input.clone()), "/input"))
+    }
+
+    /// Every mistake of an output against the flow's `output_schema`.
+    pub fn check_output(&self, output: &JsonMap, base: &str) -> Vec<Mistake> {
+        let schema = self.flow.output_schema.as_ref();
+        schema.map_or_else(Vec::new, |schema| self.check(schema, &Value::Object(output.clone()), base))
     }
 
     /// Every mistake of a value against a JSON Schema of this flow, with paths below `base`.

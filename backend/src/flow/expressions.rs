@@ -101,6 +101,9 @@ pub fn visit_schemas<'a>(flow: &'a Flow, visit: &mut dyn FnMut(String, &'a Value
     if let Some(input) = &flow.input {
         visit("/input".to_owned(), input);
     }
+    if let Some(output) = &flow.output_schema {
+        visit("/output_schema".to_owned(), output);
+    }
     for (name, agent) in &flow.agents {
         if let Some(output) = &agent.output_schema {
             visit(pointer(["agents", name, "output_schema"]), output);

@@ -7,8 +7,8 @@ use shared::definition::{Builtin, Flow, Node, NodeKind, ToolKind};
 use shared::error::pointer;
 
 /// The names that templates and conditions see beside the state keys, so that no state key may have them.
-pub const RESERVED: [&str; 10] =
-    ["arguments", "context", "decision", "decisions", "env", "input", "response", "run", "secret", "visit"];
+pub const RESERVED: [&str; 11] =
+    ["agent", "arguments", "context", "decision", "decisions", "env", "input", "response", "run", "secret", "visit"];
 
 /// Why a name cannot be that of a state key; none where it can.
 pub fn refused(key: &str) -> Option<String> {

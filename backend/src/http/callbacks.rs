@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use axum::extract::{Path, State};
+use axum::extract::{FromRequest as _, Path, Request, State};
 use axum::http::StatusCode;
 use shared::decision::ProgramAnswer;
 use shared::error::{Code, Problem};
@@ -39,9 +39,9 @@ pub(super) fn mount(api: &mut Api) {
 async fn answer(
     State(state): State<AppState>,
     Path(secret): Path<String>,
-    Json { value: answer, .. }: Json<ProgramAnswer>,
+    request: Request,
 ) -> Result<StatusCode> {
-    json::check_metadata(&answer.metadata)?;
+    // Before anything is read: strangers have nothing parsed here.
     let key = state.outside.callbacks.as_ref();
     let callback = key.and_then(|key| key.open(&secret)).ok_or_else(|| Problem::new(Code::NotFound))?;
     let now = state.clock.now();
@@ -49,6 +49,8 @@ async fn answer(
         return Err(Problem { retry_after: Some(seconds), ..Problem::new(Code::TooManyRequests) }.into());
     }
     state.tries.0.charge(&callback.task, 1, now);
+    let Json { value: answer, .. } = Json::<ProgramAnswer>::from_request(request, &state).await?;
+    json::check_metadata(&answer.metadata)?;
     let input = Input::CallBack { review: callback.review, task: callback.task, answer: Box::new(answer) };
     let change = Change::by_server(Told::Run { run: callback.run, input: Box::new(input) });
     match state.store.commit(change).await {

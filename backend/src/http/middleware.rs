@@ -14,6 +14,7 @@ use tracing::Instrument as _;
 
 use super::budget::Bill;
 use super::problem::Refused;
+use super::reviews::{LONGEST_WAIT, REVIEW};
 use super::{AppState, Edge, headers, host, origin};
 use crate::client_address::ClientAddress;
 use crate::problem::unavailable;
@@ -31,11 +32,12 @@ pub(super) async fn observe(State(state): State<AppState>, mut request: Request,
     let route = request.extensions().get::<MatchedPath>().map_or("console", MatchedPath::as_str).to_owned();
     let span = tracing::info_span!("request", %id, method, route);
     let begun = state.clock.now();
+    let limit = time_limit(&request, &route);
     let api = request.uri().path().starts_with("/api/");
     let Edge { public_origins, hosts, .. } = &state.edge;
     let checked = host::check(&request, hosts, public_origins).and_then(|()| origin::check(&request, public_origins));
     let mut response = match checked {
-        Ok(()) => limit_time(next.run(request)).instrument(span.clone()).await,
+        Ok(()) => limit_time(limit, next.run(request)).instrument(span.clone()).await,
         Err(refused) => refused.into_response(),
     };
     if let Some(bill) = bill {
@@ -69,9 +71,16 @@ fn known(method: &Method) -> &'static str {
     }
 }
 
+/// How long the answer to a request may take: longer where the request is to wait.
+fn time_limit(request: &Request, route: &str) -> Duration {
+    let query = request.uri().query().unwrap_or_default();
+    let waits = route == REVIEW && form_urlencoded::parse(query.as_bytes()).any(|(name, _)| name == "wait");
+    if waits { TIME_LIMIT + LONGEST_WAIT } else { TIME_LIMIT }
+}
+
 /// Gives up on a handler that takes too long. What it had begun to commit may still take effect.
-async fn limit_time(answer: impl Future<Output = Response>) -> Response {
-    tokio::time::timeout(TIME_LIMIT, answer).await.unwrap_or_else(|_| {
+async fn limit_time(limit: Duration, answer: impl Future<Output = Response>) -> Response {
+    tokio::time::timeout(limit, answer).await.unwrap_or_else(|_| {
         tracing::warn!("a request took too long");
         let remedy = "the answer took too long, and it may still have taken effect; try again with the same \
             Idempotency-Key";

@@ -2,6 +2,7 @@
 //! are, with a secret of its own. The URL is read from what was asked, since it may hold a secret of the receiver: no list
 //! and no log has it.
 
+use shared::access::{Act, access};
 use shared::notification::Occasion;
 use shared::time::Timestamp;
 
@@ -12,7 +13,7 @@ use super::settings::Secrets;
 use super::webhook::{post, url_of};
 use super::{Error, Outlets};
 use crate::standard_webhooks::{Keys, SECRET};
-use crate::store::{self, ClaimedDelivery, NewDelivery, Store};
+use crate::store::{self, ClaimedDelivery, NewDelivery, Store, UserRecord};
 
 /// The channel of whoever asked.
 pub(super) const CALLBACK: &str = "callback";
@@ -52,10 +53,17 @@ impl Outlets {
         store: &Store,
     ) -> Result<Option<NewDelivery>, store::Error> {
         let review = notice.review;
-        if self.callbacks.is_none() || notice.occasion != Occasion::Resolved || review.run_id.is_some() {
+        if notice.occasion != Occasion::Resolved || review.run_id.is_some() {
             return Ok(None);
         }
-        let asked = store.asked(review.id).await?;
+        let asked = match store.asked(review.id).await {
+            // What cannot be read holds up nobody else.
+            Err(store::Error::Stored(error)) => {
+                tracing::error!(review = %review.id, error, "whether an answer is to be posted cannot be read");
+                return Ok(None);
+            }
+            asked => asked?,
+        };
         let wanted = asked.is_some_and(|asked| asked.callback_url.is_some());
         Ok(wanted.then(|| notice.delivery(CALLBACK, &review.requested_by, &[])))
     }
@@ -69,7 +77,14 @@ impl Outlets {
         body: String,
     ) -> Result<(), DeliveryFailure> {
         let lasting = |why: String| DeliveryFailure::lasting(why);
-        let Callbacks(keys) = self.callbacks.as_ref().ok_or_else(|| lasting(NO_CALLBACKS.to_owned()))?;
+        // Another server may have the secret, or this one when it is started again.
+        let missing = || DeliveryFailure::passing(NO_CALLBACKS);
+        let Callbacks(keys) = self.callbacks.as_ref().ok_or_else(missing)?;
+        let asker = store.user(&held.target).await.map_err(|error| unread(&error))?;
+        let may_ask = |asker: UserRecord| asker.user.active && access(&asker.principal(None), Act::Ask).is_allowed();
+        if !asker.is_some_and(may_ask) {
+            return Err(lasting("whoever asked may not ask any more".to_owned()));
+        }
         let asked = store.asked(held.review).await.map_err(|error| unread(&error))?;
         let url =
             asked.and_then(|asked| asked.callback_url).ok_or_else(|| lasting("nobody asked for it".to_owned()))?;

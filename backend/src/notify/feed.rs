@@ -9,7 +9,8 @@ use shared::review::Review;
 use tokio::sync::Notify;
 
 use super::Outlets;
-use super::plan::{self, Notice};
+use super::channel::CHANNEL;
+use super::plan::{self, Notice, OVER, update};
 use super::recipients::{self, Person};
 use crate::store::{self, LogPage, LogReader, NewDelivery, Store};
 
@@ -59,10 +60,14 @@ impl LogReader for Feeder {
                 deliveries.extend(self.outlets.to_asker(&notice, &self.store).await?);
                 deliveries.extend(recipients::plan(&notice, &people, &self.outlets));
                 if occasion == Occasion::Resolved && self.outlets.slack.is_some() {
-                    let messages = self.store.messages(review.id, Channel::Slack.as_str()).await?;
-                    deliveries.extend(messages.iter().map(|message| plan::update(message, entry.event.at)));
+                    for channel in [Channel::Slack.as_str(), CHANNEL] {
+                        let messages = self.store.messages(review.id, channel).await?;
+                        let updates = messages.iter().map(|message| update(message, channel, OVER, entry.event.at));
+                        deliveries.extend(updates);
+                    }
                 }
             }
+            deliveries.extend(self.outlets.to_channel(entry, &before, &self.store).await?);
             before = entry.cursor.clone();
             if deliveries.len() >= AT_ONCE && !self.store_up_to(&entry.cursor, std::mem::take(&mut deliveries)).await? {
                 return Ok(true);

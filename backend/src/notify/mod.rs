@@ -9,6 +9,7 @@
 //! whom it belongs: not in an error, a log or a list.
 
 mod callback;
+mod channel;
 mod email;
 mod failure;
 mod feed;

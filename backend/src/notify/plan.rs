@@ -2,7 +2,7 @@
 
 use shared::id::Username;
 use shared::log::{Cursor, Entry};
-use shared::notification::{Channel, Occasion};
+use shared::notification::Occasion;
 use shared::review::Review;
 use shared::time::Timestamp;
 
@@ -46,14 +46,14 @@ impl Notice<'_> {
     }
 }
 
-/// What a delivery is that changes a message: its review is over.
+/// What a delivery is that changes a message: its review is over, or others are asked.
 pub(super) const UPDATE: &str = "message.update";
 
-/// The change of a message whose review is over: one for each message, whoever finds out first.
-pub(super) fn update(message: &ClaimedDelivery, now: Timestamp) -> NewDelivery {
+/// The change of a message since something happened to its review: one for each message, whoever finds out first.
+pub(super) fn update(message: &ClaimedDelivery, channel: &'static str, since: &str, now: Timestamp) -> NewDelivery {
     NewDelivery {
-        id: NewDelivery::id_of(&[UPDATE, &message.id.to_string()]),
-        channel: Channel::Slack.as_str(),
+        id: NewDelivery::id_of(&[UPDATE, &message.id.to_string(), since]),
+        channel,
         target: message.target.clone(),
         event: UPDATE,
         review: message.review,
@@ -63,6 +63,9 @@ pub(super) fn update(message: &ClaimedDelivery, now: Timestamp) -> NewDelivery {
         due_at: now,
     }
 }
+
+/// Since its review is over.
+pub(super) const OVER: &str = "over";
 
 /// The deliveries to programs.
 pub(super) fn to_programs(notice: &Notice<'_>, outlets: &Outlets) -> Vec<NewDelivery> {

@@ -10,9 +10,10 @@ use shared::review::Review;
 
 use super::Outlets;
 use super::callback::CALLBACK;
+use super::channel::{CHANNEL, PASSED_ON, is_asked};
 use super::email::{Item, mail};
 use super::failure::DeliveryFailure;
-use super::plan::{Notice, UPDATE, WEBHOOK, update};
+use super::plan::{Notice, OVER, UPDATE, WEBHOOK, update};
 use super::send::{Sender, unread};
 use super::slack;
 use crate::store::{self, ClaimedDelivery, NewDelivery, Sent, Store, UserRecord};
@@ -93,7 +94,7 @@ pub(super) fn address(channel: Channel, record: &UserRecord, choice: &Notificati
 pub(super) fn together(claimed: Vec<ClaimedDelivery>) -> Vec<Vec<ClaimedDelivery>> {
     let mut groups: BTreeMap<String, Vec<ClaimedDelivery>> = BTreeMap::new();
     for held in claimed {
-        let alone = held.channel == WEBHOOK || held.channel == CALLBACK || held.event == UPDATE;
+        let alone = [WEBHOOK, CALLBACK, CHANNEL].contains(&held.channel.as_str()) || held.event == UPDATE;
         let key = if alone { held.id.to_string() } else { format!("{} {}", held.channel, held.target) };
         groups.entry(key).or_default().push(held);
     }
@@ -186,24 +187,38 @@ impl Sender {
         Ok((items.len() == 1).then(|| serde_json::to_string(&receipt).unwrap_or_default()))
     }
 
-    /// Changes a message whose review is over.
+    /// Changes a message whose review is over, or is asked of others. Another change may be under way: the last one shows
+    /// what is so then.
     pub async fn update(&self, held: &ClaimedDelivery) -> Result<Sent, DeliveryFailure> {
         let receipt = held.receipt.as_deref().and_then(|receipt| serde_json::from_str(receipt).ok());
-        let review = self.store.review(held.review).await.map_err(|error| unread(&error))?;
-        let (Some(slack), Some(receipt), Some(review)) = (&self.outlets.slack, receipt, review) else {
+        let (Some(slack), Some(receipt)) = (&self.outlets.slack, receipt) else {
             return Ok(Sent::Dropped("there is no message to change"));
         };
-        let message = slack::over(&review, &self.outlets.link(held.review));
-        slack.update(&self.outlets.clients, &receipt, &message).await?;
-        Ok(Sent::Joined)
+        let mut shown = None;
+        while let Some(review) = self.store.review(held.review).await.map_err(|error| unread(&error))? {
+            if shown.replace(review.is_pending()) == Some(review.is_pending()) {
+                break;
+            }
+            let link = self.outlets.link(held.review);
+            let message =
+                if review.is_pending() { slack::passed_on(&review, &link) } else { slack::over(&review, &link) };
+            slack.update(&self.outlets.clients, &receipt, &message).await?;
+        }
+        Ok(if shown.is_some() { Sent::Joined } else { Sent::Dropped("there is no such review") })
     }
 
-    /// A message that was on its way while its review was decided is changed, too.
+    /// A message that was on its way while its review was decided, or asked of others, is changed, too.
     pub async fn catch_up(&self, held: &ClaimedDelivery, receipt: &str) -> Result<(), store::Error> {
-        let over = self.store.review(held.review).await?.is_some_and(|review| !review.is_pending());
-        if over && held.event != Occasion::Resolved.as_str() {
+        let Some(review) = self.store.review(held.review).await? else { return Ok(()) };
+        let (channel, is_late) = if held.channel == CHANNEL {
+            (CHANNEL, !is_asked(&review, &held.target))
+        } else {
+            (Channel::Slack.as_str(), !review.is_pending())
+        };
+        if is_late && held.event != Occasion::Resolved.as_str() {
             let message = ClaimedDelivery { receipt: Some(receipt.to_owned()), ..held.clone() };
-            self.store.add_deliveries(&[update(&message, self.clock.now())]).await?;
+            let since = if review.is_pending() { PASSED_ON } else { OVER };
+            self.store.add_deliveries(&[update(&message, channel, since, self.clock.now())]).await?;
             self.fed.notify_one();
         }
         Ok(())

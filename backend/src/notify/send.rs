@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use super::callback::CALLBACK;
+use super::channel::CHANNEL;
 use super::failure::{DeliveryFailure, MAX_FAILURES, wait};
 use super::plan::{UPDATE, WEBHOOK};
 use super::recipients;
@@ -106,6 +107,10 @@ impl Sender {
             }
             if first.event == UPDATE {
                 let sent = self.update(first).await.unwrap_or_else(|failure| self.failed(first, failure));
+                return self.settle(first, &sent).await;
+            }
+            if first.channel == CHANNEL {
+                let sent = self.to_channel(first).await.unwrap_or_else(|failure| self.failed(first, failure));
                 return self.settle(first, &sent).await;
             }
             let (settled, told) = self.to_person(&group).await;

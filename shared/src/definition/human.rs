@@ -260,7 +260,7 @@ pub enum Handler {
     Judge(Judge),
     /// Another program.
     Webhook(WebhookHandler),
-    /// A channel.
+    /// A channel in Slack, where whoever may decide is asked.
     Slack(SlackHandler),
     /// A function of the program that runs the flow, by its name. No file can say this.
     #[cfg_attr(feature = "schema", schemars(skip))]
@@ -385,6 +385,9 @@ pub enum OnHandlerError {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
 pub struct SlackHandler {
-    /// The channel.
+    /// The channel: `#approvals`, or its id.
     pub channel: String,
+    /// How long people there may take; then the next is asked. Default: as long as the review waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<Span>,
 }

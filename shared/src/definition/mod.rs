@@ -57,6 +57,9 @@ pub struct Flow {
     /// The state keys that are the run's output; default: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Vec<String>>,
+    /// JSON Schema of the output: a run whose output does not fit fails instead of giving it out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<Value>,
     /// The first node; default: the first one written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<NodeId>,
@@ -91,13 +94,20 @@ impl Flow {
     /// Who may decide at a node: those that it or its gate names, else those of the first route that fits its tags, else
     /// the defaults'.
     pub fn reviewers_at(&self, node: &str, own: &Reviewers) -> Reviewers {
-        if !own.is_empty() {
+        if own.names_somebody() {
             return own.clone();
         }
         let tags = self.nodes.get(node).map(|node| node.tags.as_slice()).unwrap_or_default();
         let fits = |route: &&Route| route.tags.iter().any(|tag| tags.contains(tag));
         let route = self.routing.iter().find(fits).map(|route| &route.reviewers);
-        route.unwrap_or(&self.defaults.reviewers).clone()
+        let Reviewers { not_requester, not_same_as, .. } = own.clone();
+        let named = route.unwrap_or(&self.defaults.reviewers).clone();
+        // Whoever only shuts somebody out names nobody.
+        Reviewers {
+            not_requester: named.not_requester || not_requester,
+            not_same_as: not_same_as.or(named.not_same_as),
+            ..named
+        }
     }
 
     /// The first node.

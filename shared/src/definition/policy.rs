@@ -31,6 +31,11 @@ impl Reviewers {
         *self == Self::default()
     }
 
+    /// Whether it says who may decide, and not only who may not.
+    pub fn names_somebody(&self) -> bool {
+        !self.roles.is_empty() || !self.users.is_empty() || !self.tags.is_empty()
+    }
+
     /// Whether who may decide rests on more than each person by themselves: somebody may be shut out, or those with a
     /// role may lack the tags.
     pub fn rests_on_people(&self) -> bool {

@@ -86,7 +86,7 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
         .map_err(|error| Quit::new(Exit::Error, format!("{} cannot be read: {error}", folder.display())))?;
     let checked = draft.check(&Here {
         library: Some(&called.library()),
-        reach: Some(Reach { terminal: true, ..app::reach() }),
+        reach: Some(Reach { terminal: true, ..app::reach(true) }),
         ..Here::default()
     });
     let (Some(flow), true) = (checked.flow, checked.errors.is_empty()) else {

@@ -129,7 +129,7 @@ async fn asked(args: &DecideArgs, review: &Review) -> Result<DecisionRequest, Qu
     }
     let terminal = Terminal::new(Screen::stderr(), Answers::stdin());
     let choice = terminal.review(review).await.map_err(|why| Quit::new(Exit::Unanswered, why.to_string()))?;
-    let mut request = choice.on(review);
+    let mut request = choice.on(review).map_err(|mistake| Quit::new(Exit::Invalid, mistake.to_string()))?;
     request.metadata.extend(metadata(&args.metadata)?);
     Ok(request)
 }
@@ -143,6 +143,12 @@ async fn verdict(args: &DecideArgs, review: &Review) -> Result<Option<Verdict>, 
         Verdict::Choose { option: option.clone(), fields: fields(args, review, option).await? }
     } else if let Some(said) = &args.text {
         Verdict::Text { text: given(said)? }
+    } else if args.approve && review.is_one_by_one() {
+        let message = format!(
+            "{} calls are critical here, and are answered one by one: --action ID=approve for each",
+            review.actions.len()
+        );
+        return Err(Quit::new(Exit::Invalid, message));
     } else if args.approve {
         all(&ActionDecision::APPROVE)
     } else if let Some(why) = &args.reject {

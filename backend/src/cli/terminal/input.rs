@@ -6,6 +6,7 @@ use std::io::{BufRead, BufReader, IsTerminal, Read};
 use std::path::Path;
 use std::thread;
 
+use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncReadExt as _};
 use tokio::sync::mpsc;
 
 use crate::embed::Declined;
@@ -40,6 +41,23 @@ impl Answers {
     pub fn file(path: &Path) -> std::io::Result<Self> {
         let remedy = "the file of answers has no more: add one line for each answer";
         Ok(Self::reading(std::fs::File::open(path)?, false, remedy))
+    }
+
+    /// Lines of anything that a program has. They count as a script: an answer that does not fit is not asked again.
+    pub fn lines_of(mut source: impl AsyncBufRead + Send + Unpin + 'static) -> Self {
+        let (send, lines) = mpsc::channel(16);
+        tokio::spawn(async move {
+            loop {
+                let mut line = Vec::new();
+                let read = (&mut source).take(MAX_LINE as u64 + 1).read_until(b'\n', &mut line).await;
+                let Some(line) = whole(read, line) else { return };
+                let failed = line.is_err();
+                if send.send(line).await.is_err() || failed {
+                    return;
+                }
+            }
+        });
+        Self { lines, interactive: false, forgets: false, remedy: "there are no more lines" }
     }
 
     /// A script, for tests.
@@ -92,7 +110,13 @@ impl Answers {
 /// A line without its end; none at the end of everything.
 fn read(source: &mut impl BufRead) -> Option<Result<String, String>> {
     let mut line = Vec::new();
-    match source.take(MAX_LINE as u64 + 1).read_until(b'\n', &mut line) {
+    let read = source.take(MAX_LINE as u64 + 1).read_until(b'\n', &mut line);
+    whole(read, line)
+}
+
+/// What was read as a line without its end; none at the end of everything.
+fn whole(read: std::io::Result<usize>, line: Vec<u8>) -> Option<Result<String, String>> {
+    match read {
         Ok(0) => return None,
         Ok(_) if line.len() > MAX_LINE => return Some(Err(format!("an answer is longer than {MAX_LINE} bytes"))),
         Ok(_) => {}

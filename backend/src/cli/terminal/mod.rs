@@ -13,6 +13,7 @@ mod screen;
 mod tests;
 pub(super) mod text;
 
+use std::io::Write;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -21,6 +22,7 @@ use shared::JsonMap;
 use shared::error::Mistake;
 use shared::id::Username;
 use shared::review::Review;
+use tokio::io::AsyncBufRead;
 use tokio::sync::Mutex;
 
 pub use input::Answers;
@@ -42,8 +44,14 @@ pub struct Terminal {
 }
 
 impl Terminal {
+    /// Reads lines from `input`, and shows on `output` what is asked and what was read. All questions read from the one
+    /// input.
+    pub fn new(input: impl AsyncBufRead + Send + Unpin + 'static, output: impl Write + Send + 'static) -> Self {
+        Self::on(Screen::on(Box::new(output)), Answers::lines_of(input))
+    }
+
     /// Shows on `screen`, and reads from `answers`.
-    pub fn new(screen: Screen, answers: Answers) -> Self {
+    pub fn on(screen: Screen, answers: Answers) -> Self {
         let interactive = answers.is_interactive();
         Self { screen, answers: Arc::new(Mutex::new(answers)), turn: Arc::default(), interactive, person: None }
     }

@@ -218,7 +218,7 @@ async fn a_person_is_asked_for_each_thing_that_goes_with_an_option() {
     let fields = json!({ "agent": "writer", "instructions": "Make it shorter.", "budget": 2 });
     let Value::Object(fields) = fields else { panic!("an object") };
     let verdict = Verdict::Choose { option: "delegate".into(), fields };
-    assert_eq!(choice.unwrap().on(&review).verdict, verdict);
+    assert_eq!(choice.unwrap().on(&review).unwrap().verdict, verdict);
     insta::assert_snapshot!(shown);
 }
 
@@ -227,7 +227,7 @@ async fn a_script_gives_what_goes_with_an_option_in_the_line_after_it() {
     let review = escalation();
     let (choice, _) =
         asked(&review, "metadata ticket=42\n2\n{\"agent\":\"editor\",\"instructions\":\"Go.\"}\n", false).await;
-    let request = choice.unwrap().on(&review);
+    let request = choice.unwrap().on(&review).unwrap();
     let Verdict::Choose { fields, .. } = &request.verdict else { panic!("an option") };
     assert_eq!((&fields["agent"], &fields["instructions"]), (&json!("editor"), &json!("Go.")));
     assert_eq!(request.metadata["ticket"], json!(42));

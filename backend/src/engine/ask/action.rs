@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use shared::JsonMap;
 use shared::decision::ActionDecision;
 use shared::definition::{ActionKind, Effect, Gate, GuardrailScope, OnTimeout};
-use shared::error::{FlowCode, Mistake, RunError, json_type, pointer};
-use shared::id::{FlowId, NodeId};
+use shared::error::{FlowCode, Mistake, RunError, pointer};
+use shared::id::NodeId;
 use shared::review::{Action, ActionType, ReviewKind};
 use shared::run::Step;
 
-use super::content::{Content, Rules};
+use super::content::{Content, Rules, schema_of};
 use super::title;
 use crate::engine::answer::read_answer;
 use crate::engine::builder::Builder;
@@ -22,6 +22,7 @@ use crate::engine::phase::Phase;
 use crate::engine::question::Subject;
 use crate::engine::ruling::{Findings, Ruling, blocked, warning};
 use crate::engine::{scope, view};
+use crate::flow::Compiled;
 use crate::flow::guardrail::{Finding, Verdict, action};
 
 /// What is about to happen.
@@ -29,17 +30,23 @@ pub(in crate::engine) struct Proposed {
     action_type: ActionType,
     name: String,
     arguments: JsonMap,
+    /// What the flow says of values of an output, by key.
+    properties: JsonMap,
 }
 
 impl Proposed {
     /// That an agent begins.
     pub(in crate::engine) fn of_agent(conversation: &Conversation) -> Self {
-        Self { action_type: ActionType::Agent, name: conversation.agent.clone(), arguments: conversation.opening() }
+        let (name, arguments) = (conversation.agent.clone(), conversation.opening());
+        Self { action_type: ActionType::Agent, name, arguments, properties: JsonMap::new() }
     }
 
     /// That this output of a flow is given.
-    pub(in crate::engine) fn of_output(flow: &FlowId, output: JsonMap) -> Self {
-        Self { action_type: ActionType::Output, name: flow.to_string(), arguments: output }
+    pub(in crate::engine) fn of_output(flow: &Compiled, output: JsonMap) -> Self {
+        let schema = flow.flow.output_schema.as_ref();
+        let properties = schema.and_then(|schema| schema.get("properties")?.as_object()).cloned().unwrap_or_default();
+        let name = flow.flow.id.to_string();
+        Self { action_type: ActionType::Output, name, arguments: output, properties }
     }
 
     /// What a gate's condition sees of it.
@@ -59,12 +66,10 @@ impl Proposed {
     /// What an edit must fit: the same keys, with values of the types that they have.
     fn schema(&self) -> Value {
         let property = |(key, value): (&String, &Value)| {
-            let schema = match json_type(value) {
+            let schema = match self.action_type {
                 // What an agent is told may have many lines.
-                _ if self.action_type == ActionType::Agent => json!({ "type": "string", "format": "markdown" }),
-                "null" => json!({}),
-                "integer" => json!({ "type": "number" }),
-                other => json!({ "type": other }),
+                ActionType::Agent => json!({ "type": "string", "format": "markdown" }),
+                _ => self.properties.get(key).cloned().unwrap_or_else(|| schema_of(value)),
             };
             (key.clone(), schema)
         };
@@ -102,7 +107,7 @@ impl<'f> Builder<'f> {
             (Subject::Output { .. }, Phase::Returning { step }) => {
                 let flow = self.flow.of(&step.node);
                 let output = view::output(flow, self.state.keys_of(&step.node));
-                Some(Proposed::of_output(&flow.flow.id, output))
+                Some(Proposed::of_output(flow, output))
             }
             _ => None,
         }
@@ -206,25 +211,32 @@ impl<'f> Builder<'f> {
         (blocked(&findings).unwrap_or(Ruling::Proceeds(redacted)), findings)
     }
 
-    /// Whether what people answer in place of an agent can be its answer.
+    /// Whether what people answer in place of an agent can be its answer, and what they edit can be the flow's output.
     pub(super) fn check_responses(
         &self,
         subject: &Subject,
         decisions: &BTreeMap<String, ActionDecision>,
     ) -> Result<(), Vec<Mistake>> {
         let branch = subject.branch().and_then(|branch| self.state.branches.get(&branch));
-        let (Subject::Agent { .. }, Some(Phase::Agent { step, conversation })) =
-            (subject, branch.map(|branch| &branch.phase))
-        else {
-            return Ok(());
-        };
         let check = |(id, decision): (&String, &ActionDecision)| {
-            let ActionDecision::Respond { message } = decision else { return None };
-            let why = read_answer(self.flow, &step.node, conversation, message).err()?;
-            let place = pointer(["verdict", "decisions", id, "message"]);
-            Some(Mistake::new(place, "invalid", format!("it is taken for the agent's answer, and does not fit: {why}")))
+            let place = |part| pointer(["verdict", "decisions", id, part]);
+            match (subject, branch.map(|branch| &branch.phase), decision) {
+                (
+                    Subject::Agent { .. },
+                    Some(Phase::Agent { step, conversation }),
+                    ActionDecision::Respond { message },
+                ) => {
+                    let why = read_answer(self.flow, &step.node, conversation, message).err();
+                    let said = |why| format!("it is taken for the agent's answer, and does not fit: {why}");
+                    why.map(|why| Mistake::new(place("message"), "invalid", said(why))).into_iter().collect()
+                }
+                (Subject::Output { .. }, Some(Phase::Returning { step }), ActionDecision::Edit { arguments }) => {
+                    self.flow.of(&step.node).check_output(arguments, &place("arguments"))
+                }
+                _ => Vec::new(),
+            }
         };
-        let mistakes: Vec<_> = decisions.iter().filter_map(check).collect();
+        let mistakes: Vec<_> = decisions.iter().flat_map(check).collect();
         if mistakes.is_empty() { Ok(()) } else { Err(mistakes) }
     }
 }

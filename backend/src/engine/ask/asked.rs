@@ -23,6 +23,22 @@ impl Builder<'_> {
         self.review_about(*review, subject, advice.clone()).map_err(|error| (subject.clone(), error))
     }
 
+    /// Makes the review pending beside the handler that is asked: whoever answers first decides.
+    pub(super) fn open_pending(&mut self, asking: &mut Asking, handler: AskedHandler) -> Result<(), (Subject, RunError)> {
+        if asking.pending {
+            self.tell_asked(asking, handler);
+            return Ok(());
+        }
+        let composed = self.composed(asking)?;
+        let mut review = Review { expires_at: None, on_timeout: None, asked: Some(handler), ..composed };
+        self.open_voting(&mut review);
+        self.emit_requested(&review);
+        self.add_review(review);
+        asking.advice.clear();
+        asking.pending = true;
+        Ok(())
+    }
+
     /// Says beside a pending review which handler is asked.
     pub(super) fn tell_asked(&mut self, asking: &Asking, handler: AskedHandler) {
         if asking.pending

@@ -15,7 +15,7 @@ use strum::VariantArray;
 use super::content::{Content, Rules};
 use super::title;
 use crate::engine::builder::Builder;
-use crate::engine::conversation::{Message, ToolCall};
+use crate::engine::conversation::{CallingAgent, Message, ToolCall};
 use crate::engine::invoke::parameters;
 use crate::engine::phase::Phase;
 use crate::engine::question::Subject;
@@ -27,7 +27,7 @@ impl<'f> Builder<'f> {
         let (agent, calls) = self.state.calls_of(subject);
         let flow = self.flow.of(&step.node);
         let group: Vec<(&ToolCall, &'f Gate)> =
-            calls.map(|call| (call, flow.tool_gate(agent, &call.tool).unwrap_or(flow.plain_gate()))).collect();
+            calls.map(|call| (call, self.tool_gate(step, agent, call).unwrap_or(flow.plain_gate()))).collect();
         let for_whom = subject.branch().and_then(|branch| self.state.parent_of(branch));
         let for_whom = for_whom.and_then(|parent| self.state.branches.get(&parent)?.phase.conversation());
         let for_whom = for_whom.map(|conversation| conversation.agent.as_str());
@@ -49,10 +49,11 @@ impl<'f> Builder<'f> {
     fn content_of_group(
         &self,
         step: &Step,
-        (agent, for_whom): (Option<&str>, Option<&str>),
+        (calling, for_whom): (Option<CallingAgent<'_>>, Option<&str>),
         said: &str,
         group: &[(&ToolCall, &'f Gate)],
     ) -> Result<Content, RunError> {
+        let agent = calling.map(|agent| agent.name);
         let defaults = &self.flow.of(&step.node).flow.defaults;
         let gates = || group.iter().map(|(_, gate)| *gate);
         let of = |(call, gate): &(&ToolCall, &'f Gate)| self.stakes_of(step, gate, Visit { agent, ..call.seen(step) });
@@ -103,7 +104,7 @@ impl<'f> Builder<'f> {
             source: None,
             actions,
             rules: Rules::default(),
-            warnings: self.warnings(step, agent, group.iter().map(|(call, _)| *call)),
+            warnings: self.warnings(step, calling, group.iter().map(|(call, _)| *call)),
         })
     }
 
@@ -114,9 +115,10 @@ impl<'f> Builder<'f> {
         subject: &Subject,
         why: Option<&str>,
     ) -> Result<Option<Content>, RunError> {
-        let (agent, mut calls) = self.state.calls_of(subject);
+        let (calling, mut calls) = self.state.calls_of(subject);
         let Some(call) = calls.next() else { return Ok(None) };
-        let gate = self.flow.of(&step.node).tool_gate(agent, &call.tool);
+        let gate = self.tool_gate(step, calling, call);
+        let agent = calling.map(|agent| agent.name);
         let allowed = vec![ActionKind::Approve, ActionKind::Reject, ActionKind::Respond];
         let action = self.action(step, call, agent, allowed);
         let seen = Visit { agent, ..call.seen(step) };
@@ -135,7 +137,7 @@ impl<'f> Builder<'f> {
             title: format!("{} (lost in flight)", title::of_calls(std::slice::from_ref(&action))),
             prompt,
             stakes,
-            reviewers: gate.map(|gate| self.reviewers_at(&step.node, &gate.reviewers)).unwrap_or_default(),
+            reviewers: self.reviewers_at(&step.node, &gate.map(|gate| gate.reviewers.clone()).unwrap_or_default()),
             timeout: None,
             on_timeout: None,
             items: Vec::new(),
@@ -144,21 +146,17 @@ impl<'f> Builder<'f> {
             source: None,
             actions: vec![action],
             rules: Rules::default(),
-            warnings: self.warnings(step, agent, [call]),
+            warnings: self.warnings(step, calling, [call]),
         }))
     }
 
     fn action(&self, step: &Step, call: &ToolCall, agent: Option<&str>, allowed_decisions: Vec<ActionKind>) -> Action {
         let tool = self.flow.of(&step.node).tool(&call.tool);
-        let builtin = tool.as_ref().map(|tool| &tool.kind);
-        let (action_type, name, own_schema) = match builtin {
-            Some(ToolKind::Builtin(Builtin::SpawnSpecialist)) => {
-                (ActionType::Emergent, named(call, "role"), Some(specialist_schema(call)))
-            }
-            Some(ToolKind::Builtin(Builtin::SetStrategy)) => {
-                (ActionType::StrategyOverride, named(call, "to"), Some(strategy_schema(call)))
-            }
-            _ => (ActionType::Tool, call.tool.clone(), None),
+        let (action_type, name) = self.kind_of(step, call);
+        let own_schema = match action_type {
+            ActionType::Emergent => Some(specialist_schema(call)),
+            ActionType::StrategyOverride => Some(strategy_schema(call)),
+            _ => None,
         };
         Action {
             id: call.id.clone(),
@@ -166,12 +164,26 @@ impl<'f> Builder<'f> {
             name,
             agent: agent.map(str::to_owned),
             arguments: call.arguments.clone(),
-            request: call.request.clone(),
+            // What changes a team sends nothing.
+            request: call.request.clone().filter(|_| action_type == ActionType::Tool),
             description: tool.as_ref().and_then(|tool| tool.description.clone()),
             schema: own_schema.or_else(|| tool.and_then(|tool| parameters(&tool).map(Cow::into_owned))),
             stakes: None,
             allowed_decisions,
             redacted: false,
+        }
+    }
+}
+
+impl Builder<'_> {
+    /// What kind of action a call is, and what it is called: that of a tool by its name, a specialist by its role, a change
+    /// of strategy by the new one.
+    pub(super) fn kind_of(&self, step: &Step, call: &ToolCall) -> (ActionType, String) {
+        let tool = self.flow.of(&step.node).tool(&call.tool);
+        match tool.as_ref().map(|tool| &tool.kind) {
+            Some(ToolKind::Builtin(Builtin::SpawnSpecialist)) => (ActionType::Emergent, named(call, "role")),
+            Some(ToolKind::Builtin(Builtin::SetStrategy)) => (ActionType::StrategyOverride, named(call, "to")),
+            _ => (ActionType::Tool, call.tool.clone()),
         }
     }
 }

@@ -28,10 +28,9 @@ impl Builder<'_> {
             Some(Handler::Auto(auto)) => self.ask_auto(asking, auto),
             Some(Handler::Judge(judge)) => self.ask_judge(asking, judge),
             Some(Handler::Webhook(_) | Handler::Function(_)) => self.ask_program(asking),
-            // Refused when a flow is saved: nobody can be asked there.
-            Some(Handler::Slack(_)) => return self.ask_next(asking),
+            Some(Handler::Slack(slack)) => self.ask_channel(asking, slack),
             // Whoever runs the flow at a terminal is asked as people are.
-            Some(Handler::Human | Handler::Cli) | None => self.ask_people(asking),
+            Some(Handler::Human | Handler::Cli) | None => self.ask_people(asking, None),
         };
         if let Err((subject, error)) = asked {
             self.answer(subject, Answer::Failed(error));
@@ -56,7 +55,7 @@ impl Builder<'_> {
         let said = match asked {
             Some(Asked::Judge { .. }) => self.retry_judge(review, why),
             Some(Asked::Program { .. }) => self.retry_program(review, why),
-            Some(Asked::People) | None => None,
+            Some(Asked::People | Asked::Channel { .. }) | None => None,
         };
         if let Some((asking, heard)) = said {
             self.go_on(asking, heard);
@@ -97,6 +96,7 @@ impl Builder<'_> {
         let Some((question, _)) = self.take_asked(review) else { return };
         let heard = match &question.asked {
             Asked::Program { answers_later, .. } => self.program_timed_out(&question, *answers_later),
+            Asked::Channel { .. } => self.channel_timed_out(&question),
             Asked::Judge { .. } | Asked::People => self.judge_timed_out(&question),
         };
         let asking = self.end_asking(question);

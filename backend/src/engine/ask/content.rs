@@ -1,6 +1,8 @@
 //! What people are asked and shown, before it is a review; and who is asked.
 
+use serde_json::{Value, json};
 use shared::definition::{Handler, Human, NodeKind, OnTimeout, Policy, Reviewers, Stakes};
+use shared::error::json_type;
 use shared::id::NodeId;
 use shared::review::{Action, Item, ReviewKind, ReviewOption, Source, Warning};
 use shared::time::Span;
@@ -38,6 +40,15 @@ pub(in crate::engine) struct Rules {
     pub policy: Policy,
     pub deny: Option<u32>,
     pub blind: bool,
+}
+
+/// JSON Schema of what may stand in place of a value: another of its type.
+pub(super) fn schema_of(value: &Value) -> Value {
+    match json_type(value) {
+        "null" => json!({}),
+        "integer" => json!({ "type": "number" }),
+        other => json!({ "type": other }),
+    }
 }
 
 /// The definition of a human node.

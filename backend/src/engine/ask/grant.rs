@@ -112,8 +112,10 @@ impl<'f> Builder<'f> {
     }
 
     fn gate_of_action(&self, review: &Review, action: &Action) -> Option<&'f Gate> {
-        let flow = review.node.as_ref().map_or(self.flow, |node| self.flow.of(node));
-        flow.tool_gate(action.agent.as_deref(), &action.name)
+        let subject = &self.state.question(review.id)?.subject;
+        let (agent, mut calls) = self.state.calls_of(subject);
+        let call = calls.find(|call| call.id == action.id)?;
+        self.tool_gate(self.state.step_of(subject)?, agent, call)
     }
 
     /// Takes over what a decision allows.
@@ -141,7 +143,8 @@ impl<'f> Builder<'f> {
         let call = call.id.clone();
         let Some(content) = (!all.is_empty()).then(|| self.content(subject)).and_then(Result::ok) else { return false };
         let id = ReviewId(self.ids.uuid());
-        let review = self.review_of(id, &step, Content { timeout: None, ..content }, Vec::new());
+        let mut review = self.review_of(id, &step, Content { timeout: None, ..content }, Vec::new());
+        self.bar_earlier_deciders(&mut review);
         let may = |granted: &Granted| access(&granted.giver, Act::Decide(&review)).is_allowed();
         let Some(granted) = all.into_iter().find(may) else { return false };
         let grant = &granted.grant;

@@ -17,7 +17,12 @@ impl<'f> Builder<'f> {
             if self.is_granted(&lone, gate) {
                 continue;
             }
-            match groups.iter_mut().find(|(first, _)| self.are_asked_together(&lone, first, gate)) {
+            let group = groups.iter_mut().find(|(first, calls)| {
+                let others = Subject::Calls { branch, calls: calls.clone() };
+                // What changes a team is asked about by itself.
+                !self.changes_team(&others) && self.are_asked_together(&lone, first, gate)
+            });
+            match group {
                 Some((_, calls)) => calls.push(call.clone()),
                 None => groups.push((gate, vec![call.clone()])),
             }
@@ -32,7 +37,6 @@ impl<'f> Builder<'f> {
         let Some(step) = self.state.step_of(subject) else { return false };
         let escalation = |gate| self.gate_timeout(step, gate).filter(|then| then.escalations().next().is_some());
         let handlers = |gate: &'f Gate| before_people(handlers_at(self.flow, &step.node, gate.handlers.as_deref()));
-        // What changes a team is asked about by itself.
         if self.changes_team(subject) {
             return false;
         }

@@ -14,7 +14,7 @@ use shared::review::{Review, Warning};
 use shared::run::Step;
 
 use crate::engine::builder::Builder;
-use crate::engine::conversation::ToolCall;
+use crate::engine::conversation::{CallingAgent, ToolCall};
 use crate::engine::invoke::parameters;
 use crate::engine::question::Subject;
 use crate::engine::ruling::{CallRulings, Findings, Ruling, blocked, warning, words};
@@ -69,7 +69,7 @@ impl Builder<'_> {
     fn rule_one(
         &self,
         step: &Step,
-        agent: Option<&str>,
+        agent: Option<CallingAgent<'_>>,
         call: &ToolCall,
         decision: &ActionDecision,
     ) -> (Ruling<ToolCall>, Vec<Finding>) {
@@ -84,8 +84,8 @@ impl Builder<'_> {
                 (Ruling::Refused(FlowCode::ToolPermissionDenied, why), Vec::new())
             }
             ActionDecision::Respond { message } => {
-                let what = action("tool", &call.tool, agent);
-                self.rule_response(&step.node, self.is_guarded(&step.node, agent, &call.tool), what, message)
+                let what = self.seen_action(step, agent, call);
+                self.rule_response(&step.node, self.is_guarded(step, agent, call), what, message)
             }
         }
     }
@@ -108,7 +108,7 @@ impl Builder<'_> {
         (refused.unwrap_or(Ruling::Answered(text)), findings)
     }
 
-    fn rule_run(&self, step: &Step, agent: Option<&str>, call: ToolCall) -> (Ruling<ToolCall>, Vec<Finding>) {
+    fn rule_run(&self, step: &Step, agent: Option<CallingAgent<'_>>, call: ToolCall) -> (Ruling<ToolCall>, Vec<Finding>) {
         let Verdict { mut findings, redacted } = self.look_at_call(step, agent, &call);
         if let Some(refused) = blocked(&findings) {
             return (refused, findings);
@@ -130,7 +130,7 @@ impl Builder<'_> {
     fn redacted(
         &self,
         step: &Step,
-        agent: Option<&str>,
+        agent: Option<CallingAgent<'_>>,
         call: &ToolCall,
         arguments: &JsonMap,
     ) -> Result<ToolCall, String> {
@@ -150,11 +150,11 @@ impl Builder<'_> {
         }
     }
 
-    fn look_at_call(&self, step: &Step, agent: Option<&str>, call: &ToolCall) -> Verdict {
-        if !self.is_guarded(&step.node, agent, &call.tool) {
+    fn look_at_call(&self, step: &Step, agent: Option<CallingAgent<'_>>, call: &ToolCall) -> Verdict {
+        if !self.is_guarded(step, agent, call) {
             return Verdict::default();
         }
-        let what = action("tool", &call.tool, agent);
+        let what = self.seen_action(step, agent, call);
         self.look(&step.node, GuardrailScope::Actions, what, call.arguments.clone(), call.request.as_ref())
     }
 
@@ -171,15 +171,21 @@ impl Builder<'_> {
     }
 
     /// Whether guardrails look at what the gate of a tool lets pass.
-    fn is_guarded(&self, node: &NodeId, agent: Option<&str>, tool: &str) -> bool {
-        self.flow.of(node).tool_gate(agent, tool).is_none_or(|gate| gate.guardrails != Some(false))
+    fn is_guarded(&self, step: &Step, agent: Option<CallingAgent<'_>>, call: &ToolCall) -> bool {
+        self.tool_gate(step, agent, call).is_none_or(|gate| gate.guardrails != Some(false))
+    }
+
+    /// What conditions of guardrails see of a call: what people see of it.
+    fn seen_action(&self, step: &Step, agent: Option<CallingAgent<'_>>, call: &ToolCall) -> Value {
+        let (kind, name) = self.kind_of(step, call);
+        action(kind.into(), &name, agent.map(|agent| agent.name))
     }
 
     /// What guardrails would say of calls as they stand.
     pub(in crate::engine) fn warnings<'c>(
         &self,
         step: &Step,
-        agent: Option<&str>,
+        agent: Option<CallingAgent<'_>>,
         calls: impl IntoIterator<Item = &'c ToolCall>,
     ) -> Vec<Warning> {
         let of = |call: &'c ToolCall| {

@@ -10,6 +10,7 @@ mod asking;
 pub(super) mod by_agent;
 mod calls;
 mod chain;
+mod channel;
 mod claim;
 mod content;
 mod deadline;

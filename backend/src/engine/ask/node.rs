@@ -1,13 +1,13 @@
 //! What human nodes ask, and how a value is shown.
 
 use serde_json::{Value, json};
-use shared::definition::{Choice, ContentType, Human, Reviewers};
-use shared::error::{FlowCode, RunError, json_type};
+use shared::definition::{Choice, ChoiceKind, ContentType, Human, Reviewers};
+use shared::error::{FlowCode, RunError};
 use shared::id::NodeId;
 use shared::review::{Item, ReviewKind, ReviewOption, Source};
 use shared::run::Step;
 
-use super::content::{Content, Rules};
+use super::content::{Content, Rules, schema_of};
 use super::title;
 use crate::engine::builder::{Builder, failure, unevaluated};
 use crate::engine::item;
@@ -67,6 +67,9 @@ impl Builder<'_> {
             }?;
             if choice.id.trim().is_empty() || options.iter().any(|option| option.id == choice.id) {
                 return Err(wrong(format!("{index}: the id `{}` is empty, or is there twice", choice.id)));
+            }
+            if choice.kind == ChoiceKind::Correct && self.source(&step.node).is_none() {
+                return Err(wrong(format!("{index}: `{}` is of the kind correct, and no step could be corrected", choice.id)));
             }
             options.push(option(&choice));
         }
@@ -166,13 +169,4 @@ fn looks_like_markdown(text: &str) -> bool {
     text.contains('\n')
         || ["**", "__", "`", "]("].iter().any(|sign| text.contains(sign))
         || starts.iter().any(|start| text.starts_with(start))
-}
-
-/// The type that the value has; a whole number may become any number, and nothing may become anything.
-fn schema_of(value: &Value) -> Value {
-    match json_type(value) {
-        "null" => json!({}),
-        "integer" => json!({ "type": "number" }),
-        other => json!({ "type": other }),
-    }
 }

@@ -8,7 +8,6 @@ use shared::review::{Paused, ReviewKind};
 
 use super::by_agent::PAUSE;
 use super::decide::verdict::{NodeVerdict, Said};
-use super::vote::void::void;
 use crate::engine::builder::Builder;
 use crate::engine::digest;
 use crate::engine::question::Subject;
@@ -22,6 +21,7 @@ impl Builder<'_> {
 
     /// It waits, for as long as it takes. Who said so is on the record with the review's next revision.
     pub(super) fn pause(&mut self, id: ReviewId, decision: &Decision) -> Option<()> {
+        self.merge_metadata(&decision.metadata);
         let question = self.state.question_mut(id)?;
         let Subject::Ask { paused, .. } = &mut question.subject else { return None };
         *paused = true;
@@ -31,11 +31,7 @@ impl Builder<'_> {
         }
         let options = self.content(&subject).ok()?.options;
         let paused = self.change_review(id, |review| {
-            if review.voting.is_some() {
-                void(review);
-            } else {
-                review.decisions.push(decision.clone());
-            }
+            review.decisions.push(decision.clone());
             review.options = options;
             review.paused = Some(Paused { by: decision.by.clone(), at: decision.at });
             (review.expires_at, review.on_timeout, review.claimed_by) = (None, None, None);

@@ -92,14 +92,8 @@ impl Builder<'_> {
         let timer = question.timer;
         let mut asking = Asking::from(question);
         if !asking.pending {
-            let composed = self.composed(&asking).inspect_err(|_| self.end_tasks(task, timer))?;
-            let asked = Some(AskedHandler { by, via, until: Some(until) });
-            let mut review = Review { expires_at: None, on_timeout: None, asked, ..composed };
-            self.open_voting(&mut review);
-            self.emit_requested(&review);
-            self.add_review(review);
-            asking.advice.clear();
-            asking.pending = true;
+            let opened = self.open_pending(&mut asking, AskedHandler { by, via, until: Some(until) });
+            opened.inspect_err(|_| self.end_tasks(task, timer))?;
         }
         self.end_task(task);
         let asked = Asked::Program { since, until, task, tries, answers_later: true };

@@ -6,7 +6,7 @@ use shared::definition::OnTimeout;
 use shared::error::RunError;
 use shared::id::{ReviewId, Username};
 use shared::log::ReviewChange;
-use shared::review::{Advice, Item, Outcome, Resolution, Review, ReviewStatus};
+use shared::review::{Advice, AskedHandler, Item, Outcome, Resolution, Review, ReviewStatus};
 use shared::run::Step;
 use shared::voting::Edited;
 
@@ -26,9 +26,9 @@ use crate::engine::transition::TaskKind;
 use crate::engine::{digest, scope, view};
 
 impl Builder<'_> {
-    /// Asks people, and nobody else any more: a new review, or one that is pending already. The task of its deadline, where
-    /// it has one, is due at the warning first.
-    pub(super) fn ask_people(&mut self, asking: Asking) -> Result<(), (Subject, RunError)> {
+    /// Asks people, and nobody else any more: a new review, or one that is pending already. They may be told in a channel.
+    /// The task of the deadline, where the review has one, is due at the warning first.
+    pub(super) fn ask_people(&mut self, asking: Asking, channel: Option<AskedHandler>) -> Result<(), (Subject, RunError)> {
         let composed = self.review_about(asking.review, &asking.subject, asking.advice.clone());
         let composed = composed.map_err(|error| (asking.subject.clone(), error))?;
         let Some(step) = self.state.step_of(&asking.subject).cloned() else { return Ok(()) };
@@ -36,12 +36,13 @@ impl Builder<'_> {
         if asking.pending {
             let told = self.change_review(id, |review| {
                 (review.expires_at, review.on_timeout) = (composed.expires_at, composed.on_timeout);
+                review.asked = channel;
             });
             if let Some(review) = told {
                 self.emit_updated(&review, None, ReviewChange::Asked);
             }
         } else {
-            let mut review = composed;
+            let mut review = Review { asked: channel, ..composed };
             self.open_voting(&mut review);
             self.emit_requested(&review);
             self.add_review(review);
@@ -91,6 +92,10 @@ impl Builder<'_> {
         findings: Option<&Findings>,
     ) {
         review.status = ReviewStatus::Resolved;
+        if let (Some(node), Some(decision)) = (&review.node, &decision) {
+            let by = [decision.by.clone(), decision.voter().clone()];
+            self.remember_deciders(node, by);
+        }
         review.decisions.extend(decision.clone());
         review.resolution = Some(Resolution {
             status: ReviewStatus::Resolved,

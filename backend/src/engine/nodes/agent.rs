@@ -11,7 +11,6 @@ use crate::engine::answer::{Read, read_answer};
 use crate::engine::builder::{Builder, failure, unevaluated};
 use crate::engine::conversation::{Conversation, Message, Purpose};
 use crate::engine::input::{ModelAnswer, TaskFailure};
-use crate::engine::item;
 use crate::engine::phase::{Branch, Phase};
 use crate::engine::ruling::Ruling;
 use crate::engine::scope::{self, Visit};
@@ -32,10 +31,7 @@ impl Builder<'_> {
             Some(template) => {
                 self.flow.of(&step.node).render(template, &scope).map_err(|error| unevaluated(&step.node, &error))
             }
-            None => Ok(match item::item(self.flow, &self.state, &step.node, step.visit) {
-                Some((_, item)) => format!("{item:#}"),
-                None => self.readable_keys(&step.node),
-            }),
+            None => Ok(self.material(&step)),
         };
         let opened = opened.and_then(|prompt| {
             let mut messages = vec![Message::User { text: prompt }];
@@ -71,9 +67,9 @@ impl Builder<'_> {
         conversation.messages.push(Message::Assistant { text: text.clone(), calls: calls.clone() });
         if calls.is_empty() {
             self.answered(branch, step, conversation, text);
-        } else if conversation.turn >= self.max_turns(&step.node, &conversation.agent) {
+        } else if conversation.turns_used() >= self.max_turns(&step.node, &conversation) {
             // Its calls are not run: nobody would hear their results.
-            let message = format!("agent `{}` had no answer after {} turns", conversation.agent, conversation.turn);
+            let message = format!("agent `{}` had no answer after {} turns", conversation.agent, conversation.turns_used());
             let error = failure(FlowCode::ModelFailed, &step.node, message);
             self.fail_conversation(branch, step, &conversation, error);
         } else {
@@ -122,7 +118,7 @@ impl Builder<'_> {
                 self.made(branch, step, &conversation, text, value);
             }
             Ok(Read::Chose(target)) => self.chose(branch, step, target),
-            Err(mistakes) if conversation.turn < self.max_turns(&step.node, &conversation.agent) => {
+            Err(mistakes) if conversation.turns_used() < self.max_turns(&step.node, &conversation) => {
                 conversation.say_again(&mistakes);
                 self.start_turn(branch, step, conversation);
             }

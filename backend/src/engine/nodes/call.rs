@@ -2,6 +2,8 @@
 //! are not gated wait for the gated ones of their turn, and are started together with those that were approved. A
 //! result that is no result reaches the agent as `<CODE>: <message>`.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 use shared::JsonMap;
 use shared::definition::{Agent, Builtin, Gate, ToolKind};
@@ -50,7 +52,7 @@ impl Builder<'_> {
             });
             call.provider_id = made.provider_id;
             let held = call.state == ToolCallState::Held;
-            let gate = if held { self.closed_gate(&step, None, Some(&conversation.agent), &call) } else { None };
+            let gate = if held { self.closed_gate(&step, None, Some(conversation.calling_agent()), &call) } else { None };
             if let Some(gate) = gate {
                 call.state = ToolCallState::Gated;
                 gated.push((call.id.clone(), gate));
@@ -98,7 +100,7 @@ impl Builder<'_> {
             return;
         }
         conversation.messages.extend(results);
-        self.note_results(&calls);
+        self.note_results(&step, &calls);
         let instructed = std::mem::take(&mut conversation.instructed);
         conversation.messages.extend(instructed.into_iter().map(|text| Message::User { text }));
         conversation.turn += 1;
@@ -158,9 +160,9 @@ impl Builder<'_> {
             }
             (branch, phase) => {
                 self.end_task(task);
-                if let Phase::Tool { step, call, .. } = phase {
+                if let Phase::Tool { step, call, wrote, .. } = phase {
                     self.emit_executed(&step, &call, Ok(&result));
-                    self.tool_done(branch, step, result);
+                    self.tool_done(branch, step, result, &wrote);
                 }
             }
         }
@@ -314,7 +316,8 @@ impl Builder<'_> {
         }
         match (phase, reply) {
             (Phase::Agent { step, conversation }, _) => self.go_on_with_calls(branch, step, conversation),
-            (_, Ok(result)) => self.tool_done(branch, step, result),
+            (Phase::Tool { wrote, .. }, Ok(result)) => self.tool_done(branch, step, result, &wrote),
+            (_, Ok(result)) => self.tool_done(branch, step, result, &BTreeSet::new()),
             (_, Err(error)) => self.fail_step(branch, step, error),
         }
     }

@@ -13,6 +13,7 @@ use crate::engine::next::{Answer, Reply, TurnEnd, TurnEnded};
 use crate::engine::phase::Phase;
 use crate::engine::question::Subject;
 use crate::engine::scope;
+use crate::engine::spent::Spent;
 
 impl Builder<'_> {
     /// Whoever waits for a call hears what came of it.
@@ -75,17 +76,19 @@ impl Builder<'_> {
     }
 
     fn end_turn(&mut self, conversation: &Conversation, end: TurnEnd) {
-        let Purpose::Turn { team, round, as_lead } = conversation.purpose else { return };
-        let (agent, tokens) = (conversation.agent.clone(), conversation.tokens);
-        let ended = TurnEnded { agent, round, as_lead, tokens, wrote: conversation.wrote.clone(), end };
+        let Purpose::Turn { team, round, as_lead, member } = &conversation.purpose else { return };
+        let (team, round, as_lead) = (*team, *round, *as_lead);
+        let agent = member.as_ref().unwrap_or(&conversation.agent).clone();
+        let spent = Spent::of(conversation);
+        let ended = TurnEnded { agent, round, as_lead, spent, wrote: conversation.wrote.clone(), end };
         self.answer(Subject::Agent { branch: team }, Answer::Turn(Box::new(ended)));
     }
 
     /// What an agent wrote counts as written by whoever it worked for.
     fn pass_on_writes(&mut self, of: u32, conversation: &Conversation) {
         let parent = self.state.branches.get_mut(&of).map(|branch| &mut branch.phase);
-        if let Some(Phase::Agent { conversation: parent, .. }) = parent {
-            parent.wrote.extend(conversation.wrote.iter().cloned());
+        if let Some(Phase::Agent { conversation: Conversation { wrote, .. }, .. } | Phase::Tool { wrote, .. }) = parent {
+            wrote.extend(conversation.wrote.iter().cloned());
         }
     }
 
@@ -100,11 +103,15 @@ impl Builder<'_> {
         if self.is_correctable(&step.node) {
             self.state.answers.insert(step.node.clone(), text.clone());
         }
-        let keys = self.state.keys_of(&step.node);
-        let wrote = wrote.into_iter().filter_map(|key| Some((key.clone(), keys.get(key)?.clone())));
-        let mut writes: JsonMap = wrote.collect();
+        let mut writes = self.written(&step.node, wrote);
         writes.extend(self.answer_keys(&step.node, text, value));
         writes
+    }
+
+    /// The keys that were written meanwhile, as they are now.
+    pub(super) fn written<'k>(&self, node: &NodeId, wrote: impl IntoIterator<Item = &'k String>) -> JsonMap {
+        let keys = self.state.keys_of(node);
+        wrote.into_iter().filter_map(|key| Some((key.clone(), keys.get(key)?.clone()))).collect()
     }
 
     /// Where the answer goes: with an `output_schema`, each of its keys that the node may write (the whole object to

@@ -7,6 +7,7 @@ use shared::run::Step;
 
 use crate::engine::ask::action::Proposed;
 use crate::engine::builder::{Builder, failure};
+use crate::engine::invoke::listed;
 use crate::engine::next::StepEnd;
 use crate::engine::phase::Phase;
 use crate::engine::question::Subject;
@@ -15,12 +16,22 @@ use crate::engine::scope::Visit;
 use crate::engine::view;
 
 impl Builder<'_> {
-    /// A flow has come to its end: its output is asked about where its gate closes. Says whether it does.
+    /// A flow has come to its end: it fails where its output does not fit, and is held back where its gate closes. Says
+    /// whether one of both is so.
     pub(in crate::engine) fn hold_output(&mut self, frame: &str) -> bool {
         let node = NodeId::end_of(frame);
         let flow = self.flow.of(&node);
+        let output = view::output(flow, self.state.keys_of(&node));
+        let mistakes = flow.check_output(&output, "");
+        if !mistakes.is_empty() {
+            let why = format!("the output does not fit `output_schema`: {}", listed(&mistakes));
+            let error = failure(FlowCode::FlowInvalid, &node, why);
+            let (branch, step) = (self.next_number(), self.start_step(&node, "return"));
+            self.end(branch, step, StepEnd::Stopped { error });
+            return true;
+        }
         let Some(gate) = flow.return_gate() else { return false };
-        let proposed = Proposed::of_output(&flow.flow.id, view::output(flow, self.state.keys_of(&node)));
+        let proposed = Proposed::of_output(flow, output);
         if !self.closes(gate, &node, Visit { number: 1, ..proposed.seen() }) {
             return false;
         }

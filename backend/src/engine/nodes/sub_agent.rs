@@ -13,6 +13,8 @@ use crate::engine::phase::Phase;
 
 /// How deep agents may call each other.
 const MAX_DEPTH: usize = 8;
+/// How often agents may call each other in one run.
+const MAX_TASKS: u32 = 500;
 
 impl Builder<'_> {
     /// A call of an agent begins: the agent is told its task.
@@ -33,6 +35,10 @@ impl Builder<'_> {
         let Some(call) = phase.and_then(|phase| phase.calls().iter().find(|call| call.id == id)).cloned() else {
             return refuse("there is no such call".to_owned());
         };
+        if self.state.tasks_begun >= MAX_TASKS {
+            return refuse(format!("agents have called each other {MAX_TASKS} times in this run: do it yourself"));
+        }
+        self.state.tasks_begun += 1;
         if self.depth(branch) >= MAX_DEPTH {
             return refuse(format!("agents call each other {MAX_DEPTH} deep at most: do it yourself"));
         }

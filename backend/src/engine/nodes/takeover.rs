@@ -9,7 +9,7 @@ use shared::id::Username;
 use shared::run::Step;
 
 use crate::engine::builder::{Builder, failure};
-use crate::engine::conversation::{Conversation, Message, ToolCallState};
+use crate::engine::conversation::{Conversation, Message, ToolCall, ToolCallState};
 use crate::engine::next::Takeover;
 use crate::engine::phase::Phase;
 use crate::engine::question::Subject;
@@ -31,6 +31,7 @@ impl Builder<'_> {
             self.emit_executed(&step, own, Ok(result));
             own.state = ToolCallState::returned(result.clone());
         }
+        let calls = conversation.calls.clone();
         let (node, agent) = (step.node.clone(), conversation.agent.clone());
         self.settle(branch, &node, Phase::Agent { step, conversation });
         self.end_work(branch, None, &format!("agent `{agent}` does not go on with its step"));
@@ -45,7 +46,7 @@ impl Builder<'_> {
             }
             Takeover::Writes { by } => self.written_by(branch, step, conversation, by),
             Takeover::GivesTo { agent, instructions } => {
-                self.given_to(branch, step, &conversation, &agent, &instructions);
+                self.given_to(branch, step, &conversation, &calls, &agent, &instructions);
             }
             Takeover::Stops { reason } => {
                 let error = failure(FlowCode::FlowHumanRejected, &step.node, reason);
@@ -66,13 +67,23 @@ impl Builder<'_> {
     }
 
     /// Another agent begins the step, with its prompt, what was said so far and what it is told.
-    fn given_to(&mut self, branch: u32, step: Step, before: &Conversation, agent: &str, instructions: &str) {
-        let text = handover(before, instructions);
+    fn given_to(
+        &mut self,
+        branch: u32,
+        step: Step,
+        before: &Conversation,
+        calls: &[ToolCall],
+        agent: &str,
+        instructions: &str,
+    ) {
+        let text = handover(before, calls, instructions);
         match self.converse(&step, agent, vec![Message::User { text }]) {
             Ok(conversation) => {
-                let (purpose, wrote, id_prefix) =
-                    (before.purpose.clone(), before.wrote.clone(), format!("{}{agent}-", before.id_prefix));
-                self.begin(branch, step, Conversation { wrote, id_prefix, purpose, ..conversation });
+                let id_prefix = format!("{}{agent}-", before.id_prefix);
+                // What it is to do is the same, and so are those whom it may call for it.
+                let (purpose, delegates) = (before.purpose.taken_over(&before.agent), before.delegates.clone());
+                let wrote = before.wrote.clone();
+                self.begin(branch, step, Conversation { wrote, id_prefix, purpose, delegates, ..conversation });
             }
             Err(error) => self.fail_conversation(branch, step, before, error),
         }
@@ -80,7 +91,7 @@ impl Builder<'_> {
 }
 
 /// What an agent is told that takes over from another.
-fn handover(before: &Conversation, instructions: &str) -> String {
+fn handover(before: &Conversation, calls: &[ToolCall], instructions: &str) -> String {
     let mut messages = before.messages.iter();
     let prompt = match messages.next() {
         Some(Message::User { text }) => text.as_str(),
@@ -97,6 +108,21 @@ fn handover(before: &Conversation, instructions: &str) -> String {
             }
             Message::Tool { tool, content, .. } => write!(text, "\n`{tool}` returned: {content}\n"),
         };
+    }
+    // What came of its last calls, so that none is made twice.
+    for call in calls {
+        let _ = match &call.state {
+            ToolCallState::Done { result, .. } => write!(text, "\n`{}` returned: {result}\n", call.tool),
+            ToolCallState::Due { .. } | ToolCallState::Lost => write!(
+                text,
+                "\n`{}` was under way, and nobody knows whether it took effect: do not simply call it again.\n",
+                call.tool
+            ),
+            _ => write!(text, "\n`{}` was not called.\n", call.tool),
+        };
+    }
+    for told in &before.instructed {
+        let _ = write!(text, "\nIt was told: {told}\n");
     }
     if !instructions.is_empty() {
         let _ = write!(text, "\nInstructions of the person who gives it to you: {instructions}\n");

@@ -21,7 +21,7 @@ impl Builder<'_> {
             Some(template) => {
                 self.flow.of(&step.node).render(template, &scope).map_err(|error| unevaluated(&step.node, &error))
             }
-            None => Ok(self.readable_keys(&step.node)),
+            None => Ok(self.material(&step)),
         };
         let mut prompt = match prompt {
             Ok(prompt) => prompt,
@@ -52,11 +52,15 @@ impl Builder<'_> {
             let messages = vec![Message::User { text: team.told(as_lead) }];
             match self.conversation_of(&step, &agent, &team, messages) {
                 Ok(conversation) => {
-                    let purpose = Purpose::Turn { team: branch, round, as_lead };
+                    let purpose = Purpose::Turn { team: branch, round, as_lead, member: None };
                     let id_prefix = format!("{agent}-{}-", team.turns);
                     let calls_members = as_lead && team.strategy == TeamStrategy::Router;
                     let delegates = if calls_members { team.speakers().cloned().collect() } else { Vec::new() };
-                    begun.push(Conversation { delegates, id_prefix, purpose, ..conversation });
+                    let conversation = Conversation { delegates, id_prefix, purpose, ..conversation };
+                    begun.push(match team.spent.get(&agent) {
+                        Some(spent) => conversation.after(spent),
+                        None => conversation,
+                    });
                 }
                 Err(error) => return self.fail_step(branch, step, error),
             }
@@ -71,7 +75,9 @@ impl Builder<'_> {
 
     /// A member's turn is over. Once none is under way, the next begin.
     pub(in crate::engine) fn turn_ended(&mut self, branch: u32, step: Step, mut team: Box<TeamWork>, ended: TurnEnded) {
-        let TurnEnded { agent, round, as_lead, tokens, wrote, end } = ended;
+        let TurnEnded { agent, round, as_lead, spent, wrote, end } = ended;
+        let tokens = spent.tokens;
+        team.spent.insert(agent.clone(), spent);
         team.wrote.extend(wrote);
         let left_out =
             |team: &TeamWork| !as_lead && matches!(team.strategy, TeamStrategy::Parallel | TeamStrategy::Debate);

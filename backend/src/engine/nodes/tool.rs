@@ -1,5 +1,7 @@
 //! Tool nodes: one call, with arguments that are rendered once, shown, and executed as they are.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 use shared::JsonMap;
 use shared::error::{FlowCode, RunError};
@@ -33,7 +35,7 @@ impl Builder<'_> {
             Some(gate) => {
                 call.state = ToolCallState::Gated;
                 let (node, gated) = (step.node.clone(), [(call.id.clone(), gate)]);
-                self.settle(branch, &node, Phase::Tool { step, call, correction });
+                self.settle(branch, &node, Phase::tool(step, call, correction));
                 self.ask_about(branch, &gated);
             }
         }
@@ -68,27 +70,26 @@ impl Builder<'_> {
     /// Nothing holds the call back any more.
     fn run_tool(&mut self, branch: u32, step: Step, mut call: ToolCall, correction: Option<String>) {
         match self.start_call(&step, Caller::default(), &mut call) {
-            Ok(Started::Due) => {
+            // A tool node works in no team, and so makes no specialist.
+            Ok(Started::Due | Started::Vetting) => {
                 let node = step.node.clone();
-                self.settle(branch, &node, Phase::Tool { step, call, correction });
+                self.settle(branch, &node, Phase::tool(step, call, correction));
             }
             Ok(Started::Asks) => {
                 let (node, asked) = (step.node.clone(), call.id.clone());
-                self.settle(branch, &node, Phase::Tool { step, call, correction });
+                self.settle(branch, &node, Phase::tool(step, call, correction));
                 self.ask(Subject::Ask { branch, call: asked, paused: false });
             }
             Ok(Started::Delegated) => {
                 let (node, call_id, own) = (step.node.clone(), call.id.clone(), step.clone());
-                self.settle(branch, &node, Phase::Tool { step, call, correction });
+                self.settle(branch, &node, Phase::tool(step, call, correction));
                 self.begin_task(branch, &own, &call_id);
             }
             Ok(Started::HandsOver) => {
                 let result = self.hand_over_to(&step, None, &call);
                 self.emit_executed(&step, &call, Ok(&result));
-                self.tool_done(branch, step, result);
+                self.tool_done(branch, step, result, &BTreeSet::new());
             }
-            // No team has a tool node.
-            Ok(Started::Vetting) => self.settle(branch, &step.node.clone(), Phase::Tool { step, call, correction }),
             Ok(Started::Done { result, writes }) => {
                 self.emit_executed(&step, &call, Ok(&result));
                 self.finish_step(branch, step, writes);
@@ -100,11 +101,12 @@ impl Builder<'_> {
         }
     }
 
-    /// The call has a result: it goes to the one write key.
-    pub(in crate::engine) fn tool_done(&mut self, branch: u32, step: Step, result: Value) {
+    /// The call has a result: it goes to the one write key, beside what was written meanwhile.
+    pub(in crate::engine) fn tool_done(&mut self, branch: u32, step: Step, result: Value, wrote: &BTreeSet<String>) {
         let node = self.flow.node(&step.node);
         let key = node.and_then(|node| scope::result_key(self.flow, &step.node, node));
-        let writes = key.map(|key| (key, result)).into_iter().collect();
+        let mut writes = self.written(&step.node, wrote);
+        writes.extend(key.map(|key| (key, result)));
         self.finish_step(branch, step, writes);
     }
 
@@ -118,7 +120,7 @@ impl Builder<'_> {
     ) {
         match ruling {
             Ruling::Proceeds(call) => self.run_tool(branch, step, call, correction),
-            Ruling::Answered(text) => self.tool_done(branch, step, text.into()),
+            Ruling::Answered(text) => self.tool_done(branch, step, text.into(), &BTreeSet::new()),
             Ruling::Refused(code, why) => {
                 let error = failure(code, &step.node, why);
                 self.fail_step(branch, step, error);

@@ -9,7 +9,8 @@ use shared::run::Step;
 
 use crate::engine::ask::action::Proposed;
 use crate::engine::builder::{Builder, failure, unevaluated};
-use crate::engine::conversation::{Conversation, Message};
+use crate::engine::conversation::{Conversation, Message, Specialist};
+use crate::engine::item;
 use crate::engine::phase::Phase;
 use crate::engine::question::Subject;
 use crate::engine::scope::{self, Visit};
@@ -48,8 +49,12 @@ impl Builder<'_> {
         }
     }
 
-    /// What a node may see, as JSON: for an agent that has no prompt.
-    pub(super) fn readable_keys(&self, id: &NodeId) -> String {
+    /// What a step is about, as JSON, for agents that have no prompt: its item of a list, else what its node may see.
+    pub(super) fn material(&self, step: &Step) -> String {
+        if let Some((_, item)) = item::item(self.flow, &self.state, &step.node, step.visit) {
+            return format!("{item:#}");
+        }
+        let id = &step.node;
         let node = self.flow.node(id);
         let readable = |key: &&String| node.is_none_or(|node| scope::may_read(node, key));
         let keys = self.state.keys_of(id).iter().filter(|(key, _)| readable(key));
@@ -58,13 +63,13 @@ impl Builder<'_> {
     }
 
     /// How many model calls a step of an agent may take.
-    pub(super) fn max_turns(&self, node: &NodeId, agent: &str) -> u32 {
-        self.flow.of(node).flow.agents.get(agent).map_or(Agent::DEFAULT_MAX_TURNS, Agent::max_turns)
+    pub(super) fn max_turns(&self, node: &NodeId, conversation: &Conversation) -> u32 {
+        conversation.agent_in(self.flow, node).map_or(Agent::DEFAULT_MAX_TURNS, Agent::max_turns)
     }
 
     /// An agent begins its step, unless a gate holds it back.
     pub(super) fn begin(&mut self, branch: u32, step: Step, conversation: Conversation) {
-        let gate = self.flow.of(&step.node).agent_gate(&conversation.agent);
+        let gate = self.flow.of(&step.node).agent_gate(&conversation.agent, conversation.calling_agent().gates_of);
         let closes = |gate| {
             let proposed = Proposed::of_agent(&conversation);
             self.closes(gate, &step.node, Visit { number: step.visit, ..proposed.seen() })
@@ -87,7 +92,7 @@ impl Builder<'_> {
 }
 
 /// A conversation of an agent that the flow does not name.
-fn converse_as(name: &str, agent: &Agent, messages: Vec<Message>) -> Conversation {
-    let conversation = Conversation::new(name, agent.instructions.clone(), messages);
-    Conversation { specialist: Some(Box::new(agent.clone())), ..conversation }
+fn converse_as(name: &str, specialist: &Specialist, messages: Vec<Message>) -> Conversation {
+    let conversation = Conversation::new(name, specialist.agent.instructions.clone(), messages);
+    Conversation { specialist: Some(Box::new(specialist.clone())), ..conversation }
 }

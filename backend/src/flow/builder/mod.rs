@@ -24,15 +24,20 @@
 //! # Ok::<(), backend::flow::builder::InvalidFlow>(())
 //! ```
 
+mod human;
 mod nodes;
 
 use indexmap::IndexMap;
 use serde_json::Value;
-use shared::definition::{self, Edge, EdgeCondition, GateSetting, Join, Next, Node, NodeKind, Target};
+use shared::definition::{
+    self, Defaults, Edge, EdgeCondition, Failure, GateSetting, Guardrails, Join, Next, Node, NodeKind, Reviewers, Route,
+    Target,
+};
 use shared::error::{FlowCode, Mistake, pointer};
 use shared::id::{FlowId, NodeId};
 
-pub use nodes::{Agent, Call, Human, Map, Router, Set, Tool, accept, correct, function, stop};
+pub use human::{Human, accept, correct, stop};
+pub use nodes::{Agent, Call, Map, Router, Set, Tool, function};
 
 use super::cancellation::CancelFlag;
 use super::check::{Here, check_flow};
@@ -57,10 +62,14 @@ pub struct Flow {
     title: Option<String>,
     input: Option<Value>,
     output: Option<Vec<String>>,
+    output_schema: Option<Value>,
     start: Option<String>,
     agents: IndexMap<String, definition::Agent>,
     tools: IndexMap<String, definition::Tool>,
-    gates: IndexMap<String, GateSetting>,
+    gates: definition::Gates,
+    guardrails: Option<Guardrails>,
+    defaults: Defaults,
+    routing: Vec<Route>,
     nodes: Vec<(String, Node, HandsTo)>,
     mistakes: Vec<Mistake>,
 }
@@ -81,10 +90,14 @@ impl Flow {
             title: None,
             input: None,
             output: None,
+            output_schema: None,
             start: None,
             agents: IndexMap::new(),
             tools: IndexMap::new(),
-            gates: IndexMap::new(),
+            gates: definition::Gates::default(),
+            guardrails: None,
+            defaults: Defaults::default(),
+            routing: Vec::new(),
             nodes: Vec::new(),
             mistakes: Vec::new(),
         }
@@ -108,6 +121,36 @@ impl Flow {
         self
     }
 
+    /// JSON Schema of the output: a run whose output does not fit fails instead of giving it out.
+    pub fn returns(mut self, schema: Value) -> Self {
+        self.output_schema = Some(schema);
+        self
+    }
+
+    /// What nodes and gates use where they say nothing themselves.
+    pub fn defaults(mut self, defaults: Defaults) -> Self {
+        self.defaults = defaults;
+        self
+    }
+
+    /// What looks at everything that was approved; where nothing is said, `pii-redaction` and `code-safety`.
+    pub fn guardrails(mut self, guardrails: Guardrails) -> Self {
+        self.guardrails = Some(guardrails);
+        self
+    }
+
+    /// Who may decide at nodes with one of these tags, where the node or its gate names nobody.
+    pub fn routes<T: Into<String>>(mut self, tags: impl IntoIterator<Item = T>, reviewers: Reviewers) -> Self {
+        self.routing.push(Route { tags: tags.into_iter().map(Into::into).collect(), reviewers });
+        self
+    }
+
+    /// All gates at once; those that were said before are gone.
+    pub fn gates(mut self, gates: definition::Gates) -> Self {
+        self.gates = gates;
+        self
+    }
+
     /// The first node; else the first that was added.
     pub fn start(mut self, node: impl Into<String>) -> Self {
         self.start = Some(node.into());
@@ -128,7 +171,7 @@ impl Flow {
 
     /// Holds the calls of a tool, or of those whose names fit a pattern, back until somebody gives leave.
     pub fn asks_before(mut self, tool: impl Into<String>, gate: definition::Gate) -> Self {
-        self.gates.insert(tool.into(), GateSetting::Gate(Box::new(gate)));
+        self.gates.before_tool.insert(tool.into(), GateSetting::Gate(Box::new(gate)));
         self
     }
 
@@ -213,6 +256,22 @@ impl Flow {
         self.last("max_visits", |node, _| node.max_visits = Some(visits))
     }
 
+    /// Where a branch goes that comes to the last node once too often, instead of failing the run.
+    pub fn on_visit_limit(self, node: NodeId) -> Self {
+        self.last("on_visit_limit", |own, _| own.on_visit_limit = Some(node))
+    }
+
+    /// What happens when the step of the last node fails.
+    pub fn failure(self, failure: Failure) -> Self {
+        self.last("failure", |node, _| node.failure = Some(failure))
+    }
+
+    /// Words by which routes find the last node.
+    pub fn tagged<T: Into<String>>(self, tags: impl IntoIterator<Item = T>) -> Self {
+        let tags: Vec<String> = tags.into_iter().map(Into::into).collect();
+        self.last("tagged", |node, _| node.tags.extend(tags))
+    }
+
     /// The last node waits until no other branch can come to it, and goes on as one.
     pub fn joins_all(self) -> Self {
         self.last("joins_all", |node, _| node.join = Join::All)
@@ -247,13 +306,14 @@ impl Flow {
             tags: Vec::new(),
             input: self.input,
             output: self.output,
+            output_schema: self.output_schema,
             start,
             agents: self.agents,
             tools: self.tools,
-            gates: definition::Gates { before_tool: self.gates, ..definition::Gates::default() },
-            guardrails: None,
-            defaults: definition::Defaults::default(),
-            routing: Vec::new(),
+            gates: self.gates,
+            guardrails: self.guardrails,
+            defaults: self.defaults,
+            routing: self.routing,
             nodes,
         };
         let (errors, _) = check_flow(&flow, None, &mistakes, &Here::default(), &CancelFlag::default());

@@ -3,12 +3,8 @@
 use indexmap::IndexMap;
 use serde_json::Value;
 use shared::JsonMap;
-use shared::definition::{
-    self, AutoHandler, Builtin, Choice, ChoiceKind, EditKey, Effort, Handler, NodeKind, OnTimeout, ReviewKey,
-    RouterNode, ToolKind, WebhookHandler,
-};
-use shared::id::{FlowId, NodeId, Username};
-use shared::time::Span;
+use shared::definition::{self, Builtin, Effort, NodeKind, RouterNode, ToolKind};
+use shared::id::{FlowId, NodeId};
 
 use super::NodeSpec;
 
@@ -173,13 +169,44 @@ impl From<Set> for NodeSpec {
     }
 }
 
-/// A node that only leads on.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Router;
+/// A node that only leads on: where its conditions say, or where an agent chooses.
+#[derive(Debug, Clone, Default)]
+pub struct Router {
+    prompt: Option<String>,
+    by: Option<(String, Option<definition::Agent>)>,
+}
+
+impl Router {
+    /// Leads on where the conditions of its edges say.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// This agent, which the flow must have, chooses among the nodes that it hands on to.
+    pub fn by(mut self, agent: impl Into<String>) -> Self {
+        self.by = Some((agent.into(), None));
+        self
+    }
+
+    /// The same for an agent that comes with the node; its prompt is asked here.
+    pub fn by_agent(mut self, agent: Agent) -> Self {
+        self.prompt = agent.prompt.or(self.prompt);
+        self.by = Some((agent.name, Some(agent.settings)));
+        self
+    }
+
+    /// Template of what the agent is asked.
+    pub fn prompt(mut self, prompt: impl Into<String>) -> Self {
+        self.prompt = Some(prompt.into());
+        self
+    }
+}
 
 impl From<Router> for NodeSpec {
-    fn from(_: Router) -> Self {
-        Self { kind: NodeKind::Router(RouterNode::default()), agent: None, tool: None }
+    fn from(node: Router) -> Self {
+        let (name, settings) = node.by.unzip();
+        let kind = NodeKind::Router(RouterNode { agent: name.clone(), prompt: node.prompt });
+        Self { kind, agent: name.zip(settings.flatten()), tool: None }
     }
 }
 
@@ -227,115 +254,4 @@ impl From<Call> for NodeSpec {
     fn from(node: Call) -> Self {
         Self { kind: NodeKind::Flow(node.0), agent: None, tool: None }
     }
-}
-
-/// A node at which a person is asked.
-#[derive(Debug, Clone)]
-pub struct Human(definition::Human);
-
-impl Human {
-    /// The question, a template.
-    pub fn new(prompt: impl Into<String>) -> Self {
-        Self(definition::Human { prompt: Some(prompt.into()), ..definition::Human::default() })
-    }
-
-    /// The headline, a template; without one, it is the question's first sentence.
-    pub fn title(mut self, title: impl Into<String>) -> Self {
-        self.0.title = Some(title.into());
-        self
-    }
-
-    /// Something that the person may choose. Without options, free text is the answer.
-    pub fn option(mut self, option: Choice) -> Self {
-        self.0.options.push(option);
-        self
-    }
-
-    /// A state key that is shown.
-    pub fn reviews(mut self, key: impl Into<String>) -> Self {
-        self.0.review_keys.push(ReviewKey { key: key.into(), content_type: None, label: None });
-        self
-    }
-
-    /// A state key that may be changed.
-    pub fn edits(mut self, key: impl Into<String>) -> Self {
-        self.0.edit_keys.push(EditKey { key: key.into(), schema: None, content_type: None, label: None });
-        self
-    }
-
-    /// A role that may decide.
-    pub fn role(mut self, role: impl Into<String>) -> Self {
-        self.0.reviewers.roles.push(role.into());
-        self
-    }
-
-    /// A role that those who are asked by role must have besides.
-    pub fn tag(mut self, tag: impl Into<String>) -> Self {
-        self.0.reviewers.tags.push(tag.into());
-        self
-    }
-
-    /// A person who may decide.
-    pub fn user(mut self, user: Username) -> Self {
-        self.0.reviewers.users.push(user);
-        self
-    }
-
-    /// How long it waits, and what happens then.
-    pub fn timeout(mut self, timeout: Span, then: OnTimeout) -> Self {
-        (self.0.timeout, self.0.on_timeout) = (Some(timeout), Some(then));
-        self
-    }
-
-    /// Nobody is asked: it is approved, or rejected with a reason, at once; after judges, what none of them was sure of.
-    pub fn auto(mut self, says: AutoHandler) -> Self {
-        self.0.handlers.get_or_insert_default().push(Handler::Auto(says));
-        self
-    }
-
-    /// A model (`provider/model`) is asked before people are, and decides where it is at least so sure (0.7 where nothing
-    /// is said). Of several judges, each is asked where those before it were not sure.
-    pub fn judge(mut self, model: impl Into<String>, criteria: impl Into<String>, threshold: Option<f64>) -> Self {
-        let judge = definition::Judge { model: model.into(), criteria: criteria.into(), threshold, timeout: None };
-        self.0.handlers.get_or_insert_default().push(Handler::Judge(judge));
-        self
-    }
-}
-
-impl Human {
-    /// Another program is asked before people are, at this URL. Where it cannot be asked, what is asked is rejected.
-    pub fn webhook(self, url: impl Into<String>) -> Self {
-        self.handler_of(Handler::Webhook(WebhookHandler { url: url.into(), on_error: None, timeout: None }))
-    }
-
-    /// A function of this program is asked before people are, by the name under which `Options::handler` gives it.
-    pub fn handler(self, name: impl Into<String>) -> Self {
-        self.handler_of(Handler::Function(name.into()))
-    }
-
-    fn handler_of(mut self, handler: Handler) -> Self {
-        self.0.handlers.get_or_insert_default().push(handler);
-        self
-    }
-}
-
-impl From<Human> for NodeSpec {
-    fn from(node: Human) -> Self {
-        Self { kind: NodeKind::Human(Box::new(node.0)), agent: None, tool: None }
-    }
-}
-
-/// An option that lets the run go on.
-pub fn accept(id: impl Into<String>, label: impl Into<String>) -> Choice {
-    Choice { id: id.into(), kind: ChoiceKind::Accept, label: label.into(), message: None, description: None }
-}
-
-/// An option that has the step before made again, with this message.
-pub fn correct(id: impl Into<String>, label: impl Into<String>, message: impl Into<String>) -> Choice {
-    Choice { kind: ChoiceKind::Correct, message: Some(message.into()), ..accept(id, label) }
-}
-
-/// An option that ends the run.
-pub fn stop(id: impl Into<String>, label: impl Into<String>) -> Choice {
-    Choice { kind: ChoiceKind::Stop, ..accept(id, label) }
 }

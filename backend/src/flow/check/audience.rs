@@ -2,11 +2,12 @@
 //! come and go, and a flow may be written before them.
 
 use shared::access::{Principal, REVIEWER, is_named};
-use shared::definition::{Gate, GateSetting, Human, NodeKind, OnTimeout, Policy, Reviewers};
+use shared::definition::{Gate, Human, NodeKind, OnTimeout, Policy, Reviewers};
 use shared::error::pointer;
 use shared::id::Username;
 
 use super::Checker;
+use crate::flow::expressions::gates;
 use crate::flow::limits::MAX_MISTAKES;
 
 pub fn check(checker: &mut Checker<'_>) {
@@ -15,20 +16,34 @@ pub fn check(checker: &mut Checker<'_>) {
     if let Some(on_timeout) = &flow.defaults.on_timeout {
         escalations(checker, people, "/defaults/on_timeout", on_timeout);
     }
+    // Once at their own place, however many nodes they are for.
+    for (index, route) in flow.routing.iter().enumerate() {
+        somebody(checker, people, &format!("/routing/{index}"), &route.reviewers);
+    }
+    if !flow.defaults.reviewers.is_empty() {
+        somebody(checker, people, "/defaults", &flow.defaults.reviewers);
+    }
     for (id, node) in &flow.nodes {
         if let NodeKind::Human(human) = &node.kind {
-            of_human(checker, people, &format!("{}/human", pointer(["nodes", id.as_str()])), human);
+            let reviewers = flow.reviewers_at(id.as_str(), &human.reviewers);
+            of_human(checker, people, &format!("{}/human", pointer(["nodes", id.as_str()])), human, reviewers);
         }
     }
-    for (name, setting) in &flow.gates.before_tool {
-        if let GateSetting::Gate(gate) = setting {
-            of_gate(checker, people, &pointer(["gates", "before_tool", name]), gate);
-        }
+    for (path, gate) in gates(flow) {
+        of_gate(checker, people, &path, gate);
+    }
+    for (name, tool) in flow.tools.iter().filter(|(_, tool)| !tool.reviewers.is_empty()) {
+        somebody(checker, people, &pointer(["tools", name]), &tool.reviewers);
     }
 }
 
-fn of_human(checker: &mut Checker<'_>, people: &[Principal], base: &str, human: &Human) {
-    let mut reviewers = human.reviewers.clone();
+fn of_human(
+    checker: &mut Checker<'_>,
+    people: &[Principal],
+    base: &str,
+    human: &Human,
+    mut reviewers: Reviewers,
+) {
     let mut groups = human.policy.groups().map(|(role, _)| role.clone()).peekable();
     if groups.peek().is_some() && reviewers.roles.is_empty() && reviewers.users.is_empty() {
         reviewers.roles.push(REVIEWER.to_owned());
@@ -51,7 +66,7 @@ fn of_human(checker: &mut Checker<'_>, people: &[Principal], base: &str, human: 
             let message = format!("{needed} votes are needed, and {} may vote now", only(may.len()));
             checker.warn(&format!("{base}/policy/quorum"), message);
         }
-        _ => somebody(checker, people, base, &human.reviewers),
+        _ => own(checker, people, base, &human.reviewers),
     }
     let voters = u32::try_from(may.len()).unwrap_or(u32::MAX);
     if !human.policy.is_first() && human.deny.is_some_and(|deny| deny > voters) && voters > 0 {
@@ -64,9 +79,18 @@ fn of_human(checker: &mut Checker<'_>, people: &[Principal], base: &str, human: 
 }
 
 fn of_gate(checker: &mut Checker<'_>, people: &[Principal], base: &str, gate: &Gate) {
-    somebody(checker, people, base, &gate.reviewers);
+    own(checker, people, base, &gate.reviewers);
     if let Some(on_timeout) = &gate.on_timeout {
         escalations(checker, people, &format!("{base}/on_timeout"), on_timeout);
+    }
+}
+
+/// The same for those that a node, a gate or a tool names itself. The others are those of routes and defaults, or all who
+/// may review.
+fn own(checker: &mut Checker<'_>, people: &[Principal], base: &str, reviewers: &Reviewers) {
+    let flow = checker.flow;
+    if !reviewers.is_empty() || (flow.routing.is_empty() && flow.defaults.reviewers.is_empty()) {
+        somebody(checker, people, base, reviewers);
     }
 }
 
@@ -222,5 +246,24 @@ mod tests {
             assert!(matches!(&found[..], [one] if one.contains(words)), "{gate}{defaults}: {found:?}");
         }
         assert_eq!(warned(&source("severity: high", "")), [""; 0]);
+    }
+
+    #[test]
+    fn routes_and_defaults_are_looked_at_at_their_own_place() {
+        let source = |more: &str, node: &str| {
+            let human = "human: { prompt: x, options: [{ id: yes, label: Y }], policy: { quorum: 2 } }";
+            format!("id: f\n{more}nodes:\n  a: {{ tags: [x], {human} }}\n  b: {{ {node}, {human} }}\n")
+        };
+        let route = |role: &str| format!("routing: [{{ tags: [x], reviewers: {{ roles: [{role}] }} }}]\n");
+        for (more, node, words) in [
+            (route("legal"), "tags: [x]", vec!["/routing/0/reviewers nobody may", "/nodes/a/human/policy/quorum", "/nodes/b"]),
+            (route("editor"), "tags: [y]", vec!["/nodes/a/human/policy/quorum 2 votes are needed, and only 1 person"]),
+            ("defaults: { reviewers: { users: [nobody] } }\n".to_owned(), "tags: [y]", vec!["/defaults/reviewers nobody may", "/nodes/a", "/nodes/b"]),
+            (route("reviewer"), "tags: [y]", vec![]),
+        ] {
+            let found = warned(&source(&more, node));
+            assert_eq!(found.len(), words.len(), "{more}: {found:?}");
+            assert!(found.iter().zip(&words).all(|(found, words)| found.starts_with(words)), "{more}: {found:?}");
+        }
     }
 }

@@ -16,12 +16,16 @@ pub fn check(checker: &mut Checker<'_>) {
     for (name, agent) in &flow.agents {
         let base = pointer(["agents", name, "gates", "before_tool"]);
         before_tools(checker, &base, &agent.gates.before_tool);
-        for (tool, setting) in &agent.gates.before_tool {
-            let closed =
-                setting_of(&gates.before_tool, tool).is_some_and(|(_, of_flow)| *of_flow != GateSetting::Switch(false));
-            if *setting == GateSetting::Switch(false) && closed {
-                let message = format!("this opens for the agent `{name}` what `gates.before_tool` holds back");
-                checker.warn(&(base.clone() + &pointer([tool])), message);
+        let is_closed = |tool: &str| {
+            setting_of(&gates.before_tool, tool).is_some_and(|(_, of_flow)| *of_flow != GateSetting::Switch(false))
+        };
+        for (pattern, _) in agent.gates.before_tool.iter().filter(|(_, own)| **own == GateSetting::Switch(false)) {
+            let opens = |tool: &&String| {
+                setting_of(&agent.gates.before_tool, tool).is_some_and(|(own, _)| own == pattern) && is_closed(tool)
+            };
+            if let Some(tool) = agent.tools.iter().find(opens) {
+                let message = format!("this opens for the agent `{name}` what `gates.before_tool` holds back: `{tool}`");
+                checker.warn(&(base.clone() + &pointer([pattern])), message);
             }
         }
     }

@@ -1,11 +1,14 @@
 //! Handlers: which are supported, and lists that cannot be. A judge passes on what it is not sure of, and a program what it
 //! does not decide, so others may come after them; people, `cli` and `auto` pass nothing on, so they come last.
 
-use shared::definition::{ActionKind, AutoHandler, ChoiceKind, Gate, Handler, Human, Judge, WebhookHandler};
+use shared::definition::{ActionKind, AutoHandler, ChoiceKind, Gate, Handler, Human, Judge, SlackHandler, WebhookHandler};
 
 use super::human::has;
 use super::{Checker, parts};
 use crate::flow::host_of;
+
+/// The longest name of a channel, in characters; Slack takes 80.
+const MAX_CHANNEL: usize = 80;
 
 /// A list of handlers for itself.
 pub fn check(checker: &mut Checker<'_>, path: &str, handlers: Option<&[Handler]>) {
@@ -23,7 +26,9 @@ pub fn check(checker: &mut Checker<'_>, path: &str, handlers: Option<&[Handler]>
             Handler::Human | Handler::Cli | Handler::Auto(_) | Handler::Function(_) => {}
             Handler::Judge(judge) => self::judge(checker, &format!("{path}/judge"), judge),
             Handler::Webhook(webhook) => self::webhook(checker, &format!("{path}/webhook"), webhook),
-            Handler::Slack(_) => checker.unsupported(&path, "the handler `slack`"),
+            Handler::Slack(slack) => {
+                self::slack(checker, &format!("{path}/slack"), slack, index + 1 == handlers.len());
+            }
         }
     }
     let last = handlers.iter().position(|handler| matches!(handler, Handler::Human | Handler::Cli | Handler::Auto(_)));
@@ -61,6 +66,25 @@ fn webhook(checker: &mut Checker<'_>, path: &str, webhook: &WebhookHandler) {
     if webhook.timeout().0.is_zero() {
         let message = "the webhook would have no time to answer; leave it out for 30 seconds";
         checker.invalid(&format!("{path}/timeout"), message);
+    }
+}
+
+fn slack(checker: &mut Checker<'_>, path: &str, slack: &SlackHandler, is_last: bool) {
+    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let name = slack.channel.strip_prefix('#').unwrap_or(&slack.channel);
+    if name.is_empty() || name.chars().count() > MAX_CHANNEL || !name.chars().all(is_name) {
+        let message = "expected a channel, such as `#approvals`, or its id";
+        checker.invalid(&format!("{path}/channel"), message);
+    }
+    match slack.timeout {
+        Some(timeout) if timeout.0.is_zero() => {
+            let message = "nobody there would have time to answer; leave it out to wait as long as it takes";
+            checker.invalid(&format!("{path}/timeout"), message);
+        }
+        None if !is_last => {
+            checker.invalid(path, "without a `timeout`, nobody is asked after the channel; give it one, or put it last");
+        }
+        _ => {}
     }
 }
 
@@ -123,7 +147,7 @@ fn named<'a>(checker: &Checker<'a>, own: Option<&'a [Handler]>) -> &'a [Handler]
 }
 
 fn may_pass_on(handler: &Handler) -> bool {
-    matches!(handler, Handler::Judge(_) | Handler::Webhook(_) | Handler::Function(_))
+    matches!(handler, Handler::Judge(_) | Handler::Webhook(_) | Handler::Slack(_) | Handler::Function(_))
 }
 
 /// Where the handler is written; what the defaults say is noted at what they cannot fit.

@@ -1,9 +1,10 @@
 //! Handlers that cannot be asked where a flow is to be saved.
 
-use shared::definition::{Flow, GateSetting, Handler, NodeKind};
+use shared::definition::{Flow, Handler, NodeKind};
 use shared::error::{FlowCode, Mistake, pointer};
 
 use super::Checker;
+use crate::flow::expressions::gates;
 
 /// Which handlers can be asked at a place.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -12,6 +13,8 @@ pub struct Reach {
     pub terminal: bool,
     /// There is a secret by which webhooks know who asks.
     pub webhooks: bool,
+    /// Whoever decides can be reached in a chat, or sits where the flow runs.
+    pub chats: bool,
 }
 
 /// Notes each handler that cannot be asked.
@@ -39,39 +42,26 @@ fn reason(handler: &Handler, reach: Reach) -> Option<&'static str> {
             "no webhook can be asked here, since it could not tell who asks: set COUNTERSIGN_HANDLER_SECRET to a secret \
              (`whsec_` and the base64 of 24 to 64 random bytes)",
         ),
+        Handler::Slack(_) if !reach.chats => Some(
+            "nobody can be reached there: this server is no app in Slack; set it up in `[notifications.slack]`, or write \
+             `human`",
+        ),
         _ => None,
     }
 }
 
 /// Every handler of a flow, with its place.
 pub fn handlers(flow: &Flow) -> Vec<(String, &Handler)> {
-    let gates = &flow.gates;
-    let named = [("before_tool", &gates.before_tool), ("before_agent", &gates.before_agent)];
-    let named = named.into_iter().flat_map(|(kind, gates)| {
-        gates.iter().map(move |(name, gate)| (pointer(["gates", kind, name]), of_gate(Some(gate))))
-    });
-    let single = [
-        ("before_emergent", &gates.before_emergent),
-        ("before_return", &gates.before_return),
-        ("before_strategy_override", &gates.before_strategy_override),
-    ];
-    let single = single.into_iter().map(|(kind, gate)| (pointer(["gates", kind]), of_gate(gate.as_ref())));
-    let nodes = flow.nodes.iter().map(|(id, node)| match &node.kind {
-        NodeKind::Human(human) => (pointer(["nodes", id, "human"]), human.handlers.as_deref()),
-        _ => (String::new(), None),
+    let gates = gates(flow).map(|(path, gate)| (path, gate.handlers.as_deref()));
+    let nodes = flow.nodes.iter().filter_map(|(id, node)| match &node.kind {
+        NodeKind::Human(human) => Some((pointer(["nodes", id, "human"]), human.handlers.as_deref())),
+        _ => None,
     });
     let defaults = ("/defaults".to_owned(), flow.defaults.handlers.as_deref());
     let mut found = Vec::new();
-    for (path, handlers) in std::iter::once(defaults).chain(nodes).chain(named).chain(single) {
+    for (path, handlers) in std::iter::once(defaults).chain(nodes).chain(gates) {
         let handlers = handlers.unwrap_or_default().iter().enumerate();
         found.extend(handlers.map(|(index, handler)| (format!("{path}/handlers/{index}"), handler)));
     }
     found
-}
-
-fn of_gate(gate: Option<&GateSetting>) -> Option<&[Handler]> {
-    match gate {
-        Some(GateSetting::Gate(gate)) => gate.handlers.as_deref(),
-        _ => None,
-    }
 }

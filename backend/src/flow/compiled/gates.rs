@@ -10,14 +10,16 @@ use shared::id::NodeId;
 use super::{Compiled, DELEGATE, setting_of};
 
 impl Compiled {
-    /// The gate of a tool that an agent, or a tool node, calls, whatever its `when` says. The agent's own gates win over the
-    /// flow's, the exact name over a pattern, the longest pattern over others; `false` opens. `ask_permission: true` is a
-    /// gate by the exact name, and nothing opens it.
-    pub fn tool_gate(&self, agent: Option<&str>, tool: &str) -> Option<&Gate> {
+    /// The gates of a tool that an agent, or a tool node, calls, whatever their `when` says: that of what changes a team, then
+    /// that of the tool. The first that closes holds the call back.
+    pub fn tool_gates(&self, agent: Option<&str>, tool: &str) -> impl Iterator<Item = &Gate> {
+        self.team_gate(tool).into_iter().chain(self.tool_gate(agent, tool))
+    }
+
+    /// The gate of a tool. The agent's own gates win over the flow's, the exact name over a pattern, the longest pattern over
+    /// others; `false` opens. `ask_permission: true` is a gate by the exact name, and nothing opens it.
+    fn tool_gate(&self, agent: Option<&str>, tool: &str) -> Option<&Gate> {
         let asks = self.flow.tools.get(tool).is_some_and(|tool| !tool.ask_permission.is_no());
-        if let Some(of_team) = self.team_gate(tool) {
-            return Some(of_team);
-        }
         let own = agent.and_then(|agent| setting_of(&self.flow.agents.get(agent)?.gates.before_tool, tool));
         match own.or_else(|| setting_of(&self.flow.gates.before_tool, tool)) {
             Some((name, GateSetting::Gate(gate))) if name == tool || !asks => Some(gate),
@@ -46,9 +48,13 @@ impl Compiled {
         self.of(node).vetting.get(node.own()).map(Vec::as_slice)
     }
 
-    /// The gate of an agent by its name, whatever its `when` says; names and patterns are those of tools.
-    pub fn agent_gate(&self, agent: &str) -> Option<&Gate> {
-        setting_of(&self.flow.gates.before_agent, agent).and_then(|(_, setting)| self.closed(setting))
+    /// The gate of an agent by its name, whatever its `when` says; names and patterns are those of tools. Of an agent that
+    /// another has made, `made_by`, the gate of its maker holds where its own name has none: the maker chose that name.
+    pub fn agent_gate(&self, agent: &str, made_by: &str) -> Option<&Gate> {
+        let gate_of = |name: &str| {
+            setting_of(&self.flow.gates.before_agent, name).and_then(|(_, setting)| self.closed(setting))
+        };
+        gate_of(agent).or_else(|| gate_of(made_by))
     }
 
     /// The gate of the output, whatever its `when` says.

@@ -68,19 +68,21 @@ fn a_webhook_that_could_not_be_asked_is_found_when_the_flow_is_saved() {
 #[test]
 fn a_handler_that_cannot_be_asked_at_a_place_is_refused_there() {
     let source = "id: f\ntools: { t: { builtin: sleep } }\nnodes:\n  a: { human: { prompt: hi, handlers: [cli] }, next: b }\n  \
-                  b: { tool: t }\ngates:\n  before_tool: { t: { handlers: [{ webhook: { url: 'https://ok.test' } }] } }\n";
+                  b: { tool: t }\ngates:\n  before_tool: { t: { handlers: [{ webhook: { url: 'https://ok.test' } }] } }\n\
+                  agents: { x: { model: demo/m, tools: [t], gates: { before_tool: { t: { handlers: [{ slack: { channel: '#ok' } }] } } } } }\n";
     let found = |reach| {
         let errors = read(source).check(&Here { reach, ..Here::default() }).errors;
         errors.into_iter().map(|mistake| (mistake.line.unwrap(), mistake.message)).collect::<Vec<_>>()
     };
     assert_eq!(found(None), []);
-    assert_eq!(found(Some(Reach { terminal: true, webhooks: true })), []);
+    assert_eq!(found(Some(Reach { terminal: true, webhooks: true, chats: true })), []);
     let server = found(Some(Reach::default()));
-    assert_eq!(server.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [4, 7]);
+    assert_eq!(server.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [4, 7, 8]);
     assert!(server[0].1.contains("`countersign flow run`") && server[1].1.contains("COUNTERSIGN_HANDLER_SECRET"));
+    assert!(server[2].1.contains("`[notifications.slack]`"), "{}", server[2].1);
     let flow = check(source).flow.unwrap();
     let built: Vec<_> = unreachable(&flow, Reach::default()).into_iter().map(|mistake| mistake.path).collect();
-    assert_eq!(built, ["/nodes/a/human/handlers/0", "/gates/before_tool/t/handlers/0"]);
+    assert_eq!(built, ["/nodes/a/human/handlers/0", "/gates/before_tool/t/handlers/0", "/agents/x/gates/before_tool/t/handlers/0"]);
 }
 
 #[test]

@@ -28,7 +28,10 @@ use crate::json;
 use crate::store::{self, Committed, CredentialKind};
 
 pub(super) use view::Views;
-pub(super) use wait::Waits;
+pub(super) use wait::{LONGEST as LONGEST_WAIT, Waits};
+
+/// The route of one review.
+pub(super) const REVIEW: &str = "/api/v1/reviews/{id}";
 
 /// `GET /api/v1/reviews/{id}`.
 #[derive(Debug, Default, serde::Deserialize)]
@@ -48,7 +51,7 @@ pub(super) fn mount(api: &mut Api) {
     let ask = Operation::new("Ask people something without a flow", "Review").body("NewReview").status(201);
     api.post("/api/v1/reviews", ask, ask::ask);
     let get = Operation::new("Get a review; with `wait`, of at most 60s, once it is over or that time is", "Review");
-    api.get("/api/v1/reviews/{id}", get.query(&["wait"]), self::get);
+    api.get(REVIEW, get.query(&["wait"]), self::get);
     let decide = Operation::new("Decide a review", "Decided").body("DecisionRequest");
     api.post("/api/v1/reviews/{id}/decisions", decide, self::decide);
     let check = Operation::new("Check a decision against guardrails without making it", "Checked");
@@ -66,23 +69,28 @@ pub(super) fn mount(api: &mut Api) {
 async fn get(
     State(state): State<AppState>,
     caller: Caller,
+    headers: HeaderMap,
     Id(id): Id<ReviewId>,
     Params(Look { wait }): Params<Look>,
 ) -> Result<Json<Review>> {
+    let person = &caller.principal().username;
     let wait = wait.map(wait::checked).transpose()?;
     // Before the first look: an end that comes between the two is not missed.
-    let end = wait.map(|wait| (wait, state.waits.end_of(id, &state.store)));
+    let end = wait.map(|wait| Ok::<_, Problem>((wait, state.waits.end_of(id, person, &state.store)?))).transpose()?;
     let mut review = visible(&state, &caller, id).await?;
     view::record(&state, &caller, &review).await;
-    if let Some((wait, end)) = end.filter(|_| review.is_pending()) {
+    if let Some((wait, mut end)) = end.filter(|_| review.is_pending()) {
         tokio::select! {
             () = end.come() => {}
             () = tokio::time::sleep(wait) => {}
             () = state.edge.stopping.cancelled() => {}
         }
-        review = visible(&state, &caller, id).await?;
+        // Rights may have been lost meanwhile.
+        let identity = state.authenticator.authenticate(&headers).await?;
+        identity.may_go_on()?;
+        review = visible(&state, &Caller(identity), id).await?;
     }
-    Ok(Json(review.seen_by(Some(&caller.principal().username))))
+    Ok(Json(review.seen_by(Some(person))))
 }
 
 async fn visible(state: &AppState, caller: &Caller, id: ReviewId) -> Result<Review> {

@@ -1,19 +1,24 @@
 //! Requests that wait until a review is over. However many there are, one task of this process looks for all of them,
-//! after commits only; where nobody waits, there is none.
+//! after commits only; where nobody waits, there is none. How many requests of one person wait is limited, since each holds
+//! a connection for as long as it does.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use shared::error::Problem;
-use shared::id::ReviewId;
+use shared::error::{Code, Problem};
+use shared::id::{ReviewId, Username};
 use shared::time::Span;
 use tokio::sync::watch;
 
 use crate::store::Store;
 
 /// The longest wait of one request.
-const LONGEST: Duration = Duration::from_mins(1);
+pub(in crate::http) const LONGEST: Duration = Duration::from_mins(1);
+/// How many requests of one person may wait at once.
+const EACH: usize = 20;
+/// After how many seconds somebody with more of them may try again.
+const TRY_AGAIN: u64 = 1;
 /// How long commits are collected before the next look.
 const PAUSE: Duration = Duration::from_millis(50);
 /// How long to pause where the database could not be asked.
@@ -28,30 +33,59 @@ pub(in crate::http) struct Waits(Arc<Mutex<Waiting>>);
 #[derive(Debug, Default)]
 struct Waiting {
     reviews: HashMap<ReviewId, watch::Sender<()>>,
+    /// How many requests of each person wait.
+    people: HashMap<Username, usize>,
     /// Whether somebody looks.
     is_followed: bool,
 }
 
 /// The end of a review, to be waited for. What was committed before this was made may have to be read.
-pub(in crate::http) struct End(watch::Receiver<()>);
+pub(in crate::http) struct End {
+    end: watch::Receiver<()>,
+    review: ReviewId,
+    person: Username,
+    waiting: Arc<Mutex<Waiting>>,
+}
 
 impl End {
     /// Waits for it.
-    pub async fn come(mut self) {
+    pub async fn come(&mut self) {
         // A sender that is gone says so too.
-        let _ = self.0.changed().await;
+        let _ = self.end.changed().await;
+    }
+}
+
+impl Drop for End {
+    fn drop(&mut self) {
+        let mut waiting = lock(&self.waiting);
+        if let Some(count) = waiting.people.get_mut(&self.person) {
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                waiting.people.remove(&self.person);
+            }
+        }
+        // This one still counts among the receivers.
+        if waiting.reviews.get(&self.review).is_some_and(|end| end.receiver_count() <= 1) {
+            waiting.reviews.remove(&self.review);
+        }
     }
 }
 
 impl Waits {
-    /// The end of this review.
-    pub fn end_of(&self, review: ReviewId, store: &Store) -> End {
+    /// The end of this review, for somebody who waits for no more than they may.
+    pub fn end_of(&self, review: ReviewId, person: &Username, store: &Store) -> Result<End, Problem> {
         let mut waiting = lock(&self.0);
+        let count = waiting.people.entry(person.clone()).or_default();
+        if *count >= EACH {
+            let problem = Problem { retry_after: Some(TRY_AGAIN), ..Problem::new(Code::TooManyRequests) };
+            return Err(problem.detail(format!("{EACH} requests of yours wait already: ask without `wait`")));
+        }
+        *count += 1;
         let end = waiting.reviews.entry(review).or_insert_with(|| watch::Sender::new(())).subscribe();
         if !std::mem::replace(&mut waiting.is_followed, true) {
             tokio::spawn(follow(Arc::clone(&self.0), store.clone()));
         }
-        End(end)
+        Ok(End { end, review, person: person.clone(), waiting: Arc::clone(&self.0) })
     }
 }
 

@@ -68,6 +68,19 @@ pub(in super::super) fn over(review: &Review, link: &str) -> Message {
     Message { text: escaped(&headline), blocks }
 }
 
+/// A review that is no longer asked here, and still waits for others.
+pub(in super::super) fn passed_on(review: &Review, link: &str) -> Message {
+    let headline = format!("{}: {}", message::verb(None, review), message::title(review));
+    let open = json!({ "type": "button", "action_id": "open", "text": plain("Open", 75), "url": link });
+    let blocks = json!([
+        { "type": "header", "text": plain(&headline, 150) },
+        context(&message::origin(review)),
+        section("Nobody here decided in time. The review is still open, and others are asked now."),
+        { "type": "actions", "block_id": "review", "elements": [open] },
+    ]);
+    Message { text: escaped(&headline), blocks }
+}
+
 /// Several reviews at once, without buttons.
 pub(in super::super) fn digest(items: &[Item<'_>], url: &str) -> Message {
     let headline = format!("{} reviews", items.len());

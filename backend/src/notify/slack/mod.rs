@@ -14,7 +14,7 @@ use sha2::Sha256;
 use shared::id::DeliveryId;
 use shared::time::Timestamp;
 
-pub(super) use blocks::{Message, digest, open, over, words};
+pub(super) use blocks::{Message, digest, open, over, passed_on, words};
 pub use button::Interaction;
 
 use super::failure::DeliveryFailure;

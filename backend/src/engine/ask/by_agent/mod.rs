@@ -42,7 +42,7 @@ impl Builder<'_> {
         let call = calls.next()?;
         let tool = self.flow.of(&self.state.step_of(subject)?.node).tool(&call.tool)?;
         let ToolKind::Builtin(builtin) = tool.kind else { return None };
-        Some(Asking { ask: read(builtin, &call.arguments).ok()?, agent, tool })
+        Some(Asking { ask: read(builtin, &call.arguments).ok()?, agent: agent.map(|agent| agent.name), tool })
     }
 
     /// What people are asked.
@@ -59,7 +59,12 @@ impl Builder<'_> {
             shown.pause();
             timeout = None;
         }
-        let reviewers = shown.reviewers.unwrap_or_else(|| self.reviewers_at(&step.node, &tool.reviewers));
+        let own = self.reviewers_at(&step.node, &tool.reviewers);
+        let reviewers = match shown.reviewers {
+            // Whom the agent names is asked as far as the tool lets them be.
+            Some(Reviewers { roles, users, .. }) => Reviewers { roles, users, ..tool.reviewers.clone() },
+            None => own,
+        };
         Some(Content {
             kind: shown.kind,
             title: title::of_prompt(&shown.subject, None),

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 use shared::definition::{ChoiceKind, ContentType, OnTimeout, Reviewers, Severity, Stakes};
-use shared::error::json_type;
 use shared::review::{Item, ReviewKind, ReviewOption};
 use shared::time::Span;
 
 use super::words::{ABORT, CONTENT, CONTINUE, DELEGATE, DONE, GO_ON, MODIFY, PAUSE, RESUME, TAKE_OVER, TAKEN};
+use crate::engine::ask::content::schema_of;
 use crate::engine::asks::{
     APPROVE, Alternative, Ask, Checkpoint, Choice, Clarification, Draft, Escalation, Handoff, Proposal, REJECT,
 };
@@ -281,11 +281,7 @@ pub(super) fn done() -> ReviewOption {
 /// A state key that somebody writes.
 pub(super) fn written(key: String, value: Value) -> Item {
     let text = value.is_string();
-    let schema = match json_type(&value) {
-        "null" => json!({}),
-        "integer" => json!({ "type": "number" }),
-        other => json!({ "type": other }),
-    };
+    let schema = schema_of(&value);
     let content_type = if text { ContentType::Markdown } else { ContentType::Json };
     Item { key, label: None, content_type, value, editable: true, schema: Some(schema) }
 }

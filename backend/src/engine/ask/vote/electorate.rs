@@ -19,9 +19,7 @@ use crate::engine::builder::Builder;
 impl Builder<'_> {
     /// Fixes who may vote on a new review, and says where nobody could resolve it.
     pub(in crate::engine::ask) fn open_voting(&mut self, review: &mut Review) {
-        if let (Some(own), Some(checked)) = (&review.node, &review.reviewers.not_same_as) {
-            review.barred = self.state.deciders.get(&own.beside(checked)).into_iter().flatten().cloned().collect();
-        }
+        self.bar_earlier_deciders(review);
         if !review.policy.is_first() {
             let policy = review.policy.clone();
             add_group_roles(review, policy.groups().map(|(role, _)| role));
@@ -35,6 +33,13 @@ impl Builder<'_> {
             regroup(review, &now, |_| true);
             review.problem = words::problem(review, now.len());
             words::refresh(review);
+        }
+    }
+
+    /// Shuts out who decided what this review is to check.
+    pub(in crate::engine::ask) fn bar_earlier_deciders(&self, review: &mut Review) {
+        if let (Some(own), Some(checked)) = (&review.node, &review.reviewers.not_same_as) {
+            review.barred = self.state.deciders.get(&own.beside(checked)).into_iter().flatten().cloned().collect();
         }
     }
 

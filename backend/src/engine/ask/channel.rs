@@ -1,0 +1,40 @@
+//! Channels of a chat, in which whoever may decide is asked. The review is pending from the beginning, for everybody who may
+//! decide it; the message in the channel is made of the log (`crate::notify`). Where the handler has a time limit, the next
+//! is asked after it.
+
+use shared::decision::Via;
+use shared::definition::{Handler, SlackHandler};
+use shared::error::RunError;
+use shared::review::{Advice, AskedHandler};
+
+use super::asking::{Asking, Heard};
+use super::content::handlers;
+use crate::engine::builder::Builder;
+use crate::engine::question::{Asked, Question, Subject, Timer};
+use crate::engine::transition::TaskKind;
+
+impl Builder<'_> {
+    /// Asks in a channel. Without a time limit of its own nobody is asked after it, and that of the review counts.
+    pub(super) fn ask_channel(&mut self, mut asking: Asking, slack: &SlackHandler) -> Result<(), (Subject, RunError)> {
+        let until = slack.timeout.map(|timeout| self.now.after(timeout.0));
+        let asked = AskedHandler { by: slack.channel.clone(), via: Via::Slack, until };
+        let Some(until) = until else { return self.ask_people(asking, Some(asked)) };
+        let Some(step) = self.state.step_of(&asking.subject).cloned() else { return Ok(()) };
+        self.open_pending(&mut asking, asked)?;
+        let deadline = TaskKind::Deadline { review: asking.review };
+        let timer = Timer { task: self.add_task(&step, deadline, until, true), warn_at: None };
+        self.state.questions.push(asking.of(Asked::Channel { until }, Some(timer)));
+        Ok(())
+    }
+
+    /// Nobody there has decided in time.
+    pub(super) fn channel_timed_out(&self, question: &Question) -> Heard {
+        let by = match handlers(self.flow, &self.state, &question.subject).get(question.handler) {
+            Some(Handler::Slack(slack)) => slack.channel.clone(),
+            _ => "a channel".to_owned(),
+        };
+        let reason = "Nobody there has decided in time.".to_owned();
+        let (at, verdict, changes, answer) = (self.now, None, None, None);
+        Heard::Passes(Advice { by, via: Via::Slack, at, verdict, reason, changes, answer })
+    }
+}

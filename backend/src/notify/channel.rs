@@ -1,0 +1,81 @@
+//! Messages in a channel of a chat, where a flow has whoever may decide asked there: one each time that the channel is asked,
+//! with the buttons that people get. It is changed when the time there is over, and when the review is.
+
+use shared::decision::Via;
+use shared::log::{Cursor, Entry, EntryKind, EventData, ReviewChange, ReviewUpdated};
+use shared::notification::Occasion;
+use shared::review::Review;
+
+use super::Outlets;
+use super::failure::DeliveryFailure;
+use super::plan::{Notice, update};
+use super::send::{Sender, unread};
+use super::slack;
+use crate::store::{self, ClaimedDelivery, NewDelivery, Sent, Store};
+
+/// The name of these deliveries; their receiver is the channel.
+pub(super) const CHANNEL: &str = "slack_channel";
+
+/// Since others are asked.
+pub(super) const PASSED_ON: &str = "passed_on";
+
+impl Outlets {
+    /// The deliveries to channels that an entry of the log gives rise to.
+    pub(super) async fn to_channel(
+        &self,
+        entry: &Entry,
+        before: &Cursor,
+        store: &Store,
+    ) -> Result<Vec<NewDelivery>, store::Error> {
+        let Some((review, asked_before)) = self.slack.as_ref().and_then(|_| asked(entry)) else {
+            return Ok(Vec::new());
+        };
+        let mut deliveries = Vec::new();
+        if asked_before {
+            let messages = store.messages(review.id, CHANNEL).await?;
+            deliveries.extend(messages.iter().map(|message| update(message, CHANNEL, PASSED_ON, entry.event.at)));
+        }
+        if let Some(channel) = channel_of(&review) {
+            let notice = Notice { entry, before, occasion: Occasion::Requested, review: &review, only: None };
+            deliveries.push(notice.delivery(CHANNEL, channel, &[]));
+        }
+        Ok(deliveries)
+    }
+}
+
+impl Sender {
+    /// Asks in a channel, where it is still the one that is asked.
+    pub(super) async fn to_channel(&self, held: &ClaimedDelivery) -> Result<Sent, DeliveryFailure> {
+        let review = self.store.review(held.review).await.map_err(|error| unread(&error))?;
+        let Some(review) = review.filter(|review| is_asked(review, &held.target)) else {
+            return Ok(Sent::Dropped("nobody is asked there any more"));
+        };
+        let missing = || DeliveryFailure::lasting("this server has no slack in its settings");
+        let slack = self.outlets.slack.as_ref().ok_or_else(missing)?;
+        let message =
+            slack::open(Occasion::Requested, &review, &self.outlets.link(held.review), self.clock.now());
+        let receipt = slack.post(&self.outlets.clients, &held.target, held.id, &message).await?;
+        Ok(Sent::Taken { receipt: serde_json::to_string(&receipt).ok() })
+    }
+}
+
+/// Whether a review waits for people in this channel.
+pub(super) fn is_asked(review: &Review, channel: &str) -> bool {
+    review.is_pending() && channel_of(review) == Some(channel)
+}
+
+fn channel_of(review: &Review) -> Option<&str> {
+    review.asked.as_ref().filter(|asked| asked.via == Via::Slack).map(|asked| asked.by.as_str())
+}
+
+/// The review of an entry that says who is asked, and whether others were asked before.
+fn asked(entry: &Entry) -> Option<(Review, bool)> {
+    match entry.event.kind {
+        EntryKind::ReviewRequested => Some((entry.event.review()?, false)),
+        EntryKind::ReviewUpdated => match entry.event.read()? {
+            EventData::ReviewUpdated(ReviewUpdated { review, change: ReviewChange::Asked }) => Some((*review, true)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
