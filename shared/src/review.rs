@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::JsonMap;
 pub use crate::collaboration::{Advice, AskedHandler, Changes, Claim, Comment, Delegation, Judgement};
 use crate::decision::{Decision, Via};
-use crate::definition::{ActionKind, ChoiceKind, ContentType, OnTimeout, Policy, Reviewers, Stakes};
+use crate::definition::{ActionKind, ChoiceKind, ContentType, OnTimeout, Policy, Reviewers, Severity, Stakes};
 pub use kind::ReviewKind;
 
 pub use crate::guardrail::{Checked, Veto, Warning};
@@ -190,6 +190,11 @@ impl Review {
         // A function that passed on to an `auto` handler came by the same way, but has answered nothing.
         let decided = |advice: &&Advice| advice.via == via && (via != Via::Auto || advice.answer.is_some());
         self.advice.last().filter(decided)
+    }
+
+    /// Whether its actions are answered one by one: several, of which one is critical.
+    pub fn is_one_by_one(&self) -> bool {
+        self.actions.len() > 1 && self.stakes.severity == Severity::Critical
     }
 
     /// Whether it still waits.

@@ -158,7 +158,7 @@ impl App {
         wiring::sum_up(metrics.clone(), store.background(), &stopping);
         wiring::count_rows(store.clone(), &stopping);
         let links = first_people(&store, &clock, admin_password, settings.demo).await?;
-        let reach = wiring::reach(settings.notifications.slack.is_some());
+        let reach = reach(settings.notifications.slack.is_some());
         if let Some(folder) = &settings.flows {
             let people = store.people().await?;
             load_flows(&store, folder, Some(&people), reach).await?;
@@ -181,8 +181,7 @@ impl App {
         };
         let runner = Runner::start(options).await?;
         let notifier = Notifier::run(wiring::notifier(&settings, address, store, clock)).await?;
-        let outside =
-            Outside { notifications: Some(notifier.notifications()), reach, callbacks: Some(callbacks) };
+        let outside = Outside { notifications: Some(notifier.notifications()), reach, callbacks: Some(callbacks) };
         let edge = Edge {
             public_origins: settings.origins.into(),
             trusted_proxies: settings.network.trusted_proxies.iter().copied().collect(),

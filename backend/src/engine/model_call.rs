@@ -47,11 +47,12 @@ impl Builder<'_> {
     pub(super) fn note_results(&mut self, step: &Step, calls: &[ToolCall]) {
         for call in calls {
             let ToolCallState::Done { result, failed } = &call.state else { continue };
-            let is_its =
-                |noted: &&mut AgentToolCall| noted.id == call.id
+            let is_its = |noted: &&mut AgentToolCall| {
+                noted.id == call.id
                     && noted.step.is_none_or(|noted| noted == step.id)
                     && noted.result.is_none()
                     && noted.error.is_none()
+            };
             let noted = self.state.agent_calls.iter_mut().rev().flat_map(|made| &mut made.tools).find(is_its);
             if let Some(noted) = noted {
                 match (failed, result) {

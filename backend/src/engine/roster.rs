@@ -114,7 +114,10 @@ impl<'f> Builder<'f> {
             ));
         }
         if flow.agents.contains_key(&role) || team.specialists.contains_key(&role) || flow.tools.contains_key(&role) {
-            return Err(format!("`role`: the name `{role}` is taken; call {}, or choose another", delegate_tool(&role)));
+            return Err(format!(
+                "`role`: the name `{role}` is taken; call {}, or choose another",
+                delegate_tool(&role)
+            ));
         }
         if team.specialists.len() >= emergent.max() as usize {
             return Err(format!("the team has {} specialists, and takes no more", team.specialists.len()));

@@ -36,11 +36,7 @@ pub(super) fn mount(api: &mut Api) {
     api.post("/api/v1/callbacks/{secret}", answer.body("ProgramAnswer"), self::answer);
 }
 
-async fn answer(
-    State(state): State<AppState>,
-    Path(secret): Path<String>,
-    request: Request,
-) -> Result<StatusCode> {
+async fn answer(State(state): State<AppState>, Path(secret): Path<String>, request: Request) -> Result<StatusCode> {
     // Before anything is read: strangers have nothing parsed here.
     let key = state.outside.callbacks.as_ref();
     let callback = key.and_then(|key| key.open(&secret)).ok_or_else(|| Problem::new(Code::NotFound))?;

@@ -52,8 +52,7 @@ impl Sender {
         };
         let missing = || DeliveryFailure::lasting("this server has no slack in its settings");
         let slack = self.outlets.slack.as_ref().ok_or_else(missing)?;
-        let message =
-            slack::open(Occasion::Requested, &review, &self.outlets.link(held.review), self.clock.now());
+        let message = slack::open(Occasion::Requested, &review, &self.outlets.link(held.review), self.clock.now());
         let receipt = slack.post(&self.outlets.clients, &held.target, held.id, &message).await?;
         Ok(Sent::Taken { receipt: serde_json::to_string(&receipt).ok() })
     }

@@ -103,7 +103,7 @@ pub async fn run(args: RunArgs) -> anyhow::Result<()> {
             .map_err(|error| Quit::new(Exit::Error, format!("{} cannot be read: {error}", file.display())))?,
         _ => Answers::stdin(),
     };
-    let terminal = Arc::new(Terminal::new(screen.clone(), answers));
+    let terminal = Arc::new(Terminal::on(screen.clone(), answers));
     let names = if args.names.is_empty() { vec![whoever()?] } else { args.names };
     let mut asked = roles(&serde_json::to_value(&flow)?);
     for flow in &called.flows {

@@ -127,7 +127,7 @@ async fn asked(args: &DecideArgs, review: &Review) -> Result<DecisionRequest, Qu
                        or --action";
         return Err(Quit::new(Exit::Unanswered, message));
     }
-    let terminal = Terminal::new(Screen::stderr(), Answers::stdin());
+    let terminal = Terminal::on(Screen::stderr(), Answers::stdin());
     let choice = terminal.review(review).await.map_err(|why| Quit::new(Exit::Unanswered, why.to_string()))?;
     let mut request = choice.on(review).map_err(|mistake| Quit::new(Exit::Invalid, mistake.to_string()))?;
     request.metadata.extend(metadata(&args.metadata)?);
@@ -170,7 +170,7 @@ async fn fields(args: &DecideArgs, review: &Review, option: &str) -> Result<Json
     let schema = review.options.iter().find(|offered| offered.id == option).and_then(|offered| offered.fields.as_ref());
     match schema {
         Some(schema) if std::io::stdin().is_terminal() => {
-            let terminal = Terminal::new(Screen::stderr(), Answers::stdin());
+            let terminal = Terminal::on(Screen::stderr(), Answers::stdin());
             terminal.fields(schema).await.map_err(|why| Quit::new(Exit::Unanswered, why.to_string()))
         }
         _ => Ok(JsonMap::new()),

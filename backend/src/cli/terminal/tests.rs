@@ -36,7 +36,7 @@ async fn run(flow: Value, answers: &'static str, interactive: bool) -> (Result<F
     let flow: Flow = serde_json::from_value(flow).unwrap();
     let shown = Shown::default();
     let answers = if interactive { Answers::typed(answers) } else { Answers::piped(answers) };
-    let terminal = Arc::new(Terminal::new(Screen::on(Box::new(shown.clone())), answers));
+    let terminal = Arc::new(Terminal::on(Screen::on(Box::new(shown.clone())), answers));
     let options = Options::new().person("ana", [], Via::Cli, terminal);
     let countersign = options.start().await.unwrap();
     let ended = countersign.run(&flow, json!({})).await;
@@ -207,7 +207,7 @@ fn escalation() -> Review {
 async fn asked(review: &Review, answers: &'static str, interactive: bool) -> (Result<Choice, Declined>, String) {
     let shown = Shown::default();
     let answers = if interactive { Answers::typed(answers) } else { Answers::piped(answers) };
-    let terminal = Terminal::new(Screen::on(Box::new(shown.clone())), answers);
+    let terminal = Terminal::on(Screen::on(Box::new(shown.clone())), answers);
     (terminal.review(review).await, shown.text())
 }
 

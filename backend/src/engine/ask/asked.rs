@@ -24,7 +24,11 @@ impl Builder<'_> {
     }
 
     /// Makes the review pending beside the handler that is asked: whoever answers first decides.
-    pub(super) fn open_pending(&mut self, asking: &mut Asking, handler: AskedHandler) -> Result<(), (Subject, RunError)> {
+    pub(super) fn open_pending(
+        &mut self,
+        asking: &mut Asking,
+        handler: AskedHandler,
+    ) -> Result<(), (Subject, RunError)> {
         if asking.pending {
             self.tell_asked(asking, handler);
             return Ok(());

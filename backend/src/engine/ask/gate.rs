@@ -62,12 +62,7 @@ impl<'f> Builder<'f> {
     }
 
     /// The gate of a call, whatever its condition says.
-    pub(super) fn tool_gate(
-        &self,
-        step: &Step,
-        agent: Option<CallingAgent<'_>>,
-        call: &ToolCall,
-    ) -> Option<&'f Gate> {
+    pub(super) fn tool_gate(&self, step: &Step, agent: Option<CallingAgent<'_>>, call: &ToolCall) -> Option<&'f Gate> {
         gate_of_call(self.flow, &self.state, step, agent, call)
     }
 

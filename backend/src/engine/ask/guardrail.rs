@@ -108,7 +108,12 @@ impl Builder<'_> {
         (refused.unwrap_or(Ruling::Answered(text)), findings)
     }
 
-    fn rule_run(&self, step: &Step, agent: Option<CallingAgent<'_>>, call: ToolCall) -> (Ruling<ToolCall>, Vec<Finding>) {
+    fn rule_run(
+        &self,
+        step: &Step,
+        agent: Option<CallingAgent<'_>>,
+        call: ToolCall,
+    ) -> (Ruling<ToolCall>, Vec<Finding>) {
         let Verdict { mut findings, redacted } = self.look_at_call(step, agent, &call);
         if let Some(refused) = blocked(&findings) {
             return (refused, findings);

@@ -1,6 +1,6 @@
 //! What human nodes ask, and how a value is shown.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use shared::definition::{Choice, ChoiceKind, ContentType, Human, Reviewers};
 use shared::error::{FlowCode, RunError};
 use shared::id::NodeId;
@@ -69,7 +69,10 @@ impl Builder<'_> {
                 return Err(wrong(format!("{index}: the id `{}` is empty, or is there twice", choice.id)));
             }
             if choice.kind == ChoiceKind::Correct && self.source(&step.node).is_none() {
-                return Err(wrong(format!("{index}: `{}` is of the kind correct, and no step could be corrected", choice.id)));
+                return Err(wrong(format!(
+                    "{index}: `{}` is of the kind correct, and no step could be corrected",
+                    choice.id
+                )));
             }
             options.push(option(&choice));
         }

@@ -28,7 +28,11 @@ use crate::engine::{digest, scope, view};
 impl Builder<'_> {
     /// Asks people, and nobody else any more: a new review, or one that is pending already. They may be told in a channel.
     /// The task of the deadline, where the review has one, is due at the warning first.
-    pub(super) fn ask_people(&mut self, asking: Asking, channel: Option<AskedHandler>) -> Result<(), (Subject, RunError)> {
+    pub(super) fn ask_people(
+        &mut self,
+        asking: Asking,
+        channel: Option<AskedHandler>,
+    ) -> Result<(), (Subject, RunError)> {
         let composed = self.review_about(asking.review, &asking.subject, asking.advice.clone());
         let composed = composed.map_err(|error| (asking.subject.clone(), error))?;
         let Some(step) = self.state.step_of(&asking.subject).cloned() else { return Ok(()) };

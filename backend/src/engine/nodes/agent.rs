@@ -69,7 +69,8 @@ impl Builder<'_> {
             self.answered(branch, step, conversation, text);
         } else if conversation.turns_used() >= self.max_turns(&step.node, &conversation) {
             // Its calls are not run: nobody would hear their results.
-            let message = format!("agent `{}` had no answer after {} turns", conversation.agent, conversation.turns_used());
+            let message =
+                format!("agent `{}` had no answer after {} turns", conversation.agent, conversation.turns_used());
             let error = failure(FlowCode::ModelFailed, &step.node, message);
             self.fail_conversation(branch, step, &conversation, error);
         } else {

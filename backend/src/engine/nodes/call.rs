@@ -52,7 +52,8 @@ impl Builder<'_> {
             });
             call.provider_id = made.provider_id;
             let held = call.state == ToolCallState::Held;
-            let gate = if held { self.closed_gate(&step, None, Some(conversation.calling_agent()), &call) } else { None };
+            let gate =
+                if held { self.closed_gate(&step, None, Some(conversation.calling_agent()), &call) } else { None };
             if let Some(gate) = gate {
                 call.state = ToolCallState::Gated;
                 gated.push((call.id.clone(), gate));

@@ -87,7 +87,8 @@ impl Builder<'_> {
     /// What an agent wrote counts as written by whoever it worked for.
     fn pass_on_writes(&mut self, of: u32, conversation: &Conversation) {
         let parent = self.state.branches.get_mut(&of).map(|branch| &mut branch.phase);
-        if let Some(Phase::Agent { conversation: Conversation { wrote, .. }, .. } | Phase::Tool { wrote, .. }) = parent {
+        if let Some(Phase::Agent { conversation: Conversation { wrote, .. }, .. } | Phase::Tool { wrote, .. }) = parent
+        {
             wrote.extend(conversation.wrote.iter().cloned());
         }
     }
@@ -103,13 +104,13 @@ impl Builder<'_> {
         if self.is_correctable(&step.node) {
             self.state.answers.insert(step.node.clone(), text.clone());
         }
-        let mut writes = self.written(&step.node, wrote);
+        let mut writes = self.written_meanwhile(&step.node, wrote);
         writes.extend(self.answer_keys(&step.node, text, value));
         writes
     }
 
     /// The keys that were written meanwhile, as they are now.
-    pub(super) fn written<'k>(&self, node: &NodeId, wrote: impl IntoIterator<Item = &'k String>) -> JsonMap {
+    pub(super) fn written_meanwhile<'k>(&self, node: &NodeId, wrote: impl IntoIterator<Item = &'k String>) -> JsonMap {
         let keys = self.state.keys_of(node);
         wrote.into_iter().filter_map(|key| Some((key.clone(), keys.get(key)?.clone()))).collect()
     }

@@ -105,7 +105,7 @@ impl Builder<'_> {
     pub(in crate::engine) fn tool_done(&mut self, branch: u32, step: Step, result: Value, wrote: &BTreeSet<String>) {
         let node = self.flow.node(&step.node);
         let key = node.and_then(|node| scope::result_key(self.flow, &step.node, node));
-        let mut writes = self.written(&step.node, wrote);
+        let mut writes = self.written_meanwhile(&step.node, wrote);
         writes.extend(key.map(|key| (key, result)));
         self.finish_step(branch, step, writes);
     }

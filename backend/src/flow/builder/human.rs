@@ -1,8 +1,8 @@
 //! Nodes at which a person is asked, of a flow that is written in Rust.
 
 use shared::definition::{
-    self, AutoHandler, Choice, ChoiceKind, EditKey, Handler, NodeKind, OnTimeout, Policy, ReviewKey, Severity, SlackHandler,
-    Validator, WebhookHandler,
+    self, AutoHandler, Choice, ChoiceKind, EditKey, Handler, NodeKind, OnTimeout, Policy, ReviewKey, Severity,
+    SlackHandler, Validator, WebhookHandler,
 };
 use shared::id::{NodeId, Username};
 use shared::time::Span;
@@ -58,7 +58,6 @@ impl Human {
         self.0.edit_keys.push(key);
         self
     }
-
 
     /// A role that may decide.
     pub fn role(mut self, role: impl Into<String>) -> Self {

@@ -30,8 +30,8 @@ mod nodes;
 use indexmap::IndexMap;
 use serde_json::Value;
 use shared::definition::{
-    self, Defaults, Edge, EdgeCondition, Failure, GateSetting, Guardrails, Join, Next, Node, NodeKind, Reviewers, Route,
-    Target,
+    self, Defaults, Edge, EdgeCondition, Failure, GateSetting, Guardrails, Join, Next, Node, NodeKind, Reviewers,
+    Route, Target,
 };
 use shared::error::{FlowCode, Mistake, pointer};
 use shared::id::{FlowId, NodeId};

@@ -74,7 +74,7 @@ fn the_builder_finds_what_the_check_of_a_file_finds() {
     assert_eq!(codes(article()), one("/nodes/draft/next/0/to", "FLOW_INVALID"));
     let node = article().node("review", Set::new().key("a", 1));
     assert_eq!(codes(node), one("/nodes/draft/next", "FLOW_INVALID"));
-    assert_eq!(codes(Flow::new("a").delegates_to("b").node("b", Router)), one("/nodes", "FLOW_INVALID"));
-    assert_eq!(codes(Flow::new("A b").node("b", Router)), one("/id", "FLOW_INVALID"));
+    assert_eq!(codes(Flow::new("a").delegates_to("b").node("b", Router::new())), one("/nodes", "FLOW_INVALID"));
+    assert_eq!(codes(Flow::new("A b").node("b", Router::new())), one("/id", "FLOW_INVALID"));
     assert_eq!(codes(Flow::new("a")), one("/nodes", "FLOW_INVALID"));
 }

@@ -37,13 +37,7 @@ pub fn check(checker: &mut Checker<'_>) {
     }
 }
 
-fn of_human(
-    checker: &mut Checker<'_>,
-    people: &[Principal],
-    base: &str,
-    human: &Human,
-    mut reviewers: Reviewers,
-) {
+fn of_human(checker: &mut Checker<'_>, people: &[Principal], base: &str, human: &Human, mut reviewers: Reviewers) {
     let mut groups = human.policy.groups().map(|(role, _)| role.clone()).peekable();
     if groups.peek().is_some() && reviewers.roles.is_empty() && reviewers.users.is_empty() {
         reviewers.roles.push(REVIEWER.to_owned());
@@ -256,9 +250,17 @@ mod tests {
         };
         let route = |role: &str| format!("routing: [{{ tags: [x], reviewers: {{ roles: [{role}] }} }}]\n");
         for (more, node, words) in [
-            (route("legal"), "tags: [x]", vec!["/routing/0/reviewers nobody may", "/nodes/a/human/policy/quorum", "/nodes/b"]),
+            (
+                route("legal"),
+                "tags: [x]",
+                vec!["/routing/0/reviewers nobody may", "/nodes/a/human/policy/quorum", "/nodes/b"],
+            ),
             (route("editor"), "tags: [y]", vec!["/nodes/a/human/policy/quorum 2 votes are needed, and only 1 person"]),
-            ("defaults: { reviewers: { users: [nobody] } }\n".to_owned(), "tags: [y]", vec!["/defaults/reviewers nobody may", "/nodes/a", "/nodes/b"]),
+            (
+                "defaults: { reviewers: { users: [nobody] } }\n".to_owned(),
+                "tags: [y]",
+                vec!["/defaults/reviewers nobody may", "/nodes/a", "/nodes/b"],
+            ),
             (route("reviewer"), "tags: [y]", vec![]),
         ] {
             let found = warned(&source(&more, node));

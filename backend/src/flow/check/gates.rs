@@ -24,7 +24,8 @@ pub fn check(checker: &mut Checker<'_>) {
                 setting_of(&agent.gates.before_tool, tool).is_some_and(|(own, _)| own == pattern) && is_closed(tool)
             };
             if let Some(tool) = agent.tools.iter().find(opens) {
-                let message = format!("this opens for the agent `{name}` what `gates.before_tool` holds back: `{tool}`");
+                let message =
+                    format!("this opens for the agent `{name}` what `gates.before_tool` holds back: `{tool}`");
                 checker.warn(&(base.clone() + &pointer([pattern])), message);
             }
         }

@@ -1,7 +1,9 @@
 //! Handlers: which are supported, and lists that cannot be. A judge passes on what it is not sure of, and a program what it
 //! does not decide, so others may come after them; people, `cli` and `auto` pass nothing on, so they come last.
 
-use shared::definition::{ActionKind, AutoHandler, ChoiceKind, Gate, Handler, Human, Judge, SlackHandler, WebhookHandler};
+use shared::definition::{
+    ActionKind, AutoHandler, ChoiceKind, Gate, Handler, Human, Judge, SlackHandler, WebhookHandler,
+};
 
 use super::human::has;
 use super::{Checker, parts};
@@ -82,7 +84,8 @@ fn slack(checker: &mut Checker<'_>, path: &str, slack: &SlackHandler, is_last: b
             checker.invalid(&format!("{path}/timeout"), message);
         }
         None if !is_last => {
-            checker.invalid(path, "without a `timeout`, nobody is asked after the channel; give it one, or put it last");
+            checker
+                .invalid(path, "without a `timeout`, nobody is asked after the channel; give it one, or put it last");
         }
         _ => {}
     }

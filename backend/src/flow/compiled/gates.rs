@@ -51,9 +51,8 @@ impl Compiled {
     /// The gate of an agent by its name, whatever its `when` says; names and patterns are those of tools. Of an agent that
     /// another has made, `made_by`, the gate of its maker holds where its own name has none: the maker chose that name.
     pub fn agent_gate(&self, agent: &str, made_by: &str) -> Option<&Gate> {
-        let gate_of = |name: &str| {
-            setting_of(&self.flow.gates.before_agent, name).and_then(|(_, setting)| self.closed(setting))
-        };
+        let gate_of =
+            |name: &str| setting_of(&self.flow.gates.before_agent, name).and_then(|(_, setting)| self.closed(setting));
         gate_of(agent).or_else(|| gate_of(made_by))
     }
 

@@ -82,7 +82,10 @@ fn a_handler_that_cannot_be_asked_at_a_place_is_refused_there() {
     assert!(server[2].1.contains("`[notifications.slack]`"), "{}", server[2].1);
     let flow = check(source).flow.unwrap();
     let built: Vec<_> = unreachable(&flow, Reach::default()).into_iter().map(|mistake| mistake.path).collect();
-    assert_eq!(built, ["/nodes/a/human/handlers/0", "/gates/before_tool/t/handlers/0", "/agents/x/gates/before_tool/t/handlers/0"]);
+    assert_eq!(
+        built,
+        ["/nodes/a/human/handlers/0", "/gates/before_tool/t/handlers/0", "/agents/x/gates/before_tool/t/handlers/0"]
+    );
 }
 
 #[test]
