@@ -40,14 +40,16 @@
 //!
 //! `docs/embed.md` says more: several reviewers, tools that are functions, a database that is kept, the console.
 
+pub use backend::cli::terminal::Terminal;
 pub use backend::config::File as Settings;
 pub use backend::embed::{
     Choice, Countersign, DecideError, Declined, Finished, Handled, IntoChoice, Options, Reviewer, RunError, Running,
-    StartError,
+    StartError, TextStream,
 };
 pub use backend::flow::parse;
+pub use backend::token_stream::Chunk;
 pub use shared::JsonMap;
-pub use shared::decision::{ActionDecision, Via};
+pub use shared::decision::{ActionDecision, Verdict, Via};
 pub use shared::definition::OnTimeout;
 pub use shared::error::{FlowCode, Mistake};
 pub use shared::id::RunId;

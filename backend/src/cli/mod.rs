@@ -9,7 +9,7 @@ mod review;
 mod run;
 mod serve;
 mod table;
-mod terminal;
+pub mod terminal;
 mod user;
 
 pub use exit::{Exit, Quit};

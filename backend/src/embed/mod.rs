@@ -14,12 +14,13 @@ mod options;
 mod reviewer;
 mod reviewer_loop;
 mod running;
+mod stream;
 #[cfg(test)]
 mod tests;
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use serde::Serialize;
 use serde_json::Value;
@@ -42,12 +43,14 @@ pub use handler::Handled;
 pub use options::Options;
 pub use reviewer::Reviewer;
 pub use running::{Finished, Running};
+pub use stream::TextStream;
 
 use crate::app::{ANSWER_LIMIT, Runner, Server};
 use crate::clock::{Moment, SharedClock};
 use crate::flow::{self, Reach};
 use crate::live::{Listening, Observe};
 use crate::store::{Actor, Change, CommitError, Committed, NewFlow, Operation, Store};
+use crate::token_stream::Streams;
 use function::Functions;
 use handler::Handlers;
 
@@ -150,6 +153,8 @@ struct Inner {
     reach: Reach,
     news: broadcast::Sender<News>,
     watched: Mutex<Watched>,
+    /// Set once the runner has started.
+    streams: OnceLock<Streams>,
 }
 
 /// The runs that somebody watches; with a review that nobody will decide, and why, where there is one.

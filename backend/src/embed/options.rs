@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use serde_json::Value;
 use shared::JsonMap;
@@ -227,10 +227,12 @@ impl Options {
             reach,
             news: news.clone(),
             watched: Mutex::default(),
+            streams: OnceLock::new(),
         });
         let mut options = RunnerOptions::new(store, clock, models, tools, programs);
         options.observers.push(Arc::new(Tail(news)));
         let runner = Runner::start(options).await?;
+        inner.streams.get_or_init(|| runner.hub.streams().clone());
         let listening = runner.hub.listen();
         let notifier = ReviewerLoop::new(Arc::clone(&inner), people, listener.is_some() || !deciders.is_empty());
         let notifier = tokio::spawn(notifier.run(heard));

@@ -13,6 +13,7 @@ use tokio::sync::broadcast::{Receiver, error::RecvError};
 use super::{Inner, News, RunError};
 use crate::engine::{self, Input, Refusal};
 use crate::store::{Actor, Change, CommitError, Operation};
+use crate::token_stream::Streams;
 
 /// A completed run.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,6 +41,11 @@ impl Running {
     pub(super) fn ended(mut self) -> Self {
         self.over = true;
         self
+    }
+
+    /// Where the text of running agents goes.
+    pub(super) fn streams(&self) -> Streams {
+        self.inner.streams.get().cloned().unwrap_or_default()
     }
 
     /// Its id.

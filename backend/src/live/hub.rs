@@ -135,7 +135,7 @@ impl Handle {
         &self.0.store
     }
 
-    pub(super) fn streams(&self) -> &Streams {
+    pub(crate) fn streams(&self) -> &Streams {
         &self.0.streams
     }
 

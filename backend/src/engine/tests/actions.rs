@@ -315,3 +315,28 @@ nodes:
     play.model("two", text("Done."));
     assert_eq!(play.review().node.unwrap().as_str(), "three", "a tool node is held back by the flow's gate");
 }
+
+#[test]
+fn an_output_that_does_not_fit_the_flows_schema_is_not_given_out() {
+    let source = |value: &str, gates: &str| {
+        format!(
+            "id: bill\n{gates}output: [total]\n\
+             output_schema: {{ type: object, required: [total], properties: {{ total: {{ type: integer, minimum: 1 }} }} }}\n\
+             nodes: {{ add: {{ set: {{ total: {value} }} }} }}\n"
+        )
+    };
+    let play = Play::start(&source("0", ""), json!({}));
+    let (code, message) = play.error();
+    assert_eq!(code, FlowCode::FlowInvalid);
+    assert!(message.starts_with("the output does not fit `output_schema`: /total"), "{message}");
+    assert_eq!(Play::start(&source("2", ""), json!({})).status(), RunStatus::Completed);
+
+    let mut play = Play::start(&source("2", "gates: { before_return: true }\n"), json!({}));
+    let review = play.review();
+    assert_eq!(review.actions[0].schema.as_ref().unwrap()["properties"]["total"]["minimum"], 1);
+    let edit = |total: i64| ActionDecision::Edit { arguments: object(json!({ "total": total })) };
+    let refused = play.try_decide(review.id, &ana(), request(&review, one(edit(0), &review))).unwrap_err();
+    assert_eq!(mistakes(refused)[0].0, "/verdict/decisions/output/arguments/total");
+    play.decide(one(edit(3), &review));
+    assert_eq!(view(Some(&play.flow), &play.snapshot.state).output, Some(object(json!({ "total": 3 }))));
+}

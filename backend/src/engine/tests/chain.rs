@@ -83,3 +83,34 @@ fn a_judge_beside_a_pending_review_is_heard_if_people_are_not_first() {
     assert_eq!(play.key("said"), &json!("yes judge 0"));
     assert_eq!(play.only_review().advice.len(), 2);
 }
+
+const CHANNEL: &str = "{ slack: { channel: '#approvals', timeout: 10m } }";
+
+#[test]
+fn a_channel_is_asked_while_everybody_may_decide_and_the_next_after_its_time() {
+    let mut play = asked(&format!("{CHANNEL}, {JUDGE}"));
+    let review = play.review();
+    let in_channel = review.asked.clone().unwrap();
+    assert_eq!((&*in_channel.by, in_channel.via), ("#approvals", Via::Slack));
+    assert_eq!((review.expires_at, play.status()), (None, RunStatus::WaitingForHuman));
+    let mut there = play.again();
+    there.decide(choose("yes"));
+    assert_eq!(there.status(), RunStatus::Completed);
+
+    play.deadline();
+    let review = play.review();
+    assert_eq!(review.asked.unwrap().by, "demo/judge", "the next is asked beside it");
+    let said: Vec<_> = review.advice.iter().map(|advice| (&*advice.by, &*advice.reason)).collect();
+    assert_eq!(said, [("#approvals", "Nobody there has decided in time.")]);
+    let verdict = r#"{ "approved": true, "confidence": 1, "reasoning": "Fine." }"#;
+    play.model("ask", text(verdict));
+    assert_eq!(play.key("said"), &json!("yes judge 0"));
+}
+
+#[test]
+fn a_channel_without_a_time_of_its_own_waits_as_long_as_the_review() {
+    let play = asked("{ slack: { channel: C012345 } }");
+    let review = play.review();
+    assert_eq!(review.asked.as_ref().map(|asked| (&*asked.by, asked.until)), Some(("C012345", None)));
+    assert!(review.expires_at.is_some());
+}

@@ -111,3 +111,31 @@ fn what_may_not_be_allowed_for_later_is_refused_with_its_place() {
     let refused = mistakes(play.try_decide(review.id, &deputy, request(&review, one)).unwrap_err());
     assert_eq!(refused[0].1, "not_allowed", "who decides for somebody else allows nothing more");
 }
+
+#[test]
+fn four_eyes_hold_for_what_a_grant_allows_too() {
+    let source = r#"
+id: pay
+agents: { clerk: { model: demo/clerk, tools: [pay], max_turns: 9 } }
+tools: { pay: { http: { url: "https://example.com/pay" }, parameters: { type: object } } }
+nodes:
+  first: { agent: clerk, prompt: Pay., next: again }
+  again: { agent: clerk, prompt: Pay again., next: check }
+  check: { human: { prompt: Paid?, options: [{ id: ok, label: OK }], reviewers: { not_same_as: again } } }
+gates: { before_tool: { pay: true } }
+"#;
+    let mut play = Play::start(source, json!({}));
+    play.model("first", calls([("pay", json!({}))]));
+    play.decide(answer_actions([("c1-1", remember(GrantScope::Run, &[]))]));
+    done(&mut play, "c1-1");
+    play.model("first", text("Paid."));
+    play.model("again", calls([("pay", json!({}))]));
+    assert!(!waits(&play), "ana has allowed it");
+    done(&mut play, "c1-1");
+    play.model("again", text("Paid."));
+    let review = play.review();
+    let refused = play.try_decide(review.id, &ana(), request(&review, choose("ok")));
+    assert!(matches!(refused, Err(Refusal::Forbidden(_))), "by her grant she has decided there: {refused:?}");
+    play.try_decide(review.id, &person("tom", &["reviewer"]), request(&review, choose("ok"))).unwrap();
+    assert_eq!(play.status(), RunStatus::Completed);
+}

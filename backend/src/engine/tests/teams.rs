@@ -269,6 +269,88 @@ fn a_specialist_that_is_rejected_or_that_the_judge_does_not_approve_is_not_made(
 }
 
 #[test]
+fn a_specialist_is_held_to_the_gates_of_whoever_made_it() {
+    // The maker's own gate, which no gate of the flow repeats.
+    let source =
+        TEAM.replace("MORE", "strategy: sequential, emergent: { enabled: true, max: 2 }").replace("GATES", "").replace(
+            "instructions: You research., tools: [look, put, grow, steer]",
+            "instructions: You research., tools: [look, put, grow, steer], gates: { before_tool: { look: true } }",
+        );
+    let mut play = Play::start(&source, json!({ "q": "it" }));
+    says(&mut play, "researcher", calls([("grow", specialist())]));
+    says(&mut play, "researcher", text("Yes."));
+    says(&mut play, "critic", text("No."));
+    says(&mut play, "tester", calls([("look", json!({}))]));
+    let review = play.review();
+    assert_eq!((&*review.actions[0].name, review.actions[0].agent.as_deref()), ("look", Some("tester")));
+
+    // Whose beginning is looked at, that of an agent that it makes is too, whatever it calls it.
+    let gates = "gates: { before_agent: { researcher: true, '*': false } }";
+    let mut play = start_with("strategy: sequential, emergent: { enabled: true, max: 2 }", gates);
+    play.decide(answer_actions([("agent", ActionDecision::APPROVE)]));
+    let safe = json!({ "role": "safe_one", "instructions": "You test.", "tools": ["look"] });
+    says(&mut play, "researcher", calls([("grow", safe)]));
+    says(&mut play, "researcher", text("Yes."));
+    says(&mut play, "critic", text("No."));
+    assert_eq!(&*play.review().actions[0].name, "safe_one");
+}
+
+#[test]
+fn what_changes_a_team_is_asked_about_by_itself_and_no_gate_of_its_tool_is_passed_over() {
+    // The gate of specialists stays open; that of the tool does not.
+    let gates =
+        "gates: { before_emergent: { when: 'arguments.role == \"boss\"' }, before_tool: { grow: true, look: true } }";
+    let mut play = start_with("strategy: sequential, emergent: { enabled: true, max: 2 }", gates);
+    says(&mut play, "researcher", calls([("grow", specialist()), ("look", json!({}))]));
+    let reviews: Vec<_> = play.snapshot.reviews.values().filter(|review| review.is_pending()).collect();
+    let asked: Vec<_> = reviews.iter().map(|review| (review.kind, review.actions.len())).collect();
+    assert_eq!(asked.len(), 2, "{asked:?}");
+    assert!(asked.contains(&(ReviewKind::Emergent, 1)) && asked.contains(&(ReviewKind::ToolCalls, 1)), "{asked:?}");
+}
+
+#[test]
+fn the_limits_of_a_member_hold_for_all_its_turns_in_the_step() {
+    let source = TEAM.replace("MORE", "strategy: debate, rounds: 2").replace("GATES", "").replace(
+        "instructions: You find fault., tools: [look]",
+        "instructions: You find fault., tools: [look], max_turns: 2",
+    );
+    let mut play = Play::start(&source, json!({ "q": "it" }));
+    says(&mut play, "researcher", text("A"));
+    says(&mut play, "critic", calls([("look", json!({}))]));
+    let look = play.call_task("critic-2-c1-1");
+    play.returned(&look, json!("seen"));
+    says(&mut play, "critic", text("B"));
+    says(&mut play, "researcher", text("C"));
+    // Its third model call.
+    says(&mut play, "critic", calls([("look", json!({}))]));
+    assert_eq!(play.error().0, FlowCode::ModelFailed, "{:?}", play.error());
+}
+
+#[test]
+fn a_turn_that_another_agent_takes_over_is_still_its_members() {
+    let source = TEAM
+        .replace("MORE", "strategy: sequential")
+        .replace("GATES", "")
+        .replace("tools: [look, put, grow, steer]", "tools: [look, stuck]")
+        .replace("  look:", "  stuck: { builtin: escalate }\n  look:");
+    let source = source.replace("  grow: { builtin: spawn_specialist }\n  steer: { builtin: set_strategy }\n", "");
+    let source = source.replace("tools: [grow, steer]", "tools: [look]");
+    let mut play = Play::start(&source, json!({ "q": "it" }));
+    let stuck = json!({ "reason": "out_of_scope", "explanation": "Not mine." });
+    says(&mut play, "researcher", calls([("look", json!({})), ("stuck", stuck)]));
+    let look = play.call_task("researcher-1-c1-1");
+    play.returned(&look, json!("seen"));
+    let fields = object(json!({ "agent": "editor", "instructions": "Help out." }));
+    play.decide(Verdict::Choose { option: "delegate".to_owned(), fields });
+    let told = prompt(&play, "editor");
+    assert!(told.contains("`look` returned: \"seen\"") && told.contains("Help out."), "{told}");
+    says(&mut play, "editor", text("Done."));
+    assert_eq!(due(&play), ["critic"], "the researcher's turn is over");
+    says(&mut play, "critic", text("Fine."));
+    assert_eq!(play.key("work"), "Fine.");
+}
+
+#[test]
 fn a_strategy_changes_from_the_next_turn_on_once_there_is_leave() {
     let gates = "gates: { before_strategy_override: { allowed_decisions: [approve, edit] } }";
     let mut play = start_with("strategy: sequential", gates);
@@ -373,4 +455,23 @@ fn a_tool_node_calls_an_agent() {
     assert_eq!(prompt(&play, "expert"), "Tell.");
     says(&mut play, "expert", text("Told."));
     assert_eq!((play.status(), play.key("serve")), (RunStatus::Completed, &json!("Told.")));
+}
+
+#[test]
+fn what_an_agent_writes_that_a_tool_node_calls_is_written_by_the_node() {
+    let source = "
+id: node
+agents: { expert: { model: demo/x, tools: [put] } }
+tools: { ask: { agent: expert }, put: { builtin: set_state } }
+nodes: { serve: { tool: ask, arguments: { task: Look. }, write_keys: [serve, size] } }
+";
+    let mut play = Play::start(source, json!({}));
+    says(&mut play, "expert", calls([("put", json!({ "key": "size", "value": 3 }))]));
+    says(&mut play, "expert", text("Small."));
+    assert_eq!(
+        (play.status(), play.key("serve"), play.key("size")),
+        (RunStatus::Completed, &json!("Small."), &json!(3))
+    );
+    let event = play.events.iter().find(|event| event.kind == EntryKind::StepCompleted).unwrap();
+    assert_eq!(event.data["writes"], json!({ "serve": "Small.", "size": 3 }));
 }

@@ -78,3 +78,68 @@ fn the_builder_finds_what_the_check_of_a_file_finds() {
     assert_eq!(codes(Flow::new("A b").node("b", Router::new())), one("/id", "FLOW_INVALID"));
     assert_eq!(codes(Flow::new("a")), one("/nodes", "FLOW_INVALID"));
 }
+
+#[test]
+fn whatever_a_file_says_of_a_flow_can_be_said_in_rust() {
+    use shared::definition::{Policy, Reviewers, Severity};
+    let built = Flow::new("pay")
+        .returns(json!({ "type": "object" }))
+        .defaults(serde_json::from_value(json!({ "timeout": "1h", "model": "demo/m" })).unwrap())
+        .guardrails(serde_json::from_value(json!(["secrets"])).unwrap())
+        .gates(serde_json::from_value(json!({ "before_return": true })).unwrap())
+        .routes(["money"], Reviewers { roles: vec!["finance".to_owned()], ..Reviewers::default() })
+        .node("choose", Router::new().by_agent(Agent::new("clerk").prompt("Where to?")))
+        .delegates_to("note")
+        .delegates_to("skip")
+        .node("note", Set::new().key("noted", "yes"))
+        .on_visit_limit("skip".parse().unwrap())
+        .failure(serde_json::from_value(json!({ "retries": 2 })).unwrap())
+        .delegates_to_human("ask")
+        .node("skip", Set::new().key("skipped", "yes"))
+        .human(
+            "ask",
+            Human::new("Pay?")
+                .prompt_key("question")
+                .shows(serde_json::from_value(json!({ "key": "noted", "label": "Noted" })).unwrap())
+                .option(accept("yes", "Pay"))
+                .severity(Severity::High)
+                .consequence("Money moves.")
+                .not_requester()
+                .policy(Policy::Quorum(2))
+                .deny(1)
+                .blind()
+                .slack("#money", Some("10m".parse().unwrap())),
+        )
+        .tagged(["money"])
+        .build();
+    let file = "
+id: pay
+output_schema: { type: object }
+defaults: { timeout: 1h, model: demo/m }
+guardrails: [secrets]
+gates: { before_return: true }
+routing: [{ tags: [money], reviewers: { roles: [finance] } }]
+agents: { clerk: { model: demo/clerk } }
+nodes:
+  choose: { router: { agent: clerk, prompt: Where to? }, next: [note, skip] }
+  note: { set: { noted: 'yes' }, on_visit_limit: skip, failure: { retries: 2 }, next: ask }
+  skip: { set: { skipped: 'yes' } }
+  ask:
+    tags: [money]
+    human:
+      prompt: Pay?
+      prompt_key: question
+      review_keys: [{ key: noted, label: Noted }]
+      options: [{ id: yes, label: Pay }]
+      severity: high
+      consequences: [Money moves.]
+      reviewers: { not_requester: true }
+      policy: { quorum: 2 }
+      deny: 1
+      blind: true
+      handlers: [{ slack: { channel: '#money', timeout: 10m } }]
+";
+    let read = crate::flow::check(file);
+    assert_eq!(read.errors, []);
+    assert_eq!(built.ok(), read.flow);
+}

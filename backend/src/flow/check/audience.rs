@@ -246,7 +246,7 @@ mod tests {
     fn routes_and_defaults_are_looked_at_at_their_own_place() {
         let source = |more: &str, node: &str| {
             let human = "human: { prompt: x, options: [{ id: yes, label: Y }], policy: { quorum: 2 } }";
-            format!("id: f\n{more}nodes:\n  a: {{ tags: [x], {human} }}\n  b: {{ {node}, {human} }}\n")
+            format!("id: f\n{more}nodes:\n  a: {{ tags: [x], {human}, next: b }}\n  b: {{ {node}, {human} }}\n")
         };
         let route = |role: &str| format!("routing: [{{ tags: [x], reviewers: {{ roles: [{role}] }} }}]\n");
         for (more, node, words) in [

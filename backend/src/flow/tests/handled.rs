@@ -59,6 +59,15 @@ fn a_webhook_that_could_not_be_asked_is_found_when_the_flow_is_saved() {
         let source = human(&format!("{{ webhook: {{ url: '{url}' }} }}"));
         expect_at(&source, &[(&format!("'{url}"), "a URL that is written out")]);
     }
+    for (slack, words) in [
+        ("{ channel: 'two words' }", "'two words'|expected a channel"),
+        ("{ channel: '#a', timeout: 0s }", "0s|nobody there would have time"),
+    ] {
+        let (place, why) = words.split_once('|').unwrap();
+        expect_at(&human(&format!("{{ slack: {slack} }}")), &[(place, why)]);
+    }
+    expect_at(&human("{ slack: { channel: '#a' } }, human"), &[("{ channel: '#a' }", "without a `timeout`")]);
+    expect_at(&human("{ slack: { channel: '#a', timeout: 1m } }, human"), &[]);
     expect_at(&human("cli, { webhook: { url: 'https://ok.test' } }"), &[("{ webhook", "nothing is asked after `cli`")]);
     assert!(
         check(&human("{ function: own }")).errors.iter().any(|error| error.message.contains("unknown key `function`"))

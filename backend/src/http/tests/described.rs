@@ -57,8 +57,9 @@ async fn what_is_described_is_served() {
     let site = Site::new().await;
     let nobody = Client { site: &site, cookie: None };
     for (template, item) in DOCUMENT["paths"].as_object().unwrap() {
-        // The socket is served beside this router.
-        for method in item.as_object().unwrap().keys().filter(|_| template != "/api/v1/live") {
+        // The socket is served beside this router, and whoever has no secret is not told that there is anything.
+        let elsewhere = ["/api/v1/live", "/api/v1/callbacks/{secret}"];
+        for method in item.as_object().unwrap().keys().filter(|_| !elsewhere.contains(&template.as_str())) {
             let path = template.replace("{id}", "01900000-0000-7000-8000-000000000001").replace("{username}", "ana");
             let request = nobody.request(&method.to_uppercase(), &path).body(Body::empty()).unwrap();
             let answer = site.send(request).await;

@@ -1,0 +1,39 @@
+//! The text of running agents, as they write it.
+
+use shared::id::RunId;
+use tokio::sync::broadcast::{Receiver, error::RecvError};
+
+use super::running::Running;
+use crate::token_stream::{Chunk, Following, Streams};
+
+/// What agents of one run are writing. Nobody has approved it: what a run gives out is [`Finished::output`](super::Finished).
+pub struct TextStream {
+    run: RunId,
+    chunks: Receiver<Chunk>,
+    _following: Following,
+}
+
+impl TextStream {
+    fn of(run: RunId, streams: &Streams) -> Self {
+        Self { run, chunks: streams.subscribe(), _following: streams.follow(&[run]) }
+    }
+
+    /// The next piece, with the node that writes it; none once Countersign is stopped. It does not end with the run: that is
+    /// told by [`Running::next`]. Whoever is slow misses some.
+    pub async fn next(&mut self) -> Option<Chunk> {
+        loop {
+            match self.chunks.recv().await {
+                Ok(chunk) if chunk.run == self.run => return Some(chunk),
+                Ok(_) | Err(RecvError::Lagged(_)) => {}
+                Err(RecvError::Closed) => return None,
+            }
+        }
+    }
+}
+
+impl Running {
+    /// The text that its agents write from now on.
+    pub fn stream(&self) -> TextStream {
+        TextStream::of(self.id(), &self.streams())
+    }
+}
