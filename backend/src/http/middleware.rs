@@ -107,6 +107,15 @@ mod tests {
 
     use super::*;
 
+    #[test]
+    fn only_what_is_to_wait_may_take_as_long_as_it_is_to_wait() {
+        let limit = |path: &str, route: &str| time_limit(&Request::get(path).body(Body::empty()).unwrap(), route);
+        let review = "/api/v1/reviews/01900000-0000-7000-8000-000000000001";
+        assert!(limit(&format!("{review}?wait=60s"), REVIEW) > LONGEST_WAIT);
+        assert_eq!(limit(review, REVIEW), TIME_LIMIT);
+        assert_eq!(limit("/api/v1/runs?wait=60s", "/api/v1/runs"), TIME_LIMIT);
+    }
+
     #[tokio::test]
     async fn a_handler_that_panics_answers_with_a_problem() {
         let handler = get(async || -> () { panic!("with a secret in it") });

@@ -39,6 +39,7 @@ use super::{AppState, Edge, Outside, router};
 use crate::audit::{HeadFile, SealKey, Seals};
 use crate::auth::{Authenticator, Policy, bootstrap};
 use crate::clock::{SharedClock, SystemClock};
+use crate::flow::Reach;
 use crate::notify::NotificationService;
 use crate::store::testing::{Database, ManualClock};
 use crate::store::{Options, Store};
@@ -139,7 +140,8 @@ impl Site {
     fn tell(&mut self, notifications: NotificationService, edge: Edge) {
         let authenticator = Authenticator::new(self.store.clone(), self.clock.clone());
         let (store, clock) = (self.store.clone(), self.clock.clone());
-        let outside = Outside { notifications: Some(notifications), ..Outside::default() };
+        let reach = Reach { chats: true, ..Reach::default() };
+        let outside = Outside { notifications: Some(notifications), reach, ..Outside::default() };
         let state = AppState::new(store, clock, authenticator, None, edge, self.seals.clone(), outside);
         self.router = router(state, Router::new());
     }

@@ -19,6 +19,7 @@ use crate::store::tests::support::on_both;
 on_both! {
     a_button_in_slack_decides_the_review_for_who_may_and_for_nobody_else,
     what_was_decided_elsewhere_is_shown_in_slack,
+    a_channel_is_asked_and_told_when_others_are_and_when_it_is_over,
 }
 
 const SIGNING_SECRET: &str = "8f742231b10e8888abcd99";
@@ -164,6 +165,42 @@ async fn what_was_decided_elsewhere_is_shown_in_slack(site: Site) {
     let changed = requests(&slack, "/api/chat.update", 1).await.remove(0);
     assert!(changed["blocks"].to_string().contains("Stopped by ana: “Throw away”"), "{changed}");
     notifier.shutdown().await;
+}
+
+async fn a_channel_is_asked_and_told_when_others_are_and_when_it_is_over(site: Site) {
+    let (site, slack, notifier) = workspace(site).await;
+    let flow = super::story::FLOW.replace(
+        "reviewers: { roles: [editor] }",
+        "reviewers: { roles: [editor] }\n      handlers: [{ slack: { channel: '#desk', timeout: 1s } }, human]",
+    );
+    let dev = site.join("dev", &["developer"]).await;
+    dev.put_flow("/api/v1/flows/gate", &flow).await.expect(200);
+    let ana = site.join("ana", &["reviewer", "editor"]).await;
+    // Known there, and told nothing for herself.
+    ana.put("/api/v1/notifications", &json!({ "rules": [], "slack_user_id": "U1" })).await.expect(200);
+    dev.post("/api/v1/runs", &json!({ "flow": "gate", "input": { "topic": TOPIC } })).await.expect(201);
+    let message = requests(&slack, "/api/chat.postMessage", 1).await.remove(0);
+    assert_eq!(message["channel"], "#desk");
+    let publish = button(&message, "Publish");
+    // Anybody in the channel may press; only who may decide does.
+    press(&site, &slack, &publish, "U9", 0, SIGNING_SECRET).await.expect(200);
+    let told = requests(&slack, "/respond", 1).await.remove(0);
+    assert!(told["text"].as_str().unwrap().contains("does not know who U9 is"), "{told}");
+
+    tokio::time::sleep(Duration::from_millis(1_100)).await;
+    let review = ana.get("/api/v1/reviews?status=pending").await.expect(200)["items"][0].clone();
+    assert_eq!(review["asked"]["by"], "#desk");
+    let path = |what: &str| format!("/api/v1/reviews/{}/{what}", review["id"].as_str().unwrap());
+    ana.post(&path("claim"), &json!({})).await.expect(200);
+    let changed = requests(&slack, "/api/chat.update", 1).await.remove(0);
+    let text = changed["blocks"].to_string();
+    assert!(text.contains("Nobody here decided in time") && !text.contains("decide-0"), "{text}");
+    // The button of before counts as long as what it shows is the same: she may decide all the time.
+    press(&site, &slack, &publish, "U1", 0, SIGNING_SECRET).await.expect(200);
+    let changed = requests(&slack, "/api/chat.update", 2).await.remove(1);
+    assert!(changed["blocks"].to_string().contains("Accepted by ana: “Publish”"), "{changed}");
+    notifier.shutdown().await;
+    assert_eq!(requests(&slack, "/api/chat.postMessage", 1).await.len(), 1, "one message, to the channel");
 }
 
 #[tokio::test]
