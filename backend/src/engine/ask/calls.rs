@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use indexmap::IndexSet;
 use serde_json::{Value, json};
 use shared::decision::ActionDecision;
-use shared::definition::{ActionKind, Builtin, Cost, Gate, OnTimeout, Severity, Stakes, Team, TeamStrategy, ToolKind};
+use shared::definition::{ActionKind, Cost, Gate, OnTimeout, Severity, Stakes, Team, TeamStrategy};
 use shared::error::RunError;
 use shared::review::{Action, ActionType, ReviewKind};
 use shared::run::Step;
@@ -173,23 +173,6 @@ impl<'f> Builder<'f> {
             redacted: false,
         }
     }
-}
-
-impl Builder<'_> {
-    /// What kind of action a call is, and what it is called: that of a tool by its name, a specialist by its role, a change
-    /// of strategy by the new one.
-    pub(super) fn kind_of(&self, step: &Step, call: &ToolCall) -> (ActionType, String) {
-        let tool = self.flow.of(&step.node).tool(&call.tool);
-        match tool.as_ref().map(|tool| &tool.kind) {
-            Some(ToolKind::Builtin(Builtin::SpawnSpecialist)) => (ActionType::Emergent, named(call, "role")),
-            Some(ToolKind::Builtin(Builtin::SetStrategy)) => (ActionType::StrategyOverride, named(call, "to")),
-            _ => (ActionType::Tool, call.tool.clone()),
-        }
-    }
-}
-
-fn named(call: &ToolCall, argument: &str) -> String {
-    call.arguments.get(argument).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
 /// What an edit of a specialist must fit: its name stays.

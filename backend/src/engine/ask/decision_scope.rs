@@ -8,6 +8,8 @@ use shared::definition::ChoiceKind;
 use shared::id::Username;
 use shared::time::Timestamp;
 
+use crate::engine::builder::Builder;
+
 /// What is remembered.
 #[derive(Serialize)]
 pub(super) struct Remembered<'a> {
@@ -20,4 +22,13 @@ pub(super) struct Remembered<'a> {
     pub by: &'a [Username],
     pub at: Timestamp,
     pub via: Via,
+}
+
+impl Builder<'_> {
+    /// What somebody said beside a decision is known to all later steps. What the launch said stays as it was.
+    pub(super) fn merge_metadata(&mut self, metadata: &JsonMap) {
+        let state = &mut self.state;
+        let added = metadata.iter().filter(|(key, _)| !state.launch_metadata.contains(*key));
+        state.context.metadata.extend(added.map(|(key, value)| (key.clone(), value.clone())));
+    }
 }

@@ -5,6 +5,7 @@
 //! Imports the engine's state and the transition that is being made; not nodes, nor what moves a run.
 
 pub(super) mod action;
+mod action_kind;
 mod asked;
 mod asking;
 pub(super) mod by_agent;

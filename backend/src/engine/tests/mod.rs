@@ -24,6 +24,7 @@ mod nested;
 mod options;
 mod programs;
 mod random;
+mod team_changes;
 mod teams;
 mod timers;
 mod titles;

@@ -86,13 +86,6 @@ impl Builder<'_> {
         })
     }
 
-    /// What somebody said beside a decision is known to all later steps. What the launch said stays as it was.
-    pub(in crate::engine::ask) fn merge_metadata(&mut self, metadata: &JsonMap) {
-        let state = &mut self.state;
-        let added = metadata.iter().filter(|(key, _)| !state.launch_metadata.contains(*key));
-        state.context.metadata.extend(added.map(|(key, value)| (key.clone(), value.clone())));
-    }
-
     fn node_decided(&self, verdict: NodeVerdict, counted: Counted<'_>) -> NodeAnswer {
         let Counted { put_in, comment, metadata, via, by } = counted;
         let edits = &put_in.edits;
