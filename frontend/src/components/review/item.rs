@@ -16,6 +16,7 @@ use crate::components::inert::inert;
 use crate::components::schema_form::SchemaForm;
 use crate::components::states::focus_on;
 use crate::state::guardrail_notes::Place;
+use crate::state::verdict::is_at;
 use crate::state::{extent, record};
 
 /// A tab of a card.
@@ -55,7 +56,7 @@ pub fn ItemCard(pane: Pane, item: Item) -> impl IntoView {
     let path = pointer(["edits", item.with_value(|item| item.key.clone()).as_str()]);
     let mistakes = Memo::new(move |_| {
         let here = |all: &Vec<Mistake>| -> Vec<String> {
-            all.iter().filter(|one| one.path.starts_with(&path)).map(|one| one.message.clone()).collect()
+            all.iter().filter(|one| is_at(one, &path)).map(|one| one.message.clone()).collect()
         };
         pane.mistakes.with(here)
     });
@@ -254,7 +255,7 @@ fn Edit(pane: Pane, item: Item) -> impl IntoView {
     });
     let mistakes = Signal::derive(move || pane.mistakes.get());
     let at = path.clone();
-    let wrong = Memo::new(move |_| mistakes.with(|mistakes| mistakes.iter().any(|one| one.path.starts_with(&at))));
+    let wrong = Memo::new(move |_| mistakes.with(|mistakes| mistakes.iter().any(|one| is_at(one, &at))));
     let key = item.key.clone();
     let shown = item.value.clone();
     let write = move |value: Value| {
