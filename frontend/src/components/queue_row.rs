@@ -86,7 +86,9 @@ pub fn QueueRow(
             let review = row.as_ref().map(|row| &row.review);
             Some(match resolution.outcome {
                 // Decided is no leave: every call may have been rejected, and a guardrail may have blocked what was approved.
-                Outcome::Decided | Outcome::Accepted if review.is_some_and(|review| record::nothing_happens(review)) => {
+                Outcome::Decided | Outcome::Accepted
+                    if review.is_some_and(|review| record::nothing_happens(review)) =>
+                {
                     ("muted", icondata::LuX)
                 }
                 Outcome::Accepted | Outcome::Answered | Outcome::Decided => ("go", icondata::LuCheck),

@@ -166,8 +166,10 @@ mod tests {
             action.action_type = action_type;
             (name(&action), responds(&action, false), words(action_type).would(None, Leave::Free).1)
         };
-        let specialist = ("the specialist tester", "respond without making the specialist tester", "is made if you approve");
-        let own = |(name, responds, would): (&str, &str, &str)| (name.to_owned(), responds.to_owned(), would.to_owned());
+        let specialist =
+            ("the specialist tester", "respond without making the specialist tester", "is made if you approve");
+        let own =
+            |(name, responds, would): (&str, &str, &str)| (name.to_owned(), responds.to_owned(), would.to_owned());
         assert_eq!(says(ActionType::Emergent), own(specialist));
         assert_eq!(says(ActionType::StrategyOverride).2, "takes effect if you approve");
         assert_eq!(says(ActionType::Agent).1, "answer in place of tester");

@@ -38,9 +38,8 @@ pub fn between(before: Option<&Review>, now: &Review, me: Option<&str>) -> Chang
 pub fn is_own(before: &Review, now: &Review, me: Option<&str>) -> bool {
     let is_mine = |name: &str| me == Some(name);
     let paused = || before.paused.is_none() && now.paused.as_ref().is_some_and(|paused| is_mine(&paused.by));
-    let voted = || now.decisions.iter().any(|said| {
-        is_mine(&said.by) && said.revision == now.revision && said.shown.is_some()
-    });
+    let voted =
+        || now.decisions.iter().any(|said| is_mine(&said.by) && said.revision == now.revision && said.shown.is_some());
     now.revision == before.revision + 1 && (paused() || voted())
 }
 

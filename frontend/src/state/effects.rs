@@ -151,7 +151,9 @@ fn deadline(review: &Review, then: &OnTimeout, past: bool) -> String {
         (OnTimeout::Follow, _) if hearer == Hearer::Run => {
             ("the run continues without an answer", "the run continued without an answer")
         }
-        (OnTimeout::Goto { .. }, _) if hearer == Hearer::Run => ("the run takes another way", "the run took another way"),
+        (OnTimeout::Goto { .. }, _) if hearer == Hearer::Run => {
+            ("the run takes another way", "the run took another way")
+        }
         _ => match hearer {
             Hearer::Agent => ("the agent is told that nobody answered", "the agent was told that nobody answered"),
             Hearer::Step => ("the step fails", "the step failed"),
@@ -224,13 +226,17 @@ mod tests {
         let says: Vec<_> = leave.options.iter().map(|option| of_option(&leave, option)).collect();
         let told = "The agent gets this answer, and goes on.";
         assert_eq!(says, ["A refund is paid.", told, told]);
-        let described = json!({ "options": [{ "id": "pause", "kind": "accept", "label": "Pause", "description": "It waits." }] });
+        let described =
+            json!({ "options": [{ "id": "pause", "kind": "accept", "label": "Pause", "description": "It waits." }] });
         let described = asked("checkpoint", BY_AGENT, described);
         assert_eq!(of_option(&described, &described.options[0]), "It waits.");
         let mut program = described;
         (program.run_id, program.options[0].description) = (None, None);
         assert_eq!(of_option(&program, &program.options[0]), "mia gets this answer.");
-        assert_eq!(of_text(&asked("clarification", "Agent `clerk` asks:", json!({}))), "The agent gets your answer, and goes on.");
+        assert_eq!(
+            of_text(&asked("clarification", "Agent `clerk` asks:", json!({}))),
+            "The agent gets your answer, and goes on."
+        );
     }
 
     #[test]
@@ -243,7 +249,10 @@ mod tests {
                 own("the agent is told that nobody answered", "the agent was told that nobody answered"),
             ),
             (asked("clarification", "Which?", json!({})), own("the step fails", "the step failed")),
-            (asked("clarification", "Which?", json!({ "run_id": null })), own("it ends unanswered", "it ended unanswered")),
+            (
+                asked("clarification", "Which?", json!({ "run_id": null })),
+                own("it ends unanswered", "it ended unanswered"),
+            ),
             (
                 asked("edit", "Agent `clerk` asks you to edit a draft: x.", json!({ "on_timeout": "follow" })),
                 own("the draft is used as it is", "the draft was used as it was"),
@@ -277,7 +286,10 @@ mod tests {
     fn taking_a_review_back_does_not_promise_that_a_run_continues() {
         let withdrawn = |kind: &str, prompt: &str, patch: Value| of_withdrawal(&asked(kind, prompt, patch));
         assert!(withdrawn("handoff", BY_AGENT, json!({})).ends_with("The run is not affected."));
-        assert_eq!(withdrawn("checkpoint", BY_AGENT, json!({ "run_id": null })), "mia is told that nobody will answer.");
+        assert_eq!(
+            withdrawn("checkpoint", BY_AGENT, json!({ "run_id": null })),
+            "mia is told that nobody will answer."
+        );
         assert!(withdrawn("escalation", BY_AGENT, json!({})).starts_with("The agent is told"));
         assert_eq!(of_withdrawal(&calls(1, 1)), "It counts as rejected. Nothing runs.");
     }

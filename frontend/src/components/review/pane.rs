@@ -33,8 +33,7 @@ use crate::state::verdict::{Intent, choice};
 use crate::state::{changes, words};
 
 /// The first button of an action for which nothing was chosen yet.
-const UNDECIDED: &str =
-    ".card.action:not(:has(footer [aria-pressed=true])) :is(.unfold, footer:not([hidden]) button)";
+const UNDECIDED: &str = ".card.action:not(:has(footer [aria-pressed=true])) :is(.unfold, footer:not([hidden]) button)";
 
 /// What the parts of the pane share. Cheap to copy into closures.
 #[derive(Clone, Copy)]

@@ -47,7 +47,8 @@ pub fn ValueView(
 }
 
 fn is_nothing(value: &Value) -> bool {
-    value.is_null() || value.as_str().is_some_and(|text| text.trim().is_empty() && invisible_characters::count(text) == 0)
+    value.is_null()
+        || value.as_str().is_some_and(|text| text.trim().is_empty() && invisible_characters::count(text) == 0)
 }
 
 fn lines(text: &str) -> Vec<AnyView> {

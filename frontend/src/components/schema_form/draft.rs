@@ -93,9 +93,7 @@ impl Draft {
                 let unset = (required && value.is_none()).then_some(false);
                 Content::Switch(ArcRwSignal::new(given.and_then(Value::as_bool).or(unset)))
             }
-            Kind::Choice(choices) => {
-                Content::Choice(ArcRwSignal::new(given.and_then(|value| at(choices, value))))
-            }
+            Kind::Choice(choices) => Content::Choice(ArcRwSignal::new(given.and_then(|value| at(choices, value)))),
             Kind::Several(choices) => {
                 let ticked = given.and_then(Value::as_array).into_iter().flatten();
                 Content::Several(ArcRwSignal::new(ticked.filter_map(|value| at(choices, value)).collect()))
@@ -223,7 +221,11 @@ fn at(choices: &[Choice], value: &Value) -> Option<usize> {
 /// Reads JSON, of which `object` says that nothing but an object will do.
 pub fn parse_json(text: &str, object: bool) -> Result<Value, String> {
     let value: Value = serde_json::from_str(text).map_err(|error| format!("Not valid JSON: {error}"))?;
-    if object && !value.is_object() { Err("This must be an object, such as {\"ticket\": 42}".to_owned()) } else { Ok(value) }
+    if object && !value.is_object() {
+        Err("This must be an object, such as {\"ticket\": 42}".to_owned())
+    } else {
+        Ok(value)
+    }
 }
 
 /// Reads a number without changing it: what JSON cannot hold exactly is refused.

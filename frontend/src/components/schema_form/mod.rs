@@ -12,8 +12,8 @@ use leptos::prelude::*;
 use serde_json::Value;
 use shared::error::Mistake;
 
-use self::draft::{Draft, parse_json};
 pub use self::draft::next_key;
+use self::draft::{Draft, parse_json};
 use self::field::{Place, field_view};
 use crate::state::extent;
 

@@ -79,8 +79,7 @@ impl Shape {
         let schema = resolve(root, schema);
         let (declared, nullable) = declared_type(schema);
         let value = value.filter(|value| !value.is_null());
-        let kind =
-            if depth > MAX_DEPTH { JSON } else { kind(root, schema, declared.as_deref(), value) };
+        let kind = if depth > MAX_DEPTH { JSON } else { kind(root, schema, declared.as_deref(), value) };
         let text = |key: &str| schema.get(key).and_then(Value::as_str).map(str::to_owned);
         let example = schema.get("examples").and_then(|list| list.get(0)).map(label);
         Self {
@@ -305,7 +304,8 @@ mod tests {
 
     #[test]
     fn several_of_some_choices_are_ticked_and_no_value_is_lost() {
-        let one = json!({ "oneOf": [{ "const": "s", "title": "Small", "description": "For a child" }, { "const": "l" }] });
+        let one =
+            json!({ "oneOf": [{ "const": "s", "title": "Small", "description": "For a child" }, { "const": "l" }] });
         let schema = json!({ "$defs": { "one": one }, "type": "array", "uniqueItems": true, "items": { "$ref": "#/$defs/one" } });
         let Kind::Several(choices) = kind_for(&schema, Some(&json!(["l", "xl"]))) else { panic!("they are ticked") };
         let labels: Vec<_> = choices.iter().map(|choice| choice.label.as_str()).collect();

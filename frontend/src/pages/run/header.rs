@@ -137,8 +137,11 @@ fn Waits(review: Review) -> impl IntoView {
     let href = format!("/reviews/{}", review.id);
     let title = inert(&review.title);
     let waits = review.kind.blocks();
-    let (class, how, takes) =
-        if waits { ("banner warn wait", " waits for ", "Decide") } else { ("banner wait", ", handed over to ", "Take it") };
+    let (class, how, takes) = if waits {
+        ("banner warn wait", " waits for ", "Decide")
+    } else {
+        ("banner wait", ", handed over to ", "Take it")
+    };
     let icon = if waits { icondata::LuUserRound } else { icondata::LuArrowRight };
     let decides = Memo::new(move |_| session.may(Act::Decide(&review)));
     view! {

@@ -104,9 +104,8 @@ pub fn request(review: &Review, draft: &Draft, intent: &Intent) -> Result<Decisi
                 }
             }
             if option.kind == ChoiceKind::Accept {
-                let missing = unwritten(review, draft).map(|item| {
-                    Mistake::new(pointer(["edits", item.key.as_str()]), "required", UNWRITTEN)
-                });
+                let missing = unwritten(review, draft)
+                    .map(|item| Mistake::new(pointer(["edits", item.key.as_str()]), "required", UNWRITTEN));
                 let missing: Vec<_> = missing.collect();
                 if !missing.is_empty() {
                     return Err(missing);
@@ -119,7 +118,10 @@ pub fn request(review: &Review, draft: &Draft, intent: &Intent) -> Result<Decisi
         }
         Intent::Text => {
             if !review.actions.is_empty() {
-                return refuse("/verdict/decisions", "Choose what happens to each call; a note alone decides none.".into());
+                return refuse(
+                    "/verdict/decisions",
+                    "Choose what happens to each call; a note alone decides none.".into(),
+                );
             }
             if !review.free_text {
                 return refuse("/verdict/text", "This takes one of its options, and no answer in other words.".into());
