@@ -52,9 +52,10 @@ fn asks_for_leave(review: &Review) -> bool {
     who.is_some_and(|who| (who.starts_with(AGENT) || who.starts_with(STEP)) && !who.contains('\n'))
 }
 
-/// What the field for a note is called: by who reads it.
-pub fn note_label(review: &Review) -> String {
-    if review.answers_in_words() && review.free_text {
+/// What the field for a note is called: by who reads it. Where the form of an option is open, `beside` it, it is a note
+/// also where it could be an answer.
+pub fn note_label(review: &Review, beside: bool) -> String {
+    if review.answers_in_words() && review.free_text && !beside {
         let label = if review.options.is_empty() { "Write your answer" } else { "Choose an answer, or write your own" };
         return label.to_owned();
     }
@@ -272,14 +273,17 @@ mod tests {
 
     #[test]
     fn a_note_is_said_to_reach_only_whom_it_reaches() {
-        let label = |kind: &str, prompt: &str, patch: Value| note_label(&asked(kind, prompt, patch));
+        let label = |kind: &str, prompt: &str, patch: Value| note_label(&asked(kind, prompt, patch), false);
         assert_eq!(label("escalation", BY_AGENT, json!({})), "Add a note for the agent");
         assert_eq!(label("checkpoint", BY_AGENT, json!({ "run_id": null })), "Add a note for mia");
         let taken = json!({ "on_timeout": null });
         assert_eq!(label("edit", "You have taken over the step `x`.", taken), "Add a note for the record");
         assert_eq!(label("handoff", BY_AGENT, json!({})), "Add a note for the record");
-        assert_eq!(note_label(&review(1, 1, json!({}))), "Ask for a change, or add a note for the record");
-        assert_eq!(note_label(&calls(1, 1)), "Add a note for the agent, or give a reason");
+        let question = asked("clarification", "Agent `clerk` asks:", json!({ "free_text": true }));
+        assert_eq!(note_label(&question, false), "Choose an answer, or write your own");
+        assert_eq!(note_label(&question, true), "Add a note for the agent", "the form is the answer");
+        assert_eq!(note_label(&review(1, 1, json!({})), false), "Ask for a change, or add a note for the record");
+        assert_eq!(note_label(&calls(1, 1), false), "Add a note for the agent, or give a reason");
     }
 
     #[test]

@@ -84,6 +84,8 @@ fn acts(pane: Pane) -> Vec<Act> {
     let no_correction = verdict::no_correction(&review);
     let filled = pane.filled().map(|option| option.id);
     let shown = |option: &ReviewOption| filled.as_ref().is_none_or(|filled| *filled == option.id);
+    // Its form says it already, right above.
+    let is_said = filled.is_some() && review.voting.is_none();
     for (index, option) in review.options.iter().enumerate().filter(|(_, option)| shown(option)) {
         let opens = option.fields.is_some() && filled.is_none();
         let says = verdict::option_says(&review, &draft, option);
@@ -94,7 +96,10 @@ fn acts(pane: Pane) -> Vec<Act> {
         acts.push(Act {
             intent: Intent::Choose(option.id.clone()),
             says: if opens { format!("{says}…") } else { says },
-            does: votes::does(&review, accepts, effects::of_option(&review, option)),
+            does: match option.description {
+                Some(_) if is_said => String::new(),
+                _ => votes::does(&review, accepts, effects::of_option(&review, option)),
+            },
             key: if filled.is_some() { Some("Ctrl ⏎".into()) } else { keys::of_option(&review, index) },
             class: match option.kind {
                 ChoiceKind::Accept if first || filled.is_some() => "b go",
@@ -232,12 +237,12 @@ fn Acts(pane: Pane) -> impl IntoView {
             let lost = if loses_edit() { " Your edit will be discarded." } else { "" };
             let whose = pane.review.with(|review| session.decides_for(review));
             let whose = whose.map(|owner| format!("On behalf of {owner}. ")).unwrap_or_default();
-            let then = if act.is_some_and(|act| act.opens) {
-                " Opens its form; nothing is sent yet.".to_owned()
-            } else {
-                undo()
+            let then = match act {
+                Some(act) if act.barred.is_some() => String::new(),
+                Some(act) if act.opens => " Opens its form; nothing is sent yet.".to_owned(),
+                _ => undo(),
             };
-            format!("{whose}{}{lost}{then}", sentence_end(&does))
+            format!("{whose}{}{lost}{then}", sentence_end(&does)).trim_start().to_owned()
         })
     };
     view! {

@@ -14,7 +14,7 @@ use crate::state::effects;
 pub fn Say(pane: Pane) -> impl IntoView {
     let node = NodeRef::<html::Textarea>::new();
     let text = Memo::new(move |_| pane.draft().text);
-    let placeholder = move || pane.review.with(|review| effects::note_label(review));
+    let placeholder = move || pane.review.with(|review| effects::note_label(review, pane.filled().is_some()));
     Effect::new(move |previous: Option<()>| {
         pane.write.track();
         if let (Some(()), Some(field)) = (previous, node.get_untracked()) {
