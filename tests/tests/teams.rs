@@ -57,10 +57,12 @@ async fn a_team_goes_on_with_the_next_member_after_a_kill(database: Database) {
 
 async fn an_agent_that_was_told_to_pause_waits_through_a_kill_until_it_is_resumed(database: Database) {
     let mut server = Server::start(Options::on(database)).await;
-    let (program, ana) = (caller(&server, "program", &["developer"]).await, caller(&server, "ana", &["reviewer"]).await);
+    let (program, ana) =
+        (caller(&server, "program", &["developer"]).await, caller(&server, "ana", &["reviewer"]).await);
     let question = json!({ "kind": "checkpoint", "phase": "Migration", "progress": 0.4, "timeout": "1h" });
     let review = program.ask(&question).await;
-    let choose = |option: &str| json!({ "verdict": { "type": "choose", "option": option }, "metadata": { "why": option } });
+    let choose =
+        |option: &str| json!({ "verdict": { "type": "choose", "option": option }, "metadata": { "why": option } });
     let (status, paused) = ana.decide(&review, &choose("pause")).await;
     assert_eq!(status, StatusCode::OK, "{paused}");
     server.kill();

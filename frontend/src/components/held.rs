@@ -5,6 +5,7 @@ use leptos_router::hooks::use_location;
 use shared::id::ReviewId;
 
 use super::help::is_free;
+use super::inert::inert;
 use super::notice::Notifier;
 use crate::client::Desk;
 
@@ -45,7 +46,7 @@ pub fn HeldElsewhere() -> impl IntoView {
         elsewhere.get().map(|(id, title, says)| {
             view! {
                 <div class="elsewhere banner accent" role="status">
-                    <span class="grow cut"><b>{says}</b>": "{title}</span>
+                    <span class="grow cut"><b>{inert(&says)}</b>": "{inert(&title)}</span>
                     <button class="b sm" on:click=move |_| undo(id)>"Undo "<kbd aria-hidden="true">"u"</kbd></button>
                 </div>
             }

@@ -38,7 +38,7 @@ const KEYS: &[(&str, &[(&str, &str)])] = &[
             ("e", "edit"),
             ("d", "delegate"),
             ("c", "write a note or a correction"),
-            ("Ctrl Enter", "send what you wrote"),
+            ("Ctrl Enter", "send the open form, the choices or what you wrote"),
             ("u", "undo, until it is sent"),
         ],
     ),

@@ -31,6 +31,15 @@ pub fn inert(text: &str) -> Vec<AnyView> {
     views
 }
 
+/// The same where no elements can be: in a title, an option of a menu, the name of a tab.
+pub fn named(text: &str) -> String {
+    let part = |part: TextPart| match part {
+        TextPart::Plain(text) => text,
+        TextPart::Hidden { name, .. } => format!("[{name}]"),
+    };
+    parts(text).into_iter().map(part).collect()
+}
+
 /// The same, with what stands between backticks as code: what guardrails and the server say of something.
 pub fn inert_code(text: &str) -> Vec<AnyView> {
     let mut views = Vec::new();
@@ -130,4 +139,15 @@ fn AddressBox(address: Address) -> impl IntoView {
     });
     let barred = (!address.may_open).then(|| view! { <span class="tiny muted">"cannot be opened from here"</span> });
     view! { <span class="address-box"><code class="address">{inert(&address.text)}</code>{link}{barred}</span> }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_hidden_character_is_left_where_only_text_can_be() {
+        assert_eq!(named("Approve\u{202e}tcejeR"), "Approve[RLO]tcejeR");
+        assert_eq!(named("Approve"), "Approve");
+    }
 }

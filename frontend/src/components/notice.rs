@@ -3,6 +3,7 @@
 use leptos::prelude::*;
 
 use super::glyph::Glyph;
+use super::inert::inert;
 pub use crate::client::notifier::Notifier;
 use crate::client::notifier::Tone;
 
@@ -19,7 +20,7 @@ pub fn Notices() -> impl IntoView {
                         Tone::Plain => view! { <span class="muted"><Glyph icon=icondata::LuInfo /></span> }.into_any(),
                         Tone::Bad => view! { <span class="stop"><Glyph icon=icondata::LuTriangleAlert /></span> }.into_any(),
                     }}
-                    <span class="grow">{notice.text}</span>
+                    <span class="grow">{inert(&notice.text)}</span>
                     <button class="b ghost sm icon" aria-label="Close" on:click=move |_| notifier.close(notice.id)>
                         <Glyph icon=icondata::LuX />
                     </button>

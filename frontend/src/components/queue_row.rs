@@ -4,15 +4,16 @@ use leptos::prelude::*;
 use shared::definition::Severity;
 use shared::id::ReviewId;
 use shared::inbox::SOON;
-use shared::review::{Outcome, Review, ReviewStatus};
+use shared::review::{Outcome, Review, ReviewKind, ReviewStatus};
 use shared::time::Timestamp;
 
 use super::glyph::Glyph;
+use super::inert::inert;
 use crate::client::{Desk, Live, Session};
 use crate::state::inbox::Row;
 use crate::state::outbox::Stage;
 use crate::state::story::sentence;
-use crate::state::words;
+use crate::state::{record, words};
 
 /// For so long a row that has just come is lit, in microseconds.
 const FRESH: i64 = 8_000_000;
@@ -82,7 +83,14 @@ pub fn QueueRow(
     let mark = move || {
         row.with(|row| {
             let resolution = row.as_ref().and_then(|row| row.review.resolution.as_ref())?;
+            let review = row.as_ref().map(|row| &row.review);
             Some(match resolution.outcome {
+                // Decided is no leave: every call may have been rejected, and a guardrail may have blocked what was approved.
+                Outcome::Decided | Outcome::Accepted
+                    if review.is_some_and(|review| record::nothing_happens(review)) =>
+                {
+                    ("muted", icondata::LuX)
+                }
                 Outcome::Accepted | Outcome::Answered | Outcome::Decided => ("go", icondata::LuCheck),
                 Outcome::Corrected => ("warn", icondata::LuUndo2),
                 _ => ("muted", icondata::LuX),
@@ -105,7 +113,7 @@ pub fn QueueRow(
                 <i aria-hidden="true"></i>
                 <b>
                     {move || mark().map(|(class, icon)| view! { <span class=class><Glyph icon=icon /></span>" " })}
-                    {title}
+                    {move || inert(&title.get())}
                 </b>
                 <span class=move || if time().is_some_and(|time| time.1) { "t soon" } else { "t" }>
                     {move || time().map(|time| time.0)}
@@ -113,7 +121,7 @@ pub fn QueueRow(
                 <p>{flow}</p>
                 <span class="m">
                     {move || drafted.get().then(|| view! { <span class="accent" title="You have a draft here"><Glyph icon=icondata::LuPencil />" "</span> })}
-                    {more}
+                    {move || inert(&more())}
                 </span>
             </a>
         </li>
@@ -160,7 +168,13 @@ fn detail(row: &Row, me: Option<&str>, now: Timestamp) -> String {
             format!("{} is on it", claim.by)
         });
     }
-    if review.decisions.iter().any(|vote| me == Some(vote.by.as_str())) {
+    if review.kind == ReviewKind::Handoff {
+        parts.push("handed over".to_owned());
+    }
+    if review.paused.is_some() {
+        parts.push("paused".to_owned());
+    }
+    if review.voting.is_some() && review.decisions.iter().any(|vote| me == Some(vote.by.as_str())) {
         parts.push("you have voted".to_owned());
     }
     // Not by the colour of the row alone (WCAG 1.4.1).

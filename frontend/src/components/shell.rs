@@ -15,7 +15,7 @@ use super::help::{self, Help};
 use super::states::{Failed, Loading, focus_on};
 use super::theme::{self, Theme};
 use crate::client::{Connection, Desk, Live, Session, use_api};
-use crate::state::inbox::{Inbox, Numbers};
+use crate::state::inbox::Inbox;
 use crate::state::words;
 
 /// Where a second factor is set up.
@@ -105,15 +105,15 @@ fn Rail() -> impl IntoView {
     let session = Session::expect();
     let live = Live::expect();
     // What is only handed over holds nothing up.
-    let blocking = |numbers: Numbers| numbers.pending.saturating_sub(numbers.handed_over);
-    let pending = Memo::new(move |_| live.inbox.with(Inbox::numbers).map_or(0, blocking));
+    let numbers = Memo::new(move |_| live.inbox.with(Inbox::numbers));
+    let pending = Memo::new(move |_| numbers.get().map_or(0, |numbers| numbers.blocking()));
     let audit = move || session.may(Act::ReadAudit);
     let admin = Memo::new(move |_| session.may(Act::ManagePeople));
     view! {
         <nav class="rail" aria-label="Main">
             <RailLink href="/inbox" icon=icondata::LuInbox label=Signal::stored("Inbox".to_owned()) also="/reviews">
                 <Show when=move || { pending.get() > 0 }>
-                    <span class="n" aria-label=move || format!("{} pending", pending.get())>
+                    <span class="n" aria-label=move || numbers.get().map(|numbers| numbers.says())>
                         {move || if pending.get() > 99 { "99+".to_owned() } else { pending.get().to_string() }}
                     </span>
                 </Show>

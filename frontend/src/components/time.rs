@@ -6,6 +6,9 @@ use shared::time::Timestamp;
 use crate::client::Live;
 use crate::state::words;
 
+/// The names of the months, short.
+const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
 /// How long ago something was, kept up to date; the full time is in the title.
 #[component]
 pub fn Ago(
@@ -26,6 +29,15 @@ pub fn full(at: Timestamp) -> String {
 pub fn clock(at: Timestamp) -> String {
     let date = date(at);
     format!("{:02}:{:02}", date.get_hours(), date.get_minutes())
+}
+
+/// The day, and the hour and minute, in the person's own zone, such as `20 Nov, 14:05`; with the year where it is another.
+pub fn day(at: Timestamp) -> String {
+    let (date, now) = (date(at), js_sys::Date::new_0());
+    let month = MONTHS.get(date.get_month() as usize).copied().unwrap_or_default();
+    let year = date.get_full_year();
+    let year = if year == now.get_full_year() { String::new() } else { format!(" {year}") };
+    format!("{} {month}{year}, {}", date.get_date(), clock(at))
 }
 
 fn date(at: Timestamp) -> js_sys::Date {

@@ -108,7 +108,7 @@ fn line_view(at: Timestamp, event: Event, streams: Signal<Streams>) -> AnyView {
                 at,
                 tone_class(tone),
                 view! {
-                    <p><b>{by}</b>" "<a href=format!("/reviews/{}", review.id)>{what}</a></p>
+                    <p><b>{by}</b>" "<a href=format!("/reviews/{}", review.id)>{inert(&what)}</a></p>
                     {words.map(|words| view! { <blockquote>{inert(&words)}</blockquote> }).collect_view()}
                 },
             )
@@ -119,7 +119,7 @@ fn line_view(at: Timestamp, event: Event, streams: Signal<Streams>) -> AnyView {
             line(
                 at,
                 tone_class(tone),
-                view! { <p><a href=format!("/reviews/{}", review.id)>{story::sentence(&what)}</a></p> },
+                view! { <p><a href=format!("/reviews/{}", review.id)>{inert(&story::sentence(&what))}</a></p> },
             )
         }
         Event::Ended(run) => {

@@ -105,28 +105,27 @@ pub fn InboxPage() -> impl IntoView {
         }
     });
     let summary = move || {
-        let Some(Numbers { pending, mine, .. }) = numbers.get() else { return String::new() };
+        let Some(numbers) = numbers.get() else { return String::new() };
         let mark =
             if list.facets.with(|facets| facets.as_ref().is_some_and(|facets| facets.at_least)) { "+" } else { "" };
         match total.get().filter(|_| filtered.get()) {
-            Some(total) => format!("{}{mark} of {} pending", thousands(total), thousands(pending)),
-            None if mine == pending => format!("{} pending", thousands(pending)),
-            None => format!("{} pending, {} yours", thousands(pending), thousands(mine)),
+            Some(total) => format!("{}{mark} of {}", thousands(total), numbers.says()),
+            None => numbers.says_mine(),
         }
     };
     // What comes is read out, once for all that came together.
-    let arrivals = Memo::new(move |before: Option<&(Option<u64>, String)>| {
-        let pending = numbers.get().map(|numbers| numbers.pending);
-        let text = match (before, pending) {
-            (Some((Some(known), _)), Some(pending)) if pending > *known => {
-                let number = usize::try_from(pending - known).unwrap_or(usize::MAX);
-                format!("{} arrived, {} pending", count(number, "review", "reviews"), thousands(pending))
+    let arrivals = Memo::new(move |before: Option<&(Option<Numbers>, String)>| {
+        let now = numbers.get();
+        let text = match (before, now) {
+            (Some((Some(known), _)), Some(now)) if now.pending > known.pending => {
+                let number = usize::try_from(now.pending - known.pending).unwrap_or(usize::MAX);
+                format!("{} arrived, {}", count(number, "review", "reviews"), now.says())
             }
             // What was said stays until there is something else to say: what is taken away at once is never read out.
-            (Some((known, text)), _) if pending == *known => text.clone(),
+            (Some((known, text)), _) if now == *known => text.clone(),
             _ => String::new(),
         };
-        (pending, text)
+        (now, text)
     });
 
     let read = move |id: ReviewId| {
@@ -272,7 +271,7 @@ fn back_to_the_list() -> Callback<()> {
 pub fn IdlePane() -> impl IntoView {
     let live = Live::expect();
     arrival::counted_title(
-        move || live.inbox.with(Inbox::numbers).map_or(0, |numbers| numbers.pending),
+        move || live.inbox.with(Inbox::numbers).map_or(0, |numbers| numbers.blocking()),
         || "Inbox".to_owned(),
     );
     arrival::focus_on_arrival(expect_context::<Heading>().0);

@@ -1,4 +1,5 @@
-//! What is said of an action that a gate holds back: a call runs or does not, an agent begins, an output is given.
+//! What is said of an action that a gate holds back: a call runs or does not, an agent begins, a specialist is made, a
+//! strategy changes, an output is given.
 
 use shared::definition::ActionKind;
 use shared::review::{Action, ActionType};
@@ -36,20 +37,40 @@ pub fn words(action_type: ActionType) -> ActionWords {
             content: "output",
             edit: "Edit output",
             respond: "Respond",
-            rejected: "Nothing is given, and the run fails.",
+            rejected: "Nothing is given: the run fails, or the step that called this flow.",
             nothing: "There is no output",
         },
-        ActionType::Agent | ActionType::Emergent => ActionWords {
+        ActionType::Agent => ActionWords {
             happens: "runs",
             not: "does not run",
             blocked: "blocked, did not run",
             content: "prompt",
             edit: "Edit prompt",
             respond: "Answer in its place",
-            rejected: "The agent does not run, and its step fails.",
+            rejected: "The agent does not run. Its step fails, unless others go on without it.",
             nothing: "Without a prompt",
         },
-        ActionType::Tool | ActionType::StrategyOverride => ActionWords {
+        ActionType::Emergent => ActionWords {
+            happens: "is made",
+            not: "is not made",
+            blocked: "blocked, was not made",
+            content: "details",
+            edit: "Edit the specialist",
+            respond: "Respond without making it",
+            rejected: "No specialist is made, and the agent is told.",
+            nothing: "Without details",
+        },
+        ActionType::StrategyOverride => ActionWords {
+            happens: "takes effect",
+            not: "does not take effect",
+            blocked: "blocked, did not take effect",
+            content: "details",
+            edit: "Edit the change",
+            respond: "Respond without changing it",
+            rejected: "The strategy stays as it is, and the agent is told.",
+            nothing: "Without details",
+        },
+        ActionType::Tool => ActionWords {
             happens: "runs",
             not: "does not run",
             blocked: "blocked, did not run",
@@ -72,9 +93,38 @@ pub fn is_told(action: &Action) -> bool {
     action.agent.is_some() || action.action_type == ActionType::Agent
 }
 
-/// What an action is called on buttons.
-pub fn name(action: &Action) -> &str {
-    if action.action_type == ActionType::Output { "the output" } else { &action.name }
+/// What an action is called on buttons, and in the record.
+pub fn name(action: &Action) -> String {
+    match action.action_type {
+        ActionType::Output => "the output".to_owned(),
+        ActionType::Emergent => format!("the specialist {}", action.name),
+        ActionType::StrategyOverride => format!("the change to {}", action.name),
+        ActionType::Tool | ActionType::Agent => action.name.clone(),
+    }
+}
+
+/// What somebody does, or did, who answers in the place of an action: `respond without running publish`.
+pub fn responds(action: &Action, past: bool) -> String {
+    let name = name(action);
+    let (answer, respond) = if past { ("answered", "responded") } else { ("answer", "respond") };
+    match action.action_type {
+        ActionType::Agent => format!("{answer} in place of {name}"),
+        ActionType::Tool => format!("{respond} without running {name}"),
+        ActionType::Emergent | ActionType::StrategyOverride => format!("{respond} without making {name}"),
+        ActionType::Output => format!("{respond} without giving {name}"),
+    }
+}
+
+/// What is asked for where an action is rejected or answered: who hears it.
+pub fn asks_for(action: &Action, kind: ActionKind) -> &'static str {
+    match (kind, action.action_type, &action.agent) {
+        (ActionKind::Respond, ActionType::Agent, _) => "The answer in its place",
+        (ActionKind::Respond, _, Some(_)) => "The result that the agent gets instead",
+        (ActionKind::Respond, ..) => "The result in its place",
+        (_, _, Some(_)) => "Why not? The agent is told.",
+        (_, ActionType::Agent, None) => "Why not? Whoever waits for it gets this as the reason.",
+        (_, _, None) => "Why not? It fails with this reason.",
+    }
 }
 
 impl ActionWords {
@@ -101,4 +151,36 @@ impl ActionWords {
 
 fn tag(leave: Leave, free: &'static str) -> &'static str {
     if leave == Leave::Warned { "tag warn" } else { free }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::fixtures::calls;
+
+    #[test]
+    fn each_type_of_action_has_words_of_its_own() {
+        let mut action = calls(1, 1).actions.remove(0);
+        action.name = "tester".into();
+        let mut says = |action_type| {
+            action.action_type = action_type;
+            (name(&action), responds(&action, false), words(action_type).would(None, Leave::Free).1)
+        };
+        let specialist =
+            ("the specialist tester", "respond without making the specialist tester", "is made if you approve");
+        let own =
+            |(name, responds, would): (&str, &str, &str)| (name.to_owned(), responds.to_owned(), would.to_owned());
+        assert_eq!(says(ActionType::Emergent), own(specialist));
+        assert_eq!(says(ActionType::StrategyOverride).2, "takes effect if you approve");
+        assert_eq!(says(ActionType::Agent).1, "answer in place of tester");
+        assert_eq!(says(ActionType::Tool).1, "respond without running tester");
+    }
+
+    #[test]
+    fn nobody_is_said_to_be_told_where_nobody_is() {
+        let mut action = calls(1, 1).actions.remove(0);
+        assert_eq!(asks_for(&action, ActionKind::Reject), "Why not? The agent is told.");
+        (action.agent, action.action_type) = (None, ActionType::Output);
+        assert_eq!(asks_for(&action, ActionKind::Reject), "Why not? It fails with this reason.");
+    }
 }

@@ -2,8 +2,10 @@
 //! tested natively.
 
 pub mod action_words;
+pub mod changes;
 pub mod diffs;
 pub mod drafts;
+pub mod effects;
 pub mod extent;
 pub mod guardrail_notes;
 pub mod inbox;

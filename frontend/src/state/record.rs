@@ -105,6 +105,16 @@ pub fn is_refused(review: &Review) -> bool {
     !review.actions.is_empty() && review.actions.iter().all(refused)
 }
 
+/// Whether nothing of what was asked for happens: nothing was allowed, or a guardrail blocked what was.
+pub fn nothing_happens(review: &Review) -> bool {
+    let stopped = |action| {
+        is_vetoed(review, action)
+            || matches!(outcome_of(review, action), Some(CallOutcome::Rejected(_) | CallOutcome::Undecided))
+    };
+    let vetoed = review.resolution.as_ref().is_some_and(|resolution| !resolution.vetoes.is_empty());
+    if review.actions.is_empty() { vetoed } else { review.actions.iter().all(stopped) }
+}
+
 /// What a handler decided about a call by yes or no. One that says nothing of itself gives a reason where it rejects.
 fn handled(review: &Review, action: &Action, reason: Option<String>) -> CallOutcome {
     let advice = review.deciding_advice();
@@ -153,6 +163,26 @@ mod tests {
         assert!(matches!(outcome(0), CallOutcome::Edited(arguments) if arguments["path"] == "/b"));
         assert_eq!(outcome(1), CallOutcome::Rejected(Some("Not now".into())));
         assert_eq!(outcome(1).message(), Some("Not now"));
+    }
+
+    #[test]
+    fn a_call_that_was_rejected_or_blocked_is_none_that_happens() {
+        let over = |decisions: Value, vetoes: Value| {
+            let mut over = calls(1, 2);
+            over.resolution = serde_json::from_value(json!({
+                "status": "resolved", "outcome": "decided", "by": ["tom"], "at": "2026-11-20T10:05:00Z", "via": "human",
+                "vetoes": vetoes,
+                "decision": { "by": "tom", "at": "2026-11-20T10:05:00Z", "via": "human", "revision": 1,
+                    "digest": "sha256:aa", "verdict": { "type": "actions", "decisions": decisions } },
+            }))
+            .unwrap();
+            nothing_happens(&over)
+        };
+        let (yes, no) = (json!({ "type": "approve" }), json!({ "type": "reject" }));
+        assert!(over(json!({ "a1": no, "a2": no }), json!([])));
+        assert!(!over(json!({ "a1": yes, "a2": no }), json!([])));
+        let veto = json!([{ "action": "a1", "guardrail": "secrets", "reason": "A key." }]);
+        assert!(over(json!({ "a1": yes, "a2": no }), veto));
     }
 
     #[test]

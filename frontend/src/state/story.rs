@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use shared::decision::{ActionDecision, Decision, Verdict, Via};
 use shared::definition::{ChoiceKind, Effect, OnTimeout};
 use shared::log::{Entry, EventData, ReviewAct, ReviewActs, ReviewChange, ReviewUpdated};
-use shared::review::{Outcome, Resolution, Review};
+use shared::review::{Outcome, Resolution, Review, ReviewKind};
 
-use super::words;
+use super::{action_words, effects, option_fields, words};
 
 /// How a decision is meant for the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,17 +26,16 @@ pub enum Tone {
 pub fn decided(review: &Review, decision: &Decision) -> (String, Tone) {
     let title = quoted(&review.title);
     let (mut text, tone) = match &decision.verdict {
-        Verdict::Choose { option, .. } => match review.options.iter().find(|one| one.id == *option) {
-            Some(chosen) => {
-                let (verb, tone) = match chosen.kind {
-                    ChoiceKind::Accept => ("approved", Tone::Go),
-                    ChoiceKind::Correct => ("asked for changes to", Tone::Again),
-                    ChoiceKind::Stop => ("rejected", Tone::Stop),
-                };
-                (format!("{verb} {title}: {}", quoted(&chosen.label)), tone)
-            }
-            None => (format!("chose {option} for {title}"), Tone::Plain),
-        },
+        Verdict::Choose { option, fields } => {
+            let kind = review.options.iter().find(|one| one.id == *option).map(|chosen| chosen.kind);
+            let tone = match kind {
+                Some(ChoiceKind::Accept) => Tone::Go,
+                Some(ChoiceKind::Correct) => Tone::Again,
+                Some(ChoiceKind::Stop) => Tone::Stop,
+                None => Tone::Plain,
+            };
+            (chose(review, &title, kind, &option_fields::answers(review, option, fields)), tone)
+        }
         Verdict::Text { .. } if !review.actions.is_empty() => (format!("rejected {title}"), Tone::Stop),
         Verdict::Text { .. } if review.answers_in_words() => (format!("answered {title}"), Tone::Go),
         Verdict::Text { .. } => (format!("asked for changes to {title}"), Tone::Again),
@@ -61,6 +60,19 @@ pub fn decided(review: &Review, decision: &Decision) -> (String, Tone) {
     (text, tone)
 }
 
+/// What choosing an option is called: a draft is finished, a question answered, a gate approved.
+fn chose(review: &Review, title: &str, kind: Option<ChoiceKind>, answer: &str) -> String {
+    match (review.kind, kind) {
+        (ReviewKind::Clarification, Some(_)) => format!("answered {title}: {answer}"),
+        (ReviewKind::Handoff, Some(_)) => format!("took {title}"),
+        (ReviewKind::Edit, Some(_)) => format!("finished {title}"),
+        (ReviewKind::Escalation | ReviewKind::Checkpoint, _) | (_, None) => format!("chose {answer} for {title}"),
+        (_, Some(ChoiceKind::Accept)) => format!("approved {title}: {answer}"),
+        (_, Some(ChoiceKind::Correct)) => format!("asked for changes to {title}: {answer}"),
+        (_, Some(ChoiceKind::Stop)) => format!("rejected {title}: {answer}"),
+    }
+}
+
 /// The guardrails that blocked what was approved, each once.
 pub fn vetoes(review: &Review) -> impl Iterator<Item = &str> {
     let all: BTreeSet<&str> = review
@@ -74,7 +86,8 @@ pub fn vetoes(review: &Review) -> impl Iterator<Item = &str> {
 
 /// `approved publish and rejected delete_file`.
 fn actions(review: &Review, decisions: &BTreeMap<String, ActionDecision>) -> (String, Tone) {
-    let mut verbs: Vec<((&str, &str), Vec<&str>)> = Vec::new();
+    let mut verbs: Vec<((&str, &str), Vec<String>)> = Vec::new();
+    let mut answered = Vec::new();
     let mut tone = Tone::Go;
     for action in &review.actions {
         let verb = match decisions.get(&action.id) {
@@ -84,16 +97,21 @@ fn actions(review: &Review, decisions: &BTreeMap<String, ActionDecision>) -> (St
                 tone = Tone::Stop;
                 ("rejected", "")
             }
-            Some(ActionDecision::Respond { .. }) => ("responded without running", ""),
+            Some(ActionDecision::Respond { .. }) => {
+                answered.push(action_words::responds(action, true));
+                continue;
+            }
             None => continue,
         };
+        let name = action_words::name(action);
         match verbs.iter_mut().find(|(known, _)| *known == verb) {
-            Some((_, names)) => names.push(&action.name),
-            None => verbs.push((verb, vec![&action.name])),
+            Some((_, names)) => names.push(name),
+            None => verbs.push((verb, vec![name])),
         }
     }
-    let parts: Vec<String> =
-        verbs.iter().map(|((verb, how), names)| format!("{verb} {}{how}", listed(names))).collect();
+    let names = |names: &[String]| listed(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    let parts = verbs.iter().map(|((verb, how), of)| format!("{verb} {}{how}", names(of)));
+    let parts: Vec<String> = parts.chain(answered).collect();
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
     (listed(&parts), tone)
 }
@@ -110,10 +128,11 @@ pub fn resolved(review: &Review, resolution: &Resolution) -> (String, Tone) {
                 Some(OnTimeout::Follow | OnTimeout::Goto { .. }) => Tone::Again,
                 _ => Tone::Stop,
             };
-            (format!("the time for {title} was up: {}", words::timed_out(review)), tone)
+            (format!("the time for {title} was up: {}", effects::timed_out(review)), tone)
         }
         (outcome, _) => {
             let (verb, tone) = match outcome {
+                Outcome::Accepted if words::accepted(review) != "accepted" => (words::accepted(review), Tone::Go),
                 Outcome::Accepted => ("approved", Tone::Go),
                 Outcome::Corrected => ("sent back", Tone::Again),
                 Outcome::Stopped => ("rejected", Tone::Stop),
@@ -308,6 +327,24 @@ pub fn sentence(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_record_says_what_was_done_and_no_approval_of_what_was_none() {
+        let said = |kind: ReviewKind| {
+            let mut review = resolved_by_tom();
+            review.kind = kind;
+            decided(&review, review.decisions.first().unwrap()).0
+        };
+        assert_eq!(said(ReviewKind::Approval), "approved “Review the draft”: “Looks good”");
+        assert_eq!(said(ReviewKind::Clarification), "answered “Review the draft”: “Looks good”");
+        assert_eq!(said(ReviewKind::Escalation), "chose “Looks good” for “Review the draft”");
+        assert_eq!(said(ReviewKind::Edit), "finished “Review the draft”");
+        assert_eq!(said(ReviewKind::Handoff), "took “Review the draft”");
+    }
+
+    fn resolved_by_tom() -> Review {
+        crate::state::fixtures::resolved(1, 2, "tom")
+    }
 
     #[test]
     fn lists_read_as_people_write_them() {

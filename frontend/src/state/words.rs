@@ -2,15 +2,15 @@
 
 use serde_json::Value;
 use shared::decision::{ActionDecision, Decision, Verdict, Via};
-use shared::definition::OnTimeout;
+use shared::definition::Reviewers;
 use shared::id::Username;
 use shared::log::ReviewAct;
-use shared::review::{Outcome, Resolution, Review, ReviewKind};
+use shared::review::{AskedHandler, Outcome, Resolution, Review, ReviewKind};
 use shared::run::Part;
 use shared::time::Timestamp;
 
-use super::action_words;
 use super::story::listed;
+use super::{action_words, effects, option_fields};
 
 const SECOND: i64 = 1_000_000;
 const MINUTE: i64 = 60 * SECOND;
@@ -109,14 +109,14 @@ pub fn verdict(review: &Review, decision: &Decision) -> String {
 
 fn said(review: &Review, decision: &Decision) -> String {
     match &decision.verdict {
-        Verdict::Choose { option, .. } => {
-            let label = review.options.iter().find(|known| known.id == *option).map_or(option, |known| &known.label);
+        Verdict::Choose { option, fields } => {
             let edits = match decision.edits.len() {
                 0 => String::new(),
                 1 => ", with an edit".to_owned(),
                 more => format!(", with {more} edits"),
             };
-            format!("chose “{label}”{edits}")
+            let verb = if review.kind == ReviewKind::Clarification { "answered" } else { "chose" };
+            format!("{verb} {}{edits}", option_fields::answers(review, option, fields))
         }
         Verdict::Text { text } if !review.actions.is_empty() => format!("rejected it: “{}”", cut(text)),
         Verdict::Text { text } if review.answers_in_words() => format!("answered “{}”", cut(text)),
@@ -124,7 +124,7 @@ fn said(review: &Review, decision: &Decision) -> String {
         Verdict::Actions { decisions, .. } => {
             let name = |id: &String| {
                 let action = review.actions.iter().find(|action| action.id == *id);
-                action.map_or_else(|| id.clone(), |action| action_words::name(action).to_owned())
+                action.map_or_else(|| id.clone(), action_words::name)
             };
             if let Some((id, decision)) = decisions.first_key_value().filter(|_| decisions.len() == 1) {
                 return match decision {
@@ -135,7 +135,9 @@ fn said(review: &Review, decision: &Decision) -> String {
                     }
                     ActionDecision::Reject { message: None } => format!("rejected {}", name(id)),
                     ActionDecision::Respond { message } => {
-                        format!("responded without running {}: “{}”", name(id), cut(message))
+                        let action = review.actions.iter().find(|action| action.id == *id);
+                        let responded = action.map(|action| action_words::responds(action, true));
+                        format!("{}: “{}”", responded.unwrap_or_else(|| format!("responded to {id}")), cut(message))
                     }
                 };
             }
@@ -159,13 +161,13 @@ pub fn resolution(review: &Review, resolution: &Resolution, me: Option<&str>) ->
     match (resolution.outcome, &resolution.decision) {
         (Outcome::Withdrawn, _) if resolution.by.is_empty() => format!("withdrawn{reason}"),
         (Outcome::Withdrawn, _) => format!("{} withdrew it{reason}", people(&resolution.by, me)),
-        _ if resolution.via == Via::Timeout => format!("the time was up: {}", timed_out(review)),
+        _ if resolution.via == Via::Timeout => format!("the time was up: {}", effects::timed_out(review)),
         (_, Some(decision)) if !resolution.by.is_empty() => {
             format!("{} {}", people(&resolution.by, me), verdict(review, decision))
         }
         (outcome, _) => {
             let what = match outcome {
-                Outcome::Accepted => "accepted",
+                Outcome::Accepted => accepted(review),
                 Outcome::Corrected => "sent back with a correction",
                 Outcome::Stopped => "stopped",
                 Outcome::Answered => "answered",
@@ -182,25 +184,40 @@ pub fn resolution(review: &Review, resolution: &Resolution, me: Option<&str>) ->
     }
 }
 
-/// What happened when the time was up.
-pub fn timed_out(review: &Review) -> String {
-    review.on_timeout.as_ref().map_or_else(|| "nobody decided".to_owned(), |then| on_timeout(then, true))
+/// What it is called where no person has accepted something: a question is answered, and not approved.
+pub fn accepted(review: &Review) -> &'static str {
+    match review.kind {
+        ReviewKind::Clarification | ReviewKind::Edit | ReviewKind::Escalation | ReviewKind::Checkpoint => "answered",
+        ReviewKind::Handoff => "taken",
+        _ => "accepted",
+    }
 }
 
-/// What happens when the time is up: `rejected`, `approved`.
-pub fn on_timeout(then: &OnTimeout, past: bool) -> String {
-    let what = match (then, past) {
-        (OnTimeout::Reject, _) => "rejected",
-        (OnTimeout::Approve, _) => "approved",
-        (OnTimeout::Error, true) => "the run failed",
-        (OnTimeout::Error, false) => "the run fails",
-        (OnTimeout::Follow, true) => "the run continued",
-        (OnTimeout::Follow, false) => "the run continues without an answer",
-        (OnTimeout::Goto { .. }, true) => "the run took another way",
-        (OnTimeout::Goto { .. }, false) => "the run takes another way",
-        (OnTimeout::Escalate(next), _) => return format!("escalated to {}", next.escalate),
+/// Who may decide, by name: roles, and the people who are no role of the same name.
+pub fn whom(reviewers: &Reviewers) -> Vec<String> {
+    let is_both = |name: &str| reviewers.users.iter().any(|user| user.as_str() == name);
+    let roles = reviewers.roles.iter();
+    let roles = roles.map(|role| if is_both(role) { role.clone() } else { format!("the role {role}") });
+    let users = reviewers.users.iter().filter(|user| !reviewers.roles.iter().any(|role| role == user.as_str()));
+    roles.chain(users.map(ToString::to_string)).collect()
+}
+
+/// That a handler is asked while people may decide already: in a channel, or a program.
+pub fn asked_too(asked: &AskedHandler, now: Timestamp) -> String {
+    let left = asked.until.and_then(|until| left(now, until));
+    let left = left.map(|left| format!(", for {left} more")).unwrap_or_default();
+    let where_to = match asked.via {
+        Via::Slack => format!("Asked in {} (Slack){left}.", asked.by),
+        _ => format!("{} is asked too{left}.", asked.by),
     };
-    what.to_owned()
+    format!("{where_to} Whoever answers first has decided.")
+}
+
+/// What kind of thing it is. Agents choose the categories of what they ask from names of ours; others are a flow's.
+pub fn category(review: &Review) -> Option<String> {
+    let category = review.stakes.category.as_ref()?;
+    let ours = matches!(review.kind, ReviewKind::Clarification | ReviewKind::Escalation);
+    Some(if ours { category.replace('_', " ") } else { category.clone() })
 }
 
 /// The beginning of a text, in one line.
@@ -267,6 +284,35 @@ mod tests {
         let outcome = review.resolution.as_ref().unwrap();
         assert_eq!(resolution(&review, outcome, Some("ana")), "tom chose “Looks good”");
         assert_eq!(resolution(&review, outcome, Some("tom")), "you chose “Looks good”");
+    }
+
+    #[test]
+    fn a_question_is_answered_and_not_approved() {
+        let mut question = fixtures::resolved(1, 2, "tom");
+        question.kind = ReviewKind::Clarification;
+        let outcome = question.resolution.clone().unwrap();
+        assert_eq!(resolution(&question, &outcome, None), "tom answered “Looks good”");
+        let by_nobody = Resolution { by: Vec::new(), decision: None, ..outcome };
+        assert_eq!(resolution(&question, &by_nobody, None), "answered");
+    }
+
+    #[test]
+    fn a_role_and_a_person_of_one_name_are_said_once() {
+        let reviewers = |roles: &[&str], users: &[&str]| -> Reviewers {
+            serde_json::from_value(serde_json::json!({ "roles": roles, "users": users })).unwrap()
+        };
+        assert_eq!(whom(&reviewers(&["finance"], &["finance"])), ["finance"]);
+        assert_eq!(whom(&reviewers(&["finance"], &["ana"])), ["the role finance", "ana"]);
+    }
+
+    #[test]
+    fn a_channel_that_is_asked_is_no_person() {
+        let mut asked = AskedHandler { by: "#approvals".into(), via: Via::Slack, until: None };
+        assert_eq!(asked_too(&asked, Timestamp(0)), "Asked in #approvals (Slack). Whoever answers first has decided.");
+        asked.until = Some(Timestamp(5 * MINUTE));
+        assert!(asked_too(&asked, Timestamp(0)).starts_with("Asked in #approvals (Slack), for 5 min more."));
+        (asked.by, asked.via, asked.until) = ("ok.test".into(), Via::Webhook, None);
+        assert_eq!(asked_too(&asked, Timestamp(0)), "ok.test is asked too. Whoever answers first has decided.");
     }
 
     #[test]

@@ -99,7 +99,7 @@ pub fn of_human<'a>(checker: &mut Checker<'a>, base: &str, human: &'a Human) {
         Handler::Judge(_) => Some("a judge that approves"),
         _ => None,
     });
-    // What a state key offers is not known yet: where nothing of it accepts, people are asked.
+    // What a state key offers is not known yet: the step fails where nothing of it accepts.
     if let Some(who) = accepts.filter(|_| human.options_key.is_none() && !has(human, ChoiceKind::Accept)) {
         let path = place(base, human.handlers.is_some());
         checker.invalid(

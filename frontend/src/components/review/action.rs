@@ -98,7 +98,8 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
         (ActionType::Tool, Some(agent)) => format!("tool call of {agent}"),
         (ActionType::Tool, None) => "tool call".to_owned(),
         (ActionType::Agent, _) => "agent about to run".to_owned(),
-        (ActionType::Emergent, _) => "new specialist".to_owned(),
+        (ActionType::Emergent, Some(agent)) => format!("new specialist of {agent}"),
+        (ActionType::Emergent, None) => "new specialist".to_owned(),
         (ActionType::Output, _) => "final output".to_owned(),
         (ActionType::StrategyOverride, _) => "change of strategy".to_owned(),
     };
@@ -163,6 +164,8 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
     let arguments = Value::Object(action.arguments.clone());
     let none = action.arguments.is_empty();
     let is_read = action_words::is_read(action.action_type);
+    // What is made or changed in the run itself sends nothing to anybody.
+    let sent = action.request.clone().filter(|_| action.action_type == ActionType::Tool);
     view! {
         <section class="card action" class:folded=folded aria-label=action.name.clone()>
             <header>
@@ -192,7 +195,7 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
                 Some(view! { <p class="describes">{inert(message)}</p> })
             }}
             {action.stakes.as_deref().map(|stakes| {
-                let tags = at_stake(stakes).into_iter().map(|(class, text)| view! { <span class=class>{text}</span> });
+                let tags = at_stake(stakes, stakes.category.clone()).into_iter().map(|(class, text)| view! { <span class=class>{inert(&text)}</span> });
                 let follows = stakes.consequences.iter().map(|text| view! { <span class="muted">{inert(text)}</span> });
                 view! { <div class="facts">{tags.collect_view()}{follows.collect_view()}</div> }
             })}
@@ -214,7 +217,7 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
                     false => json(&arguments),
                 }}
             </div>
-            {action.request.as_ref().map(|sent| request(sent, &arguments, over))}
+            {sent.as_ref().map(|sent| request(sent, &arguments, over))}
             <GuardrailNotes pane=pane place=Place::Action(id.get_value()) />
             <Show when=move || open.get() && chosen.get() == Some(ActionKind::Edit)>
                 <div class="edit" on:focusout=move |_| pane.check()>
@@ -249,7 +252,8 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
                         class="textarea"
                         rows="2"
                         placeholder=move || {
-                            if chosen.get() == Some(ActionKind::Respond) { "The result that the agent gets instead" } else { "Why not? The agent is told." }
+                            let kind = chosen.get().unwrap_or(ActionKind::Reject);
+                            held.with_value(|action| action_words::asks_for(action, kind))
                         }
                         aria-label="Message"
                         aria-invalid=move || (!mistakes.with(Vec::is_empty)).to_string()

@@ -4,22 +4,20 @@ use leptos::prelude::*;
 use shared::definition::ChoiceKind;
 use shared::review::{ActionType, ReviewOption};
 
-use super::keys;
 use super::option_form::OptionForm;
 use super::pane::Pane;
 use super::progress::Progress;
 use super::say::Say;
-use super::standing::{ClaimedByOther, Votes, Why};
+use super::standing::{ClaimedByOther, PausedSince, Votes, Why};
 use crate::client::{Live, Session};
 use crate::components::glyph::Glyph;
+use crate::components::inert::{inert, inert_code, named};
 use crate::components::states::focus_on;
-use crate::state::action_words;
-use crate::state::guardrail_notes;
 use crate::state::option_fields::PLACE;
 use crate::state::outbox::held_until;
 use crate::state::story::listed;
-use crate::state::verdict::{self, Intent};
-use crate::state::votes;
+use crate::state::verdict::{self, Intent, keys};
+use crate::state::{action_words, effects, guardrail_notes, votes};
 
 /// The bar at the bottom.
 #[component]
@@ -29,6 +27,7 @@ pub fn Bar(pane: Pane) -> impl IntoView {
         <div class="decide">
             <Votes pane=pane />
             <Progress pane=pane />
+            <PausedSince pane=pane />
             <Show when=move || open.get() fallback=move || view! { <Why pane=pane /> }>
                 <ClaimedByOther pane=pane />
                 <OptionForm pane=pane />
@@ -85,21 +84,33 @@ fn acts(pane: Pane) -> Vec<Act> {
     let no_correction = verdict::no_correction(&review);
     let filled = pane.filled().map(|option| option.id);
     let shown = |option: &ReviewOption| filled.as_ref().is_none_or(|filled| *filled == option.id);
+    // Its form says it already, right above.
+    let is_said = filled.is_some() && review.voting.is_none();
     for (index, option) in review.options.iter().enumerate().filter(|(_, option)| shown(option)) {
         let opens = option.fields.is_some() && filled.is_none();
         let says = verdict::option_says(&review, &draft, option);
-        let first = verdict::first_accept(&review).map(|first| &first.id) == Some(&option.id);
+        let first =
+            keys::prefers_one(&review) && verdict::first_accept(&review).is_some_and(|first| first.id == option.id);
+        let accepts = option.kind == ChoiceKind::Accept;
+        let unwritten = accepts && verdict::unwritten(&review, &draft).next().is_some();
         acts.push(Act {
             intent: Intent::Choose(option.id.clone()),
             says: if opens { format!("{says}…") } else { says },
-            does: votes::does(&review, option.kind == ChoiceKind::Accept, verdict::option_does(&review, option)),
+            does: match option.description {
+                Some(_) if is_said => String::new(),
+                _ => votes::does(&review, accepts, effects::of_option(&review, option)),
+            },
             key: if filled.is_some() { Some("Ctrl ⏎".into()) } else { keys::of_option(&review, index) },
             class: match option.kind {
                 ChoiceKind::Accept if first || filled.is_some() => "b go",
                 ChoiceKind::Stop => "b stop",
                 _ => "b",
             },
-            barred: no_correction.clone().filter(|_| option.kind == ChoiceKind::Correct),
+            barred: if unwritten {
+                Some(verdict::UNWRITTEN.to_owned())
+            } else {
+                no_correction.clone().filter(|_| option.kind == ChoiceKind::Correct)
+            },
             opens,
         });
     }
@@ -120,15 +131,12 @@ fn acts(pane: Pane) -> Vec<Act> {
             acts.push(text(
                 if review.options.is_empty() { "b go" } else { "b" },
                 Some("Ctrl ⏎".into()),
-                "The run continues with your answer.",
+                &effects::of_text(&review),
             ));
         }
     } else if !review.options.is_empty() && written && review.free_text && no_correction.is_none() {
-        let does = match &review.source {
-            Some(source) => format!("{} works on it again, with what you wrote.", source.node.place()),
-            None => "The step before works on it again, with what you wrote.".to_owned(),
-        };
-        acts.push(text("b", Some("Ctrl ⏎".into()), &votes::does(&review, false, does)));
+        let does = votes::does(&review, false, effects::of_text(&review));
+        acts.push(text("b", Some("Ctrl ⏎".into()), &does));
     }
     if let Some(first) = review.actions.first() {
         let words = action_words::words(first.action_type);
@@ -176,7 +184,9 @@ fn acts(pane: Pane) -> Vec<Act> {
                 says: verdict::says(&review, &draft, &Intent::RejectAll),
                 intent: Intent::RejectAll,
                 does: match first.action_type {
-                    ActionType::Tool if written => "Nothing runs; the agent is told what you wrote.",
+                    ActionType::Tool if written && first.agent.is_some() => {
+                        "Nothing runs; the agent is told what you wrote."
+                    }
                     _ => words.rejected,
                 }
                 .to_owned(),
@@ -227,12 +237,12 @@ fn Acts(pane: Pane) -> impl IntoView {
             let lost = if loses_edit() { " Your edit will be discarded." } else { "" };
             let whose = pane.review.with(|review| session.decides_for(review));
             let whose = whose.map(|owner| format!("On behalf of {owner}. ")).unwrap_or_default();
-            let then = if act.is_some_and(|act| act.opens) {
-                " Opens its form; nothing is sent yet.".to_owned()
-            } else {
-                undo()
+            let then = match act {
+                Some(act) if act.barred.is_some() => String::new(),
+                Some(act) if act.opens => " Opens its form; nothing is sent yet.".to_owned(),
+                _ => undo(),
             };
-            format!("{whose}{}{lost}{then}", sentence_end(&does))
+            format!("{whose}{}{lost}{then}", sentence_end(&does)).trim_start().to_owned()
         })
     };
     view! {
@@ -245,7 +255,7 @@ fn Acts(pane: Pane) -> impl IntoView {
                         let (hover, focus) = (act.intent.clone(), act.intent.clone());
                         let barred = act.barred.is_some();
                         let data_key = act.key.clone();
-                        let title = act.barred.clone().unwrap_or_else(|| act.does.clone());
+                        let title = named(&act.barred.clone().unwrap_or_else(|| act.does.clone()));
                         view! {
                             <button
                                 type="button"
@@ -267,7 +277,7 @@ fn Acts(pane: Pane) -> impl IntoView {
                                     }
                                 }
                             >
-                                <span>{act.says}</span>
+                                <span>{inert(&act.says)}</span>
                                 {act.key.map(|key| view! { <kbd aria-hidden="true">{key}</kbd> })}
                             </button>
                         }
@@ -277,7 +287,7 @@ fn Acts(pane: Pane) -> impl IntoView {
             <Show when=move || pane.filled().is_some()>
                 <button type="button" class="b ghost" on:click=move |_| pane.close_form()>"Back to the options"</button>
             </Show>
-            <span class="what" aria-live="off">{what}</span>
+            <span class="what" aria-live="off">{move || inert_code(&what())}</span>
         </div>
     }
 }

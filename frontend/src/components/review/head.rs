@@ -12,10 +12,11 @@ use super::pane::Pane;
 use crate::client::{Live, Session, use_api};
 use crate::components::arrival;
 use crate::components::glyph::Glyph;
+use crate::components::inert::inert;
 use crate::components::notice::Notifier;
 use crate::components::shell::initials;
 use crate::components::time;
-use crate::state::words;
+use crate::state::{effects, words};
 
 /// The head of the pane.
 #[component]
@@ -51,23 +52,16 @@ pub fn Head(pane: Pane, back: Callback<()>) -> impl IntoView {
                     let node = node.map(|node| view! { {arrow}<span class="cut">{node}</span> });
                     view! { <nav class="trail" aria-label="Origin">{flow}{run}{node}</nav> }
                 }}
-                {move || {
-                    let paused = pane.review.with(|review| review.paused.clone().filter(|_| review.is_pending()));
-                    paused.map(|paused| {
-                        let text = format!("Paused by {} since {}", paused.by, time::clock(paused.at));
-                        view! { <span class="claim"><Glyph icon=icondata::LuPause />{text}</span> }
-                    })
-                }}
                 <Claim pane=pane />
                 <More pane=pane />
             </div>
-            <h1 node_ref=heading tabindex="-1">{title}</h1>
+            <h1 node_ref=heading tabindex="-1">{move || inert(&title.get())}</h1>
             <div class="facts">
                 {move || {
                     facts
                         .get()
                         .into_iter()
-                        .map(|(class, text)| view! { <span class=class>{text}</span> })
+                        .map(|(class, text)| view! { <span class=class>{inert(&text)}</span> })
                         .collect_view()
                 }}
                 <Due pane=pane />
@@ -76,8 +70,8 @@ pub fn Head(pane: Pane, back: Callback<()>) -> impl IntoView {
     }
 }
 
-/// What is at stake, as tags with their classes.
-pub(super) fn at_stake(stakes: &Stakes) -> Vec<(&'static str, String)> {
+/// What is at stake, as tags with their classes; the category as people read it.
+pub(super) fn at_stake(stakes: &Stakes, category: Option<String>) -> Vec<(&'static str, String)> {
     let mut facts = Vec::new();
     match stakes.severity {
         Severity::Critical => facts.push(("tag stop", "critical".to_owned())),
@@ -88,14 +82,12 @@ pub(super) fn at_stake(stakes: &Stakes) -> Vec<(&'static str, String)> {
     if stakes.reversible == Some(false) {
         facts.push(("tag stop", "cannot be undone".to_owned()));
     }
-    if let Some(category) = &stakes.category {
-        facts.push(("tag", category.clone()));
-    }
+    facts.extend(category.map(|category| ("tag", category)));
     facts
 }
 
 fn facts(review: &Review) -> Vec<(&'static str, String)> {
-    let mut facts = at_stake(&review.stakes);
+    let mut facts = at_stake(&review.stakes, words::category(review));
     facts.extend(words::round(review).map(|round| ("tag", round)));
     facts.extend(review.escalated.iter().map(|role| ("tag warn", format!("escalated to {role}"))));
     if review.usage.total_tokens > 0 {
@@ -122,7 +114,7 @@ fn Due(pane: Pane) -> impl IntoView {
     let times = Memo::new(move |_| {
         pane.review.with(|review| {
             let expires = review.expires_at.filter(|_| review.is_pending())?;
-            Some((review.created_at, expires, review.on_timeout.as_ref().map(|then| words::on_timeout(then, false))))
+            Some((review.created_at, expires, effects::at_deadline(review)))
         })
     });
     view! {

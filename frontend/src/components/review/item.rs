@@ -16,6 +16,7 @@ use crate::components::inert::inert;
 use crate::components::schema_form::SchemaForm;
 use crate::components::states::focus_on;
 use crate::state::guardrail_notes::Place;
+use crate::state::verdict::{is_at, unwritten};
 use crate::state::{extent, record};
 
 /// A tab of a card.
@@ -40,8 +41,21 @@ pub fn ItemCard(pane: Pane, item: Item) -> impl IntoView {
     let item = StoredValue::new(item);
     let content_type = item.with_value(|item| item.content_type);
     let editable = item.with_value(|item| item.editable);
-    let tab = RwSignal::new(Tab::Read);
     let may_edit = Memo::new(move |_| editable && pane.is_open());
+    // What is to be written is there to be written; whoever walks through the list keeps the focus there all the same.
+    let blank = item.with_value(|item| {
+        let draft = pane.desk.draft_now(pane.id);
+        pane.review.with_untracked(|review| unwritten(review, &draft).any(|blank| blank.key == item.key))
+    });
+    let tab = RwSignal::new(if blank && may_edit.get_untracked() { Tab::Edit } else { Tab::Read });
+    let chosen = StoredValue::new(false);
+    Effect::new(move |before: Option<Tab>| {
+        let now = tab.get();
+        if before.is_some_and(|before| before != now) {
+            chosen.set_value(true);
+        }
+        now
+    });
     let over = Memo::new(move |_| pane.review.with(|review| !review.is_pending()));
     // While it waits: what this person would have. Once it is over, only what the record says was accepted.
     let edited = Memo::new(move |_| {
@@ -55,7 +69,7 @@ pub fn ItemCard(pane: Pane, item: Item) -> impl IntoView {
     let path = pointer(["edits", item.with_value(|item| item.key.clone()).as_str()]);
     let mistakes = Memo::new(move |_| {
         let here = |all: &Vec<Mistake>| -> Vec<String> {
-            all.iter().filter(|one| one.path.starts_with(&path)).map(|one| one.message.clone()).collect()
+            all.iter().filter(|one| is_at(one, &path)).map(|one| one.message.clone()).collect()
         };
         pane.mistakes.with(here)
     });
@@ -154,7 +168,7 @@ pub fn ItemCard(pane: Pane, item: Item) -> impl IntoView {
                     let value = edited.get().unwrap_or_else(shown);
                     view! { <ValueView content_type=content_type value=value /> }.into_any()
                 }
-                Tab::Edit => view! { <Edit pane=pane item=item.get_value() /> }.into_any(),
+                Tab::Edit => view! { <Edit pane=pane item=item.get_value() focus=chosen /> }.into_any(),
                 Tab::Changes => {
                     let new = edited.get().unwrap_or_else(shown);
                     view! {
@@ -240,7 +254,7 @@ pub fn TabButton(
 
 /// The form of an item: a text field for texts, else made from its schema.
 #[component]
-fn Edit(pane: Pane, item: Item) -> impl IntoView {
+fn Edit(pane: Pane, item: Item, focus: StoredValue<bool>) -> impl IntoView {
     let draft = pane.desk.draft_now(pane.id);
     let current = draft.edits.get(&item.key).unwrap_or(&item.value).clone();
     if let Some(reason) = extent::too_large_to_send(&current) {
@@ -254,7 +268,7 @@ fn Edit(pane: Pane, item: Item) -> impl IntoView {
     });
     let mistakes = Signal::derive(move || pane.mistakes.get());
     let at = path.clone();
-    let wrong = Memo::new(move |_| mistakes.with(|mistakes| mistakes.iter().any(|one| one.path.starts_with(&at))));
+    let wrong = Memo::new(move |_| mistakes.with(|mistakes| mistakes.iter().any(|one| is_at(one, &at))));
     let key = item.key.clone();
     let shown = item.value.clone();
     let write = move |value: Value| {
@@ -266,7 +280,9 @@ fn Edit(pane: Pane, item: Item) -> impl IntoView {
         Effect::new(move |_| {
             if let Some(field) = node.get() {
                 grow(&field);
-                drop(field.focus());
+                if focus.get_value() {
+                    drop(field.focus());
+                }
             }
         });
         view! {

@@ -9,6 +9,7 @@ use super::pane::Pane;
 use crate::client::{Live, Session, key, use_api};
 use crate::components::dialog::Dialog;
 use crate::components::help::is_free;
+use crate::state::effects;
 
 /// The buttons, and their dialog.
 #[component]
@@ -90,7 +91,7 @@ pub fn More(pane: Pane) -> impl IntoView {
                         }.into_any()
                     } else {
                         view! {
-                            <p>"It counts as rejected, and the run continues from there. This cannot be undone."</p>
+                            <p>{move || pane.review.with(|review| effects::of_withdrawal(review))}" This cannot be undone."</p>
                             <textarea class="textarea" aria-label="Reason (recorded)" placeholder="Reason (recorded)"
                                 on:input=move |event| text.set(event_target_value(&event))></textarea>
                         }.into_any()

@@ -8,8 +8,8 @@ use shared::review::ReviewOption;
 use super::item::count_unsound;
 use super::pane::Pane;
 use super::value::texts;
-use crate::components::inert::inert;
-use crate::components::schema_form::SchemaForm;
+use crate::components::inert::{inert, named};
+use crate::components::schema_form::{SchemaForm, untouched};
 use crate::components::states::focus_on;
 use crate::state::option_fields::{self, PLACE};
 use crate::state::verdict::Intent;
@@ -60,19 +60,21 @@ pub fn OptionForm(pane: Pane) -> impl IntoView {
 fn Form(pane: Pane, option: ReviewOption) -> impl IntoView {
     let ReviewOption { id, label, description, fields, .. } = option;
     let typed = pane.desk.draft_now(pane.id).fields.get(&id).cloned().unwrap_or_default();
+    let schema = fields.unwrap_or_default();
+    // A form that is opened and left is no draft.
+    let untouched = untouched(&schema);
     let value = RwSignal::new(Value::Object(typed));
     let sound = RwSignal::new(true);
     count_unsound(pane, sound);
     let own = id.clone();
     Effect::new(move |previous: Option<()>| {
         let value = value.get();
-        if previous.is_some() && sound.get() {
-            let fields = if let Value::Object(fields) = value { fields } else { shared::JsonMap::new() };
+        let fields = if value == untouched { Value::Object(shared::JsonMap::new()) } else { value };
+        if let (Some(()), true, Value::Object(fields)) = (previous, sound.get(), fields) {
             pane.desk.write(&pane.review.get_untracked(), |draft| draft.fill(&own, fields));
         }
     });
     let mistakes = Signal::derive(move || pane.mistakes.get());
-    let schema = fields.unwrap_or_default();
     // The heading names it already, but a single field of JSON needs a name of its own.
     let name = if schema.get("properties").is_some() { "" } else { "What goes with it" };
     let keys = move |event: web_sys::KeyboardEvent| match event.key().as_str() {
@@ -84,7 +86,7 @@ fn Form(pane: Pane, option: ReviewOption) -> impl IntoView {
         _ => {}
     };
     view! {
-        <section class="option-form" aria-label=format!("What goes with “{label}”") on:keydown=keys>
+        <section class="option-form" aria-label=format!("What goes with “{}”", named(&label)) on:keydown=keys>
             <p><b>{inert(&label)}</b>{description.map(|text| view! { <span class="muted small">{inert(&text)}</span> })}</p>
             <SchemaForm
                 schema=schema
@@ -102,13 +104,13 @@ fn Form(pane: Pane, option: ReviewOption) -> impl IntoView {
 /// What went with the option that was chosen.
 #[component]
 pub fn WhatWentWithIt(pane: Pane) -> impl IntoView {
-    let fields = Memo::new(move |_| pane.review.with(|review| option_fields::on_record(review).cloned()));
+    let fields = Memo::new(move |_| pane.review.with(|review| option_fields::on_record(review)));
     move || {
         fields.get().map(|fields| {
             view! {
                 <section class="card" aria-label="What went with the decision">
                     <header><b>"What went with the decision"</b></header>
-                    {texts(&fields)}
+                    {texts(fields.iter().map(|(name, value)| (name, value)))}
                 </section>
             }
         })

@@ -21,15 +21,19 @@ use super::option_form::WhatWentWithIt;
 use super::side::Side;
 use crate::client::{Api, Desk, Live, Session, use_api};
 use crate::components::arrival;
-use crate::components::inert::inert_code;
+use crate::components::inert::{inert_code, named};
 use crate::components::notice::Notifier;
 use crate::components::states::{Empty, Failed, Loading, MISTAKE, focus_on};
 use crate::state::drafts::Draft;
 use crate::state::guardrail_notes::Answered;
 use crate::state::option_fields::{self, PLACE};
-use crate::state::outbox::Stage;
-use crate::state::verdict::Intent;
-use crate::state::words;
+use crate::state::outbox::{Sending, Stage};
+use crate::state::verdict::keys::on_enter;
+use crate::state::verdict::{Intent, choice};
+use crate::state::{changes, words};
+
+/// The first button of an action for which nothing was chosen yet.
+const UNDECIDED: &str = ".card.action:not(:has(footer [aria-pressed=true])) :is(.unfold, footer:not([hidden]) button)";
 
 /// What the parts of the pane share. Cheap to copy into closures.
 #[derive(Clone, Copy)]
@@ -93,6 +97,21 @@ impl Pane {
         self.mistakes.set(Vec::new());
     }
 
+    /// Sends what Ctrl+Enter sends: the form that is open, the choices that were made, or the text. Where something has
+    /// to be chosen first, goes there.
+    pub fn send(self) {
+        if !untrack(move || self.is_open()) {
+            return;
+        }
+        let (review, draft) = (self.review.get_untracked(), self.desk.draft_now(self.id));
+        let filled = untrack(move || self.filled()).map(|option| option.id);
+        match on_enter(&review, &draft, filled.as_deref()) {
+            Some(intent) => self.decide(&intent),
+            None if review.actions.iter().any(|action| choice(action, &draft).is_some()) => focus_on(UNDECIDED),
+            None => focus_on(".acts button"),
+        }
+    }
+
     /// Sends a decision, where the review is open and what it shows was seen and is complete; else says what is missing.
     pub fn decide(self, intent: &Intent) {
         if !untrack(move || self.is_open()) {
@@ -134,6 +153,7 @@ pub fn ReviewPane(
     let row = Memo::new(move |_| live.inbox.with(|inbox| inbox.get(id).cloned()));
     arrival::title(move || {
         let title = row.with(|row| row.as_ref().map(|row| row.review.title.clone()));
+        let title = title.map(|title| named(&title));
         title.map_or_else(|| "Review".to_owned(), |title| format!("Review: {title}"))
     });
     // Also where the list has it: the server records who has opened a review.
@@ -207,7 +227,9 @@ fn Loaded(id: ReviewId, row: Memo<Option<crate::state::inbox::Row>>, back: Callb
         known: RwSignal::new(known),
         access,
         mistakes: RwSignal::new(Vec::new()),
-        filling: RwSignal::new(option_fields::begun(&first, &draft)),
+        filling: RwSignal::new(desk.outbox.with_untracked(|outbox| {
+            option_fields::begun(&first, &draft, outbox.get(id).map(|sending| &sending.request))
+        })),
         edit: Trigger::new(),
         write: Trigger::new(),
         unsound: RwSignal::new(0),
@@ -220,7 +242,15 @@ fn Loaded(id: ReviewId, row: Memo<Option<crate::state::inbox::Row>>, back: Callb
     Effect::new(move |previous: Option<Arc<Review>>| {
         let now = review.get();
         if let Some(previous) = previous.filter(|previous| previous.revision < now.revision) {
-            pane.before.set(Some(previous));
+            // What one has changed by deciding, one knows.
+            if changes::is_own(&previous, &now, session.username().as_deref())
+                && pane.known.get_untracked() == previous.revision
+            {
+                pane.known.set(now.revision);
+                pane.desk.see(&now);
+            } else {
+                pane.before.set(Some(previous));
+            }
         }
         now
     });
@@ -242,14 +272,15 @@ fn Loaded(id: ReviewId, row: Memo<Option<crate::state::inbox::Row>>, back: Callb
             pane.desk.outbox.update(|outbox| outbox.dismiss(id));
         }
     });
-    // What was voted with is sent and forgotten: the form is empty then, and closes.
-    Effect::new(move |held: Option<bool>| {
-        let holds = pane.desk.outbox.with(|outbox| outbox.get(id).is_some());
-        if held == Some(true) && !holds && pane.mistakes.with_untracked(Vec::is_empty) {
-            let begun = review.with_untracked(|review| option_fields::begun(review, &pane.desk.draft_now(id)));
-            pane.filling.set(begun);
+    // What was accepted is forgotten, and its form closes; what was undone is open again, as it was.
+    Effect::new(move |before: Option<Option<Sending>>| {
+        let now = pane.desk.outbox.with(|outbox| outbox.get(id).cloned());
+        if let (Some(ended), None) = (before.flatten(), &now) {
+            pane.filling.update(|open| {
+                *open = review.with_untracked(|review| option_fields::after(review, &ended, open.take()));
+            });
         }
-        holds
+        now
     });
     keys::listen(pane);
     // What is decided comes first: the column beside it is made in a task of its own.

@@ -56,7 +56,7 @@ fn Held(pane: Pane, until: i64) -> impl IntoView {
     view! {
         <div class="banner accent held" role="status">
             <span class="grow">
-                <b>{says}</b>
+                <b>{says.map(|says| inert(&says))}</b>
                 <span class="sr">", sent in a moment or when you leave the page, press u to undo"</span>
                 <span aria-hidden="true">{move || format!(": sending in {} s, or when you leave the page", seconds())}</span>
             </span>
@@ -103,7 +103,7 @@ fn Resolution(pane: Pane) -> impl IntoView {
                 let text = sentence(&words::resolution(review, resolution, me.as_deref()));
                 let vetoes: Vec<&str> = story::vetoes(review).collect();
                 let blocked = (!vetoes.is_empty()).then(|| format!("{} blocked it. ", sentence(&listed(&vetoes))));
-                view! { <span title=full(resolution.at)>{text}" "<Ago at=resolution.at />". "{blocked}</span> }
+                view! { <span title=full(resolution.at)>{inert(&text)}" "<Ago at=resolution.at />". "{blocked}</span> }
             })
         })
     }

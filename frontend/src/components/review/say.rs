@@ -3,36 +3,18 @@
 use leptos::html;
 use leptos::prelude::*;
 use serde_json::{Value, json};
-use shared::review::ReviewKind;
 
 use super::item::{count_unsound, grow};
 use super::pane::Pane;
 use crate::components::schema_form::SchemaForm;
-use crate::state::action_words;
-use crate::state::verdict::{self, Intent};
+use crate::state::effects;
 
 /// The text field.
 #[component]
 pub fn Say(pane: Pane) -> impl IntoView {
     let node = NodeRef::<html::Textarea>::new();
     let text = Memo::new(move |_| pane.draft().text);
-    let placeholder = move || {
-        pane.review.with(|review| {
-            if review.answers_in_words() && review.free_text {
-                if review.options.is_empty() { "Write your answer" } else { "Choose an answer, or write your own" }
-            } else if review.actions.iter().any(action_words::is_told) {
-                "Add a note for the agent, or give a reason"
-            } else if matches!(review.kind, ReviewKind::Edit | ReviewKind::Clarification) {
-                "Add a note for the agent"
-            } else if !review.actions.is_empty() {
-                "Add a note for the record, or give a reason"
-            } else if review.free_text && verdict::no_correction(review).is_none() {
-                "Ask for a change, or add a note for the record"
-            } else {
-                "Add a note for the record"
-            }
-        })
-    };
+    let placeholder = move || pane.review.with(|review| effects::note_label(review, pane.filled().is_some()));
     Effect::new(move |previous: Option<()>| {
         pane.write.track();
         if let (Some(()), Some(field)) = (previous, node.get_untracked()) {
@@ -48,7 +30,7 @@ pub fn Say(pane: Pane) -> impl IntoView {
     let send = move |event: web_sys::KeyboardEvent| {
         if event.key() == "Enter" && (event.ctrl_key() || event.meta_key()) {
             event.prevent_default();
-            pane.decide(&Intent::Text);
+            pane.send();
         }
         if event.key() == "Escape"
             && let Some(field) = node.get_untracked()

@@ -3,7 +3,7 @@
 
 use leptos::prelude::*;
 use shared::api::NewComment;
-use shared::review::Review;
+use shared::review::{Review, ReviewKind};
 use shared::run::{Report, Run, StepStatus};
 use shared::time::Timestamp;
 
@@ -74,9 +74,7 @@ pub fn Side(pane: Pane) -> impl IntoView {
                 }}
                 {move || {
                     let asked = pane.review.with(|review| review.asked.clone())?;
-                    let left = asked.until.and_then(|until| words::left(live.now.get(), until));
-                    let left = left.map(|left| format!(", for {left} more")).unwrap_or_default();
-                    let waiting = format!("{} is asked too{left}. Whoever answers first has decided.", asked.by);
+                    let waiting = words::asked_too(&asked, live.now.get());
                     let until = asked.until.map(full);
                     Some(view! { <p class="advice" title=until>{inert(&waiting)}</p> })
                 }}
@@ -108,8 +106,7 @@ fn list(title: &'static str, texts: &[String]) -> Option<impl IntoView + use<>> 
 fn why(review: &Review) -> String {
     let whom = [("for", &review.context.user), ("of", &review.context.tenant)];
     let whom: String = whom.iter().filter_map(|(what, who)| who.as_ref().map(|who| format!(" {what} {who}"))).collect();
-    let roles = review.reviewers.roles.iter().map(|role| format!("the role {role}"));
-    let named: Vec<String> = roles.chain(review.reviewers.users.iter().map(ToString::to_string)).collect();
+    let named = words::whom(&review.reviewers);
     let mut who = if named.is_empty() { "Any reviewer".to_owned() } else { sentence(&named.join(", ")) };
     if !review.reviewers.tags.is_empty() {
         who = format!("{who} who also has the tag {}", review.reviewers.tags.join(" and "));
@@ -117,13 +114,18 @@ fn why(review: &Review) -> String {
     let handed = review.delegations.iter().map(|handed| format!(" Delegated by {} to {}.", handed.from, handed.to));
     let handed = handed.collect::<Vec<_>>().concat();
     let not = if review.reviewers.not_requester { " Not whoever started the run." } else { "" };
-    let how = if review.voting.is_some() { "several must vote" } else { "the first decision wins" };
+    let how = match review.kind {
+        ReviewKind::Handoff => "to see to it",
+        _ if review.voting.is_some() => "several must vote",
+        _ => "the first decision wins",
+    };
     format!("{}{whom} · {who}, {how}.{not}{handed}", review.requested_by)
 }
 
 fn marks(review: &Review, run: Option<&Run>, report: Option<&Report>) -> Marks {
     let mut marks = graph::marks(run, report);
-    if let (Some(node), true) = (&review.node, review.is_pending()) {
+    // What was handed over keeps no node waiting.
+    if let (Some(node), true) = (&review.node, review.is_pending() && review.kind.blocks()) {
         marks.entry(node.place()).or_default().state = NodeState::Waiting;
     }
     marks

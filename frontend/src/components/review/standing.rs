@@ -9,7 +9,7 @@ use crate::components::glyph::Glyph;
 use crate::components::inert::inert;
 use crate::components::time;
 use crate::state::story::sentence;
-use crate::state::votes;
+use crate::state::{votes, words};
 
 /// How the votes stand, and what stands in their way.
 #[component]
@@ -40,6 +40,22 @@ pub fn ClaimedByOther(pane: Pane) -> impl IntoView {
         let text =
             format!("{} has claimed this until {}. You can still decide it first.", claim.by, time::clock(claim.until));
         Some(view! { <p class="banner warn" role="status"><Glyph icon=icondata::LuUserRound /><span>{text}</span></p> })
+    }
+}
+
+/// Says that it waits because somebody told it to, and what that means: the answer to whoever has just paused it.
+#[component]
+pub fn PausedSince(pane: Pane) -> impl IntoView {
+    let session = Session::expect();
+    let paused = Memo::new(move |_| pane.review.with(|review| review.paused.clone().filter(|_| review.is_pending())));
+    move || {
+        let paused = paused.get()?;
+        let who = words::person(&paused.by, session.username().as_deref());
+        let text = format!(
+            "Paused by {who} since {}. No time limit runs, and nothing goes on until somebody decides.",
+            time::day(paused.at)
+        );
+        Some(view! { <p class="banner" role="status"><Glyph icon=icondata::LuPause /><span>{text}</span></p> })
     }
 }
 

@@ -29,7 +29,7 @@ pub fn ValueView(
     let too_long = content_type == ContentType::Code && text.lines().count() > extent::MAX_LAID_OUT;
     let view = match (&value, content_type) {
         (Value::String(_), _) if too_long => plain_text(&text),
-        (Value::Null, _) => view! { <p class="none">"Nothing yet"</p> }.into_any(),
+        (value, _) if is_nothing(value) => view! { <p class="none">"Nothing yet"</p> }.into_any(),
         (Value::String(text), ContentType::Markdown) => view! { <Markdown text=text.clone() /> }.into_any(),
         (Value::String(text), ContentType::Text) => view! { <div class="prose plain">{inert(text)}</div> }.into_any(),
         (Value::String(text), ContentType::Image) => {
@@ -44,6 +44,11 @@ pub fn ValueView(
         {warning}
         {view}
     }
+}
+
+fn is_nothing(value: &Value) -> bool {
+    value.is_null()
+        || value.as_str().is_some_and(|text| text.trim().is_empty() && invisible_characters::count(text) == 0)
 }
 
 fn lines(text: &str) -> Vec<AnyView> {
@@ -108,13 +113,13 @@ fn LongText(text: String) -> impl IntoView {
     }
 }
 
-/// What an action holds that people read rather than a program: its texts typeset below their names.
-pub fn texts(fields: &shared::JsonMap) -> AnyView {
+/// What people read rather than a program: texts typeset below their names.
+pub fn texts<'a>(fields: impl IntoIterator<Item = (&'a String, &'a Value)>) -> AnyView {
     let value = |value: &Value| match value {
         Value::String(text) => view! { <LongText text=text.clone() /> }.into_any(),
         value => view! { <div class="json">{json(value)}</div> }.into_any(),
     };
-    let fields = fields.iter().map(|(name, field)| view! { <dt>{inert(name)}</dt><dd>{value(field)}</dd> });
+    let fields = fields.into_iter().map(|(name, field)| view! { <dt>{inert(name)}</dt><dd>{value(field)}</dd> });
     view! { <dl class="texts">{fields.collect_view()}</dl> }.into_any()
 }
 

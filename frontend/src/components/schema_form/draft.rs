@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use leptos::prelude::*;
 use serde_json::{Map, Number, Value, json};
 
-use super::schema::{Kind, Shape};
+use super::schema::{Choice, Kind, Shape};
 use crate::state::words;
 
 /// One field as it is being edited.
@@ -34,6 +34,8 @@ pub enum Content {
     Text(ArcRwSignal<String>),
     /// The index of the choice.
     Choice(ArcRwSignal<Option<usize>>),
+    /// The indices of the choices that are ticked.
+    Several(ArcRwSignal<Vec<usize>>),
     /// Yes, no, or nothing.
     Switch(ArcRwSignal<Option<bool>>),
     /// The rows, each with a key that stays when rows move.
@@ -91,9 +93,10 @@ impl Draft {
                 let unset = (required && value.is_none()).then_some(false);
                 Content::Switch(ArcRwSignal::new(given.and_then(Value::as_bool).or(unset)))
             }
-            Kind::Choice(choices) => {
-                let at = |value: &Value| choices.iter().position(|(choice, _)| choice == value);
-                Content::Choice(ArcRwSignal::new(given.and_then(at)))
+            Kind::Choice(choices) => Content::Choice(ArcRwSignal::new(given.and_then(|value| at(choices, value)))),
+            Kind::Several(choices) => {
+                let ticked = given.and_then(Value::as_array).into_iter().flatten();
+                Content::Several(ArcRwSignal::new(ticked.filter_map(|value| at(choices, value)).collect()))
             }
             Kind::List { item, min, .. } => {
                 let row = |value: Option<&Value>| Row {
@@ -118,7 +121,7 @@ impl Draft {
         let empty = match (&shape.kind, value) {
             (_, Some(Value::Null)) => Some(Value::Null),
             (Kind::Line { .. } | Kind::Text { .. }, Some(_)) => Some(json!("")),
-            (Kind::List { .. }, given) if given.is_some() || required => Some(json!([])),
+            (Kind::List { .. } | Kind::Several(_), given) if given.is_some() || required => Some(json!([])),
             (Kind::Object(_), given) if given.is_some() || required => Some(json!({})),
             (Kind::Json { .. }, Some(Value::Object(_))) => Some(json!({})),
             _ => None,
@@ -146,8 +149,14 @@ impl Draft {
             Content::Switch(on) => on.get().map(Value::Bool).or_else(|| self.empty.clone()),
             Content::Choice(at) => {
                 let Kind::Choice(choices) = &self.shape.kind else { return None };
-                let chosen = at.get().and_then(|at| choices.get(at)).map(|(value, _)| value.clone());
+                let chosen = at.get().and_then(|at| choices.get(at)).map(|choice| choice.value.clone());
                 chosen.or_else(|| self.empty.clone())
+            }
+            Content::Several(ticked) => {
+                let Kind::Several(choices) = &self.shape.kind else { return None };
+                let values = ticked.get().into_iter().filter_map(|at| Some(choices.get(at)?.value.clone()));
+                let values: Vec<Value> = values.collect();
+                if values.is_empty() { self.empty.clone() } else { Some(Value::Array(values)) }
             }
             Content::List(rows) => {
                 let values: Vec<Value> =
@@ -173,7 +182,7 @@ impl Draft {
     fn parse(&self, text: &str) -> Result<Value, String> {
         match &self.shape.kind {
             Kind::Number { integer, min, max } => parse_number(text.trim(), *integer, min.as_ref(), max.as_ref()),
-            Kind::Json { .. } => serde_json::from_str(text).map_err(|error| format!("Not valid JSON: {error}")),
+            Kind::Json { object, .. } => parse_json(text, *object),
             _ => Ok(Value::String(text.to_owned())),
         }
     }
@@ -198,10 +207,24 @@ impl Draft {
     pub fn is_sound(&self) -> bool {
         match &self.content {
             Content::Text(_) => self.mistake().is_none(),
-            Content::Switch(_) | Content::Choice(_) => true,
+            Content::Switch(_) | Content::Choice(_) | Content::Several(_) => true,
             Content::List(rows) => rows.get().iter().all(|row| row.draft.is_sound()),
             Content::Object(fields) => fields.iter().all(|(_, field)| field.is_sound()),
         }
+    }
+}
+
+fn at(choices: &[Choice], value: &Value) -> Option<usize> {
+    choices.iter().position(|choice| choice.value == *value)
+}
+
+/// Reads JSON, of which `object` says that nothing but an object will do.
+pub fn parse_json(text: &str, object: bool) -> Result<Value, String> {
+    let value: Value = serde_json::from_str(text).map_err(|error| format!("Not valid JSON: {error}"))?;
+    if object && !value.is_object() {
+        Err("This must be an object, such as {\"ticket\": 42}".to_owned())
+    } else {
+        Ok(value)
     }
 }
 
@@ -261,6 +284,30 @@ mod tests {
         owner.set();
         assert_eq!(Draft::new(&schema(), &json!({}), true).read(), Some(json!({ "words": 300 })));
         assert_eq!(Draft::new(&schema(), &json!({}), false).read(), Some(json!({})));
+    }
+
+    #[test]
+    fn what_is_no_object_is_said_and_not_dropped() {
+        let owner = Owner::new();
+        owner.set();
+        let draft = Draft::new(&json!({ "type": "object" }), &json!({}), false);
+        let Content::Text(text) = &draft.content else { panic!("an object without names is typed") };
+        for (typed, sound) in [("[1]", false), ("12", false), ("{\"a\": 1}", true), ("", true)] {
+            text.set(typed.into());
+            assert_eq!(draft.is_sound(), sound, "{typed}");
+        }
+    }
+
+    #[test]
+    fn nothing_ticked_is_no_row() {
+        let owner = Owner::new();
+        owner.set();
+        let options = json!({ "type": "array", "uniqueItems": true, "items": { "enum": ["s", "m", "l"] } });
+        let schema = json!({ "type": "object", "required": ["options"], "properties": { "options": options } });
+        let draft = Draft::new(&schema, &json!({}), true);
+        assert_eq!(draft.read(), Some(json!({ "options": [] })));
+        let given = json!({ "options": ["l", "s"] });
+        assert_eq!(Draft::new(&schema, &given, true).read(), Some(given));
     }
 
     #[test]

@@ -5,7 +5,10 @@ use shared::error::Mistake;
 
 use super::draft::{Content, Draft, next_key};
 use super::list::list_view;
-use super::schema::Kind;
+use super::schema::{Choice, Kind};
+use super::several::boxes;
+use crate::components::inert::{inert, named};
+use crate::state::verdict::is_at;
 
 /// So many choices, with labels of so many characters together, are shown at once; more get a menu.
 const MAX_RADIOS: (usize, usize) = (4, 44);
@@ -32,14 +35,15 @@ impl Place {
 
 /// The ids and states that label, input and message share.
 #[derive(Clone, Copy)]
-struct Parts {
+pub struct Parts {
     id: StoredValue<String>,
     required: bool,
     /// What is wrong; empty: nothing.
     wrong: Memo<String>,
-    disabled: Signal<bool>,
+    /// Whether nothing can be changed now.
+    pub disabled: Signal<bool>,
     /// Set when the reader has left the input: a half-typed number is no mistake yet.
-    left: RwSignal<bool>,
+    pub left: RwSignal<bool>,
 }
 
 impl Parts {
@@ -47,11 +51,18 @@ impl Parts {
         self.id.get_value()
     }
 
-    fn help(self) -> String {
+    /// The id of the label of a group.
+    pub fn label(self) -> String {
+        self.id.with_value(|id| format!("{id}-label"))
+    }
+
+    /// The ids of what is said below it.
+    pub fn help(self) -> String {
         self.id.with_value(|id| format!("{id}-help {id}-error"))
     }
 
-    fn invalid(self) -> String {
+    /// Whether something is wrong, as the attribute says it.
+    pub fn invalid(self) -> String {
         self.wrong.with(|wrong| !wrong.is_empty()).to_string()
     }
 }
@@ -68,19 +79,16 @@ pub fn field_view(draft: &Draft, name: &str, place: Place) -> AnyView {
 /// The heading of a group: title, key beside it, what it is for.
 pub fn heading(draft: &Draft, name: &str) -> impl IntoView + use<> {
     let title = draft.shape.title.clone().unwrap_or_else(|| name.to_owned());
-    let key = (!name.is_empty() && title != name).then(|| view! { <code class="field-key">{name.to_owned()}</code> });
+    let key = (!name.is_empty() && title != name).then(|| view! { <code class="field-key">{inert(name)}</code> });
     let required = draft.required.then(|| view! { <span class="field-required">"required"</span> });
-    view! { <span class="field-title">{title}</span>{key}{required} }
+    view! { <span class="field-title">{inert(&title)}</span>{key}{required} }
 }
 
 /// What the server said of exactly this place.
 pub fn messages_at(place: Place, below: bool) -> Memo<String> {
     Memo::new(move |_| {
         place.path.with(|path| {
-            let here = |one: &&Mistake| {
-                one.path == *path
-                    || (below && one.path.strip_prefix(path.as_str()).is_some_and(|rest| rest.starts_with('/')))
-            };
+            let here = |one: &&Mistake| one.path == *path || (below && is_at(one, path));
             place
                 .errors
                 .with(|errors| errors.iter().filter(here).map(|one| one.message.as_str()).collect::<Vec<_>>().join(" "))
@@ -100,7 +108,7 @@ fn object_view(draft: &Draft, name: &str, place: Place) -> AnyView {
     view! {
         <fieldset class="field-group">
             <legend>{heading(draft, name)}</legend>
-            {draft.shape.description.clone().map(|text| view! { <p class="hint">{text}</p> })}
+            {draft.shape.description.clone().map(|text| view! { <p class="hint">{inert(&text)}</p> })}
             <p class="mistake" aria-live="polite">{said}</p>
             <div class="fields">{children}</div>
         </fieldset>
@@ -120,10 +128,10 @@ fn leaf_view(draft: &Draft, name: &str, place: Place) -> AnyView {
     let parts =
         Parts { id: StoredValue::new(id.clone()), required: draft.required, wrong, disabled: place.disabled, left };
     let expected = match &draft.shape.kind {
-        Kind::Json { expected: Some(expected) } => {
+        Kind::Json { expected: Some(expected), .. } => {
             Some(format!("JSON. The schema wants {expected}; the value is something else."))
         }
-        Kind::Json { expected: None } => Some("JSON".to_owned()),
+        Kind::Json { expected: None, .. } => Some("JSON".to_owned()),
         _ => None,
     };
     let help = [draft.shape.description.clone(), expected].into_iter().flatten().collect::<Vec<_>>().join(" ");
@@ -138,7 +146,7 @@ fn leaf_view(draft: &Draft, name: &str, place: Place) -> AnyView {
     view! {
         <div class="field" class:bad=move || !wrong.get().is_empty()>
             {title}
-            <p class="hint" id=help_id>{help}</p>
+            <p class="hint" id=help_id>{inert(&help)}</p>
             {input}
             <p class="mistake" id=error_id aria-live="polite">{wrong}</p>
         </div>
@@ -159,15 +167,15 @@ fn counter(draft: &Draft) -> Option<impl IntoView + use<>> {
 
 fn is_group(draft: &Draft) -> bool {
     match &draft.shape.kind {
-        Kind::Switch => true,
+        Kind::Switch | Kind::Several(_) => true,
         Kind::Choice(choices) => few(choices),
         _ => false,
     }
 }
 
-fn few(choices: &[(serde_json::Value, String)]) -> bool {
+fn few(choices: &[Choice]) -> bool {
     choices.len() <= MAX_RADIOS.0
-        && choices.iter().map(|(_, label)| label.chars().count()).sum::<usize>() <= MAX_RADIOS.1
+        && choices.iter().map(|choice| choice.label.chars().count()).sum::<usize>() <= MAX_RADIOS.1
 }
 
 fn input_view(draft: &Draft, name: &str, parts: Parts) -> AnyView {
@@ -177,10 +185,11 @@ fn input_view(draft: &Draft, name: &str, parts: Parts) -> AnyView {
             radios(choices, on, draft.required, parts)
         }
         (Kind::Choice(choices), Content::Choice(at)) if few(choices) => {
-            let labels = choices.iter().enumerate().map(|(at, (_, label))| (label.clone(), Some(at))).collect();
+            let labels = choices.iter().enumerate().map(|(at, choice)| (choice.label.clone(), Some(at))).collect();
             radios(labels, at, draft.required, parts)
         }
         (Kind::Choice(choices), Content::Choice(at)) => menu(choices, at.clone(), parts),
+        (Kind::Several(choices), Content::Several(ticked)) => boxes(choices, ticked, parts),
         (kind, Content::Text(text)) => text_input(kind, text.clone(), draft, name, parts),
         _ => ().into_any(),
     }
@@ -207,7 +216,7 @@ where
                 <input type="radio" name=group.clone() disabled=move || parts.disabled.get()
                     prop:checked=move || is.get() == value
                     on:change=move |_| { set.set(value); parts.left.set(true); }/>
-                <span>{label}</span>
+                <span>{inert(&label)}</span>
             </label>
         }
     };
@@ -220,7 +229,7 @@ where
     .into_any()
 }
 
-fn menu(choices: &[(serde_json::Value, String)], at: ArcRwSignal<Option<usize>>, parts: Parts) -> AnyView {
+fn menu(choices: &[Choice], at: ArcRwSignal<Option<usize>>, parts: Parts) -> AnyView {
     let chosen = at.clone();
     let is_chosen = move |index: usize| {
         let at = at.clone();
@@ -236,8 +245,8 @@ fn menu(choices: &[(serde_json::Value, String)], at: ArcRwSignal<Option<usize>>,
             {choices
                 .iter()
                 .enumerate()
-                .map(|(index, (_, label))| {
-                    view! { <option value=index.to_string() prop:selected=is_chosen(index)>{label.clone()}</option> }
+                .map(|(index, choice)| {
+                    view! { <option value=index.to_string() prop:selected=is_chosen(index)>{named(&choice.label)}</option> }
                 })
                 .collect_view()}
         </select>
@@ -248,7 +257,7 @@ fn menu(choices: &[(serde_json::Value, String)], at: ArcRwSignal<Option<usize>>,
 fn text_input(kind: &Kind, text: ArcRwSignal<String>, draft: &Draft, name: &str, parts: Parts) -> AnyView {
     let (get, set) = (text.clone(), text.clone());
     let typed = move |event| set.set(event_target_value(&event));
-    let example = draft.shape.example.clone().map(|example| format!("for example {example}"));
+    let example = draft.shape.example.clone().map(|example| format!("for example {}", named(&example)));
     let example = if matches!(kind, Kind::Json { .. }) { None } else { example };
     // A row of a list has no label of its own to be read.
     let spoken = (name.is_empty() && draft.shape.title.is_none()).then_some("Value");

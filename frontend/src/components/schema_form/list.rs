@@ -6,6 +6,7 @@ use super::draft::{Content, Draft, Row};
 use super::field::{Place, field_view, heading, messages_at};
 use super::schema::Kind;
 use crate::components::glyph::Glyph;
+use crate::components::inert::{inert, named};
 
 /// A list field. `name` is its key.
 pub fn list_view(draft: &Draft, name: &str, place: Place) -> AnyView {
@@ -26,7 +27,7 @@ pub fn list_view(draft: &Draft, name: &str, place: Place) -> AnyView {
     view! {
         <fieldset class="field-group list" class:bad=move || !said.get().is_empty()>
             <legend>{heading(draft, name)}</legend>
-            {draft.shape.description.clone().map(|text| view! { <p class="hint">{text}</p> })}
+            {draft.shape.description.clone().map(|text| view! { <p class="hint">{inert(&text)}</p> })}
             <ol class="list-rows">
                 <For each=move || rows.get() key=|row| row.key children=move |row| row_view(&row, rows, min, place)/>
             </ol>
@@ -34,7 +35,7 @@ pub fn list_view(draft: &Draft, name: &str, place: Place) -> AnyView {
             <p class="mistake" aria-live="polite">{said}</p>
             <button type="button" class="b sm" on:click=add
                 disabled=move || { place.disabled.get() || count() >= max }
-                aria-label=format!("Add a row to {spoken}")><Glyph icon=icondata::LuPlus/>"Add a row"</button>
+                aria-label=format!("Add a row to {}", named(&spoken))><Glyph icon=icondata::LuPlus/>"Add a row"</button>
         </fieldset>
     }
     .into_any()

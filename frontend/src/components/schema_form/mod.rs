@@ -6,15 +6,21 @@ mod draft;
 mod field;
 mod list;
 mod schema;
+mod several;
 
 use leptos::prelude::*;
 use serde_json::Value;
 use shared::error::Mistake;
 
-use self::draft::Draft;
 pub use self::draft::next_key;
+use self::draft::{Draft, parse_json};
 use self::field::{Place, field_view};
 use crate::state::extent;
+
+/// What a form holds that nobody has touched.
+pub fn untouched(schema: &Value) -> Value {
+    Draft::new(schema, &Value::Object(shared::JsonMap::new()), true).read().unwrap_or(Value::Null)
+}
 
 /// A form for `value`.
 ///
@@ -46,14 +52,17 @@ pub fn SchemaForm(
     #[prop(optional, into)]
     disabled: Signal<bool>,
 ) -> impl IntoView {
+    // What is no object already is not to be mended here.
+    let is_object = schema.get("type").is_some_and(|declared| declared == "object")
+        && value.with_untracked(|value| value.is_object());
     // Fields for so many values would take the browser seconds; text takes none.
     if value.with_untracked(|value| extent::has_more_than(value, extent::MAX_FIELDS)) {
-        return view! { <JsonAlone value sound disabled/> }.into_any();
+        return view! { <JsonAlone value sound disabled object=is_object/> }.into_any();
     }
     let draft = RwSignal::new(value.with_untracked(|value| Draft::new(&schema, value, defaults)));
     let read = Memo::new(move |_| draft.with(|draft| draft.read().unwrap_or(Value::Null)));
     let raw = RwSignal::new(None::<String>);
-    let raw_mistake = Memo::new(move |_| raw.with(|raw| raw.as_deref().and_then(|text| parse(text).err())));
+    let raw_mistake = mistake_in(raw, is_object);
 
     Effect::new(move |_| {
         let read = read.get();
@@ -78,7 +87,7 @@ pub fn SchemaForm(
         errors.with(|errors| errors.iter().filter(|one| one.path == base).map(|one| one.message.clone()).collect())
     };
     let whole = Memo::new(move |_| -> Vec<String> { here() });
-    let is_object = move || draft.with(|draft| matches!(draft.content, draft::Content::Object(_)));
+    let has_fields = move || draft.with(|draft| matches!(draft.content, draft::Content::Object(_)));
     let to_json = move |_| raw.set(Some(pretty(&value.get_untracked())));
     let to_form = move |_| {
         if raw_mistake.with_untracked(Option::is_none) {
@@ -93,14 +102,14 @@ pub fn SchemaForm(
                     disabled=move || raw_mistake.with(Option::is_some)>"Form"</button>
                 <button type="button" aria-pressed=move || raw.with(Option::is_some).to_string() on:click=to_json>"JSON"</button>
             </div>
-            <Show when=move || is_object() && whole.with(|whole| !whole.is_empty())>
+            <Show when=move || has_fields() && whole.with(|whole| !whole.is_empty())>
                 <ul class="form-errors" role="alert">
                     {move || whole.get().into_iter().map(|message| view! { <li>{message}</li> }).collect_view()}
                 </ul>
             </Show>
             <Show
                 when=move || raw.with(Option::is_none)
-                fallback=move || view! { <RawJson raw value mistake=raw_mistake disabled/> }
+                fallback=move || view! { <RawJson raw value mistake=raw_mistake disabled object=is_object/> }
             >
                 {
                     let (base, label) = (base.clone(), label.clone());
@@ -117,16 +126,21 @@ pub fn SchemaForm(
 
 /// A value of too many parts for a form, as JSON.
 #[component]
-fn JsonAlone(value: RwSignal<Value>, sound: Option<RwSignal<bool>>, disabled: Signal<bool>) -> impl IntoView {
+fn JsonAlone(
+    value: RwSignal<Value>,
+    sound: Option<RwSignal<bool>>,
+    disabled: Signal<bool>,
+    object: bool,
+) -> impl IntoView {
     let raw = RwSignal::new(Some(value.with_untracked(pretty)));
-    let mistake = Memo::new(move |_| raw.with(|raw| raw.as_deref().and_then(|text| parse(text).err())));
+    let mistake = mistake_in(raw, object);
     if let Some(sound) = sound {
         Effect::new(move |_| sound.set(mistake.with(Option::is_none)));
     }
     view! {
         <div class="form">
             <p class="hint">{format!("More than {} values: too many for a form, so they are edited as JSON.", extent::MAX_FIELDS)}</p>
-            <RawJson raw value mistake disabled/>
+            <RawJson raw value mistake disabled object/>
         </div>
     }
 }
@@ -138,9 +152,10 @@ fn RawJson(
     value: RwSignal<Value>,
     mistake: Memo<Option<String>>,
     disabled: Signal<bool>,
+    object: bool,
 ) -> impl IntoView {
     let typed = move |text: String| {
-        if let Ok(parsed) = parse(&text) {
+        if let Ok(parsed) = parse_json(&text, object) {
             value.set(parsed);
         }
         raw.set(Some(text));
@@ -159,8 +174,8 @@ fn RawJson(
     }
 }
 
-fn parse(text: &str) -> Result<Value, String> {
-    serde_json::from_str(text).map_err(|error| format!("Not valid JSON: {error}"))
+fn mistake_in(raw: RwSignal<Option<String>>, object: bool) -> Memo<Option<String>> {
+    Memo::new(move |_| raw.with(|raw| raw.as_deref().and_then(|text| parse_json(text, object).err())))
 }
 
 fn pretty(value: &Value) -> String {

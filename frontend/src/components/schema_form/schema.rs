@@ -41,13 +41,36 @@ pub enum Kind {
     /// Yes or no.
     Switch,
     /// One of these values.
-    Choice(Vec<(Value, String)>),
+    Choice(Vec<Choice>),
+    /// Some of these values, each at most once.
+    Several(Vec<Choice>),
     /// Rows of one schema.
     List { item: Value, min: usize, max: usize },
     /// Named fields: name, schema, whether it must be there.
     Object(Vec<(String, Value, bool)>),
-    /// Anything else, as JSON text; with what the schema wanted where the value is something else.
-    Json { expected: Option<String> },
+    /// Anything else, as JSON text; with what the schema wanted where the value is something else, and whether only an
+    /// object will do.
+    Json { expected: Option<String>, object: bool },
+}
+
+/// JSON of any kind.
+const JSON: Kind = Kind::Json { expected: None, object: false };
+
+/// One of the values that a schema offers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Choice {
+    /// The value.
+    pub value: Value,
+    /// What people read.
+    pub label: String,
+    /// More about it.
+    pub description: Option<String>,
+}
+
+impl Choice {
+    fn of(value: &Value) -> Self {
+        Self { value: value.clone(), label: label(value), description: None }
+    }
 }
 
 impl Shape {
@@ -56,8 +79,7 @@ impl Shape {
         let schema = resolve(root, schema);
         let (declared, nullable) = declared_type(schema);
         let value = value.filter(|value| !value.is_null());
-        let kind =
-            if depth > MAX_DEPTH { Kind::Json { expected: None } } else { kind(schema, declared.as_deref(), value) };
+        let kind = if depth > MAX_DEPTH { JSON } else { kind(root, schema, declared.as_deref(), value) };
         let text = |key: &str| schema.get(key).and_then(Value::as_str).map(str::to_owned);
         let example = schema.get("examples").and_then(|list| list.get(0)).map(label);
         Self {
@@ -103,21 +125,21 @@ fn declared_type(schema: &Value) -> (Option<String>, bool) {
     }
 }
 
-fn kind(schema: &Value, declared: Option<&str>, value: Option<&Value>) -> Kind {
-    if let Some(choices) = choices(schema, value) {
+fn kind(root: &Value, schema: &Value, declared: Option<&str>, value: Option<&Value>) -> Kind {
+    if let Some(choices) = choices(schema, value.map_or(&[][..], std::slice::from_ref)) {
         return Kind::Choice(choices);
     }
     let Some(declared) = declared else {
         return match value {
             Some(value) if !has_alternatives(schema) => kind_of_value(value),
-            _ => Kind::Json { expected: None },
+            _ => JSON,
         };
     };
     if let Some(value) = value {
         let actual = json_type(value);
         let fits = actual == declared || (declared == "number" && actual == "integer");
         if !fits {
-            return Kind::Json { expected: Some(declared.to_owned()) };
+            return Kind::Json { expected: Some(declared.to_owned()), object: false };
         }
     }
     let count = |key: &str| schema.get(key).and_then(Value::as_u64);
@@ -130,15 +152,18 @@ fn kind(schema: &Value, declared: Option<&str>, value: Option<&Value>) -> Kind {
         }
         "boolean" => Kind::Switch,
         "array" => match schema.get("items") {
+            Some(item) if several(root, schema, item, value).is_some() => {
+                Kind::Several(several(root, schema, item, value).unwrap_or_default())
+            }
             Some(item) => Kind::List {
                 item: item.clone(),
                 min: size("minItems").unwrap_or(0),
                 max: size("maxItems").unwrap_or(usize::MAX),
             },
-            None => value.map_or(Kind::Json { expected: None }, kind_of_value),
+            None => value.map_or(JSON, kind_of_value),
         },
         "object" => object_kind(schema, value),
-        _ => Kind::Json { expected: None },
+        _ => JSON,
     }
 }
 
@@ -146,27 +171,36 @@ fn has_alternatives(schema: &Value) -> bool {
     ["oneOf", "anyOf", "allOf", "if", "not"].iter().any(|key| schema.get(key).is_some())
 }
 
-/// The values of an `enum`, a `const`, or a `oneOf` of constants; a foreign value of now is one more, so that it shows.
-fn choices(schema: &Value, value: Option<&Value>) -> Option<Vec<(Value, String)>> {
-    let mut choices: Vec<(Value, String)> = if let Some(values) = schema.get("enum").and_then(Value::as_array) {
-        values.iter().filter(|value| !value.is_null()).map(|value| (value.clone(), label(value))).collect()
+/// The values of an `enum`, a `const`, or a `oneOf` of constants; foreign values of now are more, so that they show.
+fn choices(schema: &Value, now: &[Value]) -> Option<Vec<Choice>> {
+    let mut choices: Vec<Choice> = if let Some(values) = schema.get("enum").and_then(Value::as_array) {
+        values.iter().filter(|value| !value.is_null()).map(Choice::of).collect()
     } else if let Some(only) = schema.get("const") {
-        vec![(only.clone(), label(only))]
+        vec![Choice::of(only)]
     } else {
         let several = schema.get("oneOf").or_else(|| schema.get("anyOf")).and_then(Value::as_array)?;
         let constant = |one: &Value| {
-            let value = one.get("const")?.clone();
-            let title = one.get("title").and_then(Value::as_str).map_or_else(|| label(&value), str::to_owned);
-            Some((value, title))
+            let text = |key: &str| one.get(key).and_then(Value::as_str).map(str::to_owned);
+            let plain = Choice::of(one.get("const")?);
+            Some(Choice { label: text("title").unwrap_or(plain.label), description: text("description"), ..plain })
         };
         several.iter().map(constant).collect::<Option<_>>()?
     };
-    if let Some(value) = value
-        && !choices.iter().any(|(choice, _)| choice == value)
-    {
-        choices.push((value.clone(), format!("{} (not among the choices)", label(value))));
+    for value in now {
+        if !choices.iter().any(|choice| choice.value == *value) {
+            let own = Choice::of(value);
+            choices.push(Choice { label: format!("{} (not among the choices)", own.label), ..own });
+        }
     }
     Some(choices)
+}
+
+/// What a list of different values can be ticked from, where its rows are choices and no value of now stands in it twice.
+fn several(root: &Value, schema: &Value, item: &Value, value: Option<&Value>) -> Option<Vec<Choice>> {
+    schema.get("uniqueItems").filter(|unique| **unique == Value::Bool(true))?;
+    let now = value.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let twice = now.iter().enumerate().any(|(at, value)| now[..at].contains(value));
+    choices(resolve(root, item), now).filter(|_| !twice)
 }
 
 fn text_kind(schema: &Value, value: Option<&str>) -> Kind {
@@ -221,7 +255,8 @@ fn object_kind(schema: &Value, value: Option<&Value>) -> Kind {
             }
         }
     }
-    if fields.is_empty() { Kind::Json { expected: None } } else { Kind::Object(fields) }
+    let object = schema.get("type").is_some_and(|declared| declared == "object");
+    if fields.is_empty() { Kind::Json { expected: None, object } } else { Kind::Object(fields) }
 }
 
 /// How a value is edited of which no schema speaks: its type stays.
@@ -237,10 +272,10 @@ fn kind_of_value(value: &Value) -> Kind {
                 Some(first @ ("string" | "integer" | "boolean")) if types.all(|other| other == first) => {
                     Kind::List { item: json!({ "type": first }), min: 0, max: usize::MAX }
                 }
-                _ => Kind::Json { expected: None },
+                _ => JSON,
             }
         }
-        Value::Object(_) | Value::Null => Kind::Json { expected: None },
+        Value::Object(_) | Value::Null => JSON,
     }
 }
 
@@ -255,7 +290,7 @@ mod tests {
     #[test]
     fn a_value_of_another_type_is_shown_as_it_is() {
         let schema = json!({ "type": "string" });
-        assert_eq!(kind_for(&schema, Some(&json!(5))), Kind::Json { expected: Some("string".into()) });
+        assert_eq!(kind_for(&schema, Some(&json!(5))), Kind::Json { expected: Some("string".into()), object: false });
     }
 
     #[test]
@@ -268,9 +303,23 @@ mod tests {
     }
 
     #[test]
+    fn several_of_some_choices_are_ticked_and_no_value_is_lost() {
+        let one =
+            json!({ "oneOf": [{ "const": "s", "title": "Small", "description": "For a child" }, { "const": "l" }] });
+        let schema = json!({ "$defs": { "one": one }, "type": "array", "uniqueItems": true, "items": { "$ref": "#/$defs/one" } });
+        let Kind::Several(choices) = kind_for(&schema, Some(&json!(["l", "xl"]))) else { panic!("they are ticked") };
+        let labels: Vec<_> = choices.iter().map(|choice| choice.label.as_str()).collect();
+        assert_eq!(labels, ["Small", "l", "xl (not among the choices)"]);
+        assert_eq!(choices[0].description.as_deref(), Some("For a child"));
+        assert!(matches!(kind_for(&schema, Some(&json!(["l", "l"]))), Kind::List { .. }), "twice cannot be ticked");
+        let list = json!({ "type": "array", "items": { "enum": ["s"] } });
+        assert!(matches!(kind_for(&list, None), Kind::List { .. }), "one may be there twice");
+    }
+
+    #[test]
     fn a_schema_that_refers_to_itself_ends() {
         let schema = json!({ "$ref": "#" });
-        assert_eq!(kind_for(&schema, None), Kind::Json { expected: None });
+        assert_eq!(kind_for(&schema, None), JSON);
     }
 
     #[test]

@@ -18,6 +18,7 @@ use self::seal::Seal;
 use crate::client::{Session, use_api};
 use crate::components::arrival;
 use crate::components::glyph::Glyph;
+use crate::components::inert::inert;
 use crate::components::states::{Empty, Loaded, Loading};
 use crate::components::time::full;
 use crate::state::story::{Tone, told};
@@ -155,7 +156,7 @@ fn Row(entry: Entry) -> impl IntoView {
             <button class="audit-row" aria-expanded=move || open.get().to_string() on:click=move |_| open.update(|open| *open = !*open)>
                 <Glyph icon=icondata::LuChevronRight/>
                 <time datetime=at.to_string()>{full(at)}</time>
-                <span class="audit-what"><i class=class aria-hidden="true"></i>{who}" "{what}</span>
+                <span class="audit-what"><i class=class aria-hidden="true"></i>{who}" "{inert(&what)}</span>
                 <span class="audit-run">{run.map(|run| view! { "run "<code>{run}</code> })}</span>
                 <code>{kind}</code>
             </button>

@@ -16,7 +16,7 @@ use crate::components::inert::{inert, inert_code};
 use crate::components::status::StatusTag;
 use crate::components::time::Ago;
 use crate::state::story::sentence;
-use crate::state::words;
+use crate::state::{effects, words};
 
 /// Title, status, flow, who started it, how long it takes; cancel and report.
 #[component]
@@ -121,31 +121,34 @@ pub fn Outcome(data: RunData) -> impl IntoView {
     }
 }
 
-/// One pending review: what is asked, of whom, and how long there is.
+/// One pending review: what is asked, of whom, and how long there is. What was handed over keeps nothing waiting.
 #[component]
 fn Waits(review: Review) -> impl IntoView {
     let live = Live::expect();
     let session = Session::expect();
-    let asked = if review.reviewers.roles.is_empty() && review.reviewers.users.is_empty() {
-        "any reviewer".to_owned()
-    } else {
-        let users = review.reviewers.users.iter().map(ToString::to_string);
-        review.reviewers.roles.iter().cloned().chain(users).collect::<Vec<_>>().join(", ")
-    };
+    let whom = words::whom(&review.reviewers);
+    let asked = if whom.is_empty() { "any reviewer".to_owned() } else { whom.join(", ") };
     let expires = review.expires_at;
-    let then = review.on_timeout.as_ref().map(|then| words::on_timeout(then, false)).unwrap_or_default();
+    let then = effects::at_deadline(&review).unwrap_or_default();
     let left = move || {
         let left = words::left(live.now.get(), expires?);
         Some(left.map_or_else(|| format!("the time is up: {then}"), |left| format!("{left} left, then {then}")))
     };
     let href = format!("/reviews/{}", review.id);
-    let title = review.title.clone();
+    let title = inert(&review.title);
+    let waits = review.kind.blocks();
+    let (class, how, takes) = if waits {
+        ("banner warn wait", " waits for ", "Decide")
+    } else {
+        ("banner wait", ", handed over to ", "Take it")
+    };
+    let icon = if waits { icondata::LuUserRound } else { icondata::LuArrowRight };
     let decides = Memo::new(move |_| session.may(Act::Decide(&review)));
     view! {
-        <div class="banner warn wait">
-            <Glyph icon=icondata::LuUserRound/>
-            <span class="grow"><b>{title}</b>" waits for "{asked}{move || left().map(|left| format!(", {left}"))}</span>
-            <a href=href class="b sm">{move || if decides.get() { "Decide" } else { "Look at it" }}</a>
+        <div class=class>
+            <Glyph icon=icon/>
+            <span class="grow"><b>{title}</b>{how}{inert(&asked)}{move || left().map(|left| format!(", {left}"))}</span>
+            <a href=href class="b sm">{move || if decides.get() { takes } else { "Look at it" }}</a>
         </div>
     }
 }

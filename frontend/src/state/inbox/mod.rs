@@ -2,6 +2,7 @@
 //! the list, what is open, and what was resolved a moment ago. The rest is the server's, and so are all numbers.
 
 pub mod address;
+mod numbers;
 mod window;
 
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ use shared::protocol::ServerMessage;
 use shared::review::Review;
 use shared::time::Timestamp;
 
+pub use numbers::Numbers;
 use window::PageRows;
 pub use window::{PAGE, PAGES, Window};
 
@@ -66,17 +68,6 @@ impl Row {
         self.review = Arc::new(review);
         true
     }
-}
-
-/// How many reviews wait, as the server has counted them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Numbers {
-    /// That this person may see.
-    pub pending: u64,
-    /// Of these, that they may decide.
-    pub mine: u64,
-    /// Of these, that no run waits for.
-    pub handed_over: u64,
 }
 
 /// The reviews in memory.

@@ -1,6 +1,7 @@
 //! What a decision would say: the request that is sent, and the words on its button. A button never says more or less
 //! than what is sent.
 
+pub mod keys;
 #[cfg(test)]
 mod tests;
 
@@ -11,7 +12,7 @@ use shared::decision::{ActionDecision, DecisionRequest, Verdict};
 use shared::definition::{ActionKind, ChoiceKind, Severity};
 use shared::error::{Mistake, pointer};
 use shared::grant::{GrantScope, Remember};
-use shared::review::{Action, ActionType, Review, ReviewOption};
+use shared::review::{Action, Item, Review, ReviewKind, ReviewOption};
 
 use crate::state::action_words;
 use crate::state::drafts::{ActionDraft, Draft};
@@ -103,6 +104,12 @@ pub fn request(review: &Review, draft: &Draft, intent: &Intent) -> Result<Decisi
                 }
             }
             if option.kind == ChoiceKind::Accept {
+                let missing = unwritten(review, draft)
+                    .map(|item| Mistake::new(pointer(["edits", item.key.as_str()]), "required", UNWRITTEN));
+                let missing: Vec<_> = missing.collect();
+                if !missing.is_empty() {
+                    return Err(missing);
+                }
                 request.edits = edits(review, draft);
             }
             request.comment = text;
@@ -110,13 +117,19 @@ pub fn request(review: &Review, draft: &Draft, intent: &Intent) -> Result<Decisi
             request.verdict = Verdict::Choose { option: id.clone(), fields };
         }
         Intent::Text => {
-            if !review.free_text && review.actions.is_empty() {
+            if !review.actions.is_empty() {
+                return refuse(
+                    "/verdict/decisions",
+                    "Choose what happens to each call; a note alone decides none.".into(),
+                );
+            }
+            if !review.free_text {
                 return refuse("/verdict/text", "This takes one of its options, and no answer in other words.".into());
             }
             let Some(text) = text else { return refuse("/verdict/text", "Write the text first.".into()) };
             if review.answers_in_words() {
                 request.edits = edits(review, draft);
-            } else if let Some(reason) = no_correction(review).filter(|_| review.actions.is_empty()) {
+            } else if let Some(reason) = no_correction(review) {
                 return refuse("/verdict", reason);
             }
             request.verdict = Verdict::Text { text };
@@ -148,6 +161,23 @@ pub fn request(review: &Review, draft: &Draft, intent: &Intent) -> Result<Decisi
         );
     }
     Ok(request)
+}
+
+/// What is said of a text that somebody is asked to write and has not.
+pub const UNWRITTEN: &str = "Write the text first.";
+
+/// The texts that are to be written and are blank: without them nothing is accepted.
+pub fn unwritten<'a>(review: &'a Review, draft: &'a Draft) -> impl Iterator<Item = &'a Item> {
+    let is_blank = |item: &&Item| {
+        let text = draft.edits.get(&item.key).unwrap_or(&item.value).as_str();
+        text.is_some_and(|text| text.trim().is_empty())
+    };
+    review.items.iter().filter(|item| review.kind == ReviewKind::Edit && item.editable).filter(is_blank)
+}
+
+/// Whether a mistake is of this place, or of one inside it.
+pub fn is_at(mistake: &Mistake, place: &str) -> bool {
+    mistake.path.strip_prefix(place).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// The values that somebody has changed.
@@ -229,7 +259,7 @@ pub fn actions_say(review: &Review, draft: &Draft) -> (Intent, String) {
     let all = review.actions.len();
     let chosen: Vec<_> = review.actions.iter().filter_map(|action| choice(action, draft)).collect();
     let number = |kind| chosen.iter().filter(|chosen| **chosen == kind).count();
-    let one = review.actions.first().map_or("", action_words::name);
+    let one = review.actions.first().map(action_words::name).unwrap_or_default();
     if chosen.is_empty() && !is_one_by_one(review) {
         let says = if all == 1 { format!("Approve {one}") } else { format!("Approve all {all}") };
         return (Intent::ApproveAll, says);
@@ -247,10 +277,7 @@ pub fn actions_say(review: &Review, draft: &Draft) -> (Intent, String) {
             ActionKind::Approve => format!("Approve {one}{later}"),
             ActionKind::Edit => format!("Approve {one} with your edit"),
             ActionKind::Reject => format!("Reject {one}"),
-            ActionKind::Respond if review.actions[0].action_type == ActionType::Agent => {
-                format!("Answer in place of {one}")
-            }
-            ActionKind::Respond => format!("Respond without running {one}"),
+            ActionKind::Respond => sentence(&action_words::responds(&review.actions[0], false)),
         };
         return (Intent::Actions, verb);
     }
@@ -286,29 +313,9 @@ pub fn says(review: &Review, draft: &Draft, intent: &Intent) -> String {
             .find(|option| option.id == *id)
             .map_or_else(String::new, |option| option_says(review, draft, option)),
         Intent::Text if review.answers_in_words() => "Send answer".into(),
-        Intent::Text if !review.actions.is_empty() => "Reject all with this message".into(),
         Intent::Text => "Ask for this change".into(),
         Intent::RejectAll if review.actions.len() == 1 => format!("Reject {}", action_words::name(&review.actions[0])),
         Intent::RejectAll => "Reject all".into(),
         Intent::Actions | Intent::ApproveAll => actions_say(review, draft).1,
-    }
-}
-
-/// What follows from an option, in a sentence.
-pub fn option_does(review: &Review, option: &ReviewOption) -> String {
-    if let Some(description) = &option.description {
-        return description.clone();
-    }
-    match option.kind {
-        ChoiceKind::Accept => match review.stakes.consequences.first() {
-            Some(consequence) => consequence.clone(),
-            None => "The run continues.".into(),
-        },
-        ChoiceKind::Correct => match (&review.source, &option.message) {
-            (Some(source), Some(message)) => format!("{} works on it again: “{message}”", source.node.place()),
-            (Some(source), None) => format!("{} works on it again, with what you write.", source.node.place()),
-            (None, _) => "The step before works on it again.".into(),
-        },
-        ChoiceKind::Stop => "The run does not continue.".into(),
     }
 }

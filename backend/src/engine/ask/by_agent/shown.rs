@@ -50,7 +50,7 @@ impl Shown {
             Ask::Edit(draft) => edit(who, draft),
             Ask::Approval(proposal) => approval(who, *proposal),
             Ask::Escalation(escalation) => self::escalation(who, *escalation, relief),
-            Ask::Checkpoint(checkpoint) => self::checkpoint(who, *checkpoint),
+            Ask::Checkpoint(checkpoint) => self::checkpoint(who, *checkpoint, relief),
             Ask::Handoff(handoff) => self::handoff(who, handoff),
         }
     }
@@ -58,7 +58,8 @@ impl Shown {
     /// It was told to wait: what went on can go on again, or end.
     pub fn pause(&mut self) {
         self.options.retain(|option| !matches!(&*option.id, CONTINUE | PAUSE));
-        self.options.insert(0, option(RESUME.to_owned(), "Resume".to_owned(), None));
+        let does = "It goes on as planned.".to_owned();
+        self.options.insert(0, option(RESUME.to_owned(), "Resume".to_owned(), Some(does)));
     }
 }
 
@@ -120,7 +121,7 @@ fn edit(who: &str, draft: Draft) -> Shown {
             ..Stakes::default()
         },
         items: vec![Item { editable: true, schema: Some(schema), ..draft }],
-        options: vec![done()],
+        options: vec![described(done(), format!("{} gets the text as it stands here.", plain(who)))],
         free_text: false,
         timeout,
         on_timeout: OnTimeout::Follow,
@@ -138,12 +139,22 @@ fn approval(who: &str, proposal: Proposal) -> Shown {
         severity,
         category,
         reversible,
-        consequences,
+        consequences: consequences.clone(),
         estimated_cost,
         alternatives: proposal.alternatives.iter().map(alternative).collect(),
     };
-    let reject = ReviewOption { kind: ChoiceKind::Stop, ..option(REJECT.to_owned(), "Reject".to_owned(), None) };
-    let instead = proposal.alternatives.into_iter().map(|one| option(one.id, one.description, one.tradeoffs));
+    let whom = plain(who);
+    // What is said to follow, follows from leave, and from nothing else that is offered.
+    let leave = consequences.first().cloned().unwrap_or_else(|| format!("{whom} is told that it may."));
+    let approve = option(APPROVE.to_owned(), "Approve".to_owned(), Some(leave));
+    let refused = format!("{whom} is told that it may not.");
+    let reject = option(REJECT.to_owned(), "Reject".to_owned(), Some(refused));
+    let reject = ReviewOption { kind: ChoiceKind::Stop, ..reject };
+    let instead = proposal.alternatives.into_iter().map(|one| {
+        let told = format!("{whom} is told to do this instead.");
+        let told = one.tradeoffs.map_or_else(|| told.clone(), |tradeoffs| format!("{told} {tradeoffs}"));
+        option(one.id, one.description, Some(told))
+    });
     let arguments = Value::Object(action.arguments);
     Shown {
         kind: ReviewKind::Approval,
@@ -151,10 +162,7 @@ fn approval(who: &str, proposal: Proposal) -> Shown {
         prompt: format!("{who} asks for leave to `{}`: {description}", action.name),
         stakes,
         items: vec![item("arguments", &action.name, ContentType::Json, arguments)],
-        options: std::iter::once(option(APPROVE.to_owned(), "Approve".to_owned(), None))
-            .chain(instead)
-            .chain([reject])
-            .collect(),
+        options: std::iter::once(approve).chain(instead).chain([reject]).collect(),
         free_text: false,
         timeout: proposal.timeout,
         on_timeout: OnTimeout::Reject,
@@ -187,16 +195,28 @@ fn escalation(who: &str, escalation: Escalation, relief: &Relief) -> Shown {
         instead["answer"] = titled(answer, "Answer in place of the agent");
     }
     let needed: &[&str] = if relief.needs_answer { &["answer"] } else { &[] };
+    let whom = plain(who);
     let takes_over = with_fields(TAKE_OVER, "Take over", ChoiceKind::Accept, fields(needed, &instead));
+    let does = match (&relief.answer, relief.needs_answer) {
+        (None, _) => format!("{whom} is told that you take over."),
+        (Some(_), true) => format!("{whom} ends here, and your answer stands in place of its own."),
+        (Some(_), false) => format!(
+            "{whom} ends here. Your answer stands in place of its own; without one you write next what its step was to \
+             write."
+        ),
+    };
+    let takes_over = described(takes_over, does);
     let parameters = json!({ "type": "object", "title": "Adjusted parameters" });
     let guidance = titled(&text, "Guidance");
     let guides = json!({ "guidance": guidance, "adjusted_parameters": parameters });
     let goes_on = with_fields(GO_ON, "Let it go on", ChoiceKind::Accept, fields(&["guidance"], &guides));
+    let goes_on = described(goes_on, format!("{whom} gets your guidance, and goes on."));
     let delegates = (!relief.agents.is_empty()).then(|| {
         let agents = json!({ "type": "string", "enum": relief.agents, "title": "Agent" });
         let hands_over = json!({ "agent": agents, "instructions": titled(&text, "Instructions") });
         let fields = fields(&["agent", "instructions"], &hands_over);
-        with_fields(DELEGATE, "Give it to another agent", ChoiceKind::Accept, fields)
+        let does = "Another agent goes on with this, and knows what was said so far and what you write.".to_owned();
+        described(with_fields(DELEGATE, "Give it to another agent", ChoiceKind::Accept, fields), does)
     });
     let reason_words = reason.as_str().replace('_', " ");
     Shown {
@@ -205,7 +225,7 @@ fn escalation(who: &str, escalation: Escalation, relief: &Relief) -> Shown {
         prompt: format!("{who} cannot go on ({reason_words}): {explanation}"),
         stakes: Stakes { severity: urgency, category: Some(reason.as_str().to_owned()), ..Stakes::default() },
         items: items.into_iter().flatten().collect(),
-        options: [takes_over, goes_on].into_iter().chain(delegates).chain([abort()]).collect(),
+        options: [takes_over, goes_on].into_iter().chain(delegates).chain([abort(who, relief)]).collect(),
         free_text: false,
         timeout,
         on_timeout: OnTimeout::Error,
@@ -214,7 +234,7 @@ fn escalation(who: &str, escalation: Escalation, relief: &Relief) -> Shown {
 }
 
 /// An agent tells how far it has come: it goes on, waits, changes its plan or ends.
-fn checkpoint(who: &str, checkpoint: Checkpoint) -> Shown {
+fn checkpoint(who: &str, checkpoint: Checkpoint, relief: &Relief) -> Shown {
     let Checkpoint { phase, progress, done, next, issues, notes, timeout } = checkpoint;
     let items = [
         list("done", "Done", &done),
@@ -230,9 +250,13 @@ fn checkpoint(who: &str, checkpoint: Checkpoint) -> Shown {
         "add": texts("Do as well"),
         "parameters": { "type": "object", "title": "Parameters" },
     });
+    let whom = plain(who);
     let modifies = with_fields(MODIFY, "Change the plan", ChoiceKind::Accept, fields(&[], &modifies));
+    let modifies = described(modifies, format!("{whom} is told what is different now, and goes on."));
     let percent = format!("{:.0} %", progress * 100.0);
-    let accept = |id: &str, label: &str| option(id.to_owned(), label.to_owned(), None);
+    let accept = |id: &str, label: &str, does: &str| option(id.to_owned(), label.to_owned(), Some(does.to_owned()));
+    let continues = accept(CONTINUE, "Continue", &format!("{whom} goes on as planned."));
+    let pauses = accept(PAUSE, "Pause", "It waits, without a time limit, until somebody resumes or aborts it.");
     Shown {
         kind: ReviewKind::Checkpoint,
         subject: format!("Checkpoint: {phase} ({percent})"),
@@ -242,7 +266,7 @@ fn checkpoint(who: &str, checkpoint: Checkpoint) -> Shown {
             ..Stakes::default()
         },
         items: items.into_iter().flatten().collect(),
-        options: vec![accept(CONTINUE, "Continue"), accept(PAUSE, "Pause"), modifies, abort()],
+        options: vec![continues, pauses, modifies, abort(who, relief)],
         free_text: false,
         timeout,
         on_timeout: OnTimeout::Error,
@@ -259,7 +283,7 @@ fn handoff(who: &str, handoff: Handoff) -> Shown {
         subject: reason.clone(),
         prompt: format!("{who} hands this over to {to}: {reason}"),
         items: summary.map(|text| item("summary", "Summary", ContentType::Markdown, text.into())).into_iter().collect(),
-        options: vec![option(TAKEN.to_owned(), "Take it".to_owned(), None)],
+        options: vec![option(TAKEN.to_owned(), "Take it".to_owned(), Some("Records that you see to it.".to_owned()))],
         reviewers: Some(Reviewers { roles: vec![to], users, ..Reviewers::default() }),
         stakes: Stakes::default(),
         free_text: false,
@@ -268,9 +292,17 @@ fn handoff(who: &str, handoff: Handoff) -> Shown {
     }
 }
 
-fn abort() -> ReviewOption {
+/// What is asked of whoever asks, or of the step of an agent, ends here.
+fn abort(who: &str, relief: &Relief) -> ReviewOption {
     let reason = json!({ "type": "string", "minLength": 1, "title": "Reason" });
-    with_fields(ABORT, "Abort", ChoiceKind::Stop, fields(&["reason"], &json!({ "reason": reason })))
+    let aborts = with_fields(ABORT, "Abort", ChoiceKind::Stop, fields(&["reason"], &json!({ "reason": reason })));
+    let whom = plain(who);
+    let does = match (&relief.answer, relief.needs_answer) {
+        (Some(_), true) => format!("{whom} ends here, and whoever it works for is told why."),
+        (Some(_), false) => format!("{whom} ends here, and its step fails; the flow may say what follows."),
+        (None, _) => format!("{whom} ends here, with your reason."),
+    };
+    described(aborts, does)
 }
 
 /// The one option of what is to be written.
@@ -278,10 +310,20 @@ pub(super) fn done() -> ReviewOption {
     option(DONE.to_owned(), "Use this text".to_owned(), None)
 }
 
+/// A name without the marks that make it stand out: descriptions of options are no Markdown.
+fn plain(who: &str) -> String {
+    who.replace('`', "")
+}
+
+/// An option with what choosing it does.
+fn described(option: ReviewOption, does: String) -> ReviewOption {
+    ReviewOption { description: Some(does), ..option }
+}
+
 /// A state key that somebody writes.
 pub(super) fn written(key: String, value: Value) -> Item {
     let text = value.is_string();
-    let schema = schema_of(&value);
+    let schema = if text { json!({ "type": "string", "minLength": 1 }) } else { schema_of(&value) };
     let content_type = if text { ContentType::Markdown } else { ContentType::Json };
     Item { key, label: None, content_type, value, editable: true, schema: Some(schema) }
 }

@@ -1,0 +1,34 @@
+//! Some of a few choices: a box to tick for each, with what it means.
+
+use leptos::prelude::*;
+
+use super::field::Parts;
+use super::schema::Choice;
+use crate::components::inert::inert;
+
+/// The boxes, in the order of the schema. `ticked` holds the indices of those that are.
+pub fn boxes(choices: &[Choice], ticked: &ArcRwSignal<Vec<usize>>, parts: Parts) -> AnyView {
+    let row = |(at, choice): (usize, &Choice)| {
+        let (is, set) = (ticked.clone(), ticked.clone());
+        let toggle = move |_| {
+            set.update(|ticked| match ticked.iter().position(|own| *own == at) {
+                Some(own) => drop(ticked.remove(own)),
+                None => {
+                    ticked.push(at);
+                    ticked.sort_unstable();
+                }
+            });
+            parts.left.set(true);
+        };
+        let description = choice.description.as_deref().map(|text| view! { <small class="hint">{inert(text)}</small> });
+        view! {
+            <label class="tick">
+                <input type="checkbox" disabled=move || parts.disabled.get() prop:checked=move || is.with(|ticked| ticked.contains(&at))
+                    on:change=toggle aria-describedby=parts.help() aria-invalid=move || parts.invalid()/>
+                <span>{inert(&choice.label)}{description}</span>
+            </label>
+        }
+    };
+    let rows = choices.iter().enumerate().map(row).collect_view();
+    view! { <div class="ticks" role="group" aria-labelledby=parts.label()>{rows}</div> }.into_any()
+}

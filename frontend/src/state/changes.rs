@@ -1,0 +1,75 @@
+//! What has changed of a review since a person has read it, in words; and whether it was they who changed it.
+
+use shared::review::{Item, Review};
+
+use super::words::{count, person};
+
+/// What has changed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Change {
+    /// In a sentence; empty where nothing is known of it.
+    pub says: String,
+    /// Whether the difference can be seen on the cards.
+    pub is_shown: bool,
+}
+
+/// What is different from `before`; none: what was read is not known any more.
+pub fn between(before: Option<&Review>, now: &Review, me: Option<&str>) -> Change {
+    let Some(before) = before else { return Change::default() };
+    let same = |item: &&Item| before.items.iter().any(|old| old.key == item.key && old.value == item.value);
+    let items = now.items.iter().filter(|item| !same(item)).count();
+    let calls = now.actions.iter().filter(|action| !before.actions.contains(action)).count();
+    let mut says = Vec::new();
+    match (items, calls) {
+        (0, 0) => {}
+        (items, 0) => says.push(format!("{} changed.", count(items, "value has", "values have"))),
+        (0, calls) => says.push(format!("{} changed.", count(calls, "call has", "calls have"))),
+        _ => says.push("Values and calls have changed.".to_owned()),
+    }
+    match now.paused.as_ref().filter(|_| before.paused.is_none()) {
+        Some(paused) => says.push(format!("Paused by {}: other answers are offered now.", person(&paused.by, me))),
+        None if before.options != now.options => says.push("Other answers are offered now.".to_owned()),
+        None => {}
+    }
+    Change { says: says.join(" "), is_shown: items + calls > 0 }
+}
+
+/// Whether a person made the newest revision by deciding on the one before: they paused it, or voted with changes.
+pub fn is_own(before: &Review, now: &Review, me: Option<&str>) -> bool {
+    let is_mine = |name: &str| me == Some(name);
+    let paused = || before.paused.is_none() && now.paused.as_ref().is_some_and(|paused| is_mine(&paused.by));
+    let voted =
+        || now.decisions.iter().any(|said| is_mine(&said.by) && said.revision == now.revision && said.shown.is_some());
+    now.revision == before.revision + 1 && (paused() || voted())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::state::fixtures::review;
+
+    #[test]
+    fn whoever_pauses_a_review_is_not_told_that_it_changed() {
+        let before = review(1, 1, json!({ "kind": "checkpoint" }));
+        let resume = json!([{ "id": "resume", "kind": "accept", "label": "Resume" }]);
+        let paused = json!({ "by": "ana", "at": "2026-11-20T10:05:00Z" });
+        let now = review(1, 2, json!({ "kind": "checkpoint", "revision": 2, "paused": paused, "options": resume }));
+        assert!(is_own(&before, &now, Some("ana")));
+        assert!(!is_own(&before, &now, Some("tom")));
+        let seen = between(Some(&before), &now, Some("tom"));
+        assert_eq!(seen, Change { says: "Paused by ana: other answers are offered now.".into(), is_shown: false });
+    }
+
+    #[test]
+    fn a_difference_is_promised_only_where_there_is_one() {
+        let before = review(1, 1, json!({}));
+        let mut now = review(1, 2, json!({ "revision": 2 }));
+        assert_eq!(between(Some(&before), &now, None), Change::default());
+        now.items[0].value = json!("Hello all");
+        let change = between(Some(&before), &now, None);
+        assert_eq!((change.says.as_str(), change.is_shown), ("1 value has changed.", true));
+        assert_eq!(between(None, &now, None), Change::default());
+    }
+}

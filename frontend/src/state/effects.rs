@@ -1,0 +1,300 @@
+//! Who hears what is decided, and what follows: from a choice, from a deadline, from a withdrawal. A button, a deadline
+//! and a dialog say nothing that does not happen.
+
+use shared::definition::{ChoiceKind, OnTimeout};
+use shared::review::{Review, ReviewKind, ReviewOption};
+
+use super::action_words;
+use super::verdict::{first_accept, no_correction};
+
+/// How the server begins what an agent asks; what a step asks by a tool begins with `STEP`.
+const AGENT: &str = "Agent `";
+const STEP: &str = "Step `";
+/// How it goes on where leave is asked for, which otherwise looks like a human node's approval.
+const LEAVE: &str = " asks for leave to `";
+
+/// Who hears what is decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hearer {
+    /// The run, which stands at a human node.
+    Run,
+    /// What a gate holds back.
+    Actions,
+    /// An agent that asks, and goes on with the answer.
+    Agent,
+    /// A step that asks: the answer is its result.
+    Step,
+    /// The step that somebody has taken over from an agent.
+    TakenOver,
+    /// Whoever asked over the API.
+    Caller,
+    /// Nobody: it was handed over, and the run has gone on.
+    Nobody,
+}
+
+/// Who hears what is decided about a review.
+pub fn hearer(review: &Review) -> Hearer {
+    let asks = || if review.prompt.starts_with(AGENT) { Hearer::Agent } else { Hearer::Step };
+    match review.kind {
+        _ if review.run_id.is_none() => Hearer::Caller,
+        ReviewKind::Handoff => Hearer::Nobody,
+        // A draft always has something that happens without an answer; what is taken over waits for as long as it takes.
+        ReviewKind::Edit if review.on_timeout.is_none() => Hearer::TakenOver,
+        ReviewKind::Clarification | ReviewKind::Edit | ReviewKind::Escalation | ReviewKind::Checkpoint => asks(),
+        ReviewKind::Approval if asks_for_leave(review) => asks(),
+        ReviewKind::Approval => Hearer::Run,
+        _ => Hearer::Actions,
+    }
+}
+
+fn asks_for_leave(review: &Review) -> bool {
+    let who = review.prompt.split_once(LEAVE).map(|(who, _)| who);
+    who.is_some_and(|who| (who.starts_with(AGENT) || who.starts_with(STEP)) && !who.contains('\n'))
+}
+
+/// What the field for a note is called: by who reads it. Where the form of an option is open, `beside` it, it is a note
+/// also where it could be an answer.
+pub fn note_label(review: &Review, beside: bool) -> String {
+    if review.answers_in_words() && review.free_text && !beside {
+        let label = if review.options.is_empty() { "Write your answer" } else { "Choose an answer, or write your own" };
+        return label.to_owned();
+    }
+    let label = match hearer(review) {
+        Hearer::Actions if review.actions.iter().any(action_words::is_told) => {
+            "Add a note for the agent, or give a reason"
+        }
+        Hearer::Actions => "Add a note for the record, or give a reason",
+        Hearer::Agent => "Add a note for the agent",
+        Hearer::Step => "Add a note that goes with the answer",
+        Hearer::Caller => return format!("Add a note for {}", review.requested_by),
+        Hearer::Run if review.free_text && no_correction(review).is_none() => {
+            "Ask for a change, or add a note for the record"
+        }
+        Hearer::Run | Hearer::TakenOver | Hearer::Nobody => "Add a note for the record",
+    };
+    label.to_owned()
+}
+
+/// What follows from an option, in a sentence. What is at stake is said of the first option that accepts, and of no other.
+pub fn of_option(review: &Review, option: &ReviewOption) -> String {
+    if let Some(description) = &option.description {
+        return description.clone();
+    }
+    let is_first = first_accept(review).is_some_and(|first| first.id == option.id);
+    match (option.kind, review.stakes.consequences.first()) {
+        (ChoiceKind::Accept, Some(consequence)) if is_first => consequence.clone(),
+        (ChoiceKind::Stop, _) if hearer(review) == Hearer::Run => {
+            "Ends the run, unless the flow says what follows a rejection.".to_owned()
+        }
+        (ChoiceKind::Accept | ChoiceKind::Stop, _) => heard(review, "this answer"),
+        (ChoiceKind::Correct, _) => match (&review.source, &option.message) {
+            (Some(source), Some(message)) => format!("{} works on it again: “{message}”", source.node.place()),
+            (Some(source), None) => format!("{} works on it again, with what you write.", source.node.place()),
+            (None, _) => "The step before works on it again.".to_owned(),
+        },
+    }
+}
+
+/// What follows from words of one's own, in a sentence.
+pub fn of_text(review: &Review) -> String {
+    match &review.source {
+        _ if review.answers_in_words() => heard(review, "your answer"),
+        Some(source) => format!("{} works on it again, with what you wrote.", source.node.place()),
+        None => "The step before works on it again, with what you wrote.".to_owned(),
+    }
+}
+
+fn heard(review: &Review, what: &str) -> String {
+    match hearer(review) {
+        Hearer::Agent => format!("The agent gets {what}, and goes on."),
+        Hearer::Caller => format!("{} gets {what}.", review.requested_by),
+        Hearer::Nobody => "Records that you see to it.".to_owned(),
+        Hearer::TakenOver => "The run continues with what is written here.".to_owned(),
+        Hearer::Step => format!("The run continues with {what}."),
+        Hearer::Run | Hearer::Actions if what == "your answer" => format!("The run continues with {what}."),
+        Hearer::Run | Hearer::Actions => "The run continues.".to_owned(),
+    }
+}
+
+/// What happens when the time is up, as the end of a sentence: `rejected`, `the run fails`.
+pub fn at_deadline(review: &Review) -> Option<String> {
+    review.on_timeout.as_ref().map(|then| deadline(review, then, false))
+}
+
+/// What happened when the time was up.
+pub fn timed_out(review: &Review) -> String {
+    let past = review.on_timeout.as_ref().map(|then| deadline(review, then, true));
+    past.unwrap_or_else(|| "nobody decided".to_owned())
+}
+
+fn deadline(review: &Review, then: &OnTimeout, past: bool) -> String {
+    let hearer = hearer(review);
+    let is_leave = review.kind == ReviewKind::Approval || hearer == Hearer::Actions;
+    let (now, before) = match (then, review.kind) {
+        (OnTimeout::Escalate(next), _) => return format!("escalated to {}", next.escalate),
+        (OnTimeout::Follow | OnTimeout::Approve, ReviewKind::Edit) => {
+            ("the draft is used as it is", "the draft was used as it was")
+        }
+        (OnTimeout::Follow | OnTimeout::Approve, ReviewKind::Checkpoint) => match hearer {
+            Hearer::Agent => ("the agent goes on", "the agent went on"),
+            Hearer::Caller => ("the answer is to go on", "the answer was to go on"),
+            _ => ("the run continues", "the run continued"),
+        },
+        (OnTimeout::Reject, ReviewKind::Checkpoint | ReviewKind::Escalation) => match hearer {
+            Hearer::Agent => ("the agent stops, and its step fails", "the agent stopped, and its step failed"),
+            Hearer::Caller => ("the answer is to stop", "the answer was to stop"),
+            _ => ("the step fails", "the step failed"),
+        },
+        (OnTimeout::Approve, _) if is_leave => ("approved", "approved"),
+        (OnTimeout::Reject, _) if is_leave => ("rejected", "rejected"),
+        // A call runs or does not: there is no other way.
+        (OnTimeout::Follow | OnTimeout::Goto { .. }, _) if hearer == Hearer::Actions => ("rejected", "rejected"),
+        (OnTimeout::Follow, _) if hearer == Hearer::Run => {
+            ("the run continues without an answer", "the run continued without an answer")
+        }
+        (OnTimeout::Goto { .. }, _) if hearer == Hearer::Run => {
+            ("the run takes another way", "the run took another way")
+        }
+        _ => match hearer {
+            Hearer::Agent => ("the agent is told that nobody answered", "the agent was told that nobody answered"),
+            Hearer::Step => ("the step fails", "the step failed"),
+            Hearer::Caller => ("it ends unanswered", "it ended unanswered"),
+            _ => ("the run fails", "the run failed"),
+        },
+    };
+    if past { before } else { now }.to_owned()
+}
+
+/// What follows where somebody takes a review back.
+pub fn of_withdrawal(review: &Review) -> String {
+    match hearer(review) {
+        Hearer::Run => "It counts as rejected: the run ends, unless the flow says what follows.".to_owned(),
+        Hearer::Actions => {
+            let rejected = review.actions.first().map_or("", |first| action_words::words(first.action_type).rejected);
+            format!("It counts as rejected. {rejected}").trim_end().to_owned()
+        }
+        Hearer::Agent => "The agent is told that nobody will answer, and goes on.".to_owned(),
+        Hearer::Step => "The step that asks fails, since nobody answers it.".to_owned(),
+        Hearer::TakenOver => "Nobody writes in place of the agent, and the step fails.".to_owned(),
+        Hearer::Caller => format!("{} is told that nobody will answer.", review.requested_by),
+        Hearer::Nobody => "Nobody is asked to see to it any more. The run is not affected.".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::state::fixtures::{calls, review};
+
+    /// What an agent or a program asks.
+    fn asked(kind: &str, prompt: &str, patch: Value) -> Review {
+        let mut all = json!({ "kind": kind, "prompt": prompt, "free_text": false, "on_timeout": "error" });
+        all.as_object_mut().unwrap().extend(patch.as_object().unwrap().clone());
+        review(1, 1, all)
+    }
+
+    const BY_AGENT: &str = "Agent `clerk` cannot go on: Two rules.";
+
+    #[test]
+    fn a_review_says_who_hears_its_answer() {
+        let leave = "Agent `clerk` asks for leave to `refund`: Pay back.";
+        let cases = [
+            (review(1, 1, json!({})), Hearer::Run),
+            (review(1, 1, json!({ "prompt": "Agent `clerk` wrote this." })), Hearer::Run),
+            (calls(1, 1), Hearer::Actions),
+            (asked("escalation", BY_AGENT, json!({})), Hearer::Agent),
+            (asked("clarification", "Which size?", json!({})), Hearer::Step),
+            (asked("approval", leave, json!({})), Hearer::Agent),
+            (asked("approval", leave, json!({ "run_id": null })), Hearer::Caller),
+            (asked("edit", "You have taken over the step `x`.", json!({ "on_timeout": null })), Hearer::TakenOver),
+            (asked("handoff", "Agent `clerk` hands this over.", json!({})), Hearer::Nobody),
+        ];
+        for (review, expected) in cases {
+            assert_eq!(hearer(&review), expected, "{:?}: {}", review.kind, review.prompt);
+        }
+    }
+
+    #[test]
+    fn a_button_says_no_consequence_that_its_option_does_not_have() {
+        let leave = json!({ "consequences": ["A refund is paid."], "options": [
+            { "id": "approve", "kind": "accept", "label": "Approve" },
+            { "id": "voucher", "kind": "accept", "label": "Send a voucher" },
+            { "id": "reject", "kind": "stop", "label": "Reject" },
+        ] });
+        let leave = asked("approval", "Agent `clerk` asks for leave to `refund`: Pay back.", leave);
+        let says: Vec<_> = leave.options.iter().map(|option| of_option(&leave, option)).collect();
+        let told = "The agent gets this answer, and goes on.";
+        assert_eq!(says, ["A refund is paid.", told, told]);
+        let described =
+            json!({ "options": [{ "id": "pause", "kind": "accept", "label": "Pause", "description": "It waits." }] });
+        let described = asked("checkpoint", BY_AGENT, described);
+        assert_eq!(of_option(&described, &described.options[0]), "It waits.");
+        let mut program = described;
+        (program.run_id, program.options[0].description) = (None, None);
+        assert_eq!(of_option(&program, &program.options[0]), "mia gets this answer.");
+        assert_eq!(
+            of_text(&asked("clarification", "Agent `clerk` asks:", json!({}))),
+            "The agent gets your answer, and goes on."
+        );
+    }
+
+    #[test]
+    fn a_deadline_says_what_then_happens_to_whoever_waits() {
+        let then = |review: &Review| (at_deadline(review).unwrap(), timed_out(review));
+        let own = |now: &str, before: &str| (now.to_owned(), before.to_owned());
+        let cases = [
+            (
+                asked("escalation", BY_AGENT, json!({})),
+                own("the agent is told that nobody answered", "the agent was told that nobody answered"),
+            ),
+            (asked("clarification", "Which?", json!({})), own("the step fails", "the step failed")),
+            (
+                asked("clarification", "Which?", json!({ "run_id": null })),
+                own("it ends unanswered", "it ended unanswered"),
+            ),
+            (
+                asked("edit", "Agent `clerk` asks you to edit a draft: x.", json!({ "on_timeout": "follow" })),
+                own("the draft is used as it is", "the draft was used as it was"),
+            ),
+            (
+                asked("checkpoint", BY_AGENT, json!({ "on_timeout": "reject" })),
+                own("the agent stops, and its step fails", "the agent stopped, and its step failed"),
+            ),
+            (review(1, 1, json!({ "on_timeout": "error" })), own("the run fails", "the run failed")),
+            (review(1, 1, json!({ "on_timeout": "reject" })), own("rejected", "rejected")),
+        ];
+        for (review, expected) in cases {
+            assert_eq!(then(&review), expected, "{:?}", review.kind);
+        }
+        assert_eq!(timed_out(&review(1, 1, json!({}))), "nobody decided");
+    }
+
+    #[test]
+    fn a_note_is_said_to_reach_only_whom_it_reaches() {
+        let label = |kind: &str, prompt: &str, patch: Value| note_label(&asked(kind, prompt, patch), false);
+        assert_eq!(label("escalation", BY_AGENT, json!({})), "Add a note for the agent");
+        assert_eq!(label("checkpoint", BY_AGENT, json!({ "run_id": null })), "Add a note for mia");
+        let taken = json!({ "on_timeout": null });
+        assert_eq!(label("edit", "You have taken over the step `x`.", taken), "Add a note for the record");
+        assert_eq!(label("handoff", BY_AGENT, json!({})), "Add a note for the record");
+        let question = asked("clarification", "Agent `clerk` asks:", json!({ "free_text": true }));
+        assert_eq!(note_label(&question, false), "Choose an answer, or write your own");
+        assert_eq!(note_label(&question, true), "Add a note for the agent", "the form is the answer");
+        assert_eq!(note_label(&review(1, 1, json!({})), false), "Ask for a change, or add a note for the record");
+        assert_eq!(note_label(&calls(1, 1), false), "Add a note for the agent, or give a reason");
+    }
+
+    #[test]
+    fn taking_a_review_back_does_not_promise_that_a_run_continues() {
+        let withdrawn = |kind: &str, prompt: &str, patch: Value| of_withdrawal(&asked(kind, prompt, patch));
+        assert!(withdrawn("handoff", BY_AGENT, json!({})).ends_with("The run is not affected."));
+        assert_eq!(
+            withdrawn("checkpoint", BY_AGENT, json!({ "run_id": null })),
+            "mia is told that nobody will answer."
+        );
+        assert!(withdrawn("escalation", BY_AGENT, json!({})).starts_with("The agent is told"));
+        assert_eq!(of_withdrawal(&calls(1, 1)), "It counts as rejected. Nothing runs.");
+    }
+}

@@ -1,0 +1,165 @@
+//! What goes with an option: the values that its schema asks for, as they are typed, and what is missing before they can
+//! be sent. Whether they fit in every other way is for the server to say.
+
+use serde_json::Value;
+use shared::JsonMap;
+use shared::decision::{DecisionRequest, Verdict};
+use shared::error::{Mistake, pointer};
+use shared::review::{Review, ReviewOption};
+
+use super::drafts::Draft;
+use super::outbox::{Sending, Stage};
+use super::story::{listed, quoted};
+
+/// Where a decision has them, as mistakes name the place.
+pub const PLACE: &str = "/verdict/fields";
+
+/// What goes with an option as it is typed now, or what is missing. Nothing for an option that takes nothing; what is
+/// left blank is not given.
+pub fn given(option: &ReviewOption, draft: &Draft) -> Result<JsonMap, Vec<Mistake>> {
+    let Some(schema) = &option.fields else { return Ok(JsonMap::new()) };
+    let untouched = || defaults(schema);
+    let typed = draft.fields.get(&option.id).cloned().unwrap_or_else(untouched);
+    let mut mistakes = Vec::new();
+    let fields = members(schema, &typed, PLACE, &mut mistakes);
+    if mistakes.is_empty() { Ok(fields) } else { Err(mistakes) }
+}
+
+/// What a form that nobody has touched holds.
+fn defaults(schema: &Value) -> JsonMap {
+    let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
+    let default = |(name, schema): (&String, &Value)| {
+        let inner = || Some(defaults(schema)).filter(|inner| !inner.is_empty()).map(Value::Object);
+        Some((name.clone(), schema.get("default").cloned().or_else(inner)?))
+    };
+    properties.filter_map(default).collect()
+}
+
+/// What is given of an object, and what of it must be there and is not.
+fn members(schema: &Value, typed: &JsonMap, place: &str, mistakes: &mut Vec<Mistake>) -> JsonMap {
+    let at = |name: &str| format!("{place}{}", pointer([name]));
+    let inner = |name: &String| schema.get("properties").and_then(|properties| properties.get(name));
+    let mut inside = Vec::new();
+    let given = typed.iter().filter_map(|(name, value)| {
+        Some((name.clone(), present(inner(name).unwrap_or(&Value::Null), value, &at(name), &mut inside)?))
+    });
+    let given: JsonMap = given.collect();
+    let required = schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    let missing = required.filter(|name| !given.contains_key(*name));
+    mistakes.extend(missing.map(|name| Mistake::new(at(name), "required", "This is needed.")));
+    mistakes.append(&mut inside);
+    given
+}
+
+/// A value without what is blank in it; none where all of it is. What no schema speaks of stays as it was written.
+fn present(schema: &Value, value: &Value, place: &str, mistakes: &mut Vec<Mistake>) -> Option<Value> {
+    let least = |key: &str| schema.get(key).and_then(Value::as_u64).unwrap_or(0);
+    let too_few = |least: u64, of: &str| Mistake::new(place, "invalid", format!("At least {least}{of}."));
+    match value {
+        Value::Null => None,
+        Value::String(text) if text.trim().is_empty() => None,
+        Value::String(text) => {
+            if (text.chars().count() as u64) < least("minLength") {
+                mistakes.push(too_few(least("minLength"), " characters"));
+            }
+            Some(value.clone())
+        }
+        Value::Array(rows) => {
+            let rows: Vec<Value> = match schema.get("items") {
+                Some(item) => {
+                    let row = |(at, row): (usize, &Value)| present(item, row, &format!("{place}/{at}"), mistakes);
+                    rows.iter().enumerate().filter_map(row).collect()
+                }
+                None => rows.clone(),
+            };
+            if !rows.is_empty() && (rows.len() as u64) < least("minItems") {
+                mistakes.push(too_few(least("minItems"), ""));
+            }
+            (!rows.is_empty()).then_some(Value::Array(rows))
+        }
+        Value::Object(typed) if schema.get("properties").is_some() => {
+            // What of it is missing matters only where something of it is there.
+            let mut inside = Vec::new();
+            let given = members(schema, typed, place, &mut inside);
+            (!given.is_empty()).then(|| {
+                mistakes.append(&mut inside);
+                Value::Object(given)
+            })
+        }
+        Value::Object(typed) => (!typed.is_empty()).then(|| value.clone()),
+        other => Some(other.clone()),
+    }
+}
+
+/// The option whose form somebody has begun to fill in, `held` being a decision that is on its way.
+pub fn begun(review: &Review, draft: &Draft, held: Option<&DecisionRequest>) -> Option<String> {
+    let begun = |option: &&ReviewOption| option.fields.is_some() && draft.fields.contains_key(&option.id);
+    let begun = || review.options.iter().find(begun).map(|option| option.id.clone());
+    held.and_then(|request| with_form(review, request)).or_else(begun)
+}
+
+/// The option whose form is open once a decision is under way no more, `open` being the one that was.
+pub fn after(review: &Review, ended: &Sending, open: Option<String>) -> Option<String> {
+    match ended.stage {
+        // What was accepted is forgotten, and its form is empty.
+        Stage::Sending | Stage::Accepted(..) => None,
+        Stage::Held(_) | Stage::Unsent(_) | Stage::Refused(_) => with_form(review, &ended.request).or(open),
+    }
+}
+
+fn with_form(review: &Review, request: &DecisionRequest) -> Option<String> {
+    let Verdict::Choose { option, .. } = &request.verdict else { return None };
+    let is_its = |known: &&ReviewOption| known.id == *option && known.fields.is_some();
+    review.options.iter().find(is_its).map(|known| known.id.clone())
+}
+
+/// What was chosen, in quotation marks: the option, or those that were ticked in a question that takes several.
+pub fn answers(review: &Review, option: &str, fields: &JsonMap) -> String {
+    let known = review.options.iter().find(|known| known.id == option);
+    let ticked = || {
+        let schema = known?.fields.as_ref()?.get("properties")?.get("options")?.get("items")?;
+        let values = fields.get("options")?.as_array()?;
+        values.iter().map(|value| label_of(schema, value)).collect::<Option<Vec<_>>>().filter(|all| !all.is_empty())
+    };
+    let labels = ticked().unwrap_or_else(|| vec![known.map_or(option, |known| known.label.as_str()).to_owned()]);
+    let labels: Vec<_> = labels.iter().map(|label| quoted(label)).collect();
+    listed(&labels.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// What a schema calls one of its choices.
+fn label_of(schema: &Value, value: &Value) -> Option<String> {
+    let several = schema.get("oneOf").or_else(|| schema.get("anyOf"))?.as_array()?;
+    let own = several.iter().find(|one| one.get("const") == Some(value))?;
+    own.get("title").and_then(Value::as_str).map(str::to_owned)
+}
+
+/// What went with the option that was chosen, once a review is over, as the form called it.
+pub fn on_record(review: &Review) -> Option<Vec<(String, Value)>> {
+    let decision = review.resolution.as_ref()?.decision.as_deref();
+    let said = decision.map(|decision| &decision.verdict);
+    let Verdict::Choose { option, fields } =
+        said.or_else(|| review.deciding_advice()?.answer.as_deref()?.verdict.as_ref())?
+    else {
+        return None;
+    };
+    let schema = review.options.iter().find(|known| known.id == *option).and_then(|known| known.fields.as_ref());
+    let field = |(name, value): (&String, &Value)| {
+        let schema = schema.and_then(|schema| schema.get("properties")?.get(name)).unwrap_or(&Value::Null);
+        let title = schema.get("title").and_then(Value::as_str).unwrap_or(name);
+        (title.to_owned(), in_words(schema, value))
+    };
+    (!fields.is_empty()).then(|| fields.iter().map(field).collect())
+}
+
+/// A value by the labels of its schema, where that has some for all of it.
+fn in_words(schema: &Value, value: &Value) -> Value {
+    let several = || {
+        let (items, values) = (schema.get("items")?, value.as_array()?);
+        let labels: Vec<_> = values.iter().map(|value| label_of(items, value)).collect::<Option<_>>()?;
+        Some(labels.join("\n"))
+    };
+    label_of(schema, value).or_else(several).map_or_else(|| value.clone(), Value::String)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,123 @@
+//! What goes with an option, what is missing of it, and whose form is open.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use shared::time::Timestamp;
+
+use super::*;
+use crate::state::fixtures::review;
+
+fn asked(fields: Value) -> Review {
+    let option = json!({ "id": "delegate", "kind": "accept", "label": "Delegate", "fields": fields });
+    let abort = json!({ "id": "abort", "kind": "stop", "label": "Abort", "fields": { "type": "object" } });
+    review(1, 1, json!({ "options": [option, abort] }))
+}
+
+fn typed(fields: Value) -> Draft {
+    let Value::Object(fields) = fields else { panic!("fields are an object") };
+    Draft { fields: [("delegate".to_owned(), fields)].into(), ..Draft::default() }
+}
+
+/// The places of what is missing, and what would be sent where nothing is.
+fn checked(asked: &Review, fields: Value) -> Result<Value, Vec<String>> {
+    let places = |mistakes: Vec<Mistake>| mistakes.into_iter().map(|one| one.path).collect();
+    given(&asked.options[0], &typed(fields)).map(Value::Object).map_err(places)
+}
+
+#[test]
+fn what_is_needed_is_asked_for_and_what_is_blank_is_not_given() {
+    let asked = asked(json!({
+        "type": "object", "required": ["agent", "instructions"],
+        "properties": { "agent": { "enum": ["writer"] }, "instructions": { "type": "string", "minLength": 5 }, "more": {} },
+    }));
+    let (agent, instructions) = ("/verdict/fields/agent".to_owned(), "/verdict/fields/instructions".to_owned());
+    assert_eq!(checked(&asked, json!({})), Err(vec![agent, instructions.clone()]));
+    let missing = Err(vec![instructions]);
+    assert_eq!(checked(&asked, json!({ "agent": "writer", "instructions": " ", "more": "" })), missing);
+    assert_eq!(checked(&asked, json!({ "agent": "writer", "instructions": "Go." })), missing, "it is too short");
+    let shorter = json!({ "agent": "writer", "instructions": "Shorter." });
+    assert_eq!(checked(&asked, json!({ "agent": "writer", "instructions": "Shorter.", "more": null })), Ok(shorter));
+}
+
+#[test]
+fn empty_rows_are_no_answers() {
+    let text = json!({ "type": "string", "minLength": 3 });
+    let row = json!({ "type": "object", "required": ["name"], "properties": { "name": text, "note": {} } });
+    let asked = asked(json!({
+        "type": "object", "required": ["options"],
+        "properties": {
+            "options": { "type": "array", "minItems": 2, "items": text },
+            "people": { "type": "array", "items": row },
+        },
+    }));
+    let options = || vec!["/verdict/fields/options".to_owned()];
+    for blank in [json!([]), json!([null]), json!(["", " "])] {
+        assert_eq!(checked(&asked, json!({ "options": blank })), Err(options()), "{blank}");
+    }
+    assert_eq!(checked(&asked, json!({ "options": ["one", ""] })), Err(options()), "two are wanted");
+    let second = Err(vec!["/verdict/fields/options/1".to_owned()]);
+    assert_eq!(checked(&asked, json!({ "options": ["one", "2"] })), second);
+    let named = json!({ "options": ["one", "two"], "people": [{ "name": "" }, { "name": "Ana" }] });
+    let sent = json!({ "options": ["one", "two"], "people": [{ "name": "Ana" }] });
+    assert_eq!(checked(&asked, named), Ok(sent));
+    let nameless = json!({ "options": ["one", "two"], "people": [{ "note": "x" }] });
+    assert_eq!(checked(&asked, nameless), Err(vec!["/verdict/fields/people/0/name".to_owned()]));
+}
+
+#[test]
+fn a_form_that_nobody_has_touched_is_sent_with_its_defaults() {
+    let asked = asked(json!({ "type": "object", "properties": { "words": { "type": "integer", "default": 300 } } }));
+    let sent = given(&asked.options[0], &Draft::default());
+    assert_eq!(sent.map(Value::Object), Ok(json!({ "words": 300 })));
+    assert_eq!(checked(&asked, json!({ "words": 100 })), Ok(json!({ "words": 100 })));
+}
+
+#[test]
+fn what_is_undone_is_open_again_and_what_was_sent_is_not() {
+    let asked = asked(json!({ "type": "object" }));
+    let mut draft = typed(json!({ "agent": "writer" }));
+    assert_eq!(begun(&asked, &draft, None).as_deref(), Some("delegate"));
+    assert_eq!(begun(&review(1, 1, json!({})), &draft, None), None, "it is not offered any more");
+    draft.fields.insert("abort".to_owned(), JsonMap::new());
+    let request = DecisionRequest {
+        revision: 1,
+        digest: asked.digest.clone(),
+        verdict: Verdict::Choose { option: "abort".into(), fields: JsonMap::new() },
+        edits: JsonMap::new(),
+        comment: None,
+        metadata: JsonMap::new(),
+    };
+    assert_eq!(begun(&asked, &draft, Some(&request)).as_deref(), Some("abort"), "that one is held back");
+    let ended = |stage| Sending {
+        review: Arc::new(asked.clone()),
+        request: request.clone(),
+        key: "k".into(),
+        says: "Abort".into(),
+        stage,
+    };
+    let open = || Some("delegate".to_owned());
+    assert_eq!(after(&asked, &ended(Stage::Held(Timestamp(5))), open()).as_deref(), Some("abort"));
+    assert_eq!(after(&asked, &ended(Stage::Sending), open()), None);
+}
+
+#[test]
+fn the_record_calls_what_was_given_as_the_form_did() {
+    let choice = |id: &str, label: &str| json!({ "const": id, "title": label });
+    let items = json!({ "oneOf": [choice("s", "Small"), choice("l", "Large")] });
+    let mut asked = asked(json!({ "type": "object", "properties": {
+        "options": { "type": "array", "title": "Sizes", "items": items }, "more": { "type": "string" },
+    } }));
+    let fields = json!({ "options": ["s", "l"], "more": "Soon." });
+    let said = json!({ "by": "tom", "at": "2026-11-20T10:05:00Z", "via": "human", "revision": 1, "digest": "sha256:aa",
+        "verdict": { "type": "choose", "option": "delegate", "fields": fields } });
+    asked.resolution = serde_json::from_value(json!({ "status": "resolved", "outcome": "accepted", "by": ["tom"],
+        "at": "2026-11-20T10:05:00Z", "via": "human", "decision": said }))
+    .unwrap();
+    let shown = on_record(&asked).unwrap();
+    assert_eq!(shown, [("Sizes".to_owned(), json!("Small\nLarge")), ("more".to_owned(), json!("Soon."))]);
+    let Value::Object(fields) = fields else { panic!("fields are an object") };
+    assert_eq!(answers(&asked, "delegate", &fields), "“Small” and “Large”");
+    assert_eq!(answers(&asked, "delegate", &JsonMap::new()), "“Delegate”");
+    assert_eq!(answers(&asked, "gone", &JsonMap::new()), "“gone”");
+}

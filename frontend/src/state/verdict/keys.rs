@@ -1,0 +1,95 @@
+//! What a key of the desk does with a review.
+
+use shared::definition::ChoiceKind;
+use shared::review::{Review, ReviewKind, ReviewOption};
+
+use super::{Intent, choice, first_accept, first_stop};
+use crate::state::drafts::Draft;
+
+/// Whether one option goes before the others. The answers to a question are equal: none is sent by a key that says yes.
+pub fn prefers_one(review: &Review) -> bool {
+    review.kind != ReviewKind::Clarification
+}
+
+/// The option that a key chooses: `a` the first that accepts, `r` the first that stops, a digit the one at that place.
+pub fn chosen_by<'a>(review: &'a Review, key: &str) -> Option<&'a ReviewOption> {
+    match key {
+        "a" if prefers_one(review) => first_accept(review),
+        "a" => None,
+        "r" => first_stop(review),
+        digit => review.options.get(place(digit)?),
+    }
+}
+
+/// The place in the list of options that a digit stands for.
+pub fn place(key: &str) -> Option<usize> {
+    let digit = key.parse::<usize>().ok().filter(|_| key.len() == 1)?;
+    digit.checked_sub(1)
+}
+
+/// The key that stands on an option's button.
+pub fn of_option(review: &Review, index: usize) -> Option<String> {
+    let option = review.options.get(index)?;
+    let first = |kind| review.options.iter().position(|option| option.kind == kind) == Some(index);
+    match option.kind {
+        ChoiceKind::Accept if prefers_one(review) && first(ChoiceKind::Accept) => Some("a".into()),
+        ChoiceKind::Stop if first(ChoiceKind::Stop) => Some("r".into()),
+        _ if index < 9 => Some((index + 1).to_string()),
+        _ => None,
+    }
+}
+
+/// What Ctrl+Enter sends from the note, `filled` being the option whose form is open. None where something has to be
+/// chosen first: a note alone answers no call, and is no approval of any.
+pub fn on_enter(review: &Review, draft: &Draft, filled: Option<&str>) -> Option<Intent> {
+    if let Some(option) = filled {
+        return Some(Intent::Choose(option.to_owned()));
+    }
+    if review.actions.is_empty() {
+        return review.free_text.then_some(Intent::Text);
+    }
+    review.actions.iter().all(|action| choice(action, draft).is_some()).then_some(Intent::Actions)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use shared::definition::ActionKind;
+
+    use super::*;
+    use crate::state::fixtures::{calls, review};
+
+    #[test]
+    fn a_note_is_never_sent_as_the_answer_to_calls() {
+        let review = calls(1, 1);
+        let mut draft = Draft { text: "Looks fine to me".into(), revision: 1, ..Draft::default() };
+        assert_eq!(on_enter(&review, &draft, None), None);
+        draft.actions.entry("a1".into()).or_default().choice = Some(ActionKind::Approve);
+        assert_eq!(on_enter(&review, &draft, None), None, "one is missing");
+        draft.actions.entry("a2".into()).or_default().choice = Some(ActionKind::Reject);
+        assert_eq!(on_enter(&review, &draft, None), Some(Intent::Actions));
+    }
+
+    #[test]
+    fn an_open_form_is_what_is_sent() {
+        let review = review(1, 1, json!({}));
+        let draft = Draft::default();
+        assert_eq!(on_enter(&review, &draft, Some("longer")), Some(Intent::Choose("longer".into())));
+        assert_eq!(on_enter(&review, &draft, None), Some(Intent::Text));
+        let offered = self::review(2, 1, json!({ "free_text": false }));
+        assert_eq!(on_enter(&offered, &draft, None), None, "a choice is due");
+    }
+
+    #[test]
+    fn a_question_has_no_first_answer() {
+        let options = json!([
+            { "id": "s", "kind": "accept", "label": "Small" }, { "id": "l", "kind": "accept", "label": "Large" },
+        ]);
+        let question = review(1, 1, json!({ "kind": "clarification", "options": options }));
+        assert_eq!(chosen_by(&question, "a"), None);
+        assert_eq!(chosen_by(&question, "1").map(|option| option.id.as_str()), Some("s"));
+        let keys = |review: &Review| (0..2).map(|at| of_option(review, at).unwrap()).collect::<Vec<_>>();
+        assert_eq!(keys(&question), ["1", "2"]);
+        assert_eq!(keys(&review(1, 1, json!({}))), ["a", "2"]);
+    }
+}
