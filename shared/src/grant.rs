@@ -55,6 +55,9 @@ pub struct Grant {
     pub id: GrantId,
     /// The tool; that of a nested flow behind the calls that lead there: `check/publish`.
     pub tool: String,
+    /// The agent whose calls it allows; none: those of tool nodes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
     /// The values that arguments of these names must have; empty: any.
     #[serde(default, skip_serializing_if = "JsonMap::is_empty")]
     pub arguments: JsonMap,
@@ -80,10 +83,25 @@ pub struct Grant {
     pub expires_at: Timestamp,
 }
 
+/// A call that a grant may allow.
+#[derive(Debug, Clone, Copy)]
+pub struct GrantedCall<'a> {
+    /// The tool, as [`Grant::tool`].
+    pub tool: &'a str,
+    /// Who makes it, as [`Grant::agent`].
+    pub agent: Option<&'a str>,
+    /// Its arguments.
+    pub arguments: &'a JsonMap,
+    /// What its templates read, as [`Grant::reads`].
+    pub reads: Option<&'a str>,
+}
+
 impl Grant {
     /// Whether it allows this call at this moment. That its giver may still decide is for `access` to say.
-    pub fn allows(&self, run: RunId, tool: &str, arguments: &JsonMap, reads: Option<&str>, now: Timestamp) -> bool {
+    pub fn allows(&self, run: RunId, call: &GrantedCall<'_>, now: Timestamp) -> bool {
+        let GrantedCall { tool, agent, arguments, reads } = *call;
         self.tool == tool
+            && self.agent.as_deref() == agent
             && self.reads.as_deref() == reads
             && now < self.expires_at
             && (self.scope == GrantScope::Flow || self.run_id == run)
@@ -110,18 +128,21 @@ mod tests {
         let call = |value: serde_json::Value| value.as_object().cloned().unwrap_or_default();
         let staging = call(json!({"to": "staging", "what": "web"}));
         let before = Timestamp(grant.expires_at.0 - 1);
-        assert!(grant.allows(here, "deploy", &staging, None, before));
-        assert!(!grant.allows(here, "deploy", &staging, None, grant.expires_at), "it is over");
-        assert!(!grant.allows(there, "deploy", &staging, None, before), "another run");
-        assert!(!grant.allows(here, "delete", &staging, None, before), "another tool");
+        let of = |arguments| GrantedCall { tool: "deploy", agent: None, arguments, reads: None };
+        let deploy = of(&staging);
+        assert!(grant.allows(here, &deploy, before));
+        assert!(!grant.allows(here, &deploy, grant.expires_at), "it is over");
+        assert!(!grant.allows(there, &deploy, before), "another run");
+        assert!(!grant.allows(here, &GrantedCall { tool: "delete", ..deploy }, before), "another tool");
+        assert!(!grant.allows(here, &GrantedCall { agent: Some("ops"), ..deploy }, before), "no tool node makes it");
         for other in [json!({"to": "production"}), json!({"to": ["staging"]}), json!({})] {
-            assert!(!grant.allows(here, "deploy", &call(other.clone()), None, before), "{other}");
+            assert!(!grant.allows(here, &of(&call(other.clone())), before), "{other}");
         }
         assert!(
-            !grant.allows(here, "deploy", &staging, Some("sha256:0"), before),
+            !grant.allows(here, &GrantedCall { reads: Some("sha256:0"), ..deploy }, before),
             "what its templates read is not pinned"
         );
         grant.scope = GrantScope::Flow;
-        assert!(grant.allows(there, "deploy", &staging, None, before));
+        assert!(grant.allows(there, &deploy, before));
     }
 }

@@ -8,7 +8,7 @@ use shared::access::{Act, Principal, access};
 use shared::decision::{ActionDecision, Decision, Verdict, Via};
 use shared::definition::{ActionKind, Gate, Handler, Severity};
 use shared::error::{Mistake, pointer};
-use shared::grant::{Grant, GrantScope, Remember};
+use shared::grant::{Grant, GrantScope, GrantedCall, Remember};
 use shared::id::{GrantId, NodeId, ReviewId, Username};
 use shared::review::{Action, Outcome, Review};
 
@@ -73,6 +73,7 @@ impl<'f> Builder<'f> {
         Grant {
             id: GrantId(self.ids.uuid()),
             tool: tool_at(review.node.as_ref(), &action.name),
+            agent: action.agent.clone(),
             arguments,
             reads: call.and_then(|call| reads_digest(&call.reads)),
             scope: remember.scope,
@@ -135,10 +136,12 @@ impl<'f> Builder<'f> {
         let Some(step) = self.state.step_of(subject).cloned().filter(|_| grantable(gate) && !decides_at_once) else {
             return false;
         };
-        let Some(call) = self.state.calls_of(subject).1.next() else { return false };
-        let tool = tool_at(Some(&step.node), &call.tool);
-        let reads = reads_digest(&call.reads);
-        let allows = |granted: &&Granted| granted.grant.allows(run, &tool, &call.arguments, reads.as_deref(), now);
+        let (agent, mut calls) = self.state.calls_of(subject);
+        let Some(call) = calls.next() else { return false };
+        let (tool, reads) = (tool_at(Some(&step.node), &call.tool), reads_digest(&call.reads));
+        let agent = agent.map(|agent| agent.name);
+        let made = GrantedCall { tool: &tool, agent, arguments: &call.arguments, reads: reads.as_deref() };
+        let allows = |granted: &&Granted| granted.grant.allows(run, &made, now);
         let all: Vec<Granted> = self.grants.iter().filter(allows).cloned().collect();
         let call = call.id.clone();
         let Some(content) = (!all.is_empty()).then(|| self.content(subject)).and_then(Result::ok) else { return false };

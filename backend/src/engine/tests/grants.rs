@@ -139,3 +139,17 @@ gates: { before_tool: { pay: true } }
     play.try_decide(review.id, &person("tom", &["reviewer"]), request(&review, choose("ok"))).unwrap();
     assert_eq!(play.status(), RunStatus::Completed);
 }
+
+#[test]
+fn what_was_allowed_for_one_agent_is_asked_about_for_another() {
+    let source = DEPLOY
+        .replace("max_turns: 9 }", "max_turns: 9 }\n  other: { model: demo/other, tools: [deploy] }")
+        .replace("prompt: Ship. }", "prompt: Ship., next: again }\n  again: { agent: other, prompt: Ship. }");
+    let mut play = Play::start(&source, json!({}));
+    deploy(&mut play, "staging", "web");
+    play.decide(answer_actions([("c1-1", remember(GrantScope::Run, &[]))]));
+    done(&mut play, "c1-1");
+    play.model("ship", text("Shipped."));
+    play.model("again", calls([("deploy", json!({ "to": "staging", "what": "web" }))]));
+    assert!(waits(&play), "the grant is of another agent");
+}

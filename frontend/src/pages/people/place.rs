@@ -89,7 +89,8 @@ pub fn Place() -> impl IntoView {
                 let place = if grant.scope == GrantScope::Run { "in one run of" } else { "in all runs of" };
                 let with = grant.arguments.iter().map(|(name, value)| format!(", {name} {value}"));
                 let with = with.collect::<Vec<_>>().concat();
-                let what = format!("{}{with} {place} {}, version {}", grant.tool, grant.flow, grant.version);
+                let agent = grant.agent.as_ref().map(|agent| format!(", called by {agent}")).unwrap_or_default();
+                let what = format!("{}{agent}{with} {place} {}, version {}", grant.tool, grant.flow, grant.version);
                 row(
                     what,
                     format!("by {} until {}", grant.given_by, full(grant.expires_at)),
