@@ -7,7 +7,7 @@ use shared::decision::{ActionDecision, DecisionRequest, Modifications, ProgramAn
 use shared::definition::ChoiceKind;
 use shared::error::{Mistake, pointer};
 use shared::request::Request;
-use shared::review::{Changes, Review};
+use shared::review::{Changes, Item, Review};
 
 use super::asking::Decided;
 use super::calls::answer_all;
@@ -59,6 +59,9 @@ impl Builder<'_> {
             }
             Said::Node(_) => {
                 self.check_reply(subject, &put_in).map_err(Refusal::Invalid)?;
+                if matches!(subject, Subject::Takeover { .. }) {
+                    check_written(review, &put_in).map_err(Refusal::Invalid)?;
+                }
                 BTreeMap::new()
             }
         };
@@ -211,4 +214,19 @@ fn changes(review: &Review, modifications: Modifications) -> Result<Changes, Ref
         }
     }
     Ok(changes)
+}
+
+/// Whoever takes a step over writes its texts: what is blank is no text.
+fn check_written(review: &Review, put_in: &PutIn) -> Result<(), Vec<Mistake>> {
+    let is_blank = |item: &&Item| {
+        let value = put_in.edits.get(&item.key).unwrap_or(&item.value);
+        value.as_str().is_some_and(|text| text.trim().is_empty())
+    };
+    let blank = review.items.iter().filter(is_blank);
+    let mistakes: Vec<_> = blank
+        .map(|item| {
+            Mistake::new(pointer(["edits", &item.key]), "required", "write it, so that the run goes on with it")
+        })
+        .collect();
+    if mistakes.is_empty() { Ok(()) } else { Err(mistakes) }
 }

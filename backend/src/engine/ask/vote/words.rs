@@ -99,7 +99,8 @@ pub(super) fn problem(review: &Review, may: usize) -> Option<String> {
 /// `, which is for legal and ana`.
 fn whom(review: &Review) -> String {
     let reviewers = &review.reviewers;
-    let users = reviewers.users.iter().map(ToString::to_string);
+    // What is handed to a name is for the role and for the person of that name.
+    let users = reviewers.users.iter().map(ToString::to_string).filter(|user| !reviewers.roles.contains(user));
     let named: Vec<_> = reviewers.roles.iter().cloned().chain(users).collect();
     if named.is_empty() { String::new() } else { format!(", which is for {}", listed(&named, NAMED)) }
 }
