@@ -46,6 +46,12 @@ pub fn visit_expressions<'a>(flow: &'a Flow, visit: &mut dyn FnMut(String, Expre
         if let Some(category) = &gate.category {
             visit(format!("{base}/category"), ExpressionKind::Template, category);
         }
+        if let Some(severity) = gate.severity.template() {
+            visit(format!("{base}/severity"), ExpressionKind::Template, severity);
+        }
+        if let Some(amount) = gate.estimated_cost.as_ref().and_then(|cost| cost.amount.template()) {
+            visit(format!("{base}/estimated_cost/amount"), ExpressionKind::Template, amount);
+        }
         for (place, texts) in [("consequences", &gate.consequences), ("alternatives", &gate.alternatives)] {
             for (index, text) in texts.iter().enumerate() {
                 visit(format!("{base}/{place}/{index}"), ExpressionKind::Template, text);

@@ -6,7 +6,7 @@
 use std::sync::LazyLock;
 
 use serde_json::Value;
-use shared::definition::Target;
+use shared::definition::{Target, TemplateText};
 use shared::error::{FlowCode, Mistake, json_type, pointer};
 use shared::id::{FlowId, NodeId, Username};
 use shared::time::Span;
@@ -21,6 +21,9 @@ static SCHEMA: LazyLock<Value> = LazyLock::new(super::schema);
 pub fn fit(source: &SourceText, value: &mut Value, mistakes: &mut Vec<Mistake>) -> bool {
     Fitter { source, mistakes }.fit(&SCHEMA, value, "")
 }
+
+/// The name of the type of templates that stand for a value.
+const TEMPLATE: &str = "TemplateText";
 
 struct Fitter<'a> {
     source: &'a SourceText,
@@ -71,7 +74,15 @@ impl Fitter<'_> {
 
     fn text(&mut self, fitting: &[Form<'_>], text: &str, path: &str) -> bool {
         let words: Vec<&str> = fitting.iter().filter_map(|form| form.schema.get("const")?.as_str()).collect();
-        if words.len() == fitting.len() && !words.contains(&text) {
+        let templates = fitting.iter().filter(|form| form.name == TEMPLATE).count();
+        if templates > 0 && (TemplateText::is_one(text) || words.contains(&text)) {
+            return true;
+        }
+        if templates == fitting.len() {
+            self.wrong(path, format!("`{text}` is neither the value nor a template that gives it: `{{{{ … }}}}`"));
+            return false;
+        }
+        if words.len() + templates == fitting.len() && !words.contains(&text) {
             let guess = did_you_mean(text, words.iter().copied());
             self.wrong(path, format!("`{text}` is not one of {}{guess}", words.join(", ")));
             return false;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::human::Handler;
 use super::on_timeout::OnTimeout;
 use super::policy::Reviewers;
-use super::{Cost, Severity, Stakes};
+use super::{Cost, Severity, Stakes, Templated};
 use crate::time::Span;
 
 /// All gates of a flow.
@@ -63,8 +63,8 @@ pub struct Gate {
     /// Template of the headline, which sees `arguments`; none: the tool, and what its arguments are about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// How much is at stake.
-    pub severity: Severity,
+    /// How much is at stake; or a template that says so, which sees `arguments`.
+    pub severity: Templated<Severity>,
     /// A word to sort reviews by.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub category: Option<String>,
@@ -76,7 +76,7 @@ pub struct Gate {
     pub consequences: Vec<String>,
     /// What it may cost.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub estimated_cost: Option<Cost>,
+    pub estimated_cost: Option<GateCost>,
     /// What could be done instead.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub alternatives: Vec<String>,
@@ -97,15 +97,27 @@ pub struct Gate {
     pub guardrails: Option<bool>,
 }
 
+/// What an action may cost.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
+pub struct GateCost {
+    /// How much; or a template that gives the number, which sees `arguments`.
+    pub amount: Templated<f64>,
+    /// ISO 4217, such as `EUR`.
+    pub currency: String,
+}
+
 impl Gate {
-    /// What is at stake.
+    /// What is at stake, as far as no template says it.
     pub fn stakes(&self) -> Stakes {
+        let cost = self.estimated_cost.as_ref();
+        let cost = cost.and_then(|cost| Some(Cost { amount: *cost.amount.value()?, currency: cost.currency.clone() }));
         Stakes {
-            severity: self.severity,
+            severity: self.severity.value().copied().unwrap_or_default(),
             category: self.category.clone(),
             reversible: self.reversible,
             consequences: self.consequences.clone(),
-            estimated_cost: self.estimated_cost.clone(),
+            estimated_cost: cost,
             alternatives: self.alternatives.clone(),
         }
     }

@@ -13,6 +13,7 @@ mod node;
 mod on_timeout;
 mod policy;
 mod team;
+mod templated;
 mod tool;
 
 use indexmap::IndexMap;
@@ -21,7 +22,7 @@ use serde_json::Value;
 
 pub use agent::{Agent, AgentGates, Budget, DemoCall, DemoScript, DemoTurn, Effort};
 pub use choice::{Choice, ChoiceKind};
-pub use gate::{ActionKind, Gate, GateSetting, Gates};
+pub use gate::{ActionKind, Gate, GateCost, GateSetting, Gates};
 pub use guardrail::{Effect, Guardrail, GuardrailScope, GuardrailSetting, GuardrailWebhook, Guardrails, OnError};
 pub use human::{
     AutoHandler, ContentType, EditKey, Handler, Human, Judge, OnHandlerError, ReviewKey, SlackHandler, WebhookHandler,
@@ -31,6 +32,7 @@ pub use node::{Backoff, Failure, FailureThen, FlowCall, Join, MapNode, Node, Nod
 pub use on_timeout::{Escalate, OnTimeout};
 pub use policy::{Policy, Reviewers, Validator};
 pub use team::{Team, TeamEmergent, TeamStrategy};
+pub use templated::{TemplateText, Templated};
 pub use tool::{AllowedDecisions, AskPermission, Builtin, HttpTool, McpTool, Tool, ToolKind};
 
 use crate::id::{FlowId, NodeId};

@@ -1,12 +1,12 @@
 //! Gates: what is held back, and what a gate says of it.
 
-use shared::definition::{Gate, OnTimeout, Stakes};
-use shared::error::RunError;
+use shared::definition::{Cost, Gate, OnTimeout, Stakes, TemplateText};
+use shared::error::{FlowCode, RunError};
 use shared::id::NodeId;
 use shared::run::Step;
 
 use super::title;
-use crate::engine::builder::{Builder, unevaluated};
+use crate::engine::builder::{Builder, failure, unevaluated};
 use crate::engine::conversation::{CallingAgent, ToolCall};
 use crate::engine::question::Subject;
 use crate::engine::scope::{self, Visit};
@@ -94,16 +94,33 @@ impl<'f> Builder<'f> {
     /// What is at stake, as it is with these arguments: its texts are templates.
     pub(super) fn stakes_of(&self, step: &Step, gate: &Gate, seen: Visit<'_>) -> Result<Stakes, RunError> {
         let mut stakes = gate.stakes();
+        let severity = gate.severity.template();
+        let cost = gate.estimated_cost.as_ref().and_then(|cost| Some((cost.amount.template()?, &cost.currency)));
         let texts = stakes.consequences.iter_mut().chain(&mut stakes.alternatives).chain(&mut stakes.category);
-        let mut templates = texts.filter(|text| text.contains("{{") || text.contains("{%")).peekable();
-        if templates.peek().is_none() {
+        let mut templates = texts.filter(|text| TemplateText::is_one(text)).peekable();
+        if templates.peek().is_none() && severity.is_none() && cost.is_none() {
             drop(templates);
             return Ok(stakes);
         }
         let scope = scope::of(self.flow, &self.state, &step.node, Visit { number: step.visit, ..seen });
         let flow = self.flow.of(&step.node);
+        let render = |text: &str| flow.render(text, &scope).map_err(|error| unevaluated(&step.node, &error));
         for text in templates {
-            *text = flow.render(text, &scope).map_err(|error| unevaluated(&step.node, &error))?;
+            *text = render(text)?;
+        }
+        let wrong = |what: &str, said: &str| {
+            failure(FlowCode::FlowCondition, &step.node, format!("the gate's {what}: `{said}` is none"))
+        };
+        if let Some(severity) = severity {
+            let said = render(severity)?;
+            let read = serde_json::from_value(said.trim().into());
+            stakes.severity = read.map_err(|_| wrong("severity", &said))?;
+        }
+        if let Some((amount, currency)) = cost {
+            let said = render(amount)?;
+            let read = said.trim().parse().ok().filter(|amount: &f64| amount.is_finite());
+            let amount = read.ok_or_else(|| wrong("amount", &said))?;
+            stakes.estimated_cost = Some(Cost { amount, currency: currency.clone() });
         }
         Ok(stakes)
     }

@@ -192,7 +192,9 @@ fn tool_at(node: Option<&NodeId>, tool: &str) -> String {
 
 /// Whether calls behind a gate may be allowed beforehand.
 fn grantable(gate: &Gate) -> bool {
-    gate.severity != Severity::Critical && gate.allowed_decisions().contains(&ActionKind::Approve)
+    // What a template says may be critical.
+    gate.severity.value().is_some_and(|severity| *severity != Severity::Critical)
+        && gate.allowed_decisions().contains(&ActionKind::Approve)
 }
 
 /// The values that the named arguments have in the approved call; or which name it has not.

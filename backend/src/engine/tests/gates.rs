@@ -214,3 +214,30 @@ fn a_gate_whose_condition_meets_a_missing_field_or_an_error_stays_closed() {
     assert!(!held("has(arguments.amount) && arguments.amount > 10.0", missing()));
     assert!(!held("arguments.amount > 10.0 && false", missing()));
 }
+
+#[test]
+fn how_much_is_at_stake_may_follow_from_the_arguments() {
+    use shared::definition::{Cost, Severity};
+    let play = |amount: i64| {
+        let source = r#"
+id: refund
+input: { type: object, properties: { amount: { type: integer } } }
+tools: { refund: { http: { url: "https://example.com" }, parameters: { type: object, properties: { amount: { type: integer } } } } }
+nodes: { pay: { tool: refund, arguments: { amount: "{{ input.amount }}" } } }
+gates:
+  before_tool:
+    refund:
+      severity: "{% if arguments.amount < 0 %}huge{% elif arguments.amount > 1000 %}critical{% else %}low{% endif %}"
+      estimated_cost: { amount: "{{ arguments.amount }}", currency: EUR }
+"#;
+        Play::start(source, json!({ "amount": amount }))
+    };
+    for (amount, severity) in [(5_i32, Severity::Low), (2_000, Severity::Critical)] {
+        let stakes = play(amount.into()).review().stakes;
+        let cost = Cost { amount: amount.into(), currency: "EUR".to_owned() };
+        assert_eq!((stakes.severity, stakes.estimated_cost), (severity, Some(cost)));
+    }
+    let (code, message) = play(-1).error();
+    assert_eq!(code, FlowCode::FlowCondition);
+    assert!(message.contains("the gate's severity: `huge`"), "{message}");
+}

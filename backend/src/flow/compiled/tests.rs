@@ -130,7 +130,7 @@ fn the_exact_name_of_a_tool_wins_over_patterns_and_the_longest_pattern_over_othe
                                     "*_log": true, "delete_log": false } },
         "nodes": { "a": { "tool": "list" } }
     }));
-    let severity = |name| flow.tool_gates(None, name).next().map(|gate| gate.severity);
+    let severity = |name| flow.tool_gates(None, name).next().and_then(|gate| gate.severity.value().copied());
     assert_eq!(severity("delete_all"), Some(Severity::High));
     assert_eq!(severity("delete_one"), Some(Severity::Low));
     assert_eq!(severity("write_log"), Some(Severity::Medium));

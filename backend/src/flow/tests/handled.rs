@@ -179,3 +179,22 @@ fn what_a_map_cannot_run_is_found_when_the_flow_is_saved() {
     says(&flow("over: list, as: list, node: b", "b: { tool: nap }"), "a state key already");
     says(&flow("over: list, as: input, node: b", "b: { tool: nap }"), "has a meaning");
 }
+
+#[test]
+fn stakes_of_gates_are_written_out_or_given_by_templates() {
+    let gate = |stakes: &str| {
+        format!(
+            "id: f\ntools: {{ t: {{ builtin: sleep }} }}\nnodes: {{ a: {{ tool: t }} }}\ngates:\n  before_tool: {{ t: {{ {stakes} }} }}\n"
+        )
+    };
+    for fine in [
+        "severity: high, estimated_cost: { amount: 3, currency: EUR }",
+        "severity: '{{ arguments.how }}', estimated_cost: { amount: '{{ arguments.amount }}', currency: EUR }",
+    ] {
+        expect_at(&gate(fine), &[]);
+    }
+    expect_at(&gate("severity: hihg"), &[("hihg", "is not one of low, medium, high, critical; did you mean `high`?")]);
+    expect_at(&gate("severity: '{{ }'"), &[("'{{ }'", "")]);
+    let cost = gate("estimated_cost: { amount: much, currency: EUR }");
+    expect_at(&cost, &[("much", "neither the value nor a template")]);
+}
