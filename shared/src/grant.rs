@@ -136,7 +136,8 @@ mod tests {
         assert!(!grant.allows(here, &GrantedCall { tool: "delete", ..deploy }, before), "another tool");
         assert!(!grant.allows(here, &GrantedCall { agent: Some("ops"), ..deploy }, before), "no tool node makes it");
         for other in [json!({"to": "production"}), json!({"to": ["staging"]}), json!({})] {
-            assert!(!grant.allows(here, &of(&call(other.clone())), before), "{other}");
+            let arguments = call(other.clone());
+            assert!(!grant.allows(here, &of(&arguments), before), "{other}");
         }
         assert!(
             !grant.allows(here, &GrantedCall { reads: Some("sha256:0"), ..deploy }, before),

@@ -131,19 +131,25 @@ impl<'f> Builder<'f> {
     /// Whether a grant allows a call that its gate would hold back. The review that would have been asked is on the record
     /// then. Where a handler decides at once, nobody's grant is needed.
     pub(super) fn is_granted(&mut self, subject: &Subject, gate: &'f Gate) -> bool {
+        if self.grants.is_empty() {
+            return false;
+        }
         let (run, now) = (self.state.id, self.now);
         let decides_at_once = matches!(handlers(self.flow, &self.state, subject), [Handler::Auto(_)]);
         let Some(step) = self.state.step_of(subject).cloned().filter(|_| grantable(gate) && !decides_at_once) else {
             return false;
         };
-        let (agent, mut calls) = self.state.calls_of(subject);
-        let Some(call) = calls.next() else { return false };
+        let (agent, call) = {
+            let (agent, mut calls) = self.state.calls_of(subject);
+            let Some(call) = calls.next().cloned() else { return false };
+            (agent.map(|agent| agent.name.to_owned()), call)
+        };
         let (tool, reads) = (tool_at(Some(&step.node), &call.tool), reads_digest(&call.reads));
-        let agent = agent.map(|agent| agent.name);
-        let made = GrantedCall { tool: &tool, agent, arguments: &call.arguments, reads: reads.as_deref() };
+        let (agent, arguments) = (agent.as_deref(), &call.arguments);
+        let made = GrantedCall { tool: &tool, agent, arguments, reads: reads.as_deref() };
         let allows = |granted: &&Granted| granted.grant.allows(run, &made, now);
         let all: Vec<Granted> = self.grants.iter().filter(allows).cloned().collect();
-        let call = call.id.clone();
+        let call = call.id;
         let Some(content) = (!all.is_empty()).then(|| self.content(subject)).and_then(Result::ok) else { return false };
         let id = ReviewId(self.ids.uuid());
         let mut review = self.review_of(id, &step, Content { timeout: None, ..content }, Vec::new());

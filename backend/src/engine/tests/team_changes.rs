@@ -1,6 +1,6 @@
 //! What members change about their team: specialists that they make, and how the team works.
 
-use super::teams::{TEAM, due, prompt, request_of, results, says, start_with};
+use super::teams::{TEAM, due, request_of, results, says, start_with};
 use super::*;
 use shared::review::{ActionType, ReviewKind};
 

@@ -1,7 +1,7 @@
 //! Teams of agents, agents as tools, and what members may change about their team.
 
 use super::*;
-use shared::review::{ActionType, ReviewKind};
+use shared::review::ReviewKind;
 
 pub(super) const TEAM: &str = "
 id: team
