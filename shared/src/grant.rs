@@ -115,6 +115,10 @@ mod tests {
 
     use super::*;
 
+    fn of(arguments: &JsonMap) -> GrantedCall<'_> {
+        GrantedCall { tool: "deploy", agent: None, arguments, reads: None }
+    }
+
     #[test]
     fn a_grant_allows_what_it_names_and_nothing_else() {
         let id = "01900000-0000-7000-8000-000000000001";
@@ -128,7 +132,6 @@ mod tests {
         let call = |value: serde_json::Value| value.as_object().cloned().unwrap_or_default();
         let staging = call(json!({"to": "staging", "what": "web"}));
         let before = Timestamp(grant.expires_at.0 - 1);
-        let of = |arguments| GrantedCall { tool: "deploy", agent: None, arguments, reads: None };
         let deploy = of(&staging);
         assert!(grant.allows(here, &deploy, before));
         assert!(!grant.allows(here, &deploy, grant.expires_at), "it is over");

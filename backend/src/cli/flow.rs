@@ -36,7 +36,7 @@ pub enum FlowCommand {
 /// Carries the command out.
 pub async fn run(command: FlowCommand) -> anyhow::Result<()> {
     match command {
-        FlowCommand::Run(args) => run::run(args).await?,
+        FlowCommand::Run(args) => Box::pin(run::run(args)).await?,
         FlowCommand::Schema => print(&serde_json::to_string_pretty(&flow::schema())?),
         FlowCommand::Check { files } => {
             let mut mistakes = 0;

@@ -67,7 +67,7 @@ impl Builder<'_> {
             Some(template) => {
                 self.flow.of(&step.node).render(template, &scope).map_err(|error| unevaluated(&step.node, &error))
             }
-            None => Ok(format!("Choose where to go next.\n\n{}", self.material(&step))),
+            None => Ok(format!("Choose where to go next.\n\n{}", self.material(step))),
         }
     }
 

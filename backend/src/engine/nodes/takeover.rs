@@ -83,7 +83,7 @@ impl Builder<'_> {
                 // What it is to do is the same, and so are those whom it may call for it.
                 let (purpose, delegates) = (before.purpose.taken_over(&before.agent), before.delegates.clone());
                 let wrote = before.wrote.clone();
-                self.begin(branch, step, Conversation { wrote, id_prefix, purpose, delegates, ..conversation });
+                self.begin(branch, step, Conversation { wrote, delegates, id_prefix, purpose, ..conversation });
             }
             Err(error) => self.fail_conversation(branch, step, before, error),
         }

@@ -41,7 +41,7 @@ struct Waiting {
 
 /// The end of a review, to be waited for. What was committed before this was made may have to be read.
 pub(in crate::http) struct End {
-    end: watch::Receiver<()>,
+    over: watch::Receiver<()>,
     review: ReviewId,
     person: Username,
     waiting: Arc<Mutex<Waiting>>,
@@ -51,7 +51,7 @@ impl End {
     /// Waits for it.
     pub async fn come(&mut self) {
         // A sender that is gone says so too.
-        let _ = self.end.changed().await;
+        let _ = self.over.changed().await;
     }
 }
 
@@ -81,11 +81,11 @@ impl Waits {
             return Err(problem.detail(format!("{EACH} requests of yours wait already: ask without `wait`")));
         }
         *count += 1;
-        let end = waiting.reviews.entry(review).or_insert_with(|| watch::Sender::new(())).subscribe();
+        let over = waiting.reviews.entry(review).or_insert_with(|| watch::Sender::new(())).subscribe();
         if !std::mem::replace(&mut waiting.is_followed, true) {
             tokio::spawn(follow(Arc::clone(&self.0), store.clone()));
         }
-        Ok(End { end, review, person: person.clone(), waiting: Arc::clone(&self.0) })
+        Ok(End { over, review, person: person.clone(), waiting: Arc::clone(&self.0) })
     }
 }
 

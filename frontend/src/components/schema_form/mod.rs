@@ -53,8 +53,8 @@ pub fn SchemaForm(
     disabled: Signal<bool>,
 ) -> impl IntoView {
     // What is no object already is not to be mended here.
-    let is_object = schema.get("type").is_some_and(|declared| declared == "object")
-        && value.with_untracked(|value| value.is_object());
+    let is_object =
+        schema.get("type").is_some_and(|declared| declared == "object") && value.with_untracked(Value::is_object);
     // Fields for so many values would take the browser seconds; text takes none.
     if value.with_untracked(|value| extent::has_more_than(value, extent::MAX_FIELDS)) {
         return view! { <JsonAlone value sound disabled object=is_object/> }.into_any();

@@ -11,9 +11,10 @@ pub fn boxes(choices: &[Choice], ticked: &ArcRwSignal<Vec<usize>>, parts: Parts)
     let row = |(at, choice): (usize, &Choice)| {
         let (is, set) = (ticked.clone(), ticked.clone());
         let toggle = move |_| {
-            set.update(|ticked| match ticked.iter().position(|own| *own == at) {
-                Some(own) => drop(ticked.remove(own)),
-                None => {
+            set.update(|ticked| {
+                if let Some(own) = ticked.iter().position(|own| *own == at) {
+                    ticked.remove(own);
+                } else {
                     ticked.push(at);
                     ticked.sort_unstable();
                 }
