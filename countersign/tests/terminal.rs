@@ -74,7 +74,8 @@ async fn one_input_answers_every_checkpoint_and_tool_in_turn() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_text_of_an_agent_is_heard_while_it_writes() {
-    let countersign = Countersign::options().decider("ana", []).start().await.expect("it starts");
+    let options = Countersign::options().decider("ana", []).tool("publish", |_| async { Ok::<_, String>(json!({})) });
+    let countersign = options.start().await.expect("it starts");
     let running = countersign.launch(&article(), json!({}), Context::default()).await.expect("it is launched");
     let mut stream = running.stream();
     let mut running = running;

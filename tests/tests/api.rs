@@ -74,7 +74,7 @@ async fn a_mistake_in_a_flow_is_found_when_it_is_saved() {
         ("no nodes", "id: bad\ntitle: Bad\nnodes: {}\n".to_owned(), None),
         ("two nodes of one name", format!("id: bad\ntitle: Bad\n{node}  a: {{ set: {{ x: 2 }} }}\n"), None),
         ("two kinds at once", "id: bad\ntitle: Bad\nnodes:\n  a: { set: { x: 1 }, router: {} }\n".to_owned(), None),
-        ("a handler that is not supported yet", human("      handlers: [{ slack: { channel: x } }]\n"), Some((7, "FLOW_UNSUPPORTED"))),
+        ("a channel that nobody can be reached in", human("      handlers: [{ slack: { channel: x } }]\n"), Some((7, "FLOW_INVALID"))),
         ("a policy without options to vote on", human("      policy: majority\n"), Some((7, "FLOW_INVALID"))),
         ("a validator that is no CEL", human("      validator: { when: 'response.text ==' }\n"), Some((7, "FLOW_INVALID"))),
         ("an escalation circle", human("      timeout: 1h\n      on_timeout: { escalate: lead, extend: 1h, then: { escalate: lead, extend: 1h, then: reject } }\n"), Some((8, "FLOW_INVALID"))),

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// A value, or a template that gives it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
 #[serde(untagged)]
 pub enum Templated<T> {
     /// The value.

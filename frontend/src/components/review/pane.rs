@@ -275,10 +275,11 @@ fn Loaded(id: ReviewId, row: Memo<Option<crate::state::inbox::Row>>, back: Callb
             pane.desk.outbox.update(|outbox| outbox.dismiss(id));
         }
     });
-    // What was accepted is forgotten, and its form closes; what was undone is open again, as it was.
+    // What was accepted is forgotten, and its form closes; what was undone is open again, as it was. What was refused for
+    // what stands in the form is open too: it may have left the outbox before this was seen.
     Effect::new(move |before: Option<Option<Sending>>| {
         let now = pane.desk.outbox.with(|outbox| outbox.get(id).cloned());
-        if let (Some(ended), None) = (before.flatten(), &now) {
+        if let (Some(ended), None, true) = (before.flatten(), &now, pane.mistakes.with_untracked(Vec::is_empty)) {
             pane.filling.update(|open| {
                 *open = review.with_untracked(|review| option_fields::after(review, &ended, open.take()));
             });
