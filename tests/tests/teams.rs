@@ -31,7 +31,7 @@ async fn a_team_goes_on_with_the_next_member_after_a_kill(database: Database) {
     assert_eq!(status, StatusCode::CREATED, "{run}");
     let path = format!("/api/v1/runs/{}", run["id"].as_str().expect("an id"));
     let review = eventually("the second is asked about", async || {
-        ana.get(&format!("{path}/reviews")).await["items"].as_array()?.first().cloned()
+        dev.get(&format!("{path}/reviews")).await["items"].as_array()?.first().cloned()
     })
     .await;
     server.kill();
