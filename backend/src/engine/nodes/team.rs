@@ -76,7 +76,8 @@ impl Builder<'_> {
     /// A member's turn is over. Once none is under way, the next begin.
     pub(in crate::engine) fn turn_ended(&mut self, branch: u32, step: Step, mut team: Box<TeamWork>, ended: TurnEnded) {
         let TurnEnded { agent, round, as_lead, spent, wrote, end } = ended;
-        let tokens = spent.tokens;
+        let before = team.spent.get(&agent).map_or(0, |before| before.tokens);
+        let tokens = spent.tokens.saturating_sub(before);
         team.spent.insert(agent.clone(), spent);
         team.wrote.extend(wrote);
         let left_out =

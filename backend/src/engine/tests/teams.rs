@@ -116,6 +116,9 @@ fn in_a_debate_each_hears_all_that_was_said_in_every_round() {
     says(&mut play, "critic", text("D"));
     says(&mut play, "editor", text("E"));
     assert_eq!(play.key("work"), "E");
+    let step = play.steps.iter().find(|step| step.node.as_str() == "work").unwrap();
+    let note = "critic ×2 (20 tokens), editor ×1 (10 tokens), researcher ×2 (20 tokens)";
+    assert_eq!(step.note.as_deref(), Some(note), "each turn counts once");
 }
 
 #[test]
