@@ -159,7 +159,7 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
     let schema = StoredValue::new(action.schema.clone().unwrap_or_else(|| Value::Object(shared::JsonMap::new())));
     let form_base = StoredValue::new(format!("{base}/arguments"));
     // A critical call among several is opened before it can be decided.
-    let opened = RwSignal::new(!pane.review.with_untracked(|review| verdict::is_one_by_one(review)));
+    let opened = RwSignal::new(!pane.review.with_untracked(|review| review.is_one_by_one()));
     let folded = Memo::new(move |_| open.get() && !opened.get());
     let arguments = Value::Object(action.arguments.clone());
     let none = action.arguments.is_empty();

@@ -140,7 +140,7 @@ fn acts(pane: Pane) -> Vec<Act> {
     }
     if let Some(first) = review.actions.first() {
         let words = action_words::words(first.action_type);
-        let one_by_one = verdict::is_one_by_one(&review);
+        let one_by_one = review.is_one_by_one();
         let (intent, says) = verdict::actions_say(&review, &draft);
         let waits =
             intent == Intent::Actions && review.actions.iter().any(|action| verdict::choice(action, &draft).is_none());

@@ -25,7 +25,7 @@ pub fn listen(pane: Pane) {
                 let (intent, _) = verdict::actions_say(&review, &draft);
                 Some(intent)
             }
-            "r" if verdict::is_one_by_one(&review) => None,
+            "r" if review.is_one_by_one() => None,
             "r" if !review.actions.is_empty() => Some(Intent::RejectAll),
             "e" => {
                 pane.edit.notify();

@@ -29,7 +29,7 @@ use crate::state::guardrail_notes::Answered;
 use crate::state::option_fields::{self, PLACE};
 use crate::state::outbox::{Sending, Stage};
 use crate::state::verdict::keys::on_enter;
-use crate::state::verdict::{Intent, choice, is_one_by_one};
+use crate::state::verdict::{Intent, choice};
 use crate::state::{changes, words};
 
 /// The first button of an action for which nothing was chosen yet.
@@ -108,7 +108,7 @@ impl Pane {
         match on_enter(&review, &draft, filled.as_deref()) {
             Some(intent) => self.decide(&intent),
             // All together are approved by a button: where some were chosen, or each has to be, the next one is due.
-            None if is_one_by_one(&review) || review.actions.iter().any(|action| choice(action, &draft).is_some()) => {
+            None if review.is_one_by_one() || review.actions.iter().any(|action| choice(action, &draft).is_some()) => {
                 focus_on(UNDECIDED);
             }
             None => focus_on(".acts button"),

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use shared::api::MAX_BODY;
 use shared::decision::{ActionDecision, DecisionRequest, Verdict};
-use shared::definition::{ActionKind, ChoiceKind, Severity};
+use shared::definition::{ActionKind, ChoiceKind};
 use shared::error::{Mistake, pointer};
 use shared::grant::{GrantScope, Remember};
 use shared::review::{Action, Item, Review, ReviewKind, ReviewOption};
@@ -57,11 +57,6 @@ pub fn no_correction(review: &Review) -> Option<String> {
             source.max_visits
         )
     })
-}
-
-/// Whether each call needs an answer of its own, given to what was opened: what is critical is not decided in a batch.
-pub fn is_one_by_one(review: &Review) -> bool {
-    review.stakes.severity == Severity::Critical && review.actions.len() > 1
 }
 
 /// What is chosen for an action, where that is allowed.
@@ -134,7 +129,7 @@ pub fn request(review: &Review, draft: &Draft, intent: &Intent) -> Result<Decisi
             }
             request.verdict = Verdict::Text { text };
         }
-        Intent::ApproveAll | Intent::RejectAll if is_one_by_one(review) => {
+        Intent::ApproveAll | Intent::RejectAll if review.is_one_by_one() => {
             return refuse(
                 "/verdict/decisions",
                 "These calls are critical. Open each one and decide it by itself.".into(),
@@ -260,7 +255,7 @@ pub fn actions_say(review: &Review, draft: &Draft) -> (Intent, String) {
     let chosen: Vec<_> = review.actions.iter().filter_map(|action| choice(action, draft)).collect();
     let number = |kind| chosen.iter().filter(|chosen| **chosen == kind).count();
     let one = review.actions.first().map(action_words::name).unwrap_or_default();
-    if chosen.is_empty() && !is_one_by_one(review) {
+    if chosen.is_empty() && !review.is_one_by_one() {
         let says = if all == 1 { format!("Approve {one}") } else { format!("Approve all {all}") };
         return (Intent::ApproveAll, says);
     }

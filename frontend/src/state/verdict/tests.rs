@@ -1,6 +1,7 @@
 //! What a decision says, and what keeps it from being sent.
 
 use serde_json::json;
+use shared::definition::Severity;
 
 use super::*;
 use crate::state::fixtures::{calls, review};
