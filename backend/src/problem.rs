@@ -77,6 +77,7 @@ pub fn of_refusal(refusal: Refusal, viewer: Option<&Principal>) -> Problem {
         Refusal::VisitLimit(why) => Problem::new(Code::VisitLimit).detail(why),
         Refusal::RunOver => Problem::new(Code::RunOver),
         // Only workers answer tasks, and only the server looks again at people; a client cannot cause it.
+        Refusal::Unasked(_) => Problem::new(Code::Unavailable).detail(message),
         Refusal::TaskOver | Refusal::Unchanged => Problem::new(Code::Conflict).detail(message),
     }
 }

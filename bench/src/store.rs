@@ -103,7 +103,7 @@ async fn cycle(store: &Store) -> Result<()> {
         comment: None,
         metadata: shared::JsonMap::new(),
     };
-    let input = Box::new(Input::Decide { review, by: admin, via: Via::Human, request });
+    let input = Box::new(Input::decide(review, admin, Via::Human, request));
     store.commit(Change { by, key: None, operation: Operation::Review { review, input } }).await?;
     Ok(())
 }

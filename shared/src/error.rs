@@ -249,7 +249,7 @@ pub enum FlowCode {
     FlowInvalid,
     /// Output would be passed on before the person who may still correct it has approved it.
     FlowInvalidDelegation,
-    /// A key that this version does not support yet.
+    /// A key that this version does not support. This one supports all that there are.
     FlowUnsupported,
     /// A person stopped the run.
     FlowHumanRejected,

@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::Model;
 use crate::auth::{self, Authenticator, oidc::Provider};
 use crate::clock::SharedClock;
+use crate::flow::guardrail::GuardrailPrograms;
 use crate::handler::Programs;
 use crate::live::{self, Hub, Observe};
 use crate::store::{self, Store};
@@ -83,6 +84,8 @@ impl Runner {
         let hub = Hub::run(hub).await?;
         let mut worker = worker::Options::new(store.clone(), models, Arc::clone(&tools), streams, clock.clone());
         worker.slots = slots;
+        let guardrails: Arc<dyn GuardrailPrograms> = programs.clone();
+        store.ask_guardrails_by(guardrails);
         worker.programs = programs;
         let worker = Worker::new(worker).run();
         Ok(Self { store, clock, authenticator, hub, worker, tools, stopping })

@@ -54,7 +54,7 @@ impl Countersign {
         let by = known.principal(None);
         let actor = Actor::of(by.clone());
         let request = choice.on(review).map_err(|mistake| DecideError::Invalid(vec![mistake]))?;
-        let input = Input::Decide { review: review.id, by, via: Via::Human, request };
+        let input = Input::decide(review.id, by, Via::Human, request);
         let operation = Operation::Review { review: review.id, input: Box::new(input) };
         let committed = self.inner.store.commit(Change { by: Some(actor), key: None, operation }).await;
         let gone = || DecideError::NotFound(format!("review {}", review.id));

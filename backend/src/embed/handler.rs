@@ -12,6 +12,7 @@ use shared::review::Review;
 
 use super::choice::Choice;
 use crate::engine::{HandlerAnswer, HandlerRequest, TaskFailure};
+use crate::flow::guardrail::{Answer, GuardrailPrograms, Inquiry};
 use crate::flow::handlers;
 use crate::handler::{Programs, Webhooks};
 
@@ -68,6 +69,13 @@ impl Handlers {
 pub(super) struct WithHandlers {
     pub handlers: Handlers,
     pub others: Webhooks,
+}
+
+#[async_trait]
+impl GuardrailPrograms for WithHandlers {
+    async fn look(&self, inquiry: &Inquiry) -> Answer {
+        self.others.look(inquiry).await
+    }
 }
 
 #[async_trait]

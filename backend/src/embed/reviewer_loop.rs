@@ -200,7 +200,7 @@ async fn answer(inner: &Inner, person: &Person, review: &Review) -> Result<(), S
                 continue;
             }
         };
-        let input = Input::Decide { review: review.id, by, via: person.via, request };
+        let input = Input::decide(review.id, by, person.via, request);
         let operation = Operation::Review { review: review.id, input: Box::new(input) };
         let mistakes = match inner.store.commit(Change { by: Some(actor), key: None, operation }).await {
             // What became of it comes with the news, also where somebody else was first.

@@ -20,6 +20,7 @@ use shared::run::{Activity, RunStatus, Step, StepStatus};
 use shared::time::Timestamp;
 
 use super::event::{Emission, Emitted, RunChange};
+use super::looked::Looked;
 use super::next::{Answer, Answered, Arrival, Ended, StepEnd};
 use super::phase::{Branch, Phase};
 use super::question::{Question, Subject};
@@ -54,6 +55,8 @@ pub(super) struct Builder<'f> {
     pub(super) answers: VecDeque<Answered>,
     /// Branches on their way to a node.
     pub(super) arrivals: VecDeque<Arrival>,
+    /// What programs have said that guardrails ask.
+    pub(super) looked: Vec<Looked>,
     /// Whether what is told came too late to have an effect.
     pub(super) is_late: bool,
     /// The grants that may count for its calls, those that it gives too.
@@ -88,6 +91,7 @@ impl<'f> Builder<'f> {
             ended: VecDeque::new(),
             answers: VecDeque::new(),
             arrivals: VecDeque::new(),
+            looked: Vec::new(),
             is_late: false,
             grants: Vec::new(),
             given: Vec::new(),

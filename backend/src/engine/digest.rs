@@ -11,6 +11,8 @@ use shared::decision::DecisionRequest;
 use shared::request::Request;
 use shared::review::{Action, Item, Review, ReviewKind, ReviewOption};
 
+use crate::flow::guardrail::Inquiry;
+
 /// What a decision is bound to: never claims, comments, votes or times.
 #[derive(Serialize)]
 struct Shown<'a> {
@@ -52,6 +54,11 @@ pub(super) fn of_call(tool: &str, arguments: &JsonMap, request: Option<&Request>
 /// The digest of what a reviewer sent.
 pub(super) fn of_request(request: &DecisionRequest) -> String {
     of(request)
+}
+
+/// The digest of what a program is asked by a guardrail: the same question has the same answer, whoever gives leave.
+pub fn of_inquiry(inquiry: &Inquiry) -> String {
+    of(inquiry)
 }
 
 /// The digest of a value of the state.

@@ -14,6 +14,7 @@ use shared::id::{FlowId, ReviewId, RunId, TaskId, Username};
 use shared::run::Context;
 use shared::time::Span;
 
+use super::looked::Looked;
 use crate::limits::{Exceeded, Size};
 
 /// The start of a run.
@@ -59,6 +60,9 @@ pub enum Input {
         via: Via,
         /// What they said.
         request: DecisionRequest,
+        /// What programs said of it that guardrails ask.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        looked: Vec<Looked>,
     },
     /// A model answered.
     ModelAnswered {
@@ -88,6 +92,15 @@ pub enum Input {
         digest: String,
         /// What it said.
         answer: HandlerAnswer,
+    },
+    /// Programs have answered what guardrails asked.
+    GuardrailsAnswered {
+        /// The task.
+        task: TaskId,
+        /// The attempt that the worker held.
+        attempt: u32,
+        /// What they said.
+        looked: Vec<Looked>,
     },
     /// A program that was asked as a handler answers by itself, whatever it said when it was asked.
     CallBack {
@@ -210,6 +223,11 @@ pub enum Input {
 }
 
 impl Input {
+    /// Somebody decides, of whom guardrails have asked nothing yet.
+    pub fn decide(review: ReviewId, by: Principal, via: Via, request: DecisionRequest) -> Self {
+        Self::Decide { review, by, via, request, looked: Vec::new() }
+    }
+
     /// The review that it speaks of.
     pub fn review(&self) -> Option<ReviewId> {
         match self {
@@ -231,6 +249,7 @@ impl Input {
             Self::ModelAnswered { task, attempt, .. }
             | Self::ToolReturned { task, attempt, .. }
             | Self::HandlerAnswered { task, attempt, .. }
+            | Self::GuardrailsAnswered { task, attempt, .. }
             | Self::TaskFailed { task, attempt, .. }
             | Self::TaskLost { task, attempt }
             | Self::Fail { task, attempt, .. } => Some((*task, Some(*attempt))),

@@ -23,6 +23,7 @@ mod invoke;
 mod item;
 mod late_results;
 mod launch;
+mod looked;
 pub(crate) mod model_call;
 mod next;
 mod nodes;
@@ -47,9 +48,11 @@ mod tests;
 
 pub use carrier::{Carrier, asked_by, is_carrier};
 pub use conversation::{Conversation, Message, ToolCall, ToolCallState};
+pub use digest::of_inquiry as digest_of_inquiry;
 pub use input::{HandlerAnswer, Input, Launch, ModelAnswer, ModelToolCall, TaskFailure};
+pub use looked::Looked;
 pub use phase::{Branch, Phase};
-pub use question::{Asked, Question, Subject, Timer};
+pub use question::{Asked, Leave, Question, Subject, Timer};
 #[cfg(test)]
 pub use request::request_of;
 pub use state::{Frame, RunOutcome, RunState, Unanswered};
@@ -133,7 +136,11 @@ fn carry_out(builder: &mut Builder<'_>, input: Input, recounted: bool) -> Result
         return builder.record_late(task, &input);
     }
     match input {
-        Input::Decide { review, by, via, request } => builder.decide(review, &by, via, request),
+        Input::Decide { review, by, via, request, looked } => {
+            builder.looked = looked;
+            builder.decide(review, &by, via, request)
+        }
+        Input::GuardrailsAnswered { task, looked, .. } => builder.guardrails_answered(task, looked),
         Input::HandlerAnswered { task, digest, answer, .. } => builder.program_answered(task, &digest, answer),
         Input::CallBack { review, task, answer } => builder.call_back(review, task, answer),
         Input::ModelAnswered { task, answer, .. } => match builder.handler_asked_by(task) {
@@ -184,9 +191,12 @@ pub fn check(
     review: ReviewId,
     by: &Principal,
     request: &DecisionRequest,
+    looked: &[Looked],
     moment: Moment,
 ) -> Result<Checked, Refusal> {
-    resume(flow, snapshot, moment).check_only(review, by, request)
+    let mut builder = resume(flow, snapshot, moment);
+    builder.looked = looked.to_vec();
+    builder.check_only(review, by, request)
 }
 
 /// Ends a run without its flow: the input cancels it, or lets it fail. This works where the flow cannot be read any more,

@@ -2,12 +2,15 @@
 //! gates, human nodes and timers are the same whatever that is.
 
 use serde::{Deserialize, Serialize};
+use shared::decision::ProgramAnswer;
 use shared::id::{ReviewId, TaskId, Username};
-use shared::review::Advice;
+use shared::review::{Advice, Changes};
 use shared::run::Step;
 use shared::time::Timestamp;
 
 use super::conversation::{Conversation, ToolCall};
+use super::looked::Looked;
+use crate::flow::guardrail::Inquiry;
 
 /// Something that is asked, until it is answered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -38,6 +41,7 @@ impl Question {
         match &self.asked {
             Asked::Judge { conversation, .. } => conversation.model_task.map(|task| (task, conversation.tries)),
             Asked::Program { task, tries, answers_later: false, .. } => Some((*task, *tries)),
+            Asked::Guardrails { task, .. } => Some((*task, 1)),
             Asked::People | Asked::Channel { .. } | Asked::Program { .. } => None,
         }
     }
@@ -50,7 +54,7 @@ impl Question {
     /// When the handler that is asked has had its time. That of people is on the review.
     pub fn until(&self) -> Option<Timestamp> {
         match &self.asked {
-            Asked::People => None,
+            Asked::People | Asked::Guardrails { .. } => None,
             Asked::Judge { until, .. } => *until,
             Asked::Channel { until } | Asked::Program { until, .. } => Some(*until),
         }
@@ -196,6 +200,57 @@ pub enum Asked {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         answers_later: bool,
     },
+    /// Leave is given, and programs are asked about it by guardrails before it counts. People may decide meanwhile where
+    /// they could before.
+    Guardrails {
+        /// Who gives leave.
+        leave: Leave,
+        /// The task of asking.
+        task: TaskId,
+        /// What is asked.
+        inquiries: Vec<Inquiry>,
+        /// What programs said of it in earlier rounds.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        looked: Vec<Looked>,
+    },
+}
+
+/// Who gives leave while guardrails ask about it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "leave", rename_all = "snake_case")]
+pub enum Leave {
+    /// An `auto` handler.
+    Auto,
+    /// A judge that was sure enough.
+    Judge {
+        /// What it said.
+        said: Box<Judged>,
+    },
+    /// A program that was asked as a handler.
+    Program {
+        /// What it said.
+        said: Box<ProgramAnswer>,
+    },
+    /// The time in which people could decide is over.
+    Timer,
+    /// Somebody allowed such calls before.
+    Grant,
+    /// Nobody has to: the run is at its end, and its output is to be given.
+    End,
+}
+
+/// What a judge says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Judged {
+    /// Whether it is accepted.
+    pub approved: bool,
+    /// How sure it is, from 0 to 1.
+    pub confidence: f64,
+    /// Why.
+    pub reasoning: String,
+    /// What it would change.
+    #[serde(default)]
+    pub modifications: Changes,
 }
 
 /// The task of a time limit: of the review, or of the handler that is asked.

@@ -7,7 +7,7 @@ use shared::error::FlowCode;
 use shared::review::{Review, Veto, Warning};
 
 use super::conversation::ToolCall;
-use crate::flow::guardrail::Finding;
+use crate::flow::guardrail::{Finding, Inquiry};
 
 /// What becomes of an action that was decided.
 #[derive(Debug)]
@@ -34,6 +34,11 @@ impl Findings {
         Self(findings.into_iter().map(|finding| (Some(action.to_owned()), finding)).collect())
     }
 
+    /// What programs are to be asked before anything follows.
+    pub(super) fn inquiries(&self) -> Vec<Inquiry> {
+        inquiries(self.0.iter().map(|(_, finding)| finding))
+    }
+
     /// Puts on a review that is resolved what does not happen, and what happens otherwise than it shows.
     pub(super) fn note(&self, review: &mut Review) {
         let with = |effect| self.0.iter().filter(move |(_, finding)| finding.effect == effect);
@@ -45,6 +50,11 @@ impl Findings {
             resolution.vetoes = with(Effect::Block).map(veto).collect();
         }
     }
+}
+
+/// What programs are to be asked before these findings say anything.
+pub(super) fn inquiries<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec<Inquiry> {
+    findings.into_iter().filter_map(|finding| finding.inquiry.as_deref().cloned()).collect()
 }
 
 /// That it does not run, where something of it is blocked.
@@ -63,6 +73,6 @@ pub(super) fn veto((action, finding): &(Option<String>, Finding)) -> Veto {
 }
 
 pub(super) fn warning((action, finding): &(Option<String>, Finding)) -> Warning {
-    let Finding { guardrail, key, reason, effect } = finding.clone();
+    let Finding { guardrail, key, reason, effect, inquiry: _ } = finding.clone();
     Warning { guardrail, action: action.clone(), key, reason, effect }
 }

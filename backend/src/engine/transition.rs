@@ -15,6 +15,7 @@ use shared::run::Step;
 use shared::time::Timestamp;
 
 use super::state::RunState;
+use crate::flow::guardrail::Inquiry;
 
 /// A run as the store read it.
 #[derive(Debug, Clone, PartialEq)]
@@ -102,6 +103,9 @@ pub enum Refusal {
     /// Somebody else has a claim that has not run out.
     #[error("somebody else has claimed the review")]
     ReviewClaimed(Box<Review>),
+    /// Guardrails ask programs about it first; then it is to be sent again with what they say. It never leaves the store.
+    #[error("a guardrail has not been asked")]
+    Unasked(Vec<Inquiry>),
     /// What was said does not fit.
     #[error("not valid")]
     Invalid(Vec<Mistake>),
@@ -157,6 +161,11 @@ pub enum TaskKind {
         /// The review that is, or will be, on the record of it.
         review: ReviewId,
     },
+    /// What programs are asked by guardrails.
+    Look {
+        /// The review that is, or will be, on the record of it.
+        review: ReviewId,
+    },
     /// A review's deadline.
     Deadline {
         /// The review.
@@ -172,6 +181,6 @@ pub enum TaskKind {
 impl TaskKind {
     /// Whether a worker calls something outside; else the time alone is the answer.
     pub fn is_call(&self) -> bool {
-        matches!(self, Self::Model { .. } | Self::Tool { .. } | Self::Ask { .. })
+        matches!(self, Self::Model { .. } | Self::Tool { .. } | Self::Ask { .. } | Self::Look { .. })
     }
 }

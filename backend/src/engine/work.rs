@@ -25,6 +25,7 @@ use super::request;
 use super::state::RunState;
 use super::transition::{Task, TaskKind};
 use crate::flow::Compiled;
+use crate::flow::guardrail::Inquiry;
 
 /// What a worker is to do.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,6 +36,8 @@ pub enum Work {
     Tool(Box<ToolRequest>),
     /// Ask a handler that is a program.
     Ask(Box<HandlerRequest>),
+    /// Ask the programs of guardrails.
+    Look(Vec<Inquiry>),
     /// Nothing is to be executed: what would be is not what was approved, or the flow lost what it needs. The worker
     /// gives this back as [`super::Input::TaskFailed`].
     Refuse(TaskFailure),
@@ -148,6 +151,7 @@ fn asked(flow: &Compiled, state: &RunState, task: &Task) -> Option<Work> {
     let question = state.questions.iter().find(is_due)?;
     match &question.asked {
         Asked::People | Asked::Channel { .. } => None,
+        Asked::Guardrails { inquiries, .. } => Some(Work::Look(inquiries.clone())),
         Asked::Judge { conversation, .. } => judged(flow, state, question, conversation),
         Asked::Program { since, until, .. } => Some(match program_of(flow, state, question) {
             Some(handler) => match composed(flow, state, question, *since) {

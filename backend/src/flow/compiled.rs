@@ -16,7 +16,7 @@ use super::audience;
 use super::calls::{self, Library};
 use super::condition::Conditions;
 use super::expressions::{ExpressionKind, visit_expressions, visit_schemas};
-use super::guardrail::{Matter, Rules, Verdict};
+use super::guardrail::{Answered, Matter, Rules, Verdict};
 use super::json_schema::{Schema, check_value, compile_stored};
 use super::reachability::{Reachability, mapped};
 use super::template::Templates;
@@ -257,12 +257,17 @@ impl Compiled {
     }
 
     /// What its guardrails find. `scope` is what conditions see beside the matter itself; it is asked for only where there
-    /// are guardrails.
-    pub fn look(&self, matter: &Matter<'_>, scope: impl FnOnce() -> Scope) -> Verdict {
+    /// are guardrails. `answered`: what the programs have answered that some of them ask.
+    pub fn look(&self, matter: &Matter<'_>, scope: impl FnOnce() -> Scope, answered: Answered<'_>) -> Verdict {
         if self.guardrails.is_empty() {
             return Verdict::default();
         }
-        self.guardrails.look(matter, &self.conditions, &scope())
+        self.guardrails.look(matter, &self.conditions, &scope(), answered)
+    }
+
+    /// Whether a guardrail asks a program.
+    pub fn asks_programs(&self) -> bool {
+        self.guardrails.asks_programs()
     }
 
     /// The node that a correction at this human node runs again: `corrects`, else the nearest step before it that made

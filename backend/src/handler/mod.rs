@@ -1,10 +1,12 @@
-//! Handlers that are programs: webhooks, which are asked over HTTP, and the secrets by which they answer later. What they
-//! say is for the engine to judge.
+//! Programs that are asked: handlers and guardrails that are webhooks, over HTTP, and the secrets by which handlers answer
+//! later. What they say is for the engine to judge.
 //!
-//! Imports `shared`, `crate::clock`, `crate::json`, `crate::retry_after`, `crate::standard_webhooks`, `crate::ssrf` and `crate::engine` only. No
+//! Imports `shared`, `crate::clock`, `crate::json`, `crate::retry_after`, `crate::standard_webhooks`, `crate::ssrf`, `crate::flow`
+//! (what guardrails ask) and `crate::engine` only. No
 //! secret leaves it but to whom it belongs: not in an error or a log.
 
 mod callback;
+mod guardrail;
 mod webhook;
 
 use async_trait::async_trait;
@@ -15,11 +17,12 @@ pub use callback::{Callback, CallbackKey, CallbackUrl};
 pub use webhook::{Options, Webhooks};
 
 use crate::engine::{HandlerAnswer, HandlerRequest, TaskFailure};
+use crate::flow::guardrail::{Answer, GuardrailPrograms, Inquiry};
 pub use crate::standard_webhooks::Keys;
 
-/// Asks handlers that are programs.
+/// Asks handlers that are programs, and programs for guardrails.
 #[async_trait]
-pub trait Programs: Send + Sync {
+pub trait Programs: GuardrailPrograms {
     /// What the program says. `Err`: it could not be asked, or said nothing that can be read.
     async fn ask(&self, request: &HandlerRequest) -> Result<HandlerAnswer, TaskFailure>;
 }
@@ -35,6 +38,13 @@ impl Programs for NoPrograms {
             _ => "no webhook can be asked here".to_owned(),
         };
         Err(failed(what, false))
+    }
+}
+
+#[async_trait]
+impl GuardrailPrograms for NoPrograms {
+    async fn look(&self, _: &Inquiry) -> Answer {
+        Answer::Fails { reason: "no webhook can be asked here".to_owned() }
     }
 }
 

@@ -38,7 +38,7 @@ pub struct Webhooks {
     clients: Clients,
     keys: Option<Keys>,
     server: Option<CallbackUrl>,
-    clock: SharedClock,
+    pub(super) clock: SharedClock,
 }
 
 impl Webhooks {
@@ -48,31 +48,36 @@ impl Webhooks {
         Ok(Self { clients: Clients::new(&allowed_hosts)?, keys, server, clock })
     }
 
-    async fn post(&self, webhook: &WebhookHandler, request: &HandlerRequest) -> Result<HandlerAnswer, TaskFailure> {
-        let url: Url =
-            webhook.url.parse().map_err(|error| failed(format!("its URL cannot be read: {error}"), false))?;
+    async fn decide(&self, webhook: &WebhookHandler, request: &HandlerRequest) -> Result<HandlerAnswer, TaskFailure> {
+        // All tries together have this long.
+        let time = request.until.since(self.clock.now()).max(Duration::from_millis(1));
+        let answer = self.post(&webhook.url, &request.task.to_string(), &self.body(request), time).await?;
+        match answer.status() {
+            StatusCode::OK => decision(&whole(answer).await?),
+            StatusCode::ACCEPTED => Ok(HandlerAnswer::Later),
+            _ => Err(refused(&answer)),
+        }
+    }
+
+    /// A signed POST. `id` is the same at every try of the same question.
+    pub(super) async fn post(
+        &self,
+        url: &str,
+        id: &str,
+        body: &Value,
+        time: Duration,
+    ) -> Result<Response, TaskFailure> {
+        let url: Url = url.parse().map_err(|error| failed(format!("its URL cannot be read: {error}"), false))?;
         let unsigned = || failed("no webhook is asked without a secret: set COUNTERSIGN_HANDLER_SECRET", false);
         let keys = self.keys.as_ref().ok_or_else(unsigned)?;
         let client = self.clients.of(&url).map_err(|refused| failed(refused.to_string(), false))?;
-        let now = self.clock.now();
-        let body = self.body(request).to_string();
-        let headers = keys.headers(&request.task.to_string(), now, &body);
-        // All tries together have this long.
-        let time = request.until.since(now).max(Duration::from_millis(1));
+        let body = body.to_string();
+        let headers = keys.headers(id, self.clock.now(), &body);
         let mut post = client.post(url).timeout(time).header(CONTENT_TYPE, "application/json");
         for (name, value) in headers {
             post = post.header(name, value);
         }
-        let answer = post.body(body).send().await.map_err(|error| unreached(&error))?;
-        match answer.status() {
-            StatusCode::OK => decision(&whole(answer).await?),
-            StatusCode::ACCEPTED => Ok(HandlerAnswer::Later),
-            status => {
-                let retryable = status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS;
-                let refused = failed(format!("Webhook returned {}", status.as_u16()), retryable);
-                Err(TaskFailure { retry_after: retry_after(answer.headers()).map(Span), ..refused })
-            }
-        }
+        post.body(body).send().await.map_err(|error| unreached(&error))
     }
 
     fn body(&self, request: &HandlerRequest) -> Value {
@@ -91,10 +96,18 @@ impl Webhooks {
 impl Programs for Webhooks {
     async fn ask(&self, request: &HandlerRequest) -> Result<HandlerAnswer, TaskFailure> {
         match &request.handler {
-            Handler::Webhook(webhook) => self.post(webhook, request).await,
+            Handler::Webhook(webhook) => self.decide(webhook, request).await,
             _ => NoPrograms.ask(request).await,
         }
     }
+}
+
+/// It answered with another status than those that say something.
+pub(super) fn refused(answer: &Response) -> TaskFailure {
+    let status = answer.status();
+    let retryable = status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS;
+    let refused = failed(format!("Webhook returned {}", status.as_u16()), retryable);
+    TaskFailure { retry_after: retry_after(answer.headers()).map(Span), ..refused }
 }
 
 /// Reads a decision.
@@ -109,7 +122,8 @@ fn decision(body: &[u8]) -> Result<HandlerAnswer, TaskFailure> {
     Ok(HandlerAnswer::Decides { answer: Box::new(answer) })
 }
 
-async fn whole(mut answer: Response) -> Result<Vec<u8>, TaskFailure> {
+/// The body of an answer, within its limit.
+pub(super) async fn whole(mut answer: Response) -> Result<Vec<u8>, TaskFailure> {
     let mut body = Vec::new();
     while let Some(chunk) = answer.chunk().await.map_err(|error| unreached(&error))? {
         if body.len() + chunk.len() > MAX_ANSWER {

@@ -68,7 +68,7 @@ async fn decide(
     }
     budgets.charge(&principal, bytes, now);
     let request = interaction.press.clone().request(&shown);
-    let input = Input::Decide { review, by: principal.clone(), via: Via::Slack, request };
+    let input = Input::decide(review, principal.clone(), Via::Slack, request);
     let operation = store::Operation::Review { review, input: Box::new(input) };
     let change = Change { by: Some(Actor::of(principal.clone())), key: None, operation };
     tracing::info!(%review, user = %principal.username, "a button was pressed in Slack");

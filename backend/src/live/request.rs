@@ -106,7 +106,7 @@ pub(super) async fn decide(
     }
     let body = serde_json::to_vec(&request).unwrap_or_default();
     let by = actor.principal.clone();
-    let input = Input::Decide { review, by, via: Via::Human, request };
+    let input = Input::decide(review, by, Via::Human, request);
     commit(store, actor, r#ref, "decide", review, &body, input).await
 }
 

@@ -14,7 +14,7 @@ use shared::review::Review;
 use shared::run::{Context, Run};
 use shared::time::Timestamp;
 
-use crate::engine::{Carrier, Input, Refusal};
+use crate::engine::{Carrier, Input, Looked, Refusal};
 
 pub use sign_in::{
     FactorChange, NewSession, PasswordChange, Proof, ProviderAccount, ProviderSignIn, RefusedSignIn, SecondFactor,
@@ -36,6 +36,20 @@ impl Change {
     /// A change that the server itself makes.
     pub fn by_server(operation: Operation) -> Self {
         Self { by: None, key: None, operation }
+    }
+
+    /// Whether somebody decides a review.
+    pub(super) fn is_decision(&self) -> bool {
+        matches!(&self.operation, Operation::Review { input, .. } if matches!(**input, Input::Decide { .. }))
+    }
+
+    /// It is known what programs say of the decision that guardrails ask.
+    pub(super) fn know(&mut self, more: Vec<Looked>) {
+        if let Operation::Review { input, .. } = &mut self.operation
+            && let Input::Decide { looked, .. } = &mut **input
+        {
+            looked.extend(more);
+        }
     }
 }
 

@@ -51,7 +51,7 @@ mod visibility;
 mod writer;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt as _;
@@ -87,7 +87,8 @@ pub use tasks::{Room, SUSPECT};
 
 use crate::background::Background;
 use crate::clock::SharedClock;
-use crate::engine::Task;
+use crate::engine::{Looked, Refusal, Task};
+use crate::flow::guardrail::{Answer, GuardrailPrograms, Inquiry, ask_all};
 use db::{Db, Sql};
 
 /// How to open a store.
@@ -126,6 +127,9 @@ pub enum Access {
     Read,
 }
 
+/// How often one decision is looked at by guardrails at most before it is written.
+const MAX_LOOKS: usize = 50;
+
 /// The database. Cheap to clone.
 #[derive(Clone)]
 pub struct Store {
@@ -152,6 +156,8 @@ struct Inner {
     /// Where the database is.
     url: String,
     queue: writer::Queue,
+    /// What asks the programs of guardrails.
+    guardrails: OnceLock<Arc<dyn GuardrailPrograms>>,
     /// Ends what runs in the background.
     stop: CancellationToken,
     background: Background,
@@ -232,6 +238,7 @@ impl Store {
             written: ready::Written::default(),
             readers: lag::Readers::default(),
             queue,
+            guardrails: OnceLock::new(),
             stop: CancellationToken::new(),
             background: Background::default(),
             tasks: Mutex::new(JoinSet::new()),
@@ -265,7 +272,37 @@ impl Store {
 
     /// The one write path: decides, writes, and answers only when it is on disk.
     pub async fn commit(&self, change: Change) -> Result<Committed, CommitError> {
-        self.inner.queue.commit(change).await
+        let mut change = change;
+        for _ in 0..MAX_LOOKS {
+            let again = change.is_decision().then(|| change.clone());
+            match (self.inner.queue.commit(change).await, again) {
+                (Err(CommitError::Refused(Refusal::Unasked(inquiries))), Some(mut again)) => {
+                    again.know(self.look(inquiries).await);
+                    change = again;
+                }
+                (committed, _) => return committed,
+            }
+        }
+        Err(CommitError::Unavailable("guardrails keep asking about this; try again in a moment".to_owned()))
+    }
+
+    /// What programs say that guardrails ask about a decision before it is written.
+    pub async fn look(&self, inquiries: Vec<Inquiry>) -> Vec<Looked> {
+        let answers = match self.inner.guardrails.get() {
+            Some(programs) => ask_all(&**programs, &inquiries).await,
+            None => {
+                let reason = "no webhook can be asked here".to_owned();
+                vec![Answer::Fails { reason }; inquiries.len()]
+            }
+        };
+        Looked::all(&inquiries, answers)
+    }
+
+    /// Names what asks the programs of guardrails; once.
+    pub fn ask_guardrails_by(&self, programs: Arc<dyn GuardrailPrograms>) {
+        if self.inner.guardrails.set(programs).is_err() {
+            tracing::warn!("what asks the programs of guardrails was named before; that stays");
+        }
     }
 
     /// The tasks that run for as long as the server does: whoever starts one has it watched here.

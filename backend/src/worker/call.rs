@@ -13,8 +13,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::Options;
 use crate::engine::{
-    self, HandlerRequest, Input, ModelAnswer, ModelRequest, Refusal, Task, TaskFailure, TaskKind, ToolRequest, Work,
+    self, HandlerRequest, Input, Looked, ModelAnswer, ModelRequest, Refusal, Task, TaskFailure, TaskKind, ToolRequest,
+    Work,
 };
+use crate::flow::guardrail::ask_all;
 use crate::limits::{self, Exceeded};
 use crate::store::{Change, Claimed, CommitError, Error, Kind, Operation};
 use crate::token_stream::Chunk;
@@ -108,6 +110,11 @@ async fn input(options: &Options, claimed: &Claimed, abandoned: &CancellationTok
             }
         }
         Work::Ask(request) => ask(options, claimed, *request).await?,
+        Work::Look(inquiries) => {
+            let answers = ask_all(&*options.programs, &inquiries).await;
+            let looked = Looked::all(&inquiries, answers);
+            Input::GuardrailsAnswered { task: task.id, attempt: claimed.attempt, looked }
+        }
         Work::Refuse(failure) => failed(claimed, failure),
     })
 }
@@ -240,7 +247,10 @@ async fn commit(options: &Options, claimed: &Claimed, input: Input) {
 fn instead(claimed: &Claimed, refused: &Input, code: FlowCode, why: &str) -> Option<Input> {
     match refused {
         Input::Fail { .. } => None,
-        Input::ModelAnswered { .. } | Input::ToolReturned { .. } | Input::HandlerAnswered { .. }
+        Input::ModelAnswered { .. }
+        | Input::ToolReturned { .. }
+        | Input::HandlerAnswered { .. }
+        | Input::GuardrailsAnswered { .. }
             if code == FlowCode::EngineFailed =>
         {
             let message = format!("what came of it could not be stored: {why}");
@@ -307,7 +317,7 @@ fn end(claimed: &Claimed, code: FlowCode, message: String) -> Input {
 fn failure(task: &Task, message: impl Into<String>, retryable: bool) -> TaskFailure {
     let code = match task.kind {
         TaskKind::Model { .. } => FlowCode::ModelFailed,
-        TaskKind::Ask { .. } => FlowCode::HandlerFailed,
+        TaskKind::Ask { .. } | TaskKind::Look { .. } => FlowCode::HandlerFailed,
         _ => FlowCode::ToolFailed,
     };
     TaskFailure { code, message: message.into(), retryable, uncertain: false, retry_after: None }
@@ -318,6 +328,7 @@ fn kind(kind: &TaskKind) -> &'static str {
         TaskKind::Model { .. } => "model",
         TaskKind::Tool { .. } => "tool",
         TaskKind::Ask { .. } => "handler",
+        TaskKind::Look { .. } => "guardrail",
         TaskKind::Deadline { .. } | TaskKind::Wake { .. } => "timer",
     }
 }

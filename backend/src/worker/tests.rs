@@ -2,6 +2,7 @@
 
 mod approved;
 mod asked;
+mod guardrail_programs;
 mod limits;
 mod lost;
 
@@ -84,7 +85,7 @@ impl House {
         let request: DecisionRequest =
             serde_json::from_value(json!({ "revision": review.revision, "digest": review.digest, "verdict": verdict }))
                 .unwrap();
-        let input = Input::Decide { review: review.id, by: self.ana.clone(), via: Via::Human, request };
+        let input = Input::decide(review.id, self.ana.clone(), Via::Human, request);
         self.commit(Operation::Review { review: review.id, input: Box::new(input) }).await;
     }
 

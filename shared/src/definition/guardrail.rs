@@ -79,12 +79,22 @@ pub struct Guardrail {
 pub struct GuardrailWebhook {
     /// Where to.
     pub url: String,
-    /// How long it may take; default 5 s.
+    /// How long it may take, at most 20 s; default 5 s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Span>,
     /// What happens where it does not answer; default: block.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_error: Option<OnError>,
+}
+
+impl GuardrailWebhook {
+    /// The longest time that one may take: whoever decides waits for it.
+    pub const MAX_TIMEOUT: Span = Span::secs(20);
+
+    /// How long it may take.
+    pub fn timeout(&self) -> Span {
+        self.timeout.unwrap_or(Span::secs(5))
+    }
 }
 
 /// Where a guardrail looks.

@@ -135,6 +135,7 @@ impl<'f> Builder<'f> {
         };
         let given = self.given_title(step, gate, proposed.seen());
         let findings = self.let_pass(step, gate, &proposed, proposed.arguments.clone()).1;
+        let findings = findings.into_iter().filter(|finding| finding.inquiry.is_none()).collect();
         let warnings = Findings::of(&action.id, findings).0.iter().map(warning).collect();
         Ok(Some(Content {
             kind: if proposed.action_type == ActionType::Agent { ReviewKind::Agent } else { ReviewKind::Output },

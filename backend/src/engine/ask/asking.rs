@@ -7,7 +7,8 @@ use shared::review::Advice;
 
 use super::decide::verdict::Said;
 use super::guardrail::PutIn;
-use crate::engine::question::{Asked, Question, Subject, Timer};
+use crate::engine::question::{Asked, Leave, Question, Subject, Timer};
+use crate::flow::guardrail::Inquiry;
 
 /// A question, and the place of the handler that is asked.
 #[derive(Debug)]
@@ -46,6 +47,8 @@ pub(super) enum Heard {
     Decides(Advice, Box<Decided>),
     /// The next one is asked.
     Passes(Advice),
+    /// It gives leave, and guardrails ask programs about that.
+    Asks(Leave, Vec<Inquiry>),
 }
 
 /// What a handler decides in place of people, once it fits what is asked.

@@ -23,7 +23,7 @@ impl Builder<'_> {
     }
 
     /// Asks the handler at its place.
-    fn ask_handler(&mut self, asking: Asking) {
+    pub(super) fn ask_handler(&mut self, asking: Asking) {
         let asked = match handlers(self.flow, &self.state, &asking.subject).get(asking.handler) {
             Some(Handler::Auto(auto)) => self.ask_auto(asking, auto),
             Some(Handler::Judge(judge)) => self.ask_judge(asking, judge),
@@ -55,6 +55,7 @@ impl Builder<'_> {
         let said = match asked {
             Some(Asked::Judge { .. }) => self.retry_judge(review, why),
             Some(Asked::Program { .. }) => self.retry_program(review, why),
+            Some(Asked::Guardrails { .. }) => return self.guardrails_unanswered(review, &why.message),
             Some(Asked::People | Asked::Channel { .. }) | None => None,
         };
         if let Some((asking, heard)) = said {
@@ -97,14 +98,14 @@ impl Builder<'_> {
         let heard = match &question.asked {
             Asked::Program { answers_later, .. } => self.program_timed_out(&question, *answers_later),
             Asked::Channel { .. } => self.channel_timed_out(&question),
-            Asked::Judge { .. } | Asked::People => self.judge_timed_out(&question),
+            Asked::Judge { .. } | Asked::People | Asked::Guardrails { .. } => self.judge_timed_out(&question),
         };
         let asking = self.end_asking(question);
         self.go_on(asking, heard);
     }
 
     /// A handler decides, or the next is asked.
-    fn go_on(&mut self, mut asking: Asking, heard: Heard) {
+    pub(super) fn go_on(&mut self, mut asking: Asking, heard: Heard) {
         match heard {
             Heard::Decides(advice, decided) => {
                 self.advise(&mut asking, advice);
@@ -114,6 +115,7 @@ impl Builder<'_> {
                 self.advise(&mut asking, advice);
                 self.ask_next(asking);
             }
+            Heard::Asks(leave, inquiries) => self.ask_guardrails(asking, leave, inquiries),
         }
     }
 

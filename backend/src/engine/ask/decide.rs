@@ -83,7 +83,7 @@ impl Builder<'_> {
             return Err(Refusal::RevisionChanged(Box::new(review.clone())));
         }
         validate::size(request).map_err(|mistake| Refusal::Invalid(vec![mistake]))?;
-        Ok(self.check_decision(review, request))
+        self.check_decision(review, request)
     }
 
     /// A pending review with which somebody may do what they want.

@@ -51,11 +51,13 @@ impl Builder<'_> {
                 return Err(Refusal::VisitLimit(message));
             }
         }
-        let put_in = self.put_in(review, request).map_err(Refusal::Invalid)?;
+        let put_in = self.put_in(review, request)?;
         let requests = match &said {
             Said::Actions(decisions, _) => {
                 self.check_responses(subject, decisions).map_err(Refusal::Invalid)?;
-                self.edited_requests(subject, decisions).map_err(Refusal::Invalid)?
+                let requests = self.edited_requests(subject, decisions).map_err(Refusal::Invalid)?;
+                self.refuse_unasked(subject, decisions)?;
+                requests
             }
             Said::Node(_) => {
                 self.check_reply(subject, &put_in).map_err(Refusal::Invalid)?;
@@ -109,6 +111,9 @@ impl Builder<'_> {
         let metadata = JsonMap::new();
         if !approves || (changes.is_empty() && !review.actions.is_empty()) {
             let said = said(review, approves, comment.as_deref()).map_err(|why| mistake("/approved", why))?;
+            if let Said::Actions(decisions, _) = &said {
+                self.refuse_unasked(subject, decisions)?;
+            }
             return Ok(Decided { said, put_in: PutIn::default(), comment, metadata, via });
         }
         let Fitting { said, put_in, .. } = self.fit(review, subject, &approval(review, changes)?)?;

@@ -12,10 +12,11 @@ use shared::grant::{Grant, GrantScope, GrantedCall, Remember};
 use shared::id::{GrantId, NodeId, ReviewId, Username};
 use shared::review::{Action, Outcome, Review};
 
+use super::asking::Asking;
 use super::content::{Content, handlers};
 use crate::engine::builder::Builder;
 use crate::engine::conversation::{ToolCall, ToolCallState};
-use crate::engine::question::Subject;
+use crate::engine::question::{Leave, Subject};
 use crate::engine::request::reads_digest;
 use crate::engine::transition::{Granted, Refusal};
 
@@ -158,6 +159,15 @@ impl<'f> Builder<'f> {
         let Some(granted) = all.into_iter().find(may) else { return false };
         let grant = &granted.grant;
         let decisions = BTreeMap::from([(call.clone(), ActionDecision::APPROVE)]);
+        if let Err(Refusal::Unasked(inquiries)) = self.refuse_unasked(subject, &decisions) {
+            let (subject, advice) = (subject.clone(), Vec::new());
+            self.ask_guardrails(
+                Asking { review: id, subject, handler: 0, advice, pending: false },
+                Leave::Grant,
+                inquiries,
+            );
+            return true;
+        }
         let decision = Decision {
             by: grant.given_by.clone(),
             on_behalf_of: None,

@@ -16,10 +16,12 @@ use shared::run::Step;
 use crate::engine::builder::Builder;
 use crate::engine::conversation::{CallingAgent, ToolCall};
 use crate::engine::invoke::parameters;
+use crate::engine::looked::answer_to;
 use crate::engine::question::Subject;
-use crate::engine::ruling::{CallRulings, Findings, Ruling, blocked, warning, words};
+use crate::engine::ruling::{CallRulings, Findings, Ruling, blocked, inquiries, warning, words};
+use crate::engine::transition::Refusal;
 use crate::engine::{scope, view};
-use crate::flow::guardrail::{Finding, Matter, Verdict, action};
+use crate::flow::guardrail::{Finding, Inquiry, Matter, Verdict, action};
 
 /// What somebody puts in at a human node, as it counts.
 #[derive(Debug, Default)]
@@ -121,10 +123,10 @@ impl Builder<'_> {
         let Some(redacted) = redacted else { return (Ruling::Proceeds(call), findings) };
         match self.redacted(step, agent, &call, &redacted) {
             Ok(call) => (Ruling::Proceeds(call), findings),
-            Err(why) => {
+            Err(Unredacted { reason, inquiry }) => {
                 let guardrail = findings.iter().rfind(|finding| finding.effect == Effect::Redact);
                 let guardrail = guardrail.map(|finding| finding.guardrail.clone()).unwrap_or_default();
-                findings.push(Finding { guardrail, effect: Effect::Block, key: None, reason: why });
+                findings.push(Finding { guardrail, effect: Effect::Block, key: None, reason, inquiry });
                 let refused = blocked(&findings).unwrap_or(Ruling::Proceeds(call));
                 (refused, findings)
             }
@@ -138,19 +140,19 @@ impl Builder<'_> {
         agent: Option<CallingAgent<'_>>,
         call: &ToolCall,
         arguments: &JsonMap,
-    ) -> Result<ToolCall, String> {
+    ) -> Result<ToolCall, Unredacted> {
         let flow = self.flow.of(&step.node);
         let tool = flow.tool(&call.tool);
         let schema = tool.as_ref().and_then(|tool| parameters(tool));
         let arguments_fit = |schema: &Value| flow.check(schema, &Value::Object(arguments.clone()), "").is_empty();
         if !schema.is_none_or(|schema| arguments_fit(&schema)) {
-            return Err("what is left of it does not fit the tool once it is redacted".to_owned());
+            return Err("what is left of it does not fit the tool once it is redacted".to_owned().into());
         }
         let redacted = self.edited(&step.node, call, arguments)?;
         let again = self.look_at_call(step, agent, &redacted);
         match again.findings.into_iter().find(|finding| finding.effect != Effect::Warn) {
-            Some(Finding { effect: Effect::Block, reason, .. }) => Err(reason),
-            Some(finding) => Err(format!("{}, also once it is redacted", finding.reason)),
+            Some(Finding { effect: Effect::Block, reason, inquiry, .. }) => Err(Unredacted { reason, inquiry }),
+            Some(finding) => Err(format!("{}, also once it is redacted", finding.reason).into()),
             None => Ok(redacted),
         }
     }
@@ -172,7 +174,8 @@ impl Builder<'_> {
         request: Option<&shared::request::Request>,
     ) -> Verdict {
         let matter = Matter { subject, action, values, request };
-        self.flow.of(node).look(&matter, || scope::of_run(&self.state))
+        let answered = |inquiry: &Inquiry| answer_to(&self.looked, inquiry);
+        self.flow.of(node).look(&matter, || scope::of_run(&self.state), &answered)
     }
 
     /// Whether guardrails look at what the gate of a tool lets pass.
@@ -195,20 +198,26 @@ impl Builder<'_> {
     ) -> Vec<Warning> {
         let of = |call: &'c ToolCall| {
             let findings = self.rule_run(step, agent, call.clone()).1;
-            findings.into_iter().map(move |finding| warning(&(Some(call.id.clone()), finding)))
+            // What a program would say is asked only once leave is given.
+            let known = findings.into_iter().filter(|finding| finding.inquiry.is_none());
+            known.map(move |finding| warning(&(Some(call.id.clone()), finding)))
         };
         calls.into_iter().flat_map(of).collect()
     }
 
     /// What somebody puts in at a human node, as it counts. What is blocked is a mistake at its place: nothing has happened
     /// yet, so it can be changed.
-    pub(in crate::engine) fn put_in(&self, review: &Review, request: &DecisionRequest) -> Result<PutIn, Vec<Mistake>> {
+    pub(in crate::engine) fn put_in(&self, review: &Review, request: &DecisionRequest) -> Result<PutIn, Refusal> {
         let put_in = self.look_at_put_in(review, request);
+        let unasked = inquiries(put_in.findings.iter().map(|(_, finding)| finding));
+        if !unasked.is_empty() {
+            return Err(Refusal::Unasked(unasked));
+        }
         let vetoes = put_in.findings.iter().filter(|(_, finding)| finding.effect == Effect::Block);
         let mistake =
             |(place, veto): &(String, Finding)| Mistake::new(place, FlowCode::GuardrailBlocked.as_str(), words(veto));
         let mistakes: Vec<_> = vetoes.map(mistake).collect();
-        if mistakes.is_empty() { Ok(put_in) } else { Err(mistakes) }
+        if mistakes.is_empty() { Ok(put_in) } else { Err(Refusal::Invalid(mistakes)) }
     }
 
     pub(super) fn look_at_put_in(&self, review: &Review, request: &DecisionRequest) -> PutIn {
@@ -246,16 +255,16 @@ impl Builder<'_> {
         put_in
     }
 
+    /// What guardrails find in the output of the run.
+    pub(in crate::engine) fn find_in_output(&self) -> Verdict {
+        let output = view::output(self.flow, &self.state.keys);
+        let what = action("output", self.state.flow.as_str(), None);
+        self.look(&NodeId::end_of(""), GuardrailScope::Outputs, what, output, None)
+    }
+
     /// What guardrails say of the output before it is given: what of it is redacted, or why it is not given.
     pub(in crate::engine) fn look_at_output(&mut self) -> Result<Option<JsonMap>, RunError> {
-        let output = view::output(self.flow, &self.state.keys);
-        let matter = Matter {
-            subject: GuardrailScope::Outputs,
-            action: action("output", self.state.flow.as_str(), None),
-            values: output,
-            request: None,
-        };
-        let Verdict { findings, redacted } = self.flow.look(&matter, || scope::of_run(&self.state));
+        let Verdict { findings, redacted } = self.find_in_output();
         self.tell_findings(None, findings.iter().map(|finding| (None, finding)));
         match findings.iter().find(|finding| finding.effect == Effect::Block) {
             None => Ok(redacted),
@@ -284,10 +293,22 @@ impl Builder<'_> {
         findings: impl IntoIterator<Item = (Option<&'a str>, &'a Finding)>,
     ) {
         for (action, finding) in findings {
-            let Finding { guardrail, effect, key, reason } = finding.clone();
+            let Finding { guardrail, effect, key, reason, inquiry: _ } = finding.clone();
             let action = action.map(str::to_owned);
             self.emit_guardrail(GuardrailFired { guardrail, effect, reason, review, action, key });
         }
+    }
+}
+
+/// Why a call cannot be redacted.
+struct Unredacted {
+    reason: String,
+    inquiry: Option<Box<Inquiry>>,
+}
+
+impl From<String> for Unredacted {
+    fn from(reason: String) -> Self {
+        Self { reason, inquiry: None }
     }
 }
 

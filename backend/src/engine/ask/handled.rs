@@ -9,11 +9,13 @@ use shared::review::Review;
 
 use super::asking::{Asking, Decided};
 use super::decide::effect::Counted;
+use super::decide::verdict::Said;
 use super::fit::said;
 use super::guardrail::PutIn;
 use crate::engine::builder::Builder;
 use crate::engine::next::Answer;
-use crate::engine::question::Subject;
+use crate::engine::question::{Leave, Subject};
+use crate::engine::transition::Refusal;
 
 impl Builder<'_> {
     /// An `auto` handler decides at once, whatever is asked.
@@ -25,6 +27,12 @@ impl Builder<'_> {
         };
         match said(&review, approves, reason.as_deref()) {
             Ok(said) => {
+                if let Said::Actions(decisions, _) = &said
+                    && let Err(Refusal::Unasked(inquiries)) = self.refuse_unasked(&asking.subject, decisions)
+                {
+                    self.ask_guardrails(asking, Leave::Auto, inquiries);
+                    return Ok(());
+                }
                 let (put_in, metadata) = (PutIn::default(), JsonMap::new());
                 self.handled(asking, Decided { said, put_in, comment: reason, metadata, via: Via::Auto });
                 Ok(())

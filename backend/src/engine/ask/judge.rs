@@ -4,13 +4,12 @@
 
 use std::sync::LazyLock;
 
-use serde::Deserialize;
 use serde_json::{Value, json};
 use shared::decision::Via;
 use shared::definition::{Handler, Judge};
 use shared::error::RunError;
 use shared::id::ReviewId;
-use shared::review::{Advice, AskedHandler, Changes, Judgement, Review};
+use shared::review::{Advice, AskedHandler, Judgement, Review};
 use shared::run::Step;
 
 use super::asking::{Asking, Heard};
@@ -20,7 +19,7 @@ use crate::engine::conversation::{Conversation, Message};
 use crate::engine::input::{ModelAnswer, TaskFailure};
 use crate::engine::invoke::listed;
 use crate::engine::model_call::parse;
-use crate::engine::question::{Asked, Question, Subject, Timer};
+use crate::engine::question::{Asked, Judged, Leave, Question, Subject, Timer};
 use crate::engine::state::RunState;
 use crate::engine::transition::{Refusal, TaskKind};
 use crate::engine::view;
@@ -57,15 +56,6 @@ pub(in crate::engine) static ANSWER: LazyLock<Value> = LazyLock::new(|| {
     })
 });
 
-#[derive(Deserialize)]
-struct Verdict {
-    approved: bool,
-    confidence: f64,
-    reasoning: String,
-    #[serde(default)]
-    modifications: Changes,
-}
-
 impl Builder<'_> {
     /// Asks a judge.
     pub(super) fn ask_judge(&mut self, asking: Asking, judge: &Judge) -> Result<(), (Subject, RunError)> {
@@ -91,7 +81,7 @@ impl Builder<'_> {
         self.count_answer(&step, conversation, judge.map_or("", |judge| judge.model.as_str()), answer);
         conversation.messages.push(Message::Assistant { text: answer.text.clone(), calls: Vec::new() });
         let read = match parse(|answer| check_value(&ANSWER, answer, ""), &answer.text) {
-            Ok(value) => serde_json::from_value::<Verdict>(value).map_err(|error| error.to_string()),
+            Ok(value) => serde_json::from_value::<Judged>(value).map_err(|error| error.to_string()),
             Err(mistakes) if conversation.turn < MAX_TURNS => {
                 conversation.say_again(&mistakes);
                 self.call_model(&step, conversation);
@@ -114,8 +104,9 @@ impl Builder<'_> {
         Some((self.end_asking(question), heard))
     }
 
-    fn weigh(&self, judge: &Judge, review: &Review, subject: &Subject, said: Verdict) -> Heard {
-        let Verdict { approved, confidence, reasoning, modifications } = said;
+    fn weigh(&self, judge: &Judge, review: &Review, subject: &Subject, said: Judged) -> Heard {
+        let leave = Leave::Judge { said: Box::new(said.clone()) };
+        let Judged { approved, confidence, reasoning, modifications } = said;
         let verdict = Judgement { approved, confidence, threshold: judge.threshold() };
         let reason: String = reasoning.trim().chars().take(MAX_REASON).collect();
         let changes = Some(modifications.clone()).filter(|changes| !changes.is_empty());
@@ -126,10 +117,19 @@ impl Builder<'_> {
         let reason = Some(reason).filter(|reason| !reason.is_empty());
         match self.fit_yes_or_no(review, subject, approved, reason, &modifications, Via::Judge) {
             Ok(decided) => Heard::Decides(advice, Box::new(decided)),
+            Err(Refusal::Unasked(inquiries)) => Heard::Asks(leave, inquiries),
             Err(Refusal::Invalid(mistakes)) => {
                 self.unable(Some(judge), &format!("What it would change does not fit: {}.", listed(&mistakes)))
             }
             Err(refusal) => self.unable(Some(judge), &format!("What it would change does not fit: {refusal}.")),
+        }
+    }
+
+    /// The same again, once guardrails have asked about it.
+    pub(super) fn weigh_again(&self, question: &Question, said: Judged) -> Heard {
+        match (judge_of(self.flow, &self.state, question), self.shown(&question.clone().into())) {
+            (Some(judge), Ok(review)) => self.weigh(judge, &review, &question.subject, said),
+            (judge, _) => self.unable(judge, "What is reviewed changed while it was judged."),
         }
     }
 

@@ -25,6 +25,7 @@ mod group;
 mod guardrail;
 mod handled;
 mod judge;
+mod leave;
 mod node;
 mod pause;
 mod program;

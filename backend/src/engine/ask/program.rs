@@ -17,7 +17,7 @@ use crate::engine::builder::{Builder, failure};
 use crate::engine::input::{HandlerAnswer, TaskFailure};
 use crate::engine::invoke::listed;
 use crate::engine::next::Answer;
-use crate::engine::question::{Asked, Question, Subject, Timer};
+use crate::engine::question::{Asked, Leave, Question, Subject, Timer};
 use crate::engine::state::RunState;
 use crate::engine::transition::{Refusal, Snapshot, TaskKind};
 use crate::flow::{Compiled, host_of};
@@ -78,11 +78,18 @@ impl Builder<'_> {
         let (_, via) = name(self.program_at(question));
         match self.fit_program(&review, &question.subject, &answer, via) {
             Ok(decided) => Heard::Decides(self.decided(question, answer), Box::new(decided)),
+            Err(Refusal::Unasked(inquiries)) => Heard::Asks(Leave::Program { said: Box::new(answer) }, inquiries),
             Err(Refusal::Invalid(mistakes)) => {
                 self.unable_program(question, &format!("Its answer does not fit: {}.", listed(&mistakes)))
             }
             Err(refusal) => self.unable_program(question, &format!("Its answer does not fit: {refusal}.")),
         }
+    }
+
+    /// The same again, once guardrails have asked about it.
+    pub(super) fn weigh_program_again(&self, question: &Question, said: ProgramAnswer) -> Heard {
+        let digest = self.shown(&asking(question)).map(|review| review.digest).unwrap_or_default();
+        self.weigh_program(question, &digest, said)
     }
 
     /// A program will answer later. Until then people may decide.
@@ -135,10 +142,13 @@ impl Builder<'_> {
             return Err(Refusal::RevisionChanged(Box::new(review)));
         }
         let (_, via) = name(self.program_at(question));
-        let decided = self.fit_program(&review, &question.subject, &answer, via)?;
+        let heard = match self.fit_program(&review, &question.subject, &answer, via) {
+            Ok(decided) => Heard::Decides(self.decided(question, *answer), Box::new(decided)),
+            Err(Refusal::Unasked(inquiries)) => Heard::Asks(Leave::Program { said: answer }, inquiries),
+            Err(refusal) => return Err(refusal),
+        };
         let (question, _) = self.take_asked(id).ok_or(Refusal::NotFound)?;
-        let advice = self.decided(&question, *answer);
-        Ok((self.end_asking(question), Heard::Decides(advice, Box::new(decided))))
+        Ok((self.end_asking(question), heard))
     }
 
     /// A program could not be asked. None where it is tried again: as long as it has time.

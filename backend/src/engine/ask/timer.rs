@@ -17,14 +17,15 @@ use super::deadline::warning;
 use super::decision_scope::Remembered;
 use crate::engine::builder::Builder;
 use crate::engine::next::{Answer, NodeAnswer, Then};
-use crate::engine::question::{Asked, Question, Subject};
-use crate::engine::transition::TaskKind;
+use crate::engine::question::{Asked, Leave, Question, Subject};
+use crate::engine::transition::{Refusal, TaskKind};
 
 impl Builder<'_> {
     /// Lets the time be up whose end came first: a pending review expires or escalates, a handler passes on. Says whether
     /// there was one.
     pub(in crate::engine) fn expire_overdue(&mut self) -> bool {
-        let due = self.state.questions.iter().filter_map(|question| {
+        let waits = |question: &&Question| !matches!(question.asked, Asked::Guardrails { .. });
+        let due = self.state.questions.iter().filter(waits).filter_map(|question| {
             let of_people = || self.reviews.get(&question.review)?.expires_at;
             let until = question.until().or_else(of_people)?;
             (until <= self.now).then_some((until, question.review))
@@ -65,7 +66,7 @@ impl Builder<'_> {
         self.move_task(task, &step, TaskKind::Deadline { review: id }, warn_at.unwrap_or(expires_at), true);
     }
 
-    fn time_is_up(&mut self, id: ReviewId) {
+    pub(super) fn time_is_up(&mut self, id: ReviewId) {
         if self.state.question(id).is_some_and(|question| question.asked != Asked::People) {
             return self.handler_timed_out(id);
         }
@@ -84,6 +85,9 @@ impl Builder<'_> {
             (on_timeout, Subject::Node { .. }) => Answer::Node(self.node_timed_out(&review, on_timeout, &reason)),
             (on_timeout, _) => {
                 let decisions = answer_all(&review.actions, on_timeout == OnTimeout::Approve, Some(&reason));
+                if let Err(Refusal::Unasked(inquiries)) = self.refuse_unasked(&subject, &decisions) {
+                    return self.ask_guardrails_instead(id, Leave::Timer, inquiries);
+                }
                 self.rule(&subject, &decisions, None)
             }
         };

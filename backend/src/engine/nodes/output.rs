@@ -11,7 +11,7 @@ use crate::engine::invoke::listed;
 use crate::engine::next::StepEnd;
 use crate::engine::phase::Phase;
 use crate::engine::question::Subject;
-use crate::engine::ruling::Ruling;
+use crate::engine::ruling::{Ruling, inquiries};
 use crate::engine::scope::Visit;
 use crate::engine::view;
 
@@ -30,15 +30,28 @@ impl Builder<'_> {
             self.end(branch, step, StepEnd::Stopped { error });
             return true;
         }
-        let Some(gate) = flow.return_gate() else { return false };
         let proposed = Proposed::of_output(flow, output);
-        if !self.closes(gate, &node, Visit { number: 1, ..proposed.seen() }) {
-            return false;
+        let closes = |gate| self.closes(gate, &node, Visit { number: 1, ..proposed.seen() });
+        if !flow.return_gate().is_some_and(closes) {
+            return frame.is_empty() && self.asks_about_output();
         }
         let step = self.start_step(&node, "return");
         let branch = self.next_number();
         self.settle(branch, &node, Phase::Returning { step });
         self.ask(Subject::Output { branch });
+        true
+    }
+
+    /// Guardrails ask programs about the output of the run, for which nobody has to give leave. Says whether they do.
+    fn asks_about_output(&mut self) -> bool {
+        let inquiries = if self.flow.asks_programs() { inquiries(&self.find_in_output().findings) } else { Vec::new() };
+        if inquiries.is_empty() {
+            return false;
+        }
+        let node = NodeId::end_of("");
+        let (branch, step) = (self.next_number(), self.start_step(&node, "return"));
+        self.settle(branch, &node, Phase::Returning { step });
+        self.ask_about_end(branch, inquiries);
         true
     }
 

@@ -42,7 +42,7 @@ fn waiting() -> (Compiled, Snapshot, Review) {
 fn made(decision: ActionDecision) -> Vec<ToolRequest> {
     let (flow, snapshot, review) = waiting();
     let request = request(&review, answer_actions([("c1-1", decision)]));
-    let input = Input::Decide { review: review.id, by: ana(), via: Via::Human, request };
+    let input = Input::decide(review.id, ana(), Via::Human, request);
     let moment = Moment { now: snapshot.state.updated_at.after(Duration::from_mins(1)), seed: [7; 16] };
     let transition = apply(&flow, snapshot, input, moment).unwrap();
     assert_eq!((transition.state.format, &transition.refused), (RunState::FORMAT, &None));

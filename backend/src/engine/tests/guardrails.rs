@@ -369,7 +369,7 @@ fn a_called_flow_has_its_own_guardrails_and_its_output_goes_through_those_of_the
 fn a_decision_can_be_checked_before_it_is_made() {
     let checked = |play: &Play, request: &DecisionRequest| -> Result<Checked, Refusal> {
         let review = play.review();
-        check(&play.flow, play.snapshot.clone(), review.id, &ana(), request, Play::moment(play.now, 9))
+        check(&play.flow, play.snapshot.clone(), review.id, &ana(), request, &[], Play::moment(play.now, 9))
     };
     let mut play = shell("severity: high", "");
     run(&mut play, "ls");

@@ -59,7 +59,9 @@ impl Play {
             let action = flow::guardrail::action("output", "x", None);
             let subject = shared::definition::GuardrailScope::Outputs;
             let matter = flow::guardrail::Matter { subject, action, values: output, request: None };
-            let found = self.flow.look(&matter, || scope::of_run(&self.snapshot.state));
+            // Programs were asked of what it was before something of it was redacted.
+            let answered = |_: &Inquiry| Some(Answer::Allows);
+            let found = self.flow.look(&matter, || scope::of_run(&self.snapshot.state), &answered);
             assert!(!found.is_veto() && found.redacted.is_none(), "{found:?}");
         }
     }
@@ -191,7 +193,8 @@ impl Play {
                 let visits = *first..*first + u32::try_from(items.len()).unwrap();
                 let mapped = branch.node.beside(&map.node);
                 let part = |step: &Step| step.node == mapped && visits.contains(&step.visit);
-                let alive = state.branches.values().filter(|other| other.phase.step().is_some_and(part)).count();
+                let items_under_way = state.branches.values().filter(|other| other.phase.works_for().is_none());
+                let alive = items_under_way.filter(|other| other.phase.step().is_some_and(part)).count();
                 assert_eq!(alive + results.len(), items.len(), "every item is under way or done");
             }
         }

@@ -15,6 +15,7 @@ mod formats;
 mod gates;
 mod grants;
 mod graph;
+mod guardrail_programs;
 mod guardrails;
 mod invariants;
 mod judges;
@@ -50,6 +51,7 @@ use shared::time::Timestamp;
 
 use super::*;
 use crate::flow;
+use crate::flow::guardrail::{Answer, Inquiry};
 use article::ARTICLE;
 
 /// A run that is played, with everything that the store would keep. Each transition is checked against the invariants
@@ -205,8 +207,24 @@ impl Play {
         Ok(play)
     }
 
-    /// Applies an input a second after the last one.
-    fn try_apply(&mut self, input: Input) -> Result<Option<Refusal>, Refusal> {
+    /// Applies an input a second after the last one. What guardrails ask programs about a decision, they are asked as the
+    /// store does.
+    fn try_apply(&mut self, mut input: Input) -> Result<Option<Refusal>, Refusal> {
+        loop {
+            match (self.try_apply_once(input.clone()), &mut input) {
+                (
+                    Err(Refusal::Unasked(inquiries)) | Ok(Some(Refusal::Unasked(inquiries))),
+                    Input::Decide { looked, .. },
+                ) => {
+                    assert!(!inquiries.is_empty());
+                    looked.extend(inquiries.iter().map(|inquiry| Looked::new(inquiry, program(inquiry))));
+                }
+                (applied, _) => return applied,
+            }
+        }
+    }
+
+    fn try_apply_once(&mut self, input: Input) -> Result<Option<Refusal>, Refusal> {
         self.now = self.now.after(Duration::from_secs(1));
         self.moves = self.moves.wrapping_add(1);
         let moment = Self::moment(self.now, self.moves);
@@ -331,6 +349,15 @@ impl Play {
         }
     }
 
+    /// What programs say that a task of guardrails asks.
+    fn looked(&self, task: &Task) -> Input {
+        let Some(Work::Look(inquiries)) = work(&self.flow, &self.snapshot.state, task) else {
+            return Input::GuardrailsAnswered { task: task.id, attempt: 1, looked: Vec::new() };
+        };
+        let looked = inquiries.iter().map(|inquiry| Looked::new(inquiry, program(inquiry))).collect();
+        Input::GuardrailsAnswered { task: task.id, attempt: 1, looked }
+    }
+
     fn returned(&mut self, task: &Task, result: Value) {
         self.apply(Input::ToolReturned { task: task.id, attempt: 1, result });
     }
@@ -342,7 +369,7 @@ impl Play {
     }
 
     fn try_decide(&mut self, review: ReviewId, by: &Principal, request: DecisionRequest) -> Result<(), Refusal> {
-        match self.try_apply(Input::Decide { review, by: by.clone(), via: Via::Human, request })? {
+        match self.try_apply(Input::decide(review, by.clone(), Via::Human, request))? {
             Some(refusal) => Err(refusal),
             None => Ok(()),
         }
@@ -356,6 +383,20 @@ impl Play {
     fn decide_on(&mut self, review: &Review, verdict: Verdict) {
         self.try_decide(review.id, &ana(), request(review, verdict)).unwrap();
         assert_eq!(self.past(review.id).status, ReviewStatus::Resolved);
+    }
+}
+
+/// What the program of a guardrail says: it objects to falcons, and breaks where something is broken. Dice say something of
+/// everything, always the same.
+fn program(inquiry: &Inquiry) -> Answer {
+    let holds = |what: &str| json!(inquiry).to_string().contains(what);
+    let dice = inquiry.guardrail.contains("dice").then(|| digest_of_inquiry(inquiry).bytes().last().unwrap_or(0) % 4);
+    if holds("falcon") || dice == Some(0) {
+        Answer::Objects { reason: Some("it names the bird".to_owned()) }
+    } else if holds("broken") || dice == Some(1) {
+        Answer::Fails { reason: "Webhook returned 503".to_owned() }
+    } else {
+        Answer::Allows
     }
 }
 

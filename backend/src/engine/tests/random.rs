@@ -138,13 +138,22 @@ fn some_flow(id: &str, shapes: &[Shape], kinds: u8) -> Flow {
 
 /// The words are those of the random answers and arguments.
 fn some_guardrails(pick: u8) -> Value {
-    match pick % 5 {
+    let program = |name: &str, more: Value| {
+        let mut program = json!({ "name": name, "webhook": { "url": "https://x.test" } });
+        program.as_object_mut().unwrap().extend(object(more));
+        program
+    };
+    match pick % 7 {
         0 => Value::Null,
         1 => json!(false),
         2 => json!([{ "name": "own", "pattern": "edited|done|some text|n4" }]),
-        3 => {
+        6 => {
             json!([{ "name": "own", "pattern": "done|some|n[0-3]", "effect": "redact" }, { "name": "soft", "pattern": "y", "effect": "warn" }])
         }
+        3 | 5 => {
+            json!([program("dice", json!({})), { "name": "own", "pattern": "done|some", "effect": "redact" }, program("more-dice", json!({}))])
+        }
+        4 => json!([program("soft-dice", json!({ "effect": "warn" })), program("dice", json!({ "on": ["actions"] }))]),
         _ => {
             json!([{ "name": "own", "when": "arguments.y == 1" }, { "name": "more", "when": "text.contains('n1')", "on": ["outputs"] }])
         }
@@ -290,6 +299,10 @@ fn some_input(play: &Play, (what, which, pick): (u8, u8, u8)) -> Option<Input> {
                 Input::TaskFailed { task: id, attempt, failure: failure(FlowCode::HandlerFailed) }
             }
             (TaskKind::Ask { .. }, _) => some_handler_answer(play, task, pick),
+            (TaskKind::Look { .. }, 0) => {
+                Input::TaskFailed { task: id, attempt, failure: failure(FlowCode::HandlerFailed) }
+            }
+            (TaskKind::Look { .. }, _) => play.looked(task),
             (TaskKind::Tool { .. }, 0) => {
                 Input::TaskFailed { task: id, attempt, failure: failure(FlowCode::ToolFailed) }
             }
@@ -313,7 +326,7 @@ fn some_input(play: &Play, (what, which, pick): (u8, u8, u8)) -> Option<Input> {
                 request.edits = object(json!({ "k2": review.items.get(1).map(|item| &item.value) }));
             }
             let by = if which.is_multiple_of(2) { ana() } else { person("tom", &["reviewer"]) };
-            Input::Decide { review: review.id, by, via: Via::Human, request }
+            Input::decide(review.id, by, Via::Human, request)
         }
     })
 }

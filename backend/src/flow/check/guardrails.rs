@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use shared::definition::{Effect, GateSetting, Guardrail, GuardrailSetting, Guardrails, NodeKind};
+use shared::definition::{Effect, GateSetting, Guardrail, GuardrailSetting, GuardrailWebhook, Guardrails, NodeKind};
 use shared::error::pointer;
 
-use super::Checker;
+use super::{Checker, handlers};
 use crate::flow::guardrail::{BUILT_IN, compile};
 use crate::flow::limits::MAX_GUARDRAILS;
 
@@ -94,8 +94,20 @@ fn guardrail(checker: &mut Checker<'_>, base: &str, place: &str, guardrail: &Gua
     if let Some(Err(why)) = guardrail.pattern.as_ref().map(|pattern| compile(pattern)) {
         checker.invalid(&format!("{base}/pattern"), why);
     }
-    if guardrail.webhook.is_some() {
-        checker.unsupported(&format!("{base}/webhook"), "a guardrail that calls out");
+    if let Some(webhook) = &guardrail.webhook {
+        self::webhook(checker, &format!("{base}/webhook"), webhook);
+    }
+}
+
+fn webhook(checker: &mut Checker<'_>, path: &str, webhook: &GuardrailWebhook) {
+    handlers::url(checker, &format!("{path}/url"), &webhook.url);
+    let most = GuardrailWebhook::MAX_TIMEOUT;
+    if webhook.timeout().0.is_zero() {
+        let message = "the program would have no time to answer; leave it out for 5 seconds";
+        checker.invalid(&format!("{path}/timeout"), message);
+    } else if webhook.timeout() > most {
+        let message = format!("whoever decides waits for the answer: at most {most}");
+        checker.invalid(&format!("{path}/timeout"), message);
     }
 }
 

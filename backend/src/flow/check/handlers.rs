@@ -60,14 +60,18 @@ pub fn judge(checker: &mut Checker<'_>, path: &str, judge: &Judge) {
 }
 
 fn webhook(checker: &mut Checker<'_>, path: &str, webhook: &WebhookHandler) {
-    let is_template = ["{{", "{%"].iter().any(|mark| webhook.url.contains(mark));
-    if is_template || host_of(&webhook.url).is_none() {
-        let message = "expected a URL that is written out, such as `https://approvals.example.com/decide`";
-        checker.invalid(&format!("{path}/url"), message);
-    }
+    url(checker, &format!("{path}/url"), &webhook.url);
     if webhook.timeout().0.is_zero() {
         let message = "the webhook would have no time to answer; leave it out for 30 seconds";
         checker.invalid(&format!("{path}/timeout"), message);
+    }
+}
+
+/// The URL of a program that is asked.
+pub fn url(checker: &mut Checker<'_>, path: &str, url: &str) {
+    let is_template = ["{{", "{%"].iter().any(|mark| url.contains(mark));
+    if is_template || host_of(url).is_none() {
+        checker.invalid(path, "expected a URL that is written out, such as `https://approvals.example.com/decide`");
     }
 }
 

@@ -134,11 +134,6 @@ impl Checker<'_> {
         self.errors.push(mistake_at(spot, path, FlowCode::FlowInvalid, message));
     }
 
-    /// Notes a key that this version does not support yet.
-    fn unsupported(&mut self, path: &str, what: &str) {
-        self.error(path, FlowCode::FlowUnsupported, format!("{what} is not supported yet"));
-    }
-
     fn error(&mut self, path: &str, code: FlowCode, message: impl Into<String>) {
         if self.errors.len() > MAX_MISTAKES {
             return;

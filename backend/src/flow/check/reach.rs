@@ -1,10 +1,14 @@
-//! Handlers that cannot be asked where a flow is to be saved.
+//! Handlers, and programs of guardrails, that cannot be asked where a flow is to be saved.
 
-use shared::definition::{Flow, Handler, NodeKind};
+use shared::definition::{Flow, Guardrails, Handler, NodeKind};
 use shared::error::{FlowCode, Mistake, pointer};
 
 use super::Checker;
 use crate::flow::expressions::gates;
+
+/// Why no webhook can be asked.
+const NO_WEBHOOKS: &str = "no webhook can be asked here, since it could not tell who asks: set COUNTERSIGN_HANDLER_SECRET \
+                           to a secret (`whsec_` and the base64 of 24 to 64 random bytes)";
 
 /// Which handlers can be asked at a place.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -27,8 +31,19 @@ pub fn check(checker: &mut Checker<'_>, reach: Option<Reach>) {
 
 /// The same of a flow that was built, not read.
 pub fn unreachable(flow: &Flow, reach: Reach) -> Vec<Mistake> {
-    let found = handlers(flow).into_iter().filter_map(|(path, handler)| Some((path, reason(handler, reach)?)));
-    found.map(|(path, why)| Mistake::new(path, FlowCode::FlowInvalid.as_str(), why)).collect()
+    let handlers = handlers(flow).into_iter().filter_map(|(path, handler)| Some((path, reason(handler, reach)?)));
+    let guardrails = guardrail_webhooks(flow).into_iter().filter(|_| !reach.webhooks).map(|path| (path, NO_WEBHOOKS));
+    handlers.chain(guardrails).map(|(path, why)| Mistake::new(path, FlowCode::FlowInvalid.as_str(), why)).collect()
+}
+
+/// The places of guardrails that ask a program.
+fn guardrail_webhooks(flow: &Flow) -> Vec<String> {
+    let Some(Guardrails::List(settings)) = &flow.guardrails else { return Vec::new() };
+    let asks = settings.iter().enumerate().filter(|(_, setting)| {
+        let settings = setting.settings();
+        settings.is_some_and(|guardrail| guardrail.webhook.is_some())
+    });
+    asks.map(|(index, _)| format!("/guardrails/{index}/webhook")).collect()
 }
 
 /// Why a handler cannot be asked, with the remedy; none where it can.
@@ -38,10 +53,7 @@ fn reason(handler: &Handler, reach: Reach) -> Option<&'static str> {
             "nobody sits at a terminal here: `cli` is for `countersign flow run`; write `human`, and people are asked in \
              the console",
         ),
-        Handler::Webhook(_) if !reach.webhooks => Some(
-            "no webhook can be asked here, since it could not tell who asks: set COUNTERSIGN_HANDLER_SECRET to a secret \
-             (`whsec_` and the base64 of 24 to 64 random bytes)",
-        ),
+        Handler::Webhook(_) if !reach.webhooks => Some(NO_WEBHOOKS),
         Handler::Slack(_) if !reach.chats => Some(
             "nobody can be reached there: this server is no app in Slack; set it up in `[notifications.slack]`, or write \
              `human`",

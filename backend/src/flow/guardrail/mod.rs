@@ -2,6 +2,7 @@
 //! each at what the ones before it left, and the first that blocks ends it.
 
 mod code_safety;
+mod inquiry;
 mod pii;
 mod secrets;
 mod text_values;
@@ -11,13 +12,17 @@ use std::ops::Range;
 use regex::{Regex, RegexBuilder};
 use serde_json::{Value, json};
 use shared::JsonMap;
-use shared::definition::{Effect, Flow, Guardrail, GuardrailScope, GuardrailSetting, Guardrails, OnError};
+use shared::definition::{
+    Effect, Flow, Guardrail, GuardrailScope, GuardrailSetting, GuardrailWebhook, Guardrails, OnError,
+};
 use shared::request::Request;
 
 use super::Scope;
 use super::condition::Conditions;
 
 use text_values::Texts;
+
+pub use inquiry::{Answer, Answered, GuardrailPrograms, Inquiry, ask_all};
 
 /// The names of those that are built in. The first two are asked where a flow says nothing.
 pub const BUILT_IN: [&str; 3] = ["pii-redaction", "code-safety", "secrets"];
@@ -42,7 +47,7 @@ pub struct Matter<'a> {
 }
 
 /// What a guardrail found.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
     /// Which one.
     pub guardrail: String,
@@ -52,6 +57,8 @@ pub struct Finding {
     pub key: Option<String>,
     /// Why, in words; never what was found.
     pub reason: String,
+    /// What its program is to be asked before it can say anything.
+    pub inquiry: Option<Box<Inquiry>>,
 }
 
 /// What all guardrails found.
@@ -96,6 +103,7 @@ enum Check {
     Secrets,
     Pattern(Regex),
     When(String),
+    Program(Box<GuardrailWebhook>),
 }
 
 impl Rules {
@@ -120,13 +128,19 @@ impl Rules {
         self.0.is_empty()
     }
 
+    /// Whether one of them asks a program.
+    pub fn asks_programs(&self) -> bool {
+        self.0.iter().any(|rule| matches!(rule.check, Check::Program(_)))
+    }
+
     /// What they find. `scope` is what conditions see beside the matter itself.
-    pub fn look(&self, matter: &Matter<'_>, conditions: &Conditions, scope: &Scope) -> Verdict {
+    pub fn look(&self, matter: &Matter<'_>, conditions: &Conditions, scope: &Scope, answered: Answered<'_>) -> Verdict {
         let mut verdict = Verdict::default();
         for rule in self.0.iter().filter(|rule| rule.looks_at(matter.subject)) {
             let values = verdict.redacted.as_ref().unwrap_or(&matter.values);
             let (findings, redacted) = match &rule.check {
                 Check::When(when) => (rule.answer(when, matter, values, conditions, scope), None),
+                Check::Program(webhook) => (rule.ask(webhook, matter, values, answered).into_iter().collect(), None),
                 _ => rule.search(matter, values),
             };
             verdict.findings.extend(findings);
@@ -143,12 +157,13 @@ fn rule(setting: &GuardrailSetting) -> Result<Rule, (String, String)> {
     let name = setting.name();
     let default = Guardrail::default();
     let settings = setting.settings().unwrap_or(&default);
-    let check = match (&settings.pattern, &settings.when, name) {
+    let check = match (&settings.pattern, &settings.when, &settings.webhook, name) {
         (Some(pattern), ..) => Check::Pattern(compile(pattern).map_err(|why| ("/pattern".to_owned(), why))?),
-        (None, Some(when), _) => Check::When(when.clone()),
-        (None, None, "pii-redaction") => Check::Personal,
-        (None, None, "code-safety") => Check::Code,
-        (None, None, "secrets") => Check::Secrets,
+        (None, Some(when), ..) => Check::When(when.clone()),
+        (None, None, Some(webhook), _) => Check::Program(Box::new(webhook.clone())),
+        (None, None, None, "pii-redaction") => Check::Personal,
+        (None, None, None, "code-safety") => Check::Code,
+        (None, None, None, "secrets") => Check::Secrets,
         _ => return Err((String::new(), format!("there is no guardrail `{name}`"))),
     };
     Ok(Rule {
@@ -199,7 +214,7 @@ impl Rule {
 
     fn finding(&self, effect: Effect, key: Option<&str>, found: impl Into<String>) -> Finding {
         let reason = self.message.clone().unwrap_or_else(|| found.into());
-        Finding { guardrail: self.name.clone(), effect, key: key.map(str::to_owned), reason }
+        Finding { guardrail: self.name.clone(), effect, key: key.map(str::to_owned), reason, inquiry: None }
     }
 
     /// A condition that cannot be answered blocks, and so does one over an argument that is not there. Edits and outputs
@@ -282,7 +297,7 @@ impl Rule {
             Check::Personal => first(pii::find(text)),
             Check::Secrets => first(secrets::find(text)),
             Check::Pattern(pattern) => pattern.is_match(text).then(|| "it matches the pattern".to_owned()),
-            Check::When(_) => None,
+            Check::When(_) | Check::Program(_) => None,
         }
     }
 
@@ -293,7 +308,7 @@ impl Rule {
             Check::Personal => places(pii::find(text)),
             Check::Secrets => places(secrets::find(text)),
             Check::Pattern(pattern) => pattern.find_iter(text).map(|found| found.range()).collect(),
-            Check::Code | Check::When(_) => Vec::new(),
+            Check::Code | Check::When(_) | Check::Program(_) => Vec::new(),
         }
     }
 }

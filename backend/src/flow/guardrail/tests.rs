@@ -20,7 +20,7 @@ fn look(guardrails: &str, subject: GuardrailScope, values: &Value) -> Verdict {
     let matter = Matter { subject, action: action(kind, "shell", Some("clerk")), values, request: None };
     let scope =
         || Scope(JsonMap::from_iter([("run".to_owned(), json!({ "flow": "f" })), ("context".to_owned(), json!({}))]));
-    flow(guardrails).look(&matter, scope)
+    flow(guardrails).look(&matter, scope, &|_| None)
 }
 
 /// Each finding as `guardrail effect key`.
@@ -157,6 +157,11 @@ fn a_name_that_is_not_there_is_refused_and_never_passed() {
         "[{ name: x, patern: b }]",
         &[("2:22", "there is no guardrail `x`"), ("2:25", "unknown key `patern`; did you mean `pattern`?")],
     );
+    expect("[{ name: x, webhook: { url: nowhere } }]", &[("2:41", "expected a URL that is written out")]);
+    expect("[{ name: x, webhook: { url: 'https://x', timeout: 0s } }]", &[("2:63", "no time to answer")]);
+    expect("[{ name: x, webhook: { url: 'https://x', timeout: 1m } }]", &[("2:63", "at most 20s")]);
+    expect("[{ name: x, webhook: { url: 'https://x' }, effect: redact }]", &[("2:64", "finds no piece of text")]);
+    expect("[{ name: x, webhook: { url: 'https://x' }, on_error: allow }]", &[("2:66", "a webhook has its own")]);
     expect("[{ name: 'a b', pattern: b }]", &[("2:22", "is no name of a guardrail")]);
     expect("true", &[("2:13", "expected a list of guardrails, or false for none")]);
     expect("7", &[("2:13", "expected")]);

@@ -11,12 +11,15 @@ use shared::id::ReviewId;
 use shared::review::Checked;
 
 use crate::clock::Moment;
-use crate::engine::{self, Snapshot};
+use crate::engine::{self, Refusal, Snapshot};
 use crate::http::body::{self, Id};
 use crate::http::problem::Result;
 use crate::http::{AppState, Caller};
 use crate::problem::of_commit;
 use crate::store::CommitError;
+
+/// How many answers of guardrails' programs one check waits for at most.
+const MAX_LOOKS: usize = 100;
 
 /// Nothing is written. The state is read after the review: where the review has changed meanwhile, that is answered as it
 /// would be to the decision.
@@ -41,6 +44,16 @@ pub(super) async fn check(
     };
     let moment = Moment::of(&*state.clock);
     let principal = caller.principal();
-    let checked = engine::check(&flow, snapshot, id, principal, &body.value, moment);
-    Ok(Json(checked.map_err(|refusal| of_commit(CommitError::Refused(refusal), Some(principal)))?))
+    let mut looked = Vec::new();
+    loop {
+        let checked = engine::check(&flow, snapshot.clone(), id, principal, &body.value, &looked, moment);
+        match checked {
+            Err(Refusal::Unasked(inquiries)) if looked.len() < MAX_LOOKS => {
+                looked.extend(state.store.look(inquiries).await);
+            }
+            checked => {
+                return Ok(Json(checked.map_err(|refusal| of_commit(CommitError::Refused(refusal), Some(principal)))?));
+            }
+        }
+    }
 }

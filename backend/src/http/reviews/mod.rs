@@ -140,7 +140,7 @@ fn via(caller: &Caller, headers: &HeaderMap) -> Via {
 async fn decide(write: Write, body: body::Json<DecisionRequest>) -> Result<Json<Decided>> {
     let request = body.value;
     json::check_metadata(&request.metadata)?;
-    write.commit(body.digest, |review, by, via| Input::Decide { review, by, via, request }).await
+    write.commit(body.digest, |review, by, via| Input::decide(review, by, via, request)).await
 }
 
 async fn claim(write: Write, OptionalJson(body): OptionalJson<Nothing>) -> Result<Json<Decided>> {

@@ -53,7 +53,7 @@ fn approve(review: &Review, scope: GrantScope) -> Change {
         comment: None,
         metadata: JsonMap::new(),
     };
-    on_review(review.id, "ana", Input::Decide { review: review.id, by: person("ana"), via: Via::Human, request })
+    on_review(review.id, "ana", Input::decide(review.id, person("ana"), Via::Human, request))
 }
 
 async fn a_grant_is_there_for_the_next_call_and_for_other_runs(world: World) {

@@ -176,7 +176,7 @@ pub fn decide(review: &Review, who: &str, option: &str) -> Change {
         comment: None,
         metadata: JsonMap::new(),
     };
-    let input = Input::Decide { review: review.id, by: person(who), via: Via::Human, request };
+    let input = Input::decide(review.id, person(who), Via::Human, request);
     on_review(review.id, who, input)
 }
 

@@ -74,7 +74,7 @@ impl House {
             "verdict": { "type": "choose", "option": "no" }, "edits": edits,
         }))
         .unwrap();
-        let input = Input::Decide { review: review.id, by: self.ana.clone(), via: Via::Human, request };
+        let input = Input::decide(review.id, self.ana.clone(), Via::Human, request);
         self.commit(Operation::Review { review: review.id, input: Box::new(input) }).await;
     }
 

@@ -1,0 +1,232 @@
+//! Guardrails that ask a program: nothing happens before it has answered, whoever gave leave.
+
+use shared::definition::Effect;
+
+use super::*;
+
+const FLOW: &str = r#"
+id: guarded
+agents:
+  clerk: { model: demo/clerk, tools: [shell], max_turns: 5 }
+tools:
+  shell:
+    http: { url: "https://example.com/run", body: { command: "{{ arguments.command }}" } }
+    parameters: { type: object, properties: { command: { type: string } } }
+nodes:
+  serve: { agent: clerk, prompt: Serve., write_keys: [answer] }
+gates: { before_tool: { shell: { GATE } } }
+guardrails:
+  - MORE
+  - { name: house-rules, webhook: { url: "https://rules.example.com/look", on_error: ON_ERROR } }
+"#;
+
+fn start(gate: &str, more: &str, on_error: &str) -> Play {
+    let source = FLOW.replace("GATE", gate).replace("ON_ERROR", on_error);
+    let source = if more.is_empty() { source.replace("  - MORE\n", "") } else { source.replace("MORE", more) };
+    Play::start(&source, json!({}))
+}
+
+fn run(play: &mut Play, command: &str) {
+    play.model("serve", calls([("shell", json!({ "command": command }))]));
+}
+
+/// The task of asking programs.
+fn looks(play: &Play) -> Option<Task> {
+    play.tasks.values().find(|task| matches!(task.kind, TaskKind::Look { .. })).cloned()
+}
+
+fn answer(play: &mut Play) {
+    let task = looks(play).expect("programs are asked");
+    play.apply(play.looked(&task));
+}
+
+/// How the call ended: what the agent hears of it, or that it runs.
+fn outcome(play: &Play) -> String {
+    let runs = play.tasks.values().find(|task| matches!(task.kind, TaskKind::Tool { .. }));
+    runs.map_or_else(
+        || match play.heard("serve").last() {
+            Some(Message::Tool { content, .. }) => content.as_str().unwrap_or_default().to_owned(),
+            other => panic!("{other:?}"),
+        },
+        |task| format!("runs {}", play.tool_work(task).arguments["command"].as_str().unwrap_or_default()),
+    )
+}
+
+const BLOCKED: &str = "GUARDRAIL_BLOCKED: house-rules: it names the bird";
+const AWAY: &str = "GUARDRAIL_BLOCKED: house-rules: it could not be asked: Webhook returned 503";
+
+#[test]
+fn what_a_person_decides_is_asked_about_before_it_is_written() {
+    for (command, expected) in [("ls", "runs ls"), ("falcon", BLOCKED), ("broken", AWAY)] {
+        let mut play = start("severity: high", "", "block");
+        run(&mut play, command);
+        let review = play.review();
+        assert_eq!(review.warnings, [], "what a program would say is not known yet");
+        let decide = Input::decide(
+            review.id,
+            ana(),
+            Via::Human,
+            request(&review, answer_actions([("c1-1", ActionDecision::APPROVE)])),
+        );
+        let Err(Refusal::Unasked(inquiries)) = play.try_apply_once(decide) else { panic!("it is asked first") };
+        let [inquiry] = &inquiries[..] else { panic!("{inquiries:?}") };
+        assert_eq!((&*inquiry.guardrail, &inquiry.values["command"]), ("house-rules", &json!(command)));
+        assert_eq!(inquiry.action, json!({ "type": "tool", "name": "shell", "agent": "clerk" }));
+        assert!(play.review().is_pending() && looks(&play).is_none(), "nothing has happened");
+
+        play.decide(answer_actions([("c1-1", ActionDecision::APPROVE)]));
+        assert_eq!(outcome(&play), expected);
+        let vetoes = play.past(review.id).resolution.as_ref().map(|resolution| resolution.vetoes.len());
+        assert_eq!(vetoes, Some(usize::from(expected != "runs ls")));
+    }
+}
+
+#[test]
+fn an_answer_counts_for_what_was_asked_and_for_nothing_else() {
+    let mut play = start("severity: high", "", "block");
+    run(&mut play, "ls");
+    let review = play.review();
+    let approved = request(&review, answer_actions([("c1-1", ActionDecision::APPROVE)]));
+    let mut asked = Vec::new();
+    let decide = Input::decide(review.id, ana(), Via::Human, approved);
+    if let Err(Refusal::Unasked(inquiries)) = play.try_apply_once(decide) {
+        asked.extend(inquiries.iter().map(|inquiry| Looked::new(inquiry, Answer::Allows)));
+    }
+    let edit = ActionDecision::Edit { arguments: object(json!({ "command": "falcon" })) };
+    let request = request(&review, answer_actions([("c1-1", edit)]));
+    let other = Input::Decide { review: review.id, by: ana(), via: Via::Human, request, looked: asked };
+    assert!(matches!(play.try_apply_once(other), Err(Refusal::Unasked(_))));
+}
+
+#[test]
+fn leave_of_a_handler_a_timer_or_a_grant_waits_for_the_answer() {
+    let given: [(&str, fn(&mut Play)); 4] = [
+        ("handlers: [{ auto: approve }]", |_| {}),
+        ("timeout: 1h, on_timeout: approve", |play| {
+            play.now = play.review().expires_at.unwrap();
+            let task = play.tasks.values().find(|task| matches!(task.kind, TaskKind::Deadline { .. })).unwrap().id;
+            play.apply(Input::Due { task });
+        }),
+        ("handlers: [{ judge: { model: demo/judge, criteria: Fine? } }]", |play| {
+            let said = json!({ "approved": true, "confidence": 1, "reasoning": "Fine." });
+            play.model("serve", text(&said.to_string()));
+        }),
+        ("handlers: [{ webhook: { url: 'https://example.com/decide' } }]", |play| {
+            let task = play.task_at("serve");
+            let Some(Work::Ask(asked)) = work(&play.flow, &play.snapshot.state, &task) else { panic!("{task:?}") };
+            let answer = Box::new(ProgramAnswer { approved: Some(true), ..ProgramAnswer::default() });
+            let (digest, answer) = (asked.review.digest, HandlerAnswer::Decides { answer });
+            play.apply(Input::HandlerAnswered { task: task.id, attempt: 1, digest, answer });
+        }),
+    ];
+    for (gate, give) in given {
+        for (command, on_error, expected) in [
+            ("ls", "block", "runs ls"),
+            ("falcon", "allow", BLOCKED),
+            ("broken", "block", AWAY),
+            ("broken", "allow", "runs broken"),
+        ] {
+            let mut play = start(gate, "", on_error);
+            run(&mut play, command);
+            give(&mut play);
+            assert!(
+                !play.tasks.values().any(|task| matches!(task.kind, TaskKind::Tool { .. })),
+                "{gate}: nothing runs"
+            );
+            assert!(play.snapshot.reviews.values().all(Review::is_pending), "{gate}: nothing is resolved");
+            answer(&mut play);
+            assert_eq!(outcome(&play), expected, "{gate}");
+            let review = play.snapshot.reviews.values().next().expect("it is on the record");
+            let vetoes = review.resolution.as_ref().map(|resolution| resolution.vetoes.len());
+            assert_eq!(vetoes, Some(usize::from(!expected.starts_with("runs"))), "{gate}: {review:?}");
+            let warned = play
+                .events
+                .iter()
+                .any(|event| event.data.get("effect").is_some_and(|effect| effect == Effect::Warn.as_str()));
+            assert_eq!(warned, command == "broken" && on_error == "allow", "{gate}");
+        }
+    }
+}
+
+#[test]
+fn while_programs_are_asked_a_person_may_still_decide() {
+    let mut play = start("timeout: 1h, on_timeout: approve", "", "block");
+    run(&mut play, "ls");
+    let review = play.review();
+    play.now = review.expires_at.unwrap();
+    let task = play.tasks.values().find(|task| matches!(task.kind, TaskKind::Deadline { .. })).unwrap().id;
+    play.apply(Input::Due { task });
+    assert_eq!(play.status(), RunStatus::Running);
+    assert_eq!(play.review().asked.map(|asked| asked.by).as_deref(), Some("house-rules"));
+    let late = looks(&play).unwrap();
+    let answered = play.looked(&late);
+    play.decide(answer_actions([("c1-1", ActionDecision::Reject { message: Some("No.".to_owned()) })]));
+    assert_eq!(outcome(&play), "TOOL_PERMISSION_DENIED: No.");
+    assert_eq!(play.try_apply(answered), Err(Refusal::TaskOver));
+}
+
+#[test]
+fn a_program_sees_what_the_guardrails_before_it_left_and_is_asked_again_of_what_changes() {
+    let redacts = "{ name: names, pattern: anna, effect: redact }";
+    let mut play = start("handlers: [{ auto: approve }]", redacts, "block");
+    run(&mut play, "greet anna");
+    let Some(Work::Look(inquiries)) = work(&play.flow, &play.snapshot.state, &looks(&play).unwrap()) else { panic!() };
+    assert_eq!(inquiries[0].values["command"], "greet [redacted]");
+    while looks(&play).is_some() {
+        answer(&mut play);
+    }
+    assert_eq!(outcome(&play), "runs greet [redacted]");
+}
+
+#[test]
+fn a_worker_that_gives_up_counts_as_no_answer() {
+    let mut play = start("handlers: [{ auto: approve }]", "", "block");
+    run(&mut play, "ls");
+    let task = looks(&play).unwrap();
+    play.failed(&task, FlowCode::TaskAbandoned, false);
+    assert_eq!(outcome(&play), "GUARDRAIL_BLOCKED: house-rules: it could not be asked: no luck");
+}
+
+#[test]
+fn the_output_of_a_run_waits_for_the_answer() {
+    for (said, expected) in [("Fine.", None), ("A falcon.", Some("it names the bird"))] {
+        let mut play = start("severity: high", "", "block");
+        play.model("serve", text(said));
+        assert_eq!(play.status(), RunStatus::Running);
+        assert_eq!(given_out(&play.flow, &play.snapshot.state), None, "nothing is given yet");
+        answer(&mut play);
+        match expected {
+            None => assert_eq!(given_out(&play.flow, &play.snapshot.state).unwrap()["answer"], said),
+            Some(why) => {
+                let (code, message) = play.error();
+                assert_eq!(code, FlowCode::GuardrailBlocked);
+                assert!(message.contains(why), "{message}");
+            }
+        }
+    }
+    let mut play = start("severity: high", "", "block");
+    play.model("serve", text("Fine."));
+    play.apply(Input::Cancel { by: person("dev", &[]), reason: None });
+    assert_eq!((play.status(), looks(&play)), (RunStatus::Cancelled, None));
+}
+
+#[test]
+fn an_edit_that_a_program_objects_to_is_a_mistake_at_its_place() {
+    let source = "
+id: edited
+input: { type: object, properties: { draft: { type: string, default: A text } } }
+guardrails: [{ name: house-rules, webhook: { url: 'https://rules.example.com/look' } }]
+nodes:
+  look: { human: { prompt: Fine?, edit_keys: [draft], options: [{ id: yes, label: Fine }] } }
+";
+    let mut play = Play::start(source, json!({}));
+    let review = play.review();
+    let mut edited = request(&review, choose("yes"));
+    edited.edits = object(json!({ "draft": "A falcon" }));
+    let refused = play.try_decide(review.id, &ana(), edited.clone()).unwrap_err();
+    assert_eq!(mistakes(refused), [("/edits".to_owned(), "GUARDRAIL_BLOCKED".to_owned())]);
+    assert!(play.review().is_pending());
+    edited.edits = object(json!({ "draft": "A sparrow" }));
+    play.try_decide(review.id, &ana(), edited).unwrap();
+    assert_eq!(play.key("draft"), "A sparrow");
+}

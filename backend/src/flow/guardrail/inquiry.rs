@@ -1,0 +1,104 @@
+//! What a guardrail asks that is another program, and what that may answer. Nothing is asked here: a look that has no answer
+//! yet finds a veto that names what is to be asked, so that nothing happens which nobody has looked at.
+
+use async_trait::async_trait;
+use futures::{StreamExt as _, stream};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use shared::JsonMap;
+use shared::definition::{Effect, GuardrailScope, GuardrailWebhook, OnError};
+use shared::request::Request;
+
+use super::{Finding, Matter, Rule};
+
+/// What a program is asked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Inquiry {
+    /// Which guardrail asks.
+    pub guardrail: String,
+    /// The program.
+    pub webhook: GuardrailWebhook,
+    /// What is looked at.
+    pub on: GuardrailScope,
+    /// Its type, name and agent.
+    pub action: Value,
+    /// The arguments of an action; edits and outputs by their keys. As the guardrails before it left them.
+    pub values: JsonMap,
+    /// What a call sends beside its arguments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<Request>,
+}
+
+/// What it answered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "answer", rename_all = "snake_case")]
+pub enum Answer {
+    /// It may happen.
+    Allows,
+    /// It may not.
+    Objects {
+        /// Why, in its words.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    /// There is no answer, because of this.
+    Fails {
+        /// Why, in words.
+        reason: String,
+    },
+}
+
+/// Asks the programs of guardrails.
+#[async_trait]
+pub trait GuardrailPrograms: Send + Sync {
+    /// What the program says of this; within the time that it has.
+    async fn look(&self, inquiry: &Inquiry) -> Answer;
+}
+
+/// How many programs are asked at once.
+const AT_ONCE: usize = 8;
+
+/// Asks all of this; the answers in its order.
+pub async fn ask_all<P: GuardrailPrograms + ?Sized>(programs: &P, inquiries: &[Inquiry]) -> Vec<Answer> {
+    let asked: Vec<_> = inquiries.iter().map(|inquiry| programs.look(inquiry)).collect();
+    stream::iter(asked).buffered(AT_ONCE).collect().await
+}
+
+/// What is known of the answers of programs.
+pub type Answered<'a> = &'a dyn Fn(&Inquiry) -> Option<Answer>;
+
+impl Rule {
+    /// What its program says of this, where it was asked; else what is to be asked.
+    pub(super) fn ask(
+        &self,
+        webhook: &GuardrailWebhook,
+        matter: &Matter<'_>,
+        values: &JsonMap,
+        answered: Answered<'_>,
+    ) -> Option<Finding> {
+        let inquiry = Inquiry {
+            guardrail: self.name.clone(),
+            webhook: webhook.clone(),
+            on: matter.subject,
+            action: matter.action.clone(),
+            values: values.clone(),
+            request: matter.request.cloned(),
+        };
+        let failed = |effect, reason: String| Finding { reason, ..self.finding(effect, None, "") };
+        match answered(&inquiry) {
+            Some(Answer::Allows) => None,
+            Some(Answer::Objects { reason }) => {
+                let reason = reason.unwrap_or_else(|| "its program objects".to_owned());
+                Some(self.finding(self.effect(matter.subject), None, reason))
+            }
+            Some(Answer::Fails { reason }) => Some(match webhook.on_error.unwrap_or_default() {
+                OnError::Block => failed(Effect::Block, format!("it could not be asked: {reason}")),
+                OnError::Allow => failed(Effect::Warn, format!("it could not be asked, and lets this pass: {reason}")),
+            }),
+            None => {
+                let inquiry = Some(Box::new(inquiry));
+                Some(Finding { inquiry, ..failed(Effect::Block, "it has not been asked yet".to_owned()) })
+            }
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Webhooks that guardrails ask: a signed POST of what is about to happen, and an answer that lets it pass or objects.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use reqwest::StatusCode;
+use serde::Deserialize;
+use serde_json::json;
+use shared::definition::GuardrailScope;
+
+use super::failed;
+use super::webhook::{Webhooks, refused, whole};
+use crate::engine::{TaskFailure, digest_of_inquiry};
+use crate::flow::guardrail::{Answer, GuardrailPrograms, Inquiry};
+use crate::json;
+
+/// The wait before it is asked again where it is overloaded or broken, unless it says how long.
+const WAIT: Duration = Duration::from_millis(500);
+/// The longest reason that is kept, in characters.
+const MAX_REASON: usize = 2_000;
+
+/// What a webhook answers.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Said {
+    allowed: bool,
+    #[serde(default)]
+    reason: Option<String>,
+}
+
+#[async_trait]
+impl GuardrailPrograms for Webhooks {
+    async fn look(&self, inquiry: &Inquiry) -> Answer {
+        let until = tokio::time::Instant::now() + inquiry.webhook.timeout().0;
+        loop {
+            let left = until.saturating_duration_since(tokio::time::Instant::now());
+            let failure = match self.look_once(inquiry, left.max(Duration::from_millis(1))).await {
+                Ok(answer) => return answer,
+                Err(failure) => failure,
+            };
+            let wait = failure.retry_after.map_or(WAIT, |wait| wait.0);
+            if !failure.retryable || tokio::time::Instant::now() + wait >= until {
+                tracing::warn!(guardrail = %inquiry.guardrail, why = %failure.message, "a guardrail's program could not be asked");
+                return Answer::Fails { reason: failure.message };
+            }
+            tokio::time::sleep(wait).await;
+        }
+    }
+}
+
+impl Webhooks {
+    async fn look_once(&self, inquiry: &Inquiry, time: Duration) -> Result<Answer, TaskFailure> {
+        let Inquiry { guardrail, webhook, on, action, values, request } = inquiry;
+        let values_are = match on {
+            GuardrailScope::Actions => "arguments",
+            GuardrailScope::Edits => "edits",
+            GuardrailScope::Outputs => "output",
+        };
+        let mut data = json!({ "guardrail": guardrail, "on": on, "action": action, values_are: values });
+        if let Some(request) = request {
+            data["request"] = json!(request);
+        }
+        let body = json!({ "type": "guardrail.look", "timestamp": self.clock.now(), "data": data });
+        let answer = self.post(&webhook.url, &digest_of_inquiry(inquiry), &body, time).await?;
+        if answer.status() != StatusCode::OK {
+            return Err(refused(&answer));
+        }
+        let read = json::from_slice::<Said>(&whole(answer).await?);
+        let nonsense =
+            "its answer cannot be read: it is `{\"allowed\": true}` or `{\"allowed\": false, \"reason\": \"…\"}`";
+        let Said { allowed, reason } = read.map_err(|_| failed(nonsense, false))?;
+        let reason = reason.map(|reason| reason.trim().chars().take(MAX_REASON).collect::<String>());
+        Ok(if allowed {
+            Answer::Allows
+        } else {
+            Answer::Objects { reason: reason.filter(|reason| !reason.is_empty()) }
+        })
+    }
+}
