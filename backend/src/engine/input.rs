@@ -59,7 +59,7 @@ pub enum Input {
         /// The channel through which it came, for the record.
         via: Via,
         /// What they said.
-        request: DecisionRequest,
+        request: Box<DecisionRequest>,
         /// What programs said of it that guardrails ask.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         looked: Vec<Looked>,
@@ -225,7 +225,7 @@ pub enum Input {
 impl Input {
     /// Somebody decides, of whom guardrails have asked nothing yet.
     pub fn decide(review: ReviewId, by: Principal, via: Via, request: DecisionRequest) -> Self {
-        Self::Decide { review, by, via, request, looked: Vec::new() }
+        Self::Decide { review, by, via, request: Box::new(request), looked: Vec::new() }
     }
 
     /// The review that it speaks of.

@@ -46,6 +46,7 @@ mod work;
 #[cfg(test)]
 mod tests;
 
+pub use crate::flow::guardrail::{Answer as GuardrailAnswer, GuardrailPrograms, Inquiry};
 pub use carrier::{Carrier, asked_by, is_carrier};
 pub use conversation::{Conversation, Message, ToolCall, ToolCallState};
 pub use digest::of_inquiry as digest_of_inquiry;
@@ -138,7 +139,7 @@ fn carry_out(builder: &mut Builder<'_>, input: Input, recounted: bool) -> Result
     match input {
         Input::Decide { review, by, via, request, looked } => {
             builder.looked = looked;
-            builder.decide(review, &by, via, request)
+            builder.decide(review, &by, via, *request)
         }
         Input::GuardrailsAnswered { task, looked, .. } => builder.guardrails_answered(task, looked),
         Input::HandlerAnswered { task, digest, answer, .. } => builder.program_answered(task, &digest, answer),
@@ -151,6 +152,9 @@ fn carry_out(builder: &mut Builder<'_>, input: Input, recounted: bool) -> Result
             None => builder.model_answered(task, answer),
         },
         Input::ToolReturned { task, result, .. } => builder.tool_returned(task, result),
+        Input::TaskFailed { task, failure, .. } if builder.is_look(task) => {
+            builder.guardrails_unanswered(task, &failure.message)
+        }
         Input::TaskFailed { task, failure, .. } => match builder.handler_asked_by(task) {
             Some(review) => {
                 builder.handler_failed(review, &failure);

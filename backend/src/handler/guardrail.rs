@@ -10,8 +10,7 @@ use shared::definition::GuardrailScope;
 
 use super::failed;
 use super::webhook::{Webhooks, refused, whole};
-use crate::engine::{TaskFailure, digest_of_inquiry};
-use crate::flow::guardrail::{Answer, GuardrailPrograms, Inquiry};
+use crate::engine::{GuardrailAnswer as Answer, GuardrailPrograms, Inquiry, TaskFailure, digest_of_inquiry};
 use crate::json;
 
 /// The wait before it is asked again where it is overloaded or broken, unless it says how long.

@@ -1,8 +1,8 @@
 //! Programs that are asked: handlers and guardrails that are webhooks, over HTTP, and the secrets by which handlers answer
 //! later. What they say is for the engine to judge.
 //!
-//! Imports `shared`, `crate::clock`, `crate::json`, `crate::retry_after`, `crate::standard_webhooks`, `crate::ssrf`, `crate::flow`
-//! (what guardrails ask) and `crate::engine` only. No
+//! Imports `shared`, `crate::clock`, `crate::json`, `crate::retry_after`, `crate::standard_webhooks`, `crate::ssrf` and `crate::engine`
+//! only. No
 //! secret leaves it but to whom it belongs: not in an error or a log.
 
 mod callback;
@@ -16,8 +16,9 @@ use shared::error::FlowCode;
 pub use callback::{Callback, CallbackKey, CallbackUrl};
 pub use webhook::{Options, Webhooks};
 
-use crate::engine::{HandlerAnswer, HandlerRequest, TaskFailure};
-use crate::flow::guardrail::{Answer, GuardrailPrograms, Inquiry};
+use crate::engine::{
+    GuardrailAnswer as Answer, GuardrailPrograms, HandlerAnswer, HandlerRequest, Inquiry, TaskFailure,
+};
 pub use crate::standard_webhooks::Keys;
 
 /// Asks handlers that are programs, and programs for guardrails.

@@ -38,18 +38,10 @@ impl Change {
         Self { by: None, key: None, operation }
     }
 
-    /// Whether somebody decides a review.
-    pub(super) fn is_decision(&self) -> bool {
-        matches!(&self.operation, Operation::Review { input, .. } if matches!(**input, Input::Decide { .. }))
-    }
-
-    /// It is known what programs say of the decision that guardrails ask.
-    pub(super) fn know(&mut self, more: Vec<Looked>) {
-        if let Operation::Review { input, .. } = &mut self.operation
-            && let Input::Decide { looked, .. } = &mut **input
-        {
-            looked.extend(more);
-        }
+    /// What is known to a decision of what programs say that guardrails ask; none where nobody decides.
+    pub(super) fn looked(&mut self) -> Option<&mut Vec<Looked>> {
+        let Operation::Review { input, .. } = &mut self.operation else { return None };
+        if let Input::Decide { looked, .. } = &mut **input { Some(looked) } else { None }
     }
 }
 

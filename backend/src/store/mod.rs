@@ -274,10 +274,11 @@ impl Store {
     pub async fn commit(&self, change: Change) -> Result<Committed, CommitError> {
         let mut change = change;
         for _ in 0..MAX_LOOKS {
-            let again = change.is_decision().then(|| change.clone());
+            let again = change.looked().is_some().then(|| change.clone());
             match (self.inner.queue.commit(change).await, again) {
                 (Err(CommitError::Refused(Refusal::Unasked(inquiries))), Some(mut again)) => {
-                    again.know(self.look(inquiries).await);
+                    let more = self.look(inquiries).await;
+                    again.looked().into_iter().for_each(|looked| looked.extend(more.clone()));
                     change = again;
                 }
                 (committed, _) => return committed,
@@ -288,12 +289,11 @@ impl Store {
 
     /// What programs say that guardrails ask about a decision before it is written.
     pub async fn look(&self, inquiries: Vec<Inquiry>) -> Vec<Looked> {
-        let answers = match self.inner.guardrails.get() {
-            Some(programs) => ask_all(&**programs, &inquiries).await,
-            None => {
-                let reason = "no webhook can be asked here".to_owned();
-                vec![Answer::Fails { reason }; inquiries.len()]
-            }
+        let answers = if let Some(programs) = self.inner.guardrails.get() {
+            ask_all(&**programs, &inquiries).await
+        } else {
+            let reason = "no webhook can be asked here".to_owned();
+            vec![Answer::Fails { reason }; inquiries.len()]
         };
         Looked::all(&inquiries, answers)
     }

@@ -55,8 +55,7 @@ impl Builder<'_> {
         let said = match asked {
             Some(Asked::Judge { .. }) => self.retry_judge(review, why),
             Some(Asked::Program { .. }) => self.retry_program(review, why),
-            Some(Asked::Guardrails { .. }) => return self.guardrails_unanswered(review, &why.message),
-            Some(Asked::People | Asked::Channel { .. }) | None => None,
+            Some(Asked::People | Asked::Channel { .. } | Asked::Guardrails { .. }) | None => None,
         };
         if let Some((asking, heard)) = said {
             self.go_on(asking, heard);

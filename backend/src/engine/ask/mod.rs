@@ -26,6 +26,7 @@ mod guardrail;
 mod handled;
 mod judge;
 mod leave;
+mod leave_again;
 mod node;
 mod pause;
 mod program;

@@ -3,6 +3,32 @@
 use shared::definition::Effect;
 
 use super::*;
+use crate::flow::guardrail::Answer;
+
+impl Play {
+    /// What programs say that a task of guardrails asks.
+    pub(super) fn looked(&self, task: &Task) -> Input {
+        let Some(Work::Look(inquiries)) = work(&self.flow, &self.snapshot.state, task) else {
+            return Input::GuardrailsAnswered { task: task.id, attempt: 1, looked: Vec::new() };
+        };
+        let looked = inquiries.iter().map(|inquiry| Looked::new(inquiry, program(inquiry))).collect();
+        Input::GuardrailsAnswered { task: task.id, attempt: 1, looked }
+    }
+}
+
+/// What the program of a guardrail says: it objects to falcons, and breaks where something is broken. Dice say something of
+/// everything, always the same.
+pub(super) fn program(inquiry: &Inquiry) -> Answer {
+    let holds = |what: &str| json!(inquiry).to_string().contains(what);
+    let dice = inquiry.guardrail.contains("dice").then(|| digest_of_inquiry(inquiry).bytes().last().unwrap_or(0) % 4);
+    if holds("falcon") || dice == Some(0) {
+        Answer::Objects { reason: Some("it names the bird".to_owned()) }
+    } else if holds("broken") || dice == Some(1) {
+        Answer::Fails { reason: "Webhook returned 503".to_owned() }
+    } else {
+        Answer::Allows
+    }
+}
 
 const FLOW: &str = r#"
 id: guarded
@@ -93,7 +119,7 @@ fn an_answer_counts_for_what_was_asked_and_for_nothing_else() {
         asked.extend(inquiries.iter().map(|inquiry| Looked::new(inquiry, Answer::Allows)));
     }
     let edit = ActionDecision::Edit { arguments: object(json!({ "command": "falcon" })) };
-    let request = request(&review, answer_actions([("c1-1", edit)]));
+    let request = Box::new(request(&review, answer_actions([("c1-1", edit)])));
     let other = Input::Decide { review: review.id, by: ana(), via: Via::Human, request, looked: asked };
     assert!(matches!(play.try_apply_once(other), Err(Refusal::Unasked(_))));
 }

@@ -51,8 +51,8 @@ use shared::time::Timestamp;
 
 use super::*;
 use crate::flow;
-use crate::flow::guardrail::{Answer, Inquiry};
 use article::ARTICLE;
+use guardrail_programs::program;
 
 /// A run that is played, with everything that the store would keep. Each transition is checked against the invariants
 /// of the engine, and made twice, to see that it is the same.
@@ -349,15 +349,6 @@ impl Play {
         }
     }
 
-    /// What programs say that a task of guardrails asks.
-    fn looked(&self, task: &Task) -> Input {
-        let Some(Work::Look(inquiries)) = work(&self.flow, &self.snapshot.state, task) else {
-            return Input::GuardrailsAnswered { task: task.id, attempt: 1, looked: Vec::new() };
-        };
-        let looked = inquiries.iter().map(|inquiry| Looked::new(inquiry, program(inquiry))).collect();
-        Input::GuardrailsAnswered { task: task.id, attempt: 1, looked }
-    }
-
     fn returned(&mut self, task: &Task, result: Value) {
         self.apply(Input::ToolReturned { task: task.id, attempt: 1, result });
     }
@@ -383,20 +374,6 @@ impl Play {
     fn decide_on(&mut self, review: &Review, verdict: Verdict) {
         self.try_decide(review.id, &ana(), request(review, verdict)).unwrap();
         assert_eq!(self.past(review.id).status, ReviewStatus::Resolved);
-    }
-}
-
-/// What the program of a guardrail says: it objects to falcons, and breaks where something is broken. Dice say something of
-/// everything, always the same.
-fn program(inquiry: &Inquiry) -> Answer {
-    let holds = |what: &str| json!(inquiry).to_string().contains(what);
-    let dice = inquiry.guardrail.contains("dice").then(|| digest_of_inquiry(inquiry).bytes().last().unwrap_or(0) % 4);
-    if holds("falcon") || dice == Some(0) {
-        Answer::Objects { reason: Some("it names the bird".to_owned()) }
-    } else if holds("broken") || dice == Some(1) {
-        Answer::Fails { reason: "Webhook returned 503".to_owned() }
-    } else {
-        Answer::Allows
     }
 }
 

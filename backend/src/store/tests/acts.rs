@@ -93,8 +93,9 @@ async fn edited(world: &World, more: Value) -> (Review, Review) {
     decided(world.store.commit(decide(&before, "eva", "yes")).await).expect("counted");
     let mut change = decide(&before, "ed", "yes");
     if let Change { operation: Operation::Review { input, .. }, .. } = &mut change
-        && let Input::Decide { request: DecisionRequest { edits, comment, .. }, .. } = &mut **input
+        && let Input::Decide { request, .. } = &mut **input
     {
+        let DecisionRequest { edits, comment, .. } = &mut **request;
         edits.insert("text".to_owned(), json!("a better text"));
         *comment = Some("Clearer.".to_owned());
     }

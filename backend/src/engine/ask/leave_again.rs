@@ -1,0 +1,93 @@
+//! Leave that is given again, once the programs have answered that guardrails asked about it: by whoever gave it, with the
+//! answers known.
+
+use shared::JsonMap;
+use shared::id::TaskId;
+
+use crate::engine::builder::Builder;
+use crate::engine::looked::{Looked, answer_to};
+use crate::engine::phase::Phase;
+use crate::engine::question::{Asked, Leave, Question, Subject};
+use crate::engine::transition::Refusal;
+use crate::flow::guardrail::{Answer, Inquiry};
+
+impl Builder<'_> {
+    /// Programs have answered what guardrails asked.
+    pub(in crate::engine) fn guardrails_answered(&mut self, task: TaskId, looked: Vec<Looked>) -> Result<(), Refusal> {
+        let review = self.handler_asked_by(task).ok_or(Refusal::TaskOver)?;
+        let (question, _) = self.take_asked(review).ok_or(Refusal::TaskOver)?;
+        let Question { asked: Asked::Guardrails { leave, inquiries, looked: before, .. }, .. } = &question else {
+            self.state.questions.push(question);
+            return Err(Refusal::TaskOver);
+        };
+        let leave = leave.clone();
+        self.looked = [before.clone(), looked].concat();
+        // What was asked is answered, whatever became of it: nothing is asked twice.
+        for inquiry in inquiries {
+            if answer_to(&self.looked, inquiry).is_none() {
+                let reason = "there was no answer".to_owned();
+                self.looked.push(Looked::new(inquiry, Answer::Fails { reason }));
+            }
+        }
+        self.end_task(task);
+        self.give_leave(question, leave);
+        Ok(())
+    }
+
+    /// They could not be asked.
+    pub(in crate::engine) fn guardrails_unanswered(&mut self, task: TaskId, why: &str) -> Result<(), Refusal> {
+        let failed = |inquiry: &Inquiry| Looked::new(inquiry, Answer::Fails { reason: why.to_owned() });
+        let looked = self.inquiries_of(task).unwrap_or_default().iter().map(failed).collect();
+        self.guardrails_answered(task, looked)
+    }
+
+    /// Whether a task is to ask programs for guardrails.
+    pub(in crate::engine) fn is_look(&self, task: TaskId) -> bool {
+        self.inquiries_of(task).is_some()
+    }
+
+    fn inquiries_of(&self, task: TaskId) -> Option<&[Inquiry]> {
+        self.state.questions.iter().find_map(|question| match &question.asked {
+            Asked::Guardrails { task: its, inquiries, .. } if *its == task => Some(&inquiries[..]),
+            _ => None,
+        })
+    }
+
+    /// Leave is given again, with what the programs have said.
+    fn give_leave(&mut self, question: Question, leave: Leave) {
+        let review = question.review;
+        if question.pending {
+            self.change_review(review, |review| review.asked = None);
+        }
+        match leave {
+            Leave::Auto => self.ask_handler(question.into()),
+            Leave::Judge { said } => {
+                let heard = self.weigh_again(&question, *said);
+                self.go_on(question.into(), heard);
+            }
+            Leave::Program { said } => {
+                let heard = self.weigh_program_again(&question, *said);
+                self.go_on(question.into(), heard);
+            }
+            Leave::Timer => {
+                self.state.questions.push(Question { asked: Asked::People, ..question });
+                self.time_is_up(review);
+            }
+            Leave::Grant => {
+                let gate = self.gate_of(&question.subject);
+                if !gate.is_some_and(|gate| self.is_granted(&question.subject, gate)) {
+                    self.ask(question.subject);
+                }
+            }
+            Leave::End => self.end_again(&question.subject),
+        }
+    }
+
+    /// The run comes to its end again.
+    fn end_again(&mut self, subject: &Subject) {
+        let branch = subject.branch().and_then(|branch| self.state.branches.remove(&branch));
+        if let Some(Phase::Returning { mut step }) = branch.map(|branch| branch.phase) {
+            self.complete_step(&mut step, &JsonMap::new());
+        }
+    }
+}
