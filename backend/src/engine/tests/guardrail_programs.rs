@@ -1,6 +1,7 @@
 //! Guardrails that ask a program: nothing happens before it has answered, whoever gave leave.
 
 use shared::definition::Effect;
+use shared::grant::{GrantScope, Remember};
 
 use super::*;
 use crate::flow::guardrail::Answer;
@@ -125,8 +126,9 @@ fn an_answer_counts_for_what_was_asked_and_for_nothing_else() {
 }
 
 #[test]
-fn leave_of_a_handler_a_timer_or_a_grant_waits_for_the_answer() {
-    let given: [(&str, fn(&mut Play)); 4] = [
+fn leave_of_a_handler_or_a_timer_waits_for_the_answer() {
+    type Give = fn(&mut Play);
+    let given: [(&str, Give); 4] = [
         ("handlers: [{ auto: approve }]", |_| {}),
         ("timeout: 1h, on_timeout: approve", |play| {
             play.now = play.review().expires_at.unwrap();
@@ -170,6 +172,28 @@ fn leave_of_a_handler_a_timer_or_a_grant_waits_for_the_answer() {
                 .iter()
                 .any(|event| event.data.get("effect").is_some_and(|effect| effect == Effect::Warn.as_str()));
             assert_eq!(warned, command == "broken" && on_error == "allow", "{gate}");
+        }
+    }
+}
+
+#[test]
+fn what_was_allowed_before_waits_for_the_answer_too() {
+    let mut play = start("severity: low", "", "block");
+    run(&mut play, "ls");
+    let remember = Some(Remember { scope: GrantScope::Run, for_ms: None, arguments: Vec::new() });
+    play.decide(answer_actions([("c1-1", ActionDecision::Approve { remember })]));
+    play.returned(&play.call_task("c1-1"), json!("done"));
+    for (turn, (command, expected)) in [("ls -l", "runs ls -l"), ("falcon", BLOCKED)].into_iter().enumerate() {
+        let before = play.snapshot.reviews.len();
+        run(&mut play, command);
+        assert_eq!(play.snapshot.reviews.len(), before, "nothing is on the record yet");
+        assert!(!play.tasks.values().any(|task| matches!(task.kind, TaskKind::Tool { .. })));
+        answer(&mut play);
+        assert_eq!(outcome(&play), expected);
+        let review = play.snapshot.reviews.values().max_by_key(|review| review.created_at).unwrap();
+        assert!(review.resolution.as_ref().unwrap().decision.as_ref().unwrap().grant.is_some(), "{review:?}");
+        if turn == 0 {
+            play.returned(&play.call_task("c2-1"), json!("done"));
         }
     }
 }

@@ -295,13 +295,10 @@ fn some_input(play: &Play, (what, which, pick): (u8, u8, u8)) -> Option<Input> {
                 Input::TaskFailed { task: id, attempt, failure: failure(FlowCode::ModelFailed) }
             }
             (TaskKind::Model { .. }, _) => Input::ModelAnswered { task: id, attempt, answer: some_answer(pick) },
-            (TaskKind::Ask { .. }, 0) => {
+            (TaskKind::Ask { .. } | TaskKind::Look { .. }, 0) => {
                 Input::TaskFailed { task: id, attempt, failure: failure(FlowCode::HandlerFailed) }
             }
             (TaskKind::Ask { .. }, _) => some_handler_answer(play, task, pick),
-            (TaskKind::Look { .. }, 0) => {
-                Input::TaskFailed { task: id, attempt, failure: failure(FlowCode::HandlerFailed) }
-            }
             (TaskKind::Look { .. }, _) => play.looked(task),
             (TaskKind::Tool { .. }, 0) => {
                 Input::TaskFailed { task: id, attempt, failure: failure(FlowCode::ToolFailed) }

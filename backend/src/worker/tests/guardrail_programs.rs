@@ -16,7 +16,7 @@ use crate::store::CommitError;
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
 /// A call that its gate holds back, and whose output a person may edit.
-fn guarded(url: &str, gate: Value, more: Value) -> Value {
+fn guarded(url: &str, gate: &Value, more: &Value) -> Value {
     let mut rules =
         json!({ "name": "house-rules", "on": ["actions", "edits"], "webhook": { "url": url, "timeout": "2s" } });
     rules["webhook"].as_object_mut().unwrap().extend(more.as_object().cloned().unwrap_or_default());
@@ -57,9 +57,9 @@ async fn answering(answer: ResponseTemplate) -> MockServer {
 }
 
 /// What became of the call that an `auto` handler approves.
-async fn outcome(answer: ResponseTemplate, more: Value) -> (Result<(), String>, usize) {
+async fn outcome(answer: ResponseTemplate, more: &Value) -> (Result<(), String>, usize) {
     let receiver = answering(answer).await;
-    let house = House::with(guarded(&receiver.uri(), json!({ "handlers": [{ "auto": "approve" }] }), more)).await;
+    let house = House::with(guarded(&receiver.uri(), &json!({ "handlers": [{ "auto": "approve" }] }), more)).await;
     let worker = worker(&house);
     let run = house.launch().await;
     let step = async || {
@@ -82,7 +82,7 @@ async fn outcome(answer: ResponseTemplate, more: Value) -> (Result<(), String>, 
 async fn a_program_is_asked_with_a_signature_of_what_is_about_to_happen() {
     let receiver = answering(ResponseTemplate::new(200).set_body_json(json!({ "allowed": true }))).await;
     let gate = json!({ "handlers": [{ "auto": "approve" }] });
-    let house = House::with(guarded(&format!("{}/look?key=s3cret", receiver.uri()), gate, json!({}))).await;
+    let house = House::with(guarded(&format!("{}/look?key=s3cret", receiver.uri()), &gate, &json!({}))).await;
     let worker = worker(&house);
     house.pending(house.launch().await).await;
     worker.shutdown().await;
@@ -117,7 +117,7 @@ async fn what_it_answers_blocks_or_lets_pass_and_no_answer_blocks() {
         (ResponseTemplate::new(202), json!({}), Err("house-rules: it could not be asked: Webhook returned 202"), 1),
         (ResponseTemplate::new(410), allows, Ok(()), 1),
     ] {
-        let (outcome, requests) = outcome(answer, more).await;
+        let (outcome, requests) = outcome(answer, &more).await;
         match (outcome, expected) {
             (Ok(()), Ok(())) => {}
             (Err(message), Err(expected)) => assert!(message.starts_with(expected), "{message}"),
@@ -134,7 +134,7 @@ async fn one_that_is_busy_is_asked_again_within_its_time() {
     let allows = ResponseTemplate::new(200).set_body_json(json!({ "allowed": true }));
     Mock::given(method("POST")).respond_with(allows).mount(&receiver).await;
     let gate = json!({ "handlers": [{ "auto": "approve" }] });
-    let house = House::with(guarded(&receiver.uri(), gate, json!({ "timeout": "10s" }))).await;
+    let house = House::with(guarded(&receiver.uri(), &gate, &json!({ "timeout": "10s" }))).await;
     let worker = worker(&house);
     house.pending(house.launch().await).await;
     worker.shutdown().await;
@@ -143,7 +143,7 @@ async fn one_that_is_busy_is_asked_again_within_its_time() {
     assert_eq!((ids.len(), ids[0]), (2, ids[1]));
 
     let slow = ResponseTemplate::new(200).set_body_json(json!({ "allowed": true })).set_delay(Duration::from_secs(20));
-    let (outcome, _) = outcome(slow, json!({ "timeout": "1s" })).await;
+    let (outcome, _) = outcome(slow, &json!({ "timeout": "1s" })).await;
     assert!(outcome.unwrap_err().ends_with("It did not answer in time."));
 }
 
@@ -156,7 +156,7 @@ async fn what_somebody_decides_is_written_only_when_the_program_has_answered() {
     Mock::given(about("\"edits\":{\"note\":\"No\"}")).respond_with(objects).mount(&receiver).await;
     let allows = ResponseTemplate::new(200).set_body_json(json!({ "allowed": true }));
     Mock::given(method("POST")).respond_with(allows).mount(&receiver).await;
-    let house = House::with(guarded(&receiver.uri(), json!(true), json!({}))).await;
+    let house = House::with(guarded(&receiver.uri(), &json!(true), &json!({}))).await;
     let worker = worker(&house);
     let run = house.launch().await;
     let gated = house.pending(run).await;
