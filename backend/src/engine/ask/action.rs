@@ -140,7 +140,7 @@ impl<'f> Builder<'f> {
             kind: if proposed.action_type == ActionType::Agent { ReviewKind::Agent } else { ReviewKind::Output },
             title: given.unwrap_or_else(|| proposed.title(&action)),
             prompt: proposed.prompt(&step.node),
-            stakes: self.stakes_of(step, gate, proposed.seen())?,
+            stakes: self.stakes_of(step, gate.stakes(), proposed.seen())?,
             reviewers: self.reviewers_at(&step.node, &gate.reviewers),
             timeout: gate.timeout.or(self.flow.of(&step.node).flow.defaults.timeout),
             on_timeout: Some(self.gate_timeout(step, gate).unwrap_or(OnTimeout::Reject)),

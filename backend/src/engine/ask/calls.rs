@@ -56,7 +56,9 @@ impl<'f> Builder<'f> {
         let agent = calling.map(|agent| agent.name);
         let defaults = &self.flow.of(&step.node).flow.defaults;
         let gates = || group.iter().map(|(_, gate)| *gate);
-        let of = |(call, gate): &(&ToolCall, &'f Gate)| self.stakes_of(step, gate, Visit { agent, ..call.seen(step) });
+        let of = |(call, gate): &(&ToolCall, &'f Gate)| {
+            self.stakes_of(step, gate.stakes(), Visit { agent, ..call.seen(step) })
+        };
         let stakes: Vec<Stakes> = group.iter().map(of).collect::<Result<_, _>>()?;
         let several = group.len() > 1;
         let action = |((call, gate), stakes): (&(&ToolCall, &'f Gate), &Stakes)| Action {
@@ -122,7 +124,7 @@ impl<'f> Builder<'f> {
         let allowed = vec![ActionKind::Approve, ActionKind::Reject, ActionKind::Respond];
         let action = self.action(step, call, agent, allowed);
         let seen = Visit { agent, ..call.seen(step) };
-        let mut stakes = gate.map(|gate| self.stakes_of(step, gate, seen)).transpose()?.unwrap_or_default();
+        let mut stakes = gate.map(|gate| self.stakes_of(step, gate.stakes(), seen)).transpose()?.unwrap_or_default();
         stakes.severity = stakes.severity.max(Severity::High);
         let what = match why {
             None => "This call was under way when its worker was lost".to_owned(),

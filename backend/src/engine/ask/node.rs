@@ -30,7 +30,7 @@ impl Builder<'_> {
             kind: ReviewKind::Approval,
             title: self.human_title(step, human, &prompt),
             prompt,
-            stakes: human.stakes(),
+            stakes: self.stakes_of(step, human.stakes(), Visit::default())?,
             reviewers: self.reviewers_at(&step.node, &human.reviewers),
             timeout: human.timeout.or(defaults.timeout),
             on_timeout: human.on_timeout.clone().or_else(|| defaults.on_timeout.clone()),

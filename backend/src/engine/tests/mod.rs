@@ -24,6 +24,7 @@ mod nested;
 mod options;
 mod programs;
 mod random;
+mod stakes;
 mod team_changes;
 mod teams;
 mod timers;
