@@ -202,18 +202,23 @@ fn changes(review: &Review, modifications: Modifications) -> Result<Changes, Ref
         arguments.extend(tool_args);
         changes.arguments.insert(action.id.clone(), arguments);
     }
-    match (output, &review.actions[..]) {
-        (None, _) => {}
-        (Some(output), []) => changes.edits = output,
-        // What a run gives out is asked about as one action.
-        (Some(output), [action]) => {
-            changes.arguments.entry(action.id.clone()).or_insert_with(|| action.arguments.clone()).extend(output);
-        }
-        (Some(_), _) => {
-            return Err(mistake("/modifications/output", "there is more than one action: answer with `verdict`"));
-        }
+    if let Some(output) = output {
+        change_output(review, &mut changes, output)?;
     }
     Ok(changes)
+}
+
+/// What a handler changes of the values under review: those that may be edited, or those of the one action, which for what a
+/// run gives out are its output. They are laid over the values that it has.
+pub(super) fn change_output(review: &Review, changes: &mut Changes, output: JsonMap) -> Result<(), Refusal> {
+    match &review.actions[..] {
+        [] => changes.edits.extend(output),
+        [action] => {
+            changes.arguments.entry(action.id.clone()).or_insert_with(|| action.arguments.clone()).extend(output);
+        }
+        _ => return Err(mistake("/modifications/output", "there is more than one action: name the one that it is of")),
+    }
+    Ok(())
 }
 
 /// Whoever takes a step over writes its texts: what is blank is no text.
