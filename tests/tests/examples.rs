@@ -97,6 +97,14 @@ const ENDS: &[End] = &[
     ("triage", COMPLAINT, "3\n", COMPLETED, "choose: accepted by"),
     ("triage", COMPLAINT, "4\n", STOPPED, "Not a complaint."),
 ];
+    (
+        "venue",
+        &[],
+        "2\n",
+        COMPLETED,
+        "We meet for the team's day out at: The market hall (25 EUR for each; loud at noon).",
+    ),
+    ("venue", &[], "4\nCloser to the station.\nroof\n", COMPLETED, "Our own roof"),
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../flows")
