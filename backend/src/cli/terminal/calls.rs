@@ -103,7 +103,8 @@ pub(super) fn render(review: &Review, index: usize, action: &Action) -> String {
     };
     let count = review.actions.len();
     let of = if count > 1 { format!(" ({} of {count})", index + 1) } else { String::new() };
-    let mut all = menu::head(&format!("{what}: {}{of}", text::line(&action.name)), &review.prompt);
+    let took = if index == 0 { menu::took(review) } else { String::new() };
+    let mut all = took + &menu::head(&format!("{what}: {}{of}", text::line(&action.name)), &review.prompt);
     if let Some(description) = &action.description {
         all.push_str(&text::barred(description));
     }
