@@ -92,9 +92,13 @@ impl<'f> Builder<'f> {
             [(call, gate)] => self.given_title(step, gate, Visit { agent, ..call.seen(step) }),
             _ => None,
         };
+        let title = || {
+            let title = own_title.unwrap_or_else(|| title::of_calls(&actions));
+            for_whom.map(|whom| format!("{title} (for {whom})")).unwrap_or(title)
+        };
         Ok(Content {
             kind,
-            title: given.or(own_title).unwrap_or_else(|| title::of_calls(&actions)),
+            title: given.unwrap_or_else(title),
             prompt: with_reason(request, said),
             stakes: stakes.into_iter().reduce(merge).unwrap_or_default(),
             reviewers: gates().next().map(|gate| self.reviewers_at(&step.node, &gate.reviewers)).unwrap_or_default(),
