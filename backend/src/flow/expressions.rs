@@ -5,7 +5,7 @@ use indexmap::IndexMap;
 use serde_json::Value;
 use shared::JsonMap;
 use shared::definition::{
-    EdgeCondition, Flow, Gate, GateSetting, Guardrails, NodeKind, StakesSetting, ToolKind, Validator,
+    Alternative, EdgeCondition, Flow, Gate, GateSetting, Guardrails, NodeKind, StakesSetting, ToolKind, Validator,
 };
 use shared::error::pointer;
 
@@ -173,9 +173,19 @@ fn visit_stakes<'a>(base: &str, stakes: StakesSetting<'a>, visit: &mut dyn FnMut
     if let Some(amount) = stakes.estimated_cost.and_then(|cost| cost.amount.template()) {
         visit(format!("{base}/estimated_cost/amount"), ExpressionKind::Template, amount);
     }
-    for (place, texts) in [("consequences", stakes.consequences), ("alternatives", stakes.alternatives)] {
-        for (index, text) in texts.iter().enumerate() {
-            visit(format!("{base}/{place}/{index}"), ExpressionKind::Template, text);
+    for (index, text) in stakes.consequences.iter().enumerate() {
+        visit(format!("{base}/consequences/{index}"), ExpressionKind::Template, text);
+    }
+    for (index, alternative) in stakes.alternatives.iter().enumerate() {
+        let place = format!("{base}/alternatives/{index}");
+        match alternative {
+            Alternative::Sentence(text) => visit(place, ExpressionKind::Template, text),
+            Alternative::Choice(choice) => {
+                visit(format!("{place}/description"), ExpressionKind::Template, &choice.description);
+                if let Some(tradeoffs) = &choice.tradeoffs {
+                    visit(format!("{place}/tradeoffs"), ExpressionKind::Template, tradeoffs);
+                }
+            }
         }
     }
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::human::Handler;
 use super::on_timeout::OnTimeout;
 use super::policy::Reviewers;
-use super::{CostSetting, Severity, StakesSetting, Templated};
+use super::{Alternative, CostSetting, Severity, StakesSetting, Templated};
 use crate::time::Span;
 
 /// All gates of a flow.
@@ -77,9 +77,9 @@ pub struct Gate {
     /// What it may cost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub estimated_cost: Option<CostSetting>,
-    /// What could be done instead.
+    /// What could be done instead: sentences, or `{id, description, tradeoffs}`, which can be chosen in place of a call.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub alternatives: Vec<String>,
+    pub alternatives: Vec<Alternative>,
     /// Who may decide.
     #[serde(skip_serializing_if = "Reviewers::is_empty")]
     pub reviewers: Reviewers,

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::choice::Choice;
 use super::on_timeout::OnTimeout;
 use super::policy::{Policy, Reviewers, Validator};
-use super::{CostSetting, Severity, StakesSetting, Templated};
+use super::{Alternative, CostSetting, Severity, StakesSetting, Templated};
 use crate::id::NodeId;
 use crate::time::Span;
 
@@ -54,9 +54,9 @@ pub struct Human {
     /// What it may cost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub estimated_cost: Option<CostSetting>,
-    /// What could be done instead.
+    /// What could be done instead: sentences, or `{id, description, tradeoffs}`, which are offered beside the options.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub alternatives: Vec<String>,
+    pub alternatives: Vec<Alternative>,
     /// Who may decide; nobody named: everyone with the system role reviewer.
     #[serde(skip_serializing_if = "Reviewers::is_empty")]
     pub reviewers: Reviewers,

@@ -32,7 +32,7 @@ pub use next::{Edge, EdgeCondition, Next, Target};
 pub use node::{Backoff, Failure, FailureThen, FlowCall, Join, MapNode, Node, NodeKind, RouterNode};
 pub use on_timeout::{Escalate, OnTimeout};
 pub use policy::{Policy, Reviewers, Validator};
-pub use stakes::{Cost, CostSetting, Severity, Stakes, StakesSetting};
+pub use stakes::{Alternative, AlternativeChoice, Cost, CostSetting, Severity, Stakes, StakesSetting};
 pub use team::{Team, TeamEmergent, TeamStrategy};
 pub use templated::{TemplateText, Templated};
 pub use tool::{AllowedDecisions, AskPermission, Builtin, HttpTool, McpTool, Tool, ToolKind};

@@ -1,5 +1,7 @@
 //! What is at stake with what people decide: as a flow says it, and as they are shown it.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use super::Templated;
@@ -64,9 +66,67 @@ pub struct Stakes {
     /// What it may cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimated_cost: Option<Cost>,
-    /// What could be done instead, in words.
+    /// What could be done instead.
     #[serde(default)]
-    pub alternatives: Vec<String>,
+    pub alternatives: Vec<Alternative>,
+}
+
+impl Stakes {
+    /// What can be chosen instead.
+    pub fn choices(&self) -> impl Iterator<Item = &AlternativeChoice> {
+        self.alternatives.iter().filter_map(Alternative::choice)
+    }
+}
+
+/// What could be done instead: a sentence that people read, or something that they can choose.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged, expecting = "expected a sentence, or {id, description, tradeoffs}")]
+pub enum Alternative {
+    /// A sentence.
+    Sentence(String),
+    /// What can be chosen.
+    Choice(AlternativeChoice),
+}
+
+/// An alternative that people can choose.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
+pub struct AlternativeChoice {
+    /// What a decision names.
+    pub id: String,
+    /// What would be done.
+    pub description: String,
+    /// What speaks for it, and against it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tradeoffs: Option<String>,
+}
+
+impl Alternative {
+    /// What can be chosen; none of a sentence.
+    pub fn choice(&self) -> Option<&AlternativeChoice> {
+        match self {
+            Self::Sentence(_) => None,
+            Self::Choice(choice) => Some(choice),
+        }
+    }
+}
+
+/// As people read it: `Send a voucher (Slower)`.
+impl fmt::Display for Alternative {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sentence(sentence) => f.write_str(sentence),
+            Self::Choice(choice) => choice.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for AlternativeChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.description)?;
+        self.tradeoffs.as_ref().map_or(Ok(()), |tradeoffs| write!(f, " ({tradeoffs})"))
+    }
 }
 
 /// What it may cost, as a flow says it.
@@ -93,5 +153,5 @@ pub struct StakesSetting<'a> {
     /// What it may cost.
     pub estimated_cost: Option<&'a CostSetting>,
     /// What could be done instead.
-    pub alternatives: &'a [String],
+    pub alternatives: &'a [Alternative],
 }

@@ -40,8 +40,8 @@ pub struct DecideArgs {
     /// Lets none of them run, for this reason
     #[arg(long, value_name = "REASON", num_args = 0..=1, default_missing_value = "")]
     reject: Option<String>,
-    /// The answer to one call; said again for each: ACTION=approve, ACTION=reject[:why], ACTION=respond:text or
-    /// ACTION=edit:{all arguments as JSON}
+    /// The answer to one call; said again for each: ACTION=approve, ACTION=reject[:why], ACTION=respond:text,
+    /// ACTION=edit:{all arguments as JSON} or ACTION=choose:ALTERNATIVE
     #[arg(long = "action", value_name = "ACTION=ANSWER")]
     actions: Vec<String>,
     /// Changes an editable value, with an option that accepts or an answer; said again for each: KEY=VALUE or
@@ -185,13 +185,14 @@ fn action(said: &str) -> Result<(String, ActionDecision), Quit> {
     let decision = match (word, rest) {
         ("approve", None) => ActionDecision::APPROVE,
         ("reject", message) => ActionDecision::Reject { message: message.map(str::to_owned) },
+        ("choose", Some(alternative)) => ActionDecision::Choose { alternative: alternative.to_owned(), message: None },
         ("respond", Some(message)) => ActionDecision::Respond { message: given(message)? },
         ("edit", Some(arguments)) => {
             let arguments = serde_json::from_str(&given(arguments)?)
                 .map_err(|error| wrong(&format!("the arguments are no JSON object: {error}")))?;
             ActionDecision::Edit { arguments }
         }
-        _ => return Err(wrong("expected approve, reject, reject:why, respond:text or edit:{…}")),
+        _ => return Err(wrong("expected approve, reject, reject:why, respond:text, edit:{…} or choose:ALTERNATIVE")),
     };
     Ok((id.to_owned(), decision))
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 use shared::JsonMap;
 use shared::decision::Verdict;
-use shared::definition::{ChoiceKind, Escalate, OnTimeout, Stakes};
+use shared::definition::{Alternative, ChoiceKind, Escalate, OnTimeout, Stakes};
 use shared::review::{Item, Review, ReviewKind, ReviewOption};
 use shared::time::Span;
 
@@ -204,15 +204,15 @@ pub(super) fn about(review: &Review, stakes: &Stakes) -> String {
         let until = asked.until.map(|until| format!(" until {until}")).unwrap_or_default();
         let _ = writeln!(all, " - {} may answer{until}", text::line(&asked.by));
     }
-    for alternative in &stakes.alternatives {
-        let _ = writeln!(all, " - or: {}", text::line(alternative));
+    // What is offered as an option stands in the menu.
+    let is_option = |alternative: &&Alternative| alternative.choice().is_some() && review.actions.is_empty();
+    for alternative in stakes.alternatives.iter().filter(|alternative| !is_option(alternative)) {
+        let chosen = alternative.choice().map(|choice| format!("choose {}: ", text::line(&choice.id)));
+        let _ = writeln!(all, " - or: {}{}", chosen.unwrap_or_default(), text::line(&alternative.to_string()));
     }
     all
 }
 
-/// What a timer does, in words.
-fn after(then: &OnTimeout) -> String {
-    match then {
 /// What the run has used before this was asked, in a line above the menu; nothing where it has called no model.
 pub(super) fn took(review: &Review) -> String {
     let Some(summary) = review.usage.summary() else { return String::new() };
@@ -221,6 +221,9 @@ pub(super) fn took(review: &Review) -> String {
     format!(" What it took so far: {summary}{since}\n")
 }
 
+/// What a timer does, in words.
+fn after(then: &OnTimeout) -> String {
+    match then {
         OnTimeout::Reject => "reject".to_owned(),
         OnTimeout::Approve => "approve".to_owned(),
         OnTimeout::Error => "error".to_owned(),

@@ -173,6 +173,22 @@ async fn each_call_is_asked_about_by_itself() {
 }
 
 #[tokio::test]
+async fn an_alternative_to_a_call_is_one_more_answer() {
+    let mut flow = publish();
+    flow["tools"]["publish"]["ask_permission"] = json!(false);
+    let alternatives = json!(["Wait.", { "id": "draft", "description": "Keep a draft", "tradeoffs": "Slower" }]);
+    flow["gates"] = json!({ "before_tool": { "publish": { "alternatives": alternatives } } });
+    let (ended, shown) = run(flow, "choose draft\nno\n", false).await;
+    let Verdict::Actions { decisions, .. } = ended.unwrap().report.reviews.remove(0).decisions.remove(0).verdict else {
+        panic!("each call has its answer");
+    };
+    let chosen = ActionDecision::Choose { alternative: "draft".to_owned(), message: None };
+    assert_eq!(decisions.values().next(), Some(&chosen));
+    assert!(shown.contains(" - or: Wait.\n - or: choose draft: Keep a draft (Slower)\n"), "{shown}");
+    assert!(shown.contains("allow it? [yes/no/edit/respond/choose draft]: "), "{shown}");
+}
+
+#[tokio::test]
 async fn a_question_without_options_takes_the_next_line() {
     let flow = json!({ "id": "ask", "nodes": { "ask": { "human": { "prompt": "Where?" } } } });
     let (ended, shown) = run(flow, "In the garden.\n", false).await;

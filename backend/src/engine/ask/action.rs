@@ -176,7 +176,8 @@ impl<'f> Builder<'f> {
             Some(ActionDecision::Reject { message: Some(message) }) if !message.trim().is_empty() => {
                 (Ruling::Refused(FlowCode::FlowHumanRejected, message.clone()), Vec::new())
             }
-            Some(ActionDecision::Reject { .. }) | None => {
+            // No alternative is offered here.
+            Some(ActionDecision::Reject { .. } | ActionDecision::Choose { .. }) | None => {
                 (Ruling::Refused(FlowCode::FlowHumanRejected, "it was rejected".to_owned()), Vec::new())
             }
         };

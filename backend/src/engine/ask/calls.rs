@@ -130,6 +130,8 @@ impl<'f> Builder<'f> {
         let seen = Visit { agent, ..call.seen(step) };
         let mut stakes = gate.map(|gate| self.stakes_of(step, gate.stakes(), seen)).transpose()?.unwrap_or_default();
         stakes.severity = stakes.severity.max(Severity::High);
+        // Nothing can be done in place of what may have happened.
+        stakes.alternatives.clear();
         let what = match why {
             None => "This call was under way when its worker was lost".to_owned(),
             Some(why) => format!("This call was sent, and got no certain answer ({why})"),

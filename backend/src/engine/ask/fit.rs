@@ -154,8 +154,9 @@ pub(super) fn said(review: &Review, approves: bool, reason: Option<&str>) -> Res
     if !review.actions.is_empty() {
         return Ok(Said::Actions(answer_all(&review.actions, approves, reason), None));
     }
-    let first = |kind| review.options.iter().find(|option| option.kind == kind).cloned();
-    Ok(Said::Node(match (approves, first(if approves { ChoiceKind::Accept } else { ChoiceKind::Stop })) {
+    let stop = || review.options.iter().find(|option| option.kind == ChoiceKind::Stop);
+    let option = if approves { review.first_accept() } else { stop() };
+    Ok(Said::Node(match (approves, option.cloned()) {
         (true, Some(option)) => NodeVerdict::Accept(option),
         (true, None) => {
             return Err("nothing here can be approved: there is no option of kind `accept`".to_owned());
@@ -176,8 +177,11 @@ fn approval(review: &Review, changes: &Changes) -> Result<DecisionRequest, Refus
         if !arguments.is_empty() || instructions.is_some() {
             return Err(mistake("", "there are no actions here, and nobody hears instructions"));
         }
-        let accept = review.options.iter().find(|option| option.kind == ChoiceKind::Accept);
-        let option = accept.ok_or_else(|| mistake("/approved", "there is no option of kind `accept`"))?.id.clone();
+        let option = review
+            .first_accept()
+            .ok_or_else(|| mistake("/approved", "there is no option of kind `accept`"))?
+            .id
+            .clone();
         Verdict::Choose { option, fields: JsonMap::new() }
     } else {
         let mut decisions = answer_all(&review.actions, true, None);

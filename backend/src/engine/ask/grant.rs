@@ -180,7 +180,7 @@ impl<'f> Builder<'f> {
         };
         let reason = format!("{} allowed this {place} until {}", grant.given_by, grant.expires_at);
         self.emit_grant_used(grant, review.id, &call);
-        let answer = self.rule(subject, &decisions, None);
+        let answer = self.rule(&review, subject, &decisions, None);
         self.record(review, Outcome::Decided, Some(decision), Some(reason), Via::Auto, answer.findings());
         self.used.push(granted);
         self.answer(subject.clone(), answer);

@@ -14,9 +14,10 @@ use crate::engine::ruling::{veto, warning};
 use crate::flow::guardrail::Finding;
 
 impl Builder<'_> {
-    /// What becomes of what a question is about, once it was decided.
+    /// What becomes of what a question is about, once it was decided as the review shows it.
     pub(super) fn rule(
         &self,
+        review: &Review,
         subject: &Subject,
         decisions: &BTreeMap<String, ActionDecision>,
         instructions: Option<String>,
@@ -24,7 +25,7 @@ impl Builder<'_> {
         match subject {
             Subject::Agent { .. } | Subject::Output { .. } => self.rule_action(subject, decisions, instructions),
             _ => {
-                let (rulings, findings) = self.rule_calls(subject, decisions);
+                let (rulings, findings) = self.rule_calls(review, subject, decisions);
                 Answer::Calls { rulings, findings, instructions }
             }
         }
@@ -36,7 +37,7 @@ impl Builder<'_> {
         let mut findings: Vec<(Option<String>, Finding)> = Vec::new();
         if let Said::Actions { decisions, .. } = &request.verdict {
             let question = self.state.question(review.id);
-            let answer = question.map(|question| self.rule(&question.subject, decisions, None));
+            let answer = question.map(|question| self.rule(review, &question.subject, decisions, None));
             findings.extend(answer.iter().filter_map(Answer::findings).flat_map(|findings| findings.0.iter().cloned()));
         }
         findings.extend(self.look_at_put_in(review, request).into_findings().map(|finding| (None, finding)));

@@ -1,6 +1,6 @@
 //! What is at stake with what is asked, at human nodes and at gates: templates are rendered once, when it is asked.
 
-use shared::definition::{Cost, Severity, Stakes, StakesSetting, TemplateText};
+use shared::definition::{Alternative, AlternativeChoice, Cost, Severity, Stakes, StakesSetting, TemplateText};
 use shared::error::{FlowCode, RunError};
 use shared::run::Step;
 
@@ -50,13 +50,22 @@ impl Builder<'_> {
                 amount.map(|amount| Cost { amount, currency: cost.currency.clone() })
             }
         };
-        Ok(Stakes {
-            severity,
-            category: setting.category.map(&mut render).transpose()?,
-            reversible: setting.reversible,
-            consequences: setting.consequences.iter().map(|text| render(text)).collect::<Result<_, _>>()?,
-            estimated_cost,
-            alternatives: setting.alternatives.iter().map(|text| render(text)).collect::<Result<_, _>>()?,
-        })
+        let category = setting.category.map(&mut render).transpose()?;
+        let consequences = setting.consequences.iter().map(|text| render(text)).collect::<Result<_, _>>()?;
+        let alternative = |alternative: &Alternative| {
+            Ok(match alternative {
+                Alternative::Sentence(text) => Alternative::Sentence(render(text)?),
+                Alternative::Choice(AlternativeChoice { id, description, tradeoffs }) => {
+                    let tradeoffs = tradeoffs.as_deref().map(&mut render).transpose()?;
+                    Alternative::Choice(AlternativeChoice {
+                        id: id.clone(),
+                        description: render(description)?,
+                        tradeoffs,
+                    })
+                }
+            })
+        };
+        let alternatives = setting.alternatives.iter().map(alternative).collect::<Result<_, _>>()?;
+        Ok(Stakes { severity, category, reversible: setting.reversible, consequences, estimated_cost, alternatives })
     }
 }
