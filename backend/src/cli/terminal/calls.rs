@@ -16,19 +16,30 @@ use crate::embed::{Choice, Declined};
 /// Asks for each call, and answers for all of them at once.
 pub(super) async fn ask(asking: &mut Asking<'_>, review: &Review) -> Result<Choice, Declined> {
     let mut decisions = BTreeMap::new();
+    let mut instructions = None;
     for (index, action) in review.actions.iter().enumerate() {
         asking.screen.say(render(review, index, action).trim_end_matches('\n'));
-        decisions.insert(action.id.clone(), decide(asking, review, action).await?);
+        decisions.insert(action.id.clone(), decide(asking, review, action, &mut instructions).await?);
     }
-    Ok(Choice::verdict(Verdict::Actions { decisions, instructions: None }))
+    Ok(Choice::verdict(Verdict::Actions { decisions, instructions }))
 }
 
-async fn decide(asking: &mut Asking<'_>, review: &Review, action: &Action) -> Result<ActionDecision, Declined> {
+async fn decide(
+    asking: &mut Asking<'_>,
+    review: &Review,
+    action: &Action,
+    instructions: &mut Option<String>,
+) -> Result<ActionDecision, Declined> {
     let mut arguments = action.arguments.clone();
     loop {
         let said = asking.line(&prompt(review, action)).await?;
         if let Some(pair) = said.strip_prefix("metadata ") {
             asking.metadata(pair)?;
+            continue;
+        }
+        if let Some(told) = said.strip_prefix("instructions ") {
+            asking.screen.say(" the agent is told this beside what is decided");
+            *instructions = Some(told.trim().to_owned());
             continue;
         }
         let (word, rest) = said.split_once(char::is_whitespace).unwrap_or((&said, ""));

@@ -173,6 +173,16 @@ async fn each_call_is_asked_about_by_itself() {
 }
 
 #[tokio::test]
+async fn the_agent_may_be_told_something_beside_the_answers_to_its_calls() {
+    let (ended, _) = run(publish(), "instructions Mind the tone.\nyes\nno\n", false).await;
+    let verdict = ended.unwrap().report.reviews.remove(0).decisions.remove(0).verdict;
+    assert!(
+        matches!(&verdict, Verdict::Actions { instructions: Some(told), .. } if told == "Mind the tone."),
+        "{verdict:?}"
+    );
+}
+
+#[tokio::test]
 async fn an_alternative_to_a_call_is_one_more_answer() {
     let mut flow = publish();
     flow["tools"]["publish"]["ask_permission"] = json!(false);
