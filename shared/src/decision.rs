@@ -92,19 +92,27 @@ pub enum ActionDecision {
         /// The result.
         message: String,
     },
+    /// Does not run; that this alternative was chosen, and what it says, is the result. Every gate takes it that offers one.
+    Choose {
+        /// Its id.
+        alternative: String,
+        /// What is said beside.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
+    },
 }
 
 impl ActionDecision {
     /// Runs as asked, and nothing more.
     pub const APPROVE: Self = Self::Approve { remember: None };
 
-    /// Which of the four it is.
+    /// Which of the four it is; an alternative that is chosen counts as a response.
     pub fn kind(&self) -> ActionKind {
         match self {
             Self::Approve { .. } => ActionKind::Approve,
             Self::Edit { .. } => ActionKind::Edit,
             Self::Reject { .. } => ActionKind::Reject,
-            Self::Respond { .. } => ActionKind::Respond,
+            Self::Respond { .. } | Self::Choose { .. } => ActionKind::Respond,
         }
     }
 }

@@ -10,7 +10,9 @@ use serde_json::Value;
 use crate::JsonMap;
 pub use crate::collaboration::{Advice, AskedHandler, Changes, Claim, Comment, Delegation, Judgement};
 use crate::decision::{Decision, Via};
-use crate::definition::{ActionKind, ChoiceKind, ContentType, OnTimeout, Policy, Reviewers, Severity, Stakes};
+use crate::definition::{
+    ActionKind, AlternativeChoice, ChoiceKind, ContentType, OnTimeout, Policy, Reviewers, Severity, Stakes,
+};
 pub use kind::ReviewKind;
 
 pub use crate::guardrail::{Checked, Veto, Warning};
@@ -197,6 +199,16 @@ impl Review {
         self.actions.len() > 1 && self.stakes.severity == Severity::Critical
     }
 
+    /// What can be chosen in place of an action.
+    pub fn choices_for<'a>(&'a self, action: &'a Action) -> impl Iterator<Item = &'a AlternativeChoice> {
+        action.stakes.as_deref().unwrap_or(&self.stakes).choices()
+    }
+
+    /// The option by which what is asked about is accepted as it is: the first that accepts and is no alternative.
+    pub fn first_accept(&self) -> Option<&ReviewOption> {
+        self.options.iter().find(|option| option.kind == ChoiceKind::Accept && !option.alternative)
+    }
+
     /// Whether it still waits.
     pub fn is_pending(&self) -> bool {
         self.status == ReviewStatus::Pending
@@ -274,6 +286,9 @@ pub struct ReviewOption {
     /// JSON Schema of what goes with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fields: Option<Value>,
+    /// Whether it is one of the alternatives: something else than what is asked about.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub alternative: bool,
 }
 
 /// What kind of thing a gate holds back.

@@ -82,6 +82,7 @@ const ENDS: &[End] = &[
     ("polish", &[], "2\n1\n", COMPLETED, "\"round\": 4"),
     ("question", &["-i", "event=the party"], "At six, bring salad.\n", COMPLETED, "invitation"),
     ("release-notes", &[], "yes\nno\n", COMPLETED, "publish_page was called"),
+    ("release-notes", &[], "yes\nchoose team-first\n", COMPLETED, "publish_page was called"),
     ("release-notes", &[], "respond later\nyes\n", COMPLETED, "send_newsletter was called"),
     ("research", &[], "1\n1\n2\n", COMPLETED, "The report is written, with what you told me."),
     ("research", &[], "3\nA school.\nedit content\nThe sea follows.\n.\n1\n3\n", COMPLETED, "report: done"),
@@ -96,6 +97,14 @@ const ENDS: &[End] = &[
     ("triage", COMPLAINT, "2\n", COMPLETED, "A new item is on its way."),
     ("triage", COMPLAINT, "3\n", COMPLETED, "choose: accepted by"),
     ("triage", COMPLAINT, "4\n", STOPPED, "Not a complaint."),
+    (
+        "venue",
+        &[],
+        "2\n",
+        COMPLETED,
+        "We meet for the team's day out at: The market hall (25 EUR for each; loud at noon).",
+    ),
+    ("venue", &[], "4\nCloser to the station.\nroof\n", COMPLETED, "Our own roof"),
 ];
 
 fn folder() -> PathBuf {

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use shared::JsonMap;
 use shared::decision::DecisionRequest;
+use shared::definition::AlternativeChoice;
 use shared::request::Request;
 use shared::review::{Action, Item, Review, ReviewKind, ReviewOption};
 
@@ -23,6 +24,9 @@ struct Shown<'a> {
     options: &'a [ReviewOption],
     actions: Vec<Cow<'a, Action>>,
     consequences: &'a [String],
+    /// What can be chosen in place of calls. Reviews of before there was such a thing have a digest without it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    alternatives: Vec<&'a AlternativeChoice>,
 }
 
 /// The digest of what a review shows.
@@ -35,6 +39,7 @@ pub(super) fn of_review(review: &Review) -> String {
         options: &review.options,
         actions: review.actions.iter().map(as_shown).collect(),
         consequences: &review.stakes.consequences,
+        alternatives: review.stakes.choices().collect(),
     })
 }
 

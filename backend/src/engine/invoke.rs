@@ -158,8 +158,8 @@ impl Builder<'_> {
             return Err("state keys cannot be written for one item of a map; answer with the value".to_owned());
         }
         let node = self.flow.node(&step.node);
-        let allowed = node.map(|node| scope::write_keys(self.flow, &step.node, node)).unwrap_or_default();
-        if !allowed.iter().any(|writable| writable == key) {
+        if !node.is_some_and(|node| scope::may_write(self.flow, &step.node, node, key)) {
+            let allowed = node.map(|node| scope::write_keys(self.flow, &step.node, node)).unwrap_or_default();
             return Err(format!("`{key}` may not be written here; what may: {}", allowed.join(", ")));
         }
         let value = arguments.get("value").cloned().unwrap_or(Value::Null);

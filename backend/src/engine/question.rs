@@ -2,6 +2,7 @@
 //! gates, human nodes and timers are the same whatever that is.
 
 use serde::{Deserialize, Serialize};
+use shared::JsonMap;
 use shared::decision::ProgramAnswer;
 use shared::id::{ReviewId, TaskId, Username};
 use shared::review::{Advice, Changes};
@@ -250,7 +251,18 @@ pub struct Judged {
     pub reasoning: String,
     /// What it would change.
     #[serde(default)]
-    pub modifications: Changes,
+    pub modifications: Modifications,
+}
+
+/// What a judge would change.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Modifications {
+    /// As a person would say it.
+    #[serde(flatten)]
+    pub changes: Changes,
+    /// Some of the values under review, by key.
+    pub output: JsonMap,
 }
 
 /// The task of a time limit: of the review, or of the handler that is asked.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
 use shared::definition::Effect;
 use shared::error::FlowCode;
 use shared::review::{Review, Veto, Warning};
@@ -15,7 +16,7 @@ pub(super) enum Ruling<T> {
     /// It happens, as it stands here.
     Proceeds(T),
     /// It does not happen; this is its result.
-    Answered(String),
+    Answered(Value),
     /// It does not happen, because of this.
     Refused(FlowCode, String),
 }

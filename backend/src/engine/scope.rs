@@ -1,6 +1,6 @@
 //! What templates and conditions of a node see, and what the node may write.
 //!
-//! Writing: a node's `write_keys`, or where it has none: the keys that `set` sets, the properties of an agent's
+//! Writing: a node's `write_keys`, or where it has none (or `*` alone, which adds all others that may be written): the keys that `set` sets, the properties of an agent's
 //! `output_schema`, nothing for a router, and else one key named as the node, with `-` written as `_` because a state
 //! key has no hyphen.
 
@@ -12,7 +12,7 @@ use shared::run::Step;
 
 use super::item;
 use super::state::RunState;
-use crate::flow::{Compiled, Scope};
+use crate::flow::{ANY, Compiled, Scope};
 
 /// What one visit adds to the names that every node sees.
 #[derive(Debug, Clone, Copy, Default)]
@@ -119,10 +119,19 @@ pub(super) fn may_read(node: &Node, key: &str) -> bool {
     node.read_keys.as_ref().is_none_or(|keys| keys.iter().any(|readable| readable == "*" || readable == key))
 }
 
-/// The state keys that a node may write.
+/// Whether a node may write a state key.
+pub(super) fn may_write(flow: &Compiled, id: &NodeId, node: &Node, key: &str) -> bool {
+    if node.write_keys.iter().flatten().any(|key| key == ANY) {
+        return flow.may_write_any(id, key);
+    }
+    write_keys(flow, id, node).iter().any(|writable| writable == key)
+}
+
+/// The state keys that a node may write, as far as they can be named.
 pub(super) fn write_keys(flow: &Compiled, id: &NodeId, node: &Node) -> Vec<String> {
-    if let Some(keys) = &node.write_keys {
-        return keys.clone();
+    let named = || node.write_keys.iter().flatten().filter(|key| *key != ANY).cloned();
+    if node.write_keys.as_ref().is_some_and(|keys| keys.is_empty() || named().next().is_some()) {
+        return named().collect();
     }
     let own = || vec![own_key(id)];
     match &node.kind {

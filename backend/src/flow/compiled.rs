@@ -18,6 +18,8 @@ use super::condition::Conditions;
 use super::expressions::{ExpressionKind, visit_expressions, visit_schemas};
 use super::guardrail::{Answered, Matter, Rules, Verdict};
 use super::json_schema::{Schema, check_value, compile_stored};
+use super::keys::{refused, writes_any};
+use super::parallel;
 use super::reachability::{Reachability, mapped};
 use super::template::Templates;
 use super::{EvalError, Scope};
@@ -46,6 +48,8 @@ pub struct Compiled {
     asking: HashMap<String, Gate>,
     /// What `true` and `ask_permission: true` mean.
     plain_gate: Gate,
+    /// For each node that may write any key, those that others may write while it runs.
+    written_beside: HashMap<NodeId, BTreeSet<String>>,
     needs_people: bool,
     /// The nodes that a `not_same_as` names.
     checked: BTreeSet<NodeId>,
@@ -117,6 +121,7 @@ impl Compiled {
         let own = below().map(|flow| flow.flow.id.clone());
         let calls = own.chain(below().flat_map(|flow| flow.calls.clone())).collect();
         let checked = audience::reviewers(&flow).filter_map(|reviewers| reviewers.not_same_as.clone()).collect();
+        let written_beside = parallel::written_beside(&flow);
         let (vetting, asking) = (gates::vetting(&flow), gates::asking(&flow));
         Ok(Self {
             flow,
@@ -130,6 +135,7 @@ impl Compiled {
             mapped,
             schemas,
             plain_gate: Gate::default(),
+            written_beside,
             needs_people,
             checked,
             called,
@@ -170,6 +176,7 @@ impl Compiled {
             vetting: HashMap::new(),
             asking: HashMap::new(),
             plain_gate: Gate::default(),
+            written_beside: HashMap::new(),
             needs_people: false,
             checked: BTreeSet::new(),
             called: HashMap::new(),
@@ -233,6 +240,14 @@ impl Compiled {
     /// A node by id, also of a flow that this one calls.
     pub fn node(&self, id: &NodeId) -> Option<&Node> {
         self.of(id).flow.nodes.get(id.own())
+    }
+
+    /// Whether a node may write any key, and so this one: it can be a state key, and nothing else writes it meanwhile.
+    pub fn may_write_any(&self, id: &NodeId, key: &str) -> bool {
+        let beside = self.of(id).written_beside.get(id.own());
+        self.node(id).is_some_and(writes_any)
+            && refused(key).is_none()
+            && !beside.is_some_and(|keys| keys.contains(key))
     }
 
     /// Renders a template (minijinja, strict). A name that the scope does not have is an error.

@@ -4,7 +4,9 @@
 use indexmap::IndexMap;
 use serde_json::Value;
 use shared::JsonMap;
-use shared::definition::{EdgeCondition, Flow, Gate, GateSetting, Guardrails, NodeKind, ToolKind, Validator};
+use shared::definition::{
+    Alternative, EdgeCondition, Flow, Gate, GateSetting, Guardrails, NodeKind, StakesSetting, ToolKind, Validator,
+};
 use shared::error::pointer;
 
 /// What a text is.
@@ -43,20 +45,7 @@ pub fn visit_expressions<'a>(flow: &'a Flow, visit: &mut dyn FnMut(String, Expre
         if let Some(title) = &gate.title {
             visit(format!("{base}/title"), ExpressionKind::Template, title);
         }
-        if let Some(category) = &gate.category {
-            visit(format!("{base}/category"), ExpressionKind::Template, category);
-        }
-        if let Some(severity) = gate.severity.template() {
-            visit(format!("{base}/severity"), ExpressionKind::Template, severity);
-        }
-        if let Some(amount) = gate.estimated_cost.as_ref().and_then(|cost| cost.amount.template()) {
-            visit(format!("{base}/estimated_cost/amount"), ExpressionKind::Template, amount);
-        }
-        for (place, texts) in [("consequences", &gate.consequences), ("alternatives", &gate.alternatives)] {
-            for (index, text) in texts.iter().enumerate() {
-                visit(format!("{base}/{place}/{index}"), ExpressionKind::Template, text);
-            }
-        }
+        visit_stakes(&base, gate.stakes(), visit);
     }
     if let Some(Guardrails::List(guardrails)) = &flow.guardrails {
         for (index, guardrail) in guardrails.iter().enumerate() {
@@ -159,6 +148,7 @@ fn visit_kind<'a>(base: &str, kind: &'a NodeKind, visit: &mut dyn FnMut(String, 
             if let Some(prompt) = &human.prompt {
                 visit(format!("{base}/human/prompt"), ExpressionKind::Template, prompt);
             }
+            visit_stakes(&format!("{base}/human"), human.stakes(), visit);
             if let Some(Validator::When { when, .. }) = &human.validator {
                 visit(format!("{base}/human/validator/when"), ExpressionKind::Condition, when);
             }
@@ -170,6 +160,33 @@ fn visit_kind<'a>(base: &str, kind: &'a NodeKind, visit: &mut dyn FnMut(String, 
             }
         }
         NodeKind::Agent { .. } | NodeKind::Tool { .. } | NodeKind::Map(_) => {}
+    }
+}
+
+fn visit_stakes<'a>(base: &str, stakes: StakesSetting<'a>, visit: &mut dyn FnMut(String, ExpressionKind, &'a str)) {
+    if let Some(category) = stakes.category {
+        visit(format!("{base}/category"), ExpressionKind::Template, category);
+    }
+    if let Some(severity) = stakes.severity.template() {
+        visit(format!("{base}/severity"), ExpressionKind::Template, severity);
+    }
+    if let Some(amount) = stakes.estimated_cost.and_then(|cost| cost.amount.template()) {
+        visit(format!("{base}/estimated_cost/amount"), ExpressionKind::Template, amount);
+    }
+    for (index, text) in stakes.consequences.iter().enumerate() {
+        visit(format!("{base}/consequences/{index}"), ExpressionKind::Template, text);
+    }
+    for (index, alternative) in stakes.alternatives.iter().enumerate() {
+        let place = format!("{base}/alternatives/{index}");
+        match alternative {
+            Alternative::Sentence(text) => visit(place, ExpressionKind::Template, text),
+            Alternative::Choice(choice) => {
+                visit(format!("{place}/description"), ExpressionKind::Template, &choice.description);
+                if let Some(tradeoffs) = &choice.tradeoffs {
+                    visit(format!("{place}/tradeoffs"), ExpressionKind::Template, tradeoffs);
+                }
+            }
+        }
     }
 }
 

@@ -10,6 +10,14 @@ use shared::error::pointer;
 pub const RESERVED: [&str; 11] =
     ["agent", "arguments", "context", "decision", "decisions", "env", "input", "response", "run", "secret", "visit"];
 
+/// In `write_keys`: any key that nothing else writes at the same time.
+pub const ANY: &str = "*";
+
+/// Whether a node may write any key that nothing else writes at the same time.
+pub fn writes_any(node: &Node) -> bool {
+    node.write_keys.iter().flatten().any(|key| key == ANY)
+}
+
 /// Why a name cannot be that of a state key; none where it can.
 pub fn refused(key: &str) -> Option<String> {
     let mut chars = key.chars();
@@ -23,15 +31,16 @@ pub fn refused(key: &str) -> Option<String> {
     }
 }
 
-/// The keys that a node may write, with the place that says so, below the flow.
+/// The keys that a node may write, with the place that says so, below the flow. [`ANY`] stands beside those that it writes
+/// in any case.
 pub fn writes(id: &str, node: &Node) -> Vec<(String, String)> {
     let base = pointer(["nodes", id]);
-    let mut keys = match &node.write_keys {
-        Some(keys) => {
-            keys.iter().enumerate().map(|(index, key)| (format!("{base}/write_keys/{index}"), key.clone())).collect()
-        }
-        None => written_by_default(id, node, &base),
-    };
+    let named = node.write_keys.iter().flatten().enumerate();
+    let mut keys: Vec<_> = named.map(|(index, key)| (format!("{base}/write_keys/{index}"), key.clone())).collect();
+    let names_none = !keys.is_empty() && keys.iter().all(|(_, key)| key == ANY);
+    if node.write_keys.is_none() || names_none {
+        keys.extend(written_by_default(id, node, &base));
+    }
     if let NodeKind::Human(human) = &node.kind {
         for (index, edit) in human.edit_keys.iter().enumerate() {
             keys.push((format!("{base}/human/edit_keys/{index}"), edit.key.clone()));
@@ -51,10 +60,26 @@ fn written_by_default(id: &str, node: &Node, base: &str) -> Vec<(String, String)
     }
 }
 
+/// The keys that a node may write, those of its agent's answers among them.
+pub fn may_write(flow: &Flow, id: &str, node: &Node) -> BTreeSet<String> {
+    let mut keys: BTreeSet<String> = writes(id, node).into_iter().map(|(_, key)| key).collect();
+    let agent = match &node.kind {
+        NodeKind::Agent { agent, .. } => Some(agent.as_str()),
+        NodeKind::Team(team) => Some(team.answers()),
+        _ => None,
+    };
+    if node.write_keys.is_none() || writes_any(node) {
+        let schema = agent.and_then(|agent| flow.agents.get(agent)?.output_schema.as_ref());
+        let properties = schema.and_then(|schema| schema.get("properties")?.as_object());
+        keys.extend(properties.into_iter().flat_map(|properties| properties.keys().cloned()));
+    }
+    keys
+}
+
 /// Every name that the state keys of a run, and the items of its maps, can have; none where the flow lets it have any.
 pub fn known(flow: &Flow) -> Option<BTreeSet<String>> {
     let sets_any = |kind: &ToolKind| matches!(kind, ToolKind::Builtin(Builtin::SetState));
-    if flow.tools.values().any(|tool| sets_any(&tool.kind)) {
+    if flow.tools.values().any(|tool| sets_any(&tool.kind)) || flow.nodes.values().any(writes_any) {
         return None;
     }
     let mut keys: BTreeSet<String> = BTreeSet::new();
@@ -67,19 +92,9 @@ pub fn known(flow: &Flow) -> Option<BTreeSet<String>> {
         }
     }
     for (id, node) in &flow.nodes {
-        keys.extend(writes(id, node).into_iter().map(|(_, key)| key));
+        keys.extend(may_write(flow, id, node));
         if let NodeKind::Map(map) = &node.kind {
             keys.insert(map.r#as.clone());
-        }
-        let agent = match &node.kind {
-            NodeKind::Agent { agent, .. } => Some(agent.as_str()),
-            NodeKind::Team(team) => Some(team.answers()),
-            _ => None,
-        };
-        if node.write_keys.is_none()
-            && let Some(properties) = agent.and_then(|agent| flow.agents.get(agent)?.output_schema.as_ref())
-        {
-            keys.extend(properties["properties"].as_object().into_iter().flat_map(|map| map.keys().cloned()));
         }
     }
     Some(keys)

@@ -18,6 +18,7 @@ pub mod guardrail;
 mod json_schema;
 mod keys;
 pub mod limits;
+mod parallel;
 mod reachability;
 mod read;
 mod scalar;
@@ -44,6 +45,7 @@ pub(crate) use condition::Conditions;
 pub use fixed_host::{has_fixed_host, host_of};
 pub use graph::{graph, graph_of};
 pub use json_schema::{check_value, is_of_object};
+pub use keys::ANY;
 pub use template::{Templates, url_piece};
 
 /// What checking a source found.

@@ -238,6 +238,11 @@ fn branches_that_run_at_the_same_time_may_not_write_one_key() {
     expect(&flow("any", "b"), &[("7:31 FLOW_INVALID", "`b` and `d` can run at the same time after `a`")]);
     let same = flow("all", "d").replace("[other]", "[b]");
     expect(&same, &[("6:31 FLOW_INVALID", "`b` and `c` can run at the same time after `a`, and both write `b`")]);
+    let any = flow("all", "'*'");
+    expect(&any, &[]);
+    expect(&any.replace("b: { agent: w", "b: { agent: w, write_keys: ['*']"), &[]);
+    let both = any.replace("b: { agent: w", "b: { agent: w, write_keys: ['*']").replace("[other]", "[other, '*']");
+    expect(&both, &[("6:38 FLOW_INVALID", "both may write any key; name the keys of one of them")]);
 }
 
 #[test]

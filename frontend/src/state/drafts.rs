@@ -47,6 +47,8 @@ pub struct ActionDraft {
     pub choice: Option<ActionKind>,
     /// Changed arguments.
     pub arguments: Option<JsonMap>,
+    /// The alternative that is chosen in its place, by its id.
+    pub alternative: Option<String>,
     /// Why it is rejected, or what the answer is.
     pub message: String,
     /// Beside an approval: where later calls of the tool are approved too.

@@ -5,7 +5,7 @@ use shared::definition::{ChoiceKind, OnTimeout};
 use shared::review::{Review, ReviewKind, ReviewOption};
 
 use super::action_words;
-use super::verdict::{first_accept, no_correction};
+use super::verdict::no_correction;
 
 /// How the server begins what an agent asks; what a step asks by a tool begins with `STEP`.
 const AGENT: &str = "Agent `";
@@ -80,7 +80,7 @@ pub fn of_option(review: &Review, option: &ReviewOption) -> String {
     if let Some(description) = &option.description {
         return description.clone();
     }
-    let is_first = first_accept(review).is_some_and(|first| first.id == option.id);
+    let is_first = review.first_accept().is_some_and(|first| first.id == option.id);
     match (option.kind, review.stakes.consequences.first()) {
         (ChoiceKind::Accept, Some(consequence)) if is_first => consequence.clone(),
         (ChoiceKind::Stop, _) if hearer(review) == Hearer::Run => {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use shared::decision::{ActionDecision, DecisionRequest, Verdict};
-use shared::definition::{ActionKind, ChoiceKind, Effect};
+use shared::definition::{ActionKind, Effect};
 use shared::guardrail::Checked;
 use shared::review::{Action, Review};
 
@@ -85,7 +85,7 @@ pub fn to_check(review: &Review, draft: &Draft) -> Option<DecisionRequest> {
         let own = draft.actions.get(&action.id)?;
         let decision = match choice(action, draft)? {
             ActionKind::Edit => ActionDecision::Edit { arguments: own.arguments.clone()? },
-            ActionKind::Respond if !own.message.trim().is_empty() => {
+            ActionKind::Respond if own.alternative.is_none() && !own.message.trim().is_empty() => {
                 ActionDecision::Respond { message: own.message.trim().to_owned() }
             }
             _ => return None,
@@ -97,8 +97,7 @@ pub fn to_check(review: &Review, draft: &Draft) -> Option<DecisionRequest> {
     if (decisions.is_empty() && edits.is_empty()) || draft.is_behind(review) {
         return None;
     }
-    let accept = review.options.iter().find(|option| option.kind == ChoiceKind::Accept);
-    let verdict = match accept {
+    let verdict = match review.first_accept() {
         _ if !review.actions.is_empty() => Verdict::Actions { decisions, instructions: None },
         Some(option) => Verdict::Choose { option: option.id.clone(), fields: shared::JsonMap::new() },
         None => Verdict::Text { text: draft.text.trim().to_owned() },

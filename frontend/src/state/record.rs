@@ -20,6 +20,8 @@ pub enum CallOutcome {
     Rejected(Option<String>),
     /// It does not run; the message is its result.
     Answered(String),
+    /// It does not run; this alternative was chosen.
+    Instead(String),
     /// Nobody decided: the review was withdrawn, or its time was up.
     Undecided,
 }
@@ -32,6 +34,7 @@ impl CallOutcome {
             Self::Edited(_) => ("tag accent", format!("approved with changed {}", words.content)),
             Self::Rejected(_) => ("tag stop", format!("rejected, {}", words.not)),
             Self::Answered(_) => ("tag", format!("answered, {}", words.not)),
+            Self::Instead(_) => ("tag", format!("an alternative was chosen, {}", words.not)),
             Self::Undecided => ("tag", words.not.to_owned()),
         }
     }
@@ -40,7 +43,7 @@ impl CallOutcome {
     pub fn message(&self) -> Option<&str> {
         match self {
             Self::Rejected(message) => message.as_deref(),
-            Self::Answered(message) => Some(message),
+            Self::Answered(message) | Self::Instead(message) => Some(message),
             _ => None,
         }
     }
@@ -85,6 +88,10 @@ pub fn outcome_of(review: &Review, action: &Action) -> Option<CallOutcome> {
             Some(ActionDecision::Edit { arguments }) => CallOutcome::Edited(arguments.clone()),
             Some(ActionDecision::Reject { message }) => CallOutcome::Rejected(message.clone()),
             Some(ActionDecision::Respond { message }) => CallOutcome::Answered(message.clone()),
+            Some(ActionDecision::Choose { alternative, .. }) => {
+                let choice = review.choices_for(action).find(|choice| choice.id == *alternative);
+                CallOutcome::Instead(choice.map_or_else(|| alternative.clone(), ToString::to_string))
+            }
             None => CallOutcome::Undecided,
         },
         // Free text on calls rejects them all.

@@ -101,6 +101,7 @@ fn actions(review: &Review, decisions: &BTreeMap<String, ActionDecision>) -> (St
                 answered.push(action_words::responds(action, true));
                 continue;
             }
+            Some(ActionDecision::Choose { .. }) => ("chose an alternative to", ""),
             None => continue,
         };
         let name = action_words::name(action);

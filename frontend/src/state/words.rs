@@ -134,6 +134,13 @@ fn said(review: &Review, decision: &Decision) -> String {
                         format!("rejected {}: “{}”", name(id), cut(message))
                     }
                     ActionDecision::Reject { message: None } => format!("rejected {}", name(id)),
+                    ActionDecision::Choose { alternative, .. } => {
+                        let action = review.actions.iter().find(|action| action.id == *id);
+                        let mut choices = action.into_iter().flat_map(|action| review.choices_for(action));
+                        let choice = choices.find(|choice| choice.id == *alternative);
+                        let says = choice.map_or(alternative, |choice| &choice.description);
+                        format!("chose “{}” in place of {}", cut(says), name(id))
+                    }
                     ActionDecision::Respond { message } => {
                         let action = review.actions.iter().find(|action| action.id == *id);
                         let responded = action.map(|action| action_words::responds(action, true));

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::human::Handler;
 use super::on_timeout::OnTimeout;
 use super::policy::Reviewers;
-use super::{Cost, Severity, Stakes, Templated};
+use super::{Alternative, CostSetting, Severity, StakesSetting, Templated};
 use crate::time::Span;
 
 /// All gates of a flow.
@@ -76,10 +76,10 @@ pub struct Gate {
     pub consequences: Vec<String>,
     /// What it may cost.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub estimated_cost: Option<GateCost>,
-    /// What could be done instead.
+    pub estimated_cost: Option<CostSetting>,
+    /// What could be done instead: sentences, or `{id, description, tradeoffs}`, which can be chosen in place of a call.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub alternatives: Vec<String>,
+    pub alternatives: Vec<Alternative>,
     /// Who may decide.
     #[serde(skip_serializing_if = "Reviewers::is_empty")]
     pub reviewers: Reviewers,
@@ -97,28 +97,16 @@ pub struct Gate {
     pub guardrails: Option<bool>,
 }
 
-/// What an action may cost.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
-pub struct GateCost {
-    /// How much; or a template that gives the number, which sees `arguments`.
-    pub amount: Templated<f64>,
-    /// ISO 4217, such as `EUR`.
-    pub currency: String,
-}
-
 impl Gate {
-    /// What is at stake, as far as no template says it.
-    pub fn stakes(&self) -> Stakes {
-        let cost = self.estimated_cost.as_ref();
-        let cost = cost.and_then(|cost| Some(Cost { amount: *cost.amount.value()?, currency: cost.currency.clone() }));
-        Stakes {
-            severity: self.severity.value().copied().unwrap_or_default(),
-            category: self.category.clone(),
+    /// What is at stake; its templates see `arguments`.
+    pub fn stakes(&self) -> StakesSetting<'_> {
+        StakesSetting {
+            severity: &self.severity,
+            category: self.category.as_deref(),
             reversible: self.reversible,
-            consequences: self.consequences.clone(),
-            estimated_cost: cost,
-            alternatives: self.alternatives.clone(),
+            consequences: &self.consequences,
+            estimated_cost: self.estimated_cost.as_ref(),
+            alternatives: &self.alternatives,
         }
     }
 

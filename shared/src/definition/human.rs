@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::choice::Choice;
 use super::on_timeout::OnTimeout;
 use super::policy::{Policy, Reviewers, Validator};
-use super::{Cost, Severity, Stakes};
+use super::{Alternative, CostSetting, Severity, StakesSetting, Templated};
 use crate::id::NodeId;
 use crate::time::Span;
 
@@ -40,8 +40,8 @@ pub struct Human {
     /// `false`, beside options: an answer in words is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow_free_text: Option<bool>,
-    /// How much is at stake.
-    pub severity: Severity,
+    /// How much is at stake; or a template that says so.
+    pub severity: Templated<Severity>,
     /// A word to sort reviews by.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub category: Option<String>,
@@ -53,10 +53,10 @@ pub struct Human {
     pub consequences: Vec<String>,
     /// What it may cost.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub estimated_cost: Option<Cost>,
-    /// What could be done instead.
+    pub estimated_cost: Option<CostSetting>,
+    /// What could be done instead: sentences, or `{id, description, tradeoffs}`, which are offered beside the options.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub alternatives: Vec<String>,
+    pub alternatives: Vec<Alternative>,
     /// Who may decide; nobody named: everyone with the system role reviewer.
     #[serde(skip_serializing_if = "Reviewers::is_empty")]
     pub reviewers: Reviewers,
@@ -98,15 +98,15 @@ impl Human {
         !self.options.is_empty() || self.options_key.is_some()
     }
 
-    /// What is at stake.
-    pub fn stakes(&self) -> Stakes {
-        Stakes {
-            severity: self.severity,
-            category: self.category.clone(),
+    /// What is at stake; its templates see what the prompt sees.
+    pub fn stakes(&self) -> StakesSetting<'_> {
+        StakesSetting {
+            severity: &self.severity,
+            category: self.category.as_deref(),
             reversible: self.reversible,
-            consequences: self.consequences.clone(),
-            estimated_cost: self.estimated_cost.clone(),
-            alternatives: self.alternatives.clone(),
+            consequences: &self.consequences,
+            estimated_cost: self.estimated_cost.as_ref(),
+            alternatives: &self.alternatives,
         }
     }
 }

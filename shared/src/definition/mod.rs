@@ -12,6 +12,7 @@ mod next;
 mod node;
 mod on_timeout;
 mod policy;
+mod stakes;
 mod team;
 mod templated;
 mod tool;
@@ -22,7 +23,7 @@ use serde_json::Value;
 
 pub use agent::{Agent, AgentGates, Budget, DemoCall, DemoScript, DemoTurn, Effort};
 pub use choice::{Choice, ChoiceKind};
-pub use gate::{ActionKind, Gate, GateCost, GateSetting, Gates};
+pub use gate::{ActionKind, Gate, GateSetting, Gates};
 pub use guardrail::{Effect, Guardrail, GuardrailScope, GuardrailSetting, GuardrailWebhook, Guardrails, OnError};
 pub use human::{
     AutoHandler, ContentType, EditKey, Handler, Human, Judge, OnHandlerError, ReviewKey, SlackHandler, WebhookHandler,
@@ -31,6 +32,7 @@ pub use next::{Edge, EdgeCondition, Next, Target};
 pub use node::{Backoff, Failure, FailureThen, FlowCall, Join, MapNode, Node, NodeKind, RouterNode};
 pub use on_timeout::{Escalate, OnTimeout};
 pub use policy::{Policy, Reviewers, Validator};
+pub use stakes::{Alternative, AlternativeChoice, Cost, CostSetting, Severity, Stakes, StakesSetting};
 pub use team::{Team, TeamEmergent, TeamStrategy};
 pub use templated::{TemplateText, Templated};
 pub use tool::{AllowedDecisions, AskPermission, Builtin, HttpTool, McpTool, Tool, ToolKind};
@@ -158,69 +160,4 @@ impl Defaults {
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
-}
-
-/// How much is at stake.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    Default,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    strum::IntoStaticStr,
-    strum::VariantArray,
-)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-#[strum(serialize_all = "snake_case")]
-pub enum Severity {
-    /// A mistake costs little.
-    Low,
-    /// The severity where nothing is said.
-    #[default]
-    Medium,
-    /// A mistake costs much.
-    High,
-    /// Never decided in a batch.
-    Critical,
-}
-
-/// An estimated cost.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), serde(deny_unknown_fields))]
-pub struct Cost {
-    /// How much.
-    pub amount: f64,
-    /// ISO 4217, such as `EUR`.
-    pub currency: String,
-}
-
-/// What is at stake, the same for human nodes and gates.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Stakes {
-    /// How much is at stake.
-    #[serde(default)]
-    pub severity: Severity,
-    /// A word of the flow's author, to sort reviews by.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub category: Option<String>,
-    /// Whether what follows can be undone; unknown where nothing is said.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reversible: Option<bool>,
-    /// What follows from an acceptance, in words.
-    #[serde(default)]
-    pub consequences: Vec<String>,
-    /// What it may cost.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub estimated_cost: Option<Cost>,
-    /// What could be done instead, in words.
-    #[serde(default)]
-    pub alternatives: Vec<String>,
 }

@@ -23,7 +23,8 @@ pub struct Node {
     pub tags: Vec<String>,
     /// The state keys that it may see; `*` is all. Default: all.
     pub read_keys: Option<Vec<String>>,
-    /// The state keys that it may write; default: a key named as the node, or the keys that `set` sets.
+    /// The state keys that it may write, `*` being any that nothing else writes at the same time; default: a key named as the
+    /// node, or the keys that `set` sets.
     pub write_keys: Option<Vec<String>>,
     /// Where the branch goes.
     pub next: Next,

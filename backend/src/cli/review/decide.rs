@@ -40,10 +40,13 @@ pub struct DecideArgs {
     /// Lets none of them run, for this reason
     #[arg(long, value_name = "REASON", num_args = 0..=1, default_missing_value = "")]
     reject: Option<String>,
-    /// The answer to one call; said again for each: ACTION=approve, ACTION=reject[:why], ACTION=respond:text or
-    /// ACTION=edit:{all arguments as JSON}
+    /// The answer to one call; said again for each: ACTION=approve, ACTION=reject[:why], ACTION=respond:text,
+    /// ACTION=edit:{all arguments as JSON} or ACTION=choose:ALTERNATIVE
     #[arg(long = "action", value_name = "ACTION=ANSWER")]
     actions: Vec<String>,
+    /// What the agent is told beside the answers to its calls
+    #[arg(long, value_name = "TEXT")]
+    instructions: Option<String>,
     /// Changes an editable value, with an option that accepts or an answer; said again for each: KEY=VALUE or
     /// KEY=@FILE; text where the value is text, else JSON
     #[arg(long = "edit", value_name = "KEY=VALUE")]
@@ -115,8 +118,8 @@ fn pinned(args: &DecideArgs, review: &Review) -> Result<(), Quit> {
 
 /// At the terminal, with the same menu as a flow that runs there.
 async fn asked(args: &DecideArgs, review: &Review) -> Result<DecisionRequest, Quit> {
-    if !args.edits.is_empty() || args.comment.is_some() {
-        let message = "--edit and --comment go with a decision: --option, --text, --approve, --reject or --action";
+    if !args.edits.is_empty() || args.comment.is_some() || args.instructions.is_some() {
+        let message = "--edit, --comment and --instructions go with a decision: --option, --text, --approve, --reject or --action";
         return Err(Quit::new(Exit::Invalid, message));
     }
     if !review.is_pending() {
@@ -135,9 +138,14 @@ async fn asked(args: &DecideArgs, review: &Review) -> Result<DecisionRequest, Qu
 }
 
 async fn verdict(args: &DecideArgs, review: &Review) -> Result<Option<Verdict>, Quit> {
+    if args.instructions.is_some() && (args.option.is_some() || args.text.is_some()) {
+        let message =
+            "--instructions goes with --approve, --reject or --action: it is for the agent whose calls are decided";
+        return Err(Quit::new(Exit::Invalid, message));
+    }
     let all = |decision: &ActionDecision| Verdict::Actions {
         decisions: review.actions.iter().map(|action| (action.id.clone(), decision.clone())).collect(),
-        instructions: None,
+        instructions: args.instructions.clone(),
     };
     Ok(Some(if let Some(option) = &args.option {
         Verdict::Choose { option: option.clone(), fields: fields(args, review, option).await? }
@@ -157,7 +165,7 @@ async fn verdict(args: &DecideArgs, review: &Review) -> Result<Option<Verdict>, 
         return Ok(None);
     } else {
         let decisions = args.actions.iter().map(|said| action(said)).collect::<Result<BTreeMap<_, _>, Quit>>()?;
-        Verdict::Actions { decisions, instructions: None }
+        Verdict::Actions { decisions, instructions: args.instructions.clone() }
     }))
 }
 
@@ -185,13 +193,14 @@ fn action(said: &str) -> Result<(String, ActionDecision), Quit> {
     let decision = match (word, rest) {
         ("approve", None) => ActionDecision::APPROVE,
         ("reject", message) => ActionDecision::Reject { message: message.map(str::to_owned) },
+        ("choose", Some(alternative)) => ActionDecision::Choose { alternative: alternative.to_owned(), message: None },
         ("respond", Some(message)) => ActionDecision::Respond { message: given(message)? },
         ("edit", Some(arguments)) => {
             let arguments = serde_json::from_str(&given(arguments)?)
                 .map_err(|error| wrong(&format!("the arguments are no JSON object: {error}")))?;
             ActionDecision::Edit { arguments }
         }
-        _ => return Err(wrong("expected approve, reject, reject:why, respond:text or edit:{…}")),
+        _ => return Err(wrong("expected approve, reject, reject:why, respond:text, edit:{…} or choose:ALTERNATIVE")),
     };
     Ok((id.to_owned(), decision))
 }

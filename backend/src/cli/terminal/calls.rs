@@ -16,23 +16,38 @@ use crate::embed::{Choice, Declined};
 /// Asks for each call, and answers for all of them at once.
 pub(super) async fn ask(asking: &mut Asking<'_>, review: &Review) -> Result<Choice, Declined> {
     let mut decisions = BTreeMap::new();
+    let mut instructions = None;
     for (index, action) in review.actions.iter().enumerate() {
         asking.screen.say(render(review, index, action).trim_end_matches('\n'));
-        decisions.insert(action.id.clone(), decide(asking, action).await?);
+        decisions.insert(action.id.clone(), decide(asking, review, action, &mut instructions).await?);
     }
-    Ok(Choice::verdict(Verdict::Actions { decisions, instructions: None }))
+    Ok(Choice::verdict(Verdict::Actions { decisions, instructions }))
 }
 
-async fn decide(asking: &mut Asking<'_>, action: &Action) -> Result<ActionDecision, Declined> {
+async fn decide(
+    asking: &mut Asking<'_>,
+    review: &Review,
+    action: &Action,
+    instructions: &mut Option<String>,
+) -> Result<ActionDecision, Declined> {
     let mut arguments = action.arguments.clone();
     loop {
-        let said = asking.line(&prompt(action)).await?;
+        let said = asking.line(&prompt(review, action)).await?;
         if let Some(pair) = said.strip_prefix("metadata ") {
             asking.metadata(pair)?;
             continue;
         }
+        if let Some(told) = said.strip_prefix("instructions ") {
+            asking.screen.say(" the agent is told this beside what is decided");
+            *instructions = Some(told.trim().to_owned());
+            continue;
+        }
         let (word, rest) = said.split_once(char::is_whitespace).unwrap_or((&said, ""));
         let rest = rest.trim();
+        let chosen = || review.choices_for(action).find(|choice| choice.id == rest);
+        if let ("choose", Some(choice)) = (word.to_lowercase().as_str(), chosen()) {
+            return Ok(ActionDecision::Choose { alternative: choice.id.clone(), message: None });
+        }
         let kind = match word.to_lowercase().as_str() {
             "y" | "yes" | "approve" => ActionKind::Approve,
             "n" | "no" | "reject" => ActionKind::Reject,
@@ -41,12 +56,17 @@ async fn decide(asking: &mut Asking<'_>, action: &Action) -> Result<ActionDecisi
             // Whoever wrote a script is not there to be asked again, and said no yes.
             _ if asking.is_scripted() => return Ok(ActionDecision::Reject { message: Some(said.trim().to_owned()) }),
             _ => {
-                asking.wrong(format!("`{}` is no answer to {}: {}", text::line(&said), action.name, words(action)))?;
+                asking.wrong(format!(
+                    "`{}` is no answer to {}: {}",
+                    text::line(&said),
+                    action.name,
+                    words(review, action)
+                ))?;
                 continue;
             }
         };
         if !action.allowed_decisions.contains(&kind) {
-            asking.wrong(format!("`{word}` is not allowed for {}: {}", action.name, words(action)))?;
+            asking.wrong(format!("`{word}` is not allowed for {}: {}", action.name, words(review, action)))?;
             continue;
         }
         match kind {
@@ -77,11 +97,11 @@ async fn decide(asking: &mut Asking<'_>, action: &Action) -> Result<ActionDecisi
     }
 }
 
-fn prompt(action: &Action) -> String {
-    format!(" allow it? [{}]: ", words(action).replace(", ", "/"))
+fn prompt(review: &Review, action: &Action) -> String {
+    format!(" allow it? [{}]: ", words(review, action).replace(", ", "/"))
 }
 
-fn words(action: &Action) -> String {
+fn words(review: &Review, action: &Action) -> String {
     let word = |kind: &ActionKind| match kind {
         ActionKind::Approve => "yes",
         ActionKind::Reject => "no",
@@ -90,7 +110,8 @@ fn words(action: &Action) -> String {
     };
     let order = [ActionKind::Approve, ActionKind::Reject, ActionKind::Edit, ActionKind::Respond];
     let allowed = order.iter().filter(|kind| action.allowed_decisions.contains(kind));
-    allowed.map(word).collect::<Vec<_>>().join(", ")
+    let instead = review.choices_for(action).map(|choice| format!("choose {}", text::line(&choice.id)));
+    allowed.map(word).map(str::to_owned).chain(instead).collect::<Vec<_>>().join(", ")
 }
 
 pub(super) fn render(review: &Review, index: usize, action: &Action) -> String {
@@ -103,7 +124,8 @@ pub(super) fn render(review: &Review, index: usize, action: &Action) -> String {
     };
     let count = review.actions.len();
     let of = if count > 1 { format!(" ({} of {count})", index + 1) } else { String::new() };
-    let mut all = menu::head(&format!("{what}: {}{of}", text::line(&action.name)), &review.prompt);
+    let took = if index == 0 { menu::took(review) } else { String::new() };
+    let mut all = took + &menu::head(&format!("{what}: {}{of}", text::line(&action.name)), &review.prompt);
     if let Some(description) = &action.description {
         all.push_str(&text::barred(description));
     }

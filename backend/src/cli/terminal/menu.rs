@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 use serde_json::Value;
 use shared::JsonMap;
 use shared::decision::Verdict;
-use shared::definition::{ChoiceKind, Escalate, OnTimeout, Stakes};
+use shared::definition::{Alternative, ChoiceKind, Escalate, OnTimeout, Stakes};
 use shared::review::{Item, Review, ReviewKind, ReviewOption};
+use shared::time::Span;
 
 use super::{Asking, fields, text};
 use crate::embed::{Choice, Declined};
@@ -128,7 +129,7 @@ impl<'a> Menu<'a> {
             ReviewKind::Approval => "human validation".to_owned(),
             other => other.as_str().replace('_', " "),
         };
-        let mut all = head(&format!("{what}: {}", self.name), &review.prompt);
+        let mut all = took(review) + &head(&format!("{what}: {}", self.name), &review.prompt);
         all.push_str(&about(review, &review.stakes));
         for item in &review.items {
             let label = item.label.as_deref().unwrap_or(&item.key);
@@ -189,7 +190,7 @@ pub(super) fn about(review: &Review, stakes: &Stakes) -> String {
     );
     if let Some(expires_at) = review.expires_at {
         let then = review.on_timeout.as_ref().map_or_else(|| "reject".to_owned(), after);
-        let within = shared::time::Span(expires_at.since(review.created_at));
+        let within = Span(expires_at.since(review.created_at));
         words.push(format!("within {within}, else {}", text::line(&then)));
     }
     let mut all = if words.is_empty() { String::new() } else { format!(" ({})\n", words.join("; ")) };
@@ -203,10 +204,21 @@ pub(super) fn about(review: &Review, stakes: &Stakes) -> String {
         let until = asked.until.map(|until| format!(" until {until}")).unwrap_or_default();
         let _ = writeln!(all, " - {} may answer{until}", text::line(&asked.by));
     }
-    for alternative in &stakes.alternatives {
-        let _ = writeln!(all, " - or: {}", text::line(alternative));
+    // What is offered as an option stands in the menu.
+    let is_option = |alternative: &&Alternative| alternative.choice().is_some() && review.actions.is_empty();
+    for alternative in stakes.alternatives.iter().filter(|alternative| !is_option(alternative)) {
+        let chosen = alternative.choice().map(|choice| format!("choose {}: ", text::line(&choice.id)));
+        let _ = writeln!(all, " - or: {}{}", chosen.unwrap_or_default(), text::line(&alternative.to_string()));
     }
     all
+}
+
+/// What the run has used before this was asked, in a line above the menu; nothing where it has called no model.
+pub(super) fn took(review: &Review) -> String {
+    let Some(summary) = review.usage.summary() else { return String::new() };
+    let seconds = review.usage.elapsed_ms / 1000;
+    let since = if seconds > 0 { format!(", {}", Span::secs(seconds)) } else { String::new() };
+    format!(" What it took so far: {summary}{since}\n")
 }
 
 /// What a timer does, in words.

@@ -111,7 +111,7 @@ async fn a_plain_question_is_asked_in_exactly_this_shape() {
     assert!(ended.unwrap_err().is_rejected());
     let rule = "══════════════════════════════════════════════════";
     let expected = format!(
-        "{rule}\n human validation: review\n{rule}\n how would you like to proceed?\n\n  [1] looks good, continue\n  \
+        " What it took so far: 1 model call, 213 tokens\n{rule}\n human validation: review\n{rule}\n how would you like to proceed?\n\n  [1] looks good, continue\n  \
          [2] needs revision\n  [3] reject, stop the flow\n  [4] provide custom message\n{rule}\n your choice [1-4]: 3\n"
     );
     assert_eq!(shown, expected);
@@ -170,6 +170,32 @@ async fn each_call_is_asked_about_by_itself() {
     };
     let denied = ActionDecision::Reject { message: Some("maybe".to_owned()) };
     assert_eq!(decisions.values().collect::<Vec<_>>(), [&denied, &ActionDecision::APPROVE]);
+}
+
+#[tokio::test]
+async fn the_agent_may_be_told_something_beside_the_answers_to_its_calls() {
+    let (ended, _) = run(publish(), "instructions Mind the tone.\nyes\nno\n", false).await;
+    let verdict = ended.unwrap().report.reviews.remove(0).decisions.remove(0).verdict;
+    assert!(
+        matches!(&verdict, Verdict::Actions { instructions: Some(told), .. } if told == "Mind the tone."),
+        "{verdict:?}"
+    );
+}
+
+#[tokio::test]
+async fn an_alternative_to_a_call_is_one_more_answer() {
+    let mut flow = publish();
+    flow["tools"]["publish"]["ask_permission"] = json!(false);
+    let alternatives = json!(["Wait.", { "id": "draft", "description": "Keep a draft", "tradeoffs": "Slower" }]);
+    flow["gates"] = json!({ "before_tool": { "publish": { "alternatives": alternatives } } });
+    let (ended, shown) = run(flow, "choose draft\nno\n", false).await;
+    let Verdict::Actions { decisions, .. } = ended.unwrap().report.reviews.remove(0).decisions.remove(0).verdict else {
+        panic!("each call has its answer");
+    };
+    let chosen = ActionDecision::Choose { alternative: "draft".to_owned(), message: None };
+    assert_eq!(decisions.values().next(), Some(&chosen));
+    assert!(shown.contains(" - or: Wait.\n - or: choose draft: Keep a draft (Slower)\n"), "{shown}");
+    assert!(shown.contains("allow it? [yes/no/edit/respond/choose draft]: "), "{shown}");
 }
 
 #[tokio::test]

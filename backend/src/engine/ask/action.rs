@@ -141,7 +141,7 @@ impl<'f> Builder<'f> {
             kind: if proposed.action_type == ActionType::Agent { ReviewKind::Agent } else { ReviewKind::Output },
             title: given.unwrap_or_else(|| proposed.title(&action)),
             prompt: proposed.prompt(&step.node),
-            stakes: self.stakes_of(step, gate, proposed.seen())?,
+            stakes: self.stakes_of(step, gate.stakes(), proposed.seen())?,
             reviewers: self.reviewers_at(&step.node, &gate.reviewers),
             timeout: gate.timeout.or(self.flow.of(&step.node).flow.defaults.timeout),
             on_timeout: Some(self.gate_timeout(step, gate).unwrap_or(OnTimeout::Reject)),
@@ -177,7 +177,8 @@ impl<'f> Builder<'f> {
             Some(ActionDecision::Reject { message: Some(message) }) if !message.trim().is_empty() => {
                 (Ruling::Refused(FlowCode::FlowHumanRejected, message.clone()), Vec::new())
             }
-            Some(ActionDecision::Reject { .. }) | None => {
+            // No alternative is offered here.
+            Some(ActionDecision::Reject { .. } | ActionDecision::Choose { .. }) | None => {
                 (Ruling::Refused(FlowCode::FlowHumanRejected, "it was rejected".to_owned()), Vec::new())
             }
         };

@@ -56,7 +56,9 @@ impl<'f> Builder<'f> {
         let agent = calling.map(|agent| agent.name);
         let defaults = &self.flow.of(&step.node).flow.defaults;
         let gates = || group.iter().map(|(_, gate)| *gate);
-        let of = |(call, gate): &(&ToolCall, &'f Gate)| self.stakes_of(step, gate, Visit { agent, ..call.seen(step) });
+        let of = |(call, gate): &(&ToolCall, &'f Gate)| {
+            self.stakes_of(step, gate.stakes(), Visit { agent, ..call.seen(step) })
+        };
         let stakes: Vec<Stakes> = group.iter().map(of).collect::<Result<_, _>>()?;
         let several = group.len() > 1;
         let action = |((call, gate), stakes): (&(&ToolCall, &'f Gate), &Stakes)| Action {
@@ -90,9 +92,13 @@ impl<'f> Builder<'f> {
             [(call, gate)] => self.given_title(step, gate, Visit { agent, ..call.seen(step) }),
             _ => None,
         };
+        let title = || {
+            let title = own_title.unwrap_or_else(|| title::of_calls(&actions));
+            for_whom.map(|whom| format!("{title} (for {whom})")).unwrap_or(title)
+        };
         Ok(Content {
             kind,
-            title: given.or(own_title).unwrap_or_else(|| title::of_calls(&actions)),
+            title: given.unwrap_or_else(title),
             prompt: with_reason(request, said),
             stakes: stakes.into_iter().reduce(merge).unwrap_or_default(),
             reviewers: gates().next().map(|gate| self.reviewers_at(&step.node, &gate.reviewers)).unwrap_or_default(),
@@ -122,8 +128,10 @@ impl<'f> Builder<'f> {
         let allowed = vec![ActionKind::Approve, ActionKind::Reject, ActionKind::Respond];
         let action = self.action(step, call, agent, allowed);
         let seen = Visit { agent, ..call.seen(step) };
-        let mut stakes = gate.map(|gate| self.stakes_of(step, gate, seen)).transpose()?.unwrap_or_default();
+        let mut stakes = gate.map(|gate| self.stakes_of(step, gate.stakes(), seen)).transpose()?.unwrap_or_default();
         stakes.severity = stakes.severity.max(Severity::High);
+        // Nothing can be done in place of what may have happened.
+        stakes.alternatives.clear();
         let what = match why {
             None => "This call was under way when its worker was lost".to_owned(),
             Some(why) => format!("This call was sent, and got no certain answer ({why})"),

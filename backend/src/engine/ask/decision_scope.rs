@@ -14,6 +14,8 @@ use crate::engine::builder::Builder;
 #[derive(Serialize)]
 pub(super) struct Remembered<'a> {
     pub option: Option<&'a str>,
+    /// The option, where it is one of the alternatives.
+    pub alternative: Option<&'a str>,
     pub kind: Option<ChoiceKind>,
     pub text: Option<&'a str>,
     pub comment: Option<&'a str>,

@@ -56,7 +56,7 @@ impl Builder<'_> {
             Said::Actions(decisions, _) => {
                 self.check_responses(subject, decisions).map_err(Refusal::Invalid)?;
                 let requests = self.edited_requests(subject, decisions).map_err(Refusal::Invalid)?;
-                self.refuse_unasked(subject, decisions)?;
+                self.refuse_unasked(review, subject, decisions)?;
                 requests
             }
             Said::Node(_) => {
@@ -112,7 +112,7 @@ impl Builder<'_> {
         if !approves || (changes.is_empty() && !review.actions.is_empty()) {
             let said = said(review, approves, comment.as_deref()).map_err(|why| mistake("/approved", why))?;
             if let Said::Actions(decisions, _) = &said {
-                self.refuse_unasked(subject, decisions)?;
+                self.refuse_unasked(review, subject, decisions)?;
             }
             return Ok(Decided { said, put_in: PutIn::default(), comment, metadata, via });
         }
@@ -159,8 +159,9 @@ pub(super) fn said(review: &Review, approves: bool, reason: Option<&str>) -> Res
     if !review.actions.is_empty() {
         return Ok(Said::Actions(answer_all(&review.actions, approves, reason), None));
     }
-    let first = |kind| review.options.iter().find(|option| option.kind == kind).cloned();
-    Ok(Said::Node(match (approves, first(if approves { ChoiceKind::Accept } else { ChoiceKind::Stop })) {
+    let stop = || review.options.iter().find(|option| option.kind == ChoiceKind::Stop);
+    let option = if approves { review.first_accept() } else { stop() };
+    Ok(Said::Node(match (approves, option.cloned()) {
         (true, Some(option)) => NodeVerdict::Accept(option),
         (true, None) => {
             return Err("nothing here can be approved: there is no option of kind `accept`".to_owned());
@@ -181,8 +182,11 @@ fn approval(review: &Review, changes: &Changes) -> Result<DecisionRequest, Refus
         if !arguments.is_empty() || instructions.is_some() {
             return Err(mistake("", "there are no actions here, and nobody hears instructions"));
         }
-        let accept = review.options.iter().find(|option| option.kind == ChoiceKind::Accept);
-        let option = accept.ok_or_else(|| mistake("/approved", "there is no option of kind `accept`"))?.id.clone();
+        let option = review
+            .first_accept()
+            .ok_or_else(|| mistake("/approved", "there is no option of kind `accept`"))?
+            .id
+            .clone();
         Verdict::Choose { option, fields: JsonMap::new() }
     } else {
         let mut decisions = answer_all(&review.actions, true, None);
@@ -207,18 +211,23 @@ fn changes(review: &Review, modifications: Modifications) -> Result<Changes, Ref
         arguments.extend(tool_args);
         changes.arguments.insert(action.id.clone(), arguments);
     }
-    match (output, &review.actions[..]) {
-        (None, _) => {}
-        (Some(output), []) => changes.edits = output,
-        // What a run gives out is asked about as one action.
-        (Some(output), [action]) => {
-            changes.arguments.entry(action.id.clone()).or_insert_with(|| action.arguments.clone()).extend(output);
-        }
-        (Some(_), _) => {
-            return Err(mistake("/modifications/output", "there is more than one action: answer with `verdict`"));
-        }
+    if let Some(output) = output {
+        change_output(review, &mut changes, output)?;
     }
     Ok(changes)
+}
+
+/// What a handler changes of the values under review: those that may be edited, or those of the one action, which for what a
+/// run gives out are its output. They are laid over the values that it has.
+pub(super) fn change_output(review: &Review, changes: &mut Changes, output: JsonMap) -> Result<(), Refusal> {
+    match &review.actions[..] {
+        [] => changes.edits.extend(output),
+        [action] => {
+            changes.arguments.entry(action.id.clone()).or_insert_with(|| action.arguments.clone()).extend(output);
+        }
+        _ => return Err(mistake("/modifications/output", "there is more than one action: name the one that it is of")),
+    }
+    Ok(())
 }
 
 /// Whoever takes a step over writes its texts: what is blank is no text.

@@ -1,12 +1,11 @@
 //! Gates: what is held back, and what a gate says of it.
 
-use shared::definition::{Cost, Gate, OnTimeout, Stakes, TemplateText};
-use shared::error::{FlowCode, RunError};
+use shared::definition::{Gate, OnTimeout};
 use shared::id::NodeId;
 use shared::run::Step;
 
 use super::title;
-use crate::engine::builder::{Builder, failure, unevaluated};
+use crate::engine::builder::Builder;
 use crate::engine::conversation::{CallingAgent, ToolCall};
 use crate::engine::question::Subject;
 use crate::engine::scope::{self, Visit};
@@ -89,40 +88,6 @@ impl<'f> Builder<'f> {
         let scope = || scope::of(self.flow, &self.state, &step.node, Visit { number: step.visit, ..seen });
         let rendered = gate.title.as_ref().map(|title| self.flow.of(&step.node).render(title, &scope()));
         rendered?.ok().and_then(|title| title::of_template(&title))
-    }
-
-    /// What is at stake, as it is with these arguments: its texts are templates.
-    pub(super) fn stakes_of(&self, step: &Step, gate: &Gate, seen: Visit<'_>) -> Result<Stakes, RunError> {
-        let mut stakes = gate.stakes();
-        let severity = gate.severity.template();
-        let cost = gate.estimated_cost.as_ref().and_then(|cost| Some((cost.amount.template()?, &cost.currency)));
-        let texts = stakes.consequences.iter_mut().chain(&mut stakes.alternatives).chain(&mut stakes.category);
-        let mut templates = texts.filter(|text| TemplateText::is_one(text)).peekable();
-        if templates.peek().is_none() && severity.is_none() && cost.is_none() {
-            drop(templates);
-            return Ok(stakes);
-        }
-        let scope = scope::of(self.flow, &self.state, &step.node, Visit { number: step.visit, ..seen });
-        let flow = self.flow.of(&step.node);
-        let render = |text: &str| flow.render(text, &scope).map_err(|error| unevaluated(&step.node, &error));
-        for text in templates {
-            *text = render(text)?;
-        }
-        let wrong = |what: &str, said: &str| {
-            failure(FlowCode::FlowCondition, &step.node, format!("the gate's {what}: `{said}` is none"))
-        };
-        if let Some(severity) = severity {
-            let said = render(severity)?;
-            let read = serde_json::from_value(said.trim().into());
-            stakes.severity = read.map_err(|_| wrong("severity", &said))?;
-        }
-        if let Some((amount, currency)) = cost {
-            let said = render(amount)?;
-            let read = said.trim().parse().ok().filter(|amount: &f64| amount.is_finite());
-            let amount = read.ok_or_else(|| wrong("amount", &said))?;
-            stakes.estimated_cost = Some(Cost { amount, currency: currency.clone() });
-        }
-        Ok(stakes)
     }
 
     /// What happens when nobody decides in time. What the defaults say of branches is for nodes: an action happens, or it

@@ -159,7 +159,7 @@ impl<'f> Builder<'f> {
         let Some(granted) = all.into_iter().find(may) else { return false };
         let grant = &granted.grant;
         let decisions = BTreeMap::from([(call.clone(), ActionDecision::APPROVE)]);
-        if let Err(Refusal::Unasked(inquiries)) = self.refuse_unasked(subject, &decisions) {
+        if let Err(Refusal::Unasked(inquiries)) = self.refuse_unasked(&review, subject, &decisions) {
             let (subject, advice) = (subject.clone(), Vec::new());
             self.ask_guardrails(
                 Asking { review: id, subject, handler: 0, advice, pending: false },
@@ -190,7 +190,7 @@ impl<'f> Builder<'f> {
         };
         let reason = format!("{} allowed this {place} until {}", grant.given_by, grant.expires_at);
         self.emit_grant_used(grant, review.id, &call);
-        let answer = self.rule(subject, &decisions, None);
+        let answer = self.rule(&review, subject, &decisions, None);
         self.record(review, Outcome::Decided, Some(decision), Some(reason), Via::Auto, answer.findings());
         self.used.push(granted);
         self.answer(subject.clone(), answer);

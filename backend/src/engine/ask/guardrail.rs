@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use shared::JsonMap;
 use shared::decision::{ActionDecision, DecisionRequest, Verdict as Said};
 use shared::definition::{Effect, GuardrailScope, NodeKind};
@@ -53,6 +53,7 @@ impl Builder<'_> {
     /// redacted there does not happen.
     pub(super) fn rule_calls(
         &self,
+        review: &Review,
         subject: &Subject,
         decisions: &BTreeMap<String, ActionDecision>,
     ) -> (CallRulings, Findings) {
@@ -61,7 +62,7 @@ impl Builder<'_> {
         let (agent, calls) = self.state.calls_of(subject);
         for call in calls {
             let Some(decision) = decisions.get(&call.id) else { continue };
-            let (ruling, found) = self.rule_one(step, agent, call, decision);
+            let (ruling, found) = self.rule_one(step, agent, call, review, decision);
             rulings.insert(call.id.clone(), ruling);
             findings.0.extend(Findings::of(&call.id, found).0);
         }
@@ -73,6 +74,7 @@ impl Builder<'_> {
         step: &Step,
         agent: Option<CallingAgent<'_>>,
         call: &ToolCall,
+        review: &Review,
         decision: &ActionDecision,
     ) -> (Ruling<ToolCall>, Vec<Finding>) {
         match decision {
@@ -89,6 +91,15 @@ impl Builder<'_> {
                 let what = self.seen_action(step, agent, call);
                 self.rule_response(&step.node, self.is_guarded(step, agent, call), what, message)
             }
+            ActionDecision::Choose { alternative, message } => {
+                let Some(said) = chosen(review, &call.id, alternative, message.as_deref()) else {
+                    let why = format!("`{alternative}` is no alternative to `{}`", call.tool);
+                    return (Ruling::Refused(FlowCode::ToolPermissionDenied, why), Vec::new());
+                };
+                let what = self.seen_action(step, agent, call);
+                let (said, findings) = self.rule_said(&step.node, self.is_guarded(step, agent, call), what, said);
+                (said.map_or_else(|refused| refused, |said| Ruling::Answered(Value::Object(said))), findings)
+            }
         }
     }
 
@@ -100,14 +111,26 @@ impl Builder<'_> {
         what: Value,
         message: &str,
     ) -> (Ruling<T>, Vec<Finding>) {
-        let look = || self.look(node, GuardrailScope::Edits, what, of_text(message), None);
+        let (said, findings) = self.rule_said(node, is_guarded, what, of_text(message));
+        let answered = |said: JsonMap| Ruling::Answered(text_of(Some(&said)).unwrap_or(message).into());
+        (said.map_or_else(|refused| refused, answered), findings)
+    }
+
+    /// What guardrails leave of it, or why nothing of it counts.
+    fn rule_said<T>(
+        &self,
+        node: &NodeId,
+        is_guarded: bool,
+        what: Value,
+        said: JsonMap,
+    ) -> (Result<JsonMap, Ruling<T>>, Vec<Finding>) {
+        let look = || self.look(node, GuardrailScope::Edits, what, said.clone(), None);
         let Verdict { mut findings, redacted } = is_guarded.then(look).unwrap_or_default();
         for finding in &mut findings {
             finding.key = None;
         }
         let refused = blocked(&findings);
-        let text = text_of(redacted.as_ref()).unwrap_or(message).to_owned();
-        (refused.unwrap_or(Ruling::Answered(text)), findings)
+        (refused.map_or_else(|| Ok(redacted.unwrap_or(said)), Err), findings)
     }
 
     fn rule_run(
@@ -320,6 +343,21 @@ fn of_text(text: &str) -> JsonMap {
 /// What is left of it.
 fn text_of(redacted: Option<&JsonMap>) -> Option<&str> {
     redacted?.get("text")?.as_str()
+}
+
+/// What whoever waits for a call is told where an alternative to it was chosen: as later steps see a decision at a human
+/// node. None where the review does not offer it.
+fn chosen(review: &Review, call: &str, alternative: &str, message: Option<&str>) -> Option<JsonMap> {
+    let action = review.actions.iter().find(|action| action.id == call)?;
+    let choice = review.choices_for(action).find(|choice| choice.id == alternative)?;
+    let mut decision = json!({ "alternative": choice.id, "description": choice.description });
+    let message = message.map(str::trim).filter(|message| !message.is_empty());
+    for (name, text) in [("tradeoffs", choice.tradeoffs.as_deref()), ("message", message)] {
+        if let Some(text) = text {
+            decision[name] = text.into();
+        }
+    }
+    Some(JsonMap::from_iter([("decision".to_owned(), decision)]))
 }
 
 /// Why a person did not let a call run.

@@ -28,7 +28,7 @@ impl Builder<'_> {
         match said(&review, approves, reason.as_deref()) {
             Ok(said) => {
                 if let Said::Actions(decisions, _) = &said
-                    && let Err(Refusal::Unasked(inquiries)) = self.refuse_unasked(&asking.subject, decisions)
+                    && let Err(Refusal::Unasked(inquiries)) = self.refuse_unasked(&review, &asking.subject, decisions)
                 {
                     self.ask_guardrails(asking, Leave::Auto, inquiries);
                     return Ok(());
@@ -52,7 +52,7 @@ impl Builder<'_> {
         let comment = comment.filter(|comment| !comment.trim().is_empty());
         let counted = Counted { put_in: &put_in, comment: comment.as_deref(), metadata: &metadata, via, by: &[] };
         // What was said fits the review, and the review its subject.
-        let Some((outcome, answer)) = self.effect(&subject, said, counted) else { return };
+        let Some((outcome, answer)) = self.effect(&review, &subject, said, counted) else { return };
         if asking.pending {
             self.resolve_pending(id, outcome, comment, via, answer.findings());
         } else {

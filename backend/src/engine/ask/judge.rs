@@ -14,12 +14,13 @@ use shared::run::Step;
 
 use super::asking::{Asking, Heard};
 use super::content::handlers;
+use super::fit::change_output;
 use crate::engine::builder::{Builder, failure};
 use crate::engine::conversation::{Conversation, Message};
 use crate::engine::input::{ModelAnswer, TaskFailure};
 use crate::engine::invoke::listed;
 use crate::engine::model_call::parse;
-use crate::engine::question::{Asked, Judged, Leave, Question, Subject, Timer};
+use crate::engine::question::{Asked, Judged, Leave, Modifications, Question, Subject, Timer};
 use crate::engine::state::RunState;
 use crate::engine::transition::{Refusal, TaskKind};
 use crate::engine::view;
@@ -48,6 +49,7 @@ pub(in crate::engine) static ANSWER: LazyLock<Value> = LazyLock::new(|| {
                 "properties": {
                     "arguments": { "type": "object", "additionalProperties": { "type": "object" } },
                     "edits": { "type": "object" },
+                    "output": { "type": "object" },
                     "instructions": { "type": "string" },
                 },
                 "additionalProperties": false,
@@ -109,13 +111,17 @@ impl Builder<'_> {
         let Judged { approved, confidence, reasoning, modifications } = said;
         let verdict = Judgement { approved, confidence, threshold: judge.threshold() };
         let reason: String = reasoning.trim().chars().take(MAX_REASON).collect();
-        let changes = Some(modifications.clone()).filter(|changes| !changes.is_empty());
+        let Modifications { changes: mut modified, output } = modifications;
+        let laid_over = if output.is_empty() { Ok(()) } else { change_output(review, &mut modified, output) };
+        let changes = Some(modified.clone()).filter(|changes| !changes.is_empty());
         let advice = Advice { changes, ..self.advice(&judge.model, Some(verdict), reason.clone()) };
         if confidence < verdict.threshold {
             return Heard::Passes(advice);
         }
         let reason = Some(reason).filter(|reason| !reason.is_empty());
-        match self.fit_yes_or_no(review, subject, approved, reason, &modifications, Via::Judge) {
+        let fitting =
+            laid_over.and_then(|()| self.fit_yes_or_no(review, subject, approved, reason, &modified, Via::Judge));
+        match fitting {
             Ok(decided) => Heard::Decides(advice, Box::new(decided)),
             Err(Refusal::Unasked(inquiries)) => Heard::Asks(leave, inquiries),
             Err(Refusal::Invalid(mistakes)) => {
@@ -212,8 +218,8 @@ fn instructions(judge: &Judge) -> String {
          Answer with JSON only: {{\"approved\": whether it is accepted, \"confidence\": how sure you are, from 0 to 1, \
          \"reasoning\": why, in one or two sentences}}. A person decides where you are not sure. Where something is fine \
          but for a detail that may be edited, you may approve it with \"modifications\": {{\"arguments\": {{the id of \
-         an action: all of its arguments}}, \"edits\": {{the key of an editable value: the value}}, \"instructions\": \
-         what the agent is told}}.",
+         an action: all of its arguments}}, \"edits\": {{the key of an editable value: the value}}, \"output\": {{the key \
+         of a value of an output: the value}}, \"instructions\": what the agent is told}}.",
         judge.criteria.trim()
     )
 }

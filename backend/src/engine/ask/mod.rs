@@ -32,6 +32,7 @@ mod pause;
 mod program;
 mod review;
 mod rule;
+mod stakes;
 mod subject;
 mod timer;
 mod title;

@@ -1,7 +1,7 @@
 //! What human nodes ask, and how a value is shown.
 
 use serde_json::Value;
-use shared::definition::{Choice, ChoiceKind, ContentType, Human, Reviewers};
+use shared::definition::{AlternativeChoice, Choice, ChoiceKind, ContentType, Human, Reviewers, Stakes};
 use shared::error::{FlowCode, RunError};
 use shared::id::NodeId;
 use shared::review::{Item, ReviewKind, ReviewOption, Source};
@@ -23,14 +23,15 @@ impl Builder<'_> {
     pub(super) fn content_of_node(&self, step: &Step, human: &Human) -> Result<Content, RunError> {
         let prompt = self.human_prompt(step, human)?;
         let source = self.source(&step.node);
-        let options = self.options(step, human)?;
+        let stakes = self.stakes_of(step, human.stakes(), Visit::default())?;
+        let options = self.options(step, human, &stakes)?;
         let items = items(human, |key| scope::value(self.flow, &self.state, step, key));
         let defaults = &self.flow.of(&step.node).flow.defaults;
         Ok(Content {
             kind: ReviewKind::Approval,
             title: self.human_title(step, human, &prompt),
             prompt,
-            stakes: human.stakes(),
+            stakes,
             reviewers: self.reviewers_at(&step.node, &human.reviewers),
             timeout: human.timeout.or(defaults.timeout),
             on_timeout: human.on_timeout.clone().or_else(|| defaults.on_timeout.clone()),
@@ -49,9 +50,23 @@ impl Builder<'_> {
         self.flow.of(node).flow.reviewers_at(node.own(), own)
     }
 
-    /// What may be chosen: what the flow says, or what the state holds.
-    fn options(&self, step: &Step, human: &Human) -> Result<Vec<ReviewOption>, RunError> {
-        let Some(key) = &human.options_key else { return Ok(human.options.iter().map(option).collect()) };
+    /// What may be chosen: what the flow says or the state holds, and the alternatives behind what accepts.
+    fn options(&self, step: &Step, human: &Human, stakes: &Stakes) -> Result<Vec<ReviewOption>, RunError> {
+        let mut options = match &human.options_key {
+            None => human.options.iter().map(option).collect(),
+            Some(key) => self.options_held(step, key)?,
+        };
+        if let Some(twice) = stakes.choices().find(|choice| options.iter().any(|option| option.id == choice.id)) {
+            let message = format!("an option and an alternative have the id `{}`", twice.id);
+            return Err(failure(FlowCode::FlowCondition, &step.node, message));
+        }
+        let behind = options.iter().rposition(|option| option.kind == ChoiceKind::Accept).map_or(0, |last| last + 1);
+        options.splice(behind..behind, stakes.choices().map(alternative));
+        Ok(options)
+    }
+
+    /// What may be chosen, as the state holds it.
+    fn options_held(&self, step: &Step, key: &str) -> Result<Vec<ReviewOption>, RunError> {
         let wrong =
             |why: String| failure(FlowCode::FlowCondition, &step.node, format!("the options in `{key}`: {why}"));
         let held = scope::value(self.flow, &self.state, step, key).and_then(Value::as_array);
@@ -131,6 +146,20 @@ fn option(choice: &Choice) -> ReviewOption {
         message: choice.message.clone(),
         description: choice.description.clone(),
         fields: None,
+        alternative: false,
+    }
+}
+
+/// The option by which an alternative is chosen.
+pub(super) fn alternative(choice: &AlternativeChoice) -> ReviewOption {
+    ReviewOption {
+        id: choice.id.clone(),
+        kind: ChoiceKind::Accept,
+        label: choice.description.clone(),
+        message: None,
+        description: choice.tradeoffs.clone(),
+        fields: None,
+        alternative: true,
     }
 }
 

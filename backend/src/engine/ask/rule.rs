@@ -15,9 +15,10 @@ use crate::engine::transition::Refusal;
 use crate::flow::guardrail::Finding;
 
 impl Builder<'_> {
-    /// What becomes of what a question is about, once it was decided.
+    /// What becomes of what a question is about, once it was decided as the review shows it.
     pub(super) fn rule(
         &self,
+        review: &Review,
         subject: &Subject,
         decisions: &BTreeMap<String, ActionDecision>,
         instructions: Option<String>,
@@ -25,7 +26,7 @@ impl Builder<'_> {
         match subject {
             Subject::Agent { .. } | Subject::Output { .. } => self.rule_action(subject, decisions, instructions),
             _ => {
-                let (rulings, findings) = self.rule_calls(subject, decisions);
+                let (rulings, findings) = self.rule_calls(review, subject, decisions);
                 Answer::Calls { rulings, findings, instructions }
             }
         }
@@ -34,11 +35,12 @@ impl Builder<'_> {
     /// Refuses what guardrails ask programs about before it can count.
     pub(super) fn refuse_unasked(
         &self,
+        review: &Review,
         subject: &Subject,
         decisions: &BTreeMap<String, ActionDecision>,
     ) -> Result<(), Refusal> {
         let asks = self.state.step_of(subject).is_some_and(|step| self.flow.of(&step.node).asks_programs());
-        let answer = asks.then(|| self.rule(subject, decisions, None));
+        let answer = asks.then(|| self.rule(review, subject, decisions, None));
         let unasked = answer.as_ref().and_then(Answer::findings).map(Findings::inquiries).unwrap_or_default();
         if unasked.is_empty() { Ok(()) } else { Err(Refusal::Unasked(unasked)) }
     }
@@ -53,7 +55,7 @@ impl Builder<'_> {
         let mut findings: Vec<(Option<String>, Finding)> = Vec::new();
         if let Said::Actions { decisions, .. } = &request.verdict {
             let question = self.state.question(review.id);
-            let answer = question.map(|question| self.rule(&question.subject, decisions, None));
+            let answer = question.map(|question| self.rule(review, &question.subject, decisions, None));
             findings.extend(answer.iter().filter_map(Answer::findings).flat_map(|findings| findings.0.iter().cloned()));
         }
         findings.extend(self.look_at_put_in(review, request).into_findings().map(|finding| (None, finding)));

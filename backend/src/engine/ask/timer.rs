@@ -85,10 +85,10 @@ impl Builder<'_> {
             (on_timeout, Subject::Node { .. }) => Answer::Node(self.node_timed_out(&review, on_timeout, &reason)),
             (on_timeout, _) => {
                 let decisions = answer_all(&review.actions, on_timeout == OnTimeout::Approve, Some(&reason));
-                if let Err(Refusal::Unasked(inquiries)) = self.refuse_unasked(&subject, &decisions) {
+                if let Err(Refusal::Unasked(inquiries)) = self.refuse_unasked(&review, &subject, &decisions) {
                     return self.ask_guardrails_instead(id, Leave::Timer, inquiries);
                 }
-                self.rule(&subject, &decisions, None)
+                self.rule(&review, &subject, &decisions, None)
             }
         };
         self.expire(id, &reason, &answer);
@@ -128,10 +128,14 @@ impl Builder<'_> {
             OnTimeout::Follow | OnTimeout::Goto { .. } => None,
             OnTimeout::Reject | OnTimeout::Error | OnTimeout::Escalate(_) => Some(ChoiceKind::Stop),
         };
-        let option = review.options.iter().find(|option| Some(option.kind) == kind);
+        let option = match kind {
+            Some(ChoiceKind::Accept) => review.first_accept(),
+            kind => review.options.iter().find(|option| Some(option.kind) == kind),
+        };
         let nothing = JsonMap::new();
         let remembered = Remembered {
             option: option.map(|option| option.id.as_str()),
+            alternative: None,
             kind,
             text: None,
             comment: None,

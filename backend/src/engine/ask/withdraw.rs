@@ -36,6 +36,7 @@ impl Builder<'_> {
                 let nothing = JsonMap::new();
                 let remembered = Remembered {
                     option: None,
+                    alternative: None,
                     kind: Some(ChoiceKind::Stop),
                     text: None,
                     comment: given,
@@ -54,7 +55,7 @@ impl Builder<'_> {
                 Answer::Failed(RunError { code: FlowCode::FlowHumanRejected, message: reason.to_owned(), node })
             }
             Subject::Handoff { .. } => return Ok(()),
-            _ => self.rule(&subject, &answer_all(&review.actions, false, Some(reason)), None),
+            _ => self.rule(&review, &subject, &answer_all(&review.actions, false, Some(reason)), None),
         };
         self.answer(subject, answer);
         Ok(())

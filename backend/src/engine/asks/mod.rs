@@ -5,7 +5,7 @@ mod parameters;
 use serde::Deserialize;
 use serde_json::Value;
 use shared::JsonMap;
-use shared::definition::{Builtin, ContentType, Cost, Policy, Severity};
+use shared::definition::{AlternativeChoice, Builtin, ContentType, Cost, Policy, Severity};
 use shared::id::Username;
 use shared::statistics::EscalationReason;
 use shared::time::Span;
@@ -102,7 +102,7 @@ pub(super) struct Proposal {
     pub consequences: Vec<String>,
     pub estimated_cost: Option<Cost>,
     #[serde(default)]
-    pub alternatives: Vec<Alternative>,
+    pub alternatives: Vec<AlternativeChoice>,
     pub timeout: Option<Span>,
 }
 
@@ -112,14 +112,6 @@ pub(super) struct Named {
     pub name: String,
     #[serde(default)]
     pub arguments: JsonMap,
-}
-
-/// What it could do instead.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-pub(super) struct Alternative {
-    pub id: String,
-    pub description: String,
-    pub tradeoffs: Option<String>,
 }
 
 /// A problem that an agent cannot solve.

@@ -156,17 +156,20 @@ impl Builder<'_> {
                 conversation.instructions = (!system.is_empty()).then(|| system.join("\n\n"));
                 self.start_turn(branch, step, conversation);
             }
-            Ruling::Answered(text) => match read_answer(self.flow, &step.node, &conversation, &text) {
-                Ok(Read::Made(value)) => {
-                    step.note = Some("answered by a person".to_owned());
-                    self.made(branch, step, &conversation, text, value);
+            Ruling::Answered(answer) => {
+                let text = answer.as_str().map_or_else(|| answer.to_string(), str::to_owned);
+                match read_answer(self.flow, &step.node, &conversation, &text) {
+                    Ok(Read::Made(value)) => {
+                        step.note = Some("answered by a person".to_owned());
+                        self.made(branch, step, &conversation, text, value);
+                    }
+                    Ok(Read::Chose(target)) => self.chose(branch, step, target),
+                    // It was checked; only what a guardrail has redacted can still be otherwise.
+                    Err(mistakes) => {
+                        self.does_not_fit(branch, step, &conversation, FlowCode::GuardrailBlocked, &mistakes);
+                    }
                 }
-                Ok(Read::Chose(target)) => self.chose(branch, step, target),
-                // It was checked; only what a guardrail has redacted can still be otherwise.
-                Err(mistakes) => {
-                    self.does_not_fit(branch, step, &conversation, FlowCode::GuardrailBlocked, &mistakes);
-                }
-            },
+            }
             Ruling::Refused(code, why) => {
                 let error = failure(code, &step.node, why);
                 self.refuse_conversation(branch, step, &conversation, error);

@@ -288,7 +288,7 @@ impl Builder<'_> {
                     call.state = ToolCallState::Held;
                 }
             }
-            Ruling::Answered(text) => call.state = ToolCallState::returned(text.into()),
+            Ruling::Answered(result) => call.state = ToolCallState::returned(result),
             Ruling::Refused(code, why) => call.state = ToolCallState::failed(code, &why),
         }
     }

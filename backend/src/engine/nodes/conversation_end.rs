@@ -119,12 +119,12 @@ impl Builder<'_> {
     /// the one write key, where it names none of them); else the text to the one write key.
     pub(super) fn answer_keys(&self, id: &NodeId, text: String, value: Option<Value>) -> JsonMap {
         let Some(node) = self.flow.node(id) else { return JsonMap::new() };
-        let allowed = scope::write_keys(self.flow, id, node);
+        let allowed = |key: &str| scope::may_write(self.flow, id, node, key);
         let whole = |value| scope::result_key(self.flow, id, node).map(|key| (key, value)).into_iter().collect();
         match value {
             None => whole(Value::String(text)),
-            Some(Value::Object(object)) if object.keys().any(|key| allowed.contains(key)) => {
-                object.into_iter().filter(|(key, _)| allowed.contains(key)).collect()
+            Some(Value::Object(object)) if object.keys().any(|key| allowed(key)) => {
+                object.into_iter().filter(|(key, _)| allowed(key)).collect()
             }
             Some(value) => whole(value),
         }

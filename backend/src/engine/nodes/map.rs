@@ -105,7 +105,7 @@ impl Builder<'_> {
             return self.state.decisions.get(&step.node).cloned().unwrap_or_default();
         }
         match scope::write_keys(self.flow, &step.node, node).as_slice() {
-            [key] => writes.get(key).cloned().unwrap_or_default(),
+            [key] if writes.is_empty() || writes.contains_key(key) => writes.get(key).cloned().unwrap_or_default(),
             _ => Value::Object(writes.clone()),
         }
     }

@@ -102,14 +102,11 @@ impl Builder<'_> {
     /// Where the output goes: those of its keys that `write_keys` names; else the whole of it to the one write key.
     fn returned_keys(&self, id: &NodeId, output: JsonMap) -> JsonMap {
         let Some(node) = self.flow.node(id) else { return JsonMap::new() };
-        match &node.write_keys {
-            Some(named) if named.iter().any(|key| output.contains_key(key)) => {
-                output.into_iter().filter(|(key, _)| named.contains(key)).collect()
-            }
-            _ => {
-                let key = scope::result_key(self.flow, id, node);
-                key.map(|key| (key, Value::Object(output))).into_iter().collect()
-            }
+        let named = |key: &String| node.write_keys.is_some() && scope::may_write(self.flow, id, node, key);
+        if output.keys().any(named) {
+            return output.into_iter().filter(|(key, _)| named(key)).collect();
         }
+        let key = scope::result_key(self.flow, id, node);
+        key.map(|key| (key, Value::Object(output))).into_iter().collect()
     }
 }

@@ -20,10 +20,9 @@ impl Builder<'_> {
         values: &IndexMap<String, Value>,
     ) {
         let scope = scope::of(self.flow, &self.state, &step.node, Visit { number: step.visit, ..Visit::default() });
-        let allowed = scope::write_keys(self.flow, &step.node, node);
         let mut writes = JsonMap::new();
         for (key, template) in values {
-            if !allowed.contains(key) {
+            if !scope::may_write(self.flow, &step.node, node, key) {
                 let message = format!("`{key}` is not among the write_keys of `{}`", step.node);
                 let error = failure(FlowCode::FlowInvalid, &step.node, message);
                 return self.fail_step(branch, step, error);

@@ -42,7 +42,7 @@ impl Builder<'_> {
         conversation.calls.clear();
         match then {
             Takeover::Answers { answer } => {
-                self.agent_decided(branch, step, conversation, Ruling::Answered(answer), None);
+                self.agent_decided(branch, step, conversation, Ruling::Answered(answer.into()), None);
             }
             Takeover::Writes { by } => self.written_by(branch, step, conversation, by),
             Takeover::GivesTo { agent, instructions } => {

@@ -120,7 +120,7 @@ impl Builder<'_> {
     ) {
         match ruling {
             Ruling::Proceeds(call) => self.run_tool(branch, step, call, correction),
-            Ruling::Answered(text) => self.tool_done(branch, step, text.into(), &BTreeSet::new()),
+            Ruling::Answered(result) => self.tool_done(branch, step, result, &BTreeSet::new()),
             Ruling::Refused(code, why) => {
                 let error = failure(code, &step.node, why);
                 self.fail_step(branch, step, error);

@@ -86,7 +86,7 @@ fn an_answer_is_the_result_of_the_call_and_the_turn_goes_on_once_all_have_theirs
 
     let review = of_kind(&play, ReviewKind::Approval);
     assert_eq!(review.stakes.severity, shared::definition::Severity::Critical, "as the flow says");
-    assert_eq!(review.stakes.alternatives, ["Send a voucher (Slower)"]);
+    assert_eq!(review.stakes.alternatives[0].to_string(), "Send a voucher (Slower)");
     let voucher = DecisionRequest { comment: Some("Of 30.".to_owned()), ..request(&review, choose("voucher")) };
     answer(&mut play, &review, voucher);
     let results = results(&play);

@@ -239,5 +239,5 @@ gates:
     }
     let (code, message) = play(-1).error();
     assert_eq!(code, FlowCode::FlowCondition);
-    assert!(message.contains("the gate's severity: `huge`"), "{message}");
+    assert!(message.contains("`severity` is rendered as `huge`"), "{message}");
 }

@@ -118,3 +118,32 @@ nodes:
     play.model("slow", text("here"));
     assert_eq!((play.status(), play.key("l"), play.key("r")), (RunStatus::Completed, &json!(2), &json!(1)));
 }
+
+#[test]
+fn a_node_that_may_write_any_key_writes_none_that_another_branch_writes() {
+    let source = "
+id: any
+agents:
+  w: { model: demo/w, tools: [note] }
+  pair: { model: demo/w, output_schema: { type: object, properties: { left: {}, beside: {} } } }
+tools: { note: { builtin: set_state } }
+nodes:
+  fork: { router: {}, next: [work, beside] }
+  work: { agent: w, prompt: Note it., write_keys: ['*'], next: both }
+  both: { agent: pair, prompt: And?, write_keys: ['*'] }
+  beside: { human: { prompt: Well? } }
+";
+    let mut play = Play::start(source, json!({}));
+    let note = |key: &str| ("note", json!({ "key": key, "value": 1 }));
+    play.model("work", calls([note("found"), note("beside"), note("run"), note("work")]));
+    let heard = play.heard("work").into_iter().filter_map(|message| match message {
+        Message::Tool { content, .. } => Some(content),
+        _ => None,
+    });
+    let written: Vec<_> = heard.map(|result| result.get("written").cloned().unwrap_or_default()).collect();
+    assert_eq!(written, [json!("found"), Value::Null, Value::Null, json!("work")]);
+    play.model("work", text("Done."));
+    assert_eq!(play.key("work"), "Done.", "its answer goes to the key of its name");
+    play.model("both", text(r#"{ "left": 2, "beside": 3 }"#));
+    assert_eq!((play.key("found"), play.key("left"), play.key("beside")), (&json!(1), &json!(2), &Value::Null));
+}

@@ -232,6 +232,22 @@ fn a_judge_changes_only_what_may_be_edited_and_as_it_may() {
 }
 
 #[test]
+fn a_judge_changes_some_values_of_an_output_and_leaves_the_others() {
+    let source = r"
+id: given
+gates: { before_return: { handlers: [{ judge: { model: demo/judge, criteria: Be kind. } }, human] } }
+nodes: { write: { set: { reply: Hm, number: 4 } } }
+";
+    let mut play = Play::start(source, json!({}));
+    play.model("end", changes(&json!({ "output": { "reply": "Dear Ann" } })));
+    assert_eq!(play.events.last().unwrap().data["output"], json!({ "number": 4, "reply": "Dear Ann" }));
+
+    let mut play = Play::start(source, json!({}));
+    play.model("end", changes(&json!({ "output": { "reply": 1 } })));
+    assert!(play.review().advice[0].reason.contains("does not fit"), "{:?}", play.review().advice);
+}
+
+#[test]
 fn a_judge_edits_what_people_may_edit_at_a_human_node() {
     let source = r"
 id: edited

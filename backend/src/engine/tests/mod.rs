@@ -25,6 +25,7 @@ mod nested;
 mod options;
 mod programs;
 mod random;
+mod stakes;
 mod team_changes;
 mod teams;
 mod timers;

@@ -205,6 +205,7 @@ fn an_agent_is_a_tool_of_another_and_its_own_calls_are_reviewed_in_its_name() {
     assert_eq!(play.status(), RunStatus::WaitingForHuman);
     let ids: Vec<_> = review.actions.iter().map(|action| (&*action.id, action.agent.as_deref())).collect();
     assert_eq!(ids, [("c1-1-c1-1", Some("expert")), ("c1-1-c1-2", Some("expert"))]);
+    assert_eq!(review.title, "publish ×2: T (for desk)");
     assert!(
         review.prompt.starts_with("Agent `expert` wants to call `publish`, for agent `desk`."),
         "{}",

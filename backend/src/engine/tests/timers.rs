@@ -94,6 +94,23 @@ fn a_gates_timer_rejects_or_approves_all_its_actions() {
     }
 }
 
+#[test]
+fn a_gates_timer_may_fail_the_run_whether_an_agent_or_a_node_makes_the_call() {
+    let head = "id: g\ntools: { send: { http: { url: \"https://x\" } } }\nagents: { w: { model: demo/w, tools: [send] } }\n\
+                gates: { before_tool: { send: { timeout: 1h, on_timeout: error } } }\n";
+    for node in ["{ tool: send, arguments: {} }", "{ agent: w, prompt: Send it. }"] {
+        let mut play = Play::start(&format!("{head}nodes: {{ send: {node} }}\n"), json!({}));
+        if node.contains("agent") {
+            play.model("send", calls([("send", json!({}))]));
+        }
+        let review = play.review();
+        play.now = play.now.after(DAY);
+        play.apply(Input::Due { task: deadline(&play) });
+        assert_eq!(play.error(), (FlowCode::FlowHumanTimeout, "nobody decided in time".to_owned()), "{node}");
+        assert_eq!((play.past(review.id).status, play.tasks.len()), (ReviewStatus::Expired, 0), "nothing was called");
+    }
+}
+
 /// Plays the one deadline task as often as it comes due, up to `until`.
 fn pass(play: &mut Play, until: Duration) {
     let until = play.now.after(until);

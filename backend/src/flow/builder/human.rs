@@ -101,7 +101,7 @@ impl Human {
 impl Human {
     /// How much is at stake.
     pub fn severity(mut self, severity: Severity) -> Self {
-        self.0.severity = severity;
+        self.0.severity = severity.into();
         self
     }
 

@@ -10,7 +10,7 @@ use shared::id::NodeId;
 use super::Checker;
 use crate::flow::Compiled;
 use crate::flow::calls::{calls, find};
-use crate::flow::keys::known;
+use crate::flow::keys::{known, writes_any};
 
 pub fn check(checker: &mut Checker<'_>) {
     let Some(library) = checker.library else { return };
@@ -70,7 +70,7 @@ fn output(checker: &mut Checker<'_>, id: &NodeId, called: &Compiled) {
     let (Some(output), Some(node)) = (&called.flow.output, checker.flow.nodes.get(id)) else { return };
     let output: BTreeSet<&str> = output.iter().map(String::as_str).collect();
     let is_output = |key: &String| output.contains(key.as_str());
-    let Some(named) = node.write_keys.as_ref().filter(|keys| keys.iter().any(is_output)) else {
+    let Some(named) = node.write_keys.as_ref().filter(|keys| keys.iter().any(is_output) && !writes_any(node)) else {
         return;
     };
     for (index, key) in named.iter().enumerate().filter(|(_, key)| !is_output(key)) {

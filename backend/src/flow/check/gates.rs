@@ -5,9 +5,12 @@ use serde_json::Value;
 use shared::definition::{ActionKind, Gate, GateSetting};
 use shared::error::pointer;
 
-use super::{Checker, handlers, policy, timers};
+use super::{Checker, handlers, policy, stakes, timers};
 use crate::flow::compiled::{matches, setting_of};
 use crate::flow::limits::MAX_GATES;
+
+/// Why nothing can be chosen in place of an agent's step or of an output.
+const NO_CALL: &str = "only calls can be answered by an alternative";
 
 pub fn check(checker: &mut Checker<'_>) {
     let flow = checker.flow;
@@ -31,11 +34,17 @@ pub fn check(checker: &mut Checker<'_>) {
         }
     }
     for (name, setting) in gates.before_agent.iter().take(MAX_GATES) {
-        gate(checker, &pointer(["gates", "before_agent", name]), setting);
+        let base = pointer(["gates", "before_agent", name]);
+        if let Some(gate) = gate(checker, &base, setting) {
+            stakes::only_sentences(checker, &base, &gate.alternatives, NO_CALL);
+        }
     }
     if let Some(setting) = &gates.before_return {
         let base = pointer(["gates", "before_return"]);
         let gate = gate(checker, &base, setting);
+        if let Some(gate) = gate {
+            stakes::only_sentences(checker, &base, &gate.alternatives, NO_CALL);
+        }
         if gate.and_then(|gate| gate.allowed_decisions.as_ref()).is_some_and(|all| all.contains(&ActionKind::Respond)) {
             let message = "nobody is answered when an output is given: leave `respond` out, `edit` says what is given";
             checker.invalid(&format!("{base}/allowed_decisions"), message);
@@ -76,6 +85,7 @@ fn gate<'a>(checker: &mut Checker<'a>, base: &str, setting: &'a GateSetting) -> 
     handlers::of_gate(checker, base, gate);
     policy::reviewers(checker, &format!("{base}/reviewers"), None, &gate.reviewers);
     answers(checker, base, gate.allowed_decisions.as_deref());
+    stakes::alternatives(checker, base, &gate.alternatives, [].into_iter());
     if let Some(when) = &gate.when {
         metadata(checker, &format!("{base}/when"), when);
     }

@@ -1,19 +1,16 @@
 //! The graph as a whole: edges, what is unreachable, and output that is passed on too early.
 //!
-//! **At the same time.** Two edges of a node can be taken at the same time unless one is `else` and the other has a
-//! `when`, or both have a `when` that compares the same thing with different literals (`decision.option == 'a'` and
-//! `decision.option == 'b'`). Any other two `when` may both hold, so they count.
-//!
 //! **Delegation.** A node whose `next` leads to a human node with options may lead to no other node at the same time.
 //! The rule is about the pair of edges, whatever the kind of the node; `end` is nowhere.
 
-use shared::definition::{Edge, EdgeCondition, Node, NodeKind, Target};
+use shared::definition::{EdgeCondition, Node, NodeKind, Target};
 use shared::error::{FlowCode, pointer};
 use shared::id::NodeId;
 
 use super::Checker;
 use crate::flow::agents::used;
 use crate::flow::limits::MAX_EDGES;
+use crate::flow::parallel::can_be_together;
 use crate::flow::reachability::mapped;
 
 pub fn check(checker: &mut Checker<'_>) {
@@ -76,32 +73,6 @@ fn asks_with_options(checker: &Checker<'_>, id: &NodeId) -> bool {
         checker.flow.nodes.get(id).map(|node| &node.kind),
         Some(NodeKind::Human(human)) if human.has_options()
     )
-}
-
-/// Whether two edges of a node can be taken at the same time.
-pub(super) fn can_be_together(a: &Edge, b: &Edge) -> bool {
-    match (&a.condition, &b.condition) {
-        (EdgeCondition::When(_), EdgeCondition::Else) | (EdgeCondition::Else, EdgeCondition::When(_)) => false,
-        (EdgeCondition::When(a), EdgeCondition::When(b)) => match (comparison(a), comparison(b)) {
-            (Some((left, a)), Some((right, b))) => left != right || a == b,
-            _ => true,
-        },
-        _ => true,
-    }
-}
-
-/// A condition of the form `something == literal`.
-fn comparison(condition: &str) -> Option<(String, String)> {
-    let (left, right) = condition.split_once("==")?;
-    let right = right.trim();
-    let text = |quote: char| {
-        let inside = right.strip_prefix(quote)?.strip_suffix(quote)?;
-        (!inside.contains([quote, '\\'])).then(|| format!("'{inside}'"))
-    };
-    let plain = matches!(right, "true" | "false" | "null") || right.parse::<i64>().is_ok();
-    let literal = text('\'').or_else(|| text('"')).or_else(|| plain.then(|| right.to_owned()))?;
-    let compound = ["&&", "||", "?", "==", "!", "<", ">"].iter().any(|operator| left.contains(operator));
-    (!compound).then(|| (left.split_whitespace().collect(), literal))
 }
 
 fn unreachable(checker: &mut Checker<'_>) {

@@ -6,7 +6,7 @@ use shared::definition::{ChoiceKind, Human, NodeKind, OnTimeout};
 use shared::error::pointer;
 use shared::id::NodeId;
 
-use super::{Checker, handlers, policy, timers};
+use super::{Checker, handlers, policy, stakes, timers};
 use crate::flow::reachability::nearest_sources;
 
 pub fn check(checker: &mut Checker<'_>) {
@@ -16,6 +16,7 @@ pub fn check(checker: &mut Checker<'_>) {
             let base = format!("{}/human", pointer(["nodes", id.as_str()]));
             question(checker, &base, human);
             options(checker, &base, human);
+            alternatives(checker, &base, human);
             correction(checker, &base, id, human);
             timers::of_human(checker, &base, human);
             handlers::of_human(checker, &base, human);
@@ -69,6 +70,16 @@ fn options(checker: &mut Checker<'_>, base: &str, human: &Human) {
     }
     if human.on_reject.is_some() && human.has_options() && !has(human, ChoiceKind::Stop) && !timer_stops(human) {
         checker.warn(&format!("{base}/on_reject"), "nothing here rejects: there is no option of kind `stop`");
+    }
+}
+
+/// Those with an id are offered beside the options.
+fn alternatives(checker: &mut Checker<'_>, base: &str, human: &Human) {
+    let taken = human.options.iter().map(|option| option.id.as_str());
+    stakes::alternatives(checker, base, &human.alternatives, taken);
+    if !human.has_options() {
+        let why = "without `options`, free text is the answer, and nothing else can be chosen";
+        stakes::only_sentences(checker, base, &human.alternatives, why);
     }
 }
 

@@ -7,7 +7,7 @@ use shared::definition::{Builtin, NodeKind, ToolKind};
 use shared::error::pointer;
 
 use super::Checker;
-use crate::flow::keys::{known, refused, writes};
+use crate::flow::keys::{ANY, known, refused, writes, writes_any};
 
 pub fn check(checker: &mut Checker<'_>) {
     let flow = checker.flow;
@@ -18,7 +18,7 @@ pub fn check(checker: &mut Checker<'_>) {
         }
     }
     for (id, node) in &flow.nodes {
-        for (path, key) in writes(id, node) {
+        for (path, key) in writes(id, node).into_iter().filter(|(_, key)| key != ANY) {
             let by_default = path == pointer(["nodes", id.as_str()]);
             match refused(&key) {
                 Some(why) if by_default => {
@@ -33,7 +33,7 @@ pub fn check(checker: &mut Checker<'_>) {
                 None => {}
             }
         }
-        if let (NodeKind::Set(values), Some(allowed)) = (&node.kind, &node.write_keys) {
+        if let (NodeKind::Set(values), Some(allowed), false) = (&node.kind, &node.write_keys, writes_any(node)) {
             let allowed: BTreeSet<&str> = allowed.iter().map(String::as_str).collect();
             for key in values.keys().filter(|key| !allowed.contains(key.as_str())) {
                 let path = format!("{}{}", pointer(["nodes", id.as_str(), "set"]), pointer([key]));
@@ -70,7 +70,7 @@ fn unused(checker: &mut Checker<'_>) {
             NodeKind::Map(_) => "the list of a map's results",
             _ => continue,
         };
-        let Some(keys) = node.write_keys.as_ref().filter(|keys| keys.len() > 1) else { continue };
+        let Some(keys) = node.write_keys.as_ref().filter(|keys| keys.len() > 1 && !writes_any(node)) else { continue };
         let own = id.replace('-', "_");
         let taken = keys.iter().position(|key| *key == own).unwrap_or(0);
         for (index, key) in keys.iter().enumerate().filter(|(index, _)| *index != taken) {

@@ -15,6 +15,7 @@ mod names;
 mod parts;
 mod policy;
 mod reach;
+mod stakes;
 mod teams;
 mod timers;
 

@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 use serde_json::Value;
-use shared::definition::{ActionKind, ContentType, Severity};
+use shared::definition::{ActionKind, AlternativeChoice, ContentType, Severity};
 use shared::error::pointer;
 use shared::grant::GrantScope;
 use shared::review::{Action, ActionType};
@@ -70,9 +70,41 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
         pane.desk.write(&pane.review.get_untracked(), |draft| {
             let own = draft.actions.entry(id.get_value()).or_default();
             own.choice = if own.choice == Some(kind) { None } else { Some(kind) };
+            own.alternative = None;
             own.remember = None;
         });
     };
+    let instead = Memo::new(move |_| typed.with(|typed| typed.alternative.clone()));
+    let choose_instead = move |alternative: String| {
+        pane.desk.write(&pane.review.get_untracked(), |draft| {
+            let own = draft.actions.entry(id.get_value()).or_default();
+            own.alternative = Some(alternative).filter(|chosen| own.alternative.as_ref() != Some(chosen));
+            own.choice = None;
+            own.remember = None;
+        });
+    };
+    let offered: Vec<_> = pane.review.with_untracked(|review| review.choices_for(&action).cloned().collect::<Vec<_>>());
+    let offer = move |choice: AlternativeChoice| {
+        let says = choice.to_string();
+        let label = format!("Choose this instead: {}", choice.description);
+        let id = StoredValue::new(choice.id);
+        let chosen = move || instead.with(|instead| id.with_value(|id| instead.as_ref() == Some(id)));
+        view! {
+            <div class="facts">
+                <span>{inert(&says)}</span>
+                <button
+                    type="button"
+                    class="b sm"
+                    aria-label=label
+                    aria-pressed=move || chosen().to_string()
+                    on:click=move |_| choose_instead(id.get_value())
+                >
+                    "Choose this instead"
+                </button>
+            </div>
+        }
+    };
+    let alternatives = offered.into_iter().map(offer).collect_view();
     let base = pointer(["verdict", "decisions", action.id.as_str()]);
     let own = base.clone();
     let mistakes = Memo::new(move |_| {
@@ -140,6 +172,7 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
                 let own = draft.actions.entry(id.get_value()).or_default();
                 own.remember = if remembered.get_untracked() == Some(scope) { None } else { Some(scope) };
                 own.choice = Some(ActionKind::Approve);
+                own.alternative = None;
             });
         };
         view! {
@@ -177,6 +210,9 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
                     (Some(outcome), _) => {
                         let (class, says) = outcome.says(words);
                         Some(view! { <span class=class>{says}</span> })
+                    }
+                    (None, None) if instead.with(Option::is_some) => {
+                        Some(view! { <span class="tag">{format!("{}, an alternative is chosen", words.not)}</span> })
                     }
                     (None, kind) => {
                         let (class, says) = words.would(kind, leave.get());
@@ -271,6 +307,7 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
                 </div>
             </Show>
             {move || mistakes.get().into_iter().map(|text| view! { <p class="mistake pad">{text}</p> }).collect_view()}
+            <div class="instead" hidden=move || !open.get() || folded.get()>{alternatives}</div>
             <footer hidden=move || !open.get() || folded.get()>{buttons.collect_view()}{later}</footer>
         </section>
     }

@@ -89,8 +89,7 @@ fn acts(pane: Pane) -> Vec<Act> {
     for (index, option) in review.options.iter().enumerate().filter(|(_, option)| shown(option)) {
         let opens = option.fields.is_some() && filled.is_none();
         let says = verdict::option_says(&review, &draft, option);
-        let first =
-            keys::prefers_one(&review) && verdict::first_accept(&review).is_some_and(|first| first.id == option.id);
+        let first = keys::prefers_one(&review) && review.first_accept().is_some_and(|first| first.id == option.id);
         let accepts = option.kind == ChoiceKind::Accept;
         let unwritten = accepts && verdict::unwritten(&review, &draft).next().is_some();
         acts.push(Act {

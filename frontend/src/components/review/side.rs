@@ -81,7 +81,10 @@ pub fn Side(pane: Pane) -> impl IntoView {
             </section>
             // Before the picture, which on a phone is as high as the screen.
             {move || list("Consequences", &stakes.get().consequences)}
-            {move || list("Alternatives", &stakes.get().alternatives)}
+            {move || {
+                let texts: Vec<_> = stakes.get().alternatives.iter().map(ToString::to_string).collect();
+                list("Alternatives", &texts)
+            }}
             {move || {
                 graph
                     .get()

@@ -3,7 +3,7 @@
 use shared::definition::ChoiceKind;
 use shared::review::{Review, ReviewKind, ReviewOption};
 
-use super::{Intent, choice, first_accept, first_stop};
+use super::{Intent, choice, first_stop};
 use crate::state::drafts::Draft;
 
 /// Whether one option goes before the others. The answers to a question are equal: none is sent by a key that says yes.
@@ -14,7 +14,7 @@ pub fn prefers_one(review: &Review) -> bool {
 /// The option that a key chooses: `a` the first that accepts, `r` the first that stops, a digit the one at that place.
 pub fn chosen_by<'a>(review: &'a Review, key: &str) -> Option<&'a ReviewOption> {
     match key {
-        "a" if prefers_one(review) => first_accept(review),
+        "a" if prefers_one(review) => review.first_accept(),
         "a" => None,
         "r" => first_stop(review),
         digit => review.options.get(place(digit)?),
@@ -32,7 +32,7 @@ pub fn of_option(review: &Review, index: usize) -> Option<String> {
     let option = review.options.get(index)?;
     let first = |kind| review.options.iter().position(|option| option.kind == kind) == Some(index);
     match option.kind {
-        ChoiceKind::Accept if prefers_one(review) && first(ChoiceKind::Accept) => Some("a".into()),
+        ChoiceKind::Accept if prefers_one(review) && review.first_accept() == Some(option) => Some("a".into()),
         ChoiceKind::Stop if first(ChoiceKind::Stop) => Some("r".into()),
         _ if index < 9 => Some((index + 1).to_string()),
         _ => None,

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use shared::api::MAX_BODY;
 use shared::decision::{ActionDecision, DecisionRequest, Verdict};
-use shared::definition::{ActionKind, ChoiceKind};
+use shared::definition::{ActionKind, AlternativeChoice, ChoiceKind};
 use shared::error::{Mistake, pointer};
 use shared::grant::{GrantScope, Remember};
 use shared::review::{Action, Item, Review, ReviewKind, ReviewOption};
@@ -36,11 +36,6 @@ pub enum Intent {
     RejectAll,
 }
 
-/// The option that `a` chooses: the first that accepts.
-pub fn first_accept(review: &Review) -> Option<&ReviewOption> {
-    review.options.iter().find(|option| option.kind == ChoiceKind::Accept)
-}
-
 /// The option that `r` chooses: the first that stops.
 pub fn first_stop(review: &Review) -> Option<&ReviewOption> {
     review.options.iter().find(|option| option.kind == ChoiceKind::Stop)
@@ -59,10 +54,20 @@ pub fn no_correction(review: &Review) -> Option<String> {
     })
 }
 
-/// What is chosen for an action, where that is allowed.
+/// What is chosen for an action, where that is allowed. An alternative is an answer that every gate takes which offers it.
 pub fn choice(action: &Action, draft: &Draft) -> Option<ActionKind> {
-    let choice = draft.actions.get(&action.id)?.choice?;
+    let own = draft.actions.get(&action.id)?;
+    if own.alternative.is_some() {
+        return Some(ActionKind::Respond);
+    }
+    let choice = own.choice?;
     action.allowed_decisions.contains(&choice).then_some(choice)
+}
+
+/// The alternative that is chosen in place of an action.
+pub fn alternative<'a>(review: &'a Review, action: &'a Action, draft: &Draft) -> Option<&'a AlternativeChoice> {
+    let id = draft.actions.get(&action.id)?.alternative.as_ref()?;
+    review.choices_for(action).find(|choice| choice.id == *id)
 }
 
 /// Where later calls of an action's tool shall be approved too: only beside an approval that was chosen.
@@ -204,6 +209,15 @@ fn actions(
             mistakes.push(Mistake::new(path, "required", format!("Choose what happens to {}.", action.name)));
             continue;
         };
+        if let (ActionKind::Respond, Some(alternative)) = (wanted, &typed.alternative) {
+            if review.choices_for(action).any(|choice| choice.id == *alternative) {
+                let alternative = alternative.clone();
+                decisions.insert(action.id.clone(), ActionDecision::Choose { alternative, message: None });
+            } else {
+                mistakes.push(Mistake::new(path, "unknown", "This alternative is not offered any more."));
+            }
+            continue;
+        }
         if !action.allowed_decisions.contains(&wanted) {
             mistakes.push(Mistake::new(path, "not_allowed", format!("{} does not allow this.", action.name)));
             continue;
@@ -272,7 +286,10 @@ pub fn actions_say(review: &Review, draft: &Draft) -> (Intent, String) {
             ActionKind::Approve => format!("Approve {one}{later}"),
             ActionKind::Edit => format!("Approve {one} with your edit"),
             ActionKind::Reject => format!("Reject {one}"),
-            ActionKind::Respond => sentence(&action_words::responds(&review.actions[0], false)),
+            ActionKind::Respond => match alternative(review, &review.actions[0], draft) {
+                Some(choice) => format!("Choose “{}”", choice.description),
+                None => sentence(&action_words::responds(&review.actions[0], false)),
+            },
         };
         return (Intent::Actions, verb);
     }

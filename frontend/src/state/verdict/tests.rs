@@ -78,6 +78,22 @@ fn no_action_may_be_left_out() {
 }
 
 #[test]
+fn an_alternative_is_chosen_in_place_of_a_call_and_takes_the_place_of_what_was_chosen() {
+    let mut review = calls(1, 1);
+    review.actions.truncate(1);
+    review.stakes.alternatives =
+        serde_json::from_value(json!(["Wait.", { "id": "draft", "description": "Keep a draft" }])).unwrap();
+    let mut draft = draft("");
+    draft.actions.entry("a1".into()).or_default().alternative = Some("draft".into());
+    assert_eq!(actions_say(&review, &draft), (Intent::Actions, "Choose “Keep a draft”".into()));
+    let chosen = request(&review, &draft, &Intent::Actions).unwrap().verdict;
+    let wanted = json!({ "type": "actions", "decisions": { "a1": { "type": "choose", "alternative": "draft" } } });
+    assert_eq!(json!(chosen), wanted);
+    review.stakes.alternatives.clear();
+    assert!(request(&review, &draft, &Intent::Actions).is_err(), "it is not offered any more");
+}
+
+#[test]
 fn an_edit_that_changes_nothing_is_an_approval() {
     let review = calls(1, 1);
     let mut draft = draft("");

@@ -1,14 +1,15 @@
 //! What people see of what an agent asks: the headline, what it is about, and the answers that are offered.
 
 use serde_json::{Value, json};
-use shared::definition::{ChoiceKind, ContentType, OnTimeout, Reviewers, Severity, Stakes};
+use shared::definition::{Alternative, ChoiceKind, ContentType, OnTimeout, Reviewers, Severity, Stakes};
 use shared::review::{Item, ReviewKind, ReviewOption};
 use shared::time::Span;
 
 use super::words::{ABORT, CONTENT, CONTINUE, DELEGATE, DONE, GO_ON, MODIFY, PAUSE, RESUME, TAKE_OVER, TAKEN};
 use crate::engine::ask::content::schema_of;
+use crate::engine::ask::node::alternative;
 use crate::engine::asks::{
-    APPROVE, Alternative, Ask, Checkpoint, Choice, Clarification, Draft, Escalation, Handoff, Proposal, REJECT,
+    APPROVE, Ask, Checkpoint, Choice, Clarification, Draft, Escalation, Handoff, Proposal, REJECT,
 };
 
 /// An agent that is less sure than this of a draft has it looked at more urgently.
@@ -131,17 +132,13 @@ fn edit(who: &str, draft: Draft) -> Shown {
 
 fn approval(who: &str, proposal: Proposal) -> Shown {
     let Proposal { description, action, severity, category, reversible, consequences, estimated_cost, .. } = proposal;
-    let alternative = |one: &Alternative| {
-        let more = one.tradeoffs.as_ref().map_or_else(String::new, |tradeoffs| format!(" ({tradeoffs})"));
-        format!("{}{more}", one.description)
-    };
     let stakes = Stakes {
         severity,
         category,
         reversible,
         consequences: consequences.clone(),
         estimated_cost,
-        alternatives: proposal.alternatives.iter().map(alternative).collect(),
+        alternatives: proposal.alternatives.iter().cloned().map(Alternative::Choice).collect(),
     };
     let whom = plain(who);
     // What is said to follow, follows from leave, and from nothing else that is offered.
@@ -150,10 +147,10 @@ fn approval(who: &str, proposal: Proposal) -> Shown {
     let refused = format!("{whom} is told that it may not.");
     let reject = option(REJECT.to_owned(), "Reject".to_owned(), Some(refused));
     let reject = ReviewOption { kind: ChoiceKind::Stop, ..reject };
-    let instead = proposal.alternatives.into_iter().map(|one| {
+    let instead = proposal.alternatives.iter().map(|one| {
         let told = format!("{whom} is told to do this instead.");
-        let told = one.tradeoffs.map_or_else(|| told.clone(), |tradeoffs| format!("{told} {tradeoffs}"));
-        option(one.id, one.description, Some(told))
+        let told = one.tradeoffs.as_ref().map_or_else(|| told.clone(), |tradeoffs| format!("{told} {tradeoffs}"));
+        described(alternative(one), told)
     });
     let arguments = Value::Object(action.arguments);
     Shown {
@@ -176,7 +173,7 @@ fn item(key: &str, label: &str, content_type: ContentType, value: Value) -> Item
 }
 
 fn option(id: String, label: String, description: Option<String>) -> ReviewOption {
-    ReviewOption { id, kind: ChoiceKind::Accept, label, message: None, description, fields: None }
+    ReviewOption { id, kind: ChoiceKind::Accept, label, message: None, description, fields: None, alternative: false }
 }
 
 /// An agent cannot go on: somebody takes over, tells it how, ends its step, or has another agent take over.

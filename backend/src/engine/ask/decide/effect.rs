@@ -5,7 +5,7 @@ use shared::JsonMap;
 use shared::decision::{Decision, Via};
 use shared::definition::ChoiceKind;
 use shared::id::{ReviewId, Username};
-use shared::review::{Outcome, ReviewOption};
+use shared::review::{Outcome, Review, ReviewOption};
 
 use super::verdict::{NodeVerdict, Said};
 use crate::engine::ask::decision_scope::Remembered;
@@ -45,7 +45,8 @@ impl Builder<'_> {
         }
         let Decision { comment, metadata, via, .. } = decision;
         let counted = Counted { put_in, comment: comment.as_deref(), metadata, via: *via, by };
-        let (outcome, answer) = self.effect(&subject, said, counted)?;
+        let review = self.reviews.get(&id)?.clone();
+        let (outcome, answer) = self.effect(&review, &subject, said, counted)?;
         self.resolve(id, outcome, decision, by, &answer);
         self.tell_put_in(id, put_in);
         self.answer(subject, answer);
@@ -56,6 +57,7 @@ impl Builder<'_> {
     /// review, and the review its subject.
     pub(in crate::engine::ask) fn effect(
         &mut self,
+        review: &Review,
         subject: &Subject,
         said: Said,
         counted: Counted<'_>,
@@ -80,7 +82,7 @@ impl Builder<'_> {
             ) => return None,
             (_, Said::Actions(decisions, instructions)) => {
                 self.merge_metadata(counted.metadata);
-                (Outcome::Decided, self.rule(subject, &decisions, instructions))
+                (Outcome::Decided, self.rule(review, subject, &decisions, instructions))
             }
             _ => return None,
         })
@@ -97,6 +99,7 @@ impl Builder<'_> {
         };
         let remembered = json!(Remembered {
             option: option.map(|option| option.id.as_str()),
+            alternative: option.filter(|option| option.alternative).map(|option| option.id.as_str()),
             kind,
             text,
             comment,

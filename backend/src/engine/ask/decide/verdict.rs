@@ -161,17 +161,27 @@ fn check_actions(review: &Review, decisions: &BTreeMap<String, ActionDecision>, 
             mistakes.push(Mistake::new(place(&action.id), "required", message));
             continue;
         };
-        check_action(action, decision, &place(&action.id), mistakes);
+        check_action(review, action, decision, &place(&action.id), mistakes);
     }
 }
 
-fn check_action(action: &Action, decision: &ActionDecision, place: &str, mistakes: &mut Vec<Mistake>) {
+fn check_action(review: &Review, action: &Action, decision: &ActionDecision, place: &str, mistakes: &mut Vec<Mistake>) {
+    if let ActionDecision::Choose { alternative, message } = decision {
+        limit(&format!("{place}/message"), message.as_deref(), mistakes);
+        if review.choices_for(action).all(|choice| choice.id != *alternative) {
+            let known: Vec<_> = review.choices_for(action).map(|choice| format!("`{}`", choice.id)).collect();
+            let known = if known.is_empty() { "it has none".to_owned() } else { known.join(", ") };
+            let message = format!("`{alternative}` is no alternative of action `{}`: {known}", action.id);
+            mistakes.push(Mistake::new(format!("{place}/alternative"), "unknown", message));
+        }
+        return;
+    }
     if !action.allowed_decisions.contains(&decision.kind()) {
         let message = format!("this answer is not allowed for action `{}`", action.id);
         mistakes.push(Mistake::new(format!("{place}/type"), "not_allowed", message));
     }
     match decision {
-        ActionDecision::Approve { .. } => {}
+        ActionDecision::Approve { .. } | ActionDecision::Choose { .. } => {}
         ActionDecision::Edit { arguments } => {
             if let Some(schema) = &action.schema {
                 let arguments = serde_json::Value::Object(arguments.clone());

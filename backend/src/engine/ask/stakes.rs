@@ -1,0 +1,71 @@
+//! What is at stake with what is asked, at human nodes and at gates: templates are rendered once, when it is asked.
+
+use shared::definition::{Alternative, AlternativeChoice, Cost, Severity, Stakes, StakesSetting, TemplateText};
+use shared::error::{FlowCode, RunError};
+use shared::run::Step;
+
+use crate::engine::builder::{Builder, failure, unevaluated};
+use crate::engine::scope::{self, Visit};
+use crate::flow::Scope;
+
+impl Builder<'_> {
+    /// What is at stake, as it is before what its templates see.
+    pub(super) fn stakes_of(
+        &self,
+        step: &Step,
+        setting: StakesSetting<'_>,
+        seen: Visit<'_>,
+    ) -> Result<Stakes, RunError> {
+        let mut scope: Option<Scope> = None;
+        let mut render = |text: &str| -> Result<String, RunError> {
+            if !TemplateText::is_one(text) {
+                return Ok(text.to_owned());
+            }
+            let all = || scope::of(self.flow, &self.state, &step.node, Visit { number: step.visit, ..seen });
+            let scope = scope.get_or_insert_with(all);
+            self.flow.of(&step.node).render(text, scope).map_err(|error| unevaluated(&step.node, &error))
+        };
+        let wrong = |what: &str, said: &str| {
+            failure(FlowCode::FlowCondition, &step.node, format!("`{what}` is rendered as `{said}`, which is none"))
+        };
+        let severity = match setting.severity.template() {
+            None => setting.severity.value().copied().unwrap_or_default(),
+            Some(template) => {
+                let said = render(template)?;
+                let read: Result<Severity, _> = serde_json::from_value(said.trim().into());
+                read.map_err(|_| wrong("severity", &said))?
+            }
+        };
+        let estimated_cost = match setting.estimated_cost {
+            None => None,
+            Some(cost) => {
+                let amount = match (cost.amount.value(), cost.amount.template()) {
+                    (Some(amount), _) => Some(*amount),
+                    (None, template) => {
+                        let said = render(template.unwrap_or_default())?;
+                        let read = said.trim().parse().ok().filter(|amount: &f64| amount.is_finite());
+                        Some(read.ok_or_else(|| wrong("estimated_cost.amount", &said))?)
+                    }
+                };
+                amount.map(|amount| Cost { amount, currency: cost.currency.clone() })
+            }
+        };
+        let category = setting.category.map(&mut render).transpose()?;
+        let consequences = setting.consequences.iter().map(|text| render(text)).collect::<Result<_, _>>()?;
+        let alternative = |alternative: &Alternative| {
+            Ok(match alternative {
+                Alternative::Sentence(text) => Alternative::Sentence(render(text)?),
+                Alternative::Choice(AlternativeChoice { id, description, tradeoffs }) => {
+                    let tradeoffs = tradeoffs.as_deref().map(&mut render).transpose()?;
+                    Alternative::Choice(AlternativeChoice {
+                        id: id.clone(),
+                        description: render(description)?,
+                        tradeoffs,
+                    })
+                }
+            })
+        };
+        let alternatives = setting.alternatives.iter().map(alternative).collect::<Result<_, _>>()?;
+        Ok(Stakes { severity, category, reversible: setting.reversible, consequences, estimated_cost, alternatives })
+    }
+}

@@ -1,0 +1,111 @@
+//! What is at stake, as people are shown it.
+
+use super::*;
+use shared::definition::Severity;
+
+const PAY: &str = "
+id: pay
+nodes:
+  ask:
+    human:
+      prompt: Pay?
+      options: [{ id: ok, label: Yes }]
+      severity: '{% if amount > 100 %}critical{% else %}low{% endif %}'
+      category: '{{ input.kind }}'
+      consequences: ['{{ amount }} EUR leave the account.', It cannot be undone.]
+      estimated_cost: { amount: '{{ amount * 1.5 }}', currency: EUR }
+      alternatives: ['Pay {{ amount / 2 }} now.']
+";
+
+#[test]
+fn what_is_at_stake_at_a_human_node_follows_from_the_state_when_it_is_asked() {
+    let stakes = Play::start(PAY, json!({ "amount": 200, "kind": "invoice" })).review().stakes;
+    assert_eq!(stakes.consequences, ["200 EUR leave the account.", "It cannot be undone."]);
+    assert_eq!(json!(stakes.alternatives), json!(["Pay 100.0 now."]));
+    let cost = stakes.estimated_cost.map(|cost| cost.amount);
+    assert_eq!((stakes.severity, stakes.category.as_deref(), cost), (Severity::Critical, Some("invoice"), Some(300.0)));
+
+    for (wrong, why) in
+        [("'{% if amount > 100 %}critical", "'{% if amount > 100 %}grave"), ("amount * 1.5", "input.unknown")]
+    {
+        let (code, message) =
+            Play::start(&PAY.replace(wrong, why), json!({ "amount": 200, "kind": "invoice" })).error();
+        assert_eq!(code, FlowCode::FlowCondition, "{message}");
+    }
+}
+
+const REFUND: &str = "
+id: refund
+agents: { clerk: { model: demo/clerk, tools: [refund] } }
+tools: { refund: { http: { url: 'https://example.com' } } }
+gates:
+  before_tool:
+    refund:
+      allowed_decisions: [approve]
+      alternatives:
+        - { id: voucher, description: 'Send a voucher of {{ arguments.amount }}.', tradeoffs: Slower }
+        - Say sorry.
+nodes:
+  serve: { agent: clerk, prompt: Serve., next: pay }
+  pay: { tool: refund, arguments: { amount: '{{ 7 }}' }, next: ask }
+  ask:
+    human:
+      prompt: Close it?
+      options: [{ id: again, kind: correct, label: Again, message: Again. }, { id: ok, label: Yes }, { id: no, kind: stop, label: No }]
+      alternatives: [{ id: later, description: 'Close it on {{ input.day }}.', tradeoffs: It stays open. }]
+      timeout: 1h
+      on_timeout: approve
+    next: [{ to: wait, when: decision.alternative == 'later' }, { to: close, else: true }]
+  wait: { set: { said: '{{ decisions.ask.alternative }} {{ pay.decision.alternative }}' } }
+  close: { set: { said: '{{ decisions.ask.alternative }}' } }
+";
+
+fn instead(review: &Review, alternative: &str) -> Verdict {
+    let message = Some("Be kind.".to_owned());
+    let choose = ActionDecision::Choose { alternative: alternative.to_owned(), message };
+    answer_actions([(&review.actions[0].id, choose)])
+}
+
+#[test]
+fn an_alternative_can_be_chosen_in_place_of_a_call_or_beside_options() {
+    let mut play = Play::start(REFUND, json!({ "day": "Monday" }));
+    play.model("serve", calls([("refund", json!({ "amount": 20 }))]));
+    let review = play.review();
+    let refused = play.try_decide(review.id, &ana(), request(&review, instead(&review, "sorry"))).unwrap_err();
+    assert_eq!(mistakes(refused), [("/verdict/decisions/c1-1/alternative".to_owned(), "unknown".to_owned())]);
+    play.decide(instead(&review, "voucher"));
+    let heard = play.heard("serve").pop();
+    let Some(Message::Tool { content, .. }) = heard else { panic!("{heard:?}") };
+    let told = json!({ "decision": {
+        "alternative": "voucher", "description": "Send a voucher of 20.", "tradeoffs": "Slower", "message": "Be kind.",
+    } });
+    assert_eq!(content, told, "the call was not made, whatever answers its gate takes");
+
+    play.model("serve", text("Done."));
+    let review = play.review();
+    play.decide(instead(&review, "voucher"));
+    assert_eq!(play.key("pay")["decision"]["alternative"], "voucher", "a tool node writes it");
+    let review = play.review();
+    let offered: Vec<_> = review.options.iter().map(|option| (&*option.id, option.alternative)).collect();
+    assert_eq!(offered, [("again", false), ("ok", false), ("later", true), ("no", false)]);
+    assert_eq!(review.options[2].label, "Close it on Monday.");
+
+    let mut late = play.again();
+    late.now = late.now.after(Duration::from_hours(2));
+    let timer = *late.tasks.keys().next().unwrap();
+    late.apply(Input::Due { task: timer });
+    assert_eq!(late.key("said"), &json!(null), "what approves takes no alternative");
+    play.decide(choose("later"));
+    assert_eq!(play.key("said"), &json!("later voucher"));
+}
+
+#[test]
+fn what_can_be_chosen_in_place_of_a_call_is_in_its_digest() {
+    let asked = |source: &str| {
+        let mut play = Play::start(source, json!({ "day": "Monday" }));
+        play.model("serve", calls([("refund", json!({ "amount": 20 }))]));
+        play.review().digest
+    };
+    assert_ne!(asked(REFUND), asked(&REFUND.replace("tradeoffs: Slower", "tradeoffs: Faster")));
+    assert_eq!(asked(REFUND), asked(&REFUND.replace("Say sorry.", "Wait.")), "a sentence decides nothing");
+}

@@ -1,0 +1,91 @@
+//! What is at stake: alternatives that people can choose.
+
+use std::collections::BTreeSet;
+
+use shared::definition::Alternative;
+
+use super::Checker;
+
+/// Those of a human node or of a gate. No id is empty or stands twice, also not as that of something else that can be
+/// chosen there.
+pub fn alternatives<'a>(
+    checker: &mut Checker<'_>,
+    base: &str,
+    alternatives: &'a [Alternative],
+    taken: impl Iterator<Item = &'a str>,
+) {
+    let mut ids: BTreeSet<&str> = taken.collect();
+    for (index, choice) in alternatives.iter().map(Alternative::choice).enumerate() {
+        let Some(choice) = choice else { continue };
+        let path = format!("{base}/alternatives/{index}");
+        if choice.id.trim().is_empty() {
+            checker.invalid(&format!("{path}/id"), "an alternative needs an id; without one, write it as a sentence");
+        } else if !ids.insert(&choice.id) {
+            let message = format!("`{}` can be chosen here already; ids must differ", choice.id);
+            checker.invalid(&format!("{path}/id"), message);
+        }
+        if choice.description.trim().is_empty() {
+            checker.invalid(&format!("{path}/description"), "an alternative needs a description: people read it");
+        }
+    }
+}
+
+/// Where nothing can be chosen, for this reason.
+pub fn only_sentences(checker: &mut Checker<'_>, base: &str, alternatives: &[Alternative], why: &str) {
+    if let Some(first) = alternatives.iter().position(|alternative| alternative.choice().is_some()) {
+        checker.invalid(&format!("{base}/alternatives/{first}"), format!("{why}; write this as a sentence"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::flow::check;
+
+    #[test]
+    fn what_can_be_chosen_has_an_id_of_its_own_and_somebody_who_hears_of_it() {
+        let found = |source: &str| -> Vec<String> {
+            let mistakes = check(source).errors.into_iter();
+            mistakes.map(|mistake| format!("{} {}", mistake.path, mistake.message)).collect()
+        };
+        let expect = |source: &str, wanted: &[(&str, &str)]| {
+            let found = found(source);
+            let fits = |(found, (path, words)): (&String, &(&str, &str))| {
+                found.starts_with(&format!("{path} ")) && found.contains(words)
+            };
+            assert!(found.len() == wanted.len() && found.iter().zip(wanted).all(fits), "{source}: {found:#?}");
+        };
+        let node = |human: &str| format!("id: f\nnodes: {{ ask: {{ human: {{ prompt: Well?, {human} }} }} }}\n");
+        let choice = "{ id: ok, description: Wait. }";
+        expect(
+            &node(&format!(
+                "options: [{{ id: ok, label: Yes }}], alternatives: [Or not., {choice}, {{ id: ' ', description: '' }}]"
+            )),
+            &[
+                ("/nodes/ask/human/alternatives/1/id", "ids must differ"),
+                ("/nodes/ask/human/alternatives/2/id", "needs an id"),
+                ("/nodes/ask/human/alternatives/2/description", "needs a description"),
+            ],
+        );
+        expect(
+            &node(&format!("alternatives: [{choice}]")),
+            &[("/nodes/ask/human/alternatives/0", "without `options`")],
+        );
+        let gates = |gates: &str| {
+            format!(
+                "id: f\nagents: {{ w: {{ model: demo/w }} }}\ntools: {{ t: {{ builtin: demo_publish }} }}\n\
+                 gates: {{ {gates} }}\nnodes: {{ a: {{ agent: w, prompt: x, next: b }}, b: {{ tool: t }} }}\n"
+            )
+        };
+        let only_calls = "only calls can be answered";
+        expect(
+            &gates(&format!(
+                "before_return: {{ alternatives: [{choice}] }}, before_agent: {{ w: {{ alternatives: [{choice}] }} }}"
+            )),
+            &[
+                ("/gates/before_return/alternatives/0", only_calls),
+                ("/gates/before_agent/w/alternatives/0", only_calls),
+            ],
+        );
+        assert_eq!(found(&gates(&format!("before_tool: {{ t: {{ alternatives: [{choice}, Or not.] }} }}"))), [""; 0]);
+    }
+}
