@@ -7,18 +7,29 @@ use brotli::enc::BrotliEncoderParams;
 
 use crate::report::Row;
 
-/// All of the bundle's files, each compressed as the server sends it.
+/// What the inbox loads, each file compressed as the server sends it.
 pub fn size(folder: &Path) -> Result<Row> {
-    let mut total = 0_usize;
+    let size = total(folder)?;
+    #[expect(clippy::cast_precision_loss, reason = "a bundle is small")]
+    let kilobytes = size as f64 / 1000.0;
+    Ok(crate::below("bundle", kilobytes, "KB brotli", 700.0))
+}
+
+/// The files of a folder and of those inside it, but for the parts of the program that are loaded when a page of theirs
+/// is opened.
+fn total(folder: &Path) -> Result<usize> {
+    let mut total = 0;
     for entry in std::fs::read_dir(folder).with_context(|| format!("{} is not built", folder.display()))? {
-        let path = entry?.path();
-        if path.is_file() {
+        let entry = entry?;
+        let (path, name) = (entry.path(), entry.file_name());
+        let name = name.to_string_lossy();
+        if path.is_dir() {
+            total += self::total(&path)?;
+        } else if !(name.starts_with("split_") || name.starts_with("chunk_")) {
             total += compressed(&path)?;
         }
     }
-    #[expect(clippy::cast_precision_loss, reason = "a bundle is small")]
-    let kilobytes = total as f64 / 1000.0;
-    Ok(crate::below("bundle", kilobytes, "KB brotli", 700.0))
+    Ok(total)
 }
 
 /// The size of a file as the server sends it, which compresses it once, as well as it can.

@@ -10,18 +10,10 @@ use crate::components::arrival::{Announcer, provide_arrival};
 use crate::components::notice::Notices;
 use crate::components::scroll::{follow_places, provide_places};
 use crate::components::shell::Shell;
-use crate::pages::{
-    audit::AuditPage,
-    flow::FlowPage,
-    flows::FlowsPage,
-    inbox::{IdlePane, InboxPage, OpenPane},
-    insights::InsightsPage,
-    login::LoginPage,
-    not_found::NotFoundPage,
-    people::PeoplePage,
-    run::RunPage,
-    runs::RunsPage,
-};
+use crate::pages::inbox::{IdlePane, InboxPage};
+use crate::pages::later::{Later, LaterPage};
+use crate::pages::login::LoginPage;
+use crate::pages::not_found::NotFoundPage;
 
 /// The whole console.
 #[component]
@@ -40,15 +32,15 @@ pub fn App() -> impl IntoView {
                     // One page for the list and for deep links: opening a review leaves the list as it is.
                     <ParentRoute path=path!("") view=InboxPage>
                         <Route path=path!("inbox") view=IdlePane />
-                        <Route path=path!("reviews/:id") view=OpenPane />
+                        <Route path=path!("reviews/:id") view=|| view! { <LaterPage of=Later::Review /> } />
                     </ParentRoute>
-                    <Route path=path!("runs") view=RunsPage />
-                    <Route path=path!("runs/:id") view=RunPage />
-                    <Route path=path!("flows") view=FlowsPage />
-                    <Route path=path!("flows/:id") view=FlowPage />
-                    <Route path=path!("insights") view=InsightsPage />
-                    <Route path=path!("audit") view=AuditPage />
-                    <Route path=path!("people") view=PeoplePage />
+                    <Route path=path!("runs") view=|| view! { <LaterPage of=Later::Runs /> } />
+                    <Route path=path!("runs/:id") view=|| view! { <LaterPage of=Later::Run /> } />
+                    <Route path=path!("flows") view=|| view! { <LaterPage of=Later::Flows /> } />
+                    <Route path=path!("flows/:id") view=|| view! { <LaterPage of=Later::Flow /> } />
+                    <Route path=path!("insights") view=|| view! { <LaterPage of=Later::Insights /> } />
+                    <Route path=path!("audit") view=|| view! { <LaterPage of=Later::Audit /> } />
+                    <Route path=path!("people") view=|| view! { <LaterPage of=Later::People /> } />
                 </ParentRoute>
             </Routes>
         </Router>

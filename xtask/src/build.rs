@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use crate::mirror::mirror;
 use crate::process::{built, cargo, program, root, run as run_command, say, target};
-use crate::{setup, styles};
+use crate::{parts, setup, styles};
 
 /// The profile of the console in a release and in the tests: smallest.
 pub const RELEASE: &str = "wasm";
@@ -28,15 +28,19 @@ pub fn console(profile: &str, names: Names) -> Result<()> {
     setup::toolchain()?;
     styles::write()?;
     say(&format!("Building the console ({profile})"));
+    parts::write(profile)?;
     let mut trunk = program("trunk");
     // Trunk takes NO_COLOR for a boolean of its own and stops at NO_COLOR=1.
-    trunk.env_remove("NO_COLOR").envs(setup::console_environment());
+    trunk.env_remove("NO_COLOR");
     let yes = |yes: bool| if yes { "true" } else { "false" };
     let shape = ["--filehash", yes(names == Names::Hashed), "--minify", yes(profile == RELEASE)];
     // The bundler writes every file anew. The server has them inside, and is not linked again for those that are the
     // same.
     let stage = target().join("console");
-    run_command(trunk.args(["build", "--offline", "--cargo-profile", profile]).args(shape).arg("--dist").arg(&stage))?;
+    run_command(trunk.args(["build", "--offline"]).args(shape).arg("--dist").arg(&stage))?;
+    if names == Names::Hashed {
+        parts::name_by_hash(&stage)?;
+    }
     mirror(&stage, &root().join("frontend/dist"))
 }
 

@@ -7,6 +7,7 @@ mod circles;
 mod fuzz;
 mod links;
 mod mirror;
+mod parts;
 mod postgres;
 mod process;
 mod release;

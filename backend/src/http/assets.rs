@@ -45,7 +45,7 @@ pub(super) async fn serve(console: Router, request: Request) -> Result<Response,
     let last = path.rsplit('/').next().unwrap_or_default();
     let is_file = last.rsplit_once('.').is_some_and(|(_, extension)| FILES.contains(&extension));
     if is_file {
-        let hashed = is_hashed(last);
+        let hashed = path.split('/').any(is_hashed);
         let mut response = console.oneshot(request).await?;
         if !(response.status().is_success() || response.status().is_redirection()) {
             return Ok(not_found());
@@ -75,8 +75,8 @@ async fn page(console: Router) -> Result<Response, Infallible> {
     Ok(Response::from_parts(parts, Body::from(bytes)))
 }
 
-/// Whether the name of a file holds the hash of its content, as the bundler writes it for a release:
-/// `frontend-c134b3cf9488f458_bg.wasm`. In development names have none, and stay while their content changes.
+/// Whether the name of a file or folder holds the hash of its content, as the bundler writes it for a release:
+/// `all-c134b3cf9488f458.css`. In development names have none, and stay while their content changes.
 fn is_hashed(name: &str) -> bool {
     let is_hash = |part: &str| part.len() == 16 && part.bytes().all(|byte| byte.is_ascii_hexdigit());
     name.split(['-', '_', '.']).skip(1).any(is_hash)
@@ -136,6 +136,10 @@ mod tests {
         assert_eq!(cache_control("/frontend.js").await, "no-cache");
         assert_eq!(cache_control("/index.html").await, "no-cache");
         assert_eq!(cache_control("/runs/01a203c6-7302-7001-9ea2-d474c4316ec3").await, "no-cache");
+        assert!(
+            "/program-c134b3cf9488f458/frontend.js".split('/').any(is_hashed),
+            "a folder is named by what is in it"
+        );
         assert!(!is_hashed("deadbeefdeadbeef.js"), "a name that is only a hash is somebody's own");
     }
 

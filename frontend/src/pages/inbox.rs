@@ -12,6 +12,7 @@ use shared::client::query_string;
 use shared::id::ReviewId;
 use wasm_bindgen::JsCast;
 
+use super::later::load_review_ahead;
 use crate::client::{Connection, Live, ReviewList, Session};
 use crate::components::arrival::{self, Arrival};
 use crate::components::filters::Filters;
@@ -192,6 +193,12 @@ pub fn InboxPage() -> impl IntoView {
     // Memos, so that the list is not made anew, and does not lose its place and the focus, whenever a row changes.
     let is_read = Memo::new(move |_| live.inbox.with(|inbox| inbox.window().is_read()));
     let none = Memo::new(move |_| live.inbox.with(|inbox| inbox.window().rows().is_empty()));
+    // The rows are what one came for; whoever opens one finds the rest already there.
+    Effect::new(move |_| {
+        if is_read.get() {
+            load_review_ahead();
+        }
+    });
     let clear = move |_| change((ReviewQuery::default(), false));
     let empty = move || {
         if filtered.get() {

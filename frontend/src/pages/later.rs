@@ -1,0 +1,100 @@
+//! The pages that nobody needs to see the inbox. They are parts of the program of their own, which the browser loads when
+//! the first page of a part is opened: the bundler cuts the program at the two functions that are marked here.
+
+#![expect(clippy::unnecessary_wraps, reason = "the error is that of loading the part, which `wasm_split` adds")]
+
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+use leptos::wasm_split::{SplitLoaderError, wasm_split};
+use shared::error::{Code, Problem};
+
+use super::audit::AuditPage;
+use super::flow::FlowPage;
+use super::flows::FlowsPage;
+use super::inbox::OpenPane;
+use super::insights::InsightsPage;
+use super::people::PeoplePage;
+use super::run::RunPage;
+use super::runs::RunsPage;
+use crate::components::states::{Failed, Loading};
+
+/// A page that is loaded when it is opened.
+#[derive(Debug, Clone, Copy)]
+pub enum Later {
+    /// The review beside the inbox, in a part for itself.
+    Review,
+    Runs,
+    Run,
+    Flows,
+    Flow,
+    Insights,
+    Audit,
+    People,
+}
+
+// What the functions build is not followed: a page follows for itself what it shows.
+
+#[wasm_split(review, wasm_split_path = ::leptos::wasm_split, fallible, preload(load_review))]
+fn review() -> Result<AnyView, SplitLoaderError> {
+    Ok(untrack(|| view! { <OpenPane /> }.into_any()))
+}
+
+#[wasm_split(pages, wasm_split_path = ::leptos::wasm_split, fallible, preload(load_pages))]
+fn page(page: Later) -> Result<AnyView, SplitLoaderError> {
+    Ok(untrack(|| match page {
+        Later::Review => ().into_any(),
+        Later::Runs => view! { <RunsPage /> }.into_any(),
+        Later::Run => view! { <RunPage /> }.into_any(),
+        Later::Flows => view! { <FlowsPage /> }.into_any(),
+        Later::Flow => view! { <FlowPage /> }.into_any(),
+        Later::Insights => view! { <InsightsPage /> }.into_any(),
+        Later::Audit => view! { <AuditPage /> }.into_any(),
+        Later::People => view! { <PeoplePage /> }.into_any(),
+    }))
+}
+
+impl Later {
+    /// Loads its part, unless it is there. Where that fails, showing it tries again, and says so.
+    async fn load(self) {
+        let _ = match self {
+            Self::Review => load_review().await,
+            _ => load_pages().await,
+        };
+    }
+
+    async fn view(self) -> AnyView {
+        let view = match self {
+            Self::Review => review().await,
+            _ => page(self).await,
+        };
+        view.unwrap_or_else(|_| view! { <NotLoaded /> }.into_any())
+    }
+}
+
+/// Loads what shows a review before one is opened.
+pub fn load_review_ahead() {
+    spawn_local(Later::Review.load());
+}
+
+/// A page, as soon as its part of the program is there.
+#[component]
+pub fn LaterPage(
+    /// Which.
+    of: Later,
+) -> impl IntoView {
+    let loaded = LocalResource::new(move || of.load());
+    // No `Suspense`: it makes a page before it is on screen, where its heading cannot take the focus.
+    move || match loaded.get() {
+        None => view! { <Loading /> }.into_any(),
+        Some(()) => Suspend::new(of.view()).into_any(),
+    }
+}
+
+/// Trying again loads the whole console: the server may have a newer one, which knows nothing of this one's parts.
+#[component]
+fn NotLoaded() -> impl IntoView {
+    let problem = Problem::new(Code::Unavailable).detail("The server or the connection to it failed.");
+    // Where it cannot be loaded either, the browser says so.
+    let retry = Callback::new(|()| drop(location().reload()));
+    view! { <Failed title="This page could not be loaded" problem retry /> }
+}

@@ -1,0 +1,92 @@
+//! The console's program: compiled, cut into the parts that its pages load, and bound to JavaScript.
+
+use std::fs;
+use std::hash::{DefaultHasher, Hasher};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow};
+use wasm_split_cli_support::{Options, transform};
+
+use crate::process::{cargo, program, root, run, target};
+use crate::setup;
+
+/// The folder of the program beside the page, by which `frontend/index.html` names its files.
+const FOLDER: &str = "program";
+/// How files of the program are called.
+const NAME: &str = "frontend";
+
+/// Writes `frontend/program`: what the page loads, and the parts that are loaded when a page of theirs is opened.
+pub fn write(profile: &str) -> Result<()> {
+    let mut build = cargo();
+    build.envs(setup::console_environment()).args(["build", "--locked", "--package", NAME, "--bin", NAME]);
+    run(build.args(["--target", setup::WASM, "--profile", profile]))?;
+    let compiled = target().join(setup::WASM).join(profile).join(NAME).with_extension("wasm");
+    let whole = fs::read(&compiled).with_context(|| format!("reading {}", compiled.display()))?;
+    let folder = root().join(NAME).join(FOLDER);
+    if folder.exists() {
+        fs::remove_dir_all(&folder).with_context(|| format!("removing {}", folder.display()))?;
+    }
+    let first = compiled.with_file_name("first.wasm");
+    let mut options = Options::new(&whole);
+    options.output_dir = &folder;
+    options.main_out_path = &first;
+    options.main_module = "./frontend.js";
+    transform(options).map_err(|error| anyhow!("cutting {} into parts: {error:#}", compiled.display()))?;
+    let mut bindgen = program("wasm-bindgen");
+    bindgen
+        .args(["--target", "web", "--no-typescript", "--keep-lld-exports", "--out-name", NAME, "--out-dir"])
+        .arg(&folder);
+    run(bindgen.arg(&first))
+}
+
+/// Gives the folder a name that holds the hash of what is in it. The files name each other as their neighbours, so none
+/// of them changes.
+pub fn name_by_hash(stage: &Path) -> Result<()> {
+    let folder = stage.join(FOLDER);
+    let hashed = format!("{FOLDER}-{:016x}", hash(&folder)?);
+    fs::rename(&folder, stage.join(&hashed)).with_context(|| format!("renaming {}", folder.display()))?;
+    let page = stage.join("index.html");
+    let html = fs::read_to_string(&page).with_context(|| format!("reading {}", page.display()))?;
+    fs::write(&page, html.replace(&format!("/{FOLDER}/"), &format!("/{hashed}/")))
+        .with_context(|| format!("writing {}", page.display()))
+}
+
+fn hash(folder: &Path) -> Result<u64> {
+    let entries = fs::read_dir(folder).with_context(|| format!("reading {}", folder.display()))?;
+    let mut files: Vec<PathBuf> = entries.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
+    files.sort();
+    let mut hasher = DefaultHasher::new();
+    for file in files {
+        hasher.write(file.file_name().unwrap_or_default().as_encoded_bytes());
+        hasher.write(&fs::read(&file).with_context(|| format!("reading {}", file.display()))?);
+    }
+    Ok(hasher.finish())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_names_the_folder_by_the_hash_of_what_is_in_it() -> Result<()> {
+        let stage = std::env::temp_dir().join(format!("countersign-program-{}", std::process::id()));
+        let named = |content: &str| -> Result<String> {
+            if stage.exists() {
+                fs::remove_dir_all(&stage)?;
+            }
+            fs::create_dir_all(stage.join("program"))?;
+            fs::write(stage.join("program/frontend.js"), content)?;
+            fs::write(stage.join("index.html"), r#"<script>import "/program/frontend.js"</script>"#)?;
+            name_by_hash(&stage)?;
+            let page = fs::read_to_string(stage.join("index.html"))?;
+            let named = page.split('"').nth(1).context("the page imports nothing")?.to_owned();
+            assert_eq!(fs::read_to_string(stage.join(&named[1..]))?, content);
+            Ok(named)
+        };
+        let first = named("one")?;
+        assert_eq!(named("one")?, first);
+        assert_ne!(named("two")?, first);
+        fs::remove_dir_all(&stage)?;
+        Ok(())
+    }
+}
