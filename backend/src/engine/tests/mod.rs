@@ -23,6 +23,7 @@ mod late;
 mod maps;
 mod nested;
 mod options;
+mod peers;
 mod programs;
 mod random;
 mod stakes;
