@@ -8,6 +8,7 @@ use serde::de::{self, DeserializeOwned, DeserializeSeed, MapAccess, SeqAccess, V
 use serde_json::{Number, Value};
 use serde_path_to_error::Segment;
 use shared::JsonMap;
+use shared::decision::ActionDecision;
 use shared::error::{Code, Mistake, Problem, pointer};
 
 use crate::limits::{Exceeded, MAX_DEPTH, Size};
@@ -15,9 +16,34 @@ use crate::limits::{Exceeded, MAX_DEPTH, Size};
 /// The longest metadata of a decision, as JSON, in bytes.
 pub const MAX_METADATA: usize = 16 * 1024;
 
-/// Reads a body or a frame: `400` where it is no JSON, `422` where it breaks a rule or does not fit `T`.
+/// Reads a body, which is an object: `400` where it is no JSON, `422` where it breaks a rule or does not fit `T`.
 pub fn from_slice<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
-    fit(check(bytes)?)
+    let value = check(bytes)?;
+    object("", &value)?;
+    check_verdict(&value)?;
+    fit(value)
+}
+
+/// Checks the verdict of a decision, where there is one, and each answer to an action in it. Serde reads what has a `type`
+/// as a whole, also from a list, and then no longer knows where a mistake in it stands.
+pub fn check_verdict(decision: &Value) -> Result<(), Problem> {
+    let Some(verdict) = decision.get("verdict").filter(|verdict| !verdict.is_null()) else { return Ok(()) };
+    let answers = object("/verdict", verdict)?.get("decisions").and_then(Value::as_object);
+    for (id, answer) in answers.into_iter().flatten() {
+        let place = pointer(["verdict", "decisions", id]);
+        object(&place, answer)?;
+        fit::<ActionDecision, _>(answer.clone()).map_err(|mut problem| {
+            for mistake in &mut problem.errors {
+                mistake.path.insert_str(0, &place);
+            }
+            problem
+        })?;
+    }
+    Ok(())
+}
+
+fn object<'v>(place: &str, value: &'v Value) -> Result<&'v JsonMap, Problem> {
+    value.as_object().ok_or_else(|| Problem::invalid(place, "expected an object"))
 }
 
 /// Reads JSON by the rules of this module.
@@ -220,7 +246,7 @@ impl<'de> Visitor<'de> for Seed<'_> {
 #[cfg(test)]
 mod tests {
     use shared::api::{Launch, NewToken};
-    use shared::decision::DecisionRequest;
+    use shared::decision::{DecisionRequest, ProgramAnswer};
 
     use super::*;
 
@@ -249,6 +275,32 @@ mod tests {
         assert_eq!(fault::<NewToken>(r#"{"name": "n", "roles": ["a", 1]}"#), at(422, "/roles/1", "invalid"));
         let decision = r#"{"revision": 1, "digest": "d", "verdict": {"type": "shout"}}"#;
         assert_eq!(fault::<DecisionRequest>(decision), at(422, "/verdict/type", "invalid"));
+    }
+
+    #[test]
+    fn a_mistake_in_the_answer_to_an_action_has_its_place_and_a_list_is_no_object() {
+        let body = |verdict: &str| format!(r#"{{"revision": 1, "digest": "d", "verdict": {verdict}}}"#);
+        let answered = |answer: &str| body(&format!(r#"{{"type": "actions", "decisions": {{"c1-1": {answer}}}}}"#));
+        for (answer, below, code) in [
+            ("{}", "/type", "required"),
+            (r#"{"type": "edit"}"#, "/arguments", "required"),
+            (r#"{"type": "perhaps"}"#, "", "invalid"),
+            (r#"{"type": "edit", "arguments": 7}"#, "", "invalid"),
+            (r#"{"type": "reject", "reason": "x"}"#, "/reason", "unknown"),
+            (r#""approve""#, "", "invalid"),
+            (r#"["approve"]"#, "", "invalid"),
+            (r#"["edit", {}]"#, "", "invalid"),
+        ] {
+            let place = format!("/verdict/decisions/c1-1{below}");
+            assert_eq!(fault::<DecisionRequest>(&answered(answer)), at(422, &place, code), "{answer}");
+            assert_eq!(fault::<ProgramAnswer>(&answered(answer)), at(422, &place, code), "{answer}");
+        }
+        assert_eq!(fault::<DecisionRequest>(&body(r#"["choose", "yes"]"#)), at(422, "/verdict", "invalid"));
+        assert_eq!(fault::<DecisionRequest>(r#"[1, "d", {"type": "text", "text": "x"}]"#), at(422, "", "invalid"));
+        assert_eq!(fault::<Launch>(r#"["article"]"#), at(422, "", "invalid"));
+        for right in [r#"{"type": "approve"}"#, r#"{"type": "choose", "alternative": "a"}"#] {
+            assert!(from_slice::<DecisionRequest>(answered(right).as_bytes()).is_ok(), "{right}");
+        }
     }
 
     #[test]

@@ -73,7 +73,9 @@ fn message(value: Value) -> Result<ClientMessage, Problem> {
         }
         "decide" => {
             let Addressed { r#ref, review } = json::fit(taken(&mut fields, &["ref", "review"]))?;
-            Ok(ClientMessage::Decide { r#ref, review, decision: json::fit(Value::Object(fields))? })
+            let decision = Value::Object(fields);
+            json::check_verdict(&decision)?;
+            Ok(ClientMessage::Decide { r#ref, review, decision: json::fit(decision)? })
         }
         "claim" => {
             let Addressed { r#ref, review } = json::fit(taken(&mut fields, &["ref", "review"]))?;

@@ -114,6 +114,7 @@ async fn what_it_answers_blocks_or_lets_pass_and_no_answer_blocks() {
         (says(json!({ "allowed": false, "reason": "Not now." })), allows.clone(), Err("house-rules: Not now."), 1),
         (says(json!({ "allowed": false })), json!({}), Err("house-rules: its program objects"), 1),
         (says(json!({ "allow": true })), json!({}), Err(nonsense), 1),
+        (says(json!([true])), json!({}), Err(nonsense), 1),
         (ResponseTemplate::new(202), json!({}), Err("house-rules: it could not be asked: Webhook returned 202"), 1),
         (ResponseTemplate::new(410), allows, Ok(()), 1),
     ] {
