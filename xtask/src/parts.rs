@@ -18,6 +18,8 @@ const NAME: &str = "frontend";
 /// Writes `frontend/program`: what the page loads, and the parts that are loaded when a page of theirs is opened.
 pub fn write(profile: &str) -> Result<()> {
     let mut build = cargo();
+    // They would take the place of those in .cargo/config.toml, by which the program can be cut.
+    build.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
     build.envs(setup::console_environment()).args(["build", "--locked", "--package", NAME, "--bin", NAME]);
     run(build.args(["--target", setup::WASM, "--profile", profile]))?;
     let compiled = target().join(setup::WASM).join(profile).join(NAME).with_extension("wasm");

@@ -110,6 +110,9 @@ pub enum Input {
         task: TaskId,
         /// What it says.
         answer: Box<ProgramAnswer>,
+        /// What programs said of it that guardrails ask.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        looked: Vec<Looked>,
     },
     /// A call of a model, a tool or a handler failed.
     TaskFailed {
@@ -223,6 +226,11 @@ pub enum Input {
 }
 
 impl Input {
+    /// A program answers by itself, of whom guardrails have asked nothing yet.
+    pub fn call_back(review: ReviewId, task: TaskId, answer: ProgramAnswer) -> Self {
+        Self::CallBack { review, task, answer: Box::new(answer), looked: Vec::new() }
+    }
+
     /// Somebody decides, of whom guardrails have asked nothing yet.
     pub fn decide(review: ReviewId, by: Principal, via: Via, request: DecisionRequest) -> Self {
         Self::Decide { review, by, via, request: Box::new(request), looked: Vec::new() }

@@ -143,7 +143,10 @@ fn carry_out(builder: &mut Builder<'_>, input: Input, recounted: bool) -> Result
         }
         Input::GuardrailsAnswered { task, looked, .. } => builder.guardrails_answered(task, looked),
         Input::HandlerAnswered { task, digest, answer, .. } => builder.program_answered(task, &digest, answer),
-        Input::CallBack { review, task, answer } => builder.call_back(review, task, answer),
+        Input::CallBack { review, task, answer, looked } => {
+            builder.looked = looked;
+            builder.call_back(review, task, answer)
+        }
         Input::ModelAnswered { task, answer, .. } => match builder.handler_asked_by(task) {
             Some(review) => {
                 builder.judge_answered(review, &answer);

@@ -226,11 +226,15 @@ pub enum Leave {
     Judge {
         /// What it said.
         said: Box<Judged>,
+        /// The digest of what it was shown.
+        digest: String,
     },
     /// A program that was asked as a handler.
     Program {
         /// What it said.
         said: Box<ProgramAnswer>,
+        /// The digest of what it was shown.
+        digest: String,
     },
     /// The time in which people could decide is over.
     Timer,

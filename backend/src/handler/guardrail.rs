@@ -49,7 +49,7 @@ impl GuardrailPrograms for Webhooks {
 
 impl Webhooks {
     async fn look_once(&self, inquiry: &Inquiry, time: Duration) -> Result<Answer, TaskFailure> {
-        let Inquiry { guardrail, webhook, on, action, values, request } = inquiry;
+        let Inquiry { guardrail, webhook, on, action, values, request, id: _ } = inquiry;
         let values_are = match on {
             GuardrailScope::Actions => "arguments",
             GuardrailScope::Edits => "edits",

@@ -47,7 +47,7 @@ async fn answer(State(state): State<AppState>, Path(secret): Path<String>, reque
     state.tries.0.charge(&callback.task, 1, now);
     let Json { value: answer, .. } = Json::<ProgramAnswer>::from_request(request, &state).await?;
     json::check_metadata(&answer.metadata)?;
-    let input = Input::CallBack { review: callback.review, task: callback.task, answer: Box::new(answer) };
+    let input = Input::call_back(callback.review, callback.task, answer);
     let change = Change::by_server(Told::Run { run: callback.run, input: Box::new(input) });
     match state.store.commit(change).await {
         Ok(_) => {

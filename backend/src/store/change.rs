@@ -40,8 +40,11 @@ impl Change {
 
     /// What is known to a decision of what programs say that guardrails ask; none where nobody decides.
     pub(super) fn looked(&mut self) -> Option<&mut Vec<Looked>> {
-        let Operation::Review { input, .. } = &mut self.operation else { return None };
-        if let Input::Decide { looked, .. } = &mut **input { Some(looked) } else { None }
+        let (Operation::Review { input, .. } | Operation::Run { input, .. }) = &mut self.operation else { return None };
+        match &mut **input {
+            Input::Decide { looked, .. } | Input::CallBack { looked, .. } => Some(looked),
+            _ => None,
+        }
     }
 }
 

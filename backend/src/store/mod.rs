@@ -63,6 +63,7 @@ use shared::log::{Cursor, Entry};
 use shared::review::Review;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 pub use change::{
@@ -127,8 +128,10 @@ pub enum Access {
     Read,
 }
 
-/// How often one decision is looked at by guardrails at most before it is written.
-const MAX_LOOKS: usize = 50;
+/// How long programs have that guardrails ask about one decision, all together: whoever decides waits for them.
+pub const LOOKS: Duration = Duration::from_secs(24);
+/// How many answers of theirs one decision needs at most.
+const MAX_LOOKED: usize = 10_000;
 
 /// The database. Cheap to clone.
 #[derive(Clone)]
@@ -271,29 +274,45 @@ impl Store {
     }
 
     /// The one write path: decides, writes, and answers only when it is on disk.
-    pub async fn commit(&self, change: Change) -> Result<Committed, CommitError> {
-        let mut change = change;
-        for _ in 0..MAX_LOOKS {
-            let again = change.looked().is_some().then(|| change.clone());
-            match (self.inner.queue.commit(change).await, again) {
-                (Err(CommitError::Refused(Refusal::Unasked(inquiries))), Some(mut again)) => {
-                    let more = self.look(inquiries).await;
-                    again.looked().into_iter().for_each(|looked| looked.extend(more.clone()));
-                    change = again;
-                }
-                (committed, _) => return committed,
+    pub async fn commit(&self, mut change: Change) -> Result<Committed, CommitError> {
+        let again = change.looked().is_some().then(|| change.clone());
+        match (self.inner.queue.commit(change).await, again) {
+            (Err(CommitError::Refused(Refusal::Unasked(inquiries))), Some(again)) => {
+                let store = self.clone();
+                // It is made also where whoever waits for it goes away meanwhile.
+                let looked = tokio::spawn(async move { store.commit_looked(again, inquiries).await });
+                looked.await.unwrap_or_else(|_| Err(CommitError::Unknown("the server is stopping".to_owned())))
+            }
+            (committed, _) => committed,
+        }
+    }
+
+    /// The same, once programs have been asked. All of them together have [`LOOKS`].
+    async fn commit_looked(&self, change: Change, mut inquiries: Vec<Inquiry>) -> Result<Committed, CommitError> {
+        let until = Instant::now() + LOOKS;
+        let mut looked = Vec::new();
+        loop {
+            looked.extend(self.look(inquiries, until).await);
+            let mut change = change.clone();
+            if let Some(known) = change.looked() {
+                known.clone_from(&looked);
+            }
+            match self.inner.queue.commit(change).await {
+                Err(CommitError::Refused(Refusal::Unasked(more))) if looked.len() < MAX_LOOKED => inquiries = more,
+                committed => return committed,
             }
         }
-        Err(CommitError::Unavailable("guardrails keep asking about this; try again in a moment".to_owned()))
     }
 
     /// What programs say that guardrails ask about a decision before it is written.
-    pub async fn look(&self, inquiries: Vec<Inquiry>) -> Vec<Looked> {
-        let answers = if let Some(programs) = self.inner.guardrails.get() {
-            ask_all(&**programs, &inquiries).await
-        } else {
-            let reason = "no webhook can be asked here".to_owned();
-            vec![Answer::Fails { reason }; inquiries.len()]
+    pub async fn look(&self, inquiries: Vec<Inquiry>, until: Instant) -> Vec<Looked> {
+        let fails = |reason: &str| vec![Answer::Fails { reason: reason.to_owned() }; inquiries.len()];
+        let answers = match self.inner.guardrails.get() {
+            Some(programs) => {
+                let answers = tokio::time::timeout_at(until, ask_all(&**programs, &inquiries)).await;
+                answers.unwrap_or_else(|_| fails("there was no time left to ask it"))
+            }
+            None => fails("no webhook can be asked here"),
         };
         Looked::all(&inquiries, answers)
     }

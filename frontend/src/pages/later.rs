@@ -93,7 +93,8 @@ pub fn LaterPage(
 /// Trying again loads the whole console: the server may have a newer one, which knows nothing of this one's parts.
 #[component]
 fn NotLoaded() -> impl IntoView {
-    let problem = Problem::new(Code::Unavailable).detail("The server or the connection to it failed.");
+    let problem = Problem::new(Code::Unavailable)
+        .detail("The server could not be reached, or it has a newer version of the console.");
     // Where it cannot be loaded either, the browser says so.
     let retry = Callback::new(|()| drop(location().reload()));
     view! { <Failed title="This page could not be loaded" problem retry /> }

@@ -37,7 +37,9 @@ async fn decide(
             asking.metadata(pair)?;
             continue;
         }
-        if let Some(told) = said.strip_prefix("instructions ") {
+        // A tool node has nobody who would hear it.
+        let told = said.strip_prefix("instructions:").filter(|_| action.agent.is_some());
+        if let Some(told) = told {
             asking.screen.say(" the agent is told this beside what is decided");
             *instructions = Some(told.trim().to_owned());
             continue;

@@ -174,7 +174,7 @@ async fn each_call_is_asked_about_by_itself() {
 
 #[tokio::test]
 async fn the_agent_may_be_told_something_beside_the_answers_to_its_calls() {
-    let (ended, _) = run(publish(), "instructions Mind the tone.\nyes\nno\n", false).await;
+    let (ended, _) = run(publish(), "instructions: Mind the tone.\nyes\nno\n", false).await;
     let verdict = ended.unwrap().report.reviews.remove(0).decisions.remove(0).verdict;
     assert!(
         matches!(&verdict, Verdict::Actions { instructions: Some(told), .. } if told == "Mind the tone."),

@@ -172,7 +172,8 @@ impl<'f> Builder<'f> {
             Some(ActionDecision::Edit { arguments }) => self.let_pass(step, gate, &proposed, arguments.clone()),
             Some(ActionDecision::Respond { message }) => {
                 let what = action(proposed.action_type.into(), &proposed.name, None);
-                self.rule_response(&step.node, gate.guardrails != Some(false), what, message)
+                let about = format!("{}.{}", step.id, proposed.id());
+                self.rule_response(&about, &step.node, gate.guardrails != Some(false), what, message)
             }
             Some(ActionDecision::Reject { message: Some(message) }) if !message.trim().is_empty() => {
                 (Ruling::Refused(FlowCode::FlowHumanRejected, message.clone()), Vec::new())
@@ -198,8 +199,10 @@ impl<'f> Builder<'f> {
         }
         let on =
             if proposed.action_type == ActionType::Output { GuardrailScope::Outputs } else { GuardrailScope::Actions };
+        let about = format!("{}.{}", step.id, proposed.id());
         let look = |values: JsonMap| {
-            self.look(&step.node, on, action(proposed.action_type.into(), &proposed.name, None), values, None)
+            let what = action(proposed.action_type.into(), &proposed.name, None);
+            self.look(&about, &step.node, on, what, values, None)
         };
         let Verdict { mut findings, redacted } = look(arguments.clone());
         if let Some(refused) = blocked(&findings) {

@@ -160,6 +160,7 @@ impl<'f> Builder<'f> {
         let grant = &granted.grant;
         let decisions = BTreeMap::from([(call.clone(), ActionDecision::APPROVE)]);
         if let Err(Refusal::Unasked(inquiries)) = self.refuse_unasked(&review, subject, &decisions) {
+            self.used.push(granted);
             let (subject, advice) = (subject.clone(), Vec::new());
             self.ask_guardrails(
                 Asking { review: id, subject, handler: 0, advice, pending: false },

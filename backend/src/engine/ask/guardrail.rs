@@ -89,7 +89,8 @@ impl Builder<'_> {
             }
             ActionDecision::Respond { message } => {
                 let what = self.seen_action(step, agent, call);
-                self.rule_response(&step.node, self.is_guarded(step, agent, call), what, message)
+                let about = format!("{}.{}", step.id, call.id);
+                self.rule_response(&about, &step.node, self.is_guarded(step, agent, call), what, message)
             }
             ActionDecision::Choose { alternative, message } => {
                 let Some(said) = chosen(review, &call.id, alternative, message.as_deref()) else {
@@ -97,7 +98,9 @@ impl Builder<'_> {
                     return (Ruling::Refused(FlowCode::ToolPermissionDenied, why), Vec::new());
                 };
                 let what = self.seen_action(step, agent, call);
-                let (said, findings) = self.rule_said(&step.node, self.is_guarded(step, agent, call), what, said);
+                let about = format!("{}.{}", step.id, call.id);
+                let is_guarded = self.is_guarded(step, agent, call);
+                let (said, findings) = self.rule_said(&about, &step.node, is_guarded, what, said);
                 (said.map_or_else(|refused| refused, |said| Ruling::Answered(Value::Object(said))), findings)
             }
         }
@@ -106,12 +109,13 @@ impl Builder<'_> {
     /// What somebody says in place of a result.
     pub(super) fn rule_response<T>(
         &self,
+        about: &str,
         node: &NodeId,
         is_guarded: bool,
         what: Value,
         message: &str,
     ) -> (Ruling<T>, Vec<Finding>) {
-        let (said, findings) = self.rule_said(node, is_guarded, what, of_text(message));
+        let (said, findings) = self.rule_said(about, node, is_guarded, what, of_text(message));
         let answered = |said: JsonMap| Ruling::Answered(text_of(Some(&said)).unwrap_or(message).into());
         (said.map_or_else(|refused| refused, answered), findings)
     }
@@ -119,12 +123,13 @@ impl Builder<'_> {
     /// What guardrails leave of it, or why nothing of it counts.
     fn rule_said<T>(
         &self,
+        about: &str,
         node: &NodeId,
         is_guarded: bool,
         what: Value,
         said: JsonMap,
     ) -> (Result<JsonMap, Ruling<T>>, Vec<Finding>) {
-        let look = || self.look(node, GuardrailScope::Edits, what, said.clone(), None);
+        let look = || self.look(about, node, GuardrailScope::Edits, what, said.clone(), None);
         let Verdict { mut findings, redacted } = is_guarded.then(look).unwrap_or_default();
         for finding in &mut findings {
             finding.key = None;
@@ -145,11 +150,20 @@ impl Builder<'_> {
         }
         let Some(redacted) = redacted else { return (Ruling::Proceeds(call), findings) };
         match self.redacted(step, agent, &call, &redacted) {
-            Ok(call) => (Ruling::Proceeds(call), findings),
-            Err(Unredacted { reason, inquiry }) => {
+            Ok((call, again)) => {
+                let known: Vec<_> = findings.iter().map(|finding| finding.guardrail.clone()).collect();
+                findings.extend(again.into_iter().filter(|finding| !known.contains(&finding.guardrail)));
+                (Ruling::Proceeds(call), findings)
+            }
+            Err(Unredacted::Found(found)) => {
+                findings.push(Finding { effect: Effect::Block, ..*found });
+                let refused = blocked(&findings).unwrap_or(Ruling::Proceeds(call));
+                (refused, findings)
+            }
+            Err(Unredacted::Unfit(reason)) => {
                 let guardrail = findings.iter().rfind(|finding| finding.effect == Effect::Redact);
                 let guardrail = guardrail.map(|finding| finding.guardrail.clone()).unwrap_or_default();
-                findings.push(Finding { guardrail, effect: Effect::Block, key: None, reason, inquiry });
+                findings.push(Finding { guardrail, effect: Effect::Block, key: None, reason, inquiry: None });
                 let refused = blocked(&findings).unwrap_or(Ruling::Proceeds(call));
                 (refused, findings)
             }
@@ -163,7 +177,7 @@ impl Builder<'_> {
         agent: Option<CallingAgent<'_>>,
         call: &ToolCall,
         arguments: &JsonMap,
-    ) -> Result<ToolCall, Unredacted> {
+    ) -> Result<(ToolCall, Vec<Finding>), Unredacted> {
         let flow = self.flow.of(&step.node);
         let tool = flow.tool(&call.tool);
         let schema = tool.as_ref().and_then(|tool| parameters(tool));
@@ -173,10 +187,10 @@ impl Builder<'_> {
         }
         let redacted = self.edited(&step.node, call, arguments)?;
         let again = self.look_at_call(step, agent, &redacted);
-        match again.findings.into_iter().find(|finding| finding.effect != Effect::Warn) {
-            Some(Finding { effect: Effect::Block, reason, inquiry, .. }) => Err(Unredacted { reason, inquiry }),
-            Some(finding) => Err(format!("{}, also once it is redacted", finding.reason).into()),
-            None => Ok(redacted),
+        match again.findings.iter().find(|finding| finding.effect != Effect::Warn) {
+            Some(found) if found.effect == Effect::Block => Err(Unredacted::Found(Box::new(found.clone()))),
+            Some(found) => Err(format!("{}, also once it is redacted", found.reason).into()),
+            None => Ok((redacted, again.findings)),
         }
     }
 
@@ -185,18 +199,22 @@ impl Builder<'_> {
             return Verdict::default();
         }
         let what = self.seen_action(step, agent, call);
-        self.look(&step.node, GuardrailScope::Actions, what, call.arguments.clone(), call.request.as_ref())
+        let about = format!("{}.{}", step.id, call.id);
+        self.look(&about, &step.node, GuardrailScope::Actions, what, call.arguments.clone(), call.request.as_ref())
     }
 
+    /// `about`: names it in the run.
     pub(super) fn look(
         &self,
+        about: &str,
         node: &NodeId,
         subject: GuardrailScope,
         action: Value,
         values: JsonMap,
         request: Option<&shared::request::Request>,
     ) -> Verdict {
-        let matter = Matter { subject, action, values, request };
+        let id = format!("{}.{about}", self.state.id);
+        let matter = Matter { id, subject, action, values, request };
         let answered = |inquiry: &Inquiry| answer_to(&self.looked, inquiry);
         self.flow.of(node).look(&matter, || scope::of_run(&self.state), &answered)
     }
@@ -256,7 +274,8 @@ impl Builder<'_> {
         {
             return put_in;
         }
-        let look = |values| self.look(id, GuardrailScope::Edits, action("edit", id.own(), None), values, None);
+        let about = review.id.to_string();
+        let look = |values| self.look(&about, id, GuardrailScope::Edits, action("edit", id.own(), None), values, None);
         for (at, values) in [("/edits", &mut put_in.edits), ("/verdict/fields", &mut put_in.fields)] {
             if values.is_empty() {
                 continue;
@@ -264,7 +283,14 @@ impl Builder<'_> {
             let Verdict { findings, redacted } = look(values.clone());
             let place =
                 |key: &Option<String>| key.as_ref().map_or(at.to_owned(), |key| at.to_owned() + &pointer([key]));
-            put_in.findings.extend(findings.into_iter().map(|finding| (place(&finding.key), finding)));
+            for finding in findings {
+                // What is said of all keys together is read at each of them.
+                let everywhere = finding.key.is_none() && finding.inquiry.is_none();
+                let keys: Vec<_> =
+                    if everywhere { values.keys().cloned().map(Some).collect() } else { vec![finding.key.clone()] };
+                let at_key = |key: Option<String>| (place(&key), Finding { key, ..finding.clone() });
+                put_in.findings.extend(keys.into_iter().map(at_key));
+            }
             if let Some(redacted) = redacted {
                 *values = redacted;
             }
@@ -282,7 +308,7 @@ impl Builder<'_> {
     pub(in crate::engine) fn find_in_output(&self) -> Verdict {
         let output = view::output(self.flow, &self.state.keys);
         let what = action("output", self.state.flow.as_str(), None);
-        self.look(&NodeId::end_of(""), GuardrailScope::Outputs, what, output, None)
+        self.look("output", &NodeId::end_of(""), GuardrailScope::Outputs, what, output, None)
     }
 
     /// What guardrails say of the output before it is given: what of it is redacted, or why it is not given.
@@ -324,14 +350,16 @@ impl Builder<'_> {
 }
 
 /// Why a call cannot be redacted.
-struct Unredacted {
-    reason: String,
-    inquiry: Option<Box<Inquiry>>,
+enum Unredacted {
+    /// What is left of it is blocked.
+    Found(Box<Finding>),
+    /// What is left of it cannot be called.
+    Unfit(String),
 }
 
 impl From<String> for Unredacted {
     fn from(reason: String) -> Self {
-        Self { reason, inquiry: None }
+        Self::Unfit(reason)
     }
 }
 

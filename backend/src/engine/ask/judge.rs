@@ -107,7 +107,7 @@ impl Builder<'_> {
     }
 
     fn weigh(&self, judge: &Judge, review: &Review, subject: &Subject, said: Judged) -> Heard {
-        let leave = Leave::Judge { said: Box::new(said.clone()) };
+        let leave = Leave::Judge { said: Box::new(said.clone()), digest: review.digest.clone() };
         let Judged { approved, confidence, reasoning, modifications } = said;
         let verdict = Judgement { approved, confidence, threshold: judge.threshold() };
         let reason: String = reasoning.trim().chars().take(MAX_REASON).collect();
@@ -132,9 +132,9 @@ impl Builder<'_> {
     }
 
     /// The same again, once guardrails have asked about it.
-    pub(super) fn weigh_again(&self, question: &Question, said: Judged) -> Heard {
+    pub(super) fn weigh_again(&self, question: &Question, said: Judged, digest: &str) -> Heard {
         match (judge_of(self.flow, &self.state, question), self.shown(&question.clone().into())) {
-            (Some(judge), Ok(review)) => self.weigh(judge, &review, &question.subject, said),
+            (Some(judge), Ok(review)) if review.digest == digest => self.weigh(judge, &review, &question.subject, said),
             (judge, _) => self.unable(judge, "What is reviewed changed while it was judged."),
         }
     }

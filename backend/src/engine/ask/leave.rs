@@ -3,9 +3,7 @@
 //! (`leave_again.rs`). Of what a person decides they are asked before it is written
 //! ([`Refusal::Unasked`](crate::engine::Refusal::Unasked)).
 
-use shared::decision::Via;
 use shared::id::ReviewId;
-use shared::review::AskedHandler;
 
 use super::asking::Asking;
 use crate::engine::builder::Builder;
@@ -18,10 +16,6 @@ impl Builder<'_> {
     pub(super) fn ask_guardrails(&mut self, asking: Asking, leave: Leave, inquiries: Vec<Inquiry>) {
         let Some(step) = self.state.step_of(&asking.subject).cloned() else { return };
         let task = self.add_task(&step, TaskKind::Look { review: asking.review }, self.now, true);
-        if let Some(inquiry) = inquiries.first() {
-            let until = inquiries.iter().map(|inquiry| self.now.after(inquiry.webhook.timeout().0)).max();
-            self.tell_asked(&asking, AskedHandler { by: inquiry.guardrail.clone(), via: Via::Webhook, until });
-        }
         let asked = Asked::Guardrails { leave, task, inquiries, looked: self.looked.clone() };
         self.state.questions.push(asking.of(asked, None));
     }

@@ -56,17 +56,14 @@ impl Builder<'_> {
     /// Leave is given again, with what the programs have said.
     fn give_leave(&mut self, question: Question, leave: Leave) {
         let review = question.review;
-        if question.pending {
-            self.change_review(review, |review| review.asked = None);
-        }
         match leave {
             Leave::Auto => self.ask_handler(question.into()),
-            Leave::Judge { said } => {
-                let heard = self.weigh_again(&question, *said);
+            Leave::Judge { said, digest } => {
+                let heard = self.weigh_again(&question, *said, &digest);
                 self.go_on(question.into(), heard);
             }
-            Leave::Program { said } => {
-                let heard = self.weigh_program_again(&question, *said);
+            Leave::Program { said, digest } => {
+                let heard = self.weigh_program(&question, &digest, *said);
                 self.go_on(question.into(), heard);
             }
             Leave::Timer => {

@@ -67,7 +67,7 @@ impl Builder<'_> {
     }
 
     /// Reads a decision of a program on what it was shown.
-    fn weigh_program(&self, question: &Question, digest: &str, answer: ProgramAnswer) -> Heard {
+    pub(super) fn weigh_program(&self, question: &Question, digest: &str, answer: ProgramAnswer) -> Heard {
         let review = match self.shown(&asking(question)) {
             Ok(review) => review,
             Err((_, error)) => return self.unable_program(question, &error.message),
@@ -78,18 +78,14 @@ impl Builder<'_> {
         let (_, via) = name(self.program_at(question));
         match self.fit_program(&review, &question.subject, &answer, via) {
             Ok(decided) => Heard::Decides(self.decided(question, answer), Box::new(decided)),
-            Err(Refusal::Unasked(inquiries)) => Heard::Asks(Leave::Program { said: Box::new(answer) }, inquiries),
+            Err(Refusal::Unasked(inquiries)) => {
+                Heard::Asks(Leave::Program { said: Box::new(answer), digest: digest.to_owned() }, inquiries)
+            }
             Err(Refusal::Invalid(mistakes)) => {
                 self.unable_program(question, &format!("Its answer does not fit: {}.", listed(&mistakes)))
             }
             Err(refusal) => self.unable_program(question, &format!("Its answer does not fit: {refusal}.")),
         }
-    }
-
-    /// The same again, once guardrails have asked about it.
-    pub(super) fn weigh_program_again(&self, question: &Question, said: ProgramAnswer) -> Heard {
-        let digest = self.shown(&asking(question)).map(|review| review.digest).unwrap_or_default();
-        self.weigh_program(question, &digest, said)
     }
 
     /// A program will answer later. Until then people may decide.
@@ -144,7 +140,6 @@ impl Builder<'_> {
         let (_, via) = name(self.program_at(question));
         let heard = match self.fit_program(&review, &question.subject, &answer, via) {
             Ok(decided) => Heard::Decides(self.decided(question, *answer), Box::new(decided)),
-            Err(Refusal::Unasked(inquiries)) => Heard::Asks(Leave::Program { said: answer }, inquiries),
             Err(refusal) => return Err(refusal),
         };
         let (question, _) = self.take_asked(id).ok_or(Refusal::NotFound)?;

@@ -57,11 +57,11 @@ impl Builder<'_> {
                 Alternative::Sentence(text) => Alternative::Sentence(render(text)?),
                 Alternative::Choice(AlternativeChoice { id, description, tradeoffs }) => {
                     let tradeoffs = tradeoffs.as_deref().map(&mut render).transpose()?;
-                    Alternative::Choice(AlternativeChoice {
-                        id: id.clone(),
-                        description: render(description)?,
-                        tradeoffs,
-                    })
+                    let description = render(description)?;
+                    if description.trim().is_empty() {
+                        return Err(wrong("description of an alternative", &description));
+                    }
+                    Alternative::Choice(AlternativeChoice { id: id.clone(), description, tradeoffs })
                 }
             })
         };

@@ -222,6 +222,11 @@ pub(super) fn votable(ask: &Ask, policy: &Policy) -> Result<(), String> {
         Ask::Escalation(_) | Ask::Checkpoint(_) | Ask::Handoff(_) => {
             Err("what somebody says beside an answer to this cannot become one by votes: leave `policy` out".to_owned())
         }
+        Ask::Approval(approval) if !approval.alternatives.is_empty() => {
+            Err("where several people decide, a vote for an alternative would count as one for what is asked: leave \
+             `alternatives` or `policy` out"
+                .to_owned())
+        }
         Ask::Clarification(_) | Ask::Edit(_) | Ask::Approval(_) => Ok(()),
     }
 }

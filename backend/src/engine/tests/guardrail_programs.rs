@@ -207,7 +207,6 @@ fn while_programs_are_asked_a_person_may_still_decide() {
     let task = play.tasks.values().find(|task| matches!(task.kind, TaskKind::Deadline { .. })).unwrap().id;
     play.apply(Input::Due { task });
     assert_eq!(play.status(), RunStatus::Running);
-    assert_eq!(play.review().asked.map(|asked| asked.by).as_deref(), Some("house-rules"));
     let late = looks(&play).unwrap();
     let answered = play.looked(&late);
     play.decide(answer_actions([("c1-1", ActionDecision::Reject { message: Some("No.".to_owned()) })]));
@@ -226,6 +225,55 @@ fn a_program_sees_what_the_guardrails_before_it_left_and_is_asked_again_of_what_
         answer(&mut play);
     }
     assert_eq!(outcome(&play), "runs greet [redacted]");
+}
+
+#[test]
+fn two_calls_that_are_alike_are_two_questions() {
+    let mut play = start("severity: high", "", "block");
+    let twice = ("shell", json!({ "command": "ls" }));
+    play.model("serve", calls([twice.clone(), twice]));
+    let review = play.review();
+    let all = answer_actions([("c1-1", ActionDecision::APPROVE), ("c1-2", ActionDecision::APPROVE)]);
+    let Err(Refusal::Unasked(inquiries)) =
+        play.try_apply_once(Input::decide(review.id, ana(), Via::Human, request(&review, all.clone())))
+    else {
+        panic!("both are asked about")
+    };
+    let answers = [Answer::Allows, Answer::Objects { reason: None }];
+    let looked = Looked::all(&inquiries, answers.to_vec());
+    let request = Box::new(request(&review, all));
+    play.apply(Input::Decide { review: review.id, by: ana(), via: Via::Human, request, looked });
+    let vetoes = play.past(review.id).resolution.as_ref().unwrap().vetoes.clone();
+    assert_eq!(vetoes.iter().map(|veto| veto.action.as_deref()).collect::<Vec<_>>(), [Some("c1-2")]);
+}
+
+#[test]
+fn what_a_judge_would_change_does_not_count_once_something_else_is_shown() {
+    let source = "
+id: judged
+agents: { w: { model: demo/w } }
+input: { type: object, properties: { draft: { type: string, default: A }, note: { type: string, default: B } } }
+guardrails: [{ name: house-rules, webhook: { url: 'https://rules.example.com/look' } }]
+nodes:
+  fork: { set: { x: 1 }, next: [look, write] }
+  write: { agent: w, prompt: Write., write_keys: [note] }
+  look:
+    human:
+      prompt: Fine?
+      review_keys: [note]
+      edit_keys: [draft]
+      options: [{ id: yes, label: Fine }]
+      handlers: [{ judge: { model: demo/judge, criteria: Fine? } }, human]
+";
+    let mut play = Play::start(source, json!({}));
+    let said = json!({ "approved": true, "confidence": 1, "reasoning": "Fine.", "modifications": { "edits": { "draft": "C" } } });
+    play.model("look", text(&said.to_string()));
+    let task = looks(&play).expect("the edit is asked about");
+    play.model("write", text("Something else"));
+    play.apply(play.looked(&task));
+    let review = play.review();
+    assert!(review.advice[0].to_string().contains("changed while it was judged"), "{:?}", review.advice);
+    assert_eq!(play.key("draft"), "A");
 }
 
 #[test]
@@ -274,7 +322,7 @@ nodes:
     let mut edited = request(&review, choose("yes"));
     edited.edits = object(json!({ "draft": "A falcon" }));
     let refused = play.try_decide(review.id, &ana(), edited.clone()).unwrap_err();
-    assert_eq!(mistakes(refused), [("/edits".to_owned(), "GUARDRAIL_BLOCKED".to_owned())]);
+    assert_eq!(mistakes(refused), [("/edits/draft".to_owned(), "GUARDRAIL_BLOCKED".to_owned())]);
     assert!(play.review().is_pending());
     edited.edits = object(json!({ "draft": "A sparrow" }));
     play.try_decide(review.id, &ana(), edited).unwrap();

@@ -58,7 +58,7 @@ impl Play {
         if let Some(output) = view(Some(&self.flow), &self.snapshot.state).output {
             let action = flow::guardrail::action("output", "x", None);
             let subject = shared::definition::GuardrailScope::Outputs;
-            let matter = flow::guardrail::Matter { subject, action, values: output, request: None };
+            let matter = flow::guardrail::Matter { id: String::new(), subject, action, values: output, request: None };
             // Programs were asked of what it was before something of it was redacted.
             let answered = |_: &Inquiry| Some(flow::guardrail::Answer::Allows);
             let found = self.flow.look(&matter, || scope::of_run(&self.snapshot.state), &answered);

@@ -216,7 +216,7 @@ impl Play {
             match (self.try_apply_once(input.clone()), &mut input) {
                 (
                     Err(Refusal::Unasked(inquiries)) | Ok(Some(Refusal::Unasked(inquiries))),
-                    Input::Decide { looked, .. },
+                    Input::Decide { looked, .. } | Input::CallBack { looked, .. },
                 ) => {
                     assert!(!inquiries.is_empty());
                     looked.extend(inquiries.iter().map(|inquiry| Looked::new(inquiry, program(inquiry))));

@@ -71,7 +71,7 @@ impl Play {
     fn calls_back(&mut self, review: &Review, task: TaskId, mut answer: Value) -> Result<Option<Refusal>, Refusal> {
         answer["revision"] = json!(review.revision);
         answer["digest"] = json!(review.digest);
-        self.try_apply(Input::CallBack { review: review.id, task, answer: Box::new(program(answer)) })
+        self.try_apply(Input::call_back(review.id, task, program(answer)))
     }
 
     /// Fires the one deadline.
@@ -216,14 +216,14 @@ fn while_a_webhook_takes_its_time_people_may_decide_and_whoever_is_first_has_dec
     let Refusal::ReviewResolved(over) = late else { panic!("{late:?}") };
     assert_eq!((over.resolution.unwrap().via, over.asked), (Via::Human, None));
 
-    let changed = play.try_apply(Input::CallBack {
-        review: review.id,
+    let changed = play.try_apply(Input::call_back(
+        review.id,
         task,
-        answer: Box::new(program(json!({ "approved": true, "revision": 1, "digest": "sha256:00" }))),
-    });
+        program(json!({ "approved": true, "revision": 1, "digest": "sha256:00" })),
+    ));
     assert!(matches!(changed, Err(Refusal::RevisionChanged(_))), "{changed:?}");
     let unnamed = program(json!({ "approved": true }));
-    let unnamed = play.try_apply(Input::CallBack { review: review.id, task, answer: Box::new(unnamed) }).unwrap_err();
+    let unnamed = play.try_apply(Input::call_back(review.id, task, unnamed)).unwrap_err();
     assert_eq!(mistakes(unnamed).len(), 2);
     let misfit = play.calls_back(&review, task, json!({ "verdict": { "type": "choose", "option": "maybe" } }));
     assert_eq!(mistakes(misfit.unwrap_err())[0].0, "/verdict/option", "it may try again");

@@ -270,7 +270,7 @@ fn some_callback(play: &Play, review: &Review, pick: u8) -> Input {
         Some(Asked::Program { task, .. }) => *task,
         _ => TaskId(uuid::Uuid::nil()),
     };
-    Input::CallBack { review: review.id, task, answer: Box::new(some_program_answer(review, pick)) }
+    Input::call_back(review.id, task, some_program_answer(review, pick))
 }
 
 /// An input that could come now, or could have come once.

@@ -80,6 +80,9 @@ fn alternatives(checker: &mut Checker<'_>, base: &str, human: &Human) {
     if !human.has_options() {
         let why = "without `options`, free text is the answer, and nothing else can be chosen";
         stakes::only_sentences(checker, base, &human.alternatives, why);
+    } else if !human.policy.is_first() {
+        let why = "where several people decide, a vote for it would count as one for what is asked";
+        stakes::only_sentences(checker, base, &human.alternatives, why);
     }
 }
 

@@ -14,6 +14,8 @@ use super::{Finding, Matter, Rule};
 /// What a program is asked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Inquiry {
+    /// Names what is looked at: two calls are two, also where they are alike.
+    pub id: String,
     /// Which guardrail asks.
     pub guardrail: String,
     /// The program.
@@ -56,7 +58,7 @@ pub trait GuardrailPrograms: Send + Sync {
 }
 
 /// How many programs are asked at once.
-const AT_ONCE: usize = 8;
+const AT_ONCE: usize = 64;
 
 /// Asks all of this; the answers in its order.
 pub async fn ask_all<P: GuardrailPrograms + ?Sized>(programs: &P, inquiries: &[Inquiry]) -> Vec<Answer> {
@@ -77,6 +79,7 @@ impl Rule {
         answered: Answered<'_>,
     ) -> Option<Finding> {
         let inquiry = Inquiry {
+            id: matter.id.clone(),
             guardrail: self.name.clone(),
             webhook: webhook.clone(),
             on: matter.subject,

@@ -36,6 +36,8 @@ const MAX_COMPILED: usize = 1024 * 1024;
 /// What is looked at.
 #[derive(Debug)]
 pub struct Matter<'a> {
+    /// Names it among all that is ever looked at, for programs.
+    pub id: String,
     /// What it is.
     pub subject: GuardrailScope,
     /// What conditions see as `action`: its type, name and agent.
@@ -140,12 +142,15 @@ impl Rules {
             let values = verdict.redacted.as_ref().unwrap_or(&matter.values);
             let (findings, redacted) = match &rule.check {
                 Check::When(when) => (rule.answer(when, matter, values, conditions, scope), None),
+                // What it sends is rendered and looked at again where something of it is redacted.
+                Check::Program(_) if verdict.redacted.is_some() && matter.request.is_some() => continue,
                 Check::Program(webhook) => (rule.ask(webhook, matter, values, answered).into_iter().collect(), None),
                 _ => rule.search(matter, values),
             };
             verdict.findings.extend(findings);
             verdict.redacted = redacted.or(verdict.redacted);
-            if verdict.is_veto() {
+            // What a program would say does not hide what those after it find.
+            if verdict.vetoes().any(|veto| veto.inquiry.is_none()) {
                 break;
             }
         }

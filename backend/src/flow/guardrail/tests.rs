@@ -17,7 +17,8 @@ fn flow(guardrails: &str) -> Compiled {
 fn look(guardrails: &str, subject: GuardrailScope, values: &Value) -> Verdict {
     let values = values.as_object().cloned().unwrap_or_default();
     let kind = if subject == GuardrailScope::Actions { "tool" } else { "output" };
-    let matter = Matter { subject, action: action(kind, "shell", Some("clerk")), values, request: None };
+    let matter =
+        Matter { id: String::new(), subject, action: action(kind, "shell", Some("clerk")), values, request: None };
     let scope =
         || Scope(JsonMap::from_iter([("run".to_owned(), json!({ "flow": "f" })), ("context".to_owned(), json!({}))]));
     flow(guardrails).look(&matter, scope, &|_| None)

@@ -9,6 +9,7 @@ use shared::decision::DecisionRequest;
 use shared::error::{Code, Problem};
 use shared::id::ReviewId;
 use shared::review::Checked;
+use tokio::time::Instant;
 
 use crate::clock::Moment;
 use crate::engine::{self, Refusal, Snapshot};
@@ -16,10 +17,7 @@ use crate::http::body::{self, Id};
 use crate::http::problem::Result;
 use crate::http::{AppState, Caller};
 use crate::problem::of_commit;
-use crate::store::CommitError;
-
-/// How many answers of guardrails' programs one check waits for at most.
-const MAX_LOOKS: usize = 100;
+use crate::store::{self, CommitError};
 
 /// Nothing is written. The state is read after the review: where the review has changed meanwhile, that is answered as it
 /// would be to the decision.
@@ -45,11 +43,12 @@ pub(super) async fn check(
     let moment = Moment::of(&*state.clock);
     let principal = caller.principal();
     let mut looked = Vec::new();
+    let until = Instant::now() + store::LOOKS;
     loop {
         let checked = engine::check(&flow, snapshot.clone(), id, principal, &body.value, &looked, moment);
         match checked {
-            Err(Refusal::Unasked(inquiries)) if looked.len() < MAX_LOOKS => {
-                looked.extend(state.store.look(inquiries).await);
+            Err(Refusal::Unasked(inquiries)) if Instant::now() < until => {
+                looked.extend(state.store.look(inquiries, until).await);
             }
             checked => {
                 return Ok(Json(checked.map_err(|refusal| of_commit(CommitError::Refused(refusal), Some(principal)))?));

@@ -178,7 +178,7 @@ async fn what_somebody_decides_is_written_only_when_the_program_has_answered() {
     };
     match edited("No").await {
         Err(CommitError::Refused(engine::Refusal::Invalid(mistakes))) => {
-            assert_eq!((&*mistakes[0].path, &*mistakes[0].message), ("/edits", "house-rules: Too short."));
+            assert_eq!((&*mistakes[0].path, &*mistakes[0].message), ("/edits/note", "house-rules: Too short."));
         }
         other => panic!("{other:?}"),
     }

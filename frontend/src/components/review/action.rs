@@ -14,7 +14,7 @@ use super::pane::Pane;
 use super::request::request;
 use super::value::{json, texts};
 use crate::components::diff::Diff;
-use crate::components::inert::inert;
+use crate::components::inert::{inert, named};
 use crate::components::schema_form::SchemaForm;
 use crate::components::states::focus_on;
 use crate::state::action_words;
@@ -95,7 +95,7 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
                 <button
                     type="button"
                     class="b sm"
-                    aria-label=label
+                    aria-label=named(&label)
                     aria-pressed=move || chosen().to_string()
                     on:click=move |_| choose_instead(id.get_value())
                 >

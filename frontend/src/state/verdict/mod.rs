@@ -308,7 +308,8 @@ pub fn actions_say(review: &Review, draft: &Draft) -> (Intent, String) {
 
 /// What follows first from what is approved. Where calls have no words of their own, nobody knows of which it is said.
 pub fn follows(review: &Review, draft: &Draft) -> Option<String> {
-    let is_rejected = |action: &&Action| choice(action, draft) == Some(ActionKind::Reject);
+    let is_rejected =
+        |action: &&Action| matches!(choice(action, draft), Some(ActionKind::Reject | ActionKind::Respond));
     if review.actions.iter().any(|action| action.stakes.is_some()) {
         let mut left = review.actions.iter().filter(|action| !is_rejected(action));
         return left.find_map(|action| action.stakes.as_ref()?.consequences.first().cloned());
