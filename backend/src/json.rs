@@ -284,7 +284,7 @@ mod tests {
         for (answer, below, code) in [
             ("{}", "/type", "required"),
             (r#"{"type": "edit"}"#, "/arguments", "required"),
-            (r#"{"type": "perhaps"}"#, "", "invalid"),
+            (r#"{"type": "perhaps"}"#, "/type", "invalid"),
             (r#"{"type": "edit", "arguments": 7}"#, "", "invalid"),
             (r#"{"type": "reject", "reason": "x"}"#, "/reason", "unknown"),
             (r#""approve""#, "", "invalid"),

@@ -251,12 +251,14 @@ fn two_calls_that_are_alike_are_two_questions() {
 fn what_a_judge_would_change_does_not_count_once_something_else_is_shown() {
     let source = "
 id: judged
-agents: { w: { model: demo/w } }
+tools: { look: { http: { url: 'https://x.test' } } }
 input: { type: object, properties: { draft: { type: string, default: A }, note: { type: string, default: B } } }
 guardrails: [{ name: house-rules, webhook: { url: 'https://rules.example.com/look' } }]
 nodes:
-  fork: { set: { x: 1 }, next: [look, write] }
-  write: { agent: w, prompt: Write., write_keys: [note] }
+  fork: { router: {}, next: [pass, beside] }
+  pass: { set: { passed: true }, next: look }
+  beside: { tool: look, arguments: {}, next: write }
+  write: { set: { note: Something else } }
   look:
     human:
       prompt: Fine?
@@ -269,7 +271,8 @@ nodes:
     let said = json!({ "approved": true, "confidence": 1, "reasoning": "Fine.", "modifications": { "edits": { "draft": "C" } } });
     play.model("look", text(&said.to_string()));
     let task = looks(&play).expect("the edit is asked about");
-    play.model("write", text("Something else"));
+    let beside = play.task_at("beside");
+    play.returned(&beside, json!("ok"));
     play.apply(play.looked(&task));
     let review = play.review();
     assert!(review.advice[0].to_string().contains("changed while it was judged"), "{:?}", review.advice);
