@@ -60,7 +60,11 @@ fn hash(folder: &Path) -> Result<u64> {
     let mut hasher = DefaultHasher::new();
     for file in files {
         hasher.write(file.file_name().unwrap_or_default().as_encoded_bytes());
-        hasher.write(&fs::read(&file).with_context(|| format!("reading {}", file.display()))?);
+        if file.is_dir() {
+            hasher.write_u64(hash(&file)?);
+        } else {
+            hasher.write(&fs::read(&file).with_context(|| format!("reading {}", file.display()))?);
+        }
     }
     Ok(hasher.finish())
 }

@@ -27,7 +27,9 @@ pub fn decided(review: &Review, decision: &Decision) -> (String, Tone) {
     let title = quoted(&review.title);
     let (mut text, tone) = match &decision.verdict {
         Verdict::Choose { option, fields } => {
-            let kind = review.options.iter().find(|one| one.id == *option).map(|chosen| chosen.kind);
+            // An alternative is no approval of what was asked.
+            let offered = review.options.iter().find(|one| one.id == *option && !one.alternative);
+            let kind = offered.map(|chosen| chosen.kind);
             let tone = match kind {
                 Some(ChoiceKind::Accept) => Tone::Go,
                 Some(ChoiceKind::Correct) => Tone::Again,
@@ -101,7 +103,12 @@ fn actions(review: &Review, decisions: &BTreeMap<String, ActionDecision>) -> (St
                 answered.push(action_words::responds(action, true));
                 continue;
             }
-            Some(ActionDecision::Choose { .. }) => ("chose an alternative to", ""),
+            Some(ActionDecision::Choose { alternative, .. }) => {
+                let choice = review.choices_for(action).find(|choice| choice.id == *alternative);
+                let says = choice.map_or(alternative, |choice| &choice.description);
+                answered.push(format!("chose “{says}” in place of {}", action_words::name(action)));
+                continue;
+            }
             None => continue,
         };
         let name = action_words::name(action);

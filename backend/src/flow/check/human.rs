@@ -83,7 +83,17 @@ fn alternatives(checker: &mut Checker<'_>, base: &str, human: &Human) {
     } else if !human.policy.is_first() {
         let why = "where several people decide, a vote for it would count as one for what is asked";
         stakes::only_sentences(checker, base, &human.alternatives, why);
+    } else if human.alternatives.iter().any(|alternative| alternative.choice().is_some()) && !is_read(checker) {
+        let message = "whichever of them is chosen, the run goes on as after an approval: let a condition or a template \
+                       ask for `decision.alternative`";
+        checker.warn(&format!("{base}/alternatives"), message);
     }
+}
+
+/// Whether anything in the flow asks which alternative was chosen.
+fn is_read(checker: &Checker<'_>) -> bool {
+    serde_json::to_string(checker.flow)
+        .is_ok_and(|flow| flow.contains(".alternative") || flow.contains("decision.option"))
 }
 
 pub(super) fn has(human: &Human, kind: ChoiceKind) -> bool {

@@ -70,6 +70,17 @@ mod tests {
             &node(&format!("alternatives: [{choice}]")),
             &[("/nodes/ask/human/alternatives/0", "without `options`")],
         );
+        let options = "options: [{ id: yes, label: Yes }]";
+        expect(
+            &node(&format!("{options}, policy: unanimous, alternatives: [{choice}]")),
+            &[("/nodes/ask/human/alternatives/0", "a vote for it would count as one for what is asked")],
+        );
+        let warned = |next: &str| {
+            let source = node(&format!("{options}, alternatives: [{choice}]")) + next;
+            check(&source).warnings.iter().any(|warning| warning.message.contains("as after an approval"))
+        };
+        assert!(warned(""), "nothing asks what was chosen");
+        assert!(!warned("  then: { set: { how: '{{ decisions.ask.alternative }}' } }\n"));
         let gates = |gates: &str| {
             format!(
                 "id: f\nagents: {{ w: {{ model: demo/w }} }}\ntools: {{ t: {{ builtin: demo_publish }} }}\n\

@@ -148,10 +148,17 @@ fn acts(pane: Pane) -> Vec<Act> {
         });
         let rejected = rejected.count();
         let refuses = rejected == review.actions.len();
+        let answered = review.actions.iter().filter(|action| {
+            matches!(verdict::choice(action, &draft), Some(kind) if kind == shared::definition::ActionKind::Respond)
+        });
+        let runs_nothing = rejected + answered.count() == review.actions.len();
         let blocked = guardrail_notes::blocked(&review, &draft, &pane.checked.get());
         let in_vain = !refuses && blocked.len() + rejected == review.actions.len();
         let does = match verdict::follows(&review, &draft) {
             _ if refuses => words.rejected.to_owned(),
+            _ if runs_nothing && first.action_type == ActionType::Tool => {
+                "Nothing runs: what you answer is the result.".to_owned()
+            }
             _ if in_vain => "Nothing would run: a guardrail would block it.".to_owned(),
             _ if !blocked.is_empty() => {
                 let names: Vec<&str> = blocked.iter().map(|action| action.name.as_str()).collect();
