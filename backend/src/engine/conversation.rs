@@ -277,8 +277,25 @@ pub struct ToolCall {
     /// `sha256:` of tool, arguments and request, as canonical JSON, at the time of approval; checked again before
     /// execution.
     pub digest: String,
+    /// Which of its tool's gates asks about it, or was the last to, by its place among them. None where none has closed, and
+    /// in calls of states before format 9.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gate: Option<usize>,
+    /// What its gates have let pass so far.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub passes: Vec<GatePass>,
     /// How far it is.
     pub state: ToolCallState,
+}
+
+/// That one of the gates of a call has let it pass. It holds for the call as it was then: one that is edited afterwards is
+/// asked about again wherever it would close a gate.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GatePass {
+    /// The gate, by its place among those of the tool.
+    pub gate: usize,
+    /// The digest of the call, with what was edited and redacted then.
+    pub digest: String,
 }
 
 impl ToolCall {
@@ -287,7 +304,7 @@ impl ToolCall {
         let digest = digest::of_call(tool, &arguments, None);
         let (provider_id, tool) = (String::new(), tool.to_owned());
         let (request, reads, state) = (None, JsonMap::new(), ToolCallState::Held);
-        Self { id, provider_id, tool, arguments, request, reads, digest, state }
+        Self { id, provider_id, tool, arguments, request, reads, digest, gate: None, passes: Vec::new(), state }
     }
 }
 

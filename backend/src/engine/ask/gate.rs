@@ -6,13 +6,17 @@ use shared::run::Step;
 
 use super::title;
 use crate::engine::builder::Builder;
-use crate::engine::conversation::{CallingAgent, ToolCall};
+use crate::engine::conversation::{CallingAgent, GatePass, ToolCall, ToolCallState};
 use crate::engine::question::Subject;
 use crate::engine::scope::{self, Visit};
 use crate::engine::state::RunState;
 use crate::flow::Compiled;
 
-/// The gate of a call: of several, the first that closes.
+/// How often the gates of a call may let it pass before it counts as refused: programs that each undo what the other has
+/// edited would go on for ever.
+const MAX_PASSES: usize = 20;
+
+/// The gate that asks about a call, or asked last; of a call that none has asked about, the first that closes, or would.
 fn gate_of_call<'f>(
     flow: &'f Compiled,
     state: &RunState,
@@ -20,10 +24,12 @@ fn gate_of_call<'f>(
     agent: Option<CallingAgent<'_>>,
     call: &ToolCall,
 ) -> Option<&'f Gate> {
-    let mut gates = flow.of(&step.node).tool_gates(agent.map(|agent| agent.gates_of), &call.tool);
-    let (first, second) = (gates.next()?, gates.next());
+    let gates = || flow.of(&step.node).tool_gates(agent.map(|agent| agent.gates_of), &call.tool);
+    if let Some(gate) = call.gate {
+        return gates().nth(gate);
+    }
     let seen = Visit { agent: agent.map(|agent| agent.name), ..call.seen(step) };
-    Some(second.filter(|_| !closes(flow, state, first, &step.node, seen)).unwrap_or(first))
+    gates().find(|gate| closes(flow, state, gate, &step.node, seen)).or_else(|| gates().next())
 }
 
 /// Whether a gate closes before what its condition sees. One whose `when` meets a missing field, or cannot be evaluated, does.
@@ -65,17 +71,62 @@ impl<'f> Builder<'f> {
         gate_of_call(self.flow, &self.state, step, agent, call)
     }
 
-    /// The gate that holds a call back.
-    pub(in crate::engine) fn closed_gate(
+    /// Holds a call back where one of its gates closes that has not let it pass as it stands: that gate asks next.
+    pub(in crate::engine) fn hold_back(
         &self,
         step: &Step,
         correction: Option<&str>,
         agent: Option<CallingAgent<'_>>,
-        call: &ToolCall,
+        call: &mut ToolCall,
     ) -> Option<&'f Gate> {
-        let gate = self.tool_gate(step, agent, call)?;
+        let gates: Vec<_> = self.gates_of_call(step, agent, call).collect();
         let seen = Visit { correction, agent: agent.map(|agent| agent.name), ..call.seen(step) };
-        self.closes(gate, &step.node, seen).then_some(gate)
+        let passed = |gate: &'f Gate| {
+            let passes = call.passes.iter().filter(|pass| pass.digest == call.digest);
+            passes.filter_map(|pass| gates.get(pass.gate)).any(|passed| self.ask_the_same(step, passed, gate))
+        };
+        let closes = |gate: &'f Gate| self.closes(gate, &step.node, seen) && !passed(gate);
+        let (place, gate) = gates.iter().enumerate().find(|(_, gate)| closes(gate))?;
+        (call.gate, call.state) = (Some(place), ToolCallState::Gated);
+        Some(gate)
+    }
+
+    /// The gate that asked about a call has let it pass as it is now: the next that closes asks, if there is one. An error
+    /// says why it does not happen at all.
+    pub(in crate::engine) fn pass_gate(
+        &self,
+        step: &Step,
+        correction: Option<&str>,
+        agent: Option<CallingAgent<'_>>,
+        call: &mut ToolCall,
+    ) -> Result<Option<&'f Gate>, String> {
+        let asking = self.tool_gate(step, agent, call);
+        let place = self.gates_of_call(step, agent, call).position(|gate| Some(gate) == asking);
+        if call.state == ToolCallState::Gated {
+            call.passes.extend(place.map(|gate| GatePass { gate, digest: call.digest.clone() }));
+        }
+        let next = self.hold_back(step, correction, agent, call);
+        if next.is_some() && call.passes.len() >= MAX_PASSES {
+            return Err(format!("each of its gates has edited it for the other, {MAX_PASSES} times in all"));
+        }
+        Ok(next)
+    }
+
+    /// Whether guardrails look at a call: unless each gate that has asked about it says that they do not.
+    pub(super) fn is_guarded(&self, step: &Step, agent: Option<CallingAgent<'_>>, call: &ToolCall) -> bool {
+        let gates: Vec<_> = self.gates_of_call(step, agent, call).collect();
+        let passed = call.passes.iter().filter_map(|pass| gates.get(pass.gate).copied());
+        let mut asked = passed.chain(self.tool_gate(step, agent, call)).peekable();
+        asked.peek().is_none() || asked.any(|gate| gate.guardrails != Some(false))
+    }
+
+    fn gates_of_call(
+        &self,
+        step: &Step,
+        agent: Option<CallingAgent<'_>>,
+        call: &ToolCall,
+    ) -> impl Iterator<Item = &'f Gate> {
+        self.flow.of(&step.node).tool_gates(agent.map(|agent| agent.gates_of), &call.tool)
     }
 
     /// Whether a gate closes before what its condition sees.

@@ -1,6 +1,7 @@
 //! Which calls of a turn are asked about together.
 
 use shared::definition::{Builtin, Gate, Handler, ToolKind};
+use shared::run::Step;
 
 use super::content::handlers_at;
 use crate::engine::builder::Builder;
@@ -32,14 +33,16 @@ impl<'f> Builder<'f> {
         }
     }
 
-    /// Whether two gates ask the same, now and after an escalation.
+    /// Whether calls of two gates are asked about in one question.
     fn are_asked_together(&self, subject: &Subject, one: &'f Gate, other: &'f Gate) -> bool {
         let Some(step) = self.state.step_of(subject) else { return false };
+        !self.changes_team(subject) && self.ask_the_same(step, one, other)
+    }
+
+    /// Whether two gates ask the same handlers and people, also after an escalation.
+    pub(super) fn ask_the_same(&self, step: &Step, one: &'f Gate, other: &'f Gate) -> bool {
         let escalation = |gate| self.gate_timeout(step, gate).filter(|then| then.escalations().next().is_some());
         let handlers = |gate: &'f Gate| before_people(handlers_at(self.flow, &step.node, gate.handlers.as_deref()));
-        if self.changes_team(subject) {
-            return false;
-        }
         one.reviewers == other.reviewers && handlers(one) == handlers(other) && escalation(one) == escalation(other)
     }
 }

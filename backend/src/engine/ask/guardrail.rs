@@ -219,11 +219,6 @@ impl Builder<'_> {
         self.flow.of(node).look(&matter, || scope::of_run(&self.state), &answered)
     }
 
-    /// Whether guardrails look at what the gate of a tool lets pass.
-    fn is_guarded(&self, step: &Step, agent: Option<CallingAgent<'_>>, call: &ToolCall) -> bool {
-        self.tool_gate(step, agent, call).is_none_or(|gate| gate.guardrails != Some(false))
-    }
-
     /// What conditions of guardrails see of a call: what people see of it.
     fn seen_action(&self, step: &Step, agent: Option<CallingAgent<'_>>, call: &ToolCall) -> Value {
         let (kind, name) = self.kind_of(step, call);

@@ -5,7 +5,6 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use shared::JsonMap;
 use shared::definition::{Agent, Builtin, Gate, ToolKind};
 use shared::error::FlowCode;
 use shared::id::TaskId;
@@ -22,7 +21,7 @@ use crate::engine::question::Subject;
 use crate::engine::ruling::{CallRulings, Ruling};
 use crate::engine::transition::{Refusal, TaskKind};
 
-impl Builder<'_> {
+impl<'f> Builder<'f> {
     // --- the calls of an agent's turn ---
 
     /// A model made calls: those that do not fit are answered at once, gated ones are asked about, the rest is held
@@ -35,7 +34,7 @@ impl Builder<'_> {
         made: Vec<ModelToolCall>,
     ) {
         let own = conversation.tools_in(self.flow, &step.node);
-        let mut gated: Vec<(String, &Gate)> = Vec::new();
+        let mut gated: Vec<(String, &'f Gate)> = Vec::new();
         for (index, made) in made.into_iter().enumerate() {
             let id = conversation.call_id(index);
             let checked = if own.contains(&made.tool) {
@@ -52,13 +51,10 @@ impl Builder<'_> {
             });
             call.provider_id = made.provider_id;
             let held = call.state == ToolCallState::Held;
-            let gate =
-                if held { self.closed_gate(&step, None, Some(conversation.calling_agent()), &call) } else { None };
-            if let Some(gate) = gate {
-                call.state = ToolCallState::Gated;
-                gated.push((call.id.clone(), gate));
-            } else {
-                call.reads.clear();
+            let agent = Some(conversation.calling_agent());
+            match held.then(|| self.hold_back(&step, None, agent, &mut call)).flatten() {
+                Some(gate) => gated.push((call.id.clone(), gate)),
+                None => call.reads.clear(),
             }
             conversation.calls.push(call);
         }
@@ -257,40 +253,50 @@ impl Builder<'_> {
             }
             None => conversation.instructed.extend(instructions),
         }
+        let mut gated: Vec<(String, &'f Gate)> = Vec::new();
         for call in &mut calls {
             if let Some(ruling) = rulings.remove(&call.id) {
-                self.agent_call_decided(&step, &mut conversation, call, ruling);
+                let gate = self.agent_call_decided(&step, &mut conversation, call, ruling);
+                gated.extend(gate.map(|gate| (call.id.clone(), gate)));
             }
         }
         conversation.calls = calls;
         self.go_on_with_calls(branch, step, conversation);
+        self.ask_about(branch, &gated);
     }
 
+    /// The gate that asks next, where another one closes.
     fn agent_call_decided(
         &mut self,
         step: &Step,
         conversation: &mut Conversation,
         call: &mut ToolCall,
         ruling: Ruling<ToolCall>,
-    ) {
-        call.reads.clear();
+    ) -> Option<&'f Gate> {
         match ruling {
             Ruling::Proceeds(as_it_runs) => {
-                *call = ToolCall { reads: JsonMap::new(), ..as_it_runs };
-                if call.state == ToolCallState::Vetting {
-                    call.state = ToolCallState::Vetted;
-                    return;
+                let changed = call.digest != as_it_runs.digest;
+                *call = as_it_runs;
+                if call.state == ToolCallState::Gated || changed {
+                    match self.pass_gate(step, None, Some(conversation.calling_agent()), call) {
+                        Ok(Some(gate)) => return Some(gate),
+                        Ok(None) => {}
+                        Err(why) => call.state = ToolCallState::failed(FlowCode::ToolPermissionDenied, &why),
+                    }
                 }
-                // A lost call is run again at once: the others of its turn were started before.
-                if call.state == ToolCallState::Lost {
-                    self.start_agent_call(step, conversation, call);
-                } else {
-                    call.state = ToolCallState::Held;
+                match call.state {
+                    ToolCallState::Vetting => call.state = ToolCallState::Vetted,
+                    ToolCallState::Gated => call.state = ToolCallState::Held,
+                    // A lost call is run again at once: the others of its turn were started before.
+                    ToolCallState::Lost => self.start_agent_call(step, conversation, call),
+                    _ => {}
                 }
             }
             Ruling::Answered(result) => call.state = ToolCallState::returned(result),
             Ruling::Refused(code, why) => call.state = ToolCallState::failed(code, &why),
         }
+        call.reads.clear();
+        None
     }
 
     /// People have answered what a call asked by itself, or nobody will.

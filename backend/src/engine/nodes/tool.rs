@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 use shared::JsonMap;
+use shared::definition::Gate;
 use shared::error::{FlowCode, RunError};
 use shared::run::Step;
 
@@ -16,7 +17,7 @@ use crate::engine::roster::Caller;
 use crate::engine::ruling::Ruling;
 use crate::engine::scope::{self, Visit};
 
-impl Builder<'_> {
+impl<'f> Builder<'f> {
     /// A branch enters a tool node.
     pub(in crate::engine) fn enter_tool(
         &mut self,
@@ -30,15 +31,16 @@ impl Builder<'_> {
             Ok(call) => call,
             Err(error) => return self.fail_step(branch, step, error),
         };
-        match self.closed_gate(&step, correction.as_deref(), None, &call) {
+        match self.hold_back(&step, correction.as_deref(), None, &mut call) {
             None => self.run_tool(branch, step, call, correction),
-            Some(gate) => {
-                call.state = ToolCallState::Gated;
-                let (node, gated) = (step.node.clone(), [(call.id.clone(), gate)]);
-                self.settle(branch, &node, Phase::tool(step, call, correction));
-                self.ask_about(branch, &gated);
-            }
+            Some(gate) => self.wait_at(gate, branch, step, call, correction),
         }
+    }
+
+    fn wait_at(&mut self, gate: &'f Gate, branch: u32, step: Step, call: ToolCall, correction: Option<String>) {
+        let (node, gated) = (step.node.clone(), [(call.id.clone(), gate)]);
+        self.settle(branch, &node, Phase::tool(step, call, correction));
+        self.ask_about(branch, &gated);
     }
 
     /// The node's call: its templates rendered, or the readable keys that the tool's parameters name.
@@ -119,6 +121,16 @@ impl Builder<'_> {
         ruling: Ruling<ToolCall>,
     ) {
         match ruling {
+            Ruling::Proceeds(mut call) if call.state == ToolCallState::Gated => {
+                match self.pass_gate(&step, correction.as_deref(), None, &mut call) {
+                    Ok(Some(gate)) => self.wait_at(gate, branch, step, call, correction),
+                    Ok(None) => self.run_tool(branch, step, call, correction),
+                    Err(why) => {
+                        let error = failure(FlowCode::ToolPermissionDenied, &step.node, why);
+                        self.fail_step(branch, step, error);
+                    }
+                }
+            }
             Ruling::Proceeds(call) => self.run_tool(branch, step, call, correction),
             Ruling::Answered(result) => self.tool_done(branch, step, result, &BTreeSet::new()),
             Ruling::Refused(code, why) => {

@@ -31,6 +31,7 @@ mod team_changes;
 mod teams;
 mod timers;
 mod titles;
+mod two_gates;
 mod validators;
 mod votes;
 mod votes_random;

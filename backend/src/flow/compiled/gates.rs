@@ -11,7 +11,7 @@ use super::{Compiled, DELEGATE, setting_of};
 
 impl Compiled {
     /// The gates of a tool that an agent, or a tool node, calls, whatever their `when` says: that of what changes a team, then
-    /// that of the tool. The first that closes holds the call back.
+    /// that of the tool. Each that closes is asked, one after another.
     pub fn tool_gates(&self, agent: Option<&str>, tool: &str) -> impl Iterator<Item = &Gate> {
         self.team_gate(tool).into_iter().chain(self.tool_gate(agent, tool))
     }

@@ -1,0 +1,112 @@
+//! Calls that two gates hold back: what changes a team has the team's gate and that of its tool.
+
+use super::teams::{due, results, says, start_with};
+use super::*;
+use shared::review::Review;
+
+const MORE: &str = "strategy: sequential, emergent: { enabled: true, max: 2 }";
+const LED: &str = "gates: { before_emergent: { reviewers: { roles: [leads] } }, \
+                   before_tool: { grow: { reviewers: { roles: [editors] }, WHEN } } }";
+
+fn grow(play: &mut Play, instructions: &str) {
+    let made = json!({ "role": "tester", "instructions": instructions, "tools": ["look"] });
+    says(play, "researcher", calls([("grow", made)]));
+}
+
+/// The one pending review, and whom it is for.
+fn asked(play: &Play) -> (Review, String) {
+    let mut pending = play.snapshot.reviews.values().filter(|review| review.is_pending());
+    let review = pending.next().expect("somebody is asked").clone();
+    assert!(pending.next().is_none(), "one gate after another");
+    let role = review.reviewers.roles[0].clone();
+    (review, role)
+}
+
+fn decide(play: &mut Play, review: &Review, decision: ActionDecision) {
+    let reviewer = person("rob", &[&review.reviewers.roles[0]]);
+    let id = review.actions[0].id.clone();
+    play.try_decide(review.id, &reviewer, request(review, answer_actions([(&id, decision)]))).expect("it fits");
+}
+
+fn edit(review: &Review, instructions: &str) -> ActionDecision {
+    let mut arguments = review.actions[0].arguments.clone();
+    arguments.insert("instructions".to_owned(), instructions.into());
+    ActionDecision::Edit { arguments }
+}
+
+fn joined(play: &Play) -> bool {
+    // While it waits for an answer, it has no turn.
+    due(play) == ["researcher"] && results(play, "researcher").last().is_some_and(|told| told.get("joined").is_some())
+}
+
+#[test]
+fn each_gate_that_closes_is_asked_and_one_refusal_is_enough() {
+    for refused_by in [None, Some("leads"), Some("editors")] {
+        let mut play = start_with(MORE, &LED.replace(", WHEN", ""));
+        grow(&mut play, "Test.");
+        for role in ["leads", "editors"] {
+            let (review, asks) = asked(&play);
+            assert_eq!(asks, role);
+            assert!(!joined(&play));
+            if refused_by == Some(role) {
+                decide(&mut play, &review, ActionDecision::Reject { message: Some("No.".to_owned()) });
+                break;
+            }
+            decide(&mut play, &review, ActionDecision::APPROVE);
+        }
+        assert_eq!(joined(&play), refused_by.is_none());
+        if refused_by.is_some() {
+            assert_eq!(results(&play, "researcher"), ["TOOL_PERMISSION_DENIED: No."]);
+        }
+        assert!(play.snapshot.reviews.values().all(|review| !review.is_pending()));
+    }
+}
+
+#[test]
+fn an_edit_asks_the_gate_that_it_closes_and_those_who_let_something_else_pass() {
+    let mut play = start_with(MORE, &LED.replace("WHEN", "when: 'arguments.instructions.contains(\"delete\")'"));
+    grow(&mut play, "Test.");
+    let (review, role) = asked(&play);
+    assert_eq!(role, "leads");
+    decide(&mut play, &review, edit(&review, "Test, then delete."));
+    let (review, role) = asked(&play);
+    assert_eq!((&*role, &review.actions[0].arguments["instructions"]), ("editors", &json!("Test, then delete.")));
+
+    // What the leads have seen is not what the editors make of it.
+    decide(&mut play, &review, edit(&review, "Test, then delete all."));
+    let (review, role) = asked(&play);
+    assert_eq!((&*role, &review.actions[0].arguments["instructions"]), ("leads", &json!("Test, then delete all.")));
+    assert!(!joined(&play));
+    decide(&mut play, &review, ActionDecision::APPROVE);
+    assert!(joined(&play), "the editors have let pass what the leads have now");
+}
+
+#[test]
+fn two_gates_that_ask_the_same_people_ask_them_once() {
+    let gates = "gates: { before_emergent: { reviewers: { roles: [leads] } }, \
+                 before_tool: { grow: { reviewers: { roles: [leads] } } } }";
+    let mut play = start_with(MORE, gates);
+    grow(&mut play, "Test.");
+    let (review, _) = asked(&play);
+    decide(&mut play, &review, ActionDecision::APPROVE);
+    assert!(joined(&play));
+}
+
+#[test]
+fn gates_that_undo_each_others_edits_end() {
+    let mut play = start_with(MORE, &LED.replace(", WHEN", ""));
+    grow(&mut play, "Test.");
+    let mut decided = 0;
+    while play.snapshot.reviews.values().any(|review| review.is_pending()) {
+        let (review, role) = asked(&play);
+        decide(&mut play, &review, edit(&review, &format!("As {role} want, version {decided}.")));
+        decided += 1;
+        assert!(decided < 100, "it has an end");
+    }
+    assert!(!joined(&play));
+    let told = results(&play, "researcher");
+    assert!(
+        told[0].as_str().is_some_and(|told| told.starts_with("TOOL_PERMISSION_DENIED: each of its gates")),
+        "{told:?}"
+    );
+}
