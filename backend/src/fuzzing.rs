@@ -47,9 +47,9 @@ pub fn socket_message(frame: &str) {
     let _ = live::request::read(frame);
 }
 
-/// Reads the body of an interaction in Slack.
+/// Reads a body as an interaction in Slack, and as an event.
 pub fn slack_interaction(body: &[u8]) {
-    let _ = notify::Interaction::read(body);
+    let _ = (notify::Interaction::read(body), notify::SlackEvent::read(body));
 }
 
 /// The values that a tool's answer is read as: as JSON, as text, and as the result of an MCP call.

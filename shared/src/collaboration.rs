@@ -82,6 +82,16 @@ pub struct AskedHandler {
     /// Until when it is waited for; then the next is asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
+    /// Whether reactions to a message there decide.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reactions: bool,
+}
+
+impl AskedHandler {
+    /// One that is waited for until then.
+    pub fn program(by: String, via: Via, until: Timestamp) -> Self {
+        Self { by, via, until: Some(until), reactions: false }
+    }
 }
 
 /// What a handler would change of what is asked before it happens.

@@ -106,6 +106,19 @@ impl Schemas {
                 "required": ["payload"],
                 "properties": { "payload": { "type": "string" } }
             }),
+            "SlackEventAnswer" => json_schema!({
+                "type": "object",
+                "properties": { "challenge": { "type": "string" } }
+            }),
+            "SlackEvent" => json_schema!({
+                "type": "object",
+                "required": ["type"],
+                "properties": {
+                    "type": { "enum": ["url_verification", "event_callback"] },
+                    "challenge": { "type": "string" },
+                    "event": { "type": "object" }
+                }
+            }),
             "File" | "Text" => json_schema!({ "type": "string" }),
             _ => return None,
         };

@@ -1,9 +1,13 @@
-//! `/api/v1/slack/interactions`: a button that was pressed in Slack decides a review, through the same commit and with
-//! the same rights as everywhere. Slack shows who pressed it; whom that is here, the person themselves has said.
+//! `/api/v1/slack/…`: a button that was pressed in Slack, or a reaction to a message, decides a review, through the same
+//! commit and with the same rights as everywhere. Slack shows who it was; whom that is here, the person themselves has said.
 
+use std::time::Duration;
+
+use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
+use serde_json::{Value, json};
 use shared::api::DecisionEffect;
 use shared::decision::Via;
 use shared::error::{Code, Problem};
@@ -14,49 +18,122 @@ use super::api::{Api, Operation};
 use super::body::read;
 use super::problem::{Result, unexpected};
 use crate::engine::Input;
-use crate::notify::{Interaction, NotificationService, Reply};
+use crate::notify::{ButtonPress, Interaction, NotificationService, Reaction, Reply, SlackEvent};
 use crate::problem::of_commit;
 use crate::store::{self, Actor, Change, Committed};
+
+/// How long Slack is kept waiting for an answer, of the three seconds that it allows. What takes longer, such as a guardrail
+/// that asks a program, goes on: who decided is told by a message anyway.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// With it Slack says that it sends an event again.
+const RETRY: &str = "x-slack-retry-num";
 
 pub(super) fn mount(api: &mut Api) {
     let body = Some(("SlackInteraction", "application/x-www-form-urlencoded"));
     let press = Operation::new("Receive a button press from Slack, signed by Slack", "").open();
     api.post("/api/v1/slack/interactions", Operation { body, ..press }, interactions);
+    let body = Some(("SlackEvent", "application/json"));
+    let reaction = Operation::new("Receive a reaction from Slack, signed by Slack", "SlackEventAnswer").open();
+    api.post("/api/v1/slack/events", Operation { body, ..reaction }, events);
 }
 
 async fn interactions(State(state): State<AppState>, headers: HeaderMap, body: Body) -> Result<StatusCode> {
-    let body = read(&headers, body).await?;
+    let (notifications, body) = from_slack(&state, &headers, body).await?;
+    let Some(interaction) = Interaction::read(&body) else { return Ok(StatusCode::OK) };
+    let decided = async move {
+        let press = interaction.press.clone();
+        let reply = decide(&state, &notifications, &interaction.user, press, body.len() as u64).await;
+        let lost = || Reply::Tell("Nothing is known of your decision: the server has a problem. Try again.".to_owned());
+        let (reply, done) = reply.map_or_else(|problem| (lost(), Err(problem)), |reply| (reply, Ok(())));
+        notifications.reply(&interaction, reply);
+        done
+    };
+    soon(decided).await
+}
+
+async fn events(State(state): State<AppState>, headers: HeaderMap, body: Body) -> Result<Json<Value>> {
+    let (notifications, body) = from_slack(&state, &headers, body).await?;
+    let reaction = match SlackEvent::read(&body) {
+        Some(SlackEvent::Reaction(reaction)) => reaction,
+        Some(SlackEvent::Challenge(challenge)) => return Ok(Json(json!({ "challenge": challenge }))),
+        None => return Ok(Json(json!({}))),
+    };
+    let (bytes, again) = (body.len() as u64, headers.contains_key(RETRY));
+    let decided = async move {
+        let Some(reply) = decide_by_reaction(&state, &notifications, &reaction, bytes).await? else { return Ok(()) };
+        match reply {
+            // What was decided when it was sent first is over now.
+            Reply::Show { .. } if again => {}
+            Reply::Tell(text) | Reply::Show { tell: Some(text), .. } => notifications.whisper(&reaction, &text),
+            // The message is changed because the log says that the review is over.
+            Reply::Show { tell: None, .. } => {}
+        }
+        Ok(())
+    };
+    soon(decided).await.map(|_| Json(json!({})))
+}
+
+/// The body of a request that Slack has signed.
+async fn from_slack(state: &AppState, headers: &HeaderMap, body: Body) -> Result<(NotificationService, Vec<u8>)> {
+    let body = read(headers, body).await?;
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let signed = |notifications: &&NotificationService| {
         notifications.is_from_slack(header("x-slack-request-timestamp"), header("x-slack-signature"), &body)
     };
-    let Some(notifications) = state.outside.notifications.as_ref().filter(signed) else {
+    let Some(notifications) = state.outside.notifications.as_ref().filter(signed).cloned() else {
         let detail =
             "the signature is not that of this server's app in Slack, or the request is older than five minutes";
         return Err(Problem::new(Code::Unauthenticated).detail(detail).into());
     };
-    let Some(interaction) = Interaction::read(&body) else { return Ok(StatusCode::OK) };
-    let reply = decide(&state, notifications, &interaction, body.len() as u64).await?;
-    notifications.reply(&interaction, reply);
-    Ok(StatusCode::OK)
+    Ok((notifications, body))
 }
 
-/// Decides, and says what to tell who pressed. `bytes`: what was sent, which counts as written by them.
+/// Waits for what is decided for as long as Slack can be kept waiting.
+async fn soon(decided: impl Future<Output = Result<()>> + Send + 'static) -> Result<StatusCode> {
+    match tokio::time::timeout(PATIENCE, tokio::spawn(decided)).await {
+        Ok(Ok(done)) => done.map(|()| StatusCode::OK),
+        Ok(Err(_)) => Err(unexpected()),
+        Err(_) => Ok(StatusCode::OK),
+    }
+}
+
+/// Decides by a reaction. None where it is to no message that asks.
+async fn decide_by_reaction(
+    state: &AppState,
+    notifications: &NotificationService,
+    reaction: &Reaction,
+    bytes: u64,
+) -> Result<Option<Reply>> {
+    let Some((review, channel, shown)) = state.store.message_with_reactions(&reaction.receipt()).await? else {
+        return Ok(None);
+    };
+    let Some(now) = state.store.review(review).await? else { return Ok(None) };
+    if !now.is_pending() {
+        return Ok(None);
+    }
+    let Some(press) = notifications.press_of(reaction, &now, &channel, &shown) else {
+        let text = "Nothing was decided: this message does not take this reaction any more. Open the review to decide.";
+        return Ok(Some(Reply::Tell(text.to_owned())));
+    };
+    decide(state, notifications, &reaction.user, press, bytes).await.map(Some)
+}
+
+/// Decides, and says what to tell who did. `bytes`: what was sent, which counts as written by them.
 async fn decide(
     state: &AppState,
     notifications: &NotificationService,
-    interaction: &Interaction,
+    slack_user: &str,
+    press: ButtonPress,
     bytes: u64,
 ) -> Result<Reply> {
-    let person = state.store.person_of_slack(&interaction.user).await?;
+    let person = state.store.person_of_slack(slack_user).await?;
     let Some(person) = person.filter(|person| person.user.active) else {
-        tracing::info!(slack_user = interaction.user, "somebody pressed a button who is not known here");
+        tracing::info!(slack_user, "somebody decides in Slack who is not known here");
         return Ok(Reply::Tell(format!(
-            "Nothing was decided: Countersign does not know who {} is. Set this member ID in its settings.",
-            interaction.user
+            "Nothing was decided: Countersign does not know who {slack_user} is. Set this member ID in its settings."
         )));
     };
-    let review = interaction.press.review;
+    let review = press.review;
     let Some(shown) = state.store.review(review).await? else {
         return Ok(Reply::Tell("Nothing was decided: there is no such review.".to_owned()));
     };
@@ -67,11 +144,10 @@ async fn decide(
         return Ok(refused(notifications, review, &problem));
     }
     budgets.charge(&principal, bytes, now);
-    let request = interaction.press.clone().request(&shown);
-    let input = Input::decide(review, principal.clone(), Via::Slack, request);
+    let input = Input::decide(review, principal.clone(), Via::Slack, press.request(&shown));
     let operation = store::Operation::Review { review, input: Box::new(input) };
     let change = Change { by: Some(Actor::of(principal.clone())), key: None, operation };
-    tracing::info!(%review, user = %principal.username, "a button was pressed in Slack");
+    tracing::info!(%review, user = %principal.username, "somebody decides in Slack");
     match state.store.commit(change).await {
         Ok(Committed::Decided { decided }) if decided.outcome == DecisionEffect::Resolved => {
             Ok(Reply::Show { message: notifications.over(&decided.review), tell: None })
@@ -86,7 +162,7 @@ async fn decide(
 
 /// What to tell where it was not decided, and what the message should show now.
 fn refused(notifications: &NotificationService, review: ReviewId, problem: &Problem) -> Reply {
-    tracing::info!(%review, %problem, "a button in Slack decided nothing");
+    tracing::info!(%review, %problem, "nothing was decided in Slack");
     match (problem.code, &problem.review) {
         (Code::ReviewResolved, Some(now)) => Reply::Show {
             message: notifications.over(now),

@@ -1,6 +1,7 @@
 //! Messages in a channel of a chat, where a flow has whoever may decide asked there: one each time that the channel is asked,
 //! with the buttons that people get. It is changed when the time there is over, and when the review is.
 
+use serde_json::json;
 use shared::decision::Via;
 use shared::log::{Cursor, Entry, EntryKind, EventData, ReviewChange, ReviewUpdated};
 use shared::notification::Occasion;
@@ -10,7 +11,7 @@ use super::Outlets;
 use super::failure::DeliveryFailure;
 use super::plan::{Notice, update};
 use super::send::{Sender, unread};
-use super::slack;
+use super::slack::{self, ShownReview};
 use crate::store::{self, ClaimedDelivery, NewDelivery, Sent, Store};
 
 /// The name of these deliveries; their receiver is the channel.
@@ -53,9 +54,17 @@ impl Sender {
         let missing = || DeliveryFailure::lasting("this server has no slack in its settings");
         let slack = self.outlets.slack.as_ref().ok_or_else(missing)?;
         let message = slack::open(Occasion::Requested, &review, &self.outlets.link(held.review), self.clock.now());
+        let with_reactions = reactions_decide(&review).then(|| message.with_reactions(&review)).flatten();
+        let shown = with_reactions.is_some().then(|| json!(ShownReview::of(&review)).to_string());
+        let message = with_reactions.unwrap_or(message);
         let receipt = slack.post(&self.outlets.clients, &held.target, held.id, &message).await?;
-        Ok(Sent::Taken { receipt: serde_json::to_string(&receipt).ok() })
+        Ok(Sent::Taken { receipt: serde_json::to_string(&receipt).ok(), shown })
     }
+}
+
+/// Whether reactions in the channel that is asked decide.
+fn reactions_decide(review: &Review) -> bool {
+    review.asked.as_ref().is_some_and(|asked| asked.reactions)
 }
 
 /// Whether a review waits for people in this channel.

@@ -39,7 +39,7 @@ pub use callback::NO_CALLBACKS;
 pub use email::is_address;
 pub use service::{NotificationService, Reply, Untested};
 pub use settings::{Encryption, Secrets, Settings, SlackSettings, SmtpSettings, WebhookSettings};
-pub use slack::Interaction;
+pub use slack::{ButtonPress, Interaction, Reaction, SlackEvent};
 
 use crate::clock::SharedClock;
 use crate::ssrf::Clients;

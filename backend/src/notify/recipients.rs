@@ -154,7 +154,8 @@ impl Sender {
             })
             .collect();
         let receipt = self.send(channel, &to, lead.id, &items).await?;
-        let sent = |index| if index == 0 { Sent::Taken { receipt: receipt.clone() } } else { Sent::Joined };
+        let sent =
+            |index| if index == 0 { Sent::Taken { receipt: receipt.clone(), shown: None } } else { Sent::Joined };
         let notice = open.iter().enumerate().map(|(index, (held, ..))| (*held, sent(index)));
         Ok((settled, notice.collect()))
     }

@@ -146,7 +146,7 @@ impl Sender {
         }
         match self.store.sent(held, sent).await {
             Ok(true) => {
-                if let Sent::Taken { receipt: Some(receipt) } = sent
+                if let Sent::Taken { receipt: Some(receipt), .. } = sent
                     && let Err(error) = self.catch_up(held, receipt).await
                 {
                     tracing::warn!(%error, "whether a message is out of date could not be seen");
@@ -174,13 +174,13 @@ impl Sender {
         let body = webhook::body(&entry, &self.outlets.link(held.review));
         if held.channel == CALLBACK {
             self.outlets.call_back(held, &self.store, self.clock.now(), body).await?;
-            return Ok(Sent::Taken { receipt: None });
+            return Ok(Sent::TAKEN);
         }
         let Some(webhook) = self.outlets.webhooks.get(&held.target) else {
             return Err(DeliveryFailure::lasting("no webhook of this name is in the settings any more"));
         };
         webhook.send(&self.outlets.clients, held.id, self.clock.now(), body).await?;
-        Ok(Sent::Taken { receipt: None })
+        Ok(Sent::TAKEN)
     }
 
     /// The entry that a delivery tells of.

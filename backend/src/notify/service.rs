@@ -11,10 +11,11 @@ use shared::review::Review;
 use shared::time::Timestamp;
 
 use super::Outlets;
+use super::channel;
 use super::email::Mail;
 use super::message;
 use super::recipients::address;
-use super::slack::{self, Interaction, Message};
+use super::slack::{self, ButtonPress, Interaction, Message, Reaction};
 use crate::clock::{Moment, SharedClock};
 use crate::store::UserRecord;
 
@@ -117,6 +118,25 @@ impl NotificationService {
     /// What became of a review, in words.
     pub fn outcome(&self, review: &Review) -> String {
         message::outcome(review)
+    }
+
+    /// The button that a reaction stands for, by the review as it is now and what the delivery of the message says: the
+    /// channel that it went to, and what it showed. None where nobody is asked there any more, or no button fits.
+    pub fn press_of(&self, reaction: &Reaction, review: &Review, channel: &str, shown: &str) -> Option<ButtonPress> {
+        let shown = serde_json::from_str(shown).ok()?;
+        channel::is_asked(review, channel).then(|| reaction.press(review, shown)).flatten()
+    }
+
+    /// Tells whoever reacted to a message something that only they see, beside the request.
+    pub fn whisper(&self, reaction: &Reaction, text: &str) {
+        let (outlets, reaction, message) = (Arc::clone(&self.outlets), reaction.clone(), slack::words(text));
+        tokio::spawn(async move {
+            let Some(slack) = &outlets.slack else { return };
+            let told = slack.whisper(&outlets.clients, reaction.channel(), &reaction.user, &message).await;
+            if let Err(failure) = told {
+                tracing::warn!(why = failure.message, "who reacted to a message could not be answered");
+            }
+        });
     }
 
     /// Answers whoever pressed a button, beside the request: Slack waits three seconds for that. Where it does not get

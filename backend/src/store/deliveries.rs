@@ -50,6 +50,8 @@ pub enum Sent {
     Taken {
         /// That name.
         receipt: Option<String>,
+        /// What the message shows, where a reaction to it decides.
+        shown: Option<String>,
     },
     /// It was part of another message, or changed one.
     Joined,
@@ -72,6 +74,11 @@ pub enum Sent {
         /// What the receiver or the network said, for admins.
         error: String,
     },
+}
+
+impl Sent {
+    /// It was taken, and cannot be changed later.
+    pub const TAKEN: Self = Self::Taken { receipt: None, shown: None };
 }
 
 impl Store {
@@ -127,7 +134,10 @@ impl Store {
         let failed = |failures: &str| Sql::new("UPDATE deliveries SET owner = NULL, failures = ").push(failures);
         let end = |status: &str| failed("failures").push(", status = '").push(status).push("', ready_at = ");
         let sql = match sent {
-            Sent::Taken { receipt } => self.now(end("sent")).push(", error = NULL, receipt = ").bind(receipt.clone()),
+            Sent::Taken { receipt, shown } => {
+                let sql = self.now(end("sent")).push(", error = NULL, receipt = ").bind(receipt.clone());
+                sql.push(", shown = ").bind(shown.clone())
+            }
             Sent::Joined => self.now(end("sent")).push(", error = NULL, joined = 1"),
             Sent::Dropped(why) => self.now(end("dropped")).push(", error = ").bind(*why),
             Sent::Failed { after, error } => {
@@ -184,6 +194,14 @@ impl Store {
         let sql = sql.push(" AND channel = ").bind(channel).push(" AND status = 'sent' AND receipt IS NOT NULL");
         let rows = self.inner.db.read().await?.fetch(sql).await?;
         rows.iter().map(stored).collect()
+    }
+
+    /// The message to which a reaction decides, by what its receiver calls it: of which review it is, whom it went to, and
+    /// what it shows.
+    pub async fn message_with_reactions(&self, receipt: &str) -> Result<Option<(ReviewId, String, String)>, Error> {
+        let sql = Sql::new("SELECT review_id, target, shown FROM deliveries WHERE shown IS NOT NULL AND receipt = ");
+        let row = self.inner.db.read().await?.fetch_one(sql.bind(receipt)).await?;
+        row.map(|row| Ok((ReviewId(row.uuid(0)?), row.text(1)?, row.text(2)?))).transpose()
     }
 
     /// Deliveries that stand so, newest first.

@@ -314,7 +314,7 @@ mod tests {
 
     #[test]
     fn a_channel_that_is_asked_is_no_person() {
-        let mut asked = AskedHandler { by: "#approvals".into(), via: Via::Slack, until: None };
+        let mut asked = AskedHandler { by: "#approvals".into(), via: Via::Slack, until: None, reactions: false };
         assert_eq!(asked_too(&asked, Timestamp(0)), "Asked in #approvals (Slack). Whoever answers first has decided.");
         asked.until = Some(Timestamp(5 * MINUTE));
         assert!(asked_too(&asked, Timestamp(0)).starts_with("Asked in #approvals (Slack), for 5 min more."));

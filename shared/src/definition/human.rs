@@ -390,4 +390,8 @@ pub struct SlackHandler {
     /// How long people there may take; then the next is asked. Default: as long as the review waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Span>,
+    /// Whether reactions to the message decide as its buttons do: :white_check_mark: is the first option that accepts, :x: the
+    /// first that stops.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reactions: bool,
 }

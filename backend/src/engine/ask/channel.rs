@@ -17,7 +17,8 @@ impl Builder<'_> {
     /// Asks in a channel. Without a time limit of its own nobody is asked after it, and that of the review counts.
     pub(super) fn ask_channel(&mut self, mut asking: Asking, slack: &SlackHandler) -> Result<(), (Subject, RunError)> {
         let until = slack.timeout.map(|timeout| self.now.after(timeout.0));
-        let asked = AskedHandler { by: slack.channel.clone(), via: Via::Slack, until };
+        let SlackHandler { channel, reactions, .. } = slack;
+        let asked = AskedHandler { by: channel.clone(), via: Via::Slack, until, reactions: *reactions };
         let Some(until) = until else { return self.ask_people(asking, Some(asked)) };
         let Some(step) = self.state.step_of(&asking.subject).cloned() else { return Ok(()) };
         self.open_pending(&mut asking, asked)?;

@@ -68,7 +68,7 @@ impl Builder<'_> {
         self.call_model(&step, &mut conversation);
         let until = self.now.after(judge.timeout().0);
         let task = self.add_task(&step, TaskKind::Deadline { review: review.id }, until, true);
-        self.tell_asked(&asking, AskedHandler { by: judge.model.clone(), via: Via::Judge, until: Some(until) });
+        self.tell_asked(&asking, AskedHandler::program(judge.model.clone(), Via::Judge, until));
         let asked = Asked::Judge { until: Some(until), conversation, digest: review.digest };
         self.state.questions.push(asking.of(asked, Some(Timer { task, warn_at: None })));
         Ok(())

@@ -38,7 +38,7 @@ impl Builder<'_> {
         let task = self.add_task(&step, TaskKind::Ask { review }, self.now, true);
         let deadline = self.add_task(&step, TaskKind::Deadline { review }, until, true);
         let (by, via) = name(handler);
-        self.tell_asked(&asking, AskedHandler { by, via, until: Some(until) });
+        self.tell_asked(&asking, AskedHandler::program(by, via, until));
         let asked = Asked::Program { since: self.now, until, task, tries: 1, answers_later: false };
         self.state.questions.push(asking.of(asked, Some(Timer { task: deadline, warn_at: None })));
         Ok(())
@@ -95,7 +95,7 @@ impl Builder<'_> {
         let timer = question.timer;
         let mut asking = Asking::from(question);
         if !asking.pending {
-            let opened = self.open_pending(&mut asking, AskedHandler { by, via, until: Some(until) });
+            let opened = self.open_pending(&mut asking, AskedHandler::program(by, via, until));
             opened.inspect_err(|_| self.end_tasks(task, timer))?;
         }
         self.end_task(task);

@@ -167,7 +167,12 @@ impl Human {
 
     /// Whoever may decide is asked in a channel in Slack too; with a time limit, the next is asked after it.
     pub fn slack(self, channel: impl Into<String>, timeout: Option<Span>) -> Self {
-        self.handler_of(Handler::Slack(SlackHandler { channel: channel.into(), timeout }))
+        self.handler_of(Handler::Slack(SlackHandler { channel: channel.into(), timeout, reactions: false }))
+    }
+
+    /// The same, where reactions to the message decide too: :white_check_mark: accepts, :x: stops.
+    pub fn slack_with_reactions(self, channel: impl Into<String>, timeout: Option<Span>) -> Self {
+        self.handler_of(Handler::Slack(SlackHandler { channel: channel.into(), timeout, reactions: true }))
     }
 
     /// Another program is asked before people are, at this URL. Where it cannot be asked, what is asked is rejected.

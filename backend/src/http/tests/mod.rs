@@ -19,6 +19,7 @@ mod queue;
 mod rights;
 mod run;
 mod slack;
+mod slack_reactions;
 mod statistics;
 mod story;
 mod unreadable;

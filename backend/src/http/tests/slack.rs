@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::{Request, header};
+use axum::http::{Request, header, request};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde_json::{Value, json};
 use sha2::Sha256;
@@ -22,11 +22,11 @@ on_both! {
     a_channel_is_asked_and_told_when_others_are_and_when_it_is_over,
 }
 
-const SIGNING_SECRET: &str = "8f742231b10e8888abcd99";
+pub(super) const SIGNING_SECRET: &str = "8f742231b10e8888abcd99";
 const TOPIC: &str = "<!channel> & <https://evil.example|the ocean>";
 
 /// A workspace, and the notifier that speaks to it.
-async fn workspace(site: Site) -> (Site, MockServer, Handle) {
+pub(super) async fn workspace(site: Site) -> (Site, MockServer, Handle) {
     workspace_with(site, edge()).await
 }
 
@@ -36,6 +36,8 @@ async fn workspace_with(mut site: Site, edge: Edge) -> (Site, MockServer, Handle
     for (at, answer) in [("/api/chat.postMessage", posted), ("/api/chat.update", json!({ "ok": true }))] {
         Mock::given(path(at)).respond_with(ResponseTemplate::new(200).set_body_json(answer)).mount(&slack).await;
     }
+    let whispered = ResponseTemplate::new(200).set_body_json(json!({ "ok": true }));
+    Mock::given(path("/api/chat.postEphemeral")).respond_with(whispered).mount(&slack).await;
     Mock::given(path("/respond")).respond_with(ResponseTemplate::new(200)).mount(&slack).await;
     let toml = format!("allowed_hosts = [\"127.0.0.1\"]\n[slack]\napi = \"{}/api\"\n", slack.uri());
     let settings = toml::from_str(&toml).unwrap();
@@ -49,7 +51,7 @@ async fn workspace_with(mut site: Site, edge: Edge) -> (Site, MockServer, Handle
 }
 
 /// The requests to one address, once there are so many.
-async fn requests(slack: &MockServer, at: &str, count: usize) -> Vec<Value> {
+pub(super) async fn requests(slack: &MockServer, at: &str, count: usize) -> Vec<Value> {
     for _ in 0..400 {
         let all = slack.received_requests().await.unwrap();
         let bodies = all.iter().filter(|request| request.url.path() == at);
@@ -63,7 +65,7 @@ async fn requests(slack: &MockServer, at: &str, count: usize) -> Vec<Value> {
 }
 
 /// A button of a message, by its label.
-fn button(message: &Value, label: &str) -> String {
+pub(super) fn button(message: &Value, label: &str) -> String {
     let blocks = message["blocks"].as_array().unwrap();
     let buttons = blocks.iter().find(|block| block["type"] == "actions").unwrap()["elements"].as_array().unwrap();
     let button = buttons.iter().find(|button| button["text"]["text"] == label).unwrap_or_else(|| panic!("{buttons:?}"));
@@ -78,16 +80,22 @@ async fn press(site: &Site, slack: &MockServer, value: &str, user: &str, ago: i6
     });
     let mut form = form_urlencoded::Serializer::new(String::new());
     let body = form.append_pair("payload", &payload.to_string()).finish();
-    let at = (site.clock.now().millis() / 1000 - ago).to_string();
+    let at = site.clock.now().millis() / 1000 - ago;
+    let request =
+        Request::post("/api/v1/slack/interactions").header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
+    site.send(signed(request, body, at, secret)).await
+}
+
+/// A request as Slack signs it, at a time in seconds.
+pub(super) fn signed(request: request::Builder, body: String, at: i64, secret: &str) -> Request<Body> {
     let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).unwrap();
     mac.update(format!("v0:{at}:{body}").as_bytes());
     let signature = format!("v0={}", hex::encode(mac.finalize().into_bytes()));
-    let request = Request::post("/api/v1/slack/interactions")
+    let request = request
         .header(header::HOST, "127.0.0.1")
-        .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
         .header("x-slack-request-timestamp", at)
         .header("x-slack-signature", signature);
-    site.send(request.body(Body::from(body)).unwrap()).await
+    request.body(Body::from(body)).unwrap()
 }
 
 /// A developer, an editor who wants to be told in Slack, and a review that waits for her.

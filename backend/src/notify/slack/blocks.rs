@@ -29,6 +29,18 @@ pub(in super::super) struct Message {
     pub blocks: Value,
 }
 
+impl Message {
+    /// The same message of a review, saying which reactions decide. None where no reaction can.
+    pub fn with_reactions(&self, review: &Review) -> Option<Self> {
+        let label = |accepts, mark| by_reaction(review, accepts).map(|(_, label)| format!("{mark} {label}"));
+        let labels: Vec<_> = [label(true, '\u{2705}'), label(false, '\u{274c}')].into_iter().flatten().collect();
+        let mut blocks = self.blocks.as_array().filter(|_| !labels.is_empty())?.clone();
+        let before_buttons = blocks.len().saturating_sub(1);
+        blocks.insert(before_buttons, context(&format!("A reaction decides too: {}", labels.join("   "))));
+        Some(Self { text: self.text.clone(), blocks: blocks.into() })
+    }
+}
+
 /// A message of these words alone; all of it is ours.
 pub(in super::super) fn words(text: &str) -> Message {
     Message { text: escaped(text), blocks: json!([section(text)]) }
@@ -131,19 +143,56 @@ fn pretty(value: &Value) -> String {
     serde_json::to_string_pretty(value).unwrap_or_default()
 }
 
-/// What can be decided by one press: options that need nothing more, or all actions alike. An option that needs more
-/// leads to where it can be answered.
+/// What can be decided by one press: options that need nothing more, or all actions alike. With what each is called, and
+/// whether it accepts or stops what is asked; neither where it does something else.
+fn decisions(review: &Review) -> Vec<(Chosen, &str, Option<ChoiceKind>)> {
+    let mut decisions = Vec::new();
+    for option in review.options.iter().filter(|option| needs_nothing(option)) {
+        let kind = Some(option.kind).filter(|kind| *kind != ChoiceKind::Correct && !option.alternative);
+        decisions.push((Chosen::Option(option.id.clone()), option.label.as_str(), kind));
+    }
+    let allowed = |kind| review.actions.iter().all(|action| action.allowed_decisions.contains(&kind));
+    // Never several critical things at once.
+    let batch = review.actions.len() > 1;
+    let at_once = !batch || review.stakes.severity < Severity::Critical;
+    if at_once && !review.actions.is_empty() {
+        if allowed(ActionKind::Approve) {
+            let label = if batch { "Approve all" } else { "Approve" };
+            decisions.push((Chosen::Approve, label, Some(ChoiceKind::Accept)));
+        }
+        if allowed(ActionKind::Reject) {
+            let label = if batch { "Reject all" } else { "Reject" };
+            decisions.push((Chosen::Reject, label, Some(ChoiceKind::Stop)));
+        }
+    }
+    decisions
+}
+
+/// What a reaction that accepts, or stops, decides, and what that is called. None where the message does not show all that
+/// would be decided, or where Slack asks once more behind a button: a reaction cannot be asked.
+pub(super) fn by_reaction(review: &Review, accepts: bool) -> Option<(Chosen, &str)> {
+    let wanted = if accepts { ChoiceKind::Accept } else { ChoiceKind::Stop };
+    let all = decisions(review);
+    if review.stakes.severity >= Severity::High || all.len() > MAX_BUTTONS || !parts(review).1 {
+        return None;
+    }
+    all.into_iter().find(|(.., kind)| *kind == Some(wanted)).map(|(chosen, label, _)| (chosen, label))
+}
+
+/// A button for each decision. An option that needs more leads to where it can be answered.
 fn buttons(review: &Review, link: &str) -> Vec<Value> {
     let mut buttons = Vec::new();
-    let mut add = |chosen: Chosen, label: &str, style: Option<&str>| {
+    for (chosen, label, kind) in decisions(review) {
         let press = ButtonPress { review: review.id, revision: review.revision, digest: review.digest.clone(), chosen };
         let value = serde_json::to_string(&press).unwrap_or_default();
         let mut button = json!({
             "type": "button", "action_id": format!("decide-{}", buttons.len()), "text": plain(label, 75),
             "value": value,
         });
-        if let Some(style) = style {
-            button["style"] = json!(style);
+        match kind {
+            Some(ChoiceKind::Accept) => button["style"] = json!("primary"),
+            Some(ChoiceKind::Stop) => button["style"] = json!("danger"),
+            _ => {}
         }
         if review.stakes.severity >= Severity::High {
             button["confirm"] = json!({
@@ -152,29 +201,9 @@ fn buttons(review: &Review, link: &str) -> Vec<Value> {
             });
         }
         buttons.push(button);
-    };
-    let (chosen, answered): (Vec<_>, Vec<_>) = review.options.iter().partition(|option| needs_nothing(option));
-    for option in chosen {
-        let style = match option.kind {
-            ChoiceKind::Accept => Some("primary"),
-            ChoiceKind::Stop => Some("danger"),
-            ChoiceKind::Correct => None,
-        };
-        add(Chosen::Option(option.id.clone()), &option.label, style);
     }
-    let allowed = |kind| review.actions.iter().all(|action| action.allowed_decisions.contains(&kind));
-    // Never several critical things at once.
-    let batch = review.actions.len() > 1;
-    let at_once = !batch || review.stakes.severity < Severity::Critical;
-    if at_once && !review.actions.is_empty() {
-        if allowed(ActionKind::Approve) {
-            add(Chosen::Approve, if batch { "Approve all" } else { "Approve" }, Some("primary"));
-        }
-        if allowed(ActionKind::Reject) {
-            add(Chosen::Reject, if batch { "Reject all" } else { "Reject" }, Some("danger"));
-        }
-    }
-    buttons.extend(answered.into_iter().enumerate().map(|(index, option)| {
+    let answered = review.options.iter().filter(|option| !needs_nothing(option));
+    buttons.extend(answered.enumerate().map(|(index, option)| {
         let label = format!("{}: open to answer", message::excerpt(&option.label, 50).0);
         json!({ "type": "button", "action_id": format!("answer-{index}"), "text": plain(&label, 75), "url": link })
     }));

@@ -2,6 +2,7 @@
 
 mod blocks;
 mod button;
+mod reaction;
 
 use std::time::Duration;
 
@@ -15,7 +16,8 @@ use shared::id::DeliveryId;
 use shared::time::Timestamp;
 
 pub(super) use blocks::{Message, digest, open, over, passed_on, words};
-pub use button::Interaction;
+pub use button::{ButtonPress, Interaction};
+pub use reaction::{Reaction, ShownReview, SlackEvent};
 
 use super::failure::DeliveryFailure;
 use super::settings::{Secrets, SlackSettings};
@@ -126,6 +128,18 @@ impl Slack {
         } else {
             DeliveryFailure::lasting(message)
         })
+    }
+
+    /// Says something in a channel that only one of those who are there sees.
+    pub async fn whisper(
+        &self,
+        clients: &Clients,
+        channel: &str,
+        user: &str,
+        message: &Message,
+    ) -> Result<(), DeliveryFailure> {
+        let body = json!({ "channel": channel, "user": user, "text": message.text, "blocks": message.blocks });
+        self.call(clients, "chat.postEphemeral", &body).await.map(|_| ())
     }
 
     /// Answers where a button was pressed.

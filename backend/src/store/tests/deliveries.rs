@@ -79,7 +79,7 @@ async fn a_delivery_is_held_by_one_sender_and_ends_once(world: World) {
     assert!(world.store.sent(&first, &failed).await.expect("writes"));
     let second = other.claim_deliveries("b", 10, LEASE).await.expect("claims").remove(0);
     assert_eq!((second.id, second.attempt, second.failures), (first.id, 2, 1));
-    let taken = Sent::Taken { receipt: None };
+    let taken = Sent::TAKEN;
     assert!(!world.store.sent(&first, &taken).await.expect("writes"));
     assert!(other.sent(&second, &taken).await.expect("writes"));
     assert!(!other.sent(&second, &taken).await.expect("writes"), "it has ended");
@@ -101,7 +101,7 @@ async fn what_was_given_up_is_listed_and_tried_again(world: World) {
     assert!(!world.store.retry_delivery(held.id).await.expect("writes"), "it waits already");
     let again = world.store.claim_deliveries("a", 1, LEASE).await.expect("claims").remove(0);
     assert_eq!((again.id, again.failures), (held.id, 0));
-    assert!(world.store.sent(&again, &Sent::Taken { receipt: None }).await.expect("writes"));
+    assert!(world.store.sent(&again, &Sent::TAKEN).await.expect("writes"));
     world.store.forget_deliveries(LEASE).await.expect("writes");
     let query = DeliveryQuery { status: Some(DeliveryStatus::Sent), ..DeliveryQuery::default() };
     assert_eq!(world.store.deliveries(&query).await.expect("reads").items.len(), 1, "it is kept for a while");

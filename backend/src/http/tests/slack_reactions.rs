@@ -1,0 +1,108 @@
+//! A review is decided by a reaction to its message in a channel of Slack.
+
+use axum::http::{Request, header};
+use serde_json::{Value, json};
+
+use super::slack::{SIGNING_SECRET, requests, signed, workspace};
+use super::{Client, Received, Site as World, Site};
+use crate::store::tests::support::on_both;
+
+on_both! {
+    a_reaction_decides_as_the_first_button_of_its_kind_does_for_who_may,
+    a_reaction_decides_nothing_where_a_button_asks_once_more_or_the_flow_does_not_want_it,
+}
+
+const HANDLERS: &str =
+    "reviewers: { roles: [editor] }\n      handlers: [{ slack: { channel: '#desk', reactions: true } }]";
+
+/// What Slack's Events API sends, signed.
+async fn event(site: &Site, sent: &Value, secret: &str, retry: bool) -> Received {
+    let mut request = Request::post("/api/v1/slack/events").header(header::CONTENT_TYPE, "application/json");
+    if retry {
+        request = request.header("x-slack-retry-num", "1");
+    }
+    site.send(signed(request, sent.to_string(), site.clock.now().millis() / 1000, secret)).await
+}
+
+fn reaction(name: &str, user: &str, ts: &str) -> Value {
+    json!({ "type": "event_callback", "event_id": "Ev1", "event": {
+        "type": "reaction_added", "user": user, "reaction": name, "item_user": "B1",
+        "item": { "type": "message", "channel": "D1", "ts": ts },
+    } })
+}
+
+const TS: &str = "1700000000.000100";
+
+/// A developer, and an editor who is known in Slack as U1; tom, as U2, is none.
+async fn people(site: &Site) -> (Client<'_>, Client<'_>) {
+    let dev = site.join("dev", &["developer"]).await;
+    let ana = site.join("ana", &["reviewer", "editor"]).await;
+    let tom = site.join("tom", &["reviewer"]).await;
+    ana.put("/api/v1/notifications", &json!({ "rules": [], "slack_user_id": "U1" })).await.expect(200);
+    tom.put("/api/v1/notifications", &json!({ "rules": [], "slack_user_id": "U2" })).await.expect(200);
+    (dev, ana)
+}
+
+async fn launch(dev: &Client<'_>, handlers: &str) {
+    let flow = super::story::FLOW.replace("reviewers: { roles: [editor] }", handlers);
+    dev.put_flow("/api/v1/flows/gate", &flow).await.expect(200);
+    dev.post("/api/v1/runs", &json!({ "flow": "gate", "input": { "topic": "Tides" } })).await.expect(201);
+}
+
+async fn a_reaction_decides_as_the_first_button_of_its_kind_does_for_who_may(site: Site) {
+    let (site, slack, notifier) = workspace(site).await;
+    let (dev, ana) = people(&site).await;
+    launch(&dev, HANDLERS).await;
+    let message = requests(&slack, "/api/chat.postMessage", 1).await.remove(0);
+    let hint = "A reaction decides too: \u{2705} Publish   \u{274c} Throw away";
+    assert!(message["blocks"].to_string().contains(hint), "{message}");
+    let review = async || ana.get("/api/v1/reviews").await.expect(200)["items"][0].clone();
+
+    // Slack asks whether it is us; somebody else does not get through.
+    let challenge = json!({ "type": "url_verification", "challenge": "3eZbrw1a" });
+    assert_eq!(event(&site, &challenge, SIGNING_SECRET, false).await.expect(200), json!({ "challenge": "3eZbrw1a" }));
+    let accepts = reaction("white_check_mark", "U1", TS);
+    assert_eq!(event(&site, &accepts, "another secret", false).await.code(401), "unauthenticated");
+    // Other reactions, other messages, other people.
+    for sent in [
+        reaction("tada", "U1", TS),
+        reaction("white_check_mark", "U1", "1700000000.000200"),
+        reaction("white_check_mark", "U2", TS),
+        reaction("x", "U9", TS),
+    ] {
+        event(&site, &sent, SIGNING_SECRET, false).await.expect(200);
+    }
+    let told = requests(&slack, "/api/chat.postEphemeral", 2).await;
+    let told: Vec<_> = told.iter().map(|one| (one["user"].as_str().unwrap(), one["text"].as_str().unwrap())).collect();
+    let heard = |user: &str, words: &str| told.iter().any(|(to, text)| *to == user && text.contains(words));
+    assert!(heard("U2", "Nothing was decided") && heard("U9", "does not know who U9 is"), "{told:?}");
+    assert_eq!(review().await["status"], "pending");
+
+    event(&site, &accepts, SIGNING_SECRET, false).await.expect(200);
+    let resolution = review().await["resolution"].clone();
+    assert_eq!((&resolution["via"], &resolution["by"]), (&json!("slack"), &json!(["ana"])));
+    let changed = requests(&slack, "/api/chat.update", 1).await.remove(0);
+    assert!(changed["blocks"].to_string().contains("Accepted by ana: \u{201c}Publish\u{201d}"), "{changed}");
+    // Slack sends it again, and somebody reacts later: nobody is told that nothing was decided.
+    event(&site, &accepts, SIGNING_SECRET, true).await.expect(200);
+    event(&site, &reaction("x", "U1", TS), SIGNING_SECRET, false).await.expect(200);
+    notifier.shutdown().await;
+    assert_eq!(review().await["resolution"], resolution);
+    assert_eq!(requests(&slack, "/api/chat.postEphemeral", 2).await.len(), 2);
+}
+
+async fn a_reaction_decides_nothing_where_a_button_asks_once_more_or_the_flow_does_not_want_it(site: Site) {
+    let (site, slack, notifier) = workspace(site).await;
+    let (dev, ana) = people(&site).await;
+    let quiet = HANDLERS.replace(", reactions: true", "");
+    let severe = format!("{HANDLERS}\n      severity: high");
+    for (number, handlers) in [quiet, severe].iter().enumerate() {
+        launch(&dev, handlers).await;
+        let message = requests(&slack, "/api/chat.postMessage", number + 1).await.remove(number);
+        assert!(!message["blocks"].to_string().contains("A reaction decides"), "{message}");
+        event(&site, &reaction("white_check_mark", "U1", TS), SIGNING_SECRET, false).await.expect(200);
+    }
+    let reviews = ana.get("/api/v1/reviews").await.expect(200);
+    assert!(reviews["items"].as_array().unwrap().iter().all(|review| review["status"] == "pending"), "{reviews}");
+    notifier.shutdown().await;
+}
