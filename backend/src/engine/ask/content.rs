@@ -70,10 +70,5 @@ pub(super) fn handlers<'f>(flow: &'f Compiled, state: &RunState, subject: &Subje
         Subject::Ask { .. } | Subject::Takeover { .. } | Subject::Handoff { .. } | Subject::Lost { .. } => return &[],
         _ => gate_of(flow, state, subject).and_then(|gate| gate.handlers.as_deref()),
     };
-    handlers_at(flow, &step.node, own)
-}
-
-/// These handlers, else those of the defaults of the flow that a node is in.
-pub(super) fn handlers_at<'f>(flow: &'f Compiled, node: &NodeId, own: Option<&'f [Handler]>) -> &'f [Handler] {
-    own.or(flow.of(node).flow.defaults.handlers.as_deref()).unwrap_or_default()
+    flow.of(&step.node).handlers(own)
 }

@@ -1,6 +1,6 @@
 //! Gates: what is held back, and what a gate says of it.
 
-use shared::definition::{Gate, OnTimeout};
+use shared::definition::{Gate, Handler, OnTimeout};
 use shared::id::NodeId;
 use shared::run::Step;
 
@@ -120,6 +120,13 @@ impl<'f> Builder<'f> {
         asked.peek().is_none() || asked.any(|gate| gate.guardrails != Some(false))
     }
 
+    /// Whether two gates ask the same handlers and people, also after an escalation.
+    pub(super) fn ask_the_same(&self, step: &Step, one: &'f Gate, other: &'f Gate) -> bool {
+        let escalation = |gate| self.gate_timeout(step, gate).filter(|then| then.escalations().next().is_some());
+        let handlers = |gate: &'f Gate| before_people(self.flow.of(&step.node).handlers(gate.handlers.as_deref()));
+        one.reviewers == other.reviewers && handlers(one) == handlers(other) && escalation(one) == escalation(other)
+    }
+
     fn gates_of_call(
         &self,
         step: &Step,
@@ -154,4 +161,10 @@ impl ToolCall {
     pub(super) fn seen(&self, step: &Step) -> Visit<'_> {
         Visit { number: step.visit, arguments: Some(&self.arguments), ..Visit::default() }
     }
+}
+
+/// Those that are asked before people, who come last whether they are named or not.
+fn before_people(handlers: &[Handler]) -> &[Handler] {
+    let people = handlers.iter().position(|handler| *handler == Handler::Human);
+    people.map_or(handlers, |people| &handlers[..people])
 }

@@ -1,9 +1,7 @@
 //! Which calls of a turn are asked about together.
 
-use shared::definition::{Builtin, Gate, Handler, ToolKind};
-use shared::run::Step;
+use shared::definition::{Builtin, Gate, ToolKind};
 
-use super::content::handlers_at;
 use crate::engine::builder::Builder;
 use crate::engine::question::Subject;
 
@@ -38,13 +36,6 @@ impl<'f> Builder<'f> {
         let Some(step) = self.state.step_of(subject) else { return false };
         !self.changes_team(subject) && self.ask_the_same(step, one, other)
     }
-
-    /// Whether two gates ask the same handlers and people, also after an escalation.
-    pub(super) fn ask_the_same(&self, step: &Step, one: &'f Gate, other: &'f Gate) -> bool {
-        let escalation = |gate| self.gate_timeout(step, gate).filter(|then| then.escalations().next().is_some());
-        let handlers = |gate: &'f Gate| before_people(handlers_at(self.flow, &step.node, gate.handlers.as_deref()));
-        one.reviewers == other.reviewers && handlers(one) == handlers(other) && escalation(one) == escalation(other)
-    }
 }
 
 impl Builder<'_> {
@@ -56,10 +47,4 @@ impl Builder<'_> {
             |kind: &ToolKind| matches!(kind, ToolKind::Builtin(Builtin::SpawnSpecialist | Builtin::SetStrategy));
         tools.into_iter().any(|tool| changes(&tool.kind))
     }
-}
-
-/// Those that are asked before people, who come last whether they are named or not.
-fn before_people(handlers: &[Handler]) -> &[Handler] {
-    let people = handlers.iter().position(|handler| *handler == Handler::Human);
-    people.map_or(handlers, |people| &handlers[..people])
 }

@@ -28,6 +28,11 @@ impl Compiled {
         }
     }
 
+    /// Who is asked where a node or a gate names these handlers: else those of the flow's defaults.
+    pub fn handlers<'f>(&'f self, own: Option<&'f [Handler]>) -> &'f [Handler] {
+        own.or(self.flow.defaults.handlers.as_deref()).unwrap_or_default()
+    }
+
     /// A tool by its name: of the flow, or that with which the lead of a team calls a member.
     pub fn tool(&self, name: &str) -> Option<Cow<'_, Tool>> {
         let own = self.flow.tools.get(name).map(Cow::Borrowed);
