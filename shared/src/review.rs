@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::JsonMap;
 pub use crate::collaboration::{Advice, AskedHandler, Changes, Claim, Comment, Delegation, Judgement};
-use crate::decision::{Decision, Via};
+use crate::decision::{Decision, Verdict, Via};
 use crate::definition::{
     ActionKind, AlternativeChoice, ChoiceKind, ContentType, OnTimeout, Policy, Reviewers, Severity, Stakes,
 };
@@ -207,6 +207,12 @@ impl Review {
     /// The option by which what is asked about is accepted as it is: the first that accepts and is no alternative.
     pub fn first_accept(&self) -> Option<&ReviewOption> {
         self.options.iter().find(|option| option.kind == ChoiceKind::Accept && !option.alternative)
+    }
+
+    /// The alternative that was decided on, where one was: something else than what was asked about.
+    pub fn chosen_alternative(&self) -> Option<&ReviewOption> {
+        let Verdict::Choose { option, .. } = &self.resolution.as_ref()?.decision.as_ref()?.verdict else { return None };
+        self.options.iter().find(|offered| offered.id == *option && offered.alternative)
     }
 
     /// Whether it still waits.

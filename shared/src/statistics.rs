@@ -195,7 +195,7 @@ pub struct Figures {
     pub corrected: u64,
     /// Stopped, or at least one call rejected.
     pub rejected: u64,
-    /// Answered with text.
+    /// Answered with text, or by an alternative.
     pub answered: u64,
     /// The time was up, whatever followed.
     pub expired: u64,

@@ -107,6 +107,7 @@ pub(super) fn outcome(review: &Review) -> String {
         _ => None,
     });
     let what = match resolution.outcome {
+        _ if review.chosen_alternative().is_some() => "An alternative was chosen",
         shared::review::Outcome::Accepted => "Accepted",
         shared::review::Outcome::Corrected => "Sent back",
         shared::review::Outcome::Stopped => "Stopped",

@@ -106,6 +106,8 @@ fn is_by_people(resolution: &Resolution) -> bool {
 fn became(review: &Review) -> Became {
     let Some(resolution) = &review.resolution else { return Became::Pending };
     match resolution.outcome {
+        // Neither approved nor rejected, as at a gate.
+        Outcome::Accepted if review.chosen_alternative().is_some() => Became::Answered,
         Outcome::Accepted => Became::Approved,
         Outcome::Corrected => Became::Corrected,
         Outcome::Stopped => Became::Rejected,

@@ -14,6 +14,7 @@ use crate::store::db::Sql;
 on_both! {
     each_kind_of_review_fills_its_figure,
     calls_count_as_what_is_gravest_of_them,
+    an_alternative_is_no_approval,
     what_a_program_decides_counts_as_what_it_answered,
     a_judge_agrees_with_the_person_to_whom_it_passed_on,
     reviews_of_an_earlier_version_are_counted_after_a_start,
@@ -52,6 +53,17 @@ fn resolved(outcome: &str, via: &str, decision: Option<Value>) -> Value {
 
 fn decision(verdict: &Value) -> Value {
     json!({ "by": "ana", "at": "2100-01-01T00:00:00Z", "via": "human", "revision": 1, "digest": "", "verdict": verdict })
+}
+
+async fn an_alternative_is_no_approval(world: World) {
+    for (option, alternative) in [("yes", false), ("later", true)] {
+        let options = json!([{ "id": option, "kind": "accept", "label": option, "alternative": alternative }]);
+        let chosen = decision(&json!({ "type": "choose", "option": option }));
+        let resolution = resolved("accepted", "human", Some(chosen));
+        asked(&world, json!({ "options": options, "status": "resolved", "resolution": resolution })).await;
+    }
+    let figures = figures(&world).await;
+    assert_eq!((figures.approved, figures.answered, figures.rejected), (1, 1, 0));
 }
 
 async fn each_kind_of_review_fills_its_figure(world: World) {

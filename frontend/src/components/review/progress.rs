@@ -76,7 +76,7 @@ fn Held(pane: Pane, until: i64) -> impl IntoView {
 #[component]
 fn Accepted(pane: Pane, effect: DecisionEffect, over: bool) -> impl IntoView {
     let text = match effect {
-        DecisionEffect::Resolved => "Accepted.",
+        DecisionEffect::Resolved => "Decided.",
         DecisionEffect::Recorded => "Recorded. The review is still waiting for others.",
     };
     let class = if over { tone_of(pane) } else { Memo::new(|_| "banner go") };
