@@ -125,7 +125,11 @@ fn parts(review: &Review) -> (Vec<String>, bool) {
         let request = action.request.as_ref().and_then(Request::text);
         all.extend(request.map(|request| format!("Request:\n{request}")));
     }
-    all.extend(review.stakes.consequences.iter().map(|consequence| format!("Consequence: {consequence}")));
+    let stakes = &review.stakes;
+    all.extend(stakes.consequences.iter().map(|consequence| format!("Consequence: {consequence}")));
+    all.extend((stakes.reversible == Some(false)).then(|| "This cannot be undone.".to_owned()));
+    all.extend(stakes.estimated_cost.as_ref().map(|cost| format!("Estimated cost: {} {}", cost.amount, cost.currency)));
+    all.extend(stakes.alternatives.iter().map(|alternative| format!("Alternative: {alternative}")));
     all.extend(review.warnings.iter().map(|warning| format!("Guardrail: {warning}")));
     all.retain(|part| !part.trim().is_empty());
     let mut whole = all.len() <= MAX_PARTS;
@@ -246,6 +250,8 @@ mod tests {
         let note = json!({ "type": "object", "properties": { "note": { "type": "string" } } });
         let review: Review = serde_json::from_value(json!({
             "id": "018f0000-0000-7000-8000-000000000001", "revision": 1, "digest": "sha256:aa", "version": 1,
+            "reversible": false, "estimated_cost": { "amount": 12.5, "currency": "EUR" },
+            "alternatives": [{ "id": "voucher", "description": "Send a voucher", "tradeoffs": "Slower" }],
             "kind": "escalation", "status": "pending", "title": "Help", "prompt": "What now?",
             "options": [
                 { "id": "delegate", "kind": "accept", "label": "Delegate", "fields": agent },
@@ -262,6 +268,10 @@ mod tests {
             (button["text"]["text"].as_str().unwrap(), decides, button["url"].as_str())
         });
         let link = Some("https://desk.test/reviews/1");
+        let said = message.blocks.to_string();
+        for stake in ["This cannot be undone.", "Estimated cost: 12.5 EUR", "Alternative: Send a voucher (Slower)"] {
+            assert!(said.contains(stake), "{stake} in {said}");
+        }
         assert_eq!(
             buttons.collect::<Vec<_>>(),
             [
