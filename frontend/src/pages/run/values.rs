@@ -30,7 +30,7 @@ pub fn State(
     let cards = move || values.get().into_iter().collect::<Vec<_>>();
     view! {
         <div class="values">
-            <Show when=move || values.with(JsonMap::is_empty)><p class="muted small">"Nothing yet."</p></Show>
+            <Show when=move || values.with(JsonMap::is_empty)><p class="muted small">"Empty."</p></Show>
             <For each=cards key=|(key, value)| format!("{key}\u{0}{value}") let:card>
                 <Card key=card.0 value=card.1 changed/>
             </For>
