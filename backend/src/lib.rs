@@ -5,6 +5,7 @@
 
 pub mod agent;
 pub mod app;
+pub mod archive;
 pub mod audit;
 pub mod auth;
 pub mod background;

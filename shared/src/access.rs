@@ -18,7 +18,7 @@ use crate::definition::Reviewers;
 use crate::deputy::Deputyship;
 use crate::id::Username;
 use crate::review::Review;
-use crate::run::RunSummary;
+use crate::run::{ArchivedRun, RunSummary};
 
 pub use voice::{has_vote, may_be_handed, voice, votes_to_hand_over};
 
@@ -89,6 +89,8 @@ pub enum Act<'a> {
     Ask,
     /// See a run.
     SeeRun(&'a RunSummary, Involvement),
+    /// Know of a run that it is archived.
+    SeeArchivedRun(&'a ArchivedRun),
     /// Cancel a run.
     CancelRun(&'a RunSummary),
     /// See a review.
@@ -182,6 +184,11 @@ pub fn access(principal: &Principal, act: Act<'_>) -> Access {
         Act::SeeRun(run, involvement) => {
             let involved = involvement == Involvement::Reviews || launched(principal, &run.requested_by);
             if principal.has(DEVELOPER) || involved { Access::Allowed } else { Access::Hidden }
+        }
+        // Who reviewed it stands in the archive.
+        Act::SeeArchivedRun(run) => {
+            let own = launched(principal, &run.requested_by);
+            if principal.has(DEVELOPER) || own { Access::Allowed } else { Access::Hidden }
         }
         Act::CancelRun(run) => {
             let own = launched(principal, &run.requested_by);

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::review::{Resolution, Review};
+use crate::run::ArchivedRun;
 
 /// The code of a refusal at the API. Stable: clients match on it.
 #[derive(
@@ -41,6 +42,8 @@ pub enum Code {
     Conflict,
     /// 409: what is stored of it cannot be read by this version of the server. Nothing was changed.
     Unreadable,
+    /// 410: the run was archived; `archived` says where it is.
+    RunArchived,
     /// 413.
     TooLarge,
     /// 415.
@@ -78,6 +81,7 @@ impl Code {
             | Self::RunOver
             | Self::Conflict
             | Self::Unreadable => 409,
+            Self::RunArchived => 410,
             Self::TooLarge => 413,
             Self::UnsupportedMediaType => 415,
             Self::Invalid | Self::FlowInvalid | Self::VisitLimit | Self::KeyReused => 422,
@@ -104,6 +108,7 @@ impl Code {
             Self::RunOver => "The run is over",
             Self::Conflict => "Conflict",
             Self::Unreadable => "What is stored cannot be read by this version",
+            Self::RunArchived => "The run is archived",
             Self::TooLarge => "The request is too large",
             Self::UnsupportedMediaType => "Unsupported media type",
             Self::Invalid => "Not valid",
@@ -140,6 +145,9 @@ pub struct Problem {
     /// With `review_resolved` and `revision_changed`: the review as it is now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review: Option<Box<Review>>,
+    /// With `run_archived`: where the run is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub archived: Option<Box<ArchivedRun>>,
     /// Seconds to wait, with `too_many_requests` and `unavailable`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<u64>,
@@ -156,6 +164,7 @@ impl Problem {
             errors: Vec::new(),
             resolution: None,
             review: None,
+            archived: None,
             retry_after: None,
         }
     }

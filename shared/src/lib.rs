@@ -11,6 +11,7 @@ pub mod collaboration;
 pub mod decision;
 pub mod definition;
 pub mod deputy;
+pub mod entry_numbers;
 pub mod error;
 pub mod feedback;
 pub mod grant;

@@ -97,6 +97,24 @@ pub struct RunSummary {
     pub error: Option<RunError>,
 }
 
+/// A run that was written to a file and removed from the database: what can still be said of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ArchivedRun {
+    /// Its id.
+    pub id: RunId,
+    /// Its flow.
+    pub flow: FlowId,
+    /// Who started it.
+    pub requested_by: Username,
+    /// When it ended.
+    pub ended_at: Timestamp,
+    /// When it was archived.
+    pub archived_at: Timestamp,
+    /// The name of the file in the folder of archives.
+    pub file: String,
+}
+
 /// A run, whole.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -30,12 +30,21 @@ pub struct SealCheck {
     pub entries: u64,
     /// How many of them are sealed, and hold.
     pub sealed: u64,
+    /// How many of the sealed ones are in archives, as the record itself says: their hashes hold, and what they tell is
+    /// looked at where the archives are.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub archived: u64,
     /// The newest seal that holds, as in [`SealHead::head`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<String>,
     /// The first thing that does not hold; what lies behind it was not looked at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_bad: Option<FirstBad>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// The first thing in the record that is not as it was sealed.
@@ -79,6 +88,8 @@ pub enum Tampering {
     Reordered,
     /// A seal was forged, changed or removed.
     Seal,
+    /// A file of the archive is gone, or is not what the record says.
+    Archive,
     /// The end of the record is gone: the seal that was expected, and all that it held.
     Cut,
 }

@@ -40,6 +40,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("notify", &["clock", "ssrf", "standard_webhooks", "engine", "store"]),
     ("auth", &["client_address", "clock", "limits", "engine", "store", "problem", "rate_limit"]),
     ("audit", &["clock", "store"]),
+    ("archive", &["clock", "files", "engine", "store", "audit"]),
     (
         "http",
         &[

@@ -22,6 +22,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent;
+use crate::archive::{self, Archiver};
 use crate::audit::{self, HeadFile, SealKey, Sealer, Seals, Trusted};
 use crate::auth::{self, oidc::Provider};
 use crate::clock::{SharedClock, SystemClock};
@@ -109,6 +110,7 @@ pub struct App {
     runner: Runner,
     notifier: notify::Handle,
     sealer: audit::Handle,
+    archiver: archive::Handle,
     stopping: CancellationToken,
     server: Server,
 }
@@ -165,9 +167,14 @@ impl App {
         }
 
         let provider = provider.map(|checked| Provider::new(checked, &seal_key.cookie_key(), clock.clone()));
-        let seals = Seals::new(trusted, kept);
+        let seals = Seals::new(trusted.clone(), kept);
         let callbacks = CallbackKey::new(seal_key.callback_key());
         let sealer = Sealer::new(store.clone(), seal_key, seals.clone(), clock.clone()).run();
+        let retention = archive::Retention {
+            runs: settings.retention.runs.map(|span| span.0),
+            folder: settings.storage.archive.clone(),
+        };
+        let archiver = Archiver::new(store.clone(), trusted, clock.clone(), retention).run();
         let secrets = secrets(&settings.secrets);
         let models = Arc::new(models(&settings.prices, secrets.clone())?);
         let tools = Arc::new(tools(&settings.tools, &settings.mcp, secrets)?);
@@ -194,7 +201,7 @@ impl App {
         let front = Front { metrics: Some(metrics), edge, limits, seals, outside };
         let server = serve(&runner, listener, front)?;
         tracing::info!(%address, "ready");
-        Ok(Self { links, runner, notifier, sealer, stopping, server })
+        Ok(Self { links, runner, notifier, sealer, archiver, stopping, server })
     }
 
     /// Where it listens.
@@ -223,6 +230,7 @@ impl App {
             self.notifier.shutdown().await;
             let answered = Instant::now() + ANSWER_LIMIT;
             self.server.stopped(answered.min(until)).await;
+            self.archiver.stop().await;
             self.sealer.stop().await;
             store.close().await;
         };

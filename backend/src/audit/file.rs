@@ -5,14 +5,15 @@ use std::io::{BufRead, Read as _};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use shared::log::{Cursor, Event};
+use shared::log::{Cursor, EntryKind, Event};
 use shared::seal::{FirstBad, SealCheck, Tampering};
 
-use super::compare::{Difference, compare};
+use super::archived::Archived;
+use super::compare::Difference;
 use super::export::{Before, Carried, ENTRY};
 use super::key::Trusted;
 use super::seal::{Hash, Head, Opened, Seal, hash};
-use super::verify::{Found, bad, bad_seal, cut, named, replaced};
+use super::verify::{Found, bad, bad_seal, check_range, cut, named, replaced};
 use crate::store::StoredSeal;
 
 /// The longest line, in bytes.
@@ -33,7 +34,8 @@ pub fn verify_file(file: impl BufRead, trusted: &Trusted, expected: Option<&Head
     let first_bad = reading.all(file)?.err();
     let entries = reading.holding + reading.waiting;
     let head = reading.newest.map(|head| head.to_string());
-    let check = SealCheck { valid: first_bad.is_none(), entries, sealed: reading.holding, head, first_bad };
+    let (sealed, archived) = (reading.holding, reading.in_archives);
+    let check = SealCheck { valid: first_bad.is_none(), entries, sealed, archived, head, first_bad };
     Ok(FileCheck { check, part: reading.part })
 }
 
@@ -48,6 +50,9 @@ struct Reading<'a> {
     line: u64,
     holding: u64,
     waiting: u64,
+    /// What sealed entries of the file say that is archived: they come before what they speak of.
+    archived: Archived,
+    in_archives: u64,
 }
 
 /// A seal with the entries that the file has of it so far, newest first.
@@ -55,12 +60,26 @@ struct Range {
     opened: Opened,
     found: Vec<Found>,
     lines: Vec<u64>,
+    /// Those that tell of archives.
+    archives: Vec<Event>,
 }
 
 impl<'a> Reading<'a> {
     fn new(trusted: &'a Trusted) -> Self {
         let (newest, open) = (None, None);
-        Self { trusted, expected: None, part: false, newest, open, line: 0, holding: 0, waiting: 0 }
+        let archived = Archived::default();
+        Self {
+            trusted,
+            expected: None,
+            part: false,
+            newest,
+            open,
+            line: 0,
+            holding: 0,
+            waiting: 0,
+            archived,
+            in_archives: 0,
+        }
     }
 
     /// The outer error: the file cannot be read. The inner one: what it says does not hold.
@@ -87,7 +106,7 @@ impl<'a> Reading<'a> {
         let no_entry = || bad(Tampering::Changed, format!("line {number} is no entry of an export in JSON lines"));
         let text = std::str::from_utf8(line).map_err(|_| no_entry())?;
         let (before, event) = split(text).ok_or_else(no_entry)?;
-        let found = found(before.cursor, &event);
+        let (found, archives) = found(before.cursor, &event);
         let Some(sealed) = before.sealed else {
             if self.open.is_some() {
                 let message = format!("line {number} has no seal, and stands among entries that have: it was put in");
@@ -112,9 +131,10 @@ impl<'a> Reading<'a> {
             FirstBad { seal: Some(sealed), ..bad(Tampering::Removed, message) }
         })?;
         if range.found.len() > range.opened.hashes.len() {
-            return Err(range.check(part).err().unwrap_or_else(no_entry));
+            return Err(range.check(part, &self.archived).err().unwrap_or_else(no_entry));
         }
         range.found.push(found);
+        range.archives.extend(archives);
         range.lines.push(number);
         Ok(())
     }
@@ -150,12 +170,20 @@ impl<'a> Reading<'a> {
                 self.newest = Some(opened.head());
             }
         }
-        Ok(Range { opened, found: Vec::new(), lines: Vec::new() })
+        Ok(Range { opened, found: Vec::new(), lines: Vec::new(), archives: Vec::new() })
     }
 
     fn close(&mut self, mut range: Range) -> Result<(), FirstBad> {
-        range.check(self.part)?;
-        self.holding += range.found.len() as u64;
+        range.check(self.part, &self.archived)?;
+        let Seal { before, entries, .. } = range.opened.seal;
+        if self.part {
+            self.holding += range.found.len() as u64;
+        } else {
+            self.holding += entries;
+            self.in_archives += self.archived.count(before, entries);
+        }
+        // What it says is proved now, and speaks of older seals.
+        range.archives.iter().for_each(|event| self.archived.take(event));
         Ok(())
     }
 
@@ -175,20 +203,29 @@ impl<'a> Reading<'a> {
 
 impl Range {
     /// Holds its entries against its seal.
-    fn check(&mut self, part: bool) -> Result<(), FirstBad> {
+    fn check(&mut self, part: bool, archived: &Archived) -> Result<(), FirstBad> {
         // The log's order is the other way round.
         self.found.reverse();
         self.lines.reverse();
-        let hashes: Vec<Hash> = self.found.iter().map(|found| found.hash).collect();
-        let difference =
-            if part { not_among(&self.opened.hashes, &hashes) } else { compare(&self.opened.hashes, &hashes) };
-        let Some(difference) = difference else { return Ok(()) };
-        let mut bad = named(&self.opened, &self.found, difference);
-        if part {
-            bad.entry = None;
-            bad.message = format!("an entry of seal {} is not what was sealed, or was put in", self.opened.seal.number);
-        }
-        let line = self.lines.get(difference.at).or(self.lines.last());
+        let mut bad = if part {
+            let hashes: Vec<Hash> = self.found.iter().map(|found| found.hash).collect();
+            let Some(difference) = not_among(&self.opened.hashes, &hashes) else { return Ok(()) };
+            let bad = named(&self.opened, &self.found, difference, 0);
+            let seal = self.opened.seal.number;
+            let message = format!("an entry of seal {seal} is not what was sealed, or was put in");
+            FirstBad { entry: None, message, ..bad }
+        } else {
+            let Err(bad) = check_range(&self.opened, &self.found, archived) else { return Ok(()) };
+            bad
+        };
+        let at = self.found.iter().position(|found| Some(&found.cursor) == bad.cursor.as_ref());
+        // What was removed stood behind the entry that is named, or before all of them.
+        let at = match (bad.what, at) {
+            (Tampering::Removed, Some(at)) => Some(at + 1),
+            (Tampering::Removed, None) => Some(0),
+            (_, at) => at,
+        };
+        let line = at.and_then(|at| self.lines.get(at)).or(self.lines.last());
         bad.message = format!("{} (line {})", bad.message, line.copied().unwrap_or_default());
         Err(bad)
     }
@@ -209,9 +246,13 @@ fn split(line: &str) -> Option<(Before, String)> {
     Some((before, format!("{{{}", &line[at..])))
 }
 
-fn found(cursor: Cursor, text: &str) -> Found {
+/// An entry; and once more, where it tells of an archive.
+fn found(cursor: Cursor, text: &str) -> (Found, Option<Event>) {
     match serde_json::from_str::<Event>(text) {
-        Ok(event) => Found::read(hash(text), cursor, &event),
-        Err(error) => Found::unreadable(cursor, error.to_string()),
+        Ok(event) => {
+            let found = Found::read(hash(text), cursor, &event);
+            (found, Some(event).filter(|event| event.kind == EntryKind::RunsArchived))
+        }
+        Err(error) => (Found::unreadable(cursor, error.to_string()), None),
     }
 }

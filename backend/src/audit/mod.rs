@@ -5,26 +5,30 @@
 //!
 //! Imports `shared`, `crate::clock` and `crate::store` only.
 
+mod archived;
 mod compare;
 mod export;
 mod file;
 mod head_file;
 mod key;
 mod key_registration;
+mod numbering;
 mod row_authentication;
 mod seal;
 mod sealer;
 mod seals;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod verify;
 
+pub use archived::{Archived, told};
 pub use export::{Format, Lines, WriteError};
 pub use file::{FileCheck, verify_file};
 pub use head_file::{HeadError, HeadFile};
 pub use key::{KeyError, PublicKey, SealKey, Trusted};
 pub use key_registration::{RegisterError, register};
-pub use seal::Head;
+pub use numbering::{NumberingError, numbers, sealed_hashes, seals_before};
+pub use seal::{Hash, Head, hash, sealed_text};
 pub use sealer::{Handle, SealError, Sealer};
 pub use seals::Seals;
 pub use verify::verify;

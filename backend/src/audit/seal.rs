@@ -11,16 +11,16 @@ use super::key::{SealKey, Trusted};
 use crate::store::StoredSeal;
 
 /// The SHA-256 of an entry.
-pub(super) type Hash = [u8; 32];
+pub type Hash = [u8; 32];
 
 /// What is hashed of an entry: its JSON without spaces, in the order of [`Event`]'s members. An export has the same
 /// bytes.
-pub(super) fn sealed_text(event: &Event) -> Result<String, serde_json::Error> {
+pub fn sealed_text(event: &Event) -> Result<String, serde_json::Error> {
     serde_json::to_string(event)
 }
 
 /// The hash of an entry.
-pub(super) fn hash(text: &str) -> Hash {
+pub fn hash(text: &str) -> Hash {
     Sha256::digest(text).into()
 }
 

@@ -2,5 +2,5 @@
 
 mod forgery;
 mod proof;
-mod support;
+pub(crate) mod support;
 mod tampering;

@@ -6,6 +6,7 @@ use shared::log::{Cursor, EntryKind, Event};
 use shared::seal::{FirstBad, SealCheck, Tampering};
 use shared::time::Timestamp;
 
+use super::archived::Archived;
 use super::compare::{Difference, compare};
 use super::key::Trusted;
 use super::row_authentication::MustBeAuthentic;
@@ -23,6 +24,8 @@ const BEYOND: usize = 64;
 pub(super) struct Found {
     pub hash: Hash,
     pub cursor: Cursor,
+    /// The number of its row; 0 in a file.
+    pub row: i64,
     pub run_id: Option<RunId>,
     /// Whether its row is as it was written; it cannot be told from a file.
     pub mac: Authenticity,
@@ -48,23 +51,23 @@ impl Found {
     /// The same, where its hash is known.
     pub fn read(hash: Hash, cursor: Cursor, event: &Event) -> Self {
         let told = Ok(Told { kind: event.kind, at: event.at });
-        Self { hash, cursor, run_id: event.run_id, mac: Authenticity::Unchecked, told }
+        Self { hash, cursor, row: 0, run_id: event.run_id, mac: Authenticity::Unchecked, told }
     }
 
     /// What can no longer be read: no entry has this hash.
     pub fn unreadable(cursor: Cursor, why: String) -> Self {
-        Self { hash: [0; 32], cursor, run_id: None, mac: Authenticity::Unchecked, told: Err(why) }
+        Self { hash: [0; 32], cursor, row: 0, run_id: None, mac: Authenticity::Unchecked, told: Err(why) }
     }
 
     /// What a row has.
     fn of_row(row: RecordRow) -> Vec<Self> {
-        let RecordRow { row, run_id, mac, entries, .. } = row;
+        let RecordRow { row, number, run_id, mac, entries } = row;
         match entries {
             Ok(entries) => {
                 let found = entries.into_iter().map(|(cursor, event)| Self::of(cursor, &event));
-                found.map(|found| Self { mac: mac.clone(), ..found }).collect()
+                found.map(|found| Self { mac: mac.clone(), row: number, ..found }).collect()
             }
-            Err(why) => vec![Self { run_id, mac, ..Self::unreadable(row, why) }],
+            Err(why) => vec![Self { run_id, mac, row: number, ..Self::unreadable(row, why) }],
         }
     }
 }
@@ -72,6 +75,7 @@ impl Found {
 /// Holds the whole log against its seals. With heads that were kept elsewhere: also that these seals are still there.
 pub async fn verify(store: &Store, trusted: &Trusted, expected: &[Head]) -> Result<SealCheck, store::Error> {
     let mut last: Option<Opened> = None;
+    let (mut archived, mut in_archives) = (Archived::read(store).await?, 0);
     loop {
         let number = last.as_ref().map_or(0, |last| last.seal.number);
         let seals = store.seals(number, SEALS).await?;
@@ -79,8 +83,14 @@ pub async fn verify(store: &Store, trusted: &Trusted, expected: &[Head]) -> Resu
             break;
         }
         for stored in seals {
-            match check_seal(store, trusted, last.as_ref(), &stored).await? {
+            let mut checked = check_seal(store, trusted, last.as_ref(), &stored, &archived).await?;
+            // Entries may have been archived while the record was read.
+            if checked.is_err() && archived.refresh(store).await? {
+                checked = check_seal(store, trusted, last.as_ref(), &stored, &archived).await?;
+            }
+            match checked {
                 Ok(opened) => {
+                    in_archives += archived.count(opened.seal.before, opened.seal.entries);
                     if let Some(bad) = expected.iter().find_map(|expected| replaced(&opened, expected)) {
                         return Ok(found_bad(last.as_ref(), bad));
                     }
@@ -96,7 +106,8 @@ pub async fn verify(store: &Store, trusted: &Trusted, expected: &[Head]) -> Resu
     let sealed = last.as_ref().map_or(0, Opened::sealed);
     let (waiting, bad) = waiting(store, last.as_ref()).await?;
     let head = last.as_ref().map(|last| last.head().to_string());
-    Ok(SealCheck { valid: bad.is_none(), entries: sealed + waiting, sealed, head, first_bad: bad })
+    let entries = sealed + waiting;
+    Ok(SealCheck { valid: bad.is_none(), entries, sealed, archived: in_archives, head, first_bad: bad })
 }
 
 /// One seal, and the entries of its range.
@@ -105,6 +116,7 @@ async fn check_seal(
     trusted: &Trusted,
     last: Option<&Opened>,
     stored: &StoredSeal,
+    archived: &Archived,
 ) -> Result<Result<Opened, FirstBad>, store::Error> {
     let bad = |why: String| Ok(Err(bad_seal(stored.number, why)));
     let opened = match Opened::open(stored, trusted) {
@@ -125,31 +137,48 @@ async fn check_seal(
     let Some(found) = range(store, from, &opened).await? else {
         return bad(format!("seal {} is of another log", stored.number));
     };
-    let hashes: Vec<Hash> = found.iter().map(|found| found.hash).collect();
-    Ok(match compare(&opened.hashes, &hashes) {
-        None => match found.iter().position(|found| opened.seal.authenticated && is_bad(&found.mac)) {
-            None => Ok(opened),
-            Some(at) => Err(not_as_written(&opened, &found, at)),
-        },
-        Some(difference) => Err(named(&opened, &found, pushed_out(store, &opened, difference).await?)),
+    Ok(match check_range(&opened, &found, archived) {
+        Ok(_) => Ok(opened),
+        Err(bad) if bad.what == Tampering::Changed => Err(pushed_out(store, &opened, &found, bad).await?),
+        Err(bad) => Err(bad),
     })
+}
+
+/// Holds the entries of a seal's range against it; answers with their numbers.
+pub(super) fn check_range(opened: &Opened, found: &[Found], archived: &Archived) -> Result<Vec<u64>, FirstBad> {
+    let there: Vec<Hash> = found.iter().map(|found| found.hash).collect();
+    let expected = archived.expected(opened.seal.before, &opened.hashes, &there);
+    let (numbers, hashes): (Vec<u64>, Vec<Hash>) = expected.into_iter().unzip();
+    if let Some(difference) = compare(&hashes, &there) {
+        let number = numbers.get(difference.at).copied().unwrap_or(opened.sealed() + 1);
+        return Err(named(opened, found, difference, number));
+    }
+    match found.iter().position(|found| opened.seal.authenticated && is_bad(&found.mac)) {
+        None => Ok(numbers),
+        Some(at) => Err(not_as_written(opened, found, at, numbers.get(at).copied().unwrap_or_default())),
+    }
 }
 
 /// An entry whose place another one has, and that stands behind the range now, was not changed: something was put in
 /// before it.
-async fn pushed_out(store: &Store, opened: &Opened, difference: Difference) -> Result<Difference, store::Error> {
-    let wanted = match opened.hashes.get(difference.at) {
-        Some(wanted) if difference.what == Tampering::Changed => wanted,
-        _ => return Ok(difference),
+async fn pushed_out(store: &Store, opened: &Opened, found: &[Found], bad: FirstBad) -> Result<FirstBad, store::Error> {
+    let at = bad.cursor.as_ref().and_then(|cursor| found.iter().position(|found| found.cursor == *cursor));
+    let index = bad.entry.and_then(|number| usize::try_from(number.checked_sub(opened.seal.before + 1)?).ok());
+    let (Some(at), Some(number), Some(wanted)) = (at, bad.entry, index.and_then(|index| opened.hashes.get(index)))
+    else {
+        return Ok(bad);
     };
-    let Some(behind) = store.record(&opened.to, None, ROWS).await? else { return Ok(difference) };
+    if found[at].hash == *wanted {
+        return Ok(bad);
+    }
+    let Some(behind) = store.record(&opened.to, None, ROWS).await? else { return Ok(bad) };
     let entries = behind.rows.into_iter().filter_map(|row| row.entries.ok()).flatten();
     let is_there = entries.map(|(cursor, event)| Found::of(cursor, &event)).any(|found| found.hash == *wanted);
-    Ok(if is_there { Difference { what: Tampering::Added, ..difference } } else { difference })
+    Ok(if is_there { named(opened, found, Difference { at, what: Tampering::Added }, number) } else { bad })
 }
 
 /// The entries of a seal's range, as they are now.
-async fn range(store: &Store, from: Cursor, opened: &Opened) -> Result<Option<Vec<Found>>, store::Error> {
+pub(super) async fn range(store: &Store, from: Cursor, opened: &Opened) -> Result<Option<Vec<Found>>, store::Error> {
     let mut found = Vec::with_capacity(opened.hashes.len());
     let mut after = from;
     loop {
@@ -226,7 +255,7 @@ pub(super) fn cut(last: Option<&Opened>, expected: &Head) -> Option<FirstBad> {
 pub(super) fn found_bad(last: Option<&Opened>, bad: FirstBad) -> SealCheck {
     let sealed = last.map_or(0, Opened::sealed);
     let head = last.map(|last| last.head().to_string());
-    SealCheck { valid: false, entries: sealed, sealed, head, first_bad: Some(bad) }
+    SealCheck { valid: false, entries: sealed, sealed, archived: 0, head, first_bad: Some(bad) }
 }
 
 pub(super) fn bad(what: Tampering, message: String) -> FirstBad {
@@ -244,10 +273,8 @@ fn is_bad(mac: &Authenticity) -> bool {
 }
 
 /// Names an entry that is what was sealed, in a row that is not.
-fn not_as_written(opened: &Opened, found: &[Found], at: usize) -> FirstBad {
-    let difference = Difference { at, what: Tampering::Changed };
-    let bad = named(opened, found, difference);
-    let number = opened.seal.before + at as u64 + 1;
+fn not_as_written(opened: &Opened, found: &[Found], at: usize, number: u64) -> FirstBad {
+    let bad = named(opened, found, Difference { at, what: Tampering::Changed }, number);
     let is = words(&found[at]);
     let message = format!(
         "entry {number} ({is}) is what was sealed, but the row that holds it was changed or moved: its number, its \
@@ -256,10 +283,9 @@ fn not_as_written(opened: &Opened, found: &[Found], at: usize) -> FirstBad {
     FirstBad { message, ..bad }
 }
 
-/// Names the entry of a difference.
-pub(super) fn named(opened: &Opened, found: &[Found], difference: Difference) -> FirstBad {
+/// Names the entry of a difference, which has this number in the record.
+pub(super) fn named(opened: &Opened, found: &[Found], difference: Difference, number: u64) -> FirstBad {
     let Difference { at, what } = difference;
-    let number = opened.seal.before + at as u64 + 1;
     let seal = opened.seal.number;
     let there = found.get(at).filter(|_| what != Tampering::Removed);
     let before = at.checked_sub(1).and_then(|at| found.get(at));

@@ -11,6 +11,7 @@ use shared::seal::SealCheck;
 
 use super::print;
 use crate::app;
+use crate::archive::{self, ArchiveError, Folder};
 use crate::audit::{FileCheck, Head, HeadFile, KeyError, SealKey, Seals, Trusted, verify, verify_file};
 use crate::config::{Storage, StorageArgs};
 use crate::store::{Change, Operation};
@@ -29,6 +30,11 @@ pub enum AuditCommand {
         /// A head that `countersign audit head` printed: also proves that nothing before it was cut or made anew
         #[arg(long, value_name = "HEAD")]
         expect: Option<Head>,
+        /// Also reads the files of the archive, and holds their entries against the seals [default folder: that of the
+        /// settings file, or archive in the data folder]
+        #[arg(long, value_name = "FOLDER", conflicts_with = "export")]
+        #[expect(clippy::option_option, reason = "with or without a folder")]
+        archive: Option<Option<PathBuf>>,
         /// Do not expect the head that is kept beside the key: a backup is older than it
         #[arg(long)]
         ignore_head: bool,
@@ -62,7 +68,7 @@ pub enum AuditCommand {
 pub async fn run(command: AuditCommand) -> anyhow::Result<()> {
     let clock = app::system_clock();
     match command {
-        AuditCommand::Verify { export: Some(path), public_keys, expect, ignore_head: _, storage } => {
+        AuditCommand::Verify { export: Some(path), public_keys, expect, archive: _, ignore_head: _, storage } => {
             let trusted = trusted(&Storage::resolve(&storage)?.0, &public_keys)?;
             let shown = path.display();
             let file = File::open(&path).with_context(|| format!("{shown} cannot be read"))?;
@@ -79,13 +85,20 @@ pub async fn run(command: AuditCommand) -> anyhow::Result<()> {
                 }
             }
         }
-        AuditCommand::Verify { export: None, public_keys, expect, ignore_head, storage } => {
+        AuditCommand::Verify { export: None, public_keys, expect, archive, ignore_head, storage } => {
             let storage = Storage::resolve(&storage)?.0;
             let trusted = trusted(&storage, &public_keys)?;
             let kept = if ignore_head { None } else { HeadFile::at(storage.seal_head.clone()).read()? };
             let expected: Vec<Head> = expect.into_iter().chain(kept.clone()).collect();
             let store = app::open_to_read(&storage, clock).await?;
-            let checked = verify(&store, &trusted, &expected).await;
+            let with_files = archive.is_some();
+            let checked = match archive {
+                Some(folder) => {
+                    let folder = Folder::at(folder.unwrap_or_else(|| storage.archive.clone()));
+                    archive::verify(&store, &trusted, &expected, &folder).await
+                }
+                None => verify(&store, &trusted, &expected).await.map_err(ArchiveError::from),
+            };
             store.close().await;
             let checked = checked?;
             if let Some(kept) = kept.filter(|_| !checked.valid) {
@@ -93,6 +106,13 @@ pub async fn run(command: AuditCommand) -> anyhow::Result<()> {
                 print(&format!("expected {kept}, which {file} keeps (a backup is older: --ignore-head)"));
             }
             report(&checked)?;
+            match (checked.archived, with_files) {
+                (0, _) => {}
+                (archived, true) => print(&format!("{archived} of them are archived, and stand in the files")),
+                (archived, false) => print(&format!(
+                    "{archived} of them are archived, as the record says; --archive looks into the files"
+                )),
+            }
         }
         AuditCommand::Accept { head, storage } => accept(&head, &Storage::resolve(&storage)?.0).await?,
         AuditCommand::Head { storage } => {

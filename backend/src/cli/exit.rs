@@ -60,7 +60,7 @@ impl From<Problem> for Quit {
             | Code::Forbidden
             | Code::SecondFactorMissing
             | Code::ForeignOrigin => Exit::Forbidden,
-            Code::NotFound => Exit::NotFound,
+            Code::NotFound | Code::RunArchived => Exit::NotFound,
             Code::ReviewResolved
             | Code::RevisionChanged
             | Code::ReviewClaimed

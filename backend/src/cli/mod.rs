@@ -1,5 +1,6 @@
 //! The command line: one file a command.
 
+mod archive;
 mod audit;
 mod exit;
 mod flow;
@@ -62,6 +63,9 @@ enum Command {
     /// Proves that the record is what it was: verifies its seals, prints their head and their key.
     #[command(subcommand)]
     Audit(audit::AuditCommand),
+    /// Reads runs that were archived.
+    #[command(subcommand)]
+    Archive(archive::ArchiveCommand),
     /// Lists, shows and decides reviews of a server.
     #[command(subcommand)]
     Review(review::ReviewCommand),
@@ -97,6 +101,7 @@ impl Cli {
             Command::Serve(args) => serve::run(args).await,
             Command::Flow(command) => Box::pin(flow::run(command)).await,
             Command::Audit(command) => audit::run(command).await,
+            Command::Archive(command) => archive::run(command).await,
             Command::Review(command) => review::run(command).await,
             Command::Run(command) => run::run(command).await,
             Command::Log(args) => log::run(args).await,

@@ -58,6 +58,9 @@ pub struct ServeArgs {
     /// How long "allow for this run" and "allow for this flow" may hold at most, such as 30m or 8h [default: 24h]
     #[arg(long, env = "COUNTERSIGN_LONGEST_GRANT", hide_env_values = true, value_name = "TIME")]
     pub longest_grant: Option<Span>,
+    /// The folder of archived runs [default: archive in the data folder]
+    #[arg(long, env = "COUNTERSIGN_ARCHIVE", hide_env_values = true, value_name = "FOLDER")]
+    pub archive: Option<PathBuf>,
     /// Also makes two reviewers, ana and tom, and prints a link that logs in for each; on a loopback address only
     #[arg(long)]
     pub demo: bool,
@@ -95,6 +98,10 @@ pub struct File {
     pub seal_key: Option<PathBuf>,
     /// As `--seal-head`.
     pub seal_head: Option<PathBuf>,
+    /// As `--archive`.
+    pub archive: Option<PathBuf>,
+    /// How long what is over is kept.
+    pub retention: Retention,
     /// As `--flows`.
     pub flows: Option<PathBuf>,
     /// As `--origin`.
@@ -121,6 +128,14 @@ pub struct File {
     pub logins: auth::Policy,
     /// The identity provider by which people sign in.
     pub oidc: Option<OidcSettings>,
+}
+
+/// How long what is over is kept in the database.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Retention {
+    /// Finished runs, before they are archived; none: for ever. A flow may say it for its own (`retention`).
+    pub runs: Option<Span>,
 }
 
 /// What tools may do.
@@ -152,6 +167,8 @@ pub struct Settings {
     pub demo: bool,
     /// How long a grant may hold.
     pub longest_grant: Duration,
+    /// How long what is over is kept.
+    pub retention: Retention,
     /// What tools may do.
     pub tools: Tools,
     /// MCP servers.
@@ -179,6 +196,8 @@ pub struct Storage {
     pub seal_key: PathBuf,
     /// The file that keeps the newest head of the audit.
     pub seal_head: PathBuf,
+    /// The folder of archived runs.
+    pub archive: PathBuf,
 }
 
 /// Why the settings do not hold.
@@ -227,14 +246,18 @@ impl Storage {
         let seal_key = args.seal_key.clone().or_else(|| file.seal_key.clone()).unwrap_or_else(|| data.join("seal.key"));
         let seal_head = args.seal_head.clone().or_else(|| file.seal_head.clone());
         let seal_head = seal_head.unwrap_or_else(|| seal_key.with_extension("head"));
-        Ok((Self { database, data, seal_key, seal_head }, file))
+        let archive = file.archive.clone().unwrap_or_else(|| data.join("archive"));
+        Ok((Self { database, data, seal_key, seal_head, archive }, file))
     }
 }
 
 impl Settings {
     /// Settles what counts: flag or environment, then file, then default.
     pub fn resolve(args: ServeArgs) -> Result<Self, Error> {
-        let (storage, file) = Storage::resolve(&args.storage)?;
+        let (mut storage, file) = Storage::resolve(&args.storage)?;
+        if let Some(archive) = args.archive {
+            storage.archive = archive;
+        }
         let listen = args.listen.or(file.listen).unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8080)));
         if args.demo && !listen.ip().is_loopback() {
             return Err(Error::DemoAddress(listen));
@@ -254,6 +277,7 @@ impl Settings {
             workers,
             demo: args.demo,
             longest_grant: args.longest_grant.or(file.longest_grant).map_or(LONGEST, |span| span.0),
+            retention: file.retention,
             tools: file.tools,
             mcp: file.mcp,
             secrets: file.secrets,

@@ -162,6 +162,7 @@ impl Compiled {
             guardrails: None,
             defaults: Defaults::default(),
             routing: Vec::new(),
+            retention: None,
             nodes: IndexMap::default(),
         };
         Self {

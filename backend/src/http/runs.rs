@@ -144,13 +144,26 @@ fn unreadable(summary: RunSummary) -> Run {
 
 /// A run that the caller may see; `404` else.
 async fn visible(state: &AppState, caller: &Caller, id: RunId) -> Result<(FoundRun, RunSummary)> {
-    let run = state.store.find_run(id).await?.ok_or_else(|| Problem::new(Code::NotFound))?;
+    let Some(run) = state.store.find_run(id).await? else { return Err(gone(state, caller, id).await?.into()) };
     let summary = run.summary();
     if sees(&state.store, caller.principal(), &summary).await? {
         Ok((run, summary))
     } else {
         Err(Problem::new(Code::NotFound).into())
     }
+}
+
+/// Where a run is that is not there: in the archive, as far as the caller may know.
+async fn gone(state: &AppState, caller: &Caller, id: RunId) -> Result<Problem> {
+    let archived = state.store.archived_run(id).await?.map(|(archived, _)| archived);
+    let seen = archived.filter(|archived| access(caller.principal(), Act::SeeArchivedRun(archived)).is_allowed());
+    let Some(archived) = seen else { return Ok(Problem::new(Code::NotFound)) };
+    let detail = format!(
+        "it was archived on {:.10} in {}; an operator reads it with `countersign archive show {id}`",
+        archived.archived_at.to_string(),
+        archived.file
+    );
+    Ok(Problem { archived: Some(Box::new(archived)), ..Problem::new(Code::RunArchived).detail(detail) })
 }
 
 /// Whether somebody may see a run. Their reviews are looked up only where it depends on them.
@@ -165,7 +178,9 @@ pub(super) async fn sees(store: &Store, viewer: &Principal, run: &RunSummary) ->
 /// A run that the caller may see, with those of its reviews that they may see, in the order in which they were asked.
 async fn visible_with_reviews(state: &AppState, caller: &Caller, id: RunId) -> Result<(FoundRun, Vec<Review>)> {
     let not_found = || Problem::new(Code::NotFound);
-    let (run, mut reviews) = state.store.run_with_reviews(id).await?.ok_or_else(not_found)?;
+    let Some((run, mut reviews)) = state.store.run_with_reviews(id).await? else {
+        return Err(gone(state, caller, id).await?.into());
+    };
     if !sees(&state.store, caller.principal(), &run.summary()).await? {
         return Err(not_found().into());
     }

@@ -110,6 +110,7 @@ fn is_milestone(kind: EntryKind) -> bool {
         | EntryKind::SessionEnded
         | EntryKind::LoginFailed
         | EntryKind::HeadAccepted
+        | EntryKind::RunsArchived
         | EntryKind::Unreadable => false,
     }
 }

@@ -1,5 +1,7 @@
 //! What can be committed, and what comes back.
 
+mod archive;
+mod credential;
 mod sign_in;
 
 use serde::{Deserialize, Serialize};
@@ -16,6 +18,8 @@ use shared::time::Timestamp;
 
 use crate::engine::{Carrier, Input, Looked, Refusal};
 
+pub use archive::{NewArchive, RunInArchive};
+pub use credential::{Credential, CredentialKind, NewCredential};
 pub use sign_in::{
     FactorChange, NewSession, PasswordChange, Proof, ProviderAccount, ProviderSignIn, RefusedSignIn, SecondFactor,
     SessionClient, SignIn,
@@ -196,6 +200,10 @@ pub enum Operation {
         /// The name that was tried; only where such a person exists.
         username: Username,
     },
+    /// Makes finished runs archived ones: says on the record where they are, and takes them out of the runs. Answers
+    /// [`Committed::Done`]; [`CommitError::Conflict`] where something has happened to one of them since it was read, or
+    /// another archive was made meanwhile.
+    ArchiveRuns(Box<NewArchive>),
     /// Puts on the record that an operator accepted another head of the audit. Answers [`Committed::Done`].
     AcceptHead {
         /// The head that was kept until then.
@@ -257,54 +265,6 @@ pub struct ChosenNotifications {
     pub username: Username,
     /// The occasions and channels that they chose.
     pub notifications: Notifications,
-}
-
-/// What lets somebody in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CredentialKind {
-    /// A browser's cookie.
-    Session,
-    /// A program's bearer token.
-    Token,
-    /// A link that logs in once.
-    Link,
-    /// A browser's cookie by which it is known to have logged in before. It lets nobody in.
-    Browser,
-    /// An attempt to sign in by the provider that has started a session. It lets nobody in.
-    SignIn,
-}
-
-/// A session, token or link as it is stored: never its secret.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Credential {
-    /// What it is.
-    pub kind: CredentialKind,
-    /// A token's id.
-    pub id: Option<TokenId>,
-    /// A token's name.
-    pub name: Option<String>,
-    /// Whose it is.
-    pub username: Username,
-    /// A token's subset of roles.
-    pub roles: Option<Vec<String>>,
-    /// Since when.
-    pub created_at: Timestamp,
-    /// Until when.
-    pub expires_at: Option<Timestamp>,
-    /// When a session was used last, to some minutes.
-    pub last_used_at: Option<Timestamp>,
-    /// From where a session was started.
-    pub client: Option<SessionClient>,
-}
-
-/// A session, token or link to add.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewCredential {
-    /// SHA-256 of its secret.
-    pub digest: [u8; 32],
-    /// The rest.
-    pub credential: Credential,
 }
 
 /// What a commit answers; kept under its idempotency key (a token never).

@@ -70,7 +70,10 @@ impl Store {
         let mut conn = self.inner.db.read().await?;
         let mut rows = conn.fetch(page_of(after, of, limit + 1)).await?;
         let head = place_of_head(rows.first().map(|row| row.int_opt(4)).transpose()?.flatten());
-        if after.seq > head.seq {
+        let archived_to = rows.first().map(|row| row.int_opt(5)).transpose()?.flatten().unwrap_or(0);
+        // Of all entries some behind the place may be gone; the origin asks for those that there are.
+        let too_old = matches!(of, Rows::All) && after != LogPlace::ORIGIN && after.seq < archived_to;
+        if after.seq > head.seq || too_old {
             return Ok(None);
         }
         // Where there is nothing after the place, the head stands alone.
@@ -139,10 +142,14 @@ impl Conn {
     }
 }
 
-/// The rows of a page, each with the head of the same moment as the last column.
+/// The rows of a page, each with the head of the same moment, and the last row that was archived, as the last columns.
 pub(super) fn page_of(after: LogPlace, of: Rows, limit: u32) -> Sql {
-    let sql = Sql::new("SELECT l.seq, l.run_id, l.body, l.at, h.head FROM (").push(HEAD);
-    let sql = sql.push(") AS h LEFT JOIN (SELECT ").push(COLUMNS).push(" FROM log WHERE ");
+    let sql = Sql::new("SELECT l.seq, l.run_id, l.body, l.at, h.head, h.archived_to FROM (SELECT MAX(seq) AS head, ");
+    let sql = sql
+        .push(ARCHIVED_TO)
+        .push(" AS archived_to FROM log) AS h LEFT JOIN (SELECT ")
+        .push(COLUMNS)
+        .push(" FROM log WHERE ");
     let sql = match of {
         Rows::All => sql,
         Rows::OfRun(run) => sql.push("run_id = ").bind(run.0).push(" AND "),
@@ -154,6 +161,8 @@ pub(super) fn page_of(after: LogPlace, of: Rows, limit: u32) -> Sql {
 
 /// Asks for the number of the last row, which is empty where the log is.
 const HEAD: &str = "SELECT MAX(seq) AS head FROM log";
+/// Asks for the last row that was archived.
+const ARCHIVED_TO: &str = "(SELECT up_to FROM archives ORDER BY number DESC LIMIT 1)";
 
 fn place_of_head(head: Option<i64>) -> LogPlace {
     head.map_or(LogPlace::ORIGIN, |seq| LogPlace { seq, seen: u32::MAX })

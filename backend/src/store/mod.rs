@@ -2,6 +2,7 @@
 //!
 //! Imports `shared`, `crate::background`, `crate::files`, `crate::clock`, `crate::flow` and `crate::engine` only.
 
+mod archives;
 mod audit;
 mod backfill;
 mod blobs;
@@ -30,6 +31,7 @@ mod queue;
 mod ready;
 mod recent_rows;
 mod recount;
+mod retention;
 mod reviews;
 mod row_mac;
 mod runs;
@@ -48,6 +50,7 @@ pub(crate) mod tests;
 mod unreadable;
 mod users;
 mod visibility;
+mod whole_run;
 mod writer;
 
 use std::collections::BTreeMap;
@@ -68,10 +71,11 @@ use tokio_util::sync::CancellationToken;
 
 pub use change::{
     Actor, Change, ChosenNotifications, CommitError, Committed, Credential, CredentialKind, FactorChange,
-    IdempotencyKey, NewCredential, NewFlow, NewSession, NewUserRecord, Operation, PasswordChange, Proof,
-    ProviderAccount, ProviderSignIn, RefusedSignIn, SecondFactor, SessionClient, SignIn, UserChange,
+    IdempotencyKey, NewArchive, NewCredential, NewFlow, NewSession, NewUserRecord, Operation, PasswordChange, Proof,
+    ProviderAccount, ProviderSignIn, RefusedSignIn, RunInArchive, SecondFactor, SessionClient, SignIn, UserChange,
 };
 
+pub use archives::Archive;
 pub use deliveries::{ClaimedDelivery, Sent};
 pub use driver_error::DriverError;
 pub use error::{Error, Kind};
@@ -79,12 +83,14 @@ pub use follow::{LogReader, follow};
 pub use log_row::Form;
 pub use outbox::NewDelivery;
 pub use queue::Tally;
+pub use retention::{Finished, FinishedPlace, FinishedRun, FinishedRuns};
 pub use row_mac::{Authenticity, RowKey, RowKeys};
 pub use runs::FoundRun;
 pub use seals::{RecordPage, RecordRow, StoredSeal};
 pub use shared::grant::LONGEST as LONGEST_GRANT;
 pub use statistics::TooMuch;
 pub use tasks::{Room, SUSPECT};
+pub use whole_run::{RunRow, WholeRun};
 
 use crate::background::Background;
 use crate::clock::SharedClock;
@@ -360,6 +366,7 @@ impl Store {
             "feedback",
             "idempotency",
             "deliveries",
+            "archived_runs",
         ] {
             let estimated = if self.inner.db.is_postgres() {
                 let sql = Sql::new("SELECT CAST(reltuples AS BIGINT) FROM pg_class WHERE oid = to_regclass(");

@@ -114,6 +114,17 @@ impl Store {
         rows.iter().map(|row| stored(&self.inner.log, row)).collect()
     }
 
+    /// The numbers of the seals that hold these rows of the log; none for one that waits for its seal.
+    pub async fn seals_of_rows(&self, rows: &[i64]) -> Result<Vec<Option<u64>>, Error> {
+        let places: Vec<LogPlace> = rows.iter().map(|seq| LogPlace { seq: *seq, seen: 0 }).collect();
+        let mut conn = self.inner.db.read().await?;
+        let mut numbers = Vec::with_capacity(rows.len());
+        for places in places.chunks(PLACES_AT_ONCE) {
+            numbers.extend(conn.seal_numbers(places).await?);
+        }
+        Ok(numbers)
+    }
+
     /// Adds a seal, unless another server was first with its number.
     pub async fn add_seal(&self, seal: &StoredSeal) -> Result<bool, Error> {
         let place = LogPlace::of(&seal.to.0, &self.inner.log)
@@ -153,6 +164,9 @@ impl Conn {
         rows.iter().map(|row| Ok(row.int_opt(0)?.and_then(|number| u64::try_from(number).ok()))).collect()
     }
 }
+
+/// How many rows one statement looks up.
+const PLACES_AT_ONCE: usize = 500;
 
 const SELECT: &str = "SELECT number, seq, body, signature, hashes FROM seals";
 

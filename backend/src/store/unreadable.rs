@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use super::Error;
 use super::blobs::typed;
-use super::db::Row;
+use super::db::{Conn, Row, Sql};
 use crate::engine::RunState;
 
 /// Why JSON could not be read, without what it says: it may be somebody's draft.
@@ -57,6 +57,15 @@ pub(super) fn state(row: &Row, error: &Error) -> Result<RunState, Error> {
 
 /// The columns that [`review`] reads.
 pub(super) const REVIEW: &str = "r.id, r.flow, r.status, r.requested_by, r.created_at, r.kind, r.severity, r.due";
+
+impl Conn {
+    /// What the columns say of a run whose state cannot be read.
+    pub(in crate::store) async fn unreadable_state(&mut self, run: RunId, error: &Error) -> Result<RunState, Error> {
+        let sql = Sql::new("SELECT ").push(RUN).push(", format FROM runs WHERE id = ").bind(run.0);
+        let row = self.fetch_one(sql).await?.ok_or_else(|| Error::Stored(format!("run {run} has gone")))?;
+        state(&row, error)
+    }
+}
 
 /// A review whose body cannot be read: nobody but admins may decide it, and they cannot. Its columns are [`REVIEW`],
 /// from `at` on.

@@ -267,6 +267,10 @@ pub fn told(entry: &Entry) -> (String, Tone) {
         }
         EventData::Unreadable(row) => (format!("recorded what cannot be read: {}", row.reason), Tone::Stop),
         EventData::HeadAccepted(_) => plain("accepted a new head of the audit".to_owned()),
+        EventData::RunsArchived(archived) => {
+            let (count, runs) = (archived.runs, if archived.runs == 1 { "run" } else { "runs" });
+            plain(format!("archived {count} {runs} in {}", archived.file))
+        }
     }
 }
 

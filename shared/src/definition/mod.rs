@@ -85,6 +85,10 @@ pub struct Flow {
     /// Who may decide at nodes with certain tags; the first that fits a node counts, before `defaults.reviewers`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub routing: Vec<Route>,
+    /// How long finished runs are kept before they are archived, such as `90d`; default: the server's setting. That of the
+    /// newest version counts for runs of all versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retention: Option<Span>,
     /// The graph.
     pub nodes: IndexMap<NodeId, Node>,
 }

@@ -20,6 +20,7 @@ use crate::time::Timestamp;
 
 use super::agents::{SpecialistMade, StrategyChanged};
 use super::change::{LoggedIn, LoginFailed, ReviewChange, UserChanged};
+use super::record::{HeadAccepted, RunsArchived, Unreadable};
 
 macro_rules! entries {
     ($($(#[$doc:meta])* $name:ident($data:ty) = $word:literal),+ $(,)?) => {
@@ -150,6 +151,10 @@ entries! {
     /// An operator accepted that the record ends otherwise than it did, such as after a backup was restored;
     /// `data.previous` and `data.head`, each absent where nothing was sealed.
     HeadAccepted(HeadAccepted) = "audit.head_accepted",
+    /// Finished runs were written to a file, and what the database has of them is removed from then on; `data.archive`,
+    /// `data.file`, `data.position`, `data.bytes`, `data.digest`, `data.runs`, `data.first_ended_at`,
+    /// `data.last_ended_at`, `data.entries` (the numbers of their entries in the record).
+    RunsArchived(RunsArchived) = "runs.archived",
 }
 
 /// Declares what entries say. Every member is public; an `Option` without a value, an empty list and `false` are left
@@ -378,21 +383,5 @@ data! {
     SessionEnded {
         /// The person.
         username: Username,
-    }
-
-    /// In the place of what cannot be read.
-    Unreadable {
-        /// What is wrong with the row, for operators.
-        reason: String,
-    }
-
-    /// Another head of the record was accepted.
-    HeadAccepted {
-        /// The head that it continued so far; none where nothing was sealed.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        previous: Option<String>,
-        /// The head that it continues from now on; none where nothing is sealed.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        head: Option<String>,
     }
 }

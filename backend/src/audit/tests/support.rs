@@ -140,6 +140,22 @@ impl World {
         tokio::time::timeout(Duration::from_secs(20), sealing).await.expect("everything is sealed");
     }
 
+    /// Seals everything that there is.
+    pub async fn seal_all(&mut self) {
+        let sealing = async {
+            loop {
+                self.clock.advance(Duration::from_secs(10));
+                self.sealer.seal().await.expect("seals");
+                let check = self.check(None).await;
+                assert!(check.valid, "{check:?}");
+                if check.sealed == check.entries {
+                    return;
+                }
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), sealing).await.expect("everything is sealed");
+    }
+
     pub async fn check(&self, expected: Option<&Head>) -> SealCheck {
         verify(&self.store, &self.trusted, expected.cloned().as_slice()).await.expect("reads")
     }

@@ -314,6 +314,7 @@ impl Flow {
             guardrails: self.guardrails,
             defaults: self.defaults,
             routing: self.routing,
+            retention: None,
             nodes,
         };
         let (errors, _) = check_flow(&flow, None, &mistakes, &Here::default(), &CancelFlag::default());

@@ -18,6 +18,7 @@ use shared::time::Timestamp;
 use super::super::blobs::Blobs;
 use super::super::log_row::Recorded;
 use super::super::{Change, CommitError, Committed, Credential, CredentialKind, IdempotencyKey, Operation, UserRecord};
+use super::archive::Archiving;
 use super::rights::allow_again;
 use crate::clock::Moment;
 use crate::engine::{Snapshot, Task};
@@ -53,6 +54,7 @@ pub(super) struct Group {
     pub longest_grant: Duration,
     /// What flows see as `env`.
     pub env: Arc<JsonMap>,
+    pub archiving: Archiving,
     pub out: Out,
 }
 
@@ -215,6 +217,7 @@ impl Group {
             Operation::EndSession { digest } => self.end_session(by, digest, moment),
             Operation::RevokeToken { id, owner } => self.revoke_token(by, *id, owner.as_ref(), moment),
             Operation::LoginFailed { username } => Ok(self.login_failed(username, moment)),
+            Operation::ArchiveRuns(archive) => self.archive_runs(archive, moment),
             Operation::AcceptHead { previous, head } => {
                 let (previous, head) = (previous.clone(), head.clone());
                 self.emit(by, &EventData::HeadAccepted(HeadAccepted { previous, head }), moment);

@@ -9,9 +9,9 @@ use uuid::Uuid;
 
 use super::super::blobs::{Reader, digest};
 use super::super::db::{Arg, Conn, Sql};
-use super::super::{Change, Error, Inner, Operation, ProviderAccount, SignIn, grants, reviews, unreadable};
+use super::super::{Change, Error, Inner, Operation, ProviderAccount, SignIn, grants, reviews};
 use super::group::{Group, Unreadable, UsedKey};
-use crate::engine::{Input, RunState, Snapshot};
+use crate::engine::{Input, Snapshot};
 use crate::flow::{Compiled, calls};
 
 /// What changes name.
@@ -47,6 +47,7 @@ impl Group {
         group.load_grants(conn, changes, named.grants, inner.clock.now()).await?;
         group.load_feedback(conn).await?;
         group.load_keys(conn, &named.keys).await?;
+        group.load_archiving(conn, changes).await?;
         let asks_who_there_is = |change: &Change| match &change.operation {
             Operation::Run { input, .. } => matches!(**input, Input::Recount),
             Operation::UpdateUser(change) => change.takes_admin(),
@@ -285,15 +286,6 @@ impl Group {
     }
 }
 
-impl Conn {
-    /// What the columns say of a run whose state cannot be read.
-    async fn unreadable_state(&mut self, run: RunId, error: &Error) -> Result<RunState, Error> {
-        let sql = Sql::new("SELECT ").push(unreadable::RUN).push(", format FROM runs WHERE id = ").bind(run.0);
-        let row = self.fetch_one(sql).await?.ok_or_else(|| Error::Stored(format!("run {run} has gone")))?;
-        unreadable::state(&row, error)
-    }
-}
-
 impl<'a> Named<'a> {
     fn of(&mut self, change: &'a Change) {
         if let Some(actor) = &change.by {
@@ -383,7 +375,7 @@ impl<'a> Named<'a> {
             }
             Operation::ChangeSecondFactor { username, .. } | Operation::LoginFailed { username } => self.user(username),
             // What a password is of is the caller's own.
-            Operation::ChangePassword(_) | Operation::AcceptHead { .. } => {}
+            Operation::ChangePassword(_) | Operation::AcceptHead { .. } | Operation::ArchiveRuns(_) => {}
         }
     }
 

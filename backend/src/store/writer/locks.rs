@@ -150,6 +150,7 @@ impl Keys {
             }
             // Whose row it stands in is found before the locks are taken.
             Operation::RemoveDeputy(_) | Operation::AcceptHead { .. } => {}
+            Operation::ArchiveRuns(archive) => archive.runs.iter().for_each(|run| self.run(run.id.0)),
             Operation::RevokeGrant(id) => self.add("grant", id.0.as_bytes(), true),
             Operation::ChooseNotifications(chosen) => {
                 self.user(&chosen.username, true);

@@ -7,6 +7,7 @@
 //! group is answered so at once. Where one change can be to blame, the group is divided until that one stands alone. A
 //! change whose caller has gone before it was begun is dropped, and never made later.
 
+mod archive;
 mod commit_outcome;
 mod credentials;
 mod deputies;

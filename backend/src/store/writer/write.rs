@@ -113,7 +113,9 @@ impl Group {
         let given = self.out.feedback.iter().map(feedback_row).collect();
         insert(conn, feedback::COLUMNS, given, "").await?;
         insert(conn, "INSERT INTO idempotency (scope, key, body, run_id, answer, created_at) ", rows.keys, "").await?;
+        let of_runs = i64::try_from(rows.log.len() - self.out.events.len()).unwrap_or(0);
         let written = write_log(inner, conn, commit, rows.log).await?;
+        self.write_archive(conn, written.seq + of_runs).await?;
         Ok(Written { large: rows.large, ..written })
     }
 

@@ -11,8 +11,10 @@ use leptos::prelude::*;
 use leptos_router::hooks::use_params;
 use leptos_router::params::Params;
 use shared::JsonMap;
+use shared::error::Problem;
 use shared::id::RunId;
-use shared::run::{Activity, Position, Run};
+use shared::run::{Activity, ArchivedRun, Position, Run};
+use shared::time::Timestamp;
 
 use self::data::RunData;
 use self::feedback::{RunFeedback, Said};
@@ -54,6 +56,7 @@ fn RunView(id: RunId) -> impl IntoView {
         }
         match data.problem.get() {
             Some(problem) if problem.status == 404 => view! { <Unknown/> }.into_any(),
+            Some(Problem { archived: Some(archived), .. }) => view! { <Archived archived=*archived/> }.into_any(),
             Some(problem) => {
                 let retry = Callback::new(move |()| data.load());
                 view! { <Failed title="The run could not be loaded" problem retry/> }.into_any()
@@ -153,6 +156,27 @@ fn place(run: Option<&Run>) -> String {
     }
     let places = places.into_iter().map(|(place, times)| if times > 1 { format!("{place} ({times}×)") } else { place });
     places.collect::<Vec<_>>().join("; ")
+}
+
+#[component]
+fn Archived(archived: ArchivedRun) -> impl IntoView {
+    let ArchivedRun { id, flow, requested_by, ended_at, archived_at, file } = archived;
+    view! {
+        <Empty icon=icondata::LuArchive title="This run is archived" page=true>
+            <p>{format!(
+                "Archived on {} in {file}. It is a run of the flow {flow}, which {requested_by} started and which ended on {}.",
+                day(archived_at),
+                day(ended_at),
+            )}</p>
+            <p>"An operator reads it with "<code>{format!("countersign archive show {id}")}</code></p>
+            <a href="/runs" class="b">"To the runs"</a>
+        </Empty>
+    }
+}
+
+/// The day of a time, in UTC, as files of the archive are named.
+fn day(at: Timestamp) -> String {
+    format!("{:.10}", at.to_string())
 }
 
 #[component]

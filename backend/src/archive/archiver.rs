@@ -1,0 +1,299 @@
+//! The archiver: looks for finished runs that are older than they are wanted, writes them to the archive, and removes
+//! them, beside the server's work.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use shared::entry_numbers::EntryNumbers;
+use shared::id::FlowId;
+use shared::log::RunsArchived;
+use shared::time::Timestamp;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::folder::{Folder, FolderError, digest};
+use super::piece::{Header, Writer};
+use crate::audit::{Archived, NumberingError, Trusted, numbers};
+use crate::clock::SharedClock;
+use crate::store::{
+    self, Change, CommitError, Finished, FinishedPlace, FinishedRun, NewArchive, Operation, RunInArchive, Store,
+};
+
+/// How often it looks.
+const EVERY: Duration = Duration::from_mins(10);
+/// How many runs one archive has at most.
+const RUNS: usize = 200;
+/// From how many bytes of lines on an archive takes no further run.
+const LENGTH: usize = 8 << 20;
+/// How many runs are found before they are put in order by their days.
+const FOUND: usize = 5000;
+/// How many runs one statement finds.
+const PAGE: u32 = 500;
+/// After each transaction it rests so many times as long as that took: what runs matters more.
+const REST: u32 = 4;
+/// The longest rest.
+const LONGEST_REST: Duration = Duration::from_secs(2);
+
+/// For how long finished runs are kept, and where those that are older go.
+#[derive(Debug, Clone)]
+pub struct Retention {
+    /// For how long, where a flow says nothing; none: for ever.
+    pub runs: Option<Duration>,
+    /// The folder of archives.
+    pub folder: PathBuf,
+}
+
+/// Why nothing is archived.
+#[derive(Debug, thiserror::Error)]
+pub enum ArchiveError {
+    /// The database.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// The folder.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    /// The commit.
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+    /// An archive could not be made.
+    #[error("an archive could not be made: {0}")]
+    Io(#[from] std::io::Error),
+    /// What is there is not what was sealed.
+    #[error("{0}")]
+    Broken(String),
+}
+
+impl From<NumberingError> for ArchiveError {
+    fn from(error: NumberingError) -> Self {
+        match error {
+            NumberingError::Store(error) => Self::Store(error),
+            error @ NumberingError::Broken(_) => Self::Broken(error.to_string()),
+        }
+    }
+}
+
+/// Archives finished runs.
+pub struct Archiver {
+    store: Store,
+    trusted: Trusted,
+    clock: SharedClock,
+    runs: Option<Duration>,
+    folder: Folder,
+    archived: Archived,
+}
+
+/// An archiver that runs.
+pub struct Handle {
+    stop: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+impl Handle {
+    /// Ends it; what it was about to do is done by whoever comes next.
+    pub async fn stop(self) {
+        self.stop.cancel();
+        let _ = self.task.await;
+    }
+}
+
+/// Where finished runs are looked for.
+pub(super) struct Source {
+    /// None: those that carry a question.
+    flow: Option<FlowId>,
+    before: Timestamp,
+    from: Option<FinishedPlace>,
+}
+
+impl Archiver {
+    /// One that looks into this database and writes into this folder.
+    pub fn new(store: Store, trusted: Trusted, clock: SharedClock, retention: Retention) -> Self {
+        let Retention { runs, folder } = retention;
+        Self { store, trusted, clock, runs, folder: Folder::at(folder), archived: Archived::default() }
+    }
+
+    /// Archives until it is stopped.
+    pub fn run(mut self) -> Handle {
+        let stop = CancellationToken::new();
+        let background = self.store.background().clone();
+        let work = stop.clone().run_until_cancelled_owned(async move {
+            loop {
+                let begun = Instant::now();
+                match self.pass().await {
+                    Ok(0) => {}
+                    Ok(runs) => tracing::info!(runs, took = ?begun.elapsed(), "finished runs were archived"),
+                    Err(error) => {
+                        metrics::counter!("countersign_archive_failures_total").increment(1);
+                        tracing::warn!(%error, "finished runs could not be archived; they stay where they are");
+                    }
+                }
+                tokio::time::sleep(EVERY).await;
+            }
+        });
+        let task = tokio::spawn(background.watch("archiver", &stop, async {
+            Box::pin(work).await;
+        }));
+        Handle { stop, task }
+    }
+
+    /// Archives all that is old enough, and removes it; answers with how many runs. While another process archives: none.
+    pub async fn pass(&mut self) -> Result<u64, ArchiveError> {
+        let mut sources = self.sources().await?;
+        let left_over = self.store.has_archived_left().await?;
+        if sources.is_empty() && !left_over {
+            return Ok(0);
+        }
+        let folder = self.folder.clone();
+        let Some(_lock) = blocking(move || folder.lock()).await? else { return Ok(0) };
+        self.remove().await?;
+        let mut archived = 0;
+        while !sources.is_empty() {
+            for (day, runs) in self.find(&mut sources).await? {
+                let mut runs: VecDeque<FinishedRun> = runs.into();
+                while !runs.is_empty() {
+                    archived += self.archive(&day, &mut runs).await?;
+                    self.remove().await?;
+                }
+            }
+        }
+        Ok(archived)
+    }
+
+    /// Where runs are looked for: in each flow whose finished runs are not kept for ever.
+    pub(super) async fn sources(&self) -> Result<VecDeque<Source>, ArchiveError> {
+        let now = self.clock.now();
+        let before = |kept: Duration| {
+            let kept = i64::try_from(kept.as_micros()).unwrap_or(i64::MAX);
+            Timestamp(now.0.saturating_sub(kept))
+        };
+        let flows = self.store.retentions().await?.into_iter().filter_map(|(flow, kept)| {
+            Some(Source { flow: Some(flow), before: before(kept.or(self.runs)?), from: None })
+        });
+        let carriers = self.runs.map(|kept| Source { flow: None, before: before(kept), from: None });
+        Ok(flows.chain(carriers).collect())
+    }
+
+    /// Some of the runs that may be archived, by the day on which something last happened to them.
+    pub(super) async fn find(
+        &self,
+        sources: &mut VecDeque<Source>,
+    ) -> Result<BTreeMap<String, Vec<FinishedRun>>, ArchiveError> {
+        let (mut found, mut count) = (BTreeMap::<String, Vec<FinishedRun>>::new(), 0);
+        while count < FOUND
+            && let Some(mut source) = sources.pop_front()
+        {
+            let of = source.flow.as_ref().map_or(Finished::Carriers, Finished::Of);
+            let page = self.store.finished_runs(of, source.before, source.from, PAGE).await?;
+            count += page.runs.len();
+            for run in page.runs {
+                found.entry(day_of(run.last_at)).or_default().push(run);
+            }
+            if page.next.is_some() {
+                source.from = page.next;
+                sources.push_front(source);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Makes one archive of the first of these runs, and takes them off; answers with how many it has.
+    pub(super) async fn archive(&mut self, day: &str, runs: &mut VecDeque<FinishedRun>) -> Result<u64, ArchiveError> {
+        let begun = Instant::now();
+        self.archived.refresh(&self.store).await?;
+        let ids: Vec<_> = runs.iter().take(RUNS).map(|run| run.id).collect();
+        let rows = self.store.rows_of_runs(&ids).await?;
+        let numbers = numbers(&self.store, &self.trusted, &self.archived, &rows).await?;
+        let header = Header::new(self.store.log_id().to_owned(), self.store.last_archive().await? + 1, day.to_owned());
+        let mut writer = Writer::new(&header)?;
+        let (mut entries, mut written) = (EntryNumbers::default(), Vec::new());
+        for _ in 0..ids.len() {
+            if writer.length() >= LENGTH {
+                break;
+            }
+            let Some(run) = runs.pop_front() else { break };
+            let whole = match self.store.whole_run(run.id).await {
+                Ok(whole) => whole,
+                Err(store::Error::Stored(why)) => {
+                    tracing::warn!(run = %run.id, %why, "the run cannot be read whole, and is not archived");
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
+            let Some(whole) = whole else { continue };
+            let numbered = |row: &store::RunRow| numbers.get(&row.number).is_some_and(|n| n.len() == row.entries.len());
+            let is_whole = whole.rows.last().is_some_and(|row| row.number == run.last_row);
+            if !is_whole || !whole.rows.iter().all(numbered) {
+                // Something has happened to it meanwhile: another pass will see.
+                continue;
+            }
+            let of_rows = whole.rows.iter().filter_map(|row| numbers.get(&row.number)).flatten();
+            of_rows.for_each(|number| entries.add(*number));
+            let ended_at = crate::engine::summary(&whole.state).ended_at.unwrap_or(run.last_at);
+            writer.run(run.id, whole, |row| numbers.get(&row).cloned().unwrap_or_default())?;
+            let FinishedRun { id, flow, requested_by, last_row, .. } = run;
+            written.push(RunInArchive { id, flow, requested_by, ended_at, last_row });
+        }
+        let ended = || written.iter().map(|run| run.ended_at);
+        let (Some(first_ended_at), Some(last_ended_at)) = (ended().min(), ended().max()) else { return Ok(0) };
+        let (bytes, count) = (writer.finish()?, written.len() as u64);
+        let file = format!("{day}.jsonl.gz");
+        let position = self.store.end_of_archive_file(&file).await?;
+        let entry = RunsArchived {
+            archive: header.archive,
+            file: file.clone(),
+            position,
+            bytes: bytes.len() as u64,
+            digest: digest(&bytes),
+            runs: count,
+            first_ended_at,
+            last_ended_at,
+            entries,
+        };
+        let folder = self.folder.clone();
+        blocking(move || folder.append(&file, position, &header, &bytes)).await?;
+        rest(begun).await;
+        let archive = NewArchive { entry, runs: written };
+        match self.store.commit(Change::by_server(Operation::ArchiveRuns(Box::new(archive)))).await {
+            Ok(_) => Ok(count),
+            Err(CommitError::Conflict(why)) => {
+                tracing::info!(%why, "an archive was not kept: its runs are looked at again");
+                Ok(0)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Removes what is left of archived runs.
+    pub(super) async fn remove(&self) -> Result<(), ArchiveError> {
+        loop {
+            let begun = Instant::now();
+            if !self.store.remove_archived().await? {
+                return Ok(());
+            }
+            rest(begun).await;
+        }
+    }
+}
+
+async fn rest(begun: Instant) {
+    tokio::time::sleep((begun.elapsed() * REST).min(LONGEST_REST)).await;
+}
+
+/// The day of a time, in UTC: `2026-08-25`.
+fn day_of(at: Timestamp) -> String {
+    at.to_string().chars().take(10).collect()
+}
+
+/// Does what waits for the disk in a thread that may.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, FolderError> + Send + 'static,
+) -> Result<T, ArchiveError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => Ok(done?),
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => Err(ArchiveError::Broken("the server is stopping".to_owned())),
+        },
+    }
+}

@@ -1,0 +1,63 @@
+//! An archived run, read back from its file.
+
+use std::io;
+
+use serde::Serialize;
+use serde_json::Value;
+use shared::id::RunId;
+use shared::log::Event;
+use shared::review::Review;
+use shared::run::{ArchivedRun, Run, Step};
+
+use super::archiver::ArchiveError;
+use super::folder::Folder;
+use super::piece::{self, Line, RowLine, event};
+use crate::audit::told;
+use crate::engine;
+use crate::store::Store;
+
+/// All that an archive has of a run.
+#[derive(Debug, Clone, Serialize)]
+pub struct ArchivedContent {
+    /// Where it is.
+    pub archived: ArchivedRun,
+    /// The run, as the API shows it.
+    pub run: Run,
+    /// Every visit of every node, in order.
+    pub steps: Vec<Step>,
+    /// Its reviews, in the order in which they were asked.
+    pub reviews: Vec<Review>,
+    /// Who outside was told of them.
+    pub deliveries: Vec<Value>,
+    /// Its entries, in the order of the log.
+    pub log: Vec<Event>,
+    /// What the engine was told, row after row of the log: with it, the run can be replayed.
+    pub inputs: Vec<RowLine>,
+}
+
+/// A run of the archive; none where it is not archived. An error where the file is not what the record says.
+pub async fn look_up(store: &Store, folder: &Folder, id: RunId) -> Result<Option<ArchivedContent>, ArchiveError> {
+    let Some((archived, archive)) = store.archived_run(id).await? else { return Ok(None) };
+    let told = told(store, &archive).await?;
+    let broken = |why: String| ArchiveError::Broken(format!("run {id} is in archive {}: {why}", archive.number));
+    let told = told.ok_or_else(|| broken("the record does not tell of it any more".to_owned()))?;
+    let bytes = folder.read(&told)?;
+    let (mut found, mut log, mut inputs, mut here) = (None, Vec::new(), Vec::new(), false);
+    let read = piece::read(&bytes, |line| {
+        match line {
+            Line::Run(run) if run.run == id => (here, found) = (true, Some(run)),
+            // The next run.
+            Line::Run(_) if here => return Ok(false),
+            Line::Entry(_, text) if here => log.push(event(&text)?),
+            Line::Row(row) if here => inputs.push(row),
+            Line::Header(_) | Line::Run(_) | Line::Row(_) | Line::Entry(..) => {}
+        }
+        Ok(true)
+    });
+    read.map_err(|error: io::Error| broken(error.to_string()))?;
+    let run = found.ok_or_else(|| broken("it is not in there".to_owned()))?;
+    let compiled = store.flow_of(&run.state).await?.ok();
+    let shown = engine::view(compiled.as_deref(), &run.state);
+    let (steps, reviews, deliveries) = (run.steps, run.reviews, run.deliveries);
+    Ok(Some(ArchivedContent { archived, run: shown, steps, reviews, deliveries, log, inputs }))
+}

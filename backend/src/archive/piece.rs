@@ -1,0 +1,191 @@
+//! One archive as it stands in a file: a gzip member of JSON lines. First a line that says what it is; then, run after
+//! run, the run with its steps, reviews and messages, each row of the log with what the engine was told, and the row's
+//! entries. From its member `kind` on, an entry has the bytes that were hashed when it was sealed.
+
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+
+use flate2::Compression;
+use flate2::bufread::GzDecoder;
+use flate2::write::GzEncoder;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use shared::id::RunId;
+use shared::log::Event;
+use shared::review::Review;
+use shared::run::Step;
+use shared::time::Timestamp;
+
+use crate::audit::sealed_text;
+use crate::engine::RunState;
+use crate::store::WholeRun;
+
+/// The format of what is written.
+const FORMAT: u32 = 1;
+/// The longest line, in bytes.
+const MAX_LINE: u64 = 256 << 20;
+
+/// The first line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Header {
+    /// The format of the lines.
+    pub format: u32,
+    /// Tells the log from others.
+    pub log: String,
+    /// The number of the archive.
+    pub archive: u64,
+    /// The day on which something last happened to its runs.
+    pub day: String,
+}
+
+impl Header {
+    /// Of an archive that is written now.
+    pub fn new(log: String, archive: u64, day: String) -> Self {
+        Self { format: FORMAT, log, archive, day }
+    }
+}
+
+/// A run, in one line.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct RunLine {
+    /// Its id.
+    pub run: RunId,
+    /// Its state.
+    pub state: RunState,
+    /// Every visit of every node, in order.
+    pub steps: Vec<Step>,
+    /// Its reviews, in the order in which they were asked.
+    pub reviews: Vec<Review>,
+    /// Who outside was told of them.
+    pub deliveries: Vec<Value>,
+}
+
+/// A row of the log, in one line.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct RowLine {
+    /// Its number in the log.
+    pub row: i64,
+    /// Its run.
+    pub run: RunId,
+    /// The time of its commit.
+    pub at: Timestamp,
+    /// What the engine was told.
+    pub inputs: Value,
+}
+
+/// What stands before an entry in its line.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Before {
+    entry: u64,
+    row: i64,
+}
+
+/// A line.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "it is looked at line by line")]
+pub enum Line {
+    /// The first.
+    Header(Header),
+    /// A run.
+    Run(RunLine),
+    /// A row of the log.
+    Row(RowLine),
+    /// An entry: its number in the record, and the text that was hashed.
+    Entry(u64, String),
+}
+
+/// Where an entry begins in its line.
+const ENTRY: &str = "\"kind\":";
+
+/// An archive that is being written.
+pub struct Writer {
+    out: GzEncoder<Vec<u8>>,
+    /// How long its lines are so far.
+    length: usize,
+}
+
+impl Writer {
+    /// Begins one.
+    pub fn new(header: &Header) -> io::Result<Self> {
+        let mut writer = Self { out: GzEncoder::new(Vec::new(), Compression::default()), length: 0 };
+        writer.line(&serde_json::to_string(header)?)?;
+        Ok(writer)
+    }
+
+    /// Adds a run; `number` gives the numbers of each row's entries.
+    pub fn run(&mut self, id: RunId, run: WholeRun, numbers: impl Fn(i64) -> Vec<u64>) -> io::Result<()> {
+        let WholeRun { state, steps, reviews, deliveries, rows } = run;
+        self.line(&serde_json::to_string(&RunLine { run: id, state, steps, reviews, deliveries })?)?;
+        for row in rows {
+            let number = row.number;
+            let line = RowLine { row: number, run: id, at: row.at, inputs: row.inputs };
+            self.line(&serde_json::to_string(&line)?)?;
+            for (entry, event) in numbers(number).into_iter().zip(row.entries) {
+                let before = serde_json::to_string(&Before { entry, row: number })?;
+                // Two objects become one: the first without its end, the second without its beginning.
+                self.line(&format!("{},{}", &before[..before.len() - 1], &sealed_text(&event)?[1..]))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// How long its lines are so far, in bytes.
+    pub fn length(&self) -> usize {
+        self.length
+    }
+
+    /// What is to stand in the file.
+    pub fn finish(self) -> io::Result<Vec<u8>> {
+        self.out.finish()
+    }
+
+    fn line(&mut self, line: &str) -> io::Result<()> {
+        self.length += line.len();
+        self.out.write_all(line.as_bytes())?;
+        self.out.write_all(b"\n")
+    }
+}
+
+/// Reads an archive line by line, until `each` says that it has seen enough. Answers with how many bytes it has in the
+/// file, where it was read to its end.
+pub fn read(bytes: &[u8], mut each: impl FnMut(Line) -> io::Result<bool>) -> io::Result<Option<usize>> {
+    let mut reader = BufReader::new(GzDecoder::new(bytes));
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        if (&mut reader).take(MAX_LINE).read_until(b'\n', &mut line)? == 0 {
+            return Ok(Some(bytes.len() - reader.into_inner().into_inner().len()));
+        }
+        if !each(parsed(&line)?)? {
+            return Ok(None);
+        }
+    }
+}
+
+fn parsed(line: &[u8]) -> io::Result<Line> {
+    let wrong = |why: String| io::Error::new(io::ErrorKind::InvalidData, why);
+    let text = std::str::from_utf8(line).map_err(|error| wrong(error.to_string()))?;
+    let text = text.strip_suffix('\n').ok_or_else(|| wrong("a line without an end".to_owned()))?;
+    if text.starts_with("{\"entry\":") {
+        let at = text.find(ENTRY).ok_or_else(|| wrong("an entry without a kind".to_owned()))?;
+        let before: Before = serde_json::from_str(&format!("{}}}", text[..at].trim_end_matches(',')))?;
+        return Ok(Line::Entry(before.entry, format!("{{{}", &text[at..])));
+    }
+    Ok(if text.starts_with("{\"run\":") {
+        Line::Run(serde_json::from_str(text)?)
+    } else if text.starts_with("{\"row\":") {
+        Line::Row(serde_json::from_str(text)?)
+    } else {
+        let header: Header = serde_json::from_str(text)?;
+        if header.format > FORMAT {
+            return Err(wrong(format!("it has the format {} of a newer countersign", header.format)));
+        }
+        Line::Header(header)
+    })
+}
+
+/// An entry's event, of the text that was hashed.
+pub fn event(text: &str) -> io::Result<Event> {
+    Ok(serde_json::from_str(text)?)
+}

@@ -1,0 +1,150 @@
+//! The record holds over what was archived, and says what of it was changed by whom.
+
+use shared::api::AuditQuery;
+use shared::id::RunId;
+use shared::log::EntryKind;
+use shared::seal::{FirstBad, Tampering};
+
+use super::support::{KEPT, World};
+use crate::archive::look_up;
+use crate::audit::verify_file;
+use crate::store::tests::support::on_both;
+
+on_both! {
+    what_is_old_stands_in_a_file_and_the_record_still_holds,
+    an_export_is_verified_by_itself_after_archiving,
+    a_file_that_was_changed_or_is_gone_is_named,
+    a_run_that_somebody_deleted_is_not_taken_for_archived,
+    what_no_entry_explains_was_removed,
+    what_no_row_leads_to_was_removed,
+    whoever_stands_before_what_was_archived_reads_a_snapshot_again,
+}
+
+async fn what_is_old_stands_in_a_file_and_the_record_still_holds(mut world: World) {
+    let waiting = world.launch("ask", "may it?").await;
+    let old = world.finished(6).await;
+    world.grow_old().await;
+    let young = world.launch("note", "young").await;
+    world.record.seal_all().await;
+    let before = world.record.check(None).await;
+
+    assert_eq!(world.archiver().pass().await.expect("archives"), 6);
+
+    let mut in_file = 0;
+    for run in &old {
+        assert!(world.store().find_run(*run).await.expect("reads").is_none());
+        let found = look_up(world.store(), &world.folder(), *run).await.expect("reads").expect("it is archived");
+        assert_eq!((found.archived.id, found.run.summary.id), (*run, *run));
+        assert_eq!(found.run.state["note"], found.run.input["text"]);
+        in_file += found.log.len() as u64;
+        let kinds: Vec<EntryKind> = found.log.iter().map(|event| event.kind).collect();
+        assert_eq!((kinds.first(), kinds.last()), (Some(&EntryKind::RunStarted), Some(&EntryKind::RunCompleted)));
+    }
+    for run in [waiting, young] {
+        assert!(world.store().find_run(run).await.expect("reads").is_some());
+        assert!(look_up(world.store(), &world.folder(), run).await.expect("reads").is_none());
+    }
+    assert_eq!((world.rows("runs").await, world.rows("steps").await, world.rows("blobs").await), (2, 2, 0));
+
+    let check = world.record.check(None).await;
+    assert!(check.valid, "{check:?}");
+    assert_eq!(check.entries, before.entries + 1, "that they are archived is on the record");
+    assert_eq!(check.archived, in_file, "{check:?}");
+    assert_eq!(world.verify().await, check);
+    world.record.seal_all().await;
+    assert!(world.verify().await.valid);
+    assert_eq!(world.archiver().pass().await.expect("archives"), 0, "nothing is archived twice");
+}
+
+async fn an_export_is_verified_by_itself_after_archiving(mut world: World) {
+    world.launch("ask", "may it?").await;
+    world.finished(4).await;
+    world.grow_old().await;
+    world.archiver().pass().await.expect("archives");
+    world.record.seal_all().await;
+    let whole = world.record.export(AuditQuery::default()).await;
+    let archived = world.record.check(None).await.archived;
+    let found = verify_file(whole.as_bytes(), &world.record.trusted, None).expect("reads").check;
+    assert!(found.valid && found.archived == archived && archived > 0, "{found:?}");
+    // Without the entry that tells of them they are missing.
+    let cut: String =
+        whole.lines().filter(|line| !line.contains("runs.archived")).map(|line| format!("{line}\n")).collect();
+    let found = verify_file(cut.as_bytes(), &world.record.trusted, None).expect("reads").check;
+    assert!(!found.valid, "{found:?}");
+}
+
+async fn a_file_that_was_changed_or_is_gone_is_named(mut world: World) {
+    world.finished(3).await;
+    world.grow_old().await;
+    world.archiver().pass().await.expect("archives");
+    world.record.seal_all().await;
+    let file = world.file();
+    let whole = std::fs::read(&file).expect("reads");
+    for at in [0, whole.len() / 2, whole.len() - 1] {
+        let mut changed = whole.clone();
+        changed[at] ^= 1;
+        std::fs::write(&file, &changed).expect("writes");
+        let bad = world.verify().await.first_bad.expect("it is named");
+        assert_eq!(bad.what, Tampering::Archive, "byte {at}: {bad:?}");
+        assert!(bad.message.contains("archive 1") && bad.message.contains(".jsonl.gz"), "{bad:?}");
+        assert!(world.record.check(None).await.valid, "the database alone still holds");
+    }
+    std::fs::remove_file(&file).expect("removes");
+    assert_eq!(world.verify().await.first_bad.expect("it is named").what, Tampering::Archive);
+    std::fs::write(&file, &whole).expect("writes");
+    assert!(world.verify().await.valid);
+}
+
+async fn a_run_that_somebody_deleted_is_not_taken_for_archived(mut world: World) {
+    let young = world.archived_and_young().await;
+    let of_run = if world.record.is_postgres() { format!("'{young}'") } else { format!("x'{}'", young.0.simple()) };
+    let bad = world.removed(&format!("DELETE FROM log WHERE run_id = {of_run}")).await;
+    // Saying so in the table of archived runs changes nothing.
+    let archived = format!("INSERT INTO archived_runs VALUES ({of_run}, 'note', 'dev', 1, 1, 1)");
+    assert_eq!(world.removed(&archived).await, bad);
+}
+
+async fn what_no_entry_explains_was_removed(mut world: World) {
+    world.archived_and_young().await;
+    world.removed("DELETE FROM log WHERE body LIKE '%runs.archived%'").await;
+}
+
+async fn what_no_row_leads_to_was_removed(mut world: World) {
+    world.archived_and_young().await;
+    world.removed("DELETE FROM archives").await;
+}
+
+impl World {
+    /// Runs that are archived, and one that is not, all of it sealed.
+    async fn archived_and_young(&mut self) -> RunId {
+        self.finished(3).await;
+        self.grow_old().await;
+        self.archiver().pass().await.expect("archives");
+        let young = self.launch("note", "young").await;
+        self.record.seal_all().await;
+        young
+    }
+
+    /// What is found after somebody did this to the database.
+    async fn removed(&self, sql: &str) -> FirstBad {
+        self.record.behind_its_back(sql).await;
+        let (what, bad) = self.record.first_bad(None).await;
+        assert_eq!(what, Tampering::Removed, "{sql}: {bad:?}");
+        bad
+    }
+}
+
+async fn whoever_stands_before_what_was_archived_reads_a_snapshot_again(mut world: World) {
+    let early = world.store().head().await.expect("reads");
+    world.finished(2).await;
+    world.grow_old().await;
+    world.record.people(&["zoe"]).await;
+    let late = world.store().head().await.expect("reads");
+    world.archiver_of(Some(KEPT)).pass().await.expect("archives");
+    let another = world.record.another_store().await;
+    assert!(another.log(&early, None, 10).await.expect("reads").is_none(), "entries behind it are gone");
+    assert!(another.log(&late, None, 10).await.expect("reads").is_some());
+    let page = another.log(&another.origin().await.expect("reads"), None, 1000).await.expect("reads").expect("a page");
+    assert!(page.entries.iter().all(|entry| entry.event.run_id.is_none()), "what is left is of no run");
+    another.close().await;
+}

@@ -1,0 +1,136 @@
+//! A database with finished runs, and a folder to archive them in.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use serde_json::json;
+use shared::access::Principal;
+use shared::id::RunId;
+use shared::seal::SealCheck;
+use tempfile::TempDir;
+
+use crate::archive::{ArchiveError, Archiver, Folder, Retention, verify};
+use crate::audit::tests::support as audit;
+use crate::clock::{Moment, SystemClock};
+use crate::store::{Actor, Change, IdempotencyKey, NewFlow, Operation, Store};
+
+pub const DAY: Duration = Duration::from_hours(24);
+/// For how long runs are kept.
+pub const KEPT: Duration = Duration::from_hours(90 * 24);
+
+pub struct World {
+    pub record: audit::World,
+    folder: TempDir,
+}
+
+impl World {
+    pub async fn sqlite() -> Self {
+        Self::on(audit::World::sqlite().await).await
+    }
+
+    pub async fn postgres() -> Option<Self> {
+        Some(Self::on(audit::World::postgres().await?).await)
+    }
+
+    async fn on(record: audit::World) -> Self {
+        let world = Self { record, folder: tempfile::tempdir().expect("a temporary folder") };
+        world.record.people(&["dev"]).await;
+        world.save(json!({"id": "note", "nodes": {"keep": {"set": {"note": "{{ text }}"}}}})).await;
+        let human = json!({"prompt": "May it go out?", "options": [{"id": "yes", "kind": "accept", "label": "Yes"}]});
+        world.save(json!({"id": "ask", "nodes": {"check": {"human": human}}})).await;
+        world
+    }
+
+    /// Saves a flow whose input is a text.
+    pub async fn save(&self, mut flow: serde_json::Value) {
+        flow["input"] = json!({"type": "object", "properties": {"text": {"type": "string"}}});
+        let source = flow.to_string();
+        let flow = serde_json::from_value(flow).expect("the flow is well-formed");
+        let new = NewFlow { digest: format!("sha256:{}", source.len()), source, flow };
+        self.store().commit(Change::by_server(Operation::SaveFlow(Box::new(new)))).await.expect("the flow is saved");
+    }
+
+    pub fn store(&self) -> &Store {
+        &self.record.store
+    }
+
+    pub fn folder(&self) -> Folder {
+        Folder::at(self.path())
+    }
+
+    pub fn path(&self) -> PathBuf {
+        self.folder.path().join("archive")
+    }
+
+    /// The only file of archives.
+    pub fn file(&self) -> PathBuf {
+        let files = std::fs::read_dir(self.path()).expect("a folder").map(|file| file.expect("a file").path());
+        let mut files: Vec<PathBuf> = files.filter(|file| file.extension().is_some_and(|end| end == "gz")).collect();
+        assert_eq!(files.len(), 1, "{files:?}");
+        files.remove(0)
+    }
+
+    /// One that archives what is older than [`KEPT`], as a server that was started anew has it.
+    pub fn archiver(&self) -> Archiver {
+        self.archiver_of(Some(KEPT))
+    }
+
+    pub fn archiver_of(&self, runs: Option<Duration>) -> Archiver {
+        let retention = Retention { runs, folder: self.path() };
+        Archiver::new(self.store().clone(), self.record.trusted.clone(), self.record.clock.clone(), retention)
+    }
+
+    pub async fn launch(&self, flow: &str, text: &str) -> RunId {
+        launch(self.store(), flow, text, None).await
+    }
+
+    /// So many finished runs, half of them with a value that is stored beside the log.
+    pub async fn finished(&self, count: usize) -> Vec<RunId> {
+        let mut runs = Vec::new();
+        for n in 0..count {
+            let text = if n % 2 == 0 { format!("text {n}") } else { format!("{n} ").repeat(1000) };
+            runs.push(self.launch("note", &text).await);
+        }
+        runs
+    }
+
+    /// Seals everything, and lets the time pass after which what is over may be archived.
+    pub async fn grow_old(&mut self) {
+        self.record.seal_all().await;
+        self.record.clock.advance(KEPT + DAY);
+    }
+
+    /// Whether the record holds, with the files of the archive.
+    pub async fn verify(&self) -> SealCheck {
+        let checked: Result<_, ArchiveError> = verify(self.store(), &self.record.trusted, &[], &self.folder()).await;
+        checked.expect("reads")
+    }
+
+    /// How many rows a table has.
+    pub async fn rows(&self, table: &str) -> u64 {
+        self.store().counts().await.expect("counts")[table]
+    }
+}
+
+pub async fn launch(store: &Store, flow: &str, text: &str, key: Option<IdempotencyKey>) -> RunId {
+    let run = RunId(Moment::of(&SystemClock).ids().uuid());
+    let principal: Principal =
+        serde_json::from_value(json!({"username": "dev", "roles": ["developer"], "token": false})).expect("somebody");
+    let operation = Operation::Launch {
+        run,
+        flow: flow.parse().expect("an id"),
+        version: None,
+        input: [("text".to_owned(), json!(text))].into_iter().collect(),
+        context: shared::run::Context::default(),
+    };
+    store.commit(Change { by: Some(Actor::of(principal)), key, operation }).await.expect("the run starts");
+    run
+}
+
+/// A key that nobody has used.
+pub fn key() -> IdempotencyKey {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let key = NEXT.fetch_add(1, Ordering::Relaxed).to_string();
+    IdempotencyKey { scope: "dev POST /api/v1/runs".to_owned(), key, body: [7; 32] }
+}

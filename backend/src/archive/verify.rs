@@ -1,0 +1,105 @@
+//! Holds the files of the archive against the record: each is there, is what the record tells of, and has exactly the
+//! entries that were sealed.
+
+use std::collections::BTreeMap;
+
+use shared::entry_numbers::EntryNumbers;
+use shared::log::RunsArchived;
+use shared::seal::{FirstBad, SealCheck, Tampering};
+
+use super::archiver::ArchiveError;
+use super::folder::Folder;
+use super::piece::{self, Line};
+use crate::audit::{Hash, Head, NumberingError, Trusted, hash, seals_before, told};
+use crate::store::Store;
+
+/// How many archives are looked up at once.
+const ARCHIVES: u32 = 100;
+
+/// Holds the log against its seals, as [`crate::audit::verify`] does, and then what is archived of it.
+pub async fn verify(
+    store: &Store,
+    trusted: &Trusted,
+    expected: &[Head],
+    folder: &Folder,
+) -> Result<SealCheck, ArchiveError> {
+    let check = crate::audit::verify(store, trusted, expected).await?;
+    if !check.valid {
+        return Ok(check);
+    }
+    let seals = seals_before(store, trusted).await?;
+    let mut last = 0;
+    loop {
+        let archives = store.archives(last, ARCHIVES).await?;
+        if archives.is_empty() {
+            return Ok(check);
+        }
+        for archive in archives {
+            last = archive.number;
+            // Where the record tells of none, nothing is taken for archived by it.
+            let Some(told) = told(store, &archive).await? else { continue };
+            if let Err(why) = holds(store, trusted, &seals, folder, &told).await? {
+                let bad = FirstBad {
+                    what: Tampering::Archive,
+                    message: why,
+                    entry: told.entries.iter().next(),
+                    seal: None,
+                    cursor: None,
+                    kind: None,
+                    run_id: None,
+                };
+                return Ok(SealCheck { valid: false, first_bad: Some(bad), ..check });
+            }
+        }
+    }
+}
+
+/// The inner error says what does not hold.
+async fn holds(
+    store: &Store,
+    trusted: &Trusted,
+    seals: &[u64],
+    folder: &Folder,
+    told: &RunsArchived,
+) -> Result<Result<(), String>, ArchiveError> {
+    let bytes = match folder.read(told) {
+        Ok(bytes) => bytes,
+        Err(error) => return Ok(Err(error.to_string())),
+    };
+    let mut found: BTreeMap<u64, Hash> = BTreeMap::new();
+    let read = piece::read(&bytes, |line| {
+        if let Line::Entry(number, text) = line {
+            found.insert(number, hash(&text));
+        }
+        Ok(true)
+    });
+    let place = format!("archive {} in {}", told.archive, folder.path_of(&told.file).display());
+    if let Err(error) = read {
+        return Ok(Err(format!("{place} cannot be read: {error}")));
+    }
+    let numbers: EntryNumbers = found.keys().copied().collect();
+    if numbers != told.entries {
+        return Ok(Err(format!("{place} has the entries {numbers}, and the record tells of {}", told.entries)));
+    }
+    let mut open: Option<(u64, Vec<Hash>)> = None;
+    for (number, hash) in found {
+        // Seals are numbered from 1, and each begins behind what was sealed before it.
+        let seal = seals.partition_point(|before| *before < number) as u64;
+        let sealed = |(before, hashes): &(u64, Vec<Hash>)| -> Option<Hash> {
+            hashes.get(usize::try_from(number.checked_sub(before + 1)?).ok()?).copied()
+        };
+        let mut wanted = open.as_ref().and_then(sealed);
+        if wanted.is_none() {
+            open = match crate::audit::sealed_hashes(store, trusted, seal).await {
+                Ok(hashes) => Some(hashes),
+                Err(NumberingError::Broken(why)) => return Ok(Err(why)),
+                Err(NumberingError::Store(error)) => return Err(error.into()),
+            };
+            wanted = open.as_ref().and_then(sealed);
+        }
+        if wanted != Some(hash) {
+            return Ok(Err(format!("entry {number} in {place} is not what was sealed")));
+        }
+    }
+    Ok(Ok(()))
+}

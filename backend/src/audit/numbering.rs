@@ -1,0 +1,86 @@
+//! The numbers that entries have in the record, by the rows of the log that hold them. They are given only where what is
+//! there is what was sealed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use shared::seal::FirstBad;
+
+use super::archived::Archived;
+use super::key::Trusted;
+use super::seal::{Hash, Opened};
+use super::verify::{SEALS, bad_seal, check_range, range};
+use crate::store::{self, Store};
+
+/// Why entries have no numbers.
+#[derive(Debug, thiserror::Error)]
+pub enum NumberingError {
+    /// The database.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// The record does not hold there.
+    #[error("the record does not hold: {0} (`countersign audit verify`, docs/audit.md)")]
+    Broken(String),
+}
+
+/// The numbers of the entries of rows, in the order of the entries; a row that waits for its seal has none.
+pub async fn numbers(
+    store: &Store,
+    trusted: &Trusted,
+    archived: &Archived,
+    rows: &[i64],
+) -> Result<BTreeMap<i64, Vec<u64>>, NumberingError> {
+    let seals: BTreeSet<u64> = store.seals_of_rows(rows).await?.into_iter().flatten().collect();
+    let wanted: BTreeSet<i64> = rows.iter().copied().collect();
+    let mut numbers: BTreeMap<i64, Vec<u64>> = BTreeMap::new();
+    for seal in seals {
+        let (before, opened) = open(store, trusted, seal).await?;
+        let from = match before {
+            Some(before) => before.to,
+            None => store.origin().await?,
+        };
+        let broken = |bad: FirstBad| NumberingError::Broken(bad.message);
+        let gone = || broken(bad_seal(seal, format!("seal {seal} is of another log")));
+        let found = range(store, from, &opened).await?.ok_or_else(gone)?;
+        let placed = check_range(&opened, &found, archived).map_err(broken)?;
+        for (found, number) in found.iter().zip(placed) {
+            if wanted.contains(&found.row) {
+                numbers.entry(found.row).or_default().push(number);
+            }
+        }
+    }
+    Ok(numbers)
+}
+
+/// How many entries were sealed before each seal, the first first.
+pub async fn seals_before(store: &Store, trusted: &Trusted) -> Result<Vec<u64>, NumberingError> {
+    let mut before = Vec::new();
+    loop {
+        let seals = store.seals(before.len() as u64, SEALS).await?;
+        if seals.is_empty() {
+            return Ok(before);
+        }
+        for stored in seals {
+            before.push(Opened::open(&stored, trusted).map_err(NumberingError::Broken)?.seal.before);
+        }
+    }
+}
+
+/// How many entries are sealed before a seal, and the hashes of its own.
+pub async fn sealed_hashes(store: &Store, trusted: &Trusted, seal: u64) -> Result<(u64, Vec<Hash>), NumberingError> {
+    let (_, opened) = open(store, trusted, seal).await?;
+    Ok((opened.seal.before, opened.hashes))
+}
+
+/// A seal, and the one before it.
+async fn open(store: &Store, trusted: &Trusted, number: u64) -> Result<(Option<Opened>, Opened), NumberingError> {
+    let broken = |why: String| NumberingError::Broken(why);
+    let mut opened = Vec::new();
+    for stored in store.seals(number.saturating_sub(2), 2).await?.iter().filter(|stored| stored.number <= number) {
+        opened.push(Opened::open(stored, trusted).map_err(broken)?);
+    }
+    let last = opened.pop().filter(|last| last.seal.number == number);
+    let last = last.ok_or_else(|| broken(format!("seal {number} is gone")))?;
+    let before = opened.pop();
+    last.follows(before.as_ref()).map_err(broken)?;
+    Ok((before, last))
+}

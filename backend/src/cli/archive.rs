@@ -1,0 +1,42 @@
+//! `countersign archive …`: runs that were archived, read back from their files. Works beside a running server.
+
+use std::path::PathBuf;
+
+use clap::Subcommand;
+use shared::id::RunId;
+
+use super::exit::{Exit, Quit};
+use super::table::print_json;
+use crate::app;
+use crate::archive::{Folder, look_up};
+use crate::config::{Storage, StorageArgs};
+
+/// What can be done with the archive.
+#[derive(Debug, Subcommand)]
+pub enum ArchiveCommand {
+    /// Prints all that the archive has of a run as JSON: the run, its steps, its reviews and its entries in the log
+    Show {
+        /// Its id
+        run: RunId,
+        /// The folder of archived runs [default: that of the settings file, or archive in the data folder]
+        #[arg(long, env = "COUNTERSIGN_ARCHIVE", hide_env_values = true, value_name = "FOLDER")]
+        archive: Option<PathBuf>,
+        #[command(flatten)]
+        storage: StorageArgs,
+    },
+}
+
+/// Carries the command out.
+pub async fn run(command: ArchiveCommand) -> anyhow::Result<()> {
+    let ArchiveCommand::Show { run, archive, storage } = command;
+    let storage = Storage::resolve(&storage)?.0;
+    let folder = Folder::at(archive.unwrap_or_else(|| storage.archive.clone()));
+    let store = app::open_to_read(&storage, app::system_clock()).await?;
+    let found = look_up(&store, &folder, run).await;
+    store.close().await;
+    let Some(found) = found? else {
+        return Err(Quit::new(Exit::NotFound, format!("run {run} is not archived")).into());
+    };
+    print_json(&found);
+    Ok(())
+}

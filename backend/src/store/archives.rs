@@ -1,0 +1,103 @@
+//! What was archived: which runs, and where each archive is. An entry of the log says the same of an archive, and it is
+//! what counts; what stands here is how it is found.
+
+use shared::id::{RunId, Username};
+use shared::run::ArchivedRun;
+use shared::time::Timestamp;
+
+use super::cursor::LogPlace;
+use super::db::{Row, Sql};
+use super::driver_error::DriverError;
+use super::{Error, RecordRow, Store};
+
+/// An archive: a piece of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Archive {
+    /// From 1, without gaps.
+    pub number: u64,
+    /// The number of the row of the log that tells of it.
+    pub row: i64,
+    /// The name of the file.
+    pub file: String,
+    /// Where it begins there, in bytes.
+    pub position: u64,
+    /// How many bytes it has.
+    pub bytes: u64,
+}
+
+const COLUMNS: &str = "a.number, a.seq, a.file, a.position, a.bytes";
+
+impl Store {
+    /// Archives in order, from behind a number on.
+    pub async fn archives(&self, after: u64, limit: u32) -> Result<Vec<Archive>, Error> {
+        let sql = Sql::new("SELECT ").push(COLUMNS).push(" FROM archives a WHERE a.number > ").bind(signed(after));
+        let sql = sql.push(" ORDER BY a.number LIMIT ").bind(limit);
+        let rows = self.inner.db.read().await?.fetch(sql).await?;
+        Ok(rows.iter().map(archive).collect::<Result<_, _>>()?)
+    }
+
+    /// The number of the newest archive; 0 where there is none.
+    pub async fn last_archive(&self) -> Result<u64, Error> {
+        let sql = Sql::new("SELECT COALESCE(MAX(number), 0) FROM archives");
+        let row = self.inner.db.read().await?.fetch_one(sql).await?;
+        Ok(row.map(|row| row.int(0)).transpose()?.map_or(0, unsigned))
+    }
+
+    /// Where the archives in a file end, in bytes; 0 where it has none.
+    pub async fn end_of_archive_file(&self, file: &str) -> Result<u64, Error> {
+        let sql = Sql::new("SELECT COALESCE(MAX(position + bytes), 0) FROM archives WHERE file = ").bind(file);
+        let row = self.inner.db.read().await?.fetch_one(sql).await?;
+        Ok(row.map(|row| row.int(0)).transpose()?.map_or(0, unsigned))
+    }
+
+    /// What is known of a run that was archived, and its archive.
+    pub async fn archived_run(&self, id: RunId) -> Result<Option<(ArchivedRun, Archive)>, Error> {
+        let sql = Sql::new("SELECT ").push(COLUMNS).push(
+            ", a.at, r.flow, r.requested_by, r.ended_at FROM archived_runs r JOIN archives a ON a.number = r.archive \
+             WHERE r.id = ",
+        );
+        let Some(row) = self.inner.db.read().await?.fetch_one(sql.bind(id.0)).await? else { return Ok(None) };
+        let archive = archive(&row)?;
+        let unreadable = |why: String| Error::Stored(format!("the archived run {id}: {why}"));
+        let run = ArchivedRun {
+            id,
+            flow: row.text(6)?.parse().map_err(|error| unreadable(format!("{error}")))?,
+            requested_by: Username::try_from(row.text(7)?).map_err(|error| unreadable(format!("{error}")))?,
+            ended_at: Timestamp(row.int(8)?),
+            archived_at: Timestamp(row.int(5)?),
+            file: archive.file.clone(),
+        };
+        Ok(Some((run, archive)))
+    }
+
+    /// The row of the log with a number.
+    pub async fn row_of_record(&self, number: i64) -> Result<Option<RecordRow>, Error> {
+        let log = &self.inner.log;
+        let place = |seq| LogPlace { seq, seen: 0 }.cursor(log);
+        let page = self.record(&place(number.saturating_sub(1)), Some(&place(number)), 1).await?;
+        Ok(page.and_then(|page| page.rows.into_iter().find(|row| row.number == number)))
+    }
+
+    /// What tells this log from others.
+    pub fn log_id(&self) -> &str {
+        &self.inner.log.generation
+    }
+}
+
+fn archive(row: &Row) -> Result<Archive, DriverError> {
+    Ok(Archive {
+        number: unsigned(row.int(0)?),
+        row: row.int(1)?,
+        file: row.text(2)?,
+        position: unsigned(row.int(3)?),
+        bytes: unsigned(row.int(4)?),
+    })
+}
+
+pub(super) fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+pub(super) fn unsigned(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
+}

@@ -1,0 +1,29 @@
+//! Runs that are to become archived ones.
+
+use shared::id::{FlowId, RunId, Username};
+use shared::log::RunsArchived;
+use shared::time::Timestamp;
+
+/// Runs that stand in a file, which is on disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewArchive {
+    /// What the log is told.
+    pub entry: RunsArchived,
+    /// The runs.
+    pub runs: Vec<RunInArchive>,
+}
+
+/// A run that stands in a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunInArchive {
+    /// Its id.
+    pub id: RunId,
+    /// Its flow.
+    pub flow: FlowId,
+    /// Who started it.
+    pub requested_by: Username,
+    /// When it ended.
+    pub ended_at: Timestamp,
+    /// The number of its last row in the log, as it was read.
+    pub last_row: i64,
+}

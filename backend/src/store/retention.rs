@@ -1,0 +1,225 @@
+//! Which finished runs may be archived, and what of them is removed afterwards.
+//!
+//! [`Store::commit`] makes a run an archived one ([`super::Operation::ArchiveRuns`]): its row is gone from then on, and
+//! so nothing can happen to it any more. What other tables have of it follows in small transactions; it is found by what
+//! they have not removed yet, so that a server that was killed goes on where it stood.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use serde::Deserialize;
+use shared::id::{FlowId, RunId, Username};
+use shared::time::{Span, Timestamp};
+use uuid::Uuid;
+
+use super::cursor::LogPlace;
+use super::db::{Conn, Sql};
+use super::{Error, Store, grants};
+
+/// A finished run that nothing needs any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FinishedRun {
+    /// Its id.
+    pub id: RunId,
+    /// Its flow.
+    pub flow: FlowId,
+    /// Who started it.
+    pub requested_by: Username,
+    /// When something last happened to it.
+    pub last_at: Timestamp,
+    /// The number of its last row in the log.
+    pub last_row: i64,
+}
+
+/// A place in the list of finished runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FinishedPlace(i64, Uuid);
+
+/// Some finished runs.
+#[derive(Debug, Clone)]
+pub struct FinishedRuns {
+    /// Those that may be archived.
+    pub runs: Vec<FinishedRun>,
+    /// Where the rest begins; none where there is none.
+    pub next: Option<FinishedPlace>,
+}
+
+/// Of which runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Finished<'a> {
+    /// Of a flow.
+    Of(&'a FlowId),
+    /// Those that only carry a question that no flow asks.
+    Carriers,
+}
+
+/// The tables that have rows of a run beside `runs`, whose row goes first, with how these are found by the ids of runs
+/// and by what each is known. Whoever adds a table of runs adds it here.
+const TABLES: [(&str, &str); 8] = [
+    ("deliveries", "review_id IN (SELECT v.id FROM reviews v WHERE v.run_id IN (@))"),
+    ("review_audience", "review_id IN (SELECT v.id FROM reviews v WHERE v.run_id IN (@))"),
+    ("reviews", "run_id IN (@)"),
+    ("steps", "run_id IN (@)"),
+    ("tasks", "lane = 'over' AND run_id IN (@)"),
+    ("feedback", "run_id IN (@)"),
+    ("blobs", "run_id IN (@)"),
+    ("log", "run_id IN (@)"),
+];
+/// How many rows one transaction removes at most.
+const REMOVE_AT_ONCE: u64 = 500;
+/// Of how many runs.
+const RUNS_AT_ONCE: u32 = 64;
+
+impl Store {
+    /// How long the newest version of each flow says that its finished runs are kept; none where it says nothing.
+    pub async fn retentions(&self) -> Result<BTreeMap<FlowId, Option<Duration>>, Error> {
+        #[derive(Deserialize)]
+        struct Kept {
+            #[serde(default)]
+            retention: Option<Span>,
+        }
+        let sql = Sql::new(
+            "SELECT f.id, f.definition FROM flows f \
+             WHERE f.version = (SELECT MAX(n.version) FROM flows n WHERE n.id = f.id)",
+        );
+        let mut kept = BTreeMap::new();
+        for row in self.inner.db.read().await?.fetch(sql).await? {
+            let id = row.text(0)?;
+            let flow: FlowId = id.parse().map_err(|error| Error::Stored(format!("the flow {id}: {error}")))?;
+            match serde_json::from_str::<Kept>(&row.text(1)?) {
+                Ok(read) => {
+                    kept.insert(flow, read.retention.map(|span| span.0));
+                }
+                // Nobody knows for how long its runs are wanted.
+                Err(error) => tracing::warn!(%flow, %error, "the flow cannot be read: its finished runs stay"),
+            }
+        }
+        Ok(kept)
+    }
+
+    /// Runs to which nothing has happened since `before`, and that nothing needs any more: they are finished and sealed,
+    /// no review of theirs is pending, no task and no message waits, no answer is kept under an idempotency key, and
+    /// who turns the log into messages has read them.
+    pub async fn finished_runs(
+        &self,
+        of: Finished<'_>,
+        before: Timestamp,
+        from: Option<FinishedPlace>,
+        limit: u32,
+    ) -> Result<FinishedRuns, Error> {
+        let mut conn = self.inner.db.snapshot().await?;
+        let (read_to, oldest_key) = (self.read_to(&mut conn).await?, oldest_key(&mut conn).await?);
+        let held = held(&mut conn).await?;
+        let sql = Sql::new(
+            "SELECT r.id, r.flow, r.requested_by, r.created_at, l.seq, l.at, CAST(CASE WHEN \
+             EXISTS (SELECT 1 FROM reviews v WHERE v.run_id = r.id AND v.status || '' = 'pending') \
+             OR EXISTS (SELECT 1 FROM reviews v JOIN deliveries d ON d.review_id = v.id \
+             WHERE v.run_id = r.id AND d.status || '' = 'waiting') THEN 1 ELSE 0 END AS BIGINT) \
+             FROM runs r JOIN log l ON l.seq = (SELECT MAX(m.seq) FROM log m WHERE m.run_id = r.id) \
+             WHERE r.status IN ('completed', 'failed', 'cancelled') AND ",
+        );
+        let sql = match of {
+            Finished::Of(flow) => sql.push("r.carries_question = 0 AND r.flow = ").bind(flow.as_str()),
+            Finished::Carriers => sql.push("r.carries_question = 1"),
+        };
+        let mut sql = sql.push(" AND r.created_at < ").bind(before.0);
+        if let Some(FinishedPlace(at, id)) = from {
+            sql = sql.push(" AND (r.created_at, r.id) > (").bind(at).push(", ").bind(id).push(")");
+        }
+        let rows = conn.fetch(sql.push(" ORDER BY r.created_at, r.id LIMIT ").bind(limit)).await?;
+        conn.rollback().await?;
+        let full = rows.len() >= usize::try_from(limit).unwrap_or(usize::MAX);
+        let next = rows.last().filter(|_| full).map(|row| Ok::<_, Error>(FinishedPlace(row.int(3)?, row.uuid(0)?)));
+        let mut runs = Vec::new();
+        for row in &rows {
+            let (id, last_row, last_at, needed) = (row.uuid(0)?, row.int(4)?, row.int(5)?, row.int(6)? != 0);
+            let kept = needed || held.contains(&id) || last_row > read_to || oldest_key.is_some_and(|at| last_at >= at);
+            if kept || last_at >= before.0 {
+                continue;
+            }
+            let named = |error: String| Error::Stored(format!("run {id}: {error}"));
+            runs.push(FinishedRun {
+                id: RunId(id),
+                flow: row.text(1)?.parse().map_err(|error| named(format!("{error}")))?,
+                requested_by: Username::try_from(row.text(2)?).map_err(|error| named(format!("{error}")))?,
+                last_at: Timestamp(last_at),
+                last_row,
+            });
+        }
+        Ok(FinishedRuns { runs, next: next.transpose()? })
+    }
+
+    /// The last row of the log that is sealed, and that everybody has read who must read all rows.
+    async fn read_to(&self, conn: &mut Conn) -> Result<i64, Error> {
+        let sealed = conn.fetch_one(Sql::new("SELECT COALESCE(MAX(seq), 0) FROM seals")).await?;
+        let sealed = sealed.map(|row| row.int(0)).transpose()?.unwrap_or(0);
+        let outbox = conn.fetch_one(Sql::new("SELECT place FROM outbox")).await?.map(|row| row.text(0)).transpose()?;
+        let outbox = outbox.and_then(|place| LogPlace::of(&place, &self.inner.log));
+        Ok(outbox.map_or(sealed, |place| sealed.min(place.seq)))
+    }
+
+    /// The numbers of all rows of these runs in the log.
+    pub async fn rows_of_runs(&self, runs: &[RunId]) -> Result<Vec<i64>, Error> {
+        let sql = Sql::new("SELECT seq FROM log WHERE run_id IN (").list(runs.iter().map(|run| run.0)).push(")");
+        let rows = self.inner.db.read().await?.fetch(sql).await?;
+        Ok(rows.iter().map(|row| row.int(0)).collect::<Result<_, _>>()?)
+    }
+
+    /// Whether something is left of archived runs.
+    pub async fn has_archived_left(&self) -> Result<bool, Error> {
+        let sql = Sql::new("SELECT id FROM archived_runs WHERE removed = 0 LIMIT 1");
+        Ok(self.inner.db.read().await?.fetch_one(sql).await?.is_some())
+    }
+
+    /// Removes some of what is left of archived runs; true: there is more.
+    pub async fn remove_archived(&self) -> Result<bool, Error> {
+        let sql = Sql::new("SELECT id FROM archived_runs WHERE removed = 0 ORDER BY id LIMIT ").bind(RUNS_AT_ONCE);
+        let rows = self.inner.db.read().await?.fetch(sql).await?;
+        let runs: Vec<Uuid> = rows.iter().map(|row| row.uuid(0)).collect::<Result<_, _>>()?;
+        if runs.is_empty() {
+            return Ok(false);
+        }
+        let mut conn = self.inner.db.write().await?;
+        let mut left = REMOVE_AT_ONCE;
+        for (table, of_runs) in TABLES {
+            left = left.saturating_sub(conn.execute(some_of(&conn, table, of_runs, &runs, left)).await?);
+            if left == 0 {
+                conn.commit().await?;
+                return Ok(true);
+            }
+        }
+        let places = runs.iter().map(|run| grants::of_run(RunId(*run)));
+        conn.execute(Sql::new("DELETE FROM grants WHERE place IN (").list(places).push(")")).await?;
+        let sql = Sql::new("UPDATE archived_runs SET removed = 1 WHERE id IN (").list(runs.iter().copied()).push(")");
+        conn.execute(sql).await?;
+        conn.commit().await?;
+        Ok(true)
+    }
+}
+
+/// Removes at most so many rows of a table. SQLite knows its tables' rows by their primary key where they have no other
+/// name.
+fn some_of(conn: &Conn, table: &str, of_runs: &str, runs: &[Uuid], limit: u64) -> Sql {
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let (before, after) = of_runs.split_once('@').unwrap_or((of_runs, ""));
+    let (begin, end) = match (conn.is_postgres(), table) {
+        (true, _) => ("ctid = ANY(ARRAY(SELECT ctid", "))"),
+        (false, "review_audience") => ("(review_id, subject) IN (SELECT review_id, subject", ")"),
+        (false, _) => ("rowid IN (SELECT rowid", ")"),
+    };
+    let sql = Sql::new("DELETE FROM ").push(table).push(" WHERE ").push(begin).push(" FROM ").push(table);
+    let sql = sql.push(" WHERE ").push(before).list(runs.iter().copied()).push(after);
+    sql.push(" LIMIT ").bind(limit).push(end)
+}
+
+/// Since when idempotency keys are kept: the answers of older commits are kept nowhere.
+async fn oldest_key(conn: &mut Conn) -> Result<Option<i64>, Error> {
+    let row = conn.fetch_one(Sql::new("SELECT MIN(created_at) FROM idempotency")).await?;
+    Ok(row.map(|row| row.int_opt(0)).transpose()?.flatten())
+}
+
+/// The runs of which a worker may still say what came of a call.
+async fn held(conn: &mut Conn) -> Result<BTreeSet<Uuid>, Error> {
+    let rows = conn.fetch(Sql::new("SELECT run_id FROM tasks WHERE lane = 'over'")).await?;
+    Ok(rows.iter().map(|row| row.uuid(0)).collect::<Result<_, _>>()?)
+}

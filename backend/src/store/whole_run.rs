@@ -1,0 +1,120 @@
+//! All that is stored of a run, to be written elsewhere. What cannot be read is an error here, and nothing is put in its
+//! place.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use shared::id::RunId;
+use shared::log::Event;
+use shared::review::Review;
+use shared::run::Step;
+use shared::time::Timestamp;
+
+use super::blobs::{Blobs, Reader};
+use super::db::{Conn, Sql};
+use super::log::{COLUMNS, whole_rows};
+use super::log_row::Form;
+use super::{Error, Store};
+use crate::engine::RunState;
+
+/// A run with all that belongs to it.
+#[derive(Debug, Clone)]
+pub struct WholeRun {
+    /// Its state.
+    pub state: RunState,
+    /// Every visit of every node, in order.
+    pub steps: Vec<Step>,
+    /// Its reviews, in the order in which they were asked.
+    pub reviews: Vec<Review>,
+    /// Who outside was told of them.
+    pub deliveries: Vec<Value>,
+    /// Its rows of the log.
+    pub rows: Vec<RunRow>,
+}
+
+/// A row of the log of one run.
+#[derive(Debug, Clone)]
+pub struct RunRow {
+    /// Its number.
+    pub number: i64,
+    /// The time of its commit.
+    pub at: Timestamp,
+    /// What the engine was told: with it, the run can be replayed.
+    pub inputs: Value,
+    /// Its entries, as they are sealed.
+    pub entries: Vec<Event>,
+}
+
+/// What a row of the log has beside its events.
+#[derive(Deserialize)]
+struct Inputs {
+    #[serde(default)]
+    inputs: Value,
+}
+
+impl Store {
+    /// All of a run; none where there is no such run.
+    pub async fn whole_run(&self, id: RunId) -> Result<Option<WholeRun>, Error> {
+        let mut conn = self.inner.db.snapshot().await?;
+        let run = conn.whole_run(id).await?;
+        conn.rollback().await?;
+        Ok(run)
+    }
+}
+
+impl Conn {
+    async fn whole_run(&mut self, id: RunId) -> Result<Option<WholeRun>, Error> {
+        let of_run = |sql: &str, order: &str| Sql::new(sql).bind(id.0).push(order);
+        let Some(row) = self.fetch_one(of_run("SELECT state FROM runs WHERE id = ", "")).await? else {
+            return Ok(None);
+        };
+        let mut blobs = Blobs::default();
+        let mut reader = Reader::verifying();
+        reader.add_state(id.0, row.text(0)?);
+        let Some(state) = reader.finish("the state", self, &mut blobs).await?.pop() else { return Ok(None) };
+        let mut reader = Reader::verifying();
+        for row in self.fetch(of_run("SELECT body FROM steps WHERE run_id = ", " ORDER BY position")).await? {
+            reader.add_column(id.0, row.text(0));
+        }
+        let steps = reader.finish("a step", self, &mut blobs).await?;
+        let mut reader = Reader::verifying();
+        for row in self.fetch(of_run("SELECT body FROM reviews WHERE run_id = ", " ORDER BY created_at, id")).await? {
+            reader.add_column(id.0, row.text(0));
+        }
+        let reviews = reader.finish("a review", self, &mut blobs).await?;
+        let rows = self.rows_of_run(id, &mut blobs).await?;
+        Ok(Some(WholeRun { state, steps, reviews, deliveries: self.deliveries_of_run(id).await?, rows }))
+    }
+
+    async fn rows_of_run(&mut self, id: RunId, blobs: &mut Blobs) -> Result<Vec<RunRow>, Error> {
+        let sql = Sql::new("SELECT ").push(COLUMNS).push(" FROM log WHERE run_id = ").bind(id.0).push(" ORDER BY seq");
+        let rows = self.fetch(sql).await?;
+        let entries = whole_rows(Reader::verifying(), self, &rows, Form::Sealed).await?;
+        let mut reader = Reader::verifying();
+        for row in &rows {
+            reader.add_column(id.0, row.text(2));
+        }
+        let inputs = reader.finish::<Inputs>("a row of the log", self, blobs).await?;
+        let mut read = Vec::with_capacity(rows.len());
+        for ((row, (place, entries)), inputs) in rows.iter().zip(entries).zip(inputs) {
+            let entries = entries.map_err(|why| Error::Stored(format!("row {} of the log: {why}", place.seq)))?;
+            read.push(RunRow { number: place.seq, at: Timestamp(row.int(3)?), inputs: inputs.inputs, entries });
+        }
+        Ok(read)
+    }
+
+    async fn deliveries_of_run(&mut self, id: RunId) -> Result<Vec<Value>, Error> {
+        let sql = Sql::new(
+            "SELECT d.id, d.channel, d.target, d.event, d.review_id, d.status, d.error, d.created_at FROM deliveries d \
+             JOIN reviews v ON v.id = d.review_id WHERE v.run_id = ",
+        );
+        let rows = self.fetch(sql.bind(id.0).push(" ORDER BY d.created_at, d.id")).await?;
+        let read = rows.iter().map(|row| {
+            Ok::<_, Error>(json!({
+                "id": row.uuid(0)?, "channel": row.text(1)?, "target": row.text(2)?, "event": row.text(3)?,
+                "review_id": row.uuid(4)?, "status": row.text(5)?, "error": row.text_opt(6)?,
+                "created_at": Timestamp(row.int(7)?),
+            }))
+        });
+        read.collect()
+    }
+}

@@ -1,0 +1,126 @@
+//! Finished runs become archived ones. What the file holds was read before this transaction, so it counts only where
+//! nothing has happened to any of the runs since, and no other archive was made meanwhile.
+
+use std::collections::BTreeMap;
+
+use shared::id::RunId;
+use shared::log::EventData;
+
+use super::super::archives::{signed, unsigned};
+use super::super::db::{Arg, Conn, Sql};
+use super::super::{Change, CommitError, Committed, Error, NewArchive, Operation};
+use super::group::Group;
+use super::write::{for_each, insert};
+use crate::clock::Moment;
+
+/// How many runs one statement looks up.
+const CHUNK: usize = 64;
+
+/// What archiving rests on, as it was read; and the archive that is to be written.
+#[derive(Default)]
+pub(super) struct Archiving {
+    /// The number of the newest archive.
+    last: u64,
+    up_to: i64,
+    /// The last row of each run that is there.
+    rows: BTreeMap<RunId, i64>,
+    new: Option<Written>,
+}
+
+/// An archive that is to be written.
+struct Written {
+    archive: NewArchive,
+    at: i64,
+    /// Which of the entries of no run tells of it.
+    entry: usize,
+}
+
+impl Group {
+    /// Reads what archiving rests on; no statement where nothing is archived.
+    pub async fn load_archiving(&mut self, conn: &mut Conn, changes: &[Change]) -> Result<(), Error> {
+        let archives = changes.iter().filter_map(|change| match &change.operation {
+            Operation::ArchiveRuns(archive) => Some(archive),
+            _ => None,
+        });
+        let runs: Vec<Arg> = archives.flat_map(|archive| &archive.runs).map(|run| Arg::from(run.id.0)).collect();
+        if runs.is_empty() {
+            return Ok(());
+        }
+        let sql = Sql::new("SELECT COALESCE(MAX(number), 0), COALESCE(MAX(up_to), 0) FROM archives");
+        if let Some(row) = conn.fetch_one(sql).await? {
+            (self.archiving.last, self.archiving.up_to) = (unsigned(row.int(0)?), row.int(1)?);
+        }
+        for runs in runs.chunks(CHUNK) {
+            let sql = Sql::new(
+                "SELECT r.id, (SELECT MAX(l.seq) FROM log l WHERE l.run_id = r.id) FROM runs r WHERE r.id IN (",
+            );
+            for row in conn.fetch(sql.list(runs.iter().cloned()).push(")")).await? {
+                self.archiving.rows.insert(RunId(row.uuid(0)?), row.int_opt(1)?.unwrap_or(0));
+            }
+        }
+        Ok(())
+    }
+
+    pub fn archive_runs(&mut self, archive: &NewArchive, moment: Moment) -> Result<Committed, CommitError> {
+        let number = archive.entry.archive;
+        if number != self.archiving.last + 1 {
+            return Err(CommitError::Conflict(format!(
+                "archive {number} does not follow archive {}",
+                self.archiving.last
+            )));
+        }
+        for run in &archive.runs {
+            let as_read = self.archiving.rows.get(&run.id) == Some(&run.last_row);
+            let changes = self.runs.get(&run.id).is_some_and(|work| work.changed.is_some());
+            if !as_read || changes {
+                return Err(CommitError::Conflict(format!("run {} has changed since it was read", run.id)));
+            }
+        }
+        // Whatever comes after it in this group finds no such run.
+        for run in &archive.runs {
+            self.runs.remove(&run.id);
+        }
+        self.run_of.retain(|_, run| archive.runs.iter().all(|archived| archived.id != *run));
+        let last_row = archive.runs.iter().map(|run| run.last_row).max().unwrap_or(0);
+        self.archiving.last = number;
+        self.archiving.up_to = self.archiving.up_to.max(last_row);
+        let entry = self.out.events.len();
+        self.emit(None, &EventData::RunsArchived(archive.entry.clone()), moment);
+        self.archiving.new = Some(Written { archive: archive.clone(), at: moment.now.0, entry });
+        Ok(Committed::Done)
+    }
+
+    /// Takes the runs out of the table of runs, and says where they are. `first`: the number of the row of the log that
+    /// has the first entry of no run.
+    pub async fn write_archive(&mut self, conn: &mut Conn, first: i64) -> Result<(), Error> {
+        let Some(Written { archive, at, entry }) = self.archiving.new.take() else { return Ok(()) };
+        let NewArchive { entry: told, runs } = archive;
+        let row = first.saturating_add(i64::try_from(entry).unwrap_or(i64::MAX));
+        let archived = vec![
+            signed(told.archive).into(),
+            row.into(),
+            told.file.as_str().into(),
+            signed(told.position).into(),
+            signed(told.bytes).into(),
+            at.into(),
+            self.archiving.up_to.into(),
+        ];
+        let into = "INSERT INTO archives (number, seq, file, position, bytes, at, up_to) ";
+        insert(conn, into, vec![archived], "").await?;
+        let gone = runs.iter().map(|run| Arg::from(run.id.0)).collect();
+        let rows = runs.into_iter().map(|run| {
+            let archive = signed(told.archive).into();
+            vec![
+                run.id.0.into(),
+                run.flow.as_str().into(),
+                run.requested_by.as_str().into(),
+                run.ended_at.0.into(),
+                archive,
+                false.into(),
+            ]
+        });
+        let into = "INSERT INTO archived_runs (id, flow, requested_by, ended_at, archive, removed) ";
+        insert(conn, into, rows.collect(), "").await?;
+        for_each(conn, "DELETE FROM runs WHERE id IN (", gone).await
+    }
+}
