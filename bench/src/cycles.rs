@@ -85,7 +85,7 @@ async fn round_of_cycles(server: &Server, length: Duration) -> Result<f64> {
 }
 
 /// One run from launch to completed.
-async fn cycle(connection: &mut Connection) -> Result<()> {
+pub async fn cycle(connection: &mut Connection) -> Result<()> {
     let run = launch(connection).await?;
     let id = run["id"].as_str().context("no run id")?;
     let reviews = connection.get(&format!("/api/v1/runs/{id}/reviews")).await?;

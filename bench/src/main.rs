@@ -10,6 +10,7 @@ mod disk;
 mod fan_out;
 mod first_rows;
 mod inbox;
+mod peers;
 mod pgbench;
 mod queue;
 mod report;
@@ -29,7 +30,7 @@ pub struct Options {
     /// A line of JSON for each row, instead of the table.
     #[arg(long)]
     json: bool,
-    /// Only rows whose name contains this.
+    /// Only rows whose name contains this; `peers` compares with other systems instead, which it installs.
     #[arg(long, default_value = "")]
     only: String,
     /// Rounds of each measurement.
@@ -58,10 +59,17 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
-    if std::env::args().nth(1).as_deref() == Some(fan_out::RIVAL) {
-        return fan_out::broadcast_lines().await;
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.split_first() {
+        Some((what, _)) if what == fan_out::RIVAL => return fan_out::broadcast_lines().await,
+        Some((what, arguments)) if what == peers::LOAD => return peers::load(arguments).await,
+        Some((what, arguments)) if what == peers::EMBEDDED => return peers::embedded(arguments).await,
+        _ => {}
     }
     let options = Options::parse();
+    if options.only == peers::ONLY {
+        return peers::compare(&options);
+    }
     let mut report = Report::new(options.json);
     let wanted = |name: &str| name.contains(&options.only);
     if wanted("bundle") {

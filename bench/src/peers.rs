@@ -1,0 +1,151 @@
+//! What `bench/peers` needs of this program: the callers of peers that speak HTTP (`bench load`), and Countersign as a
+//! library (`bench embedded`). Both print lines of JSON.
+
+use std::io::{BufRead, Write};
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use countersign::{Choice, Context, Countersign, parse};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+
+use crate::client::Connection;
+use crate::store::random_id;
+use crate::{Options, cycles, median, server};
+
+/// The argument that makes this program the callers: `load PEER ADDRESS HEADER CALLERS SECONDS`.
+pub const LOAD: &str = "load";
+/// The argument that makes this program a peer that has Countersign inside: `embedded DATABASE`.
+pub const EMBEDDED: &str = "embedded";
+
+/// The value of `--only` that compares Countersign with its peers, which nothing else does: it installs them.
+pub const ONLY: &str = "peers";
+
+/// Who decides inside the program.
+const PERSON: &str = "ana";
+
+/// One of the callers; it gives how long each of its cycles took.
+type Caller = JoinHandle<Result<Vec<Duration>>>;
+
+/// Compares Countersign with its peers.
+pub fn compare(options: &Options) -> Result<()> {
+    let mut run = Command::new(Path::new("bench").join("peers").join("run"));
+    run.args(["--server".as_ref(), options.binary.as_os_str()])
+        .args(["--load".as_ref(), std::env::current_exe()?.as_os_str()])
+        .args(["--rounds", &options.rounds.to_string(), "--seconds", &options.seconds.to_string()]);
+    if let Some(postgres) = &options.postgres {
+        run.args(["--postgres", postgres]);
+    }
+    let status = run.status().context("bench/peers/run could not be started")?;
+    ensure!(status.success(), "bench/peers/run failed ({status})");
+    Ok(())
+}
+
+/// Calls one peer, and prints how many cycles a second there were, and how long one took.
+pub async fn load(arguments: &[String]) -> Result<()> {
+    let [peer, address, header, callers, seconds] = arguments else { bail!("load PEER ADDRESS HEADER CALLERS SECONDS") };
+    let is_restate = match peer.as_str() {
+        "countersign" => false,
+        "restate" => true,
+        _ => bail!("there is no way to call {peer}"),
+    };
+    let length = Duration::from_secs_f64(seconds.parse()?);
+    let mut connections = Vec::new();
+    for _ in 0..callers.parse::<usize>()? {
+        connections.push(Connection::open(address, header).await?);
+    }
+    let started = Instant::now();
+    let callers = connections.into_iter().map(|mut connection| {
+        tokio::spawn(async move {
+            let mut took = Vec::new();
+            while started.elapsed() < length {
+                let began = Instant::now();
+                if is_restate {
+                    restate_cycle(&mut connection).await?;
+                } else {
+                    cycles::cycle(&mut connection).await?;
+                }
+                took.push(began.elapsed());
+            }
+            anyhow::Ok(took)
+        })
+    });
+    print(&ended(callers, started).await?)
+}
+
+/// A workflow that waits for a promise: started, decided, and waited for.
+async fn restate_cycle(connection: &mut Connection) -> Result<()> {
+    let run = uuid_of(random_id());
+    connection.post(&format!("/Gate/{run}/run/send"), &json!(false)).await?;
+    connection.post(&format!("/Gate/{run}/decide"), &json!("yes")).await?;
+    let verdict = connection.get(&format!("/restate/workflow/Gate/{run}/attach")).await?;
+    ensure!(verdict == "yes", "ended with {verdict}");
+    Ok(())
+}
+
+fn uuid_of(bytes: [u8; 16]) -> String {
+    bytes.map(|byte| format!("{byte:02x}")).concat()
+}
+
+/// What the harness may ask of the embedded peer.
+#[derive(Deserialize)]
+struct Load {
+    callers: usize,
+    seconds: f64,
+}
+
+/// Countersign in this process, on a database that is kept; carries out commands from standard input until it ends.
+pub async fn embedded(arguments: &[String]) -> Result<()> {
+    let [database] = arguments else { bail!("embedded DATABASE") };
+    let countersign = Arc::new(Countersign::options().database(database).decider(PERSON, []).start().await?);
+    print(&json!({"answer": "ready"}))?;
+    for line in std::io::stdin().lock().lines() {
+        let Load { callers, seconds } = serde_json::from_str(&line?)?;
+        let answer = embedded_load(&countersign, callers, Duration::from_secs_f64(seconds)).await?;
+        print(&json!({"answer": answer}))?;
+    }
+    if let Some(countersign) = Arc::into_inner(countersign) {
+        countersign.shutdown().await;
+    }
+    Ok(())
+}
+
+async fn embedded_load(countersign: &Arc<Countersign>, callers: usize, length: Duration) -> Result<Value> {
+    let flow = Arc::new(parse(server::FLOW)?);
+    let started = Instant::now();
+    let callers = (0..callers).map(|_| {
+        let (countersign, flow) = (Arc::clone(countersign), Arc::clone(&flow));
+        tokio::spawn(async move {
+            let mut took = Vec::new();
+            while started.elapsed() < length {
+                let began = Instant::now();
+                let mut running = countersign.launch(&flow, json!({}), Context::default()).await?;
+                let waiting = running.paused().await?.context("it does not wait")?;
+                countersign.decide(&waiting[0], Choice::option("yes"), PERSON).await?;
+                running.finished().await?;
+                took.push(began.elapsed());
+            }
+            anyhow::Ok(took)
+        })
+    });
+    ended(callers, started).await
+}
+
+/// Waits for all callers, each of which gives how long its cycles took.
+#[expect(clippy::cast_precision_loss, reason = "counts are far below the precision of a double")]
+async fn ended(callers: impl Iterator<Item = Caller>, started: Instant) -> Result<Value> {
+    let mut milliseconds = Vec::new();
+    for caller in futures::future::join_all(callers).await {
+        milliseconds.extend(caller??.iter().map(|took| took.as_secs_f64() * 1000.0));
+    }
+    let cycles_per_second = milliseconds.len() as f64 / started.elapsed().as_secs_f64();
+    Ok(json!({"cycles_per_second": cycles_per_second, "median_ms": median(milliseconds)}))
+}
+
+fn print(line: &Value) -> Result<()> {
+    Ok(writeln!(std::io::stdout(), "{line}")?)
+}
