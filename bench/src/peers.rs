@@ -47,7 +47,9 @@ pub fn compare(options: &Options) -> Result<()> {
 
 /// Calls one peer, and prints how many cycles a second there were, and how long one took.
 pub async fn load(arguments: &[String]) -> Result<()> {
-    let [peer, address, header, callers, seconds] = arguments else { bail!("load PEER ADDRESS HEADER CALLERS SECONDS") };
+    let [peer, address, header, callers, seconds] = arguments else {
+        bail!("load PEER ADDRESS HEADER CALLERS SECONDS")
+    };
     let is_restate = match peer.as_str() {
         "countersign" => false,
         "restate" => true,
