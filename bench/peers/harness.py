@@ -30,8 +30,8 @@ RESTATE = HERE / "node_modules/@restatedev/restate-server-linux-x64/bin/restate-
 
 WARM_UP = 1.0
 # How long a crashed run may take to go on: leases and retries wait.
-RECOVERY = 30.0
-SETTLED = 2.0
+RECOVERY = 25.0
+SETTLED = 1.0
 
 
 def peers(options: argparse.Namespace, scratch: Path) -> list[Peer]:
