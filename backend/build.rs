@@ -1,4 +1,4 @@
-//! Embeds the console: `frontend/dist`, built by Trunk, becomes part of the binary.
+//! Embeds the console: `frontend/dist`, built by `cargo xtask console`, becomes part of the binary.
 use std::{fs, path::Path};
 
 /// Shown where the server was built before the console was.

@@ -38,6 +38,7 @@ pub fn console(profile: &str, names: Names) -> Result<()> {
     // same.
     let stage = target().join("console");
     run_command(trunk.args(["build", "--offline"]).args(shape).arg("--dist").arg(&stage))?;
+    parts::take_out_marker(&stage)?;
     if names == Names::Hashed {
         parts::name_by_hash(&stage)?;
     }

@@ -41,16 +41,29 @@ pub fn write(profile: &str) -> Result<()> {
     run(bindgen.arg(&first))
 }
 
+/// Takes out of the page what tells Trunk to leave the program alone: Trunk itself leaves it in.
+pub fn take_out_marker(stage: &Path) -> Result<()> {
+    change_page(stage, |html| {
+        let marker = html.find("data-trunk-skip")?;
+        let (start, end) = (html[..marker].rfind('<')?, marker + html[marker..].find('>')? + 1);
+        Some(format!("{}{}", &html[..start], &html[end..]))
+    })
+}
+
+fn change_page(stage: &Path, change: impl FnOnce(&str) -> Option<String>) -> Result<()> {
+    let page = stage.join("index.html");
+    let html = fs::read_to_string(&page).with_context(|| format!("reading {}", page.display()))?;
+    let changed = change(&html).with_context(|| format!("{} is not as expected", page.display()))?;
+    fs::write(&page, changed).with_context(|| format!("writing {}", page.display()))
+}
+
 /// Gives the folder a name that holds the hash of what is in it. The files name each other as their neighbours, so none
 /// of them changes.
 pub fn name_by_hash(stage: &Path) -> Result<()> {
     let folder = stage.join(FOLDER);
     let hashed = format!("{FOLDER}-{:016x}", hash(&folder)?);
     fs::rename(&folder, stage.join(&hashed)).with_context(|| format!("renaming {}", folder.display()))?;
-    let page = stage.join("index.html");
-    let html = fs::read_to_string(&page).with_context(|| format!("reading {}", page.display()))?;
-    fs::write(&page, html.replace(&format!("/{FOLDER}/"), &format!("/{hashed}/")))
-        .with_context(|| format!("writing {}", page.display()))
+    change_page(stage, |html| Some(html.replace(&format!("/{FOLDER}/"), &format!("/{hashed}/"))))
 }
 
 fn hash(folder: &Path) -> Result<u64> {
