@@ -20,10 +20,13 @@ fn main() {
         console_error_panic_hook::hook(panic);
         show_that_it_stopped(&panic.to_string());
     }));
-    if let Some(boot) = leptos::prelude::document().get_element_by_id("boot") {
-        boot.remove();
-    }
-    leptos::mount::mount_to_body(app::App);
+    wasm_bindgen_futures::spawn_local(async {
+        client::early::answers().await;
+        if let Some(boot) = leptos::prelude::document().get_element_by_id("boot") {
+            boot.remove();
+        }
+        leptos::mount::mount_to_body(app::App);
+    });
 }
 
 /// Shows what `index.html` has ready for it. A panic ends the program: nothing of it may be called any more, so this

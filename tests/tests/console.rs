@@ -248,12 +248,42 @@ async fn going_back_finds_the_list_where_it_was_left() -> WebDriverResult<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_part_that_cannot_be_loaded_says_so_and_is_tried_again() -> WebDriverResult<()> {
+    let (server, _) = with_reviews(1).await;
+    let browser = logged_in(&server).await?;
+    let driver = &browser.driver;
+    let block = async |urls: &[&str]| {
+        driver.cdp().send_raw("Network.setBlockedURLs", serde_json::json!({ "urls": urls })).await
+    };
+    driver.cdp().send_raw("Network.enable", serde_json::json!({})).await?;
+    block(&["*/split_pages.wasm"]).await?;
+    link(driver, "Runs").await?.click().await?;
+    wait_for_text(driver, "This page could not be loaded").await;
+    assert!(!browser.errors().await.is_empty(), "the browser says why");
+    assert!(link(driver, "Inbox").await?.is_displayed().await?, "the rest of the console goes on");
+    block(&[]).await?;
+    button(driver, "Try again").await?.click().await?;
+    wait_for_title(driver, "Runs · Countersign").await;
+    browser.quit().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_first_list_is_asked_for_before_the_program_is_there() -> WebDriverResult<()> {
     let (server, _) = with_reviews(25).await;
     let browser = logged_in(&server).await?;
     let driver = &browser.driver;
+    let watch = "
+        window.waited = false;
+        new MutationObserver(() => { waited ||= !!document.querySelector('.waiting') })
+            .observe(document, { childList: true, subtree: true });";
+    driver.cdp().send_raw("Page.enable", serde_json::json!({})).await?;
+    let watch = serde_json::json!({ "source": watch });
+    driver.cdp().send_raw("Page.addScriptToEvaluateOnNewDocument", watch).await?;
     driver.goto(format!("{}/inbox", server.base)).await?;
     wait_for_text(driver, "25 pending").await;
+    let waited = driver.execute("return waited", Vec::new()).await?.convert::<bool>()?;
+    assert!(!waited, "the frame is made once, with the name of who it is for");
     let asked = "
         const all = performance.getEntriesByType('resource');
         const program = all.find((one) => one.name.includes('.wasm'));

@@ -50,7 +50,11 @@ impl Transport for FetchTransport {
             _ => Method::GET,
         };
         let login = request.path.starts_with("/api/v1/session");
-        let early = if request.method == "GET" { early::answer(&request.path).await } else { None };
+        if request.method == "GET"
+            && let Some(body) = early::answer(&request.path).await
+        {
+            return Ok(Response { status: 200, body });
+        }
         let mut builder = RequestBuilder::new(&request.path).method(method).header("Accept", "application/json");
         if let Some(key) = &request.idempotency_key {
             builder = builder.header("Idempotency-Key", key);
@@ -60,10 +64,7 @@ impl Transport for FetchTransport {
             None => builder.build(),
         };
         let unreachable = |_| "The server cannot be reached.".to_owned();
-        let response = match early {
-            Some(answer) => answer,
-            None => ready.map_err(|error| error.to_string())?.send().await.map_err(unreachable)?,
-        };
+        let response = ready.map_err(|error| error.to_string())?.send().await.map_err(unreachable)?;
         if response.status() == 401 && !login {
             self.signed_out.set(true);
         }

@@ -2,7 +2,7 @@
 //! Pages take `use_api()`, `Session::expect()` and `Live::expect()`.
 
 pub mod desk;
-mod early;
+pub mod early;
 pub mod http;
 pub mod list;
 pub mod live;

@@ -1,5 +1,6 @@
 //! Who is logged in, and what they may do.
 
+use futures::FutureExt;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use shared::access::{Access, Act, Principal, access, voice};
@@ -44,12 +45,16 @@ impl Session {
             return;
         }
         let api = use_api();
-        spawn_local(async move {
+        let mut asking = Box::pin(async move {
             match api.me().await {
                 Ok(user) => self.entered(user),
                 Err(problem) => self.trouble.set(Some(problem.to_string())),
             }
         });
+        // Where the page has the answer already, nothing is shown that waits for it.
+        if (&mut asking).now_or_never().is_none() {
+            spawn_local(asking);
+        }
     }
 
     /// Asks the server what the person may do now. Also tells whether they are still logged in: a session that has ended
