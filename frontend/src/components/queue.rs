@@ -8,8 +8,8 @@ use leptos::prelude::*;
 use shared::id::ReviewId;
 
 use super::glyph::Glyph;
-use super::queue_row::QueueRow;
-use crate::client::{Live, ReviewList};
+use super::queue_row::{Around, QueueRow};
+use crate::client::{Desk, Live, ReviewList, Session};
 
 /// So many rows are in the page above and below those in sight, a moment after these.
 const BEYOND: usize = 8;
@@ -37,6 +37,7 @@ pub fn Queue(
 ) -> impl IntoView {
     let live = Live::expect();
     let list = ReviewList::expect();
+    let (desk, session) = (Desk::expect(), Session::expect());
     let scroller = NodeRef::<html::Div>::new();
     let rows = NodeRef::<html::Ul>::new();
     let height = RwSignal::new(HEIGHT);
@@ -72,10 +73,24 @@ pub fn Queue(
             ids
         })
     });
-    let stop = Memo::new(move |_| {
-        let at = at.get().filter(|at| ids.with(|ids| ids.contains(at)));
-        at.or_else(|| ids.with(|ids| ids.first().copied()))
-    });
+    let look_around = move || {
+        let (at, ids) = (at.get(), ids.get());
+        let drafted = desk.drafts.with(|drafts| ids.iter().copied().filter(|id| drafts.get(*id).is_some()).collect());
+        let sending = desk.outbox.with(|outbox| ids.iter().copied().filter(|id| outbox.is_under_way(*id)).collect());
+        Around {
+            open: open.get(),
+            at,
+            stop: at.filter(|at| ids.contains(at)).or_else(|| ids.first().copied()),
+            search: search.get(),
+            total: total.get(),
+            me: session.username(),
+            drafted,
+            sending,
+        }
+    };
+    // Changes whenever rows come or go, also where all else is as it was: see `Around`.
+    let around = RwSignal::new(untrack(look_around));
+    Effect::new(move |_| around.set(look_around()));
 
     // What is in sight stays where it is, whatever comes or leaves above it.
     let anchor = StoredValue::new(None::<(ReviewId, usize)>);
@@ -180,14 +195,7 @@ pub fn Queue(
             </Show>
             <ul role="list" aria-label="Reviews, the most urgent first" node_ref=rows>
                 <For each=move || ids.get() key=|id| *id let:id>
-                    <QueueRow
-                        id
-                        open=Memo::new(move |_| open.get() == Some(id))
-                        at=Memo::new(move |_| at.get() == Some(id))
-                        stop=Memo::new(move |_| stop.get() == Some(id))
-                        search
-                        total
-                    />
+                    <QueueRow id around />
                 </For>
             </ul>
         </div>

@@ -9,32 +9,75 @@ use shared::time::Timestamp;
 
 use super::glyph::Glyph;
 use super::inert::inert;
-use crate::client::{Desk, Live, Session};
+use crate::client::Live;
 use crate::state::inbox::Row;
-use crate::state::outbox::Stage;
 use crate::state::story::sentence;
 use crate::state::{record, words};
 
 /// For so long a row that has just come is lit, in microseconds.
 const FRESH: i64 = 8_000_000;
 
+/// What rows know of the page around them.
+///
+/// They follow this one source, and not each of those that it is made of: a source forgets who followed it and has gone
+/// when it next changes, and not before. Rows come and go by the thousand, while somebody's name never changes.
+#[derive(Debug, Clone, Default)]
+pub struct Around {
+    /// Which review is read.
+    pub open: Option<ReviewId>,
+    /// Which one the keys stand on.
+    pub at: Option<ReviewId>,
+    /// To which row Tab leads: to one of the list.
+    pub stop: Option<ReviewId>,
+    /// What is behind the addresses of rows: the filter.
+    pub search: String,
+    /// How many rows the whole list has; none: not known.
+    pub total: Option<u64>,
+    /// Who reads.
+    pub me: Option<String>,
+    /// Where they have drafted something.
+    pub drafted: Vec<ReviewId>,
+    /// Where their decision is on its way.
+    pub sending: Vec<ReviewId>,
+}
+
+/// What of that concerns one row.
+#[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a mark of the row, and any may go with any")]
+struct Here {
+    open: bool,
+    at: bool,
+    stop: bool,
+    drafted: bool,
+    sending: bool,
+    search: String,
+    total: Option<u64>,
+    me: Option<String>,
+}
+
+impl Around {
+    fn of(&self, id: ReviewId) -> Here {
+        let is = |other: Option<ReviewId>| other == Some(id);
+        Here {
+            open: is(self.open),
+            at: is(self.at),
+            stop: is(self.stop),
+            drafted: self.drafted.contains(&id),
+            sending: self.sending.contains(&id),
+            search: self.search.clone(),
+            total: self.total,
+            me: self.me.clone(),
+        }
+    }
+}
+
 /// A row of the list.
 #[component]
 pub fn QueueRow(
     /// Which review.
     id: ReviewId,
-    /// Whether it is read.
-    open: Memo<bool>,
-    /// Whether the keys stand on it.
-    at: Memo<bool>,
-    /// Whether Tab leads to it: to one row of the list.
-    stop: Memo<bool>,
-    /// What is behind its address: the filter.
-    #[prop(into)]
-    search: Signal<String>,
-    /// How many rows the whole list has; none: not known.
-    #[prop(into)]
-    total: Signal<Option<u64>>,
+    /// What is around it.
+    around: RwSignal<Around>,
 ) -> impl IntoView {
     let live = Live::expect();
     let row = Memo::new(move |_| live.inbox.with(|inbox| inbox.get(id).cloned()));
@@ -42,18 +85,16 @@ pub fn QueueRow(
     let index = Memo::new(move |before: Option<&usize>| {
         live.inbox.with(|inbox| inbox.index(id)).or(before.copied()).unwrap_or_default()
     });
-    let session = Session::expect();
-    let desk = Desk::expect();
-    // Whether somebody has drafted something is shown on the row.
-    let drafted = Memo::new(move |_| desk.drafts.with(|drafts| drafts.get(id).is_some()));
+    let here = Memo::new(move |_| around.with(|around| around.of(id)));
     let class = move || {
         row.with(|row| {
             let Some(row) = row else { return String::new() };
             let now = live.now.get();
+            let (open, at) = here.with(|here| (here.open, here.at));
             let mut class = "row".to_owned();
             for (set, name) in [
-                (open.get(), " on"),
-                (at.get(), " at"),
+                (open, " on"),
+                (at, " at"),
                 (row.review.stakes.severity == Severity::High, " high"),
                 (row.review.stakes.severity == Severity::Critical, " critical"),
                 (!row.review.is_pending() || row.gone, " done"),
@@ -71,11 +112,8 @@ pub fn QueueRow(
     let flow = Memo::new(move |_| row.with(|row| row.as_ref().map(|row| subline(&row.review)).unwrap_or_default()));
     let time = move || row.with(|row| row.as_ref().map(|row| time(row, live.now.get())));
     let more = move || {
-        let me = session.username();
-        let held = desk.outbox.with(|outbox| {
-            matches!(outbox.get(id).map(|sending| &sending.stage), Some(Stage::Held(_) | Stage::Sending))
-        });
-        if held {
+        let (sending, me) = here.with(|here| (here.sending, here.me.clone()));
+        if sending {
             return "sending your decision soon".to_owned();
         }
         row.with(|row| row.as_ref().map(|row| detail(row, me.as_deref(), live.now.get())).unwrap_or_default())
@@ -101,14 +139,14 @@ pub fn QueueRow(
         <li
             style:top=move || format!("calc(var(--row) * {})", index.get())
             aria-posinset=move || index.get() + 1
-            aria-setsize=move || total.get().map_or_else(|| "-1".to_owned(), |total| total.to_string())
+            aria-setsize=move || here.with(|here| here.total).map_or_else(|| "-1".to_owned(), |total| total.to_string())
         >
             <a
-                href=move || format!("/reviews/{id}{}", search.get())
+                href=move || here.with(|here| format!("/reviews/{id}{}", here.search))
                 class=class
-                tabindex=move || if stop.get() { "0" } else { "-1" }
+                tabindex=move || if here.with(|here| here.stop) { "0" } else { "-1" }
                 id=format!("row-{id}")
-                aria-current=move || open.get().then_some("true")
+                aria-current=move || here.with(|here| here.open).then_some("true")
             >
                 <i aria-hidden="true"></i>
                 <b>
@@ -120,7 +158,7 @@ pub fn QueueRow(
                 </span>
                 <p>{flow}</p>
                 <span class="m">
-                    {move || drafted.get().then(|| view! { <span class="accent" title="You have a draft here"><Glyph icon=icondata::LuPencil />" "</span> })}
+                    {move || here.with(|here| here.drafted).then(|| view! { <span class="accent" title="You have a draft here"><Glyph icon=icondata::LuPencil />" "</span> })}
                     {move || inert(&more())}
                 </span>
             </a>

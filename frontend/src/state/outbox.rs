@@ -71,11 +71,16 @@ impl Outbox {
     /// Holds a decision back. Refused while another one on the same review is on its way, or was accepted.
     pub fn hold(&mut self, sending: Sending) -> bool {
         let id = sending.review.id;
-        let busy = self.get(id).is_some_and(|other| matches!(other.stage, Stage::Sending | Stage::Held(_)));
+        let busy = self.is_under_way(id);
         if !busy {
             self.by_review.insert(id, sending);
         }
         !busy
+    }
+
+    /// Whether a decision on a review is held back or being sent.
+    pub fn is_under_way(&self, id: ReviewId) -> bool {
+        self.get(id).is_some_and(|sending| matches!(sending.stage, Stage::Held(_) | Stage::Sending))
     }
 
     /// Takes a decision back that was not sent yet.
