@@ -28,6 +28,7 @@ pub mod request;
 pub mod review;
 pub mod run;
 pub mod seal;
+pub mod search;
 pub mod single_sign_on;
 pub mod statistics;
 pub mod time;

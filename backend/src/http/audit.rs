@@ -13,6 +13,7 @@ use shared::api::{AuditQuery, MAX_LIMIT, Page};
 use shared::error::{Code, Problem};
 use shared::log::{Entry, EntryKind, ReviewAct};
 use shared::seal::SealHead;
+use shared::search::Found;
 use tokio::time::timeout;
 
 use super::api::{Api, Operation};
@@ -31,6 +32,9 @@ pub(super) fn mount(api: &mut Api) {
     let list = Operation::new("List the record, newest first", "PageOfEntries")
         .query(&["from", "to", "actor", "kind", "act", "run", "review", "q", "limit", "cursor"]);
     api.get("/api/v1/audit", list, self::list);
+    let search = Operation::new("Search the record, the most relevant entries first, with marks", "FoundEntries")
+        .query(&["q", "from", "to", "actor", "kind", "act", "run", "review", "limit"]);
+    api.get("/api/v1/audit/search", search, self::search);
     let export = Operation::new("Export the record as CSV or JSON lines, newest first", "File")
         .query(&["format", "from", "to", "actor", "kind", "act", "run", "review", "q"]);
     api.get("/api/v1/audit/export", export, self::export);
@@ -50,6 +54,25 @@ async fn list(
     check(&query)?;
     query.cursor = AUDIT.place(query.cursor)?;
     Ok(Json(AUDIT.page(state.store.audit(&query, Form::Whole).await?)))
+}
+
+async fn search(
+    State(state): State<AppState>,
+    caller: Caller,
+    Params(mut query): Params<AuditQuery>,
+) -> Result<Json<Found<Entry>>> {
+    caller.may(Act::ReadAudit)?;
+    query.limit = Some(limit(query.limit)?);
+    check(&query)?;
+    for (path, wrong, why) in [
+        ("/q", query.q.is_none(), "say which words are looked for"),
+        ("/cursor", query.cursor.is_some(), "what is found by relevance has no pages: leave it out"),
+    ] {
+        if wrong {
+            return Err(Problem::invalid(path, why).into());
+        }
+    }
+    Ok(Json(state.store.search_audit(&query).await?))
 }
 
 async fn export(State(state): State<AppState>, caller: Caller, request: Request) -> Result<Response> {

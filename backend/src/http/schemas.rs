@@ -23,6 +23,7 @@ use shared::protocol::{ClientMessage, ServerMessage};
 use shared::review::{Checked, Review};
 use shared::run::{Report, Run, RunSummary};
 use shared::seal::{SealCheck, SealHead};
+use shared::search::Found;
 use shared::single_sign_on::LoginWays;
 use shared::statistics::Statistics;
 
@@ -73,6 +74,8 @@ impl Schemas {
             "NewUser" => self.typed::<NewUser>(),
             "Notifications" => self.typed::<Notifications>(),
             "PageOfDeliveries" => self.typed::<Page<Delivery>>(),
+            "FoundEntries" => self.typed::<Found<Entry>>(),
+            "FoundReviews" => self.typed::<Found<Review>>(),
             "PageOfEntries" => self.typed::<Page<Entry>>(),
             "PageOfFeedback" => self.typed::<Page<Feedback>>(),
             "PageOfFlows" => self.typed::<Page<FlowVersion>>(),

@@ -1,27 +1,36 @@
 //! The audit: the log, newest first, by who, what, when and where.
 //!
-//! A row of the log holds several entries, so the database narrows the rows down and the entries are looked at here.
+//! A row of the log holds several entries, so the index narrows the rows down ([`Scan`]) and the entries are looked at
+//! here.
 
 use shared::api::{AuditQuery, DEFAULT_LIMIT, MAX_LIMIT, Page};
 use shared::id::{ReviewId, RunId};
 use shared::log::{Entry, Event, ReviewAct};
 
+use super::audit_scan::Scan;
+use super::blobs::is_marked;
 use super::cursor::LogPlace;
-use super::db::{Conn, Sql};
-use super::log::{COLUMNS, read_rows};
+use super::db::{Conn, Row, Sql};
+use super::log::read_rows;
+use super::log_index::{Sought, Term};
 use super::log_row::Form;
+use super::words::Words;
 use super::{Error, Store};
 
-/// How many rows are read at once.
-const BATCH: u32 = 200;
-/// How far the time of an entry can lie before that of its row: a transaction is never so long.
-const SLACK_US: i64 = 60_000_000;
+/// How many rows a page looks at, at most: what it has not looked at follows behind its cursor.
+const MOST_ROWS: i64 = 4096;
 
 impl Store {
-    /// Entries that fit, newest first, with their seals.
+    /// Entries that fit, newest first, with their seals. A page may have fewer than it could, or none, and a cursor: it has
+    /// looked at as many rows as a page may, and the next one goes on from there.
     pub async fn audit(&self, query: &AuditQuery, form: Form) -> Result<Page<Entry>, Error> {
+        self.audit_among(query, form, MOST_ROWS).await
+    }
+
+    /// The same, looking at so many rows, or a few more.
+    pub(super) async fn audit_among(&self, query: &AuditQuery, form: Form, most: i64) -> Result<Page<Entry>, Error> {
         let mut conn = self.inner.db.snapshot().await?;
-        let (mut page, places) = self.audit_page(&mut conn, query, form).await?;
+        let (mut page, places) = self.audit_page(&mut conn, query, form, most).await?;
         let numbers = conn.seal_numbers(&places).await?;
         for (entry, number) in page.items.iter_mut().zip(numbers) {
             entry.sealed = number;
@@ -36,6 +45,7 @@ impl Store {
         conn: &mut Conn,
         query: &AuditQuery,
         form: Form,
+        most: i64,
     ) -> Result<(Page<Entry>, Vec<LogPlace>), Error> {
         let log = &self.inner.log;
         let limit = query.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
@@ -49,10 +59,11 @@ impl Store {
             None => conn.head().await?,
         };
         let Some(run) = filter.run(conn).await? else { return Ok((page, places)) };
+        let mut scan = Scan::new(conn, query, run, filter.sought()).await?;
+        let mut looked_at = 0;
         loop {
-            let sql = Self::rows_before(query, before, run);
-            let rows = conn.fetch(sql).await?;
-            let ended = rows.len() < usize::try_from(BATCH).unwrap_or(usize::MAX);
+            let batch = scan.next(conn, before).await?;
+            let rows: Vec<_> = batch.rows.into_iter().filter(|row| filter.may_fit(row)).collect();
             for (place, events) in read_rows(conn, &rows, form).await? {
                 for (index, event) in events.into_iter().enumerate().rev() {
                     let place = LogPlace { seen: u32::try_from(index + 1).unwrap_or(u32::MAX), ..place };
@@ -66,32 +77,15 @@ impl Store {
                     places.push(place);
                     page.items.push(Entry { cursor: place.cursor(log), sealed: None, event });
                 }
-                before = before.min(place);
             }
-            if ended {
+            let Some(row) = batch.down_to else { return Ok((page, places)) };
+            before = before.min(LogPlace { seq: row, seen: 0 });
+            looked_at += batch.looked_at;
+            if looked_at >= most {
+                page.next_cursor = Some(before.cursor(log).0);
                 return Ok((page, places));
             }
         }
-    }
-
-    /// Rows before a place, newest first.
-    pub(super) fn rows_before(query: &AuditQuery, before: LogPlace, run: Option<RunId>) -> Sql {
-        let mut sql = Sql::new("SELECT ").push(COLUMNS).push(" FROM log WHERE true");
-        if let Some(run) = run {
-            sql = sql.push(" AND run_id = ").bind(run.0);
-        }
-        if let Some(from) = query.from {
-            sql = sql.push(" AND at >= ").bind(from.0);
-        }
-        if let Some(to) = query.to {
-            sql = sql.push(" AND at < ").bind(to.0.saturating_add(SLACK_US));
-        }
-        // `seen` is 0 where the whole row has been looked at, and the row of a cursor has entries before it.
-        let whole = before.seen == 0;
-        sql.push(if whole { " AND seq < " } else { " AND seq <= " })
-            .bind(before.seq)
-            .push(" ORDER BY seq DESC LIMIT ")
-            .bind(BATCH)
     }
 }
 
@@ -101,7 +95,7 @@ struct Filter<'a> {
     run: Option<RunId>,
     review: Option<ReviewId>,
     acts: Option<Vec<ReviewAct>>,
-    words: Vec<String>,
+    words: Option<Words>,
 }
 
 impl<'a> Filter<'a> {
@@ -110,8 +104,26 @@ impl<'a> Filter<'a> {
         let run = query.run.as_deref().map(str::parse).transpose().ok()?;
         let review = query.review.as_deref().map(str::parse).transpose().ok()?;
         let acts = query.act.as_deref().map(|acts| acts.split(',').map(str::parse).collect()).transpose().ok()?;
-        let words = query.q.iter().flat_map(|text| text.split_whitespace()).map(str::to_lowercase).collect();
-        Some(Self { query, run, review, acts, words })
+        let words = Words::of(query.q.as_deref());
+        // Without a letter or a digit there is nothing to look for.
+        let found = !words.as_ref().is_some_and(Words::is_empty);
+        found.then_some(Self { query, run, review, acts, words })
+    }
+
+    /// What the index is asked for; none where every row may fit.
+    fn sought(&self) -> Option<Sought> {
+        let (kind, actor) = (self.query.kind.as_deref(), self.query.actor.as_deref());
+        let terms: Vec<Term> = match &self.acts {
+            Some(acts) => acts.iter().filter_map(|act| Term::of(kind, actor, Some(*act))).collect(),
+            None => Term::of(kind, actor, None).into_iter().collect(),
+        };
+        (!terms.is_empty() || self.words.is_some()).then(|| Sought { terms, words: self.words.clone() })
+    }
+
+    /// Whether a row can hold an entry that fits, by a glance at what is stored.
+    fn may_fit(&self, row: &Row) -> bool {
+        let Some(words) = &self.words else { return true };
+        row.text(2).map_or(true, |stored| is_marked(&stored) || words.may_be_in(&stored))
     }
 
     /// The run whose rows can fit: the one that is named, or that of the review. The outer `None`: nothing fits.
@@ -141,10 +153,6 @@ impl<'a> Filter<'a> {
     }
 
     fn has_words(&self, event: &Event) -> bool {
-        if self.words.is_empty() {
-            return true;
-        }
-        let text = serde_json::to_string(event).unwrap_or_default().to_lowercase();
-        self.words.iter().all(|word| text.contains(word))
+        self.words.as_ref().is_none_or(|words| words.are_in_event(event))
     }
 }

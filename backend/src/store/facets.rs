@@ -15,12 +15,14 @@ use shared::time::Timestamp;
 use uuid::Uuid;
 
 use super::db::{Conn, Sql};
-use super::{Error, Store, queue, search};
+use super::log_index::ReviewSearch;
+use super::words::Words;
+use super::{Error, Store, queue, reviews};
 
 /// How many values of a facet are told.
 const MAX_VALUES: usize = 25;
 /// How many reviews are searched for words, the most urgent first.
-const MAX_SEARCHED: u32 = 20_000;
+const MAX_SEARCHED: u32 = 5_000;
 
 /// Reviews that no filter tells apart.
 struct Group {
@@ -31,20 +33,21 @@ struct Group {
 impl Store {
     /// How many pending reviews that somebody may see fit, and how many of each kind there are.
     pub async fn facets(&self, viewer: &Principal, query: &ReviewQuery) -> Result<Facets, Error> {
-        self.facets_among(viewer, query, MAX_SEARCHED).await
+        self.facets_among(viewer, query, reviews::FEW, MAX_SEARCHED).await
     }
 
-    /// The same, searching so many for words at most.
+    /// The same, looking up so few that have the words, or else searching so many for them at most.
     pub(super) async fn facets_among(
         &self,
         viewer: &Principal,
         query: &ReviewQuery,
+        few: usize,
         most: u32,
     ) -> Result<Facets, Error> {
         let now = self.inner.clock.now();
         let filter = Filter::from(query);
         let mut conn = self.inner.db.snapshot().await?;
-        let (groups, at_least) = self.groups(&mut conn, viewer, query, most, now).await?;
+        let (groups, at_least) = self.groups(&mut conn, viewer, query, (few, most), now).await?;
         conn.rollback().await?;
         Ok(Facets { at_least, ..count(&groups, &filter, viewer, now) })
     }
@@ -55,7 +58,7 @@ impl Store {
         conn: &mut Conn,
         viewer: &Principal,
         query: &ReviewQuery,
-        most: u32,
+        (few, most): (usize, u32),
         now: Timestamp,
     ) -> Result<(Vec<Group>, bool), Error> {
         let all = self.classes(conn).await?;
@@ -63,37 +66,45 @@ impl Store {
         let seen: HashMap<Uuid, _> = seen.map(|(class, outline)| (*class, outline)).collect();
         let classes: Vec<_> = seen.keys().copied().collect();
         let thresholds = thresholds(query.due, now);
-        let words = query.q.as_deref().filter(|q| !q.trim().is_empty());
+        let search = match Words::of(query.q.as_deref()) {
+            Some(words) => Some(conn.search_reviews(words, Some(true), few).await?),
+            None => None,
+        };
+        if classes.is_empty() {
+            return Ok((Vec::new(), false));
+        }
         let sql = Sql::new("SELECT v.class, CAST(");
         let sql = thresholds
             .iter()
             .fold(sql, |sql, threshold| sql.push("CASE WHEN v.due > ").bind(threshold.0).push(" THEN 1 ELSE 0 END + "));
         let sql = sql.push("CASE WHEN v.due = ").bind(Timestamp::MAX.0).push(" THEN 1 ELSE 0 END AS BIGINT), CAST(");
-        let sql = sql.push("CASE WHEN v.claimed_until > ").bind(now.0).push(" THEN 1 ELSE 0 END AS BIGINT), CAST(");
-        let sql = search::has_words(sql.push("CASE WHEN true"), "v.search", words);
-        let sql = sql.push(" THEN 1 ELSE 0 END AS BIGINT), COUNT(*) FROM ");
-        let sql = if words.is_some() {
-            sql.push("(SELECT v.class, v.due, v.claimed_until, v.search FROM ")
-                .push(&queue::from(conn, "reviews_urgency"))
-        } else {
-            sql.push(&queue::from(conn, "reviews_class"))
+        let sql = sql.push("CASE WHEN v.claimed_until > ").bind(now.0).push(" THEN 1 ELSE 0 END AS BIGINT), ");
+        let sql = match &search {
+            Some(ReviewSearch::Each(_)) => sql.push("v.search FROM ").push(&queue::from(conn, "reviews_urgency")),
+            Some(ReviewSearch::Among(ids)) => queue::from_among(sql.push("COUNT(*) FROM "), ids),
+            None => sql.push("COUNT(*) FROM ").push(&queue::from(conn, "reviews_class")),
         };
-        let Some(sql) = queue::of_classes(sql, all.len(), &classes) else { return Ok((Vec::new(), false)) };
         let age = Filter { age: query.age, ..Filter::default() };
-        let mut sql = queue::columns_fit(sql, &age, now);
-        if words.is_some() {
-            sql = sql.push(" ORDER BY v.due, v.severity_rank, v.created_at, v.id LIMIT ").bind(most);
-            sql = sql.push(") AS v");
+        let sql = queue::columns_fit(queue::of_classes(sql, all.len(), &classes), &age, now);
+        let (mut counts, mut searched) = (BTreeMap::<(Uuid, i64, i64), u64>::new(), 0);
+        if let Some(ReviewSearch::Each(words)) = &search {
+            let sql = sql.push(" ORDER BY v.due, v.severity_rank, v.created_at, v.id LIMIT ").bind(most);
+            for row in conn.fetch(sql).await? {
+                searched += 1;
+                if words.are_in(&row.text(3)?) {
+                    *counts.entry((row.uuid(0)?, row.int(1)?, row.int(2)?)).or_default() += 1;
+                }
+            }
+        } else {
+            for row in conn.fetch(sql.push(" GROUP BY 1, 2, 3")).await? {
+                counts.insert((row.uuid(0)?, row.int(1)?, row.int(2)?), u64::try_from(row.int(3)?).unwrap_or(0));
+            }
         }
-        let (mut groups, mut searched) = (Vec::new(), 0);
-        for row in conn.fetch(sql.push(" GROUP BY 1, 2, 3, 4")).await? {
-            let count = u64::try_from(row.int(4)?).unwrap_or(0);
-            searched += count;
-            let Some(outline) = seen.get(&row.uuid(0)?).filter(|_| row.int(3).is_ok_and(|found| found == 1)) else {
-                continue;
-            };
+        let mut groups = Vec::new();
+        for ((class, past, claimed), count) in counts {
+            let Some(outline) = seen.get(&class) else { continue };
+            let past = usize::try_from(past).unwrap_or(0);
             let mut like = Review::clone(outline);
-            let past = usize::try_from(row.int(1)?).unwrap_or(0);
             // Behind the last threshold comes what is later, and behind that what has no deadline.
             like.expires_at = match thresholds.get(past) {
                 Some(threshold) => Some(*threshold),
@@ -101,13 +112,12 @@ impl Store {
                 None => None,
             };
             let until = now.after(Duration::from_micros(1));
-            let claimed = row.int(2)? == 1;
-            like.claimed_by = claimed.then(|| Claim { by: viewer.username.clone(), until });
+            like.claimed_by = (claimed == 1).then(|| Claim { by: viewer.username.clone(), until });
             // Those that are too young were left out.
             like.created_at = age.oldest(now).unwrap_or(now);
             groups.push(Group { like, count });
         }
-        Ok((groups, words.is_some() && searched >= u64::from(most)))
+        Ok((groups, searched >= most))
     }
 }
 

@@ -24,7 +24,7 @@ impl Store {
     }
 
     /// For how long the oldest entry that a reader has not reached has waited: of each reader of this process, and of
-    /// the seals, whichever server makes them.
+    /// the seals and the index, whichever server makes them.
     pub async fn lag(&self) -> Result<BTreeMap<&'static str, Duration>, Error> {
         let mut places = self.inner.readers.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mut conn = self.inner.db.read().await?;
@@ -33,6 +33,10 @@ impl Store {
         places.insert("seals", LogPlace { seq: sealed, seen: u32::MAX });
         let now = self.inner.clock.now();
         let mut lag = BTreeMap::new();
+        match conn.index_waits_at().await? {
+            Some(place) => places.insert("index", place),
+            None => lag.insert("index", Duration::ZERO).and(None),
+        };
         for (reader, place) in places {
             let oldest = conn.oldest_after(place).await?;
             lag.insert(reader, oldest.map_or(Duration::ZERO, |at| now.since(at)));

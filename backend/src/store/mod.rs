@@ -4,6 +4,7 @@
 
 mod archives;
 mod audit;
+mod audit_scan;
 mod backfill;
 mod blobs;
 mod change;
@@ -22,18 +23,22 @@ mod follow;
 mod grants;
 mod lag;
 mod log;
+mod log_index;
 mod log_row;
 mod notifications;
 mod open;
 mod outbox;
 mod postgres;
 mod queue;
+mod ranking;
 mod ready;
 mod recent_rows;
 mod recount;
 mod retention;
 mod reviews;
+mod row_count;
 mod row_mac;
+mod run_list;
 mod runs;
 mod schema;
 mod seal_key;
@@ -51,9 +56,9 @@ mod unreadable;
 mod users;
 mod visibility;
 mod whole_run;
+mod words;
 mod writer;
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -84,7 +89,7 @@ pub use log_row::Form;
 pub use outbox::NewDelivery;
 pub use queue::Tally;
 pub use retention::{Finished, FinishedPlace, FinishedRun, FinishedRuns};
-pub use row_mac::{Authenticity, RowKey, RowKeys};
+pub use row_mac::{Authenticity, RowKey, RowKeys, Stored as RowContent};
 pub use runs::FoundRun;
 pub use seals::{RecordPage, RecordRow, StoredSeal};
 pub use shared::grant::LONGEST as LONGEST_GRANT;
@@ -96,7 +101,7 @@ use crate::background::Background;
 use crate::clock::SharedClock;
 use crate::engine::{Looked, Refusal, Task};
 use crate::flow::guardrail::{Answer, GuardrailPrograms, Inquiry, ask_all};
-use db::{Db, Sql};
+use db::Db;
 
 /// How to open a store.
 #[derive(Clone)]
@@ -115,13 +120,15 @@ pub struct Options {
     pub access: Access,
     /// What authenticates the rows of the log; none where nobody seals them.
     pub row_keys: Option<RowKeys>,
+    /// Whether the log is indexed beside the commits. What is not indexed is read from the log itself.
+    pub index_log: bool,
 }
 
 impl Options {
     /// The usual ones.
     pub fn new(url: String, clock: SharedClock) -> Self {
         let (env, longest_grant) = (Arc::default(), LONGEST_GRANT);
-        Self { url, clock, readers: 4, env, longest_grant, access: Access::Write, row_keys: None }
+        Self { url, clock, readers: 4, env, longest_grant, access: Access::Write, row_keys: None, index_log: true }
     }
 }
 
@@ -266,6 +273,9 @@ impl Store {
         if !inner.db.is_postgres() {
             tasks.spawn(watched("checkpoint", checkpoint::run(Arc::clone(&inner)).boxed()));
         }
+        if options.index_log {
+            tasks.spawn(watched("index of the log", log_index::run(Arc::clone(&inner)).boxed()));
+        }
         *inner.tasks.lock().unwrap_or_else(PoisonError::into_inner) = tasks;
         Ok(Self { inner })
     }
@@ -343,47 +353,6 @@ impl Store {
     /// A number that grows whenever tasks may have become due.
     pub fn tasks_due(&self) -> watch::Receiver<u64> {
         self.inner.signal.tasks_due()
-    }
-
-    /// How many rows each table has, for metrics. In PostgreSQL those of large tables are estimated.
-    pub async fn counts(&self) -> Result<BTreeMap<&'static str, u64>, Error> {
-        /// From how many rows on an estimate is enough.
-        const LARGE: i64 = 100_000;
-        let mut conn = self.inner.db.read().await?;
-        let mut counts = BTreeMap::new();
-        for table in [
-            "flows",
-            "runs",
-            "reviews",
-            "steps",
-            "tasks",
-            "log",
-            "seals",
-            "blobs",
-            "users",
-            "credentials",
-            "grants",
-            "feedback",
-            "idempotency",
-            "deliveries",
-            "archived_runs",
-        ] {
-            let estimated = if self.inner.db.is_postgres() {
-                let sql = Sql::new("SELECT CAST(reltuples AS BIGINT) FROM pg_class WHERE oid = to_regclass(");
-                let row = conn.fetch_one(sql.bind(table.to_owned()).push(")")).await?;
-                row.map(|row| row.int(0)).transpose()?.filter(|rows| *rows >= LARGE)
-            } else {
-                None
-            };
-            let count = if let Some(rows) = estimated {
-                rows
-            } else {
-                let row = conn.fetch_one(Sql::new("SELECT COUNT(*) FROM ").push(table)).await?;
-                row.map(|row| row.int(0)).transpose()?.unwrap_or(0)
-            };
-            counts.insert(table, u64::try_from(count).unwrap_or(0));
-        }
-        Ok(counts)
     }
 }
 

@@ -21,7 +21,8 @@ use shared::time::Timestamp;
 use uuid::Uuid;
 
 use super::blobs::{Blobs, Reader};
-use super::db::{Arg, Conn, Sql};
+use super::db::{Arg, Conn, Row, Sql};
+use super::log_index::{ReviewSearch, padded};
 use super::{Error, Store, reviews, search, unreadable};
 
 /// How many classes are remembered; beyond, all are forgotten and read anew.
@@ -162,22 +163,46 @@ impl Store {
         let all = self.classes(conn).await?;
         let fit = all.iter().filter(|(_, outline)| fits_as_class(&filter, outline, viewer, now));
         let fit: Vec<_> = fit.map(|(class, _)| *class).collect();
-        let inner =
-            Sql::new("SELECT v.id, v.due, v.severity_rank, v.created_at FROM ").push(&from(conn, "reviews_urgency"));
-        let Some(inner) = of_classes(inner, all.len(), &fit) else {
+        let search = search::of(conn, query.q.as_deref(), Some(true)).await?;
+        if fit.is_empty() {
             return Ok(Page { items: Vec::new(), next_cursor: None });
-        };
-        let mut inner = search::has_words(columns_fit(inner, &filter, now), "v.search", query.q.as_deref());
-        if let Some(QueuePosition([due, rank, at], id)) = place {
-            inner = inner.push(" AND (v.due, v.severity_rank, v.created_at, v.id) > (");
-            inner = inner.list([Arg::from(due), rank.into(), at.into(), id.into()]).push(")");
         }
-        let sql = inner.push(" ORDER BY v.due, v.severity_rank, v.created_at, v.id LIMIT ").bind(limit + 1);
-        let sql = sql
-            .around(&format!("SELECT r.run_id, r.body, {} FROM (", unreadable::REVIEW))
-            .push(") AS s JOIN reviews r ON r.id = s.id ORDER BY s.due, s.severity_rank, s.created_at, s.id");
-        let mut items = conn.found_reviews(sql, &mut Blobs::default()).await?;
-        let next_cursor = super::cut(&mut items, limit, |review: &Review| QueuePosition::after(review).encode());
+        let queue = from(conn, "reviews_urgency");
+        let page = |columns: &str, among: Option<&[Uuid]>, place: Option<QueuePosition>, limit: u32| {
+            let sql = Sql::new("SELECT ").push(columns).push(" FROM ");
+            let sql = match among {
+                Some(among) => from_among(sql, among),
+                None => sql.push(&queue),
+            };
+            let mut sql = columns_fit(of_classes(sql, all.len(), &fit), &filter, now);
+            if let Some(QueuePosition([due, rank, at], id)) = place {
+                sql = sql.push(" AND (v.due, v.severity_rank, v.created_at, v.id) > (");
+                sql = sql.list([Arg::from(due), rank.into(), at.into(), id.into()]).push(")");
+            }
+            sql.push(" ORDER BY v.due, v.severity_rank, v.created_at, v.id LIMIT ").bind(limit)
+        };
+        let (mut items, next_cursor) = match &search {
+            Some(ReviewSearch::Each(words)) => {
+                let page =
+                    |place, limit| page("v.id, v.search, v.due, v.severity_rank, v.created_at", None, place, limit);
+                let place_of = |row: &Row| Ok(QueuePosition([row.int(2)?, row.int(3)?, row.int(4)?], row.uuid(0)?));
+                let (ids, next) = search::each(conn, words, limit, place, page, place_of).await?;
+                (conn.reviews_in_order(&ids).await?, next.map(QueuePosition::encode))
+            }
+            search => {
+                let among = search.as_ref().map(|search| match search {
+                    ReviewSearch::Among(ids) => &ids[..],
+                    ReviewSearch::Each(_) => &[],
+                });
+                let sql = page("v.id, v.due, v.severity_rank, v.created_at", among, place, limit + 1);
+                let sql = sql
+                    .around(&format!("SELECT r.run_id, r.body, {} FROM (", unreadable::REVIEW))
+                    .push(") AS s JOIN reviews r ON r.id = s.id ORDER BY s.due, s.severity_rank, s.created_at, s.id");
+                let mut items = conn.found_reviews(sql, &mut Blobs::default()).await?;
+                let next = super::cut(&mut items, limit, |review: &Review| QueuePosition::after(review).encode());
+                (items, next)
+            }
+        };
         // Asked once more of the reviews themselves.
         items.retain(|review| review.unreadable || access(viewer, Act::SeeReview(review)).is_allowed());
         Ok(Page { items: reviews::shown_to(items, viewer), next_cursor })
@@ -204,12 +229,19 @@ pub(super) fn fits_as_class(filter: &Filter, outline: &Review, viewer: &Principa
     access(viewer, Act::SeeReview(outline)).is_allowed() && filter.matches(outline, viewer, now)
 }
 
-/// Adds that a review is of one of these classes, of so many that there are. Nothing: none is.
-pub(super) fn of_classes(sql: Sql, all: usize, fit: &[Uuid]) -> Option<Sql> {
-    match fit {
-        [] => None,
-        fit if fit.len() == all => Some(sql.push(" AND v.class IS NOT NULL")),
-        fit => Some(sql.push(" AND v.class IN (").list(fit.iter().copied()).push(")")),
+/// Adds the same of some reviews alone, one after the other. An expression, so that no index of what is pending is read.
+pub(super) fn from_among(sql: Sql, among: &[Uuid]) -> Sql {
+    let none = [Uuid::nil()];
+    let among = if among.is_empty() { &none } else { among };
+    sql.push("reviews v WHERE v.status || '' = 'pending' AND v.id IN (").list(padded(among)).push(")")
+}
+
+/// Adds that a review is of one of these classes, of so many that there are. There must be one.
+pub(super) fn of_classes(sql: Sql, all: usize, fit: &[Uuid]) -> Sql {
+    if fit.len() == all {
+        sql.push(" AND v.class IS NOT NULL")
+    } else {
+        sql.push(" AND v.class IN (").list(fit.iter().copied()).push(")")
     }
 }
 

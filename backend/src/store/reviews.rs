@@ -1,6 +1,6 @@
 //! Reviews: one, those of a run, and lists of those that somebody may see.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use shared::access::Principal;
 use shared::api::{DEFAULT_LIMIT, MAX_LIMIT, Page, ReviewQuery};
@@ -8,12 +8,18 @@ use shared::id::{ReviewId, RunId, Username};
 use shared::inbox::{Assigned, Filter, ReviewOrder};
 use shared::review::{Review, ReviewStatus};
 use shared::time::Timestamp;
+use uuid::Uuid;
 
 use super::blobs::{Blobs, Reader};
 use super::cursor::ListPlace;
-use super::db::{Arg, Conn, Sql};
+use super::db::{Arg, Conn, Row, Sql};
+use super::log_index::{ReviewSearch, padded};
 use super::visibility::{self, Sight, Tagged};
 use super::{Error, Pending, Store, queue, search, unreadable};
+
+/// Of so many reviews, at most, that have the words of a search, each is looked up and put in order. Where there are
+/// more, they are found soon along the list. Tests see both ways.
+pub(super) const FEW: usize = if cfg!(test) { 9 } else { 2000 };
 
 impl Store {
     /// A review.
@@ -87,7 +93,20 @@ impl Conn {
         Ok(found.into_iter().map(|(_, review)| review).collect())
     }
 
-    /// The same, each with the run that waits for it, also where nobody sees that run.
+    /// Reviews by their ids, in this order.
+    pub async fn reviews_in_order(&mut self, ids: &[Uuid]) -> Result<Vec<Review>, Error> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let sql = select().push(" FROM reviews r WHERE r.id IN (").list(padded(ids)).push(")");
+        let mut found = self.found_reviews(sql, &mut Blobs::default()).await?;
+        let place: HashMap<_, _> = ids.iter().zip(0..).collect();
+        found.sort_by_key(|review| place.get(&review.id.0).copied().unwrap_or(usize::MAX));
+        Ok(found)
+    }
+
+    /// The reviews of a query that begins with [`select`], each with the run that waits for it, also where nobody sees
+    /// that run.
     pub async fn reviews_with_runs(&mut self, sql: Sql, blobs: &mut Blobs) -> Result<Vec<(RunId, Review)>, Error> {
         let rows = self.fetch(sql).await?;
         let mut reader = Reader::default();
@@ -127,11 +146,29 @@ async fn page(conn: &mut Conn, viewer: &Principal, query: &ReviewQuery, now: Tim
         return Ok(Page { items: Vec::new(), next_cursor: None });
     }
     let place = ListPlace::of(query.cursor.as_deref())?;
-    let mut items =
-        conn.found_reviews(newest_of(parts, query, viewer, now, place, limit), &mut Blobs::default()).await?;
-    let next_cursor = super::cut(&mut items, limit, |review: &Review| {
-        ListPlace { at: review.created_at.0, id: review.id.0 }.encode()
-    });
+    let pending = query.status.map(|status| status == ReviewStatus::Pending);
+    let list = NewestList { parts, query, viewer, now };
+    let (items, next_cursor) = match search::of(conn, query.q.as_deref(), pending).await? {
+        Some(ReviewSearch::Each(words)) => {
+            let page = |place, limit| list.page("s.id, r.search, s.at", None, place, limit);
+            let place_of = |row: &Row| Ok(ListPlace { id: row.uuid(0)?, at: row.int(2)? });
+            let (ids, next) = search::each(conn, &words, limit, place, page, place_of).await?;
+            (conn.reviews_in_order(&ids).await?, next.map(ListPlace::encode))
+        }
+        Some(ReviewSearch::Among(ids)) if ids.is_empty() => (Vec::new(), None),
+        search => {
+            let among = match &search {
+                Some(ReviewSearch::Among(ids)) => Some(&ids[..]),
+                _ => None,
+            };
+            let columns = format!("r.run_id, r.body, {}", unreadable::REVIEW);
+            let sql = list.page(&columns, among, place, limit + 1);
+            let mut items = conn.found_reviews(sql, &mut Blobs::default()).await?;
+            let place = |review: &Review| ListPlace { at: review.created_at.0, id: review.id.0 }.encode();
+            let next = super::cut(&mut items, limit, place);
+            (items, next)
+        }
+    };
     Ok(Page { items: shown_to(items, viewer), next_cursor })
 }
 
@@ -157,14 +194,27 @@ impl Index {
         }
     }
 
+    /// The same of the reviews `found` alone, one after the other.
+    fn from_found(&self, sql: Sql) -> Sql {
+        let sql = sql.push("found f CROSS JOIN reviews v");
+        match self {
+            Self::Status(status) => sql.push(" WHERE v.id = f.id AND v.status || '' = ").bind(status.as_str()),
+            Self::Audience { subject, pending } => sql
+                .push(" CROSS JOIN review_audience a WHERE v.id = f.id AND a.review_id = f.id AND a.subject = ")
+                .bind(subject)
+                .push(" AND a.pending + 0 = ")
+                .bind(*pending),
+        }
+    }
+
     /// Adds the tables, with `reviews v` among them, and where in the index the part is.
-    fn from(self, sql: Sql) -> Sql {
+    fn from(&self, sql: Sql) -> Sql {
         match self {
             Self::Status(status) => sql.push("reviews v WHERE v.status = ").bind(status.as_str()),
             // CROSS: SQLite joins in this order, along the index of the subject.
             Self::Audience { subject, pending } => sql
                 .push("review_audience a CROSS JOIN reviews v WHERE v.id = a.review_id AND (a.subject, a.pending) = (")
-                .list([Arg::from(subject), pending.into()])
+                .list([Arg::from(subject), (*pending).into()])
                 .push(")"),
         }
     }
@@ -237,22 +287,37 @@ pub(super) fn select() -> Sql {
     Sql::new("SELECT r.run_id, r.body, ").push(unreadable::REVIEW)
 }
 
-/// The newest of each part, then the newest of all of these: never a scan of what does not belong to the list.
-fn newest_of(
+/// A list of reviews, newest first.
+struct NewestList<'a> {
     parts: Vec<IndexRange>,
-    query: &ReviewQuery,
-    viewer: &Principal,
+    query: &'a ReviewQuery,
+    viewer: &'a Principal,
     now: Timestamp,
-    place: Option<ListPlace>,
-    limit: u32,
-) -> Sql {
-    let mut sql = select().push(" FROM (");
-    for (number, IndexRange { index, not_of, not_given, tagged }) in parts.into_iter().enumerate() {
+}
+
+impl NewestList<'_> {
+    /// The newest of each part, then the newest of all of these, behind a place: never a scan of what does not belong to
+    /// the list. `columns` are of the reviews `r`, with their places `s`. `among`: of these alone.
+    fn page(&self, columns: &str, among: Option<&[Uuid]>, place: Option<ListPlace>, limit: u32) -> Sql {
+        let mut sql = Sql::new("");
+        if let Some(among) = among {
+            let rows = padded(among).into_iter().map(|id| vec![id.into()]);
+            sql = sql.push("WITH found (id) AS (SELECT DISTINCT column1 FROM (").values(rows).push(") AS k) ");
+        }
+        sql = sql.push("SELECT ").push(columns).push(" FROM (");
+        for (number, part) in self.parts.iter().enumerate() {
+            sql = sql.push(if number > 0 { " UNION " } else { "" });
+            sql = self.part(sql, part, among.is_some(), place, limit).push(" AS p");
+        }
+        sql.push(") AS s JOIN reviews r ON r.id = s.id ORDER BY s.at DESC, s.id DESC LIMIT ").bind(limit)
+    }
+
+    fn part(&self, sql: Sql, part: &IndexRange, among: bool, place: Option<ListPlace>, limit: u32) -> Sql {
+        let IndexRange { index, not_of, not_given, tagged } = part;
         let (at, id) = index.order();
-        sql = sql.push(if number > 0 { " UNION " } else { "" });
-        sql = sql.push("SELECT * FROM (SELECT ").push(at).push(" AS at, ").push(id).push(" AS id FROM ");
-        sql = index.from(sql);
-        if let Some(status) = query.status.filter(|status| *status != ReviewStatus::Pending) {
+        let sql = sql.push("SELECT * FROM (SELECT ").push(at).push(" AS at, ").push(id).push(" AS id FROM ");
+        let mut sql = if among { index.from_found(sql) } else { index.from(sql) };
+        if let Some(status) = self.query.status.filter(|status| *status != ReviewStatus::Pending) {
             sql = sql.push(" AND v.status = ").bind(status.as_str());
         }
         if let Some(tagged) = tagged {
@@ -264,18 +329,16 @@ fn newest_of(
             sql = found_under(sql.push(" AND NOT "), not_of.iter().map(visibility::barred_subject));
         }
         if let Some(name) = not_given {
-            sql = found_under(sql.push(" AND NOT "), [visibility::gave_subject(&name)]);
+            sql = found_under(sql.push(" AND NOT "), [visibility::gave_subject(name)]);
             sql = found_under(sql.push(" AND (NOT "), [visibility::VOTES.to_owned()]);
-            sql = found_under(sql.push(" OR "), [visibility::voter_subject(&name)]).push(")");
+            sql = found_under(sql.push(" OR "), [visibility::voter_subject(name)]).push(")");
         }
-        sql = filter(sql, query, viewer, now);
+        sql = filter(sql, self.query, self.viewer, self.now);
         if let Some(place) = place {
             sql = place.condition(sql, at, id);
         }
-        sql = sql.push(" ORDER BY ").push(at).push(" DESC, ").push(id).push(" DESC LIMIT ").bind(limit + 1);
-        sql = sql.push(") AS p");
+        sql.push(" ORDER BY ").push(at).push(" DESC, ").push(id).push(" DESC LIMIT ").bind(limit).push(")")
     }
-    sql.push(") AS s JOIN reviews r ON r.id = s.id ORDER BY s.at DESC, s.id DESC LIMIT ").bind(limit + 1)
 }
 
 /// Whether `reviews v` is found under one of these subjects.
@@ -312,6 +375,5 @@ fn filter(mut sql: Sql, query: &ReviewQuery, viewer: &Principal, now: Timestamp)
     if let Some(irreversible) = query.irreversible {
         sql = sql.push(" AND v.irreversible = ").bind(irreversible);
     }
-    let sql = queue::columns_fit(sql, &Filter::from(query), now);
-    search::has_words(sql, "v.search", query.q.as_deref())
+    queue::columns_fit(sql, &Filter::from(query), now)
 }

@@ -38,13 +38,18 @@ pub enum Authenticity {
 
 /// A row of the log as it is stored, in its place.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Stored<'a> {
+pub struct Stored<'a> {
     /// Tells the log from others.
     pub generation: &'a str,
+    /// Its number.
     pub seq: i64,
+    /// The transaction that wrote it.
     pub commit: Uuid,
+    /// When, in microseconds since 1970.
     pub at: i64,
+    /// The run that it is of.
     pub run: Option<Uuid>,
+    /// Its body.
     pub body: &'a str,
 }
 
@@ -85,7 +90,7 @@ impl RowKeys {
     }
 
     /// What is stored with a row.
-    pub(super) fn mac(&self, row: &Stored<'_>) -> Vec<u8> {
+    pub fn mac(&self, row: &Stored<'_>) -> Vec<u8> {
         [&self.current.id[..], hmac::sign(&self.current.key, &row.message()).as_ref()].concat()
     }
 

@@ -1,16 +1,13 @@
-//! Runs: one whole, and lists of them.
+//! Runs: one whole, with its reviews and its steps. Lists are `run_list`'s.
 
-use serde_json::Value;
-use shared::access::{Involvement, Principal, launched};
-use shared::api::{DEFAULT_LIMIT, MAX_LIMIT, Page, RunQuery};
+use shared::access::{Involvement, Principal};
 use shared::id::{ReviewId, RunId};
 use shared::new_review::NewReview;
 use shared::review::Review;
 use shared::run::{RunSummary, Step};
 use shared::time::Timestamp;
 
-use super::blobs::{Blobs, Reader, hollow};
-use super::cursor::ListPlace;
+use super::blobs::{Blobs, Reader};
 use super::db::{Row, Sql};
 use super::{Error, Store, unreadable, visibility};
 use crate::engine::{RunState, asked_by, summary};
@@ -34,9 +31,6 @@ impl FoundRun {
         }
     }
 }
-
-/// What a list needs none of: the parts of a state that hold users' values.
-const BULK: [&str; 8] = ["input", "keys", "context", "decisions", "answers", "branches", "questions", "agent_calls"];
 
 impl Store {
     /// A run's state.
@@ -109,47 +103,6 @@ impl Store {
         Ok(Some((found(state, &run, 2)?, reviews.collect::<Result<_, _>>()?)))
     }
 
-    /// The runs that somebody may see.
-    pub async fn runs(&self, viewer: &Principal, query: &RunQuery) -> Result<Page<RunSummary>, Error> {
-        let limit = query.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
-        let mut sql = Sql::new("SELECT state, ").push(unreadable::RUN).push(" FROM runs WHERE carries_question = 0");
-        if let Some(status) = query.status {
-            sql = sql.push(" AND status = ").bind(status.as_str());
-        }
-        if let Some(flow) = &query.flow {
-            sql = sql.push(" AND flow = ").bind(flow.as_str());
-        }
-        if !visibility::sees_all(viewer) {
-            let own = launched(viewer, &viewer.username).then(|| viewer.username.to_string());
-            sql = sql
-                .push(" AND (requested_by = ")
-                .bind(own)
-                .push(" OR EXISTS (SELECT 1 FROM reviews v CROSS JOIN review_audience a")
-                .push(" WHERE a.review_id = v.id AND v.run_id = runs.id AND ");
-            sql = visibility::involved(viewer).shows(sql).push("))");
-        }
-        if let Some(place) = ListPlace::of(query.cursor.as_deref())? {
-            sql = place.condition(sql, "created_at", "id");
-        }
-        let sql = sql.push(" ORDER BY created_at DESC, id DESC LIMIT ").bind(limit + 1);
-        let mut conn = self.inner.db.read().await?;
-        let mut reader = Reader::default();
-        let rows = conn.fetch(sql).await?;
-        for row in &rows {
-            let id = row.uuid(1)?;
-            match row.text(0) {
-                Ok(state) => reader.add_prepared(id, &state, empty),
-                Err(error) => reader.add_column(id, Err(error)),
-            }
-        }
-        let states = reader.finish_each("the state", &mut conn, &mut Blobs::default()).await?;
-        let items = states.into_iter().zip(&rows).map(|(state, row)| Ok(found(state, row, 1)?.summary()));
-        let mut items: Vec<RunSummary> = items.collect::<Result<_, Error>>()?;
-        let next_cursor =
-            super::cut(&mut items, limit, |run: &RunSummary| ListPlace { at: run.created_at.0, id: run.id.0 }.encode());
-        Ok(Page { items, next_cursor })
-    }
-
     /// Every visit of every node of a run, in order.
     pub async fn steps(&self, run: RunId) -> Result<Vec<Step>, Error> {
         let sql =
@@ -184,22 +137,12 @@ impl Store {
 }
 
 /// A run as it was read; `at`: where the columns of its row begin.
-fn found(read: Result<RunState, Error>, row: &Row, at: usize) -> Result<FoundRun, Error> {
+pub(super) fn found(read: Result<RunState, Error>, row: &Row, at: usize) -> Result<FoundRun, Error> {
     match read {
         Ok(state) => Ok(FoundRun::Read(state)),
         Err(error) => {
             tracing::error!(%error, "a run cannot be read");
             unreadable::run(row, at, &error).map(FoundRun::Unreadable)
-        }
-    }
-}
-
-/// Brings a state into the present form, and leaves references of its bulky parts unread.
-fn empty(state: &mut Value) {
-    RunState::upgrade(state);
-    for part in BULK {
-        if let Some(part) = state.get_mut(part) {
-            hollow(part);
         }
     }
 }

@@ -1,36 +1,64 @@
-//! The words of a search: where they are looked for, and how.
+//! Searching reviews for words: where they are looked for, and lists of those that have them.
 
 use serde_json::Value;
 use shared::review::Review;
+use uuid::Uuid;
 
-use super::db::Sql;
+use super::db::{Conn, Row, Sql};
+use super::log_index::ReviewSearch;
+use super::words::Words;
+use super::{Error, reviews};
 
-/// How many words of a search count.
-const MAX_WORDS: usize = 8;
 /// How many characters of a review are searched.
 const MAX_SEARCH: usize = 4000;
 /// How many of them its title, prompt and flow's title have at most, each.
 const MAX_HEAD: usize = 1000;
+/// How many reviews are read at once, where each is asked for words.
+const BATCH: u32 = 500;
+/// How many reviews a page asks for words, at most: the others follow behind its cursor.
+const MOST: usize = 20_000;
 
-/// Adds that all words of a search stand in a column of [`text_of`].
-pub(super) fn has_words(mut sql: Sql, column: &str, q: Option<&str>) -> Sql {
-    for word in q.iter().flat_map(|words| words.split_whitespace()).take(MAX_WORDS) {
-        sql = sql.push(" AND ").push(column).push(" LIKE ").bind(like(word)).push(" ESCAPE '\\'");
+/// How the words of a query are found; none where it has none. `pending`: among those that are pending, or over.
+pub(super) async fn of(conn: &mut Conn, q: Option<&str>, pending: Option<bool>) -> Result<Option<ReviewSearch>, Error> {
+    match Words::of(q) {
+        Some(words) => Ok(Some(conn.search_reviews(words, pending, reviews::FEW).await?)),
+        None => Ok(None),
     }
-    sql
 }
 
-/// The pattern of a word anywhere.
-pub(super) fn like(word: &str) -> String {
-    let mut pattern = String::from("%");
-    for c in word.to_lowercase().chars() {
-        if matches!(c, '%' | '_' | '\\') {
-            pattern.push('\\');
+/// Asks the reviews of a list for words, one after the other, from a place on. `page` asks for the next rows behind a
+/// place: id, text, and whatever `place_of` reads. Answers with the ids, and with the place where the next page begins.
+pub(super) async fn each<P: Clone>(
+    conn: &mut Conn,
+    words: &Words,
+    limit: u32,
+    mut place: Option<P>,
+    page: impl Fn(Option<P>, u32) -> Sql,
+    place_of: impl Fn(&Row) -> Result<P, Error>,
+) -> Result<(Vec<Uuid>, Option<P>), Error> {
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let (mut found, mut asked, mut last) = (Vec::new(), 0, None);
+    loop {
+        let rows = conn.fetch(page(place.clone(), BATCH)).await?;
+        asked += rows.len();
+        for row in &rows {
+            let here = place_of(row)?;
+            if words.are_in(&row.text(1)?) {
+                if found.len() == limit {
+                    return Ok((found, last));
+                }
+                found.push(row.uuid(0)?);
+                last = Some(here.clone());
+            }
+            place = Some(here);
         }
-        pattern.push(c);
+        if rows.len() < BATCH as usize {
+            return Ok((found, None));
+        }
+        if asked >= MOST {
+            return Ok((found, place));
+        }
     }
-    pattern.push('%');
-    pattern
 }
 
 /// Where the words of a search are looked for, lower case, and not without end: title, prompt, flow title, node,
@@ -96,7 +124,7 @@ mod tests {
     fn everything_that_is_shown_can_be_found_up_to_a_limit() {
         let review = |more: Value| -> Review {
             let mut review = json!({
-                "id": uuid::Uuid::nil(), "revision": 1, "digest": "", "version": 1, "kind": "tool_calls",
+                "id": Uuid::nil(), "revision": 1, "digest": "", "version": 1, "kind": "tool_calls",
                 "status": "pending", "title": "A Title", "prompt": "p".repeat(5000), "requested_by": "dev",
                 "created_at": "2026-01-01T00:00:00Z", "flow_title": "Newsletter", "node": "send",
                 "consequences": ["4,200 people get it"],

@@ -222,6 +222,11 @@ impl ManualClock {
     pub fn advance(&self, by: Duration) {
         self.0.fetch_add(i64::try_from(by.as_micros()).unwrap_or(0), Ordering::AcqRel);
     }
+
+    /// Sets it back, as somebody may do with a machine's clock.
+    pub fn set_back(&self, by: Duration) {
+        self.0.fetch_sub(i64::try_from(by.as_micros()).unwrap_or(0), Ordering::AcqRel);
+    }
 }
 
 impl Clock for ManualClock {

@@ -8,6 +8,7 @@ mod deputies;
 mod grants;
 mod keys;
 mod log;
+mod log_index;
 mod people;
 mod queue;
 mod statistics;

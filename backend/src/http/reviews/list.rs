@@ -6,6 +6,7 @@ use shared::api::{Page, ReviewQuery};
 use shared::error::Problem;
 use shared::inbox::{Facets, ReviewOrder};
 use shared::review::{Review, ReviewStatus};
+use shared::search::Found;
 
 use super::super::api::{Api, Operation};
 use super::super::body::{Params, limit};
@@ -40,6 +41,23 @@ pub(super) fn mount(api: &mut Api) {
         "cursor",
     ]);
     api.get("/api/v1/reviews", list, self::list);
+    let search = Operation::new("Search reviews, the most relevant first, with marks", "FoundReviews").query(&[
+        "q",
+        "status",
+        "kind",
+        "role",
+        "severity",
+        "flow",
+        "run",
+        "tag",
+        "due",
+        "irreversible",
+        "age",
+        "assigned",
+        "requested_by",
+        "limit",
+    ]);
+    api.get("/api/v1/reviews/search", search, self::search);
     let facets = Operation::new("Count pending reviews, in all and by facet", "Facets").query(&[
         "status",
         "kind",
@@ -76,6 +94,26 @@ async fn list(
     };
     query.cursor = list.place(query.cursor)?;
     Ok(Json(list.page(state.store.reviews(caller.principal(), &query).await?)))
+}
+
+async fn search(
+    State(state): State<AppState>,
+    caller: Caller,
+    Params(mut query): Params<ReviewQuery>,
+) -> Result<Json<Found<Review>>> {
+    query.limit = Some(limit(query.limit)?);
+    check(&query)?;
+    let why = "what is found by relevance has no other order and no pages: leave it out";
+    for (path, wrong, why) in [
+        ("/q", query.q.is_none(), "say which words are looked for"),
+        ("/order", query.order.is_some(), why),
+        ("/cursor", query.cursor.is_some(), why),
+    ] {
+        if wrong {
+            return Err(Problem::invalid(path, why).into());
+        }
+    }
+    Ok(Json(state.store.search_reviews(caller.principal(), &query).await?))
 }
 
 async fn facets(

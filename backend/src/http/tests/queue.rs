@@ -111,3 +111,31 @@ async fn what_makes_no_sense_is_refused_in_its_place() {
         assert_eq!(problem["errors"][0]["path"], path, "{query}");
     }
 }
+
+#[tokio::test]
+async fn a_search_marks_what_it_finds_and_shows_nobody_more_than_lists_do() {
+    let site = site().await;
+    let edith = site.join("edith", &["reviewer", "editor"]).await;
+    let found = edith.get("/api/v1/reviews/search?q=word%20grave").await.expect(200);
+    let items = found["items"].as_array().unwrap();
+    assert_eq!((items.len(), &found.get("at_least")), (1, &None));
+    assert_eq!(items[0]["item"]["flow"], "grave");
+    let marked = items[0]["excerpts"].as_array().unwrap();
+    assert!(
+        marked.iter().any(|part| part["text"] == "words of grave"
+            && part["marks"] == json!([{ "start": 0, "end": 5 }, { "start": 9, "end": 14 }])),
+        "{marked:?}"
+    );
+    let rita = site.join("rita", &["reviewer"]).await;
+    assert_eq!(rita.get("/api/v1/reviews/search?q=words").await.expect(200)["items"], json!([]));
+    assert_eq!(rita.get("/api/v1/audit/search?q=words").await.status, 403);
+
+    let admin = site.login("admin").await;
+    let found = admin.get("/api/v1/audit/search?q=mail&kind=review.requested").await.expect(200);
+    assert_eq!(found["items"].as_array().unwrap().len(), 2);
+    assert_eq!(found["items"][0]["item"]["kind"], "review.requested");
+    for (query, path) in [("", "/q"), ("?q=a&cursor=AAAA", "/cursor")] {
+        let refused = admin.get(&format!("/api/v1/audit/search{query}")).await.expect(422);
+        assert_eq!(refused["errors"][0]["path"], path, "{query}");
+    }
+}

@@ -9,6 +9,7 @@ use shared::log::{Cursor, Entry, EntryKind};
 use sqlx::{Connection as _, Executor as _, PgConnection};
 
 use super::support::{World, decide, decided, launch, on_both, person};
+use crate::store::audit_scan::{newest, rows};
 use crate::store::cursor::LogPlace;
 use crate::store::db::Sql;
 use crate::store::log::{Rows, page_of};
@@ -285,7 +286,7 @@ async fn postgres_reads_a_page_in_the_order_of_an_index() {
     let run = Rows::OfRun(RunId(uuid::Uuid::nil()));
     let mut pages: Vec<Sql> = [Rows::All, run, Rows::OfNoRun].into_iter().map(|of| page_of(place, of, 100)).collect();
     pages.push(between(place, LogPlace { seq: 9, ..place }));
-    pages.push(Store::rows_before(&AuditQuery::default(), place, None));
+    pages.push(newest(rows(None, None), 7, 9));
     let mut conn = inner.db.snapshot().await.expect("begins");
     for setting in ["enable_seqscan", "enable_bitmapscan", "enable_sort"] {
         conn.execute(Sql::new("SET LOCAL ").push(setting).push(" = off")).await.expect("is set");

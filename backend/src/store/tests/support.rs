@@ -18,7 +18,7 @@ use shared::time::Timestamp;
 use crate::clock::{Clock as _, Moment, SystemClock};
 use crate::engine::Input;
 use crate::store::testing::{Database, ManualClock};
-use crate::store::{Actor, Change, CommitError, Committed, NewFlow, NewUserRecord, Operation, Store};
+use crate::store::{Actor, Change, CommitError, Committed, NewFlow, NewUserRecord, Operation, Options, Store};
 
 /// Runs a test on both databases, in the `World` of its file.
 macro_rules! on_both {
@@ -39,6 +39,20 @@ macro_rules! on_both {
     )+};
 }
 pub(crate) use on_both;
+
+/// Numbers that look random, and are the same each time.
+pub struct Dice(pub u64);
+
+impl Dice {
+    pub fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(self.0 >> 33).expect("31 bits") % limit
+    }
+
+    pub fn of<'a, T>(&mut self, all: &'a [T]) -> &'a T {
+        &all[self.below(all.len())]
+    }
+}
 
 pub struct World {
     pub store: Store,
@@ -76,7 +90,9 @@ impl World {
 
     async fn on(database: Database) -> Self {
         let clock = ManualClock::now();
-        let store = Store::open(database.options(clock.clone())).await.expect("the store opens");
+        // Tests of the index make it themselves.
+        let options = Options { index_log: false, ..database.options(clock.clone()) };
+        let store = Store::open(options).await.expect("the store opens");
         let world = Self { store, clock, database };
         for (name, roles) in
             [("dev", &["developer"][..]), ("ana", &["reviewer"]), ("tom", &["reviewer"]), ("boss", &["admin"])]
@@ -106,7 +122,8 @@ impl World {
 
     /// A second store on the same database, as another process would open it.
     pub async fn another(&self) -> Store {
-        Store::open(self.database.options(self.clock.clone())).await.expect("the store opens again")
+        let options = Options { index_log: false, ..self.database.options(self.clock.clone()) };
+        Store::open(options).await.expect("the store opens again")
     }
 
     pub async fn launch(&self, text: &str) -> Run {

@@ -1,0 +1,184 @@
+//! Makes the index of the log, beside the commits: some blocks at a time, each time together with the place up to which
+//! they go, by compare and swap. So after a crash nothing is missing and nothing is there twice, and of several servers
+//! one indexes.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use shared::id::RunId;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::super::db::{Arg, Conn, Sql};
+use super::super::log::{COLUMNS, read_rows};
+use super::super::log_row::Form;
+use super::super::{Error, Inner, Store};
+use super::BLOCK;
+use super::terms::{Terms, as_text};
+
+/// How many rows are indexed in one transaction: in SQLite, writers wait meanwhile.
+const AT_ONCE: i64 = 16 * BLOCK;
+/// How often it looks, while there are commits.
+const EVERY: Duration = Duration::from_millis(250);
+/// How long it sleeps where it has heard of none.
+const IDLE: Duration = Duration::from_secs(5);
+/// Where others commit meanwhile, it rests so many times as long as it worked.
+const REST: u32 = 4;
+/// Once so many rows wait it rests only as long as it works, or it would never catch up.
+const FAR_BEHIND: i64 = 50_000;
+/// How long another server is left to index, once it was seen to.
+const ELSEWHERE: Duration = Duration::from_secs(5);
+
+/// What became of a look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::store) enum Indexed {
+    /// All full blocks are indexed.
+    All,
+    /// So many rows wait.
+    Some(i64),
+    /// Another server indexes.
+    Elsewhere,
+}
+
+/// A block with what it has.
+struct NewBlock {
+    number: i64,
+    latest: i64,
+    behind: i64,
+    terms: Terms,
+}
+
+/// Runs until the store is closed.
+pub(in crate::store) async fn run(inner: Arc<Inner>) {
+    let stop = inner.stop.clone();
+    stop.run_until_cancelled(index(Store { inner })).await;
+}
+
+async fn index(store: Store) {
+    let mut commits = store.commits();
+    // Up to where this server has indexed.
+    let mut mine = None;
+    loop {
+        commits.mark_unchanged();
+        let begun = Instant::now();
+        match store.index_log(&mut mine, AT_ONCE).await {
+            Ok(Indexed::Some(waiting)) => {
+                let busy = commits.has_changed().unwrap_or(true);
+                let rest = if busy && waiting < FAR_BEHIND { REST } else { u32::from(busy) };
+                sleep(begun.elapsed() * rest).await;
+            }
+            Ok(Indexed::All) => {
+                // One that has ended says that the store is closed.
+                let _ = timeout(IDLE, commits.changed()).await;
+                sleep(EVERY).await;
+            }
+            Ok(Indexed::Elsewhere) => sleep(ELSEWHERE).await,
+            Err(error) => {
+                tracing::warn!(%error, "the log could not be indexed; trying again");
+                sleep(IDLE).await;
+            }
+        }
+    }
+}
+
+impl Store {
+    /// Indexes the next blocks that are full, of so many rows; a block must fit into them. `mine`: up to where this server
+    /// has indexed before; where another server has gone on since, it is left to that one.
+    pub(in crate::store) async fn index_log(&self, mine: &mut Option<i64>, at_once: i64) -> Result<Indexed, Error> {
+        let mut conn = self.inner.db.snapshot().await?;
+        let next = conn.indexed_to().await?;
+        if mine.replace(next).is_some_and(|mine| mine != next) {
+            return Ok(Indexed::Elsewhere);
+        }
+        let head = conn.head().await?.seq;
+        // The first row that belongs to a block which is not full.
+        let end = head.saturating_add(1).div_euclid(BLOCK) * BLOCK;
+        if end <= next {
+            return Ok(Indexed::All);
+        }
+        let sql = Sql::new("SELECT ").push(COLUMNS).push(" FROM log WHERE seq >= ").bind(next).push(" AND seq < ");
+        let rows = conn.fetch(sql.bind(end).push(" ORDER BY seq LIMIT ").bind(at_once)).await?;
+        let cut = i64::try_from(rows.len()).unwrap_or(at_once) >= at_once;
+        let last = rows.last().map(|row| row.int(0)).transpose()?;
+        // Where there may be more rows, the block of the last one may have more.
+        let to = match last {
+            Some(last) if cut => (last + 1).div_euclid(BLOCK) * BLOCK,
+            _ => end,
+        };
+        let (mut latest, mut behind) = conn.end_of_blocks().await?;
+        let mut blocks: Vec<NewBlock> = Vec::new();
+        let mut runs = BTreeSet::new();
+        for (row, (place, events)) in rows.iter().zip(read_rows(&mut conn, &rows, Form::Whole).await?) {
+            if place.seq >= to {
+                break;
+            }
+            let number = place.seq.div_euclid(BLOCK);
+            if blocks.last().is_none_or(|block| block.number != number) {
+                latest = blocks.last().map_or(latest, |before| before.latest);
+                blocks.push(NewBlock { number, latest, behind, terms: Terms::default() });
+            }
+            let Some(block) = blocks.last_mut() else { continue };
+            // An entry may be earlier than its row.
+            for event in &events {
+                block.terms.add(u32::try_from(place.seq.rem_euclid(BLOCK)).unwrap_or(0), event);
+                behind = behind.max(latest.saturating_sub(event.at.0));
+                block.latest = block.latest.max(event.at.0);
+            }
+            block.behind = block.behind.max(behind);
+            if events.iter().any(|event| event.kind.is_review()) {
+                runs.extend(row.uuid_opt(1)?.map(RunId));
+            }
+        }
+        conn.rollback().await?;
+        if !self.write_blocks(next, to, &blocks, &runs).await? {
+            return Ok(Indexed::Elsewhere);
+        }
+        *mine = Some(to);
+        Ok(if to < end { Indexed::Some(head - to) } else { Indexed::All })
+    }
+
+    /// Stores blocks, with the words of the reviews of these runs as they are now, and moves the place. False: somebody
+    /// else has moved it.
+    async fn write_blocks(
+        &self,
+        next: i64,
+        to: i64,
+        blocks: &[NewBlock],
+        runs: &BTreeSet<RunId>,
+    ) -> Result<bool, Error> {
+        let mut conn = self.inner.db.write().await?;
+        conn.let_go_soon().await?;
+        let sql = Sql::new("UPDATE log_index SET next = ").bind(to).push(" WHERE next = ").bind(next);
+        if conn.execute(sql).await? == 0 {
+            conn.rollback().await?;
+            return Ok(false);
+        }
+        let postgres = conn.is_postgres();
+        for block in blocks {
+            let row = [Arg::from(block.number), block.latest.into(), block.behind.into()];
+            let row = row.into_iter().chain([Arg::Blob(Some(block.terms.masks()))]);
+            let terms = as_text(&block.terms.tokens(), postgres);
+            if postgres {
+                let sql = Sql::new("INSERT INTO log_blocks (block, latest, behind, masks, terms) VALUES (").list(row);
+                conn.execute(sql.push(", CAST(").bind(terms).push(" AS tsvector))")).await?;
+            } else {
+                let sql = Sql::new("INSERT INTO log_blocks (block, latest, behind, masks) ").values([row.collect()]);
+                conn.execute(sql).await?;
+                let sql = Sql::new("INSERT INTO log_terms (rowid, terms) ");
+                conn.execute(sql.values([vec![block.number.into(), terms.into()]])).await?;
+            }
+        }
+        conn.index_reviews(runs).await?;
+        conn.commit().await?;
+        Ok(true)
+    }
+}
+
+impl Conn {
+    /// The latest time of the blocks that are indexed, and by how much an entry was earlier than that at most.
+    async fn end_of_blocks(&mut self) -> Result<(i64, i64), Error> {
+        let sql = Sql::new("SELECT latest, behind FROM log_blocks ORDER BY block DESC LIMIT 1");
+        let Some(row) = self.fetch_one(sql).await? else { return Ok((0, 0)) };
+        Ok((row.int(0)?, row.int(1)?))
+    }
+}

@@ -1,0 +1,164 @@
+//! The words of reviews: which reviews have all words of a search.
+//!
+//! They are indexed with the block of the log that tells of the review. Reviews of which the log has told since are
+//! looked at themselves, so whoever searches finds what is stored at this moment.
+
+use std::collections::BTreeSet;
+
+use shared::id::RunId;
+use uuid::Uuid;
+
+use super::super::Error;
+use super::super::db::{Arg, Conn, Sql};
+use super::super::words::{Words, each_word};
+use super::lookup::words_in;
+use super::terms::as_text;
+
+/// How far behind the log the index may be to be asked at all.
+const FAR_BEHIND: i64 = 2000;
+/// How many runs one statement looks up.
+const CHUNK: usize = 64;
+
+/// How the reviews are found that have the words of a search.
+#[derive(Debug, Clone)]
+pub(in crate::store) enum ReviewSearch {
+    /// These have them, and no others.
+    Among(Vec<Uuid>),
+    /// Many may have them: each review of the list is to be asked.
+    Each(Words),
+}
+
+impl Conn {
+    /// How the reviews are found that have all these words, of those that are pending, of those that are over, or of all.
+    /// Where more than `few` have them, they are found soon along any list.
+    pub async fn search_reviews(
+        &mut self,
+        words: Words,
+        pending: Option<bool>,
+        few: usize,
+    ) -> Result<ReviewSearch, Error> {
+        if words.is_empty() {
+            return Ok(ReviewSearch::Among(Vec::new()));
+        }
+        let next = self.indexed_to().await?;
+        if self.head().await?.seq - next > FAR_BEHIND {
+            return Ok(ReviewSearch::Each(words));
+        }
+        let mut found = BTreeSet::new();
+        for pending in [true, false].into_iter().filter(|one| pending.is_none_or(|wanted| wanted == *one)) {
+            let most = u32::try_from(few + 1 - found.len()).unwrap_or(0);
+            for row in self.fetch(reviews_with(&words, pending, most, self.is_postgres())).await? {
+                found.insert(row.uuid(0)?);
+            }
+            if found.len() > few {
+                return Ok(ReviewSearch::Each(words));
+            }
+        }
+        // What the log has told of since. DISTINCT: a run moves more than once.
+        let sql = Sql::new("SELECT v.id, v.search FROM (SELECT DISTINCT run_id FROM log WHERE seq >= ").bind(next);
+        let sql = sql.push(" AND run_id IS NOT NULL) AS l CROSS JOIN reviews v WHERE v.run_id = l.run_id");
+        for row in self.fetch(sql).await? {
+            let id = row.uuid(0)?;
+            if words.are_in(&row.text(1)?) {
+                found.insert(id);
+            } else {
+                found.remove(&id);
+            }
+        }
+        Ok(ReviewSearch::Among(found.into_iter().collect()))
+    }
+
+    /// Indexes the reviews of these runs as they are now.
+    pub(super) async fn index_reviews(&mut self, runs: &BTreeSet<RunId>) -> Result<(), Error> {
+        let runs: Vec<_> = runs.iter().map(|run| run.0).collect();
+        for chunk in runs.chunks(CHUNK) {
+            let sql = Sql::new("SELECT id, status, search FROM reviews WHERE run_id IN (").list(padded(chunk));
+            for row in self.fetch(sql.push(")")).await? {
+                let mut words = BTreeSet::new();
+                each_word(&row.text(2)?, &mut |word| {
+                    if !words.contains(word) {
+                        words.insert(word.to_owned());
+                    }
+                });
+                let words = as_text(&words.into_iter().collect::<Vec<_>>(), self.is_postgres());
+                self.index_review(row.uuid(0)?, row.text(1)? == "pending", words).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn index_review(&mut self, id: Uuid, pending: bool, words: String) -> Result<(), Error> {
+        if self.is_postgres() {
+            let sql = Sql::new("INSERT INTO review_words (review_id, pending, words) VALUES (");
+            let sql = sql.list([Arg::from(id), pending.into()]).push(", CAST(").bind(words).push(" AS tsvector))");
+            self.execute(
+                sql.push(" ON CONFLICT (review_id) DO UPDATE SET pending = excluded.pending, words = excluded.words"),
+            )
+            .await?;
+            return Ok(());
+        }
+        let sql = Sql::new("SELECT number, pending FROM review_numbers WHERE review_id = ").bind(id);
+        if let Some(row) = self.fetch_one(sql).await? {
+            let number = row.int(0)?;
+            let sql = Sql::new("DELETE FROM ").push(table_of(row.int(1)? == 1)).push(" WHERE rowid = ").bind(number);
+            self.execute(sql).await?;
+            let sql = Sql::new("UPDATE review_numbers SET pending = ").bind(pending).push(" WHERE number = ");
+            self.execute(sql.bind(number)).await?;
+        } else {
+            let sql = Sql::new("INSERT INTO review_numbers (review_id, pending) ");
+            self.execute(sql.values([vec![id.into(), pending.into()]])).await?;
+        }
+        let sql = Sql::new("INSERT INTO ").push(table_of(pending)).push(" (rowid, words) SELECT number, ").bind(words);
+        self.execute(sql.push(" FROM review_numbers WHERE review_id = ").bind(id)).await?;
+        Ok(())
+    }
+
+    /// Removes the words of reviews that are removed themselves.
+    pub async fn forget_review_words(&mut self, reviews: &[Uuid]) -> Result<(), Error> {
+        for chunk in reviews.chunks(CHUNK) {
+            if self.is_postgres() {
+                let sql = Sql::new("DELETE FROM review_words WHERE review_id IN (").list(padded(chunk)).push(")");
+                self.execute(sql).await?;
+                continue;
+            }
+            let numbers = || {
+                let sql = Sql::new(" (SELECT number FROM review_numbers WHERE review_id IN (").list(padded(chunk));
+                sql.push("))")
+            };
+            for table in ["pending_words", "past_words"] {
+                self.execute(numbers().around(&format!("DELETE FROM {table} WHERE rowid IN"))).await?;
+            }
+            self.execute(numbers().around("DELETE FROM review_numbers WHERE number IN")).await?;
+        }
+        Ok(())
+    }
+}
+
+fn table_of(pending: bool) -> &'static str {
+    if pending { "pending_words" } else { "past_words" }
+}
+
+/// Asks for the reviews that the index has all words of.
+fn reviews_with(words: &Words, pending: bool, most: u32, postgres: bool) -> Sql {
+    let expression = words_in(words.iter(), postgres);
+    let sql = if postgres {
+        let sql = Sql::new("SELECT review_id FROM review_words WHERE pending = ");
+        sql.push(if pending { "1" } else { "0" }).push(" AND words @@ CAST(").bind(expression).push(" AS tsquery)")
+    } else {
+        let table = table_of(pending);
+        let sql = Sql::new("SELECT n.review_id FROM ").push(table).push(" CROSS JOIN review_numbers n ");
+        let sql = sql.push("ON n.number = ").push(table).push(".rowid WHERE ").push(table).push(" MATCH ");
+        sql.bind(expression)
+    };
+    sql.push(" LIMIT ").bind(most)
+}
+
+/// The same keys, the last of them so often that there are few lengths: each is a statement of its own that stays
+/// prepared.
+pub(in crate::store) fn padded<T: Copy>(keys: &[T]) -> Vec<T> {
+    let mut keys = keys.to_vec();
+    if let Some(last) = keys.last().copied() {
+        keys.resize(keys.len().next_power_of_two(), last);
+    }
+    keys
+}

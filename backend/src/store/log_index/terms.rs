@@ -1,0 +1,119 @@
+//! The terms of a block: what entries are filtered by, and their words.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use sha2::{Digest as _, Sha256};
+use shared::log::{Event, ReviewAct};
+
+use super::super::words::each_word_of;
+
+/// How many characters of a word the index has: whoever looks for more looks at the entries themselves.
+const MAX_STEM: usize = 16;
+/// How many bytes of words a block has at most. PostgreSQL takes a megabyte.
+const MAX_WORDS: usize = 256 * 1024;
+/// Stands where a block has more words than that: it is looked at whatever is looked for.
+pub(super) const ANY_WORD: &str = "¦any";
+
+/// Kind, actor and act of an entry, or some of these: one for each set by which the audit can be filtered, so that a
+/// block is named only for entries that have all of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::store) struct Term(pub u64);
+
+impl Term {
+    /// The term of those that are there; none where none is.
+    pub fn of(kind: Option<&str>, actor: Option<&str>, act: Option<ReviewAct>) -> Option<Self> {
+        let parts = [kind, actor, act.map(ReviewAct::as_str)];
+        if parts.iter().all(Option::is_none) {
+            return None;
+        }
+        let mut hash = Sha256::new();
+        for part in parts {
+            match part {
+                Some(part) => hash.update([&[1], part.as_bytes(), &[0]].concat()),
+                None => hash.update([0]),
+            }
+        }
+        let digest: [u8; 32] = hash.finalize().into();
+        let mut name = [0; 8];
+        name.copy_from_slice(&digest[..8]);
+        Some(Self(u64::from_be_bytes(name)))
+    }
+
+    /// How the full-text index has it. No word begins so.
+    pub fn token(self) -> String {
+        format!("¦{:016x}", self.0)
+    }
+}
+
+/// The part of a word that the index has.
+pub(super) fn stem(word: &str) -> &str {
+    word.char_indices().nth(MAX_STEM).map_or(word, |(end, _)| &word[..end])
+}
+
+/// What a block has.
+#[derive(Debug, Default)]
+pub(super) struct Terms {
+    masks: BTreeMap<Term, u32>,
+    words: BTreeSet<String>,
+    bytes: usize,
+}
+
+impl Terms {
+    /// Adds an entry of the row with this place in the block.
+    pub fn add(&mut self, row: u32, event: &Event) {
+        let acts = event.acts();
+        let acts = ReviewAct::ALL.into_iter().filter(|act| acts.has(*act)).map(Some);
+        for act in acts.chain([None]) {
+            for kind in [Some(event.kind.as_str()), None] {
+                for actor in [event.actor.as_deref(), None] {
+                    if let Some(term) = Term::of(kind, actor, act) {
+                        *self.masks.entry(term).or_default() |= 1 << row;
+                    }
+                }
+            }
+        }
+        each_word_of(event, &mut |word| {
+            let stem = stem(word);
+            if self.bytes <= MAX_WORDS && !self.words.contains(stem) {
+                self.bytes += stem.len();
+                self.words.insert(stem.to_owned());
+            }
+        });
+    }
+
+    /// What stands beside the block.
+    pub fn masks(&self) -> Vec<u8> {
+        let each = self.masks.iter().map(|(term, mask)| [&term.0.to_be_bytes()[..], &mask.to_be_bytes()].concat());
+        each.flatten().collect()
+    }
+
+    /// What the full-text index has.
+    pub fn tokens(&self) -> Vec<String> {
+        let mut tokens: Vec<String> = self.masks.keys().map(|term| term.token()).collect();
+        if self.bytes > MAX_WORDS {
+            tokens.push(ANY_WORD.to_owned());
+        } else {
+            tokens.extend(self.words.iter().cloned());
+        }
+        tokens
+    }
+}
+
+/// The rows of a block that have one of these terms, as its masks say.
+pub(super) fn rows_with(masks: &[u8], terms: &[Term]) -> u32 {
+    let mut rows = 0;
+    for entry in masks.chunks_exact(12) {
+        let (name, mask) = entry.split_at(8);
+        let number = |bytes: &[u8]| bytes.iter().fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
+        if terms.contains(&Term(number(name))) {
+            rows |= u32::try_from(number(mask)).unwrap_or(u32::MAX);
+        }
+    }
+    rows
+}
+
+/// How a text column takes tokens: none holds a space or a quote.
+pub(super) fn as_text(tokens: &[String], postgres: bool) -> String {
+    let quoted = |token: &String| format!("'{token}'");
+    if postgres { tokens.iter().map(quoted).collect::<Vec<_>>().join(" ") } else { tokens.join(" ") }
+}

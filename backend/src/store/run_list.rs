@@ -1,0 +1,211 @@
+//! Lists of runs, newest first.
+//!
+//! Each list is read along an index in its order: all runs, those of a status, those of a flow, those that somebody
+//! started. What no index has (a flow and a status, the runs of whose reviews somebody has some) is asked of each run on
+//! the way; a page asks so many at most, and the next one goes on behind them.
+
+use serde_json::Value;
+use shared::access::{Principal, launched};
+use shared::api::{DEFAULT_LIMIT, MAX_LIMIT, Page, RunQuery};
+use shared::run::RunSummary;
+use uuid::Uuid;
+
+use super::blobs::{Blobs, Reader, hollow};
+use super::cursor::ListPlace;
+use super::db::{Conn, Sql};
+use super::log_index::padded;
+use super::runs::found;
+use super::{Error, Store, unreadable, visibility};
+use crate::engine::RunState;
+
+/// What a list needs none of: the parts of a state that hold users' values.
+const BULK: [&str; 8] = ["input", "keys", "context", "decisions", "answers", "branches", "questions", "agent_calls"];
+/// Where somebody is involved in so few runs, at most, these are looked up; where in more, they are found soon along the
+/// list. Tests see both ways.
+const FEW: usize = if cfg!(test) { 3 } else { 2000 };
+/// How many runs are asked at first; then four times as many each time, up to the most.
+const FIRST: u32 = if cfg!(test) { 2 } else { 100 };
+const MOST: u32 = 1600;
+/// How many runs a page asks, at most, but for those that are asked at once.
+const MOST_IN_ALL: u32 = 4000;
+
+/// Which runs somebody sees.
+enum Sight<'a> {
+    All,
+    /// Those that they started, and these.
+    Few(Option<&'a str>, Vec<Uuid>),
+    /// Those that they started, and many others.
+    Many(Option<&'a str>),
+}
+
+/// A list.
+struct List<'a> {
+    query: &'a RunQuery,
+    viewer: &'a Principal,
+    sight: Sight<'a>,
+}
+
+impl Store {
+    /// The runs that somebody may see. A page may have fewer than it could, or none, and a cursor: it has asked as many
+    /// runs as a page may, and the next one goes on from there.
+    pub async fn runs(&self, viewer: &Principal, query: &RunQuery) -> Result<Page<RunSummary>, Error> {
+        let limit = query.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
+        let place = ListPlace::of(query.cursor.as_deref())?;
+        let mut conn = self.inner.db.read().await?;
+        let list = List { query, viewer, sight: sight(&mut conn, viewer).await? };
+        let (ids, next) = match &list.sight {
+            Sight::All if query.status.is_none() || query.flow.is_none() => {
+                first_of(conn.places(list.all(place, limit + 1)).await?, limit)
+            }
+            Sight::Few(own, ids) => first_of(conn.places(list.few(*own, ids, place, limit + 1)).await?, limit),
+            Sight::All | Sight::Many(_) => list.along(&mut conn, place, limit).await?,
+        };
+        Ok(Page { items: conn.summaries(&ids).await?, next_cursor: next.map(ListPlace::encode) })
+    }
+}
+
+/// Which runs somebody sees.
+async fn sight<'a>(conn: &mut Conn, viewer: &'a Principal) -> Result<Sight<'a>, Error> {
+    if visibility::sees_all(viewer) {
+        return Ok(Sight::All);
+    }
+    let own = launched(viewer, &viewer.username).then_some(&*viewer.username);
+    let sql = Sql::new("SELECT DISTINCT run_id FROM (SELECT v.run_id FROM review_audience a CROSS JOIN reviews v ")
+        .push("WHERE v.id = a.review_id AND ");
+    let sql = visibility::involved(viewer).shows(sql).push(" LIMIT ").bind(u32::try_from(FEW + 1).unwrap_or(u32::MAX));
+    let rows = conn.fetch(sql.push(") AS r")).await?;
+    let runs: Vec<_> = rows.iter().map(|row| row.uuid(0)).collect::<Result<_, _>>()?;
+    Ok(if runs.len() > FEW { Sight::Many(own) } else { Sight::Few(own, runs) })
+}
+
+impl List<'_> {
+    /// Runs behind a place, of which no more is asked.
+    fn all(&self, place: Option<ListPlace>, limit: u32) -> Sql {
+        self.behind(Sql::new("SELECT id, created_at FROM runs WHERE carries_question = 0"), place, limit)
+    }
+
+    /// Those that somebody started, and these, behind a place.
+    fn few(&self, own: Option<&str>, ids: &[Uuid], place: Option<ListPlace>, limit: u32) -> Sql {
+        let runs = "SELECT * FROM (SELECT id, created_at FROM runs WHERE carries_question = 0 AND ";
+        let sql = Sql::new(runs).push("requested_by = ").bind(own.map(str::to_owned));
+        let mut sql = self.behind(sql, place, limit).push(") AS o");
+        if !ids.is_empty() {
+            sql = sql.push(" UNION ").push(runs).push("id IN (").list(padded(ids)).push(")");
+            sql = self.behind(sql, place, limit).push(") AS i");
+        }
+        sql.push(" ORDER BY 2 DESC, 1 DESC LIMIT ").bind(limit)
+    }
+
+    /// Runs that fit, asked one after the other.
+    async fn along(
+        &self,
+        conn: &mut Conn,
+        mut place: Option<ListPlace>,
+        limit: u32,
+    ) -> Result<(Vec<Uuid>, Option<ListPlace>), Error> {
+        let (mut found, mut asked, mut batch) = (Vec::new(), 0, FIRST);
+        loop {
+            let rows = conn.fetch(self.asked(place, batch)).await?;
+            let ended = rows.len() < batch as usize;
+            for row in &rows {
+                let here = ListPlace { id: row.uuid(0)?, at: row.int(1)? };
+                if row.int(2)? == 1 {
+                    if found.len() >= limit as usize {
+                        return Ok((found, place));
+                    }
+                    found.push(here.id);
+                }
+                place = Some(here);
+            }
+            asked += batch;
+            if ended {
+                return Ok((found, None));
+            }
+            if asked >= MOST_IN_ALL {
+                return Ok((found, place));
+            }
+            batch = (batch * 4).min(MOST);
+        }
+    }
+
+    /// Runs behind a place along one index, each with whether it fits.
+    fn asked(&self, place: Option<ListPlace>, limit: u32) -> Sql {
+        let mut sql = Sql::new("SELECT runs.id, runs.created_at, CASE WHEN true");
+        if let (Some(status), Some(_)) = (self.query.status, &self.query.flow) {
+            sql = sql.push(" AND runs.status = ").bind(status.as_str());
+        }
+        if let Sight::Many(own) = self.sight {
+            sql = sql
+                .push(" AND (runs.requested_by = ")
+                .bind(own.map(str::to_owned))
+                .push(" OR EXISTS (SELECT 1 FROM reviews v CROSS JOIN review_audience a")
+                .push(" WHERE a.review_id = v.id AND v.run_id = runs.id AND ");
+            sql = visibility::involved(self.viewer).shows(sql).push("))");
+        }
+        sql = sql.push(" THEN 1 ELSE 0 END FROM runs WHERE carries_question = 0");
+        let one = RunQuery { status: self.query.status.filter(|_| self.query.flow.is_none()), ..self.query.clone() };
+        List { query: &one, viewer: self.viewer, sight: Sight::All }.behind(sql, place, limit)
+    }
+
+    /// Adds status, flow and place.
+    fn behind(&self, mut sql: Sql, place: Option<ListPlace>, limit: u32) -> Sql {
+        if let Some(status) = self.query.status {
+            sql = sql.push(" AND status = ").bind(status.as_str());
+        }
+        if let Some(flow) = &self.query.flow {
+            sql = sql.push(" AND flow = ").bind(flow.as_str());
+        }
+        if let Some(place) = place {
+            sql = place.condition(sql, "created_at", "id");
+        }
+        sql.push(" ORDER BY created_at DESC, id DESC LIMIT ").bind(limit)
+    }
+}
+
+/// Cuts a list that was read with one more than its limit.
+fn first_of(mut places: Vec<ListPlace>, limit: u32) -> (Vec<Uuid>, Option<ListPlace>) {
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let more = places.len() > limit;
+    places.truncate(limit);
+    let next = places.last().copied().filter(|_| more);
+    (places.into_iter().map(|place| place.id).collect(), next)
+}
+
+impl Conn {
+    async fn places(&mut self, sql: Sql) -> Result<Vec<ListPlace>, Error> {
+        let rows = self.fetch(sql).await?;
+        rows.iter().map(|row| Ok(ListPlace { id: row.uuid(0)?, at: row.int(1)? })).collect()
+    }
+
+    /// Runs as lists show them, in this order.
+    async fn summaries(&mut self, ids: &[Uuid]) -> Result<Vec<RunSummary>, Error> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let sql = Sql::new("SELECT state, ").push(unreadable::RUN).push(" FROM runs WHERE id IN (").list(padded(ids));
+        let rows = self.fetch(sql.push(")")).await?;
+        let mut reader = Reader::default();
+        for row in &rows {
+            let id = row.uuid(1)?;
+            match row.text(0) {
+                Ok(state) => reader.add_prepared(id, &state, empty),
+                Err(error) => reader.add_column(id, Err(error)),
+            }
+        }
+        let states = reader.finish_each("the state", self, &mut Blobs::default()).await?;
+        let runs = states.into_iter().zip(&rows).map(|(state, row)| Ok(found(state, row, 1)?.summary()));
+        let mut runs: Vec<RunSummary> = runs.collect::<Result<_, Error>>()?;
+        runs.sort_by_key(|run| ids.iter().position(|id| *id == run.id.0));
+        Ok(runs)
+    }
+}
+
+/// Brings a state into the present form, and leaves references of its bulky parts unread.
+fn empty(state: &mut Value) {
+    RunState::upgrade(state);
+    for part in BULK {
+        if let Some(part) = state.get_mut(part) {
+            hollow(part);
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! Words: what a search looks for, and where. The server divides text into words itself, so that both databases, and
+//! whoever looks at a text without an index, find the same.
+//!
+//! A word is a run of letters and digits, in lower case. Scripts that put no spaces between words have one for each
+//! character. An id is one word, written without hyphens. A word that is looked for is found at the beginning of words.
+//!
+//! Imports nothing of the store.
+
+use std::ops::Range;
+
+use serde_json::Value;
+use shared::log::Event;
+use uuid::Uuid;
+
+/// How many characters of a word count.
+const MAX_WORD: usize = 64;
+/// How many words of a search count.
+const MAX_WORDS: usize = 8;
+
+/// The words of a search. All must be found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Words(Vec<String>);
+
+impl Words {
+    /// The words of a text that somebody typed; none where it is blank. Where it holds no letter and no digit, there are
+    /// no words, and nothing is found.
+    pub fn of(q: Option<&str>) -> Option<Self> {
+        let q = q.filter(|q| !q.trim().is_empty())?;
+        let mut words = Vec::new();
+        each_word(q, &mut |word| {
+            if words.len() < MAX_WORDS && !words.iter().any(|known| known == word) {
+                words.push(word.to_owned());
+            }
+        });
+        Some(Self(words))
+    }
+
+    /// Each of them.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(String::as_str)
+    }
+
+    /// Whether nothing can be found.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether all of them are found in a text.
+    pub fn are_in(&self, text: &str) -> bool {
+        self.found(|look| each_word(text, look))
+    }
+
+    /// Whether all of them are found in an entry.
+    pub fn are_in_event(&self, event: &Event) -> bool {
+        self.found(|look| each_word_of(event, look))
+    }
+
+    /// Whether a stored text can hold all of them, at a glance. What it says no to has no such words.
+    pub fn may_be_in(&self, stored: &str) -> bool {
+        let stored = stored.to_lowercase();
+        // An id is stored with its hyphens.
+        let id = |word: &str| word.len() > 8 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
+        self.0.iter().all(|word| id(word) || stored.contains(word.as_str()))
+    }
+
+    fn found(&self, each: impl FnOnce(&mut dyn FnMut(&str))) -> bool {
+        if self.0.is_empty() {
+            return false;
+        }
+        let mut missing: Vec<&String> = self.0.iter().collect();
+        each(&mut |word| missing.retain(|wanted| !word.starts_with(wanted.as_str())));
+        missing.is_empty()
+    }
+}
+
+/// Gives each word of a text.
+pub(super) fn each_word(text: &str, take: &mut dyn FnMut(&str)) {
+    each_place(text, &mut |word, _| take(word));
+}
+
+/// Gives each word of a text, with the bytes where it stands.
+pub(super) fn each_place(text: &str, take: &mut dyn FnMut(&str, Range<usize>)) {
+    let mut word = Word::default();
+    let mut at = 0;
+    for piece in text.split_inclusive(char::is_whitespace) {
+        let from = at + piece.len() - piece.trim_start_matches(|c: char| !c.is_alphanumeric()).len();
+        at += piece.len();
+        let trimmed = piece.trim_matches(|c: char| !c.is_alphanumeric());
+        if trimmed.len() == 36
+            && let Ok(id) = trimmed.parse::<Uuid>()
+        {
+            take(&id.simple().to_string(), from..from + trimmed.len());
+            continue;
+        }
+        for (offset, c) in trimmed.char_indices() {
+            let here = from + offset..from + offset + c.len_utf8();
+            if stands_alone(c) {
+                word.give(take);
+                word.push(c, here);
+                word.give(take);
+            } else if c.is_alphanumeric() || is_mark(c) {
+                word.push(c, here);
+            } else {
+                word.give(take);
+            }
+        }
+        word.give(take);
+    }
+}
+
+/// A word that is being read.
+#[derive(Default)]
+struct Word {
+    text: String,
+    place: Range<usize>,
+}
+
+impl Word {
+    fn push(&mut self, c: char, here: Range<usize>) {
+        if self.text.is_empty() {
+            self.place.start = here.start;
+        }
+        self.place.end = here.end;
+        self.text.extend(c.to_lowercase().filter(|c| !is_mark(*c)));
+    }
+
+    fn give(&mut self, take: &mut dyn FnMut(&str, Range<usize>)) {
+        if let Some((end, _)) = self.text.char_indices().nth(MAX_WORD) {
+            self.text.truncate(end);
+        }
+        if !self.text.is_empty() {
+            take(&self.text, self.place.clone());
+            self.text.clear();
+        }
+    }
+}
+
+/// Whether a character is a mark on the letter before it, which does not count. The lower case of some letters has one.
+fn is_mark(c: char) -> bool {
+    matches!(c, '\u{300}'..='\u{36F}')
+}
+
+/// Whether a character is a word by itself: of a script that puts no spaces between words.
+fn stands_alone(c: char) -> bool {
+    matches!(u32::from(c),
+        0x0E00..=0x0EFF | 0x1000..=0x109F | 0x1780..=0x17FF | 0x3040..=0x30FF | 0x3400..=0x9FFF | 0xF900..=0xFAFF
+        | 0x20000..=0x3FFFF)
+}
+
+/// Gives each word of an entry: of its kind, its actor and its ids, and of every text and number in its data. Times are
+/// no words, and neither are the names of members.
+pub(super) fn each_word_of(event: &Event, take: &mut dyn FnMut(&str)) {
+    each_word(event.kind.as_str(), take);
+    if let Some(actor) = &event.actor {
+        each_word(actor, take);
+    }
+    for id in [event.run_id.map(|run| run.0), event.review_id.map(|review| review.0)].into_iter().flatten() {
+        take(&id.simple().to_string());
+    }
+    event.data.values().for_each(|value| each_word_in(value, take));
+}
+
+fn each_word_in(value: &Value, take: &mut dyn FnMut(&str)) {
+    match value {
+        Value::String(text) if !is_time(text) => each_word(text, take),
+        Value::Number(number) => each_word(&number.to_string(), take),
+        Value::Array(list) => list.iter().for_each(|one| each_word_in(one, take)),
+        Value::Object(members) => members.values().for_each(|one| each_word_in(one, take)),
+        Value::String(_) | Value::Null | Value::Bool(_) => {}
+    }
+}
+
+/// Whether a text is a time, as entries have them: `2026-01-01T00:00:00Z`.
+fn is_time(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    (20..=30).contains(&bytes.len())
+        && bytes.ends_with(b"Z")
+        && [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':')].iter().all(|(at, byte)| bytes[*at] == *byte)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        let mut words = Vec::new();
+        each_word(text, &mut |word| words.push(word.to_owned()));
+        words
+    }
+
+    #[test]
+    fn text_is_divided_into_words() {
+        assert_eq!(words("Pay €4,200.50 to O'Brien-Meyer!"), ["pay", "4", "200", "50", "to", "o", "brien", "meyer"]);
+        assert_eq!(words("ÄRGER İstanbul"), ["ärger", "istanbul"]);
+        assert_eq!(words("審査 okですか"), ["審", "査", "ok", "で", "す", "か"]);
+        assert_eq!(words("run (0198C2AA-1b2c-7000-8000-0123456789ab),"), ["run", "0198c2aa1b2c700080000123456789ab"]);
+        assert_eq!(words(&"x".repeat(100)), ["x".repeat(64)]);
+        assert_eq!(words("¦ — …"), [""; 0]);
+    }
+
+    #[test]
+    fn all_words_of_a_search_must_begin_words_of_the_text() {
+        let found = |q: &str, text: &str| Words::of(Some(q)).is_some_and(|words| words.are_in(text));
+        assert!(found("new let", "The letter is NEW"));
+        assert!(!found("etter", "The letter is new"), "not in the middle of a word");
+        assert!(!found("letter old", "The letter is new"));
+        assert!(!found("!?", "The letter is new!?"), "nothing is looked for, and nothing is found");
+        assert_eq!(Words::of(Some("  ")), None);
+        assert!(found("0198c2aa-1b2c-7000-8000-0123456789ab", "of 0198c2aa1b2c700080000123456789ab"));
+    }
+}
