@@ -76,7 +76,11 @@ pub fn RunsPage() -> impl IntoView {
     on_cleanup(move || live.runs.update_untracked(|runs| runs.list(false)));
     let end = RwSignal::new(End::default());
     let load = move |asked: Filter, cursor: Option<String>| async move {
-        let page = api.runs(&asked.query(cursor)).await?;
+        let mut page = api.runs(&asked.query(cursor)).await?;
+        // A page that found nothing may say where to go on.
+        while page.items.is_empty() && page.next_cursor.is_some() {
+            page = api.runs(&asked.query(page.next_cursor)).await?;
+        }
         // Where another filter was chosen meanwhile, its own page says where the list ends.
         let oldest = page.next_cursor.as_ref().and(page.items.last()).map(|oldest| oldest.created_at);
         live.runs.update(|runs| page.items.into_iter().for_each(|run| runs.put(run)));

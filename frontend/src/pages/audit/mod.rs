@@ -60,7 +60,14 @@ fn Audit() -> impl IntoView {
     let pages = RwSignal::new(Pages::default());
     let load = move |asked: Filter, cursor: Option<String>| async move {
         let first = cursor.is_none();
-        let page = api.audit(&AuditQuery { cursor, ..asked.query() }).await?;
+        let mut page = api.audit(&AuditQuery { cursor, ..asked.query() }).await?;
+        // A page that found nothing may say where to go on.
+        while page.items.is_empty()
+            && page.next_cursor.is_some()
+            && filter.try_with_untracked(|now| *now == asked) == Some(true)
+        {
+            page = api.audit(&AuditQuery { cursor: page.next_cursor, ..asked.query() }).await?;
+        }
         // What belongs to a filter of before is not shown.
         if filter.try_with_untracked(|now| *now == asked) == Some(true) {
             pages.update(|pages| {
