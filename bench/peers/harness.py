@@ -135,6 +135,8 @@ def crash(peer: Peer, effects: Effects) -> None:
         by_itself = len(effects.seen[run])
         if left != "ended":
             left += f"; then {process.ask(do='go_on', run=run)}: {until_ended(process, run)}"
+        if set(effects.seen[run]) != {"yes"}:
+            raise Failed(f"the decision was yes, and the effects were {effects.seen[run]}")
         peer.seen["crash"] = [left, str(before), str(by_itself), str(len(effects.seen[run]))]
     finally:
         effects.release()
