@@ -47,7 +47,7 @@ def table(found: list[Peer]) -> list[str]:
         "cycles/s",
         "least to most",
         "ms a cycle",
-        "beside ours over HTTP",
+        "beside Countersign over HTTP",
     ]
     lines = row(head) + row(["---"] * len(head))
     ours = {peer.store: peer for peer in found if peer.name == "Countersign" and peer.reached == "HTTP"}
