@@ -1,6 +1,7 @@
 //! Reviews as the API shows them, and as they are stored: one thing that a person is asked.
 
 mod kind;
+mod resolution;
 
 use std::collections::BTreeMap;
 
@@ -9,11 +10,12 @@ use serde_json::Value;
 
 use crate::JsonMap;
 pub use crate::collaboration::{Advice, AskedHandler, Changes, Claim, Comment, Delegation, Judgement};
-use crate::decision::{Decision, Verdict, Via};
+use crate::decision::{Decision, Via};
 use crate::definition::{
     ActionKind, AlternativeChoice, ChoiceKind, ContentType, OnTimeout, Policy, Reviewers, Severity, Stakes,
 };
 pub use kind::ReviewKind;
+pub use resolution::{Outcome, Resolution};
 
 pub use crate::guardrail::{Checked, Veto, Warning};
 use crate::id::{FlowId, NodeId, ReviewId, RunId, Username};
@@ -209,12 +211,6 @@ impl Review {
         self.options.iter().find(|option| option.kind == ChoiceKind::Accept && !option.alternative)
     }
 
-    /// The alternative that was decided on, where one was: something else than what was asked about.
-    pub fn chosen_alternative(&self) -> Option<&ReviewOption> {
-        let Verdict::Choose { option, .. } = &self.resolution.as_ref()?.decision.as_ref()?.verdict else { return None };
-        self.options.iter().find(|offered| offered.id == *option && offered.alternative)
-    }
-
     /// Whether it still waits.
     pub fn is_pending(&self) -> bool {
         self.status == ReviewStatus::Pending
@@ -350,57 +346,4 @@ pub struct Action {
     /// Whether a guardrail redacted what runs: that is on the record with its execution. No digest has it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub redacted: bool,
-}
-
-/// What a resolution did.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray,
-)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-#[strum(serialize_all = "snake_case")]
-pub enum Outcome {
-    /// The run goes on.
-    Accepted,
-    /// The source step runs again.
-    Corrected,
-    /// The run ends, or goes to `on_reject`.
-    Stopped,
-    /// The free text is the answer.
-    Answered,
-    /// Each action has its answer.
-    Decided,
-    /// The time was up.
-    Expired,
-    /// It was taken back.
-    Withdrawn,
-}
-
-/// What became of a review.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Resolution {
-    /// How it left `pending`.
-    pub status: ReviewStatus,
-    /// What that did.
-    pub outcome: Outcome,
-    /// Who; empty for a timer and for handlers.
-    pub by: Vec<Username>,
-    /// The time at which it was resolved.
-    pub at: Timestamp,
-    /// The channel through which it was resolved.
-    pub via: Via,
-    /// What was decided.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub decision: Option<Box<Decision>>,
-    /// Why, in words: of a timer, a handler, a cancel or a withdrawal.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    /// What does not happen although leave was given.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub vetoes: Vec<Veto>,
-    /// What whoever asked by a tool or over REST is answered: the result of the call. None where there is no answer, and
-    /// `reason` says why.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub answer: Option<Value>,
 }

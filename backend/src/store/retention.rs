@@ -182,7 +182,7 @@ impl Store {
         let mut conn = self.inner.db.write().await?;
         let mut left = REMOVE_AT_ONCE;
         for (table, of_runs) in TABLES {
-            left = left.saturating_sub(conn.execute(some_of(&conn, table, of_runs, &runs, left)).await?);
+            left = left.saturating_sub(remove_some(&mut conn, table, of_runs, &runs, left).await?);
             if left == 0 {
                 conn.commit().await?;
                 return Ok(true);
@@ -195,6 +195,27 @@ impl Store {
         conn.commit().await?;
         Ok(true)
     }
+}
+
+/// Removes at most so many rows of a table, and what is indexed of them; answers with how many.
+async fn remove_some(conn: &mut Conn, table: &str, of_runs: &str, runs: &[Uuid], limit: u64) -> Result<u64, Error> {
+    let sql = some_of(conn, table, of_runs, runs, limit);
+    let removed = match table {
+        "reviews" => {
+            let rows = conn.fetch(sql.push(" RETURNING id")).await?;
+            let reviews: Vec<Uuid> = rows.iter().map(|row| row.uuid(0)).collect::<Result<_, _>>()?;
+            conn.forget_review_words(&reviews).await?;
+            rows.len()
+        }
+        "log" => {
+            let rows = conn.fetch(sql.push(" RETURNING seq")).await?;
+            let places: Vec<i64> = rows.iter().map(|row| row.int(0)).collect::<Result<_, _>>()?;
+            conn.forget_blocks(&places).await?;
+            rows.len()
+        }
+        _ => return Ok(conn.execute(sql).await?),
+    };
+    Ok(u64::try_from(removed).unwrap_or(u64::MAX))
 }
 
 /// Removes at most so many rows of a table. SQLite knows its tables' rows by their primary key where they have no other

@@ -18,25 +18,14 @@ pub(super) use lookup::{Block, Sought};
 pub(super) use review_words::{ReviewSearch, padded};
 pub(super) use terms::Term;
 
-use shared::id::ReviewId;
+use std::collections::BTreeSet;
 
+use super::Error;
 use super::cursor::LogPlace;
 use super::db::{Conn, Sql};
-use super::{Error, Store};
 
 /// How many numbers of rows a block has.
 pub(super) const BLOCK: i64 = 32;
-
-impl Store {
-    /// Removes what is indexed of blocks that end before a row, and of these reviews: they are no longer stored. A block
-    /// that is left too long finds nothing wrong, since its rows are looked for.
-    pub async fn forget_index(&self, before: i64, reviews: &[ReviewId]) -> Result<(), Error> {
-        let mut conn = self.inner.db.write().await?;
-        conn.forget_blocks_before(before).await?;
-        conn.forget_review_words(&reviews.iter().map(|review| review.0).collect::<Vec<_>>()).await?;
-        Ok(conn.commit().await?)
-    }
-}
 
 impl Conn {
     /// The number of the first row that is not indexed.
@@ -51,14 +40,25 @@ impl Conn {
         Ok((head.saturating_add(1) / BLOCK > next / BLOCK).then_some(LogPlace { seq: next - 1, seen: u32::MAX }))
     }
 
-    /// Removes the blocks that end before a row.
-    pub async fn forget_blocks_before(&mut self, row: i64) -> Result<(), Error> {
-        let first = row.div_euclid(BLOCK);
-        if !self.is_postgres() {
-            let sql = Sql::new("DELETE FROM log_terms WHERE rowid IN (SELECT block FROM log_blocks WHERE block < ");
-            self.execute(sql.bind(first).push(")")).await?;
+    /// Removes the blocks of these rows, which were removed from the log, where no row of the block is left. One that
+    /// stays finds nothing wrong, since its rows are looked for.
+    pub async fn forget_blocks(&mut self, rows: &[i64]) -> Result<(), Error> {
+        let blocks: BTreeSet<i64> = rows.iter().map(|row| row.div_euclid(BLOCK)).collect();
+        if blocks.is_empty() {
+            return Ok(());
         }
-        self.execute(Sql::new("DELETE FROM log_blocks WHERE block < ").bind(first)).await?;
+        let sql = Sql::new("SELECT block FROM log_blocks WHERE block IN (").list(blocks);
+        let sql = sql.push(") AND NOT EXISTS (SELECT 1 FROM log WHERE seq >= block * ").bind(BLOCK);
+        let sql = sql.push(" AND seq < (block + 1) * ").bind(BLOCK).push(")");
+        let rows = self.fetch(sql).await?;
+        let empty: Vec<i64> = rows.iter().map(|row| row.int(0)).collect::<Result<_, _>>()?;
+        if empty.is_empty() {
+            return Ok(());
+        }
+        let of_terms = (!self.is_postgres()).then_some("DELETE FROM log_terms WHERE rowid IN (");
+        for remove in of_terms.into_iter().chain(["DELETE FROM log_blocks WHERE block IN ("]) {
+            self.execute(Sql::new(remove).list(empty.iter().copied()).push(")")).await?;
+        }
         Ok(())
     }
 }

@@ -250,7 +250,10 @@ async fn rows_that_are_gone_are_forgotten_and_the_rest_is_found(world: World) {
     };
     let (before, removed) = (words().await, world.launched_review("stays").await.id);
     let oldest = all(&world.store).await.iter().rev().find_map(|entry| entry.event.review_id).expect("is of a review");
-    world.store.forget_index(gone, &[oldest, removed]).await.expect("writes");
+    let mut conn = world.store.inner.db.write().await.expect("writes");
+    conn.forget_blocks(&(0..gone).collect::<Vec<_>>()).await.expect("writes");
+    conn.forget_review_words(&[oldest.0, removed.0]).await.expect("writes");
+    conn.commit().await.expect("writes");
     assert_eq!(words().await, before - 1, "one of these was indexed");
     assert_eq!(blocks(&world).await, indexed - 2, "a block goes once all its rows are gone");
     check(&world, &mut dice, 20).await;
