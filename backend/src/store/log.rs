@@ -71,8 +71,10 @@ impl Store {
         let mut rows = conn.fetch(page_of(after, of, limit + 1)).await?;
         let head = place_of_head(rows.first().map(|row| row.int_opt(4)).transpose()?.flatten());
         let archived_to = rows.first().map(|row| row.int_opt(5)).transpose()?.flatten().unwrap_or(0);
-        // Of all entries some behind the place may be gone; the origin asks for those that there are.
-        let too_old = matches!(of, Rows::All) && after != LogPlace::ORIGIN && after.seq < archived_to;
+        // Where the row of the place was archived, so were others behind it. Whoever reads from the origin on asks for what
+        // there is, and stands at rows that are there.
+        let is_there = rows.first().map(|row| row.int_opt(0)).transpose()?.flatten() == Some(after.seq);
+        let too_old = matches!(of, Rows::All) && after != LogPlace::ORIGIN && after.seq < archived_to && !is_there;
         if after.seq > head.seq || too_old {
             return Ok(None);
         }
