@@ -17,6 +17,7 @@ mod report;
 mod server;
 mod sockets;
 mod store;
+mod years;
 
 use std::path::PathBuf;
 
@@ -42,6 +43,9 @@ pub struct Options {
     /// Seconds for which the console is watched while others make 50 entries a second; 3600 for the whole hour.
     #[arg(long, default_value_t = 90)]
     storm: u64,
+    /// Entries of the larger log of `years`; the smaller one has a hundredth of them.
+    #[arg(long, default_value_t = 10_000_000)]
+    entries: usize,
     /// The server's binary.
     #[arg(long, env = "COUNTERSIGN_BIN")]
     binary: PathBuf,
@@ -108,6 +112,18 @@ async fn main() -> anyhow::Result<()> {
             report.add(row);
         }
         cycles::forget(postgres, [data.database(), None]).await?;
+    }
+    if wanted("years_sqlite") {
+        for row in years::reads(&options, "sqlite", None).await? {
+            report.add(row);
+        }
+    }
+    if let Some(postgres) = options.postgres.as_deref()
+        && wanted("years_postgres")
+    {
+        for row in years::reads(&options, "postgres", Some(postgres)).await? {
+            report.add(row);
+        }
     }
     if wanted("inbox_sqlite") {
         for row in inbox::in_a_browser(&options, "sqlite", None).await? {

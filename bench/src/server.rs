@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -11,7 +12,8 @@ use tempfile::TempDir;
 
 use crate::client::Connection;
 
-const PASSWORD: &str = "for the bench only";
+/// Everybody's.
+pub const PASSWORD: &str = "for the bench only";
 
 /// So many quarters of a second are waited for memory to be given back.
 const SETTLES: usize = 24;
@@ -64,7 +66,8 @@ impl Data {
 
 async fn new_database(admin: &str) -> Result<String> {
     use sqlx::Connection as _;
-    let name = format!("bench_{}", std::process::id());
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let name = format!("bench_{}_{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
     let mut connection = sqlx::PgConnection::connect(&format!("{admin}/postgres")).await?;
     for statement in [format!("DROP DATABASE IF EXISTS {name}"), format!("CREATE DATABASE {name}")] {
         sqlx::query(sqlx::AssertSqlSafe(statement)).execute(&mut connection).await?;
@@ -110,6 +113,13 @@ impl Server {
     /// A connection that carries the token.
     pub async fn connect(&self) -> Result<Connection> {
         Connection::open(&self.address, &self.credential).await
+    }
+
+    /// Ends it.
+    pub fn stop(&mut self) {
+        // Killed rather than asked: whatever was acknowledged is on disk.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 
     /// Resident memory of its own, in bytes; pages of files that the system could drop are not counted.
@@ -161,8 +171,6 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Killed rather than asked: whatever was acknowledged is on disk.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.stop();
     }
 }

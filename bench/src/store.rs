@@ -25,7 +25,7 @@ pub async fn against_bare_loop(options: &Options) -> Result<Row> {
     let path = folder.path().join("store.db");
     let url = format!("sqlite:{}", path.display());
     let store = Store::open(StoreOptions::new(url, Arc::new(SystemClock))).await?;
-    save_flow(&store).await?;
+    save_flow(&store, FLOW).await?;
     let length = Duration::from_secs(options.seconds);
     round_of_transitions(&store, length).await?;
     let shape = bare::Shape::of(&path)?;
@@ -39,8 +39,9 @@ pub async fn against_bare_loop(options: &Options) -> Result<Row> {
     Ok(share_of("store_sqlite", median(ours), "commits/s", median(theirs), 0.6))
 }
 
-async fn save_flow(store: &Store) -> Result<()> {
-    let flow = flow::check(FLOW).flow.context("the flow of the bench has mistakes")?;
+/// Adds an admin, and a flow.
+pub async fn save_flow(store: &Store, source: &str) -> Result<()> {
+    let flow = flow::check(source).flow.context("the flow of the bench has mistakes")?;
     let user = shared::api::User {
         username: "admin".parse()?,
         display_name: None,
@@ -53,7 +54,7 @@ async fn save_flow(store: &Store) -> Result<()> {
     };
     let user = NewUserRecord { user, password_hash: None };
     store.commit(Change::by_server(Operation::CreateUser(Box::new(user)))).await?;
-    let new = NewFlow { flow, source: FLOW.to_owned(), digest: flow::digest(FLOW) };
+    let new = NewFlow { flow, source: source.to_owned(), digest: flow::digest(source) };
     store.commit(Change::by_server(Operation::SaveFlow(Box::new(new)))).await?;
     Ok(())
 }
@@ -80,20 +81,21 @@ async fn round_of_transitions(store: &Store, length: Duration) -> Result<f64> {
 
 /// A launch and a decision: two transitions.
 async fn cycle(store: &Store) -> Result<()> {
-    let mut ids = Moment::of(&SystemClock).ids();
-    let run = RunId(ids.uuid());
-    let admin = Principal::new("admin".parse()?, ["admin".to_owned()].into());
-    let launch = Operation::Launch {
-        run,
-        flow: "ask".parse()?,
-        version: None,
-        input: shared::JsonMap::new(),
-        context: RunContext::default(),
-    };
-    let by = Some(Actor::of(admin.clone()));
-    let change = Change { by: by.clone(), key: None, operation: launch };
-    let Committed::Run { run } = store.commit(change).await? else { bail!("not a run") };
-    let review: ReviewId = run.positions.first().and_then(|position| position.review).context("no review")?;
+    let (_, review) = launch(store, "ask", shared::JsonMap::new()).await?;
+    decide(store, review).await
+}
+
+/// A launch.
+pub async fn launch(store: &Store, flow: &str, input: shared::JsonMap) -> Result<(RunId, ReviewId)> {
+    let run = RunId(Moment::of(&SystemClock).ids().uuid());
+    let launch = Operation::Launch { run, flow: flow.parse()?, version: None, input, context: RunContext::default() };
+    let change = Change { by: Some(Actor::of(admin()?)), key: None, operation: launch };
+    let Committed::Run { run: started } = store.commit(change).await? else { bail!("not a run") };
+    Ok((run, started.positions.first().and_then(|position| position.review).context("no review")?))
+}
+
+/// A decision: yes.
+pub async fn decide(store: &Store, review: ReviewId) -> Result<()> {
     let shown = store.review(review).await?.context("no review")?;
     let request = DecisionRequest {
         revision: shown.revision,
@@ -103,9 +105,14 @@ async fn cycle(store: &Store) -> Result<()> {
         comment: None,
         metadata: shared::JsonMap::new(),
     };
-    let input = Box::new(Input::decide(review, admin, Via::Human, request));
+    let input = Box::new(Input::decide(review, admin()?, Via::Human, request));
+    let by = Some(Actor::of(admin()?));
     store.commit(Change { by, key: None, operation: Operation::Review { review, input } }).await?;
     Ok(())
+}
+
+fn admin() -> Result<Principal> {
+    Ok(Principal::new("admin".parse()?, ["admin".to_owned()].into()))
 }
 
 /// Random bytes for ids that nobody reads.

@@ -4,6 +4,8 @@
 //! started. What no index has (a flow and a status, the runs of whose reviews somebody has some) is asked of each run on
 //! the way; a page asks so many at most, and the next one goes on behind them.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 use shared::access::{Principal, launched};
 use shared::api::{DEFAULT_LIMIT, MAX_LIMIT, Page, RunQuery};
@@ -70,12 +72,12 @@ async fn sight<'a>(conn: &mut Conn, viewer: &'a Principal) -> Result<Sight<'a>, 
         return Ok(Sight::All);
     }
     let own = launched(viewer, &viewer.username).then_some(&*viewer.username);
-    let sql = Sql::new("SELECT DISTINCT run_id FROM (SELECT v.run_id FROM review_audience a CROSS JOIN reviews v ")
-        .push("WHERE v.id = a.review_id AND ");
+    let sql = Sql::new("SELECT v.run_id FROM review_audience a CROSS JOIN reviews v WHERE v.id = a.review_id AND ");
     let sql = visibility::involved(viewer).shows(sql).push(" LIMIT ").bind(u32::try_from(FEW + 1).unwrap_or(u32::MAX));
-    let rows = conn.fetch(sql.push(") AS r")).await?;
-    let runs: Vec<_> = rows.iter().map(|row| row.uuid(0)).collect::<Result<_, _>>()?;
-    Ok(if runs.len() > FEW { Sight::Many(own) } else { Sight::Few(own, runs) })
+    let rows = conn.fetch(sql).await?;
+    // A run stands there once for each of its reviews and names.
+    let runs: BTreeSet<_> = rows.iter().map(|row| row.uuid(0)).collect::<Result<_, _>>()?;
+    Ok(if rows.len() > FEW { Sight::Many(own) } else { Sight::Few(own, runs.into_iter().collect()) })
 }
 
 impl List<'_> {

@@ -65,6 +65,9 @@ impl Conn {
                 found.remove(&id);
             }
         }
+        if found.len() > few {
+            return Ok(ReviewSearch::Each(words));
+        }
         Ok(ReviewSearch::Among(found.into_iter().collect()))
     }
 

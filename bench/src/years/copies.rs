@@ -1,0 +1,183 @@
+//! Copies of rows: a run is made by the store itself, and what it wrote is copied with ids, times and words of its own.
+
+use anyhow::{Context, Result, ensure};
+use rusqlite::Connection;
+use rusqlite::types::Value as Cell;
+use serde_json::Value;
+use shared::time::Timestamp;
+use uuid::Uuid;
+
+/// What stands where each copy has words of its own.
+pub const WORDS: &str = "qqwordsqq";
+/// What is as near to the first time of a run as this, in microseconds, is moved with it.
+const NEAR: i64 = 3_600_000_000;
+
+/// The tables of a run, each with the columns that are copied, and the column by which rows of the run are found.
+pub const TABLES: [(&str, &str, &str); 5] = [
+    ("runs", "id, flow, status, requested_by, created_at, format, state, carries_question", "id"),
+    (
+        "reviews",
+        "id, run_id, status, kind, severity, flow, requested_by, not_requester, created_at, search, body, due, \
+         severity_rank, irreversible, claimed_until, class, facts",
+        "run_id",
+    ),
+    ("review_audience", "review_id, subject, pending, created_at", "review_id"),
+    ("steps", "run_id, id, body", "run_id"),
+    // The number and the HMAC are those of the copy.
+    ("log", "commit_id, at, run_id, body", "run_id"),
+];
+/// The column of reviews that is alike in all copies, though it has as many bytes as an id.
+const CLASS: usize = 15;
+
+/// A run as it stands in the tables.
+pub struct Template {
+    rows: [Vec<Vec<Part>>; 5],
+    ids: Vec<Uuid>,
+    /// How many entries of the log tell of it.
+    pub entries: usize,
+}
+
+/// One column of a row.
+enum Part {
+    Same(Cell),
+    Id(usize),
+    /// So much later than the run.
+    Time(i64),
+    Text(Vec<Piece>),
+}
+
+/// A piece of a text.
+enum Piece {
+    Same(String),
+    Id(usize),
+    Time(i64),
+    Words,
+}
+
+impl Template {
+    /// The run as the store has written it.
+    pub fn of(conn: &Connection, run: Uuid, review: Uuid) -> Result<Self> {
+        let mut found: [Vec<Vec<Cell>>; 5] = Default::default();
+        for ((table, columns, key), rows) in TABLES.into_iter().zip(&mut found) {
+            let id = if key == "review_id" { review } else { run };
+            let mut statement = conn
+                .prepare(&format!("SELECT {columns} FROM {table} WHERE {key} = ?1 ORDER BY rowid"))
+                .or_else(|_| conn.prepare(&format!("SELECT {columns} FROM {table} WHERE {key} = ?1")))?;
+            let count = statement.column_count();
+            let mut read = statement.query([id])?;
+            while let Some(row) = read.next()? {
+                rows.push((0..count).map(|column| row.get(column)).collect::<rusqlite::Result<_>>()?);
+            }
+        }
+        let blobs: i64 = conn.query_row("SELECT COUNT(*) FROM blobs WHERE run_id = ?1", [run], |row| row.get(0))?;
+        ensure!(blobs == 0, "the run is too large to be copied");
+        let start = match found[0].first().and_then(|run| run.get(4)) {
+            Some(Cell::Integer(at)) => *at,
+            _ => anyhow::bail!("the run has no time"),
+        };
+        let mut ids = Vec::new();
+        for (table, rows) in found.iter().enumerate() {
+            for (column, cell) in rows.iter().flat_map(|row| row.iter().enumerate()) {
+                if let Some(id) = id_in(cell).filter(|id| (table, column) != (1, CLASS) && !ids.contains(id)) {
+                    ids.push(id);
+                }
+            }
+        }
+        let mut entries = 0;
+        for row in &found[4] {
+            let Some(Cell::Text(body)) = row.get(3) else { continue };
+            let body: Value = serde_json::from_str(body)?;
+            entries += body["events"].as_array().context("a row has no events")?.len();
+        }
+        let rows = found.map(|rows| {
+            let row = |row: Vec<Cell>| row.into_iter().map(|cell| part(cell, start, &ids)).collect();
+            rows.into_iter().map(row).collect()
+        });
+        Ok(Self { rows, ids, entries })
+    }
+
+    /// The rows of a copy: its number, when it begins, and its words.
+    pub fn copy(&self, number: usize, at: i64, words: &str) -> [Vec<Vec<Cell>>; 5] {
+        let ids: Vec<Uuid> = (0..self.ids.len()).map(|id| id_of(number, id, at)).collect();
+        let cell = |part: &Part| match part {
+            Part::Same(cell) => cell.clone(),
+            Part::Id(id) => Cell::Blob(ids[*id].as_bytes().to_vec()),
+            Part::Time(after) => Cell::Integer(at + after),
+            Part::Text(pieces) => {
+                let mut text = String::new();
+                for piece in pieces {
+                    match piece {
+                        Piece::Same(same) => text.push_str(same),
+                        Piece::Id(id) => text.push_str(&ids[*id].to_string()),
+                        Piece::Time(after) => text.push_str(&Timestamp(at + after).to_string()),
+                        Piece::Words => text.push_str(words),
+                    }
+                }
+                Cell::Text(text)
+            }
+        };
+        let rows = |rows: &Vec<Vec<Part>>| rows.iter().map(|row| row.iter().map(cell).collect()).collect();
+        [0, 1, 2, 3, 4].map(|table| rows(&self.rows[table]))
+    }
+}
+
+/// In the order of time, as the ids are that the server makes.
+fn id_of(number: usize, id: usize, at: i64) -> Uuid {
+    let milliseconds = u128::from(at.unsigned_abs() / 1000);
+    let rest = (number as u128 * 64 + id as u128).wrapping_mul(0x9E37_79B9_7F4A_7C15) & 0x3FFF_FFFF_FFFF_FFFF;
+    Uuid::from_u128(milliseconds << 80 | 0x7000 << 64 | 0x8000_0000_0000_0000 | rest)
+}
+
+fn id_in(cell: &Cell) -> Option<Uuid> {
+    match cell {
+        Cell::Blob(bytes) => Uuid::from_slice(bytes).ok(),
+        _ => None,
+    }
+}
+
+fn part(cell: Cell, start: i64, ids: &[Uuid]) -> Part {
+    match cell {
+        Cell::Integer(at) if (at - start).abs() < NEAR => Part::Time(at - start),
+        Cell::Text(text) => Part::Text(pieces(&text, start, ids)),
+        cell => match id_in(&cell).and_then(|id| ids.iter().position(|known| *known == id)) {
+            Some(id) => Part::Id(id),
+            None => Part::Same(cell),
+        },
+    }
+}
+
+fn pieces(text: &str, start: i64, ids: &[Uuid]) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    let mut same = String::new();
+    let mut rest = text;
+    while let Some(next) = rest.chars().next() {
+        let found = if let Some(behind) = rest.strip_prefix(WORDS) {
+            Some((Piece::Words, behind))
+        } else if let Some(id) = rest.get(..36).and_then(|id| id.parse::<Uuid>().ok())
+            && let Some(id) = ids.iter().position(|known| *known == id)
+        {
+            Some((Piece::Id(id), &rest[36..]))
+        } else if rest.starts_with("20")
+            && let Some(end) = rest.find('"')
+            && let Some(at) =
+                rest.get(..end).filter(|time| time.ends_with('Z')).and_then(|time| time.parse::<Timestamp>().ok())
+            && (at.0 - start).abs() < NEAR
+        {
+            Some((Piece::Time(at.0 - start), &rest[end..]))
+        } else {
+            None
+        };
+        let Some((piece, behind)) = found else {
+            same.push(next);
+            rest = &rest[next.len_utf8()..];
+            continue;
+        };
+        if !same.is_empty() {
+            pieces.push(Piece::Same(std::mem::take(&mut same)));
+        }
+        pieces.push(piece);
+        rest = behind;
+    }
+    pieces.push(Piece::Same(same));
+    pieces
+}
