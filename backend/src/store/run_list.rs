@@ -132,7 +132,7 @@ impl List<'_> {
 
     /// Runs behind a place along one index, each with whether it fits.
     fn asked(&self, place: Option<ListPlace>, limit: u32) -> Sql {
-        let mut sql = Sql::new("SELECT runs.id, runs.created_at, CASE WHEN true");
+        let mut sql = Sql::new("SELECT runs.id, runs.created_at, CAST(CASE WHEN true");
         if let (Some(status), Some(_)) = (self.query.status, &self.query.flow) {
             sql = sql.push(" AND runs.status = ").bind(status.as_str());
         }
@@ -144,7 +144,7 @@ impl List<'_> {
                 .push(" WHERE a.review_id = v.id AND v.run_id = runs.id AND ");
             sql = visibility::involved(self.viewer).shows(sql).push("))");
         }
-        sql = sql.push(" THEN 1 ELSE 0 END FROM runs WHERE carries_question = 0");
+        sql = sql.push(" THEN 1 ELSE 0 END AS BIGINT) FROM runs WHERE carries_question = 0");
         let one = RunQuery { status: self.query.status.filter(|_| self.query.flow.is_none()), ..self.query.clone() };
         List { query: &one, viewer: self.viewer, sight: Sight::All }.behind(sql, place, limit)
     }
