@@ -83,11 +83,11 @@ pub async fn told(store: &Store, archive: &Archive) -> Result<Option<RunsArchive
         return Ok(None);
     }
     let events = row.entries.into_iter().flatten();
-    let told = events.filter_map(|(_, event)| match event.read() {
+    let told = |event: &Event| match event.read() {
         Some(EventData::RunsArchived(told)) if told.archive == archive.number => Some(told),
         _ => None,
-    });
-    Ok(told.last())
+    };
+    Ok(events.rev().find_map(|(_, event)| told(&event)))
 }
 
 #[cfg(test)]

@@ -195,7 +195,7 @@ impl Index {
     }
 
     /// The same of the reviews `found` alone, one after the other.
-    fn from_found(&self, sql: Sql) -> Sql {
+    fn found_in(&self, sql: Sql) -> Sql {
         let sql = sql.push("found f CROSS JOIN reviews v");
         match self {
             Self::Status(status) => sql.push(" WHERE v.id = f.id AND v.status || '' = ").bind(status.as_str()),
@@ -316,7 +316,7 @@ impl NewestList<'_> {
         let IndexRange { index, not_of, not_given, tagged } = part;
         let (at, id) = index.order();
         let sql = sql.push("SELECT * FROM (SELECT ").push(at).push(" AS at, ").push(id).push(" AS id FROM ");
-        let mut sql = if among { index.from_found(sql) } else { index.from(sql) };
+        let mut sql = if among { index.found_in(sql) } else { index.from(sql) };
         if let Some(status) = self.query.status.filter(|status| *status != ReviewStatus::Pending) {
             sql = sql.push(" AND v.status = ").bind(status.as_str());
         }
