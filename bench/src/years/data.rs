@@ -35,7 +35,6 @@ const NAMES: [&str; 11] =
 const RARE: usize = 20_000;
 
 /// Where copies go.
-#[expect(clippy::large_enum_variant, reason = "there is one")]
 enum Target {
     Sqlite(Connection),
     Postgres(PgConnection),

@@ -118,8 +118,8 @@ pub async fn reads(options: &Options, name: &str, postgres: Option<&str>) -> Res
     Ok(rows)
 }
 
-fn beside(name: &str, small: f64, large: &mut Vec<f64>, (most, most_p99): (f64, f64)) -> [Row; 2] {
-    let middle = median(large.clone());
+fn beside(name: &str, small: f64, large: &mut [f64], (most, most_p99): (f64, f64)) -> [Row; 2] {
+    let middle = median(large.to_vec());
     large.sort_by(f64::total_cmp);
     let p99 = large.get(large.len() * 99 / 100).copied().unwrap_or(f64::NAN);
     let met = middle < most && (middle < NOISE || middle <= small * RATIO);
@@ -166,7 +166,7 @@ impl House {
         let request = format!("GET {path} HTTP/1.1\r\nhost: {address}\r\n{credential}\r\n\r\n");
         stream.write_all(request.as_bytes()).await?;
         let mut answer = Vec::new();
-        while !answer.windows(4).position(|end| end == b"\r\n\r\n").is_some_and(|end| answer.len() > end + 4) {
+        while answer.windows(4).position(|end| end == b"\r\n\r\n").is_none_or(|end| answer.len() <= end + 4) {
             if stream.read_buf(&mut answer).await? == 0 {
                 bail!("the export ended early");
             }

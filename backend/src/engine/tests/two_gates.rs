@@ -97,7 +97,7 @@ fn gates_that_undo_each_others_edits_end() {
     let mut play = start_with(MORE, &LED.replace(", WHEN", ""));
     grow(&mut play, "Test.");
     let mut decided = 0;
-    while play.snapshot.reviews.values().any(|review| review.is_pending()) {
+    while play.snapshot.reviews.values().any(Review::is_pending) {
         let (review, role) = asked(&play);
         decide(&mut play, &review, edit(&review, &format!("As {role} want, version {decided}.")));
         decided += 1;

@@ -32,7 +32,7 @@ async fn make_entries(world: &World, dice: &mut Dice, count: usize) {
             0 => world.clock.set_back(Duration::from_mins(90)),
             _ => world.clock.advance(Duration::from_secs(u64::try_from(dice.below(900)).expect("fits"))),
         }
-        let text: &str = *dice.of(&TEXTS);
+        let text = *dice.of(&TEXTS);
         let review = world.launched_review(text).await;
         let who = *dice.of(&["ana", "tom"]);
         let via = Via::Human;
@@ -125,8 +125,8 @@ fn has_words(event: &Event, q: &str) -> bool {
     fn texts(value: &Value, into: &mut String) {
         match value {
             Value::String(text) if text.parse::<Timestamp>().is_ok() => {}
-            Value::String(text) => *into += &format!(" {text}"),
-            Value::Number(number) => *into += &format!(" {number}"),
+            Value::String(text) => into.extend([" ", text.as_str()]),
+            Value::Number(number) => into.extend([" ", &number.to_string()]),
             Value::Array(all) => all.iter().for_each(|one| texts(one, into)),
             Value::Object(all) => all.values().for_each(|one| texts(one, into)),
             _ => {}
@@ -140,9 +140,9 @@ fn has_words(event: &Event, q: &str) -> bool {
     };
     let mut text = event.kind.as_str().to_owned();
     for id in [event.run_id.map(|id| id.to_string()), event.review_id.map(|id| id.to_string())].into_iter().flatten() {
-        text += &format!(" {id}");
+        text.extend([" ", id.as_str()]);
     }
-    text += &format!(" {}", event.actor.as_deref().unwrap_or_default());
+    text.extend([" ", event.actor.as_deref().unwrap_or_default()]);
     event.data.values().for_each(|value| texts(value, &mut text));
     let (wanted, words) = (parts(q), parts(&text));
     !wanted.is_empty() && wanted.iter().all(|wanted| words.iter().any(|word| word.starts_with(wanted)))
