@@ -65,6 +65,9 @@ pub struct Grant {
     /// they are others sends something else. None where they read nothing else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reads: Option<String>,
+    /// Which of the gates of the tool it opens, by its place among them.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub gate: usize,
     /// Where it holds.
     pub scope: GrantScope,
     /// The flow.
@@ -94,6 +97,11 @@ pub struct GrantedCall<'a> {
     pub arguments: &'a JsonMap,
     /// What its templates read, as [`Grant::reads`].
     pub reads: Option<&'a str>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_first(place: &usize) -> bool {
+    *place == 0
 }
 
 impl Grant {

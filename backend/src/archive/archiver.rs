@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use shared::entry_numbers::EntryNumbers;
@@ -13,7 +14,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::folder::{Folder, FolderError, digest};
+use super::folder::{Folder, FolderError, FolderLock, digest};
 use super::piece::{Header, Writer};
 use crate::audit::{Archived, NumberingError, Trusted, numbers};
 use crate::clock::SharedClock;
@@ -82,6 +83,8 @@ pub struct Archiver {
     runs: Option<Duration>,
     folder: Folder,
     archived: Archived,
+    /// The right to write to the folder, while it has it.
+    lock: Option<Arc<FolderLock>>,
 }
 
 /// An archiver that runs.
@@ -110,7 +113,7 @@ impl Archiver {
     /// One that looks into this database and writes into this folder.
     pub fn new(store: Store, trusted: Trusted, clock: SharedClock, retention: Retention) -> Self {
         let Retention { runs, folder } = retention;
-        Self { store, trusted, clock, runs, folder: Folder::at(folder), archived: Archived::default() }
+        Self { store, trusted, clock, runs, folder: Folder::at(folder), archived: Archived::default(), lock: None }
     }
 
     /// Archives until it is stopped.
@@ -145,11 +148,18 @@ impl Archiver {
             return Ok(0);
         }
         let folder = self.folder.clone();
-        let Some(_lock) = blocking(move || folder.lock()).await? else { return Ok(0) };
+        let Some(lock) = blocking(move || folder.lock()).await? else { return Ok(0) };
+        self.lock = Some(Arc::new(lock));
+        let archived = self.pass_alone(&mut sources).await;
+        self.lock = None;
+        archived
+    }
+
+    async fn pass_alone(&mut self, sources: &mut VecDeque<Source>) -> Result<u64, ArchiveError> {
         self.remove().await?;
         let mut archived = 0;
         while !sources.is_empty() {
-            for (day, runs) in self.find(&mut sources).await? {
+            for (day, runs) in self.find(sources).await? {
                 let mut runs: VecDeque<FinishedRun> = runs.into();
                 while !runs.is_empty() {
                     archived += self.archive(&day, &mut runs).await?;
@@ -251,7 +261,13 @@ impl Archiver {
             entries,
         };
         let folder = self.folder.clone();
-        blocking(move || folder.append(&file, position, &header, &bytes)).await?;
+        let lock = self.lock.clone();
+        // Whoever is stopped meanwhile does not end this thread: it keeps the folder until it has written.
+        let append = move || {
+            let _lock = lock;
+            folder.append(&file, position, &header, &bytes)
+        };
+        blocking(append).await?;
         rest(begun).await;
         let archive = NewArchive { entry, runs: written };
         match self.store.commit(Change::by_server(Operation::ArchiveRuns(Box::new(archive)))).await {

@@ -110,6 +110,10 @@ impl Folder {
     pub fn read(&self, told: &RunsArchived) -> Result<Vec<u8>, FolderError> {
         let path = self.path_of(&told.file);
         let failed = |source| FolderError::Io { path: path.clone(), source };
+        if !is_name(&told.file) {
+            let why = format!("the record names no file of archives, but {:?}", told.file);
+            return Err(FolderError::Unexpected { path, why });
+        }
         let mut file = File::open(&path).map_err(failed)?;
         file.seek(SeekFrom::Start(told.position)).map_err(failed)?;
         let mut bytes = Vec::new();
@@ -123,6 +127,12 @@ impl Folder {
         );
         Err(FolderError::Unexpected { path, why })
     }
+}
+
+/// Whether a file is called as archives are, such as `2026-08-25.jsonl.gz`: what the database says leads nowhere else.
+fn is_name(file: &str) -> bool {
+    let day = file.strip_suffix(".jsonl.gz").unwrap_or_default();
+    day.len() == 10 && day.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-')
 }
 
 /// `sha256:` of bytes.

@@ -114,7 +114,7 @@ pub async fn run(command: ReviewCommand) -> anyhow::Result<()> {
                         Quit::new(super::Exit::Invalid, format!("--status {word}: {error}, or all"))
                     })?),
                 };
-            let query = ReviewQuery {
+            let mut query = ReviewQuery {
                 status,
                 kind,
                 role,
@@ -132,7 +132,13 @@ pub async fn run(command: ReviewCommand) -> anyhow::Result<()> {
                 limit: Some(limit),
                 cursor,
             };
-            let page = server.client()?.reviews(&query).await.map_err(Quit::from)?;
+            let api = server.client()?;
+            let mut page = api.reviews(&query).await.map_err(Quit::from)?;
+            // A page that has looked at enough may have found nothing, and still not be the last.
+            while page.items.is_empty() && page.next_cursor.is_some() {
+                query.cursor = page.next_cursor;
+                page = api.reviews(&query).await.map_err(Quit::from)?;
+            }
             if server.json {
                 print_json(&page);
                 return Ok(());

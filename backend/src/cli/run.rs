@@ -54,8 +54,14 @@ pub enum RunCommand {
 pub async fn run(command: RunCommand) -> anyhow::Result<()> {
     match command {
         RunCommand::List { status, flow, limit, cursor, server } => {
-            let query = RunQuery { status, flow, limit: Some(limit), cursor };
-            let page = server.client()?.runs(&query).await.map_err(Quit::from)?;
+            let mut query = RunQuery { status, flow, limit: Some(limit), cursor };
+            let api = server.client()?;
+            let mut page = api.runs(&query).await.map_err(Quit::from)?;
+            // A page that has looked at enough may have found nothing, and still not be the last.
+            while page.items.is_empty() && page.next_cursor.is_some() {
+                query.cursor = page.next_cursor;
+                page = api.runs(&query).await.map_err(Quit::from)?;
+            }
             if server.json {
                 print_json(&page);
                 return Ok(());

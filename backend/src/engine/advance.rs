@@ -108,7 +108,7 @@ impl Builder<'_> {
             (Phase::Returning { step }, Answer::Action { ruling, .. }) => self.output_decided(number, step, ruling),
             (Phase::Tool { step, call, correction, wrote }, Answer::Calls { mut rulings, .. }) => {
                 match rulings.remove(&call.id) {
-                    Some(ruling) => self.tool_call_decided(number, step, correction, ruling),
+                    Some(ruling) => self.tool_call_decided(number, step, correction, &call, ruling),
                     None => self.settle(number, &node, Phase::Tool { step, call, correction, wrote }),
                 }
             }

@@ -8,6 +8,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 use shared::api::DecisionEffect;
 use shared::decision::Via;
 use shared::error::{Code, Problem};
@@ -20,7 +21,7 @@ use super::problem::{Result, unexpected};
 use crate::engine::Input;
 use crate::notify::{ButtonPress, Interaction, NotificationService, Reaction, Reply, SlackEvent};
 use crate::problem::of_commit;
-use crate::store::{self, Actor, Change, Committed};
+use crate::store::{self, Actor, Change, Committed, IdempotencyKey};
 
 /// How long Slack is kept waiting for an answer, of the three seconds that it allows. What takes longer, such as a guardrail
 /// that asks a program, goes on: who decided is told by a message anyway.
@@ -42,7 +43,7 @@ async fn interactions(State(state): State<AppState>, headers: HeaderMap, body: B
     let Some(interaction) = Interaction::read(&body) else { return Ok(StatusCode::OK) };
     let decided = async move {
         let press = interaction.press.clone();
-        let reply = decide(&state, &notifications, &interaction.user, press, body.len() as u64).await;
+        let reply = decide(&state, &notifications, &interaction.user, press, None, body.len() as u64).await;
         let lost = || Reply::Tell("Nothing is known of your decision: the server has a problem. Try again.".to_owned());
         let (reply, done) = reply.map_or_else(|problem| (lost(), Err(problem)), |reply| (reply, Ok(())));
         notifications.reply(&interaction, reply);
@@ -60,10 +61,14 @@ async fn events(State(state): State<AppState>, headers: HeaderMap, body: Body) -
     };
     let (bytes, again) = (body.len() as u64, headers.contains_key(RETRY));
     let decided = async move {
-        let Some(reply) = decide_by_reaction(&state, &notifications, &reaction, bytes).await? else { return Ok(()) };
+        let decided = decide_by_reaction(&state, &notifications, &reaction, bytes).await;
+        if decided.is_err() {
+            notifications.whisper(&reaction, "Nothing is known of your decision: the server has a problem. Try again.");
+        }
+        let Some(reply) = decided? else { return Ok(()) };
         match reply {
             // What was decided when it was sent first is over now.
-            Reply::Show { .. } if again => {}
+            _ if again => {}
             Reply::Tell(text) | Reply::Show { tell: Some(text), .. } => notifications.whisper(&reaction, &text),
             // The message is changed because the log says that the review is over.
             Reply::Show { tell: None, .. } => {}
@@ -115,7 +120,13 @@ async fn decide_by_reaction(
         let text = "Nothing was decided: this message does not take this reaction any more. Open the review to decide.";
         return Ok(Some(Reply::Tell(text.to_owned())));
     };
-    decide(state, notifications, &reaction.user, press, bytes).await.map(Some)
+    // Slack sends an event again where it has heard no answer: a vote that was changed meanwhile stays as it is.
+    let key = reaction.event.clone().map(|event| IdempotencyKey {
+        scope: "slack/events".to_owned(),
+        body: Sha256::digest(&event).into(),
+        key: event,
+    });
+    decide(state, notifications, &reaction.user, press, key, bytes).await.map(Some)
 }
 
 /// Decides, and says what to tell who did. `bytes`: what was sent, which counts as written by them.
@@ -124,6 +135,7 @@ async fn decide(
     notifications: &NotificationService,
     slack_user: &str,
     press: ButtonPress,
+    key: Option<IdempotencyKey>,
     bytes: u64,
 ) -> Result<Reply> {
     let person = state.store.person_of_slack(slack_user).await?;
@@ -146,7 +158,7 @@ async fn decide(
     budgets.charge(&principal, bytes, now);
     let input = Input::decide(review, principal.clone(), Via::Slack, press.request(&shown));
     let operation = store::Operation::Review { review, input: Box::new(input) };
-    let change = Change { by: Some(Actor::of(principal.clone())), key: None, operation };
+    let change = Change { by: Some(Actor::of(principal.clone())), key, operation };
     tracing::info!(%review, user = %principal.username, "somebody decides in Slack");
     match state.store.commit(change).await {
         Ok(Committed::Decided { decided }) if decided.outcome == DecisionEffect::Resolved => {

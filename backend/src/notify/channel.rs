@@ -63,7 +63,7 @@ impl Sender {
 }
 
 /// Whether reactions in the channel that is asked decide.
-fn reactions_decide(review: &Review) -> bool {
+pub(super) fn reactions_decide(review: &Review) -> bool {
     review.asked.as_ref().is_some_and(|asked| asked.reactions)
 }
 

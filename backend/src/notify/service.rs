@@ -124,7 +124,8 @@ impl NotificationService {
     /// channel that it went to, and what it showed. None where nobody is asked there any more, or no button fits.
     pub fn press_of(&self, reaction: &Reaction, review: &Review, channel: &str, shown: &str) -> Option<ButtonPress> {
         let shown = serde_json::from_str(shown).ok()?;
-        channel::is_asked(review, channel).then(|| reaction.press(review, shown)).flatten()
+        let asked = channel::is_asked(review, channel) && channel::reactions_decide(review);
+        asked.then(|| reaction.press(review, shown)).flatten()
     }
 
     /// Tells whoever reacted to a message something that only they see, beside the request.

@@ -39,7 +39,13 @@ impl Store {
     /// The number of the newest archive; 0 where there is none.
     pub async fn last_archive(&self) -> Result<u64, Error> {
         let sql = Sql::new("SELECT COALESCE(MAX(number), 0) FROM archives");
-        let row = self.inner.db.read().await?.fetch_one(sql).await?;
+        let mut conn = self.inner.db.write().await?;
+        // A commit of a server that has died may still be under way in PostgreSQL: it holds the log until it can be seen.
+        if conn.is_postgres() {
+            conn.fetch(Sql::new("SELECT pg_advisory_xact_lock(1668248942, 1)::text")).await?;
+        }
+        let row = conn.fetch_one(sql).await?;
+        conn.rollback().await?;
         Ok(row.map(|row| row.int(0)).transpose()?.map_or(0, unsigned))
     }
 

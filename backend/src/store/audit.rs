@@ -8,9 +8,8 @@ use shared::id::{ReviewId, RunId};
 use shared::log::{Entry, Event, ReviewAct};
 
 use super::audit_scan::Scan;
-use super::blobs::is_marked;
 use super::cursor::LogPlace;
-use super::db::{Conn, Row, Sql};
+use super::db::{Conn, Sql};
 use super::log::read_rows;
 use super::log_index::{Sought, Term};
 use super::log_row::Form;
@@ -63,8 +62,7 @@ impl Store {
         let mut looked_at = 0;
         loop {
             let batch = scan.next(conn, before).await?;
-            let rows: Vec<_> = batch.rows.into_iter().filter(|row| filter.may_fit(row)).collect();
-            for (place, events) in read_rows(conn, &rows, form).await? {
+            for (place, events) in read_rows(conn, &batch.rows, form).await? {
                 for (index, event) in events.into_iter().enumerate().rev() {
                     let place = LogPlace { seen: u32::try_from(index + 1).unwrap_or(u32::MAX), ..place };
                     if place >= before || !filter.fits(&event) {
@@ -118,12 +116,6 @@ impl<'a> Filter<'a> {
             None => Term::of(kind, actor, None).into_iter().collect(),
         };
         (!terms.is_empty() || self.words.is_some()).then(|| Sought { terms, words: self.words.clone() })
-    }
-
-    /// Whether a row can hold an entry that fits, by a glance at what is stored.
-    fn may_fit(&self, row: &Row) -> bool {
-        let Some(words) = &self.words else { return true };
-        row.text(2).map_or(true, |stored| is_marked(&stored) || words.may_be_in(&stored))
     }
 
     /// The run whose rows can fit: the one that is named, or that of the review. The outer `None`: nothing fits.

@@ -81,14 +81,15 @@ impl Scan {
         match &self.of {
             Of::Run(run) => {
                 let sql = self.rows().push(" AND run_id = ").bind(run.0).push(" AND seq <= ").bind(top);
-                let rows = conn.fetch(sql.push(" ORDER BY seq DESC LIMIT ").bind(batch)).await?;
-                let looked_at = i64::try_from(rows.len()).unwrap_or(batch);
-                let last = rows.last().filter(|_| looked_at >= batch).map(|row| row.int(0)).transpose()?;
-                Ok(Batch { rows, down_to: last, looked_at })
+                newest_of(conn, sql, batch).await
             }
             // What is not indexed is read as it is.
             _ if top >= self.indexed => self.window(conn, self.indexed.max(self.first), top, batch).await,
-            Of::All if top.min(last) >= first => self.window(conn, first, top.min(last), batch).await,
+            // By rows, not by their numbers: of what was archived, numbers are left without rows.
+            Of::All if top.min(last) >= first => {
+                let sql = self.rows().push(" AND seq >= ").bind(first).push(" AND seq <= ").bind(top.min(last));
+                newest_of(conn, sql, batch).await
+            }
             Of::Sought(sought) if top.min(last) >= first => {
                 self.sought(conn, sought, (first, top.min(last)), batch).await
             }
@@ -145,4 +146,12 @@ pub(super) fn rows(from: Option<i64>, to: Option<i64>) -> Sql {
 /// Of these those between two, the newest first.
 pub(super) fn newest(rows: Sql, first: i64, top: i64) -> Sql {
     rows.push(" AND seq >= ").bind(first).push(" AND seq <= ").bind(top).push(" ORDER BY seq DESC")
+}
+
+/// The newest rows of a query, so many at most.
+async fn newest_of(conn: &mut Conn, sql: Sql, batch: i64) -> Result<Batch, Error> {
+    let rows = conn.fetch(sql.push(" ORDER BY seq DESC LIMIT ").bind(batch)).await?;
+    let looked_at = i64::try_from(rows.len()).unwrap_or(batch);
+    let down_to = rows.last().filter(|_| looked_at >= batch).map(|row| row.int(0)).transpose()?;
+    Ok(Batch { rows, down_to, looked_at })
 }

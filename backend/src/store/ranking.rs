@@ -12,6 +12,8 @@ use shared::search::{Excerpt, Found, Hit, Mark};
 use super::words::{Words, each_place};
 use super::{Error, Form, Store};
 
+/// How many characters of a text are ranked.
+const MAX_TEXT: usize = 20_000;
 /// How many of the newest are ranked, at most.
 const RANKED: usize = 400;
 /// How many pages are read for that, at most: a page may have found nothing.
@@ -105,7 +107,7 @@ fn ranked<T>(
     for item in found {
         let mut parts: Vec<(f64, Excerpt)> = Vec::new();
         for (weight, text) in texts(&item) {
-            if let Some((score, excerpt)) = excerpt(&text, words)
+            if let Some((score, excerpt)) = excerpt(beginning(&text), words)
                 && !parts.iter().any(|(_, known)| *known == excerpt)
             {
                 parts.push((weight * score, excerpt));
@@ -120,6 +122,12 @@ fn ranked<T>(
     let limit = usize::try_from(limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT)).unwrap_or(usize::MAX);
     let at_least = more || hits.len() > limit;
     Found { items: hits.into_iter().take(limit).map(|(_, hit)| hit).collect(), at_least }
+}
+
+/// What of a text is ranked: hundreds of values of megabytes each would keep others waiting.
+fn beginning(text: &str) -> &str {
+    let end = text.char_indices().nth(MAX_TEXT).map_or(text.len(), |(end, _)| end);
+    &text[..end]
 }
 
 /// How relevant a text is, with the part of it in which the words stand; none where none does. A word as it was typed

@@ -62,8 +62,9 @@ const TABLES: [(&str, &str); 8] = [
     ("steps", "run_id IN (@)"),
     ("tasks", "lane = 'over' AND run_id IN (@)"),
     ("feedback", "run_id IN (@)"),
-    ("blobs", "run_id IN (@)"),
+    // What refers to large values goes before them.
     ("log", "run_id IN (@)"),
+    ("blobs", "run_id IN (@)"),
 ];
 /// How many rows one transaction removes at most.
 const REMOVE_AT_ONCE: u64 = 500;

@@ -65,7 +65,8 @@ impl Store {
     ) -> Result<Option<RecordPage>, Error> {
         let log = &self.inner.log;
         let Some(after) = LogPlace::of(&after.0, log) else { return Ok(None) };
-        let mut conn = self.inner.db.read().await?;
+        // Rows and the large values that they refer to are of one moment: archived runs lose both.
+        let mut conn = self.inner.db.snapshot().await?;
         let head = conn.head().await?;
         let up_to = match up_to.map(|place| LogPlace::of(&place.0, log)) {
             Some(Some(place)) => place.min(head),
@@ -77,6 +78,7 @@ impl Store {
         let more = rows.len() > limit;
         rows.truncate(limit);
         let read = whole_rows(Reader::verifying(), &mut conn, &rows, Form::Sealed).await?;
+        conn.rollback().await?;
         let read = rows.iter().zip(read).map(|(row, (place, events))| self.record_row(row, place, events));
         Ok(Some(RecordPage { rows: read.collect::<Result<_, _>>()?, more }))
     }

@@ -55,14 +55,6 @@ impl Words {
         self.found(|look| each_word_of(event, look))
     }
 
-    /// Whether a stored text can hold all of them, at a glance. What it says no to has no such words.
-    pub fn may_be_in(&self, stored: &str) -> bool {
-        let stored = stored.to_lowercase();
-        // An id is stored with its hyphens.
-        let id = |word: &str| word.len() > 8 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
-        self.0.iter().all(|word| id(word) || stored.contains(word.as_str()))
-    }
-
     fn found(&self, each: impl FnOnce(&mut dyn FnMut(&str))) -> bool {
         if self.0.is_empty() {
             return false;

@@ -78,7 +78,10 @@ pub fn RunsPage() -> impl IntoView {
     let load = move |asked: Filter, cursor: Option<String>| async move {
         let mut page = api.runs(&asked.query(cursor)).await?;
         // A page that found nothing may say where to go on.
-        while page.items.is_empty() && page.next_cursor.is_some() {
+        while page.items.is_empty()
+            && page.next_cursor.is_some()
+            && filter.try_with_untracked(|now| *now == asked) == Some(true)
+        {
             page = api.runs(&asked.query(page.next_cursor)).await?;
         }
         // Where another filter was chosen meanwhile, its own page says where the list ends.

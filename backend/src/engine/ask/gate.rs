@@ -83,7 +83,7 @@ impl<'f> Builder<'f> {
         let seen = Visit { correction, agent: agent.map(|agent| agent.name), ..call.seen(step) };
         let passed = |gate: &'f Gate| {
             let passes = call.passes.iter().filter(|pass| pass.digest == call.digest);
-            passes.filter_map(|pass| gates.get(pass.gate)).any(|passed| self.ask_the_same(step, passed, gate))
+            passes.filter_map(|pass| gates.get(pass.gate)).any(|passed| are_alike(passed, gate))
         };
         let closes = |gate: &'f Gate| self.closes(gate, &step.node, seen) && !passed(gate);
         let (place, gate) = gates.iter().enumerate().find(|(_, gate)| closes(gate))?;
@@ -91,25 +91,35 @@ impl<'f> Builder<'f> {
         Some(gate)
     }
 
-    /// The gate that asked about a call has let it pass as it is now: the next that closes asks, if there is one. An error
-    /// says why it does not happen at all.
+    /// The gate that asked about a call, at this place, has let it pass as it is now: the next that closes asks, if there is
+    /// one. An error says why it does not happen at all.
     pub(in crate::engine) fn pass_gate(
         &self,
         step: &Step,
         correction: Option<&str>,
         agent: Option<CallingAgent<'_>>,
+        asked: Option<usize>,
         call: &mut ToolCall,
     ) -> Result<Option<&'f Gate>, String> {
-        let asking = self.tool_gate(step, agent, call);
-        let place = self.gates_of_call(step, agent, call).position(|gate| Some(gate) == asking);
-        if call.state == ToolCallState::Gated {
-            call.passes.extend(place.map(|gate| GatePass { gate, digest: call.digest.clone() }));
-        }
+        call.passes.extend(asked.map(|gate| GatePass { gate, digest: call.digest.clone() }));
         let next = self.hold_back(step, correction, agent, call);
         if next.is_some() && call.passes.len() >= MAX_PASSES {
             return Err(format!("each of its gates has edited it for the other, {MAX_PASSES} times in all"));
         }
         Ok(next)
+    }
+
+    /// The place of the gate that asks about a call; none where none does.
+    pub(in crate::engine) fn asking_gate(
+        &self,
+        step: &Step,
+        agent: Option<CallingAgent<'_>>,
+        call: &ToolCall,
+    ) -> Option<usize> {
+        let gated = call.state == ToolCallState::Gated;
+        let asking = gated.then(|| self.tool_gate(step, agent, call)).flatten()?;
+        let of_old_state = || self.gates_of_call(step, agent, call).position(|gate| gate == asking);
+        call.gate.or_else(of_old_state)
     }
 
     /// Whether guardrails look at a call: unless each gate that has asked about it says that they do not.
@@ -167,4 +177,11 @@ impl ToolCall {
 fn before_people(handlers: &[Handler]) -> &[Handler] {
     let people = handlers.iter().position(|handler| *handler == Handler::Human);
     people.map_or(handlers, |people| &handlers[..people])
+}
+
+/// Whether two gates say the same of whom they ask, what is at stake and what happens then: who has let a call pass at
+/// one has answered for the other.
+fn are_alike(one: &Gate, other: &Gate) -> bool {
+    let beside_their_conditions = |gate: &Gate| Gate { when: None, title: None, ..gate.clone() };
+    beside_their_conditions(one) == beside_their_conditions(other)
 }

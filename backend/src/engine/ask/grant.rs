@@ -76,6 +76,7 @@ impl<'f> Builder<'f> {
             tool: tool_at(review.node.as_ref(), &action.name),
             agent: action.agent.clone(),
             arguments,
+            gate: call.as_ref().and_then(|call| call.gate).unwrap_or_default(),
             reads: call.and_then(|call| reads_digest(&call.reads)),
             scope: remember.scope,
             flow: self.state.flow.clone(),
@@ -148,7 +149,8 @@ impl<'f> Builder<'f> {
         let (tool, reads) = (tool_at(Some(&step.node), &call.tool), reads_digest(&call.reads));
         let (agent, arguments) = (agent.as_deref(), &call.arguments);
         let made = GrantedCall { tool: &tool, agent, arguments, reads: reads.as_deref() };
-        let allows = |granted: &&Granted| granted.grant.allows(run, &made, now);
+        let gate = call.gate.unwrap_or_default();
+        let allows = |granted: &&Granted| granted.grant.gate == gate && granted.grant.allows(run, &made, now);
         let all: Vec<Granted> = self.grants.iter().filter(allows).cloned().collect();
         let call = call.id;
         let Some(content) = (!all.is_empty()).then(|| self.content(subject)).and_then(Result::ok) else { return false };

@@ -275,10 +275,11 @@ impl<'f> Builder<'f> {
     ) -> Option<&'f Gate> {
         match ruling {
             Ruling::Proceeds(as_it_runs) => {
-                let changed = call.digest != as_it_runs.digest;
+                let agent = Some(conversation.calling_agent());
+                let (asked, changed) = (self.asking_gate(step, agent, call), call.digest != as_it_runs.digest);
                 *call = as_it_runs;
                 if call.state == ToolCallState::Gated || changed {
-                    match self.pass_gate(step, None, Some(conversation.calling_agent()), call) {
+                    match self.pass_gate(step, None, agent, asked, call) {
                         Ok(Some(gate)) => return Some(gate),
                         Ok(None) => {}
                         Err(why) => call.state = ToolCallState::failed(FlowCode::ToolPermissionDenied, &why),

@@ -118,20 +118,24 @@ impl<'f> Builder<'f> {
         branch: u32,
         step: Step,
         correction: Option<String>,
+        call: &ToolCall,
         ruling: Ruling<ToolCall>,
     ) {
         match ruling {
-            Ruling::Proceeds(mut call) if call.state == ToolCallState::Gated => {
-                match self.pass_gate(&step, correction.as_deref(), None, &mut call) {
-                    Ok(Some(gate)) => self.wait_at(gate, branch, step, call, correction),
-                    Ok(None) => self.run_tool(branch, step, call, correction),
+            Ruling::Proceeds(as_it_runs) if call.state != ToolCallState::Gated && call.digest == as_it_runs.digest => {
+                self.run_tool(branch, step, as_it_runs, correction);
+            }
+            Ruling::Proceeds(mut as_it_runs) => {
+                let asked = self.asking_gate(&step, None, call);
+                match self.pass_gate(&step, correction.as_deref(), None, asked, &mut as_it_runs) {
+                    Ok(Some(gate)) => self.wait_at(gate, branch, step, as_it_runs, correction),
+                    Ok(None) => self.run_tool(branch, step, as_it_runs, correction),
                     Err(why) => {
                         let error = failure(FlowCode::ToolPermissionDenied, &step.node, why);
                         self.fail_step(branch, step, error);
                     }
                 }
             }
-            Ruling::Proceeds(call) => self.run_tool(branch, step, call, correction),
             Ruling::Answered(result) => self.tool_done(branch, step, result, &BTreeSet::new()),
             Ruling::Refused(code, why) => {
                 let error = failure(code, &step.node, why);

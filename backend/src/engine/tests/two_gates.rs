@@ -93,6 +93,24 @@ fn two_gates_that_ask_the_same_people_ask_them_once() {
 }
 
 #[test]
+fn a_gate_that_says_something_else_of_the_same_people_is_asked_too() {
+    for other in
+        ["severity: critical", "allowed_decisions: [approve, reject]", "on_timeout: approve", "guardrails: false"]
+    {
+        let gates = "gates: { before_emergent: { reviewers: { roles: [leads] }, OTHER }, \
+                     before_tool: { grow: { reviewers: { roles: [leads] } } } }";
+        let mut play = start_with(MORE, &gates.replace("OTHER", other));
+        grow(&mut play, "Test.");
+        for _ in 0..2 {
+            assert!(!joined(&play), "{other}");
+            let (review, _) = asked(&play);
+            decide(&mut play, &review, ActionDecision::APPROVE);
+        }
+        assert!(joined(&play), "{other}");
+    }
+}
+
+#[test]
 fn gates_that_undo_each_others_edits_end() {
     let mut play = start_with(MORE, &LED.replace(", WHEN", ""));
     grow(&mut play, "Test.");

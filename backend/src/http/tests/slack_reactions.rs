@@ -25,7 +25,7 @@ async fn event(site: &Site, sent: &Value, secret: &str, retry: bool) -> Received
 }
 
 fn reaction(name: &str, user: &str, ts: &str) -> Value {
-    json!({ "type": "event_callback", "event_id": "Ev1", "event": {
+    json!({ "type": "event_callback", "event_id": format!("Ev{user}{name}{ts}"), "event": {
         "type": "reaction_added", "user": user, "reaction": name, "item_user": "B1",
         "item": { "type": "message", "channel": "D1", "ts": ts },
     } })

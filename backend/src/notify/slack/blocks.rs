@@ -177,7 +177,8 @@ fn decisions(review: &Review) -> Vec<(Chosen, &str, Option<ChoiceKind>)> {
 pub(super) fn by_reaction(review: &Review, accepts: bool) -> Option<(Chosen, &str)> {
     let wanted = if accepts { ChoiceKind::Accept } else { ChoiceKind::Stop };
     let all = decisions(review);
-    if review.stakes.severity >= Severity::High || all.len() > MAX_BUTTONS || !parts(review).1 {
+    let answered = review.options.iter().filter(|option| !needs_nothing(option)).count();
+    if review.stakes.severity >= Severity::High || all.len() + answered > MAX_BUTTONS || !parts(review).1 {
         return None;
     }
     all.into_iter().find(|(.., kind)| *kind == Some(wanted)).map(|(chosen, label, _)| (chosen, label))

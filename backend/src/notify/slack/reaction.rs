@@ -30,6 +30,8 @@ pub struct Reaction {
     pub user: String,
     /// Whether it accepts; else it stops.
     pub accepts: bool,
+    /// The event that tells of it: the same however often it is sent. At most 255 bytes.
+    pub event: Option<String>,
     message: Receipt,
 }
 
@@ -58,7 +60,8 @@ impl SlackEvent {
             _ => return None,
         };
         let message = serde_json::from_value(event["item"].clone()).ok()?;
-        Some(Self::Reaction(Reaction { user: text(&event["user"])?, accepts, message }))
+        let id = text(&sent["event_id"]).filter(|id| id.len() <= 255);
+        Some(Self::Reaction(Reaction { user: text(&event["user"])?, accepts, event: id, message }))
     }
 }
 
@@ -75,6 +78,10 @@ impl Reaction {
 
     /// The button that it stands for, on the message that showed this; none where no button of the review fits.
     pub fn press(&self, review: &Review, shown: ShownReview) -> Option<ButtonPress> {
+        // What it shows now, the message does not: it stays as it was posted.
+        if shown != ShownReview::of(review) {
+            return None;
+        }
         let (chosen, _) = by_reaction(review, self.accepts)?;
         let ShownReview { revision, digest } = shown;
         Some(ButtonPress { review: review.id, revision, digest, chosen })
