@@ -94,9 +94,12 @@ fn two_gates_that_ask_the_same_people_ask_them_once() {
 
 #[test]
 fn a_gate_that_says_something_else_of_the_same_people_is_asked_too() {
-    for other in
-        ["severity: critical", "allowed_decisions: [approve, reject]", "on_timeout: approve", "guardrails: false"]
-    {
+    for other in [
+        "severity: critical",
+        "allowed_decisions: [approve, reject]",
+        "on_timeout: approve, timeout: 1h",
+        "guardrails: false",
+    ] {
         let gates = "gates: { before_emergent: { reviewers: { roles: [leads] }, OTHER }, \
                      before_tool: { grow: { reviewers: { roles: [leads] } } } }";
         let mut play = start_with(MORE, &gates.replace("OTHER", other));
