@@ -85,11 +85,13 @@ impl Scan {
             }
             // What is not indexed is read as it is.
             _ if top >= self.indexed => self.window(conn, self.indexed.max(self.first), top, batch).await,
-            // By rows, not by their numbers: of what was archived, numbers are left without rows.
-            Of::All if top.min(last) >= first => {
+            // By rows, not by their numbers: of what was archived, numbers are left without rows. Where times are asked for,
+            // rows that do not fit would be read without end: they are looked at so many at a time.
+            Of::All if top.min(last) >= first && self.from.is_none() && self.to.is_none() => {
                 let sql = self.rows().push(" AND seq >= ").bind(first).push(" AND seq <= ").bind(top.min(last));
                 newest_of(conn, sql, batch).await
             }
+            Of::All if top.min(last) >= first => self.window(conn, first, top.min(last), batch).await,
             Of::Sought(sought) if top.min(last) >= first => {
                 self.sought(conn, sought, (first, top.min(last)), batch).await
             }

@@ -142,7 +142,7 @@ pub fn Filters(filter: Memo<Filter>) -> impl IntoView {
                 })}
             </div>
             <label class="grow"><span class="sr">"Words"</span>
-                <input class="input" type="search" placeholder="Words anywhere in an entry" prop:value=move || filter.with(|filter| filter.q.clone().unwrap_or_default())
+                <input class="input" type="search" placeholder="Words in an entry" prop:value=move || filter.with(|filter| filter.q.clone().unwrap_or_default())
                     on:change=move |event| change(&|filter, value| filter.q = value, event_target_value(&event))/></label>
             <label><span class="sr">"Event"</span>
                 <select class="select" on:change=move |event| change(&Filter::set_event, event_target_value(&event))>
