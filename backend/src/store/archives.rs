@@ -6,7 +6,7 @@ use shared::run::ArchivedRun;
 use shared::time::Timestamp;
 
 use super::cursor::LogPlace;
-use super::db::{Row, Sql};
+use super::db::{Conn, Row, Sql};
 use super::driver_error::DriverError;
 use super::{Error, RecordRow, Store};
 
@@ -39,13 +39,17 @@ impl Store {
     /// The number of the newest archive; 0 where there is none.
     pub async fn last_archive(&self) -> Result<u64, Error> {
         let sql = Sql::new("SELECT COALESCE(MAX(number), 0) FROM archives");
-        let mut conn = self.inner.db.write().await?;
-        // A commit of a server that has died may still be under way in PostgreSQL: it holds the log until it can be seen.
-        if conn.is_postgres() {
-            conn.fetch(Sql::new("SELECT pg_advisory_xact_lock(1668248942, 1)::text")).await?;
-        }
-        let row = conn.fetch_one(sql).await?;
-        conn.rollback().await?;
+        let look = async move |mut conn: Conn| {
+            // A commit of a server that has died may still be under way in PostgreSQL: it holds the log until it can be
+            // seen.
+            if conn.is_postgres() {
+                conn.fetch(Sql::new("SELECT pg_advisory_xact_lock(1668248942, 1)::text")).await?;
+            }
+            let row = conn.fetch_one(sql).await?;
+            conn.rollback().await?;
+            Ok::<_, Error>(row)
+        };
+        let row = self.inner.db.write(look).await?;
         Ok(row.map(|row| row.int(0)).transpose()?.map_or(0, unsigned))
     }
 

@@ -15,7 +15,7 @@ const BATCH: u32 = 500;
 pub(super) async fn all(db: &Db) -> Result<(), Error> {
     let mut filled = 0;
     loop {
-        match some(db).await? {
+        match db.write(some).await? {
             0 => break,
             count => filled += count,
         }
@@ -27,8 +27,7 @@ pub(super) async fn all(db: &Db) -> Result<(), Error> {
 }
 
 /// Fills some; answers with how many.
-pub(super) async fn some(db: &Db) -> Result<usize, Error> {
-    let mut conn = db.write().await?;
+async fn some(mut conn: Conn) -> Result<usize, Error> {
     let sql = Sql::new("SELECT id, run_id, body, status FROM reviews WHERE facts IS NULL LIMIT ").bind(BATCH);
     // Held until they are written: a server of an earlier version may still run.
     let sql = if conn.locks_rows() { sql.push(" FOR UPDATE") } else { sql };

@@ -8,6 +8,7 @@ use rusqlite::types::Value;
 use sqlx::postgres::{PgArguments, PgPool, PgRow, Postgres};
 use sqlx::query::Query;
 use sqlx::{Arguments as _, AssertSqlSafe, Row as _};
+use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use super::driver_error::DriverError;
@@ -44,25 +45,46 @@ impl Db {
 
     /// A transaction that sees one moment, however many statements it has.
     pub async fn snapshot(&self) -> Result<Conn, DriverError> {
+        self.begin_snapshot(Where::Aside).await
+    }
+
+    /// The same for whoever has a thread to do this in.
+    pub async fn snapshot_here(&self) -> Result<Conn, DriverError> {
+        self.begin_snapshot(Where::Here).await
+    }
+
+    async fn begin_snapshot(&self, place: Where) -> Result<Conn, DriverError> {
         Ok(match self {
-            Self::Sqlite { readers, .. } => Conn::Sqlite(readers.begin(Where::Aside).await?),
+            Self::Sqlite { readers, .. } => Conn::Sqlite(readers.begin(place).await?),
             Self::Postgres { readers, .. } => Conn::Postgres(PostgresSession::begin(readers, Use::Snapshot).await?),
         })
     }
 
-    /// A transaction that writes.
-    pub async fn write(&self) -> Result<Conn, DriverError> {
-        self.begin(Where::Aside).await
+    /// Carries out a transaction that writes, as a whole on a thread for what blocks: in SQLite nobody else can write
+    /// meanwhile, so it must not wait for a thread between two statements. Whoever stops waiting leaves it to that thread.
+    pub async fn write<T, E>(&self, work: impl AsyncFnOnce(Conn) -> Result<T, E> + Send + 'static) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<DriverError> + Send + 'static,
+    {
+        let db = self.clone();
+        aside(async move || work(db.write_here().await?).await).await
     }
 
-    /// The same for a writer, which in SQLite has a thread to do this in.
+    /// Carries out one statement that writes; answers with how many rows it changed.
+    pub async fn execute(&self, sql: Sql) -> Result<u64, DriverError> {
+        let statement = async move |mut conn: Conn| {
+            let changed = conn.execute(sql).await?;
+            conn.commit().await?;
+            Ok(changed)
+        };
+        self.write(statement).await
+    }
+
+    /// A transaction that writes, for whoever has a thread to do this in.
     pub async fn write_here(&self) -> Result<Conn, DriverError> {
-        self.begin(Where::Here).await
-    }
-
-    async fn begin(&self, place: Where) -> Result<Conn, DriverError> {
         Ok(match self {
-            Self::Sqlite { writer, .. } => Conn::Sqlite(writer.begin(place).await?),
+            Self::Sqlite { writer, .. } => Conn::Sqlite(writer.begin(Where::Here).await?),
             Self::Postgres { writers, .. } => Conn::Postgres(PostgresSession::begin(writers, Use::Write).await?),
         })
     }
@@ -78,6 +100,22 @@ impl Db {
                 writers.close().await;
             }
         }
+    }
+}
+
+/// Carries out work on a thread for what blocks. Whoever stops waiting leaves it to that thread.
+pub(super) async fn aside<T, E>(work: impl AsyncFnOnce() -> Result<T, E> + Send + 'static) -> Result<T, E>
+where
+    T: Send + 'static,
+    E: From<DriverError> + Send + 'static,
+{
+    let runtime = Handle::current();
+    match tokio::task::spawn_blocking(move || runtime.block_on(work())).await {
+        Ok(result) => result,
+        Err(ended) => match ended.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => Err(DriverError::Interrupted.into()),
+        },
     }
 }
 

@@ -11,7 +11,7 @@ use shared::notification::{Delivery, DeliveryQuery, DeliveryStatus};
 use shared::time::Timestamp;
 
 use super::cursor::ListPlace;
-use super::db::{Db, Row, Sql};
+use super::db::{Conn, Db, Row, Sql};
 use super::outbox::uuids;
 use super::tasks::{NOW, micros};
 use super::{Error, Store};
@@ -90,36 +90,38 @@ impl Store {
         lease: Duration,
     ) -> Result<Vec<ClaimedDelivery>, Error> {
         let postgres = self.inner.db.is_postgres();
-        let due = |columns: &str| {
+        let store = self.clone();
+        let due = move |columns: &str| {
             let sql =
                 Sql::new("SELECT ").push(columns).push(" FROM deliveries WHERE status = 'waiting' AND ready_at <= ");
-            let sql = self.now(sql).push(" ORDER BY ready_at, id LIMIT ").bind(limit);
+            let sql = store.now(sql).push(" ORDER BY ready_at, id LIMIT ").bind(limit);
             if postgres { sql.push(" FOR UPDATE SKIP LOCKED") } else { sql }
         };
-        let now = self.inner.clock.now();
+        let (now, sender) = (self.inner.clock.now(), sender.to_owned());
         // Looking first keeps an idle sender off the write lock.
         if !postgres && self.inner.db.read().await?.fetch_one(due("1")).await?.is_none() {
             return Ok(Vec::new());
         }
-        let mut conn = self.inner.db.write().await?;
-        let rows = conn.fetch(due(COLUMNS)).await?;
-        let mut claimed = rows.iter().map(stored).collect::<Result<Vec<_>, Error>>()?;
-        for delivery in &mut claimed {
-            delivery.attempt = delivery.attempt.saturating_add(1);
-        }
-        if claimed.is_empty() {
-            conn.rollback().await?;
-            return Ok(claimed);
-        }
-        let ids: Vec<DeliveryId> = claimed.iter().map(|delivery| delivery.id).collect();
-        let sql = Sql::new("UPDATE deliveries SET attempt = attempt + 1, owner = ").bind(sender).push(", ready_at = ");
-        let sql = match &self.inner.db {
-            Db::Postgres { .. } => sql.push(NOW).push(" + ").bind(micros(lease)),
-            Db::Sqlite { .. } => sql.bind(now.after(lease).0),
+        let claim = async move |mut conn: Conn| {
+            let rows = conn.fetch(due(COLUMNS)).await?;
+            let mut claimed = rows.iter().map(stored).collect::<Result<Vec<_>, Error>>()?;
+            for delivery in &mut claimed {
+                delivery.attempt = delivery.attempt.saturating_add(1);
+            }
+            if claimed.is_empty() {
+                conn.rollback().await?;
+                return Ok(claimed);
+            }
+            let ids: Vec<DeliveryId> = claimed.iter().map(|delivery| delivery.id).collect();
+            let sql = Sql::new("UPDATE deliveries SET attempt = attempt + 1, owner = ").bind(sender.as_str());
+            let sql = sql.push(", ready_at = ");
+            let sql =
+                if postgres { sql.push(NOW).push(" + ").bind(micros(lease)) } else { sql.bind(now.after(lease).0) };
+            conn.execute(sql.push(" WHERE id IN (").list(uuids(&ids)).push(")")).await?;
+            conn.commit().await?;
+            Ok(claimed)
         };
-        conn.execute(sql.push(" WHERE id IN (").list(uuids(&ids)).push(")")).await?;
-        conn.commit().await?;
-        Ok(claimed)
+        self.inner.db.write(claim).await
     }
 
     /// When the next delivery is due, or its lease runs out.
@@ -153,20 +155,14 @@ impl Store {
             }
         };
         let sql = sql.push(" WHERE id = ").bind(held.id.0).push(" AND attempt = ").bind(held.attempt);
-        let mut conn = self.inner.db.write().await?;
-        let changed = conn.execute(sql.push(" AND status = 'waiting'")).await?;
-        conn.commit().await?;
-        Ok(changed > 0)
+        Ok(self.inner.db.execute(sql.push(" AND status = 'waiting'")).await? > 0)
     }
 
     /// Tries a delivery again that was given up. False: there is none.
     pub async fn retry_delivery(&self, id: DeliveryId) -> Result<bool, Error> {
         let sql = Sql::new("UPDATE deliveries SET status = 'waiting', failures = 0, owner = NULL, ready_at = ");
         let sql = self.now(sql).push(" WHERE status = 'given_up' AND id = ").bind(id.0);
-        let mut conn = self.inner.db.write().await?;
-        let changed = conn.execute(sql).await?;
-        conn.commit().await?;
-        Ok(changed > 0)
+        Ok(self.inner.db.execute(sql).await? > 0)
     }
 
     /// How many messages somebody was sent on a channel within this time, and when the first of them.
@@ -229,9 +225,8 @@ impl Store {
             "DELETE FROM deliveries WHERE id IN (SELECT id FROM deliveries WHERE status IN ('sent', 'dropped', 'given_up') AND ready_at < ",
         );
         let sql = self.now(sql).push(" - ").bind(micros(older_than)).push(" LIMIT 1000)");
-        let mut conn = self.inner.db.write().await?;
-        conn.execute(sql).await?;
-        Ok(conn.commit().await?)
+        self.inner.db.execute(sql).await?;
+        Ok(())
     }
 
     /// The clock by which deliveries are due: the database's, in SQLite the injected one.

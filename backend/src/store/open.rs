@@ -72,7 +72,7 @@ async fn open_sqlite(options: &Options) -> Result<Db, Error> {
     let db =
         Db::Sqlite { readers: Pool::of_readers(&path, options.readers.max(2)), writer: Pool::of_the_writer(&path) };
     // Looked at where it counts: on the connection that writes.
-    let mut conn = db.write().await.map_err(|error| cannot(&error))?;
+    let mut conn = db.write_here().await.map_err(|error| cannot(&error))?;
     for (pragma, wanted) in [("journal_mode", "wal"), ("synchronous", "2"), ("foreign_keys", "1")] {
         // The types of the answers differ.
         let sql = Sql::new("SELECT CAST(").push(pragma).push(" AS TEXT) FROM pragma_").push(pragma);
@@ -164,14 +164,16 @@ pub(super) fn cannot_open(what: &str, error: &DriverError, look_at: &str) -> Err
 
 /// The generation of the log: made once, with the database.
 async fn make_generation(db: &Db, options: &Options) -> Result<String, Error> {
-    let mut conn = db.write().await?;
     let made = hex::encode(&options.clock.random()[..8]);
     let sql =
         Sql::new("INSERT INTO meta (one, generation) VALUES (1, ").bind(made).push(") ON CONFLICT (one) DO NOTHING");
-    conn.execute(sql).await?;
-    let generation = generation(&mut conn).await?;
-    conn.commit().await?;
-    Ok(generation)
+    let make = async move |mut conn: Conn| {
+        conn.execute(sql).await?;
+        let generation = generation(&mut conn).await?;
+        conn.commit().await?;
+        Ok(generation)
+    };
+    db.write(make).await
 }
 
 async fn generation(conn: &mut Conn) -> Result<String, Error> {

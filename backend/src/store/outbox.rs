@@ -47,43 +47,34 @@ impl Store {
     /// Moves that place from `seen` to `to`, together with what was to be told between the two. False: somebody else
     /// has moved it, and nothing was written.
     pub async fn feed(&self, seen: Option<&Cursor>, to: &Cursor, deliveries: &[NewDelivery]) -> Result<bool, Error> {
-        let Some(mut conn) = self.move_outbox(seen, to).await? else { return Ok(false) };
-        conn.add_deliveries(deliveries, self.inner.clock.now()).await?;
-        conn.commit().await?;
-        Ok(true)
-    }
-
-    /// A transaction in which the place has moved; none where somebody else has moved it.
-    async fn move_outbox(&self, seen: Option<&Cursor>, to: &Cursor) -> Result<Option<Conn>, Error> {
-        let sql = match seen {
-            Some(seen) => {
-                Sql::new("UPDATE outbox SET place = ").bind(to.0.as_str()).push(" WHERE place = ").bind(seen.0.as_str())
+        let place = move_outbox(seen, to);
+        let (deliveries, now) = (deliveries.to_vec(), self.inner.clock.now());
+        let feed = async move |mut conn: Conn| {
+            conn.let_go_soon().await?;
+            if conn.execute(place).await? == 0 {
+                conn.rollback().await?;
+                return Ok(false);
             }
-            None => Sql::new("INSERT INTO outbox (one, place) VALUES (1, ")
-                .bind(to.0.as_str())
-                .push(") ON CONFLICT (one) DO NOTHING"),
+            conn.add_deliveries(&deliveries, now).await?;
+            conn.commit().await?;
+            Ok(true)
         };
-        let mut conn = self.inner.db.write().await?;
-        conn.let_go_soon().await?;
-        if conn.execute(sql).await? == 0 {
-            conn.rollback().await?;
-            return Ok(None);
-        }
-        Ok(Some(conn))
+        self.inner.db.write(feed).await
     }
 
     /// What a server that is frozen in [`Self::feed`] leaves behind.
     #[cfg(test)]
-    pub(in crate::store) async fn feed_without_end(&self, seen: &Cursor, to: &Cursor) -> Result<Option<Conn>, Error> {
-        self.move_outbox(Some(seen), to).await
+    pub(in crate::store) async fn feed_without_end(&self, seen: &Cursor, to: &Cursor) -> Result<Conn, Error> {
+        let mut conn = self.inner.db.write_here().await?;
+        conn.let_go_soon().await?;
+        conn.execute(move_outbox(Some(seen), to)).await?;
+        Ok(conn)
     }
 
     /// Forgets the place: who is told later is not told of what happened before.
     pub async fn forget_outbox(&self) -> Result<(), Error> {
         if self.outbox().await?.is_some() {
-            let mut conn = self.inner.db.write().await?;
-            conn.execute(Sql::new("DELETE FROM outbox")).await?;
-            conn.commit().await?;
+            self.inner.db.execute(Sql::new("DELETE FROM outbox")).await?;
         }
         Ok(())
     }
@@ -93,9 +84,24 @@ impl Store {
         if deliveries.is_empty() {
             return Ok(());
         }
-        let mut conn = self.inner.db.write().await?;
-        conn.add_deliveries(deliveries, self.inner.clock.now()).await?;
-        Ok(conn.commit().await?)
+        let (deliveries, now) = (deliveries.to_vec(), self.inner.clock.now());
+        let add = async move |mut conn: Conn| {
+            conn.add_deliveries(&deliveries, now).await?;
+            Ok(conn.commit().await?)
+        };
+        self.inner.db.write(add).await
+    }
+}
+
+/// Moves the place, unless somebody else has moved it: then no row is changed.
+fn move_outbox(seen: Option<&Cursor>, to: &Cursor) -> Sql {
+    match seen {
+        Some(seen) => {
+            Sql::new("UPDATE outbox SET place = ").bind(to.0.as_str()).push(" WHERE place = ").bind(seen.0.as_str())
+        }
+        None => Sql::new("INSERT INTO outbox (one, place) VALUES (1, ")
+            .bind(to.0.as_str())
+            .push(") ON CONFLICT (one) DO NOTHING"),
     }
 }
 

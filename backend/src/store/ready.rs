@@ -24,9 +24,7 @@ impl Store {
             return Ok(());
         }
         *written = None;
-        let mut conn = self.inner.db.write().await?;
-        conn.execute(Sql::new("UPDATE meta SET generation = generation")).await?;
-        conn.commit().await?;
+        self.inner.db.execute(Sql::new("UPDATE meta SET generation = generation")).await?;
         *written = Some(Instant::now());
         Ok(())
     }

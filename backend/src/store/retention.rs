@@ -180,22 +180,25 @@ impl Store {
         if runs.is_empty() {
             return Ok(false);
         }
-        let mut conn = self.inner.db.write().await?;
-        let mut left = REMOVE_AT_ONCE;
-        for (table, of_runs) in TABLES {
-            left = left.saturating_sub(remove_some(&mut conn, table, of_runs, &runs, left).await?);
-            if left == 0 {
-                conn.commit().await?;
-                return Ok(true);
-            }
-        }
-        let places = runs.iter().map(|run| grants::of_run(RunId(*run)));
-        conn.execute(Sql::new("DELETE FROM grants WHERE place IN (").list(places).push(")")).await?;
-        let sql = Sql::new("UPDATE archived_runs SET removed = 1 WHERE id IN (").list(runs.iter().copied()).push(")");
-        conn.execute(sql).await?;
-        conn.commit().await?;
+        self.inner.db.write(async move |conn| remove_left(conn, &runs).await).await?;
         Ok(true)
     }
+}
+
+/// Removes some of what is left of these runs.
+async fn remove_left(mut conn: Conn, runs: &[Uuid]) -> Result<(), Error> {
+    let mut left = REMOVE_AT_ONCE;
+    for (table, of_runs) in TABLES {
+        left = left.saturating_sub(remove_some(&mut conn, table, of_runs, runs, left).await?);
+        if left == 0 {
+            return Ok(conn.commit().await?);
+        }
+    }
+    let places = runs.iter().map(|run| grants::of_run(RunId(*run)));
+    conn.execute(Sql::new("DELETE FROM grants WHERE place IN (").list(places).push(")")).await?;
+    let sql = Sql::new("UPDATE archived_runs SET removed = 1 WHERE id IN (").list(runs.iter().copied()).push(")");
+    conn.execute(sql).await?;
+    Ok(conn.commit().await?)
 }
 
 /// Removes at most so many rows of a table, and what is indexed of them; answers with how many.

@@ -1,7 +1,7 @@
 //! The public key whose seals this database takes: registered by the first server, so that one with another key finds out
 //! before it writes or seals anything.
 
-use super::db::Sql;
+use super::db::{Conn, Sql};
 use super::{Error, Store};
 
 impl Store {
@@ -24,10 +24,14 @@ impl Store {
             ", unauthenticated_to = COALESCE(unauthenticated_to, (SELECT COALESCE(MAX(seq), 0) FROM log)) \
              WHERE seal_key IS NULL OR seal_key IN (",
         );
-        let mut conn = self.inner.db.write().await?;
-        conn.execute(sql.list(replaced).push(")")).await?;
-        let row = conn.fetch_one(Sql::new("SELECT seal_key FROM meta")).await?;
-        conn.commit().await?;
+        let sql = sql.list(replaced).push(")");
+        let register = async move |mut conn: Conn| {
+            conn.execute(sql).await?;
+            let row = conn.fetch_one(Sql::new("SELECT seal_key FROM meta")).await?;
+            conn.commit().await?;
+            Ok::<_, Error>(row)
+        };
+        let row = self.inner.db.write(register).await?;
         row.map(|row| row.text(0)).transpose()?.ok_or_else(|| Error::Stored("the table meta is empty".to_owned()))
     }
 }

@@ -141,10 +141,7 @@ impl Store {
         let sql = Sql::new("INSERT INTO seals (number, seq, body, signature, hashes) ")
             .values([row])
             .push(" ON CONFLICT (number) DO NOTHING");
-        let mut conn = self.inner.db.write().await?;
-        let added = conn.execute(sql).await?;
-        conn.commit().await?;
-        Ok(added > 0)
+        Ok(self.inner.db.execute(sql).await? > 0)
     }
 }
 

@@ -70,38 +70,46 @@ impl Store {
             .push(" + ")
             .bind(lease)
             .push(" FROM due WHERE t.id = due.id RETURNING t.attempt, due.owner, t.body, t.lost, t.id");
-        let mut conn = self.inner.db.write().await?;
-        let rows = conn.fetch(sql).await?;
-        let claimed = self.readable_tasks(&mut conn, &rows).await?;
-        conn.commit().await?;
-        Ok(claimed)
+        let store = self.clone();
+        let claim = async move |mut conn: Conn| {
+            let rows = conn.fetch(sql).await?;
+            let claimed = store.readable_tasks(&mut conn, &rows).await?;
+            conn.commit().await?;
+            Ok(claimed)
+        };
+        self.inner.db.write(claim).await
     }
 
     async fn claim_in_turn(&self, worker: &str, room: Room, lease: i64) -> Result<Vec<Claimed>, Error> {
         let now = self.inner.clock.now().0;
-        let due =
-            |columns: &str| first(Sql::default(), columns, room, |sql| sql.push(" AND ready_at <= ").bind(now), "");
+        let due = move |columns: &str| {
+            first(Sql::default(), columns, room, |sql| sql.push(" AND ready_at <= ").bind(now), "")
+        };
         // Looking first keeps an idle worker off the write lock.
         if self.inner.db.read().await?.fetch_one(due("1")).await?.is_none() {
             return Ok(Vec::new());
         }
-        let mut conn = self.inner.db.write().await?;
-        // One more worker is lost where one is still named.
-        let rows = conn.fetch(due("attempt + 1, owner, body, lost + (owner IS NOT NULL), id")).await?;
-        let ids = rows.iter().map(|row| row.uuid(4)).collect::<Result<Vec<_>, _>>()?;
-        if !ids.is_empty() {
-            let sql = Sql::new("UPDATE tasks SET attempt = attempt + 1, lost = lost + (owner IS NOT NULL), owner = ")
-                .bind(worker)
-                .push(", ready_at = ")
-                .bind(now.saturating_add(lease))
-                .push(" WHERE id IN (")
-                .list(ids)
-                .push(")");
-            conn.execute(sql).await?;
-        }
-        let claimed = self.readable_tasks(&mut conn, &rows).await?;
-        conn.commit().await?;
-        Ok(claimed)
+        let (store, worker) = (self.clone(), worker.to_owned());
+        let claim = async move |mut conn: Conn| {
+            // One more worker is lost where one is still named.
+            let rows = conn.fetch(due("attempt + 1, owner, body, lost + (owner IS NOT NULL), id")).await?;
+            let ids = rows.iter().map(|row| row.uuid(4)).collect::<Result<Vec<_>, _>>()?;
+            if !ids.is_empty() {
+                let sql =
+                    Sql::new("UPDATE tasks SET attempt = attempt + 1, lost = lost + (owner IS NOT NULL), owner = ")
+                        .bind(worker.as_str())
+                        .push(", ready_at = ")
+                        .bind(now.saturating_add(lease))
+                        .push(" WHERE id IN (")
+                        .list(ids)
+                        .push(")");
+                conn.execute(sql).await?;
+            }
+            let claimed = store.readable_tasks(&mut conn, &rows).await?;
+            conn.commit().await?;
+            Ok(claimed)
+        };
+        self.inner.db.write(claim).await
     }
 
     /// The tasks of claimed rows. One that cannot be read keeps no other from being carried out: it is put aside.
@@ -142,9 +150,8 @@ impl Store {
         let held = held.iter().map(|(task, attempt)| vec![task.0.into(), (*attempt).into()]);
         let sql = sql.push(" AND (id, attempt) IN (").values(held);
         let sql = sql.push(if self.inner.db.is_postgres() { ") FOR UPDATE SKIP LOCKED)" } else { "))" });
-        let mut conn = self.inner.db.write().await?;
-        conn.execute(sql).await?;
-        Ok(conn.commit().await?)
+        self.inner.db.execute(sql).await?;
+        Ok(())
     }
 
     /// Lengthens leases; answers with the tasks that are still held.
@@ -152,32 +159,36 @@ impl Store {
         if held.is_empty() {
             return Ok(Vec::new());
         }
-        let mine = |sql: Sql, ids: &[TaskId]| {
-            sql.push(" WHERE owner = ").bind(worker).push(" AND id IN (").list(ids.iter().map(|id| id.0)).push(")")
-        };
-        let ids: Vec<TaskId> = held.iter().map(|(id, _)| *id).collect();
-        let mut conn = self.inner.db.write().await?;
-        let mut still = Vec::new();
-        for row in conn.fetch(mine(Sql::new("SELECT id, attempt FROM tasks"), &ids)).await? {
-            let (id, attempt) = (TaskId(row.uuid(0)?), row.int(1)?);
-            if held.iter().any(|(known, at)| *known == id && i64::from(*at) == attempt) {
-                still.push(id);
+        let (store, worker, held) = (self.clone(), worker.to_owned(), held.to_vec());
+        let lengthen = async move |mut conn: Conn| {
+            let mine = |sql: Sql, ids: &[TaskId]| {
+                let sql = sql.push(" WHERE owner = ").bind(worker.as_str());
+                sql.push(" AND id IN (").list(ids.iter().map(|id| id.0)).push(")")
+            };
+            let ids: Vec<TaskId> = held.iter().map(|(id, _)| *id).collect();
+            let mut still = Vec::new();
+            for row in conn.fetch(mine(Sql::new("SELECT id, attempt FROM tasks"), &ids)).await? {
+                let (id, attempt) = (TaskId(row.uuid(0)?), row.int(1)?);
+                if held.iter().any(|(known, at)| *known == id && i64::from(*at) == attempt) {
+                    still.push(id);
+                }
             }
-        }
-        if still.is_empty() {
-            conn.rollback().await?;
-            return Ok(still);
-        }
-        let update = self.ready_in(Sql::new("UPDATE tasks SET "), lease);
-        let update = if self.inner.db.is_postgres() {
-            // A row that a writer holds is left alone: waiting for it while holding others could be a deadlock.
-            mine(update.push(" WHERE id IN (SELECT id FROM tasks"), &still).push(" FOR UPDATE SKIP LOCKED)")
-        } else {
-            mine(update, &still)
+            if still.is_empty() {
+                conn.rollback().await?;
+                return Ok(still);
+            }
+            let update = store.ready_in(Sql::new("UPDATE tasks SET "), lease);
+            let update = if conn.is_postgres() {
+                // A row that a writer holds is left alone: waiting for it while holding others could be a deadlock.
+                mine(update.push(" WHERE id IN (SELECT id FROM tasks"), &still).push(" FOR UPDATE SKIP LOCKED)")
+            } else {
+                mine(update, &still)
+            };
+            conn.execute(update).await?;
+            conn.commit().await?;
+            Ok(still)
         };
-        conn.execute(update).await?;
-        conn.commit().await?;
-        Ok(still)
+        self.inner.db.write(lengthen).await
     }
 
     /// Those of these tasks for whose results nobody waits any more: the run, or the map that they belong to, is over.

@@ -127,15 +127,14 @@ impl Store {
     /// Notes that a session is used, and how long it lasts from then on. It is no change of what anybody may do, and is
     /// in no log.
     pub async fn session_used(&self, digest: &[u8; 32], now: Timestamp, until: Timestamp) -> Result<(), Error> {
-        let mut conn = self.inner.db.write().await?;
         let sql = Sql::new("UPDATE credentials SET last_used_at = ")
             .bind(now.0)
             .push(", expires_at = ")
             .bind(until.0)
             .push(" WHERE kind = 'session' AND digest = ")
             .bind(digest);
-        conn.execute(sql).await?;
-        Ok(conn.commit().await?)
+        self.inner.db.execute(sql).await?;
+        Ok(())
     }
 
     /// Somebody's tokens, newest first.

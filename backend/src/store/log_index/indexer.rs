@@ -9,7 +9,7 @@ use std::time::Duration;
 use shared::id::RunId;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::super::db::{Arg, Conn, Sql};
+use super::super::db::{Arg, Conn, Sql, aside};
 use super::super::log::{COLUMNS, read_rows};
 use super::super::log_row::Form;
 use super::super::{Error, Inner, Store};
@@ -85,16 +85,24 @@ impl Store {
     /// Indexes the next blocks that are full, of so many rows; a block must fit into them. `mine`: up to where this server
     /// has indexed before; where another server has gone on since, it is left to that one.
     pub(in crate::store) async fn index_log(&self, mine: &mut Option<i64>, at_once: i64) -> Result<Indexed, Error> {
-        let mut conn = self.inner.db.snapshot().await?;
+        let (store, before) = (self.clone(), *mine);
+        let (indexed, place) = aside(async move || store.index_some(before, at_once).await).await?;
+        *mine = Some(place);
+        Ok(indexed)
+    }
+
+    /// The same, with the place where it stands then.
+    async fn index_some(&self, mine: Option<i64>, at_once: i64) -> Result<(Indexed, i64), Error> {
+        let mut conn = self.inner.db.snapshot_here().await?;
         let next = conn.indexed_to().await?;
-        if mine.replace(next).is_some_and(|mine| mine != next) {
-            return Ok(Indexed::Elsewhere);
+        if mine.is_some_and(|mine| mine != next) {
+            return Ok((Indexed::Elsewhere, next));
         }
         let head = conn.head().await?.seq;
         // The first row that belongs to a block which is not full.
         let end = head.saturating_add(1).div_euclid(BLOCK) * BLOCK;
         if end <= next {
-            return Ok(Indexed::All);
+            return Ok((Indexed::All, next));
         }
         let sql = Sql::new("SELECT ").push(COLUMNS).push(" FROM log WHERE seq >= ").bind(next).push(" AND seq < ");
         let rows = conn.fetch(sql.bind(end).push(" ORDER BY seq LIMIT ").bind(at_once)).await?;
@@ -131,10 +139,9 @@ impl Store {
         }
         conn.rollback().await?;
         if !self.write_blocks(next, to, &blocks, &runs).await? {
-            return Ok(Indexed::Elsewhere);
+            return Ok((Indexed::Elsewhere, next));
         }
-        *mine = Some(to);
-        Ok(if to < end { Indexed::Some(head - to) } else { Indexed::All })
+        Ok((if to < end { Indexed::Some(head - to) } else { Indexed::All }, to))
     }
 
     /// Stores blocks, with the words of the reviews of these runs as they are now, and moves the place. False: somebody
@@ -146,7 +153,7 @@ impl Store {
         blocks: &[NewBlock],
         runs: &BTreeSet<RunId>,
     ) -> Result<bool, Error> {
-        let mut conn = self.inner.db.write().await?;
+        let mut conn = self.inner.db.write_here().await?;
         conn.let_go_soon().await?;
         let sql = Sql::new("UPDATE log_index SET next = ").bind(to).push(" WHERE next = ").bind(next);
         if conn.execute(sql).await? == 0 {

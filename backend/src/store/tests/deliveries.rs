@@ -55,7 +55,7 @@ async fn a_server_that_is_frozen_while_it_makes_deliveries_holds_up_the_others_f
         return;
     }
     let other = world.another().await;
-    let frozen = world.store.feed_without_end(&origin, &head).await.expect("writes").expect("it has moved the place");
+    let frozen = world.store.feed_without_end(&origin, &head).await.expect("it has moved the place");
     let begun = std::time::Instant::now();
     assert!(other.feed(Some(&origin), &head, &[]).await.expect("writes"), "the frozen one has made nothing");
     assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());

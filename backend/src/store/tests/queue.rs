@@ -256,7 +256,7 @@ async fn reviews_of_an_earlier_version_stand_in_the_queue_after_a_start(world: W
     let query = ReviewQuery::default();
     let before = pages(&world, &boss, &query).await;
     let broken = before[0].id;
-    let mut conn = world.store.inner.db.write().await.expect("writes");
+    let mut conn = world.store.inner.db.write_here().await.expect("writes");
     let old = "UPDATE reviews SET facts = NULL, due = NULL, severity_rank = NULL, irreversible = NULL, claimed_until = NULL, class = NULL";
     conn.execute(Sql::new(old)).await.expect("writes");
     conn.execute(Sql::new("UPDATE reviews SET body = '{' WHERE id = ").bind(broken.0)).await.expect("writes");

@@ -69,7 +69,7 @@ pub async fn rewrite(world: &World, review: &Review) {
     for (name, value) in columns.into_iter().chain(queued) {
         update = update.push(", ").push(name).push(" = ").bind(value);
     }
-    let mut conn = world.store.inner.db.write().await.expect("writes");
+    let mut conn = world.store.inner.db.write_here().await.expect("writes");
     conn.execute(update.push(" WHERE id = ").bind(review.id.0)).await.expect("writes");
     conn.execute(Sql::new("DELETE FROM review_audience WHERE review_id = ").bind(review.id.0)).await.expect("writes");
     let rows = visibility::subjects_of(review).into_iter().map(|subject| {

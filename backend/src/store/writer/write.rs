@@ -360,10 +360,10 @@ fn run_of(answer: &Committed) -> Option<Uuid> {
     }
 }
 
-/// Removes some of what has expired: keys after a day, tasks of ended runs a day after their worker was heard last, and
+/// Removes, on the thread of a writer, some of what has expired: keys after a day, tasks of ended runs a day after their worker was heard last, and
 /// sessions, tokens and links after their time.
 pub(super) async fn clean_up(db: &Db, now: Timestamp) -> Result<(), DriverError> {
-    let mut conn = db.write().await?;
+    let mut conn = db.write_here().await?;
     let keys = Sql::new(
         "DELETE FROM idempotency WHERE (scope, key) IN (SELECT scope, key FROM idempotency WHERE created_at < ",
     )
