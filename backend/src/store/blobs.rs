@@ -55,9 +55,10 @@ pub(super) type NewBlobs = BTreeMap<BlobKey, String>;
 
 /// Encodes a value of a run; what is large goes to `blobs`. What could not be read again is refused.
 pub(super) fn encode<T: Serialize>(run: Uuid, value: &T, blobs: &mut NewBlobs) -> Result<String, Error> {
-    let text = encode_whole(value)?;
+    let text = json(value)?;
+    let shape = Shape::checked(&text)?;
     // Most rows are small: they are not looked at value by value.
-    if text.len() <= MAX_CONTAINER && !is_marked(&text) && Shape::of(&text).longest_string <= MAX_STRING {
+    if text.len() <= MAX_CONTAINER && shape.longest_string <= MAX_STRING && !is_marked(&text) {
         return Ok(text);
     }
     let value = serde_json::to_value(value).map_err(|error| Error::Stored(error.to_string()))?;
@@ -67,12 +68,16 @@ pub(super) fn encode<T: Serialize>(run: Uuid, value: &T, blobs: &mut NewBlobs) -
 
 /// Encodes a value as it is. What could not be read again is refused.
 pub(super) fn encode_whole<T: Serialize>(value: &T) -> Result<String, Error> {
-    let text = serde_json::to_string(value).map_err(|error| Error::Stored(error.to_string()))?;
+    let text = json(value)?;
     // Each level takes two bytes at least.
-    if text.len() > 2 * MAX_STORED_DEPTH && Shape::of(&text).depth > MAX_STORED_DEPTH {
-        return Err(Error::TooDeep);
+    if text.len() > 2 * MAX_STORED_DEPTH {
+        Shape::checked(&text)?;
     }
     Ok(text)
+}
+
+fn json<T: Serialize>(value: &T) -> Result<String, Error> {
+    serde_json::to_string(value).map_err(|error| Error::Stored(error.to_string()))
 }
 
 /// Whether there may be a reference in encoded JSON, or what looks like one.
@@ -90,29 +95,48 @@ struct Shape {
 }
 
 impl Shape {
+    /// What is nested too deeply to be read again is refused.
+    fn checked(text: &str) -> Result<Self, Error> {
+        let shape = Self::of(text);
+        if shape.depth > MAX_STORED_DEPTH { Err(Error::TooDeep) } else { Ok(shape) }
+    }
+
     fn of(text: &str) -> Self {
-        let (mut shape, mut open, mut begun) = (Self::default(), 0_usize, None);
-        let mut bytes = text.bytes().enumerate();
-        while let Some((at, byte)) = bytes.next() {
-            match (byte, begun) {
-                (b'"', None) => begun = Some(at),
-                (b'"', Some(from)) => {
-                    shape.longest_string = shape.longest_string.max(at + 1 - from);
-                    begun = None;
+        let (mut shape, mut open, mut at) = (Self::default(), 0_usize, 0);
+        let text = text.as_bytes();
+        while let Some(byte) = text.get(at) {
+            match byte {
+                b'"' => {
+                    let length = length_of_string(&text[at..]);
+                    shape.longest_string = shape.longest_string.max(length);
+                    at += length;
+                    continue;
                 }
-                (b'\\', Some(_)) => {
-                    bytes.next();
-                }
-                (b'[' | b'{', None) => {
+                b'[' | b'{' => {
                     open += 1;
                     shape.depth = shape.depth.max(open);
                 }
-                (b']' | b'}', None) => open = open.saturating_sub(1),
+                b']' | b'}' => open = open.saturating_sub(1),
                 _ => {}
             }
+            at += 1;
         }
         shape
     }
+}
+
+/// The length of the string with which this JSON begins, with its quotes.
+fn length_of_string(text: &[u8]) -> usize {
+    let mut at = 1;
+    while let Some(next) = text.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
+        at += next;
+        if text[at] == b'"' {
+            return at + 1;
+        }
+        // What stands behind a backslash ends nothing.
+        at += 2;
+    }
+    text.len()
 }
 
 /// Whose a container is.

@@ -6,6 +6,7 @@
 
 use std::sync::LazyLock;
 
+use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::{Value, json};
 use shared::JsonMap;
 use shared::review::Review;
@@ -37,10 +38,18 @@ pub(super) fn compact(review: &Review) -> Result<JsonMap, Error> {
     }
 }
 
-/// The same of a review that is JSON already.
-pub(super) fn compacted(review: &JsonMap) -> JsonMap {
-    let members = review.iter().filter(|(name, value)| is_significant(name, value));
-    members.map(|(name, value)| (name.clone(), value.clone())).collect()
+/// A review that is JSON already, written without what is empty.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Compact<'a>(pub &'a JsonMap);
+
+impl Serialize for Compact<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        for (name, value) in self.0.iter().filter(|(name, value)| is_significant(name, value)) {
+            map.serialize_entry(name, value)?;
+        }
+        map.end()
+    }
 }
 
 /// Puts back what was left out.
@@ -75,6 +84,6 @@ mod tests {
         let mut whole = thin.clone();
         expand(&mut whole);
         assert_eq!(Value::Object(whole.clone()), serde_json::to_value(&review).expect("JSON"));
-        assert_eq!(compacted(&whole), thin);
+        assert_eq!(serde_json::to_value(Compact(&whole)).expect("JSON"), Value::Object(thin));
     }
 }

@@ -24,6 +24,9 @@ pub enum DriverError {
     /// The thread that ran a statement ended without an answer.
     #[error("a statement ended without an answer")]
     Interrupted,
+    /// A column holds something else than what was compressed for it.
+    #[error("a compressed column was changed")]
+    Packed,
     /// A column of a row of SQLite holds something else than what belongs there.
     #[error("column {index}: {source}")]
     Column {

@@ -89,7 +89,7 @@ impl From<sqlx::Error> for Error {
 fn of_driver(error: &DriverError) -> Kind {
     match error {
         DriverError::Exhausted | DriverError::Closed | DriverError::Interrupted => AWAY,
-        DriverError::Column { .. } => Kind::Unreadable,
+        DriverError::Column { .. } | DriverError::Packed => Kind::Unreadable,
         DriverError::Sqlite(said) => match said {
             rusqlite::Error::SqliteFailure(said, _) => of_sqlite(said.extended_code),
             rusqlite::Error::FromSqlConversionFailure(..) | rusqlite::Error::Utf8Error(..) => Kind::Unreadable,

@@ -3,11 +3,11 @@
 //! What every event of a row shares (its time, its run, the run's summary) is stored once: the log is the largest
 //! table.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeMap as _;
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 use shared::JsonMap;
 use shared::access::Principal;
@@ -16,25 +16,33 @@ use shared::id::{ReviewId, RunId, Username};
 use shared::log::{EntryKind, Event};
 use shared::time::Timestamp;
 
-use super::compact_review;
+use super::compact_review::{self, Compact};
 use super::unreadable::{self, reason};
 use crate::clock::Moment;
 use crate::engine::{Granted, Input, Launch};
 
-/// The body of a row.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(super) struct Body<'a> {
+/// The body of a row that is written.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct NewBody<'a> {
     /// What it tells, in order.
-    events: Vec<Stored<'a>>,
+    events: Vec<Packed<'a>>,
     /// What the engine was told, in order. It is kept for a replay; what the log tells needs none of it.
-    #[serde(skip_deserializing, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     inputs: Vec<StoredInput<'a>>,
     /// Whether it tells of no run, though one has led to it: a run that only carries a question.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     of_no_run: bool,
     /// The format of the state that the engine made of it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     format: Option<u32>,
+}
+
+/// The body of a row that is read.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct Body {
+    events: Vec<Stored>,
+    #[serde(default)]
+    of_no_run: bool,
 }
 
 /// How much of a review an entry shows.
@@ -84,51 +92,86 @@ struct StoredInput<'a> {
 }
 
 /// An event without what its row or its data says already.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-struct Stored<'a> {
+#[derive(Debug, Clone, Serialize)]
+struct Packed<'a> {
     kind: EntryKind,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     at: Option<Timestamp>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     run_id: Option<RunId>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     review_id: Option<ReviewId>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    actor: Option<&'a Username>,
+    data: PackedData<'a>,
+}
+
+/// The data of an event; the review in it without what is empty.
+#[derive(Debug, Clone, Copy)]
+struct PackedData<'a> {
+    data: &'a JsonMap,
+    /// Whether its run stands as it does in the event before it.
+    same_run: bool,
+}
+
+impl Serialize for PackedData<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.data.len()))?;
+        let mut shown = None;
+        for (name, value) in self.data {
+            match value {
+                Value::Object(review) if name == REVIEW => shown = Some(review),
+                _ if name == RUN && self.same_run => map.serialize_entry(name, SAME)?,
+                _ => map.serialize_entry(name, value)?,
+            }
+        }
+        if let Some(review) = shown {
+            map.serialize_entry(REVIEW, &Compact(review))?;
+        }
+        map.end()
+    }
+}
+
+/// The same as it was stored.
+#[derive(Debug, Clone, Deserialize)]
+struct Stored {
+    kind: EntryKind,
+    at: Option<Timestamp>,
+    run_id: Option<RunId>,
+    review_id: Option<ReviewId>,
     actor: Option<Username>,
-    data: Cow<'a, JsonMap>,
+    data: JsonMap,
 }
 
 /// Stands for the same run summary as the event before it.
 const SAME: &str = "=";
+/// The member of an entry's data that shows a run's summary.
+const RUN: &str = "run";
 /// The member of an entry's data that shows a review.
 const REVIEW: &str = "review";
 
-impl<'a> Body<'a> {
+/// What an event shows of this review, where it does.
+pub(super) fn review_in(event: &Event, id: ReviewId) -> Option<Compact<'_>> {
+    let review = event.data.get(REVIEW)?.as_object()?;
+    (review_of(&event.data) == Some(id)).then_some(Compact(review))
+}
+
+impl<'a> NewBody<'a> {
     /// Packs the events of a row of this time and run.
     pub fn pack(at: Timestamp, run: Option<RunId>, events: &'a [Event]) -> Self {
         let mut last_run: Option<&Value> = None;
         let of_no_run = run.is_some() && !events.is_empty() && events.iter().all(|event| event.run_id.is_none());
         let events = events.iter().map(|event| {
-            let mut data = Cow::Borrowed(&event.data);
-            if let Some(summary) = event.data.get("run") {
-                if last_run == Some(summary) {
-                    data.to_mut().insert("run".to_owned(), Value::from(SAME));
-                }
-                last_run = Some(summary);
-            }
-            if let Some(Value::Object(review)) = event.data.get(REVIEW) {
-                let rest = event.data.iter().filter(|(name, _)| *name != REVIEW);
-                let mut thin: JsonMap = rest.map(|(name, value)| (name.clone(), value.clone())).collect();
-                thin.insert(REVIEW.to_owned(), Value::Object(compact_review::compacted(review)));
-                data = Cow::Owned(thin);
-            }
-            Stored {
+            let summary = event.data.get(RUN);
+            let same_run = summary.is_some() && last_run == summary;
+            last_run = summary.or(last_run);
+            Packed {
                 kind: event.kind,
                 at: Some(event.at).filter(|own| *own != at),
                 run_id: event.run_id.filter(|own| Some(*own) != run),
                 review_id: event.review_id.filter(|own| Some(*own) != review_of(&event.data)),
-                actor: event.actor.clone(),
-                data,
+                actor: event.actor.as_ref(),
+                data: PackedData { data: &event.data, same_run },
             }
         });
         Self { events: events.collect(), inputs: Vec::new(), of_no_run, format: None }
@@ -149,7 +192,9 @@ impl<'a> Body<'a> {
         self.format = Some(format);
         self
     }
+}
 
+impl Body {
     /// The events.
     pub fn unpack(self, at: Timestamp, run: Option<RunId>, form: Form) -> Vec<Event> {
         unpack(self.events.into_iter().map(Ok), at, run.filter(|_| !self.of_no_run), form)
@@ -172,8 +217,8 @@ impl Loose {
     }
 }
 
-fn unpack<'a>(
-    events: impl Iterator<Item = Result<Stored<'a>, String>>,
+fn unpack(
+    events: impl Iterator<Item = Result<Stored, String>>,
     at: Timestamp,
     run: Option<RunId>,
     form: Form,
@@ -184,8 +229,8 @@ fn unpack<'a>(
             Ok(stored) => stored,
             Err(why) => return unreadable::event(at, run, &why),
         };
-        let mut data = stored.data.into_owned();
-        if let Some(summary) = data.get_mut("run") {
+        let mut data = stored.data;
+        if let Some(summary) = data.get_mut(RUN) {
             match &last_run {
                 Some(last) if summary == SAME => *summary = last.clone(),
                 _ => last_run = Some(summary.clone()),

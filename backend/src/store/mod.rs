@@ -28,6 +28,7 @@ mod log_row;
 mod notifications;
 mod open;
 mod outbox;
+pub mod packed;
 mod postgres;
 mod queue;
 mod ranking;

@@ -188,11 +188,7 @@ impl Conn {
         let rows = self.fetch(sql.push(")")).await?;
         let mut reader = Reader::default();
         for row in &rows {
-            let id = row.uuid(1)?;
-            match row.text(0) {
-                Ok(state) => reader.add_prepared(id, &state, empty),
-                Err(error) => reader.add_column(id, Err(error)),
-            }
+            reader.add_prepared(row.uuid(1)?, row.text(0), empty);
         }
         let states = reader.finish_each("the state", self, &mut Blobs::default()).await?;
         let runs = states.into_iter().zip(&rows).map(|(state, row)| Ok(found(state, row, 1)?.summary()));

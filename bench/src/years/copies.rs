@@ -1,6 +1,7 @@
 //! Copies of rows: a run is made by the store itself, and what it wrote is copied with ids, times and words of its own.
 
 use anyhow::{Context, Result, ensure};
+use backend::store::packed::{pack, unpack};
 use rusqlite::Connection;
 use rusqlite::types::Value as Cell;
 use serde_json::Value;
@@ -66,7 +67,13 @@ impl Template {
             let count = statement.column_count();
             let mut read = statement.query([id])?;
             while let Some(row) = read.next()? {
-                rows.push((0..count).map(|column| row.get(column)).collect::<rusqlite::Result<_>>()?);
+                let cell = |column| {
+                    anyhow::Ok(match row.get(column)? {
+                        Cell::Text(text) => Cell::Text(unpack(text)?),
+                        other => other,
+                    })
+                };
+                rows.push((0..count).map(cell).collect::<Result<_>>()?);
             }
         }
         let blobs: i64 = conn.query_row("SELECT COUNT(*) FROM blobs WHERE run_id = ?1", [run], |row| row.get(0))?;
@@ -113,7 +120,7 @@ impl Template {
                         Piece::Words => text.push_str(words),
                     }
                 }
-                Cell::Text(text)
+                Cell::Text(pack(text))
             }
         };
         let rows = |rows: &Vec<Vec<Part>>| rows.iter().map(|row| row.iter().map(cell).collect()).collect();

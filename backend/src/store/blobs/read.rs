@@ -10,6 +10,7 @@ use uuid::Uuid;
 use super::super::Error;
 use super::super::db::{Conn, Sql};
 use super::super::driver_error::DriverError;
+use super::super::packed::unpack;
 use super::super::unreadable::reason;
 use super::{BlobKey, Blobs, ESCAPE, LITERAL, digest, is_marked, reference};
 use crate::engine::RunState;
@@ -39,30 +40,38 @@ impl Reader {
 
     /// Takes stored JSON; its place is that of what [`Reader::finish`] gives.
     pub fn add(&mut self, run: Uuid, stored: String) {
-        let stored = if is_marked(&stored) { Stored::parse(&stored) } else { Stored::Whole(stored) };
+        self.add_column(run, Ok(stored));
+    }
+
+    fn add_json(&mut self, run: Uuid, json: String) {
+        let stored = if is_marked(&json) { Stored::parse(&json) } else { Stored::Whole(json) };
         self.values.push((run, stored));
     }
 
     /// Takes a stored state of a run, of this or an earlier format.
     pub fn add_state(&mut self, run: Uuid, stored: String) {
-        if RunState::is_current(&stored) {
-            self.add(run, stored);
-        } else {
-            self.add_prepared(run, &stored, RunState::upgrade);
-        }
+        self.add_state_column(run, Ok(stored));
     }
 
     /// The same of a column that may hold no text.
     pub fn add_state_column(&mut self, run: Uuid, stored: Result<String, DriverError>) {
-        match stored {
-            Ok(stored) => self.add_state(run, stored),
+        match stored.and_then(unpack) {
+            Ok(json) if RunState::is_current(&json) => self.add_json(run, json),
+            Ok(json) => self.add_prepared_json(run, &json, RunState::upgrade),
             Err(error) => self.values.push((run, Stored::Broken(error.to_string()))),
         }
     }
 
     /// Takes stored JSON, with `prepare` done to what was stored.
-    pub fn add_prepared(&mut self, run: Uuid, stored: &str, prepare: impl FnOnce(&mut Value)) {
-        let mut stored = Stored::parse(stored);
+    pub fn add_prepared(&mut self, run: Uuid, stored: Result<String, DriverError>, prepare: impl FnOnce(&mut Value)) {
+        match stored.and_then(unpack) {
+            Ok(json) => self.add_prepared_json(run, &json, prepare),
+            Err(error) => self.values.push((run, Stored::Broken(error.to_string()))),
+        }
+    }
+
+    fn add_prepared_json(&mut self, run: Uuid, json: &str, prepare: impl FnOnce(&mut Value)) {
+        let mut stored = Stored::parse(json);
         if let Stored::Parts(value) = &mut stored {
             prepare(value);
         }
@@ -71,8 +80,8 @@ impl Reader {
 
     /// Takes JSON of a column that may hold no text.
     pub fn add_column(&mut self, run: Uuid, stored: Result<String, DriverError>) {
-        match stored {
-            Ok(stored) => self.add(run, stored),
+        match stored.and_then(unpack) {
+            Ok(json) => self.add_json(run, json),
             Err(error) => self.values.push((run, Stored::Broken(error.to_string()))),
         }
     }
@@ -139,7 +148,7 @@ impl Blobs {
                 .push(") AS k JOIN blobs b ON b.run_id = k.column1 AND b.digest = k.column2");
             for row in conn.fetch(sql).await? {
                 let (run, digest) = (row.uuid(0)?, digest(&row.blob(1)?)?);
-                let text = row.text(2)?;
+                let Ok(text) = unpack(row.text(2)?) else { continue };
                 if verify && digest != <[u8; 32]>::from(Sha256::digest(text.as_bytes())) {
                     continue;
                 }

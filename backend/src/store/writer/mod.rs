@@ -8,6 +8,7 @@
 //! change whose caller has gone before it was begun is dropped, and never made later.
 
 mod archive;
+mod clean_up;
 mod commit_outcome;
 mod credentials;
 mod deputies;
@@ -154,7 +155,7 @@ async fn run(inner: Arc<Inner>, mut queue: mpsc::Receiver<Job>) {
         let now = inner.clock.now();
         if now.since(cleaned) >= CLEANUP && !stopping {
             cleaned = now;
-            if let Err(error) = write::clean_up(&inner.db, now).await {
+            if let Err(error) = clean_up::some(&inner.db, now).await {
                 tracing::warn!(%error, "removing what has expired");
             }
         }

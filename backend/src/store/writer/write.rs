@@ -1,17 +1,19 @@
 //! Writes what a group decided: few statements a table, in one order of tables.
 
+use serde_json::Value;
 use shared::id::{CommitId, RunId};
-use shared::time::Timestamp;
+use shared::log::Event;
+use shared::review::Review;
 use uuid::Uuid;
 
 use super::super::blobs::{NewBlobs, encode, encode_whole, is_marked};
-use super::super::compact_review;
-use super::super::db::{Arg, Conn, Db, Sql};
-use super::super::driver_error::DriverError;
+use super::super::compact_review::{self, Compact};
+use super::super::db::{Arg, Conn, Sql};
 use super::super::feedback::{self, feedback_row};
 use super::super::grants::grant_row;
-use super::super::log_row::Body;
+use super::super::log_row::{NewBody, review_in};
 use super::super::notifications::choice_row;
+use super::super::packed::pack;
 use super::super::recent_rows::{LARGE, NewRow};
 use super::super::row_mac::Stored;
 use super::super::tasks::lane;
@@ -24,11 +26,6 @@ use crate::engine::{RunState, Snapshot, summary};
 /// How many keys one statement looks up, and how many rows one writes in PostgreSQL. Each number of them is a statement
 /// of its own that stays prepared.
 const CHUNK: usize = 64;
-/// How long an idempotency key is kept, and a task of an ended run whose worker is silent.
-const LIFE_US: i64 = 24 * 3600 * 1_000_000;
-/// How much is cleaned up at once.
-const CLEAN_AT_ONCE: i64 = 1000;
-
 /// Rows for each table.
 #[derive(Default)]
 struct Rows {
@@ -68,7 +65,7 @@ impl Group {
         )
         .await?;
         let blobs = rows.blobs.into_iter().filter(|(key, _)| !self.blobs.0.contains_key(key));
-        let blobs = blobs.map(|((run, digest), body)| vec![run.into(), (&digest).into(), body.into()]).collect();
+        let blobs = blobs.map(|((run, digest), body)| vec![run.into(), (&digest).into(), pack(body).into()]).collect();
         insert(conn, "INSERT INTO blobs (run_id, digest, body) ", blobs, " ON CONFLICT (run_id, digest) DO NOTHING")
             .await?;
         insert(
@@ -155,16 +152,16 @@ impl Group {
             }
         }
         for (moment, event) in &self.out.events {
-            let body = Body::pack(moment.now, None, std::slice::from_ref(event));
+            let body = NewBody::pack(moment.now, None, std::slice::from_ref(event));
             let body = encode(Uuid::nil(), &body, &mut rows.blobs)?;
             rows.large |= is_large(&body);
-            rows.log.push(LogRow { at: moment.now.0, run: None, body });
+            rows.log.push(LogRow { at: moment.now.0, run: None, body: pack(body) });
         }
         for (key, at, answer) in &self.out.keys {
             let run = answer.as_ref().and_then(run_of);
             let answer = match (answer, run) {
                 (None, _) => None,
-                (Some(answer), Some(run)) => Some(encode(run, answer, &mut rows.blobs)?),
+                (Some(answer), Some(run)) => Some(pack(encode(run, answer, &mut rows.blobs)?)),
                 (Some(answer), None) => Some(encode_whole(answer)?),
             };
             rows.keys.push(vec![
@@ -229,7 +226,7 @@ impl Rows {
             state.requested_by.as_str().into(),
             state.created_at.0.into(),
             state.format.into(),
-            encode(run.0, state, &mut self.blobs)?.into(),
+            pack(encode(run.0, state, &mut self.blobs)?).into(),
             state.shown_id().is_none().into(),
         ]);
         for review in changed.reviews.iter().filter_map(|id| snapshot.reviews.get(id)) {
@@ -244,7 +241,7 @@ impl Rows {
                 review.reviewers.not_requester.into(),
                 review.created_at.0.into(),
                 search::text_of(review).into(),
-                encode(run.0, &compact_review::compact(review)?, &mut self.blobs)?.into(),
+                pack(self.review(run, review, &changed.events)?).into(),
                 statistics::column_of(review)?.into(),
             ];
             row.extend(queue::columns_of(review)?);
@@ -265,7 +262,7 @@ impl Rows {
             }
         }
         for step in &changed.steps {
-            self.steps.push(vec![run.0.into(), step.id.0.into(), encode(run.0, step, &mut self.blobs)?.into()]);
+            self.steps.push(vec![run.0.into(), step.id.0.into(), pack(encode(run.0, step, &mut self.blobs)?).into()]);
         }
         self.ended_tasks.extend(changed.ended_tasks.iter().map(|task| Arg::from(task.0)));
         self.abandoned_tasks.extend(changed.abandoned_tasks.iter().map(|task| Arg::from(task.0)));
@@ -280,15 +277,34 @@ impl Rows {
                 encode_whole(task)?.into(),
             ]);
         }
-        let body = Body::pack(state.updated_at, Some(run), &changed.events).with_inputs(
+        let body = NewBody::pack(state.updated_at, Some(run), &changed.events).with_inputs(
             state.updated_at,
             &changed.inputs,
             RunState::FORMAT,
         );
         let body = encode(run.0, &body, &mut self.blobs)?;
         self.large |= is_large(&body);
-        self.log.push(LogRow { at: state.updated_at.0, run: Some(run.0), body });
+        self.log.push(LogRow { at: state.updated_at.0, run: Some(run.0), body: pack(body) });
         Ok(())
+    }
+}
+
+impl Rows {
+    /// A review as it is stored. An event that shows it as it is now has it as JSON already; secret votes are shown by none.
+    fn review(&mut self, run: RunId, review: &Review, events: &[Event]) -> Result<String, Error> {
+        let newest = events.iter().rev().find_map(|event| review_in(event, review.id));
+        let is_newest =
+            |shown: &Compact<'_>| shown.0.get("version").and_then(Value::as_u64) == Some(review.version.into());
+        match newest.filter(|shown| review.voting.is_none() && is_newest(shown)) {
+            Some(shown) => {
+                debug_assert_eq!(
+                    serde_json::to_value(shown).ok(),
+                    compact_review::compact(review).ok().map(Value::Object)
+                );
+                encode(run.0, &shown, &mut self.blobs)
+            }
+            None => encode(run.0, &compact_review::compact(review)?, &mut self.blobs),
+        }
     }
 }
 
@@ -358,38 +374,4 @@ fn run_of(answer: &Committed) -> Option<Uuid> {
         Committed::Decided { decided } => decided.review.run_id.map(|run| run.0),
         _ => None,
     }
-}
-
-/// Removes, on the thread of a writer, some of what has expired: keys after a day, tasks of ended runs a day after their worker was heard last, and
-/// sessions, tokens and links after their time.
-pub(super) async fn clean_up(db: &Db, now: Timestamp) -> Result<(), DriverError> {
-    let mut conn = db.write_here().await?;
-    let keys = Sql::new(
-        "DELETE FROM idempotency WHERE (scope, key) IN (SELECT scope, key FROM idempotency WHERE created_at < ",
-    )
-    .bind(now.0.saturating_sub(LIFE_US))
-    .push(" LIMIT ")
-    .bind(CLEAN_AT_ONCE)
-    .push(")");
-    conn.execute(keys).await?;
-    let tasks = Sql::new("DELETE FROM tasks WHERE id IN (SELECT id FROM tasks WHERE lane = 'over' AND ready_at < ")
-        .bind(now.0.saturating_sub(LIFE_US))
-        .push(" LIMIT ")
-        .bind(CLEAN_AT_ONCE)
-        .push(")");
-    conn.execute(tasks).await?;
-    let credentials =
-        Sql::new("DELETE FROM credentials WHERE digest IN (SELECT digest FROM credentials WHERE expires_at <= ")
-            .bind(now.0)
-            .push(" LIMIT ")
-            .bind(CLEAN_AT_ONCE)
-            .push(")");
-    conn.execute(credentials).await?;
-    let grants = Sql::new("DELETE FROM grants WHERE id IN (SELECT id FROM grants WHERE expires_at <= ")
-        .bind(now.0)
-        .push(" LIMIT ")
-        .bind(CLEAN_AT_ONCE)
-        .push(")");
-    conn.execute(grants).await?;
-    conn.commit().await
 }

@@ -1,0 +1,45 @@
+//! Removes what has expired, from time to time.
+
+use shared::time::Timestamp;
+
+use super::super::db::{Db, Sql};
+use super::super::driver_error::DriverError;
+
+/// How long an idempotency key is kept, and a task of an ended run whose worker is silent.
+const LIFE_US: i64 = 24 * 3600 * 1_000_000;
+/// How much is cleaned up at once.
+const CLEAN_AT_ONCE: i64 = 1000;
+
+/// Removes, on the thread of a writer, some of what has expired: keys after a day, tasks of ended runs a day after their worker was heard last, and
+/// sessions, tokens and links after their time.
+pub(super) async fn some(db: &Db, now: Timestamp) -> Result<(), DriverError> {
+    let mut conn = db.write_here().await?;
+    let keys = Sql::new(
+        "DELETE FROM idempotency WHERE (scope, key) IN (SELECT scope, key FROM idempotency WHERE created_at < ",
+    )
+    .bind(now.0.saturating_sub(LIFE_US))
+    .push(" LIMIT ")
+    .bind(CLEAN_AT_ONCE)
+    .push(")");
+    conn.execute(keys).await?;
+    let tasks = Sql::new("DELETE FROM tasks WHERE id IN (SELECT id FROM tasks WHERE lane = 'over' AND ready_at < ")
+        .bind(now.0.saturating_sub(LIFE_US))
+        .push(" LIMIT ")
+        .bind(CLEAN_AT_ONCE)
+        .push(")");
+    conn.execute(tasks).await?;
+    let credentials =
+        Sql::new("DELETE FROM credentials WHERE digest IN (SELECT digest FROM credentials WHERE expires_at <= ")
+            .bind(now.0)
+            .push(" LIMIT ")
+            .bind(CLEAN_AT_ONCE)
+            .push(")");
+    conn.execute(credentials).await?;
+    let grants = Sql::new("DELETE FROM grants WHERE id IN (SELECT id FROM grants WHERE expires_at <= ")
+        .bind(now.0)
+        .push(" LIMIT ")
+        .bind(CLEAN_AT_ONCE)
+        .push(")");
+    conn.execute(grants).await?;
+    conn.commit().await
+}
