@@ -73,11 +73,15 @@ pub fn of_refusal(refusal: Refusal, viewer: Option<&Principal>) -> Problem {
             }
             None => Problem::new(Code::NotFound),
         },
+        Refusal::Overtaken { by, .. } => {
+            let problem = of_refusal(*by, viewer);
+            if problem.code == Code::NotFound { problem } else { problem.detail(message) }
+        }
         Refusal::Invalid(mistakes) => Problem::new(Code::Invalid).errors(mistakes),
         Refusal::VisitLimit(why) => Problem::new(Code::VisitLimit).detail(why),
         Refusal::RunOver => Problem::new(Code::RunOver),
         // Only workers answer tasks, and only the server looks again at people; a client cannot cause it.
-        Refusal::Unasked(_) => Problem::new(Code::Unavailable).detail(message),
+        Refusal::Unasked { .. } => Problem::new(Code::Unavailable).detail(message),
         Refusal::TaskOver | Refusal::Unchanged => Problem::new(Code::Conflict).detail(message),
     }
 }

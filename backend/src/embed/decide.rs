@@ -59,11 +59,15 @@ impl Countersign {
         let committed = self.inner.store.commit(Change { by: Some(actor), key: None, operation }).await;
         let gone = || DecideError::NotFound(format!("review {}", review.id));
         committed.map_err(|error| match error {
-            CommitError::Refused(Refusal::ReviewResolved(review)) => DecideError::Over(review),
-            CommitError::Refused(Refusal::RevisionChanged(review)) => DecideError::Changed(review),
-            CommitError::Refused(Refusal::Forbidden(why)) => DecideError::Forbidden(why),
-            CommitError::Refused(Refusal::Invalid(mistakes)) => DecideError::Invalid(mistakes),
-            CommitError::Refused(Refusal::NotFound) | CommitError::NotFound => gone(),
+            CommitError::Refused(refusal) => match refusal.met() {
+                Refusal::ReviewResolved(review) => DecideError::Over(review),
+                Refusal::RevisionChanged(review) => DecideError::Changed(review),
+                Refusal::Forbidden(why) => DecideError::Forbidden(why),
+                Refusal::Invalid(mistakes) => DecideError::Invalid(mistakes),
+                Refusal::NotFound => gone(),
+                refusal => DecideError::Commit(CommitError::Refused(refusal)),
+            },
+            CommitError::NotFound => gone(),
             error => DecideError::Commit(error),
         })?;
         self.inner.store.review(review.id).await?.ok_or_else(gone)

@@ -206,7 +206,11 @@ async fn answer(inner: &Inner, person: &Person, review: &Review) -> Result<(), S
             // What became of it comes with the news, also where somebody else was first.
             Ok(_)
             | Err(CommitError::Refused(
-                Refusal::ReviewResolved(_) | Refusal::RevisionChanged(_) | Refusal::RunOver | Refusal::NotFound,
+                Refusal::ReviewResolved(_)
+                | Refusal::Overtaken { .. }
+                | Refusal::RevisionChanged(_)
+                | Refusal::RunOver
+                | Refusal::NotFound,
             )) => return Ok(()),
             Err(CommitError::Refused(Refusal::Invalid(mistakes))) => mistakes,
             Err(CommitError::Refused(Refusal::VisitLimit(why))) => {

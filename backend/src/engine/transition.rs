@@ -16,6 +16,7 @@ use shared::time::Timestamp;
 
 use super::state::RunState;
 use crate::flow::guardrail::Inquiry;
+use crate::flow::host_of;
 
 /// A run as the store read it.
 #[derive(Debug, Clone, PartialEq)]
@@ -105,7 +106,22 @@ pub enum Refusal {
     ReviewClaimed(Box<Review>),
     /// Guardrails ask programs about it first; then it is to be sent again with what they say. It never leaves the store.
     #[error("a guardrail has not been asked")]
-    Unasked(Vec<Inquiry>),
+    Unasked {
+        /// What is asked.
+        inquiries: Vec<Inquiry>,
+        /// When it is too late, whatever they say; none where it can wait.
+        until: Option<Timestamp>,
+    },
+    /// It came in time, and a deadline passed while guardrails asked programs about it.
+    #[error("{}", overtaken(*.until, .asked))]
+    Overtaken {
+        /// What it met then.
+        by: Box<Refusal>,
+        /// The deadline.
+        until: Timestamp,
+        /// The guardrails, each with the host of its program.
+        asked: Vec<String>,
+    },
     /// What was said does not fit.
     #[error("not valid")]
     Invalid(Vec<Mistake>),
@@ -121,6 +137,54 @@ pub enum Refusal {
     /// The task is done, has moved on to another attempt, or is of no use any more.
     #[error("the task is over")]
     TaskOver,
+}
+
+impl Refusal {
+    /// What programs are to be asked, for as long as it takes.
+    pub(super) fn unasked(inquiries: Vec<Inquiry>) -> Self {
+        Self::Unasked { inquiries, until: None }
+    }
+
+    /// The same refusal; what programs are asked, they are asked until then.
+    pub(super) fn in_time(self, until: Option<Timestamp>) -> Self {
+        match self {
+            Self::Unasked { inquiries, .. } => Self::Unasked { inquiries, until },
+            other => other,
+        }
+    }
+
+    /// What it met in the end.
+    pub fn met(self) -> Self {
+        match self {
+            Self::Overtaken { by, .. } => *by,
+            other => other,
+        }
+    }
+
+    /// The same refusal of what came in time, where that is over because a deadline has passed while these were asked.
+    pub fn after_asking(self, until: Option<Timestamp>, asked: &[Inquiry]) -> Self {
+        let ended_at = match &self {
+            Self::ReviewResolved(review) => review.resolution.as_ref().map(|resolution| resolution.at),
+            // It waits for others by now.
+            Self::NoLongerAsked(_) => until,
+            _ => None,
+        };
+        let Some(until) = until.filter(|until| ended_at.is_some_and(|at| at >= *until)) else { return self };
+        let mut names: Vec<String> = Vec::new();
+        for Inquiry { guardrail, webhook, .. } in asked {
+            let host = host_of(&webhook.url).unwrap_or_else(|| "webhook".to_owned());
+            let name = format!("`{guardrail}` ({host})");
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        Self::Overtaken { by: Box::new(self), until, asked: names }
+    }
+}
+
+fn overtaken(until: Timestamp, asked: &[String]) -> String {
+    let asked = asked.join(", ");
+    format!("this came before the deadline {until}, which passed while guardrails asked about it: {asked}")
 }
 
 /// Something that a worker does, or that happens at a time.

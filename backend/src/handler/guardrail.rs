@@ -38,7 +38,8 @@ impl GuardrailPrograms for Webhooks {
                 Err(failure) => failure,
             };
             let wait = failure.retry_after.map_or(WAIT, |wait| wait.0);
-            if !failure.retryable || tokio::time::Instant::now() + wait >= until {
+            // What it says of the wait may be more than a clock can count.
+            if !failure.retryable || wait >= until.saturating_duration_since(tokio::time::Instant::now()) {
                 tracing::warn!(guardrail = %inquiry.guardrail, why = %failure.message, "a guardrail's program could not be asked");
                 return Answer::Fails { reason: failure.message };
             }

@@ -61,6 +61,10 @@ async fn answer(State(state): State<AppState>, Path(secret): Path<String>, reque
 /// Why it does not count. Who has the secret was shown the review, and may see what became of it.
 fn refused(error: CommitError) -> Problem {
     match error {
+        CommitError::Refused(overtaken @ Refusal::Overtaken { .. }) => {
+            let why = overtaken.to_string();
+            refused(CommitError::Refused(overtaken.met())).detail(why)
+        }
         CommitError::Refused(Refusal::ReviewResolved(review)) => {
             let resolution = review.seen_by(None).resolution.map(Box::new);
             Problem { resolution, ..Problem::new(Code::ReviewResolved) }

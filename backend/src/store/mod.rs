@@ -70,6 +70,7 @@ use shared::api::User;
 use shared::deputy::Deputyship;
 use shared::log::{Cursor, Entry};
 use shared::review::Review;
+use shared::time::Timestamp;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -144,6 +145,8 @@ pub enum Access {
 
 /// How long programs have that guardrails ask about one decision, all together: whoever decides waits for them.
 pub const LOOKS: Duration = Duration::from_secs(24);
+/// How much of the time before a deadline is kept for the commit of what was asked about.
+const TO_COMMIT: Duration = Duration::from_millis(500);
 /// How many answers of theirs one decision needs at most.
 const MAX_LOOKED: usize = 10_000;
 
@@ -294,28 +297,42 @@ impl Store {
     pub async fn commit(&self, mut change: Change) -> Result<Committed, CommitError> {
         let again = change.looked().is_some().then(|| change.clone());
         match (self.inner.queue.commit(change).await, again) {
-            (Err(CommitError::Refused(Refusal::Unasked(inquiries))), Some(again)) => {
+            (Err(CommitError::Refused(Refusal::Unasked { inquiries, until })), Some(again)) => {
                 let store = self.clone();
                 // It is made also where whoever waits for it goes away meanwhile.
-                let looked = tokio::spawn(async move { store.commit_looked(again, inquiries).await });
+                let looked = tokio::spawn(async move { store.commit_looked(again, inquiries, until).await });
                 looked.await.unwrap_or_else(|_| Err(CommitError::Unknown("the server is stopping".to_owned())))
             }
             (committed, _) => committed,
         }
     }
 
-    /// The same, once programs have been asked. All of them together have [`LOOKS`].
-    async fn commit_looked(&self, change: Change, mut inquiries: Vec<Inquiry>) -> Result<Committed, CommitError> {
-        let until = Instant::now() + LOOKS;
+    /// The same, once programs have been asked. All of them together have [`LOOKS`], and no longer than until shortly
+    /// before the deadline: what came in time is then decided with what they have not said.
+    async fn commit_looked(
+        &self,
+        change: Change,
+        mut inquiries: Vec<Inquiry>,
+        deadline: Option<Timestamp>,
+    ) -> Result<Committed, CommitError> {
+        let left = deadline.map(|at| at.since(self.inner.clock.now()).saturating_sub(TO_COMMIT));
+        let until = Instant::now() + left.map_or(LOOKS, |left| left.min(LOOKS));
         let mut looked = Vec::new();
+        let mut asked = Vec::new();
         loop {
+            asked.extend_from_slice(&inquiries);
             looked.extend(self.look(inquiries, until).await);
             let mut change = change.clone();
             if let Some(known) = change.looked() {
                 known.clone_from(&looked);
             }
             match self.inner.queue.commit(change).await {
-                Err(CommitError::Refused(Refusal::Unasked(more))) if looked.len() < MAX_LOOKED => inquiries = more,
+                Err(CommitError::Refused(Refusal::Unasked { inquiries: more, .. })) if looked.len() < MAX_LOOKED => {
+                    inquiries = more;
+                }
+                Err(CommitError::Refused(refusal)) => {
+                    return Err(CommitError::Refused(refusal.after_asking(deadline, &asked)));
+                }
                 committed => return committed,
             }
         }

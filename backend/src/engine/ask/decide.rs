@@ -31,7 +31,9 @@ impl Builder<'_> {
             return Err(Refusal::RevisionChanged(Box::new(review.clone())));
         }
         let subject = &self.state.question(id).ok_or(Refusal::NotFound)?.subject;
-        let Fitting { said, put_in, requests } = self.fit(review, subject, &request)?;
+        let until = self.until(id);
+        let fitting = self.fit(review, subject, &request).map_err(|refusal| refusal.in_time(until));
+        let Fitting { said, put_in, requests } = fitting?;
         let sent = Some(digest::of_request(&request));
         let on_behalf_of = voice(by, review).ok().flatten();
         let votes = review.voting.is_some();

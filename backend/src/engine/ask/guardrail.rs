@@ -247,7 +247,7 @@ impl Builder<'_> {
         let put_in = self.look_at_put_in(review, request);
         let unasked = inquiries(put_in.findings.iter().map(|(_, finding)| finding));
         if !unasked.is_empty() {
-            return Err(Refusal::Unasked(unasked));
+            return Err(Refusal::unasked(unasked));
         }
         let vetoes = put_in.findings.iter().filter(|(_, finding)| finding.effect == Effect::Block);
         let mistake =

@@ -28,7 +28,8 @@ impl Builder<'_> {
         match said(&review, approves, reason.as_deref()) {
             Ok(said) => {
                 if let Said::Actions(decisions, _) = &said
-                    && let Err(Refusal::Unasked(inquiries)) = self.refuse_unasked(&review, &asking.subject, decisions)
+                    && let Err(Refusal::Unasked { inquiries, .. }) =
+                        self.refuse_unasked(&review, &asking.subject, decisions)
                 {
                     self.ask_guardrails(asking, Leave::Auto, inquiries);
                     return Ok(());

@@ -123,7 +123,7 @@ impl Builder<'_> {
             laid_over.and_then(|()| self.fit_yes_or_no(review, subject, approved, reason, &modified, Via::Judge));
         match fitting {
             Ok(decided) => Heard::Decides(advice, Box::new(decided)),
-            Err(Refusal::Unasked(inquiries)) => Heard::Asks(leave, inquiries),
+            Err(Refusal::Unasked { inquiries, .. }) => Heard::Asks(leave, inquiries),
             Err(Refusal::Invalid(mistakes)) => {
                 self.unable(Some(judge), &format!("What it would change does not fit: {}.", listed(&mistakes)))
             }

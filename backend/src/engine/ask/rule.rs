@@ -42,7 +42,7 @@ impl Builder<'_> {
         let asks = self.state.step_of(subject).is_some_and(|step| self.flow.of(&step.node).asks_programs());
         let answer = asks.then(|| self.rule(review, subject, decisions, None));
         let unasked = answer.as_ref().and_then(Answer::findings).map(Findings::inquiries).unwrap_or_default();
-        if unasked.is_empty() { Ok(()) } else { Err(Refusal::Unasked(unasked)) }
+        if unasked.is_empty() { Ok(()) } else { Err(Refusal::unasked(unasked)) }
     }
 
     /// What guardrails would do with a decision, without making it. What is still missing in it, or does not fit, is for the
@@ -61,7 +61,7 @@ impl Builder<'_> {
         findings.extend(self.look_at_put_in(review, request).into_findings().map(|finding| (None, finding)));
         let unasked = inquiries(findings.iter().map(|(_, finding)| finding));
         if !unasked.is_empty() {
-            return Err(Refusal::Unasked(unasked));
+            return Err(Refusal::unasked(unasked));
         }
         let (vetoes, others): (Vec<_>, Vec<_>) =
             findings.iter().partition(|(_, finding)| finding.effect == Effect::Block);

@@ -24,14 +24,23 @@ impl Builder<'_> {
     /// Lets the time be up whose end came first: a pending review expires or escalates, a handler passes on. Says whether
     /// there was one.
     pub(in crate::engine) fn expire_overdue(&mut self) -> bool {
-        let waits = |question: &&Question| !matches!(question.asked, Asked::Guardrails { .. });
-        let due = self.state.questions.iter().filter(waits).filter_map(|question| {
-            let of_people = || self.reviews.get(&question.review)?.expires_at;
-            let until = question.until().or_else(of_people)?;
+        let due = self.state.questions.iter().filter_map(|question| {
+            let until = self.time_of(question)?;
             (until <= self.now).then_some((until, question.review))
         });
         let first = due.min().map(|(_, review)| review);
         first.inspect(|review| self.time_is_up(*review)).is_some()
+    }
+
+    /// When the time is up of whoever is asked now; never while guardrails ask about leave that is given.
+    pub(super) fn until(&self, id: ReviewId) -> Option<Timestamp> {
+        self.time_of(self.state.question(id)?)
+    }
+
+    fn time_of(&self, question: &Question) -> Option<Timestamp> {
+        let of_people = || self.reviews.get(&question.review)?.expires_at;
+        let is_over = matches!(question.asked, Asked::Guardrails { .. });
+        if is_over { None } else { question.until().or_else(of_people) }
     }
 
     /// The review whose timer a task is.
@@ -85,7 +94,7 @@ impl Builder<'_> {
             (on_timeout, Subject::Node { .. }) => Answer::Node(self.node_timed_out(&review, on_timeout, &reason)),
             (on_timeout, _) => {
                 let decisions = answer_all(&review.actions, on_timeout == OnTimeout::Approve, Some(&reason));
-                if let Err(Refusal::Unasked(inquiries)) = self.refuse_unasked(&review, &subject, &decisions) {
+                if let Err(Refusal::Unasked { inquiries, .. }) = self.refuse_unasked(&review, &subject, &decisions) {
                     return self.ask_guardrails_instead(id, Leave::Timer, inquiries);
                 }
                 self.rule(&review, &subject, &decisions, None)

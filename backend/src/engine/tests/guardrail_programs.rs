@@ -6,6 +6,8 @@ use shared::grant::{GrantScope, Remember};
 use super::*;
 use crate::flow::guardrail::Answer;
 
+mod ends;
+
 impl Play {
     /// What programs say that a task of guardrails asks.
     pub(super) fn looked(&self, task: &Task) -> Input {
@@ -95,7 +97,7 @@ fn what_a_person_decides_is_asked_about_before_it_is_written() {
             Via::Human,
             request(&review, answer_actions([("c1-1", ActionDecision::APPROVE)])),
         );
-        let Err(Refusal::Unasked(inquiries)) = play.try_apply_once(decide) else { panic!("it is asked first") };
+        let Err(Refusal::Unasked { inquiries, .. }) = play.try_apply_once(decide) else { panic!("it is asked first") };
         let [inquiry] = &inquiries[..] else { panic!("{inquiries:?}") };
         assert_eq!((&*inquiry.guardrail, &inquiry.values["command"]), ("house-rules", &json!(command)));
         assert_eq!(inquiry.action, json!({ "type": "tool", "name": "shell", "agent": "clerk" }));
@@ -116,19 +118,20 @@ fn an_answer_counts_for_what_was_asked_and_for_nothing_else() {
     let approved = request(&review, answer_actions([("c1-1", ActionDecision::APPROVE)]));
     let mut asked = Vec::new();
     let decide = Input::decide(review.id, ana(), Via::Human, approved);
-    if let Err(Refusal::Unasked(inquiries)) = play.try_apply_once(decide) {
+    if let Err(Refusal::Unasked { inquiries, .. }) = play.try_apply_once(decide) {
         asked.extend(inquiries.iter().map(|inquiry| Looked::new(inquiry, Answer::Allows)));
     }
     let edit = ActionDecision::Edit { arguments: object(json!({ "command": "falcon" })) };
     let request = Box::new(request(&review, answer_actions([("c1-1", edit)])));
     let other = Input::Decide { review: review.id, by: ana(), via: Via::Human, request, looked: asked };
-    assert!(matches!(play.try_apply_once(other), Err(Refusal::Unasked(_))));
+    assert!(matches!(play.try_apply_once(other), Err(Refusal::Unasked { .. })));
 }
 
-#[test]
-fn leave_of_a_handler_or_a_timer_waits_for_the_answer() {
-    type Give = fn(&mut Play);
-    let given: [(&str, Give); 4] = [
+type Give = fn(&mut Play);
+
+/// Gates at which nobody gives leave who waits for an answer, and how each does.
+fn givers() -> [(&'static str, Give); 4] {
+    [
         ("handlers: [{ auto: approve }]", |_| {}),
         ("timeout: 1h, on_timeout: approve", |play| {
             play.now = play.review().expires_at.unwrap();
@@ -146,8 +149,12 @@ fn leave_of_a_handler_or_a_timer_waits_for_the_answer() {
             let (digest, answer) = (asked.review.digest, HandlerAnswer::Decides { answer });
             play.apply(Input::HandlerAnswered { task: task.id, attempt: 1, digest, answer });
         }),
-    ];
-    for (gate, give) in given {
+    ]
+}
+
+#[test]
+fn leave_of_a_handler_or_a_timer_waits_for_the_answer() {
+    for (gate, give) in givers() {
         for (command, on_error, expected) in [
             ("ls", "block", "runs ls"),
             ("falcon", "allow", BLOCKED),
@@ -234,7 +241,7 @@ fn two_calls_that_are_alike_are_two_questions() {
     play.model("serve", calls([twice.clone(), twice]));
     let review = play.review();
     let all = answer_actions([("c1-1", ActionDecision::APPROVE), ("c1-2", ActionDecision::APPROVE)]);
-    let Err(Refusal::Unasked(inquiries)) =
+    let Err(Refusal::Unasked { inquiries, .. }) =
         play.try_apply_once(Input::decide(review.id, ana(), Via::Human, request(&review, all.clone())))
     else {
         panic!("both are asked about")

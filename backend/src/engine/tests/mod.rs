@@ -216,7 +216,7 @@ impl Play {
         loop {
             match (self.try_apply_once(input.clone()), &mut input) {
                 (
-                    Err(Refusal::Unasked(inquiries)) | Ok(Some(Refusal::Unasked(inquiries))),
+                    Err(Refusal::Unasked { inquiries, .. }) | Ok(Some(Refusal::Unasked { inquiries, .. })),
                     Input::Decide { looked, .. } | Input::CallBack { looked, .. },
                 ) => {
                     assert!(!inquiries.is_empty());

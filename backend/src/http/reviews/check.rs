@@ -47,7 +47,7 @@ pub(super) async fn check(
     loop {
         let checked = engine::check(&flow, snapshot.clone(), id, principal, &body.value, &looked, moment);
         match checked {
-            Err(Refusal::Unasked(inquiries)) if Instant::now() < until => {
+            Err(Refusal::Unasked { inquiries, .. }) if Instant::now() < until => {
                 looked.extend(state.store.look(inquiries, until).await);
             }
             checked => {
