@@ -79,6 +79,20 @@ impl Span {
     pub const fn secs(secs: u64) -> Self {
         Self(Duration::from_secs(secs))
     }
+
+    /// The longest time that anything waits for an answer: ten years. What is longer is a slip, and as good as no limit.
+    pub const LONGEST_WAIT: Self = Self::secs(10 * 31_557_600);
+
+    /// Why nobody is given this time to answer; none where they can be.
+    pub fn why_no_wait(self) -> Option<String> {
+        if self.0.is_zero() {
+            Some("a timeout must be longer than nothing".to_owned())
+        } else if self > Self::LONGEST_WAIT {
+            Some(format!("a timeout is at most {}", Self::LONGEST_WAIT))
+        } else {
+            None
+        }
+    }
 }
 
 impl fmt::Display for Span {

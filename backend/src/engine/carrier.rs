@@ -18,6 +18,7 @@ use shared::id::{FlowId, NodeId};
 use shared::new_review::{AskedContext, NewReview};
 use shared::review::ReviewKind;
 use shared::run::Context;
+use shared::time::Span;
 
 use super::asks;
 use crate::flow::{self, Compiled};
@@ -53,9 +54,7 @@ impl Carrier {
         if asked.reviewers.not_same_as.is_some() {
             mistakes.push(invalid("/reviewers/not_same_as", "nobody has decided anything before this; leave it out"));
         }
-        if asked.timeout.is_some_and(|timeout| timeout.0.is_zero()) {
-            mistakes.push(invalid("/timeout", "a timeout must be longer than nothing"));
-        }
+        mistakes.extend(asked.timeout.and_then(Span::why_no_wait).map(|why| invalid("/timeout", &why)));
         if asked.on_timeout.is_some() && asked.timeout.is_none() {
             mistakes.push(invalid("/on_timeout", "`on_timeout` without `timeout` never happens; add a timeout"));
         }

@@ -109,6 +109,7 @@ impl Builder<'_> {
                 | Builtin::Handoff),
             ) => {
                 let ask = asks::read(builtin, &call.arguments)?;
+                asks::can_wait(&ask)?;
                 asks::votable(&ask, &tool.policy)?;
                 if let Ask::Handoff(handoff) = ask {
                     Self::may_hand_over(&handoff, &tool.reviewers)?;
@@ -222,5 +223,8 @@ pub(super) fn listed(mistakes: &[Mistake]) -> String {
 
 fn sleep_time(arguments: &JsonMap) -> Result<Span, String> {
     let duration = arguments.get("duration").and_then(Value::as_str).unwrap_or_default();
-    duration.parse().map_err(|error| format!("`{duration}` is no length of time such as 30s or 5m: {error}"))
+    let span: Span =
+        duration.parse().map_err(|error| format!("`{duration}` is no length of time such as 30s or 5m: {error}"))?;
+    let longest = Span::LONGEST_WAIT;
+    if span > longest { Err(format!("`duration`: at most {longest}")) } else { Ok(span) }
 }

@@ -211,6 +211,26 @@ pub(super) fn read(builtin: Builtin, arguments: &JsonMap) -> Result<Ask, String>
 /// Whether several people can decide what is asked by votes; where not, what would have to be different.
 pub(super) fn votable(ask: &Ask, policy: &Policy) -> Result<(), String> {
     if policy.is_first() {
+impl Ask {
+    /// How long it waits, where whoever asks says so.
+    pub(super) fn timeout(&self) -> Option<Span> {
+        match self {
+            Self::Clarification(asked) => asked.timeout,
+            Self::Edit(draft) => draft.timeout,
+            Self::Approval(proposal) => proposal.timeout,
+            Self::Escalation(escalation) => escalation.timeout,
+            Self::Checkpoint(checkpoint) => checkpoint.timeout,
+            Self::Handoff(_) => None,
+        }
+    }
+}
+
+/// Whether what is asked can be waited for as long as whoever asks says.
+pub(super) fn can_wait(ask: &Ask) -> Result<(), String> {
+    let why = ask.timeout().and_then(Span::why_no_wait);
+    why.map_or(Ok(()), |why| Err(format!("`timeout`: {why}")))
+}
+
         return Ok(());
     }
     match ask {

@@ -6,7 +6,7 @@ use shared::definition::{
 };
 
 use super::human::has;
-use super::{Checker, parts};
+use super::{Checker, parts, timers};
 use crate::flow::host_of;
 
 /// The longest name of a channel, in characters; Slack takes 80.
@@ -53,18 +53,12 @@ pub fn judge(checker: &mut Checker<'_>, path: &str, judge: &Judge) {
     if !(0.0..=1.0).contains(&judge.threshold()) {
         checker.invalid(&format!("{path}/threshold"), "expected a confidence from 0 to 1, such as 0.7");
     }
-    if judge.timeout().0.is_zero() {
-        checker
-            .invalid(&format!("{path}/timeout"), "the judge would have no time to answer; leave it out for 5 minutes");
-    }
+    timers::wait(checker, &format!("{path}/timeout"), judge.timeout);
 }
 
 fn webhook(checker: &mut Checker<'_>, path: &str, webhook: &WebhookHandler) {
     url(checker, &format!("{path}/url"), &webhook.url);
-    if webhook.timeout().0.is_zero() {
-        let message = "the webhook would have no time to answer; leave it out for 30 seconds";
-        checker.invalid(&format!("{path}/timeout"), message);
-    }
+    timers::wait(checker, &format!("{path}/timeout"), webhook.timeout);
 }
 
 /// The URL of a program that is asked.
@@ -82,16 +76,9 @@ fn slack(checker: &mut Checker<'_>, path: &str, slack: &SlackHandler, is_last: b
         let message = "expected a channel, such as `#approvals`, or its id";
         checker.invalid(&format!("{path}/channel"), message);
     }
-    match slack.timeout {
-        Some(timeout) if timeout.0.is_zero() => {
-            let message = "nobody there would have time to answer; leave it out to wait as long as it takes";
-            checker.invalid(&format!("{path}/timeout"), message);
-        }
-        None if !is_last => {
-            checker
-                .invalid(path, "without a `timeout`, nobody is asked after the channel; give it one, or put it last");
-        }
-        _ => {}
+    timers::wait(checker, &format!("{path}/timeout"), slack.timeout);
+    if slack.timeout.is_none() && !is_last {
+        checker.invalid(path, "without a `timeout`, nobody is asked after the channel; give it one, or put it last");
     }
 }
 

@@ -30,10 +30,7 @@ pub fn check(checker: &mut Checker<'_>) {
         self::tool(checker, name, &tool.kind);
         gates::answers(checker, &pointer(["tools", name, "ask_permission"]), tool.ask_permission.allowed_decisions());
         asks(checker, &pointer(["tools", name]), tool);
-        let path = pointer(["tools", name, "timeout"]);
-        if tool.timeout.is_some_and(|timeout| timeout.0.is_zero()) {
-            checker.invalid(&path, "a timeout must be longer than nothing");
-        }
+        timers::wait(checker, &pointer(["tools", name, "timeout"]), tool.timeout);
     }
     guardrails::check(checker);
     handlers::check(checker, "/defaults/handlers", flow.defaults.handlers.as_deref());

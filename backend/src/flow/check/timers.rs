@@ -16,7 +16,7 @@ use super::human::has;
 /// Those of the defaults.
 pub fn of_defaults(checker: &mut Checker<'_>) {
     let defaults = &checker.flow.defaults;
-    longer_than_nothing(checker, "/defaults/timeout", defaults.timeout);
+    wait(checker, "/defaults/timeout", defaults.timeout);
     if let Some(on_timeout) = &defaults.on_timeout {
         chain(checker, "/defaults/on_timeout", on_timeout);
     }
@@ -74,7 +74,7 @@ fn timer<'a>(
     reviewers: &Reviewers,
 ) -> Option<&'a OnTimeout> {
     let flow = checker.flow;
-    longer_than_nothing(checker, &format!("{base}/timeout"), timeout);
+    wait(checker, &format!("{base}/timeout"), timeout);
     let path = format!("{base}/on_timeout");
     let timeout = timeout.or(flow.defaults.timeout);
     if let Some(own) = own {
@@ -113,7 +113,7 @@ fn chain(checker: &mut Checker<'_>, path: &str, on_timeout: &OnTimeout) {
             let message = format!("`{role}` stands in this chain already; escalating in a circle asks nobody new");
             checker.invalid(&format!("{path}/escalate"), message);
         }
-        longer_than_nothing(checker, &format!("{path}/extend"), Some(next.extend));
+        wait(checker, &format!("{path}/extend"), Some(next.extend));
         if depth == OnTimeout::MAX_ESCALATIONS {
             let message = format!("a review escalates at most {} times", OnTimeout::MAX_ESCALATIONS);
             checker.invalid(&path, message);
@@ -122,8 +122,9 @@ fn chain(checker: &mut Checker<'_>, path: &str, on_timeout: &OnTimeout) {
     }
 }
 
-fn longer_than_nothing(checker: &mut Checker<'_>, path: &str, span: Option<Span>) {
-    if span.is_some_and(|span| span.0.is_zero()) {
-        checker.invalid(path, "a timeout must be longer than nothing");
+/// How long anybody has to answer.
+pub fn wait(checker: &mut Checker<'_>, path: &str, span: Option<Span>) {
+    if let Some(why) = span.and_then(Span::why_no_wait) {
+        checker.invalid(path, why);
     }
 }

@@ -7,7 +7,7 @@ mod words;
 use std::borrow::Cow;
 
 use serde_json::{Value, json};
-use shared::definition::{Reviewers, Stakes, Tool, ToolKind};
+use shared::definition::{OnTimeout, Reviewers, Stakes, Tool, ToolKind};
 use shared::error::Mistake;
 use shared::id::Username;
 use shared::review::ReviewKind;
@@ -54,7 +54,13 @@ impl Builder<'_> {
             (None, None) => format!("`{}`", self.state.requested_by),
         };
         let mut shown = Shown::of(agent, &who, ask, &self.relief(step, subject));
-        let mut timeout = shown.timeout.or(tool.timeout).or(self.flow.of(&step.node).flow.defaults.timeout);
+        let on_timeout = tool.on_timeout.clone().unwrap_or_else(|| shown.on_timeout.clone());
+        let own_time = tool.timeout.or(self.flow.of(&step.node).flow.defaults.timeout);
+        let mut timeout = shown.timeout.or(own_time);
+        if *on_timeout.last() == OnTimeout::Approve {
+            // Whoever asks may give people more time, but no leave to itself before the flow would.
+            timeout = timeout.max(own_time);
+        }
         if matches!(subject, Subject::Ask { paused: true, .. }) {
             shown.pause();
             timeout = None;
@@ -72,7 +78,7 @@ impl Builder<'_> {
             stakes: Stakes { severity: tool.severity.unwrap_or(shown.stakes.severity), ..shown.stakes },
             reviewers,
             timeout: timeout.filter(|_| shown.kind.blocks()),
-            on_timeout: Some(tool.on_timeout.clone().unwrap_or(shown.on_timeout)),
+            on_timeout: Some(on_timeout),
             items: shown.items,
             options: shown.options,
             free_text: shown.free_text,
