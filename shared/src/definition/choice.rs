@@ -1,6 +1,10 @@
 //! What a person may choose.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
+
+use crate::invisible_characters::{self, TextPart};
 
 /// What choosing an option does to the run.
 #[derive(
@@ -36,6 +40,22 @@ pub struct Choice {
     /// More about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
+}
+
+/// What people tell choices apart by: a text as they read it, whatever its case, its spaces and what cannot be seen in it.
+pub fn as_read(text: &str) -> String {
+    let seen = invisible_characters::parts(text).into_iter().filter_map(|part| match part {
+        TextPart::Plain(text) => Some(text),
+        TextPart::Hidden { .. } => None,
+    });
+    let words: String = seen.collect();
+    words.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
+}
+
+/// The first text that people read as one before it.
+pub fn read_twice<'a>(texts: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let mut known = BTreeSet::new();
+    texts.into_iter().find(|text| !known.insert(as_read(text)))
 }
 
 impl Choice {

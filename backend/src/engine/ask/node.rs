@@ -1,13 +1,18 @@
 //! What human nodes ask, and how a value is shown.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
-use shared::definition::{AlternativeChoice, Choice, ChoiceKind, ContentType, Human, Reviewers, Stakes};
+use shared::definition::{
+    AlternativeChoice, Choice, ChoiceKind, ContentType, Human, Reviewers, Stakes, as_read, read_twice,
+};
 use shared::error::{FlowCode, RunError};
 use shared::id::NodeId;
 use shared::review::{Item, ReviewKind, ReviewOption, Source};
 use shared::run::Step;
 
 use super::content::{Content, Rules, schema_of};
+use super::stakes::alike;
 use super::title;
 use crate::engine::builder::{Builder, failure, unevaluated};
 use crate::engine::item;
@@ -59,6 +64,14 @@ impl Builder<'_> {
         if let Some(twice) = stakes.choices().find(|choice| options.iter().any(|option| option.id == choice.id)) {
             let message = format!("an option and an alternative have the id `{}`", twice.id);
             return Err(failure(FlowCode::FlowCondition, &step.node, message));
+        }
+        // What the flow says stands apart from each other; what the state holds and templates make may not.
+        let held = options.iter().filter(|_| human.options_key.is_some()).map(|option| option.label.as_str());
+        let offered: BTreeSet<_> = options.iter().map(|option| as_read(&option.label)).collect();
+        let made = stakes.choices().map(|choice| choice.description.as_str());
+        if let Some(twice) = read_twice(held).or_else(|| made.into_iter().find(|text| offered.contains(&as_read(text))))
+        {
+            return Err(alike(&step.node, twice));
         }
         let behind = options.iter().rposition(|option| option.kind == ChoiceKind::Accept).map_or(0, |last| last + 1);
         options.splice(behind..behind, stakes.choices().map(alternative));

@@ -1,7 +1,10 @@
 //! What is at stake with what is asked, at human nodes and at gates: templates are rendered once, when it is asked.
 
-use shared::definition::{Alternative, AlternativeChoice, Cost, Severity, Stakes, StakesSetting, TemplateText};
+use shared::definition::{
+    Alternative, AlternativeChoice, Cost, Severity, Stakes, StakesSetting, TemplateText, read_twice,
+};
 use shared::error::{FlowCode, RunError};
+use shared::id::NodeId;
 use shared::run::Step;
 
 use crate::engine::builder::{Builder, failure, unevaluated};
@@ -65,7 +68,17 @@ impl Builder<'_> {
                 }
             })
         };
-        let alternatives = setting.alternatives.iter().map(alternative).collect::<Result<_, _>>()?;
+        let alternatives: Vec<Alternative> = setting.alternatives.iter().map(alternative).collect::<Result<_, _>>()?;
+        let choices = alternatives.iter().filter_map(Alternative::choice);
+        if let Some(twice) = read_twice(choices.map(|choice| choice.description.as_str())) {
+            return Err(alike(&step.node, twice));
+        }
         Ok(Stakes { severity, category, reversible: setting.reversible, consequences, estimated_cost, alternatives })
     }
+}
+
+/// Two things that can be chosen read the same.
+pub(super) fn alike(node: &NodeId, label: &str) -> RunError {
+    let message = format!("two things that can be chosen read `{label}`: people could not tell them apart");
+    failure(FlowCode::FlowCondition, node, message)
 }

@@ -5,7 +5,7 @@ mod parameters;
 use serde::Deserialize;
 use serde_json::Value;
 use shared::JsonMap;
-use shared::definition::{AlternativeChoice, Builtin, ContentType, Cost, Policy, Severity};
+use shared::definition::{AlternativeChoice, Builtin, ContentType, Cost, Policy, Severity, read_twice};
 use shared::id::Username;
 use shared::statistics::EscalationReason;
 use shared::time::Span;
@@ -192,6 +192,7 @@ pub(super) fn read(builtin: Builtin, arguments: &JsonMap) -> Result<Ask, String>
                 );
             }
             unique("option", options.iter().map(|option| option.id.as_str()))?;
+            unlike("option", options.iter().map(|option| option.label.as_str()))?;
         }
         Ask::Edit(Draft { content, content_type: DraftType::Json, .. }) => {
             serde_json::from_str::<Value>(content).map_err(|error| format!("`content` is no JSON: {error}"))?;
@@ -202,15 +203,14 @@ pub(super) fn read(builtin: Builtin, arguments: &JsonMap) -> Result<Ask, String>
         Ask::Edit(_) | Ask::Escalation(_) | Ask::Checkpoint(_) | Ask::Handoff(_) => {}
         Ask::Approval(proposal) => {
             let own = [APPROVE, REJECT];
-            unique("alternative", proposal.alternatives.iter().map(|one| one.id.as_str()).chain(own))?;
+            unique("alternative", own.into_iter().chain(proposal.alternatives.iter().map(|one| one.id.as_str())))?;
+            let texts = proposal.alternatives.iter().map(|one| one.description.as_str());
+            unlike("alternative", own.into_iter().chain(texts))?;
         }
     }
     Ok(ask)
 }
 
-/// Whether several people can decide what is asked by votes; where not, what would have to be different.
-pub(super) fn votable(ask: &Ask, policy: &Policy) -> Result<(), String> {
-    if policy.is_first() {
 impl Ask {
     /// How long it waits, where whoever asks says so.
     pub(super) fn timeout(&self) -> Option<Span> {
@@ -231,6 +231,9 @@ pub(super) fn can_wait(ask: &Ask) -> Result<(), String> {
     why.map_or(Ok(()), |why| Err(format!("`timeout`: {why}")))
 }
 
+/// Whether several people can decide what is asked by votes; where not, what would have to be different.
+pub(super) fn votable(ask: &Ask, policy: &Policy) -> Result<(), String> {
+    if policy.is_first() {
         return Ok(());
     }
     match ask {
@@ -255,6 +258,13 @@ pub(super) fn can_wait(ask: &Ask) -> Result<(), String> {
 pub(super) const APPROVE: &str = "approve";
 /// The option with which they do not.
 pub(super) const REJECT: &str = "reject";
+
+/// Refuses what people could not tell apart.
+fn unlike<'a>(what: &str, texts: impl Iterator<Item = &'a str>) -> Result<(), String> {
+    read_twice(texts).map_or(Ok(()), |twice| {
+        Err(format!("the {what} `{twice}` reads like another answer that is offered: people could not tell them apart"))
+    })
+}
 
 fn unique<'a>(what: &str, ids: impl Iterator<Item = &'a str>) -> Result<(), String> {
     let mut known = Vec::new();

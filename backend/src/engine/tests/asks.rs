@@ -124,7 +124,7 @@ fn free_text_answers_a_question_and_rejects_nothing() {
 
 #[test]
 fn a_question_that_does_not_fit_is_told_and_asks_nobody() {
-    let mut play = start();
+    let mut play = Play::start(&DESK.replace("GATES", "").replace("max_asks: 3", "max_asks: 20"), json!({}));
     let two = |id: &str| json!({ "id": id, "label": id });
     let wrong = [
         json!({}),
@@ -132,16 +132,41 @@ fn a_question_that_does_not_fit_is_told_and_asks_nobody() {
         json!({ "question": "?", "options": [two("a"), two("a")] }),
         json!({ "question": "?", "allow_free_text": false }),
         json!({ "question": "?", "timeout": "soon" }),
+        json!({ "question": "?", "timeout": "0s" }),
+        json!({ "question": "?", "timeout": "11years" }),
+        json!({ "question": "?", "options": [two("a"), { "id": "b", "label": "A" }] }),
     ];
     let json = json!({ "content": "{", "content_type": "json", "purpose": "x" });
     let taken = json!({ "description": "x", "action": { "name": "y" }, "alternatives": [{ "id": "reject", "description": "z" }] });
-    let made = wrong.into_iter().map(|arguments| ("ask", arguments)).chain([("draft", json), ("leave", taken)]);
-    let made: Vec<_> = made.collect();
-    let made: [(&str, Value); 7] = made.try_into().unwrap();
+    let alike = json!({ "description": "x", "action": { "name": "y" }, "alternatives": [{ "id": "z", "description": "Approve" }] });
+    let asked = wrong.into_iter().map(|arguments| ("ask", arguments));
+    let made: Vec<_> = asked.chain([("draft", json), ("leave", taken), ("leave", alike)]).collect();
+    let made: [(&str, Value); 11] = made.try_into().unwrap();
     play.model("serve", calls(made));
     assert!(play.snapshot.reviews.is_empty());
     let results = results(&play);
     assert!(results.iter().all(|told| told.as_str().unwrap().starts_with("TOOL_FAILED: ")), "{results:?}");
+    let told = |index: usize, why: &str| assert!(results[index].as_str().unwrap().contains(why), "{}", results[index]);
+    told(5, "`timeout`: a timeout must be longer than nothing");
+    told(6, "`timeout`: a timeout is at most 10years");
+    told(7, "the option `A` reads like another answer");
+    told(10, "the alternative `Approve` reads like another answer");
+}
+
+#[test]
+fn an_agent_gives_people_more_time_but_itself_no_leave_before_the_flow_would() {
+    for (flow, asked, hours) in [("approve", "1s", 2), ("approve", "3h", 3), ("reject", "1s", 0)] {
+        let source = DESK.replace("GATES", "").replace(
+            "leave: { builtin: request_approval, severity: critical, timeout: 1h }",
+            &format!("leave: {{ builtin: request_approval, timeout: 2h, on_timeout: {flow} }}"),
+        );
+        let mut play = Play::start(&source, json!({}));
+        let leave = json!({ "description": "Pay", "action": { "name": "refund" }, "timeout": asked });
+        play.model("serve", calls([("leave", leave)]));
+        let review = play.review();
+        let waits = review.expires_at.unwrap().since(review.created_at);
+        assert_eq!(waits.as_secs() / 3600, hours, "{flow} {asked}");
+    }
 }
 
 #[test]

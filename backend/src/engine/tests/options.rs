@@ -58,6 +58,7 @@ fn a_menu_that_is_none_fails_the_step() {
         (json!([]), "expected 1 to 20"),
         (json!(["a", "a"]), "1: the id `a` is empty, or is there twice"),
         (json!([{ "id": "a" }]), "0: missing field `label`"),
+        (json!([{ "id": "a", "label": "Tea" }, "tea "]), "two things that can be chosen read `tea `"),
     ] {
         let play = start(&menu);
         let (code, message) = play.error();

@@ -109,3 +109,29 @@ fn what_can_be_chosen_in_place_of_a_call_is_in_its_digest() {
     assert_ne!(asked(REFUND), asked(&REFUND.replace("tradeoffs: Slower", "tradeoffs: Faster")));
     assert_eq!(asked(REFUND), asked(&REFUND.replace("Say sorry.", "Wait.")), "a sentence decides nothing");
 }
+
+#[test]
+fn what_people_could_not_tell_apart_once_it_is_rendered_fails_the_step() {
+    let beside = |text: &str| {
+        REFUND.replace("        - Say sorry.\n", &format!("        - {{ id: other, description: '{text}' }}\n"))
+    };
+    let called = |source: &str| {
+        let mut play = Play::start(source, json!({ "day": "Monday" }));
+        play.model("serve", calls([("refund", json!({ "amount": 20 }))]));
+        play
+    };
+    let (code, message) = called(&beside("send a  voucher of {{ 10 * 2 }}.")).error();
+    assert_eq!(code, FlowCode::FlowCondition);
+    assert_eq!(
+        message,
+        "two things that can be chosen read `send a  voucher of 20.`: people could not tell them apart"
+    );
+    assert_eq!(called(&beside("Send one of {{ 10 * 2 }}.")).review().stakes.choices().count(), 2);
+
+    let asked = REFUND.replace("Close it on {{ input.day }}.", "{{ input.day }}");
+    let mut play = Play::start(&asked, json!({ "day": "Ye\u{200B}s" }));
+    play.model("serve", text("Done."));
+    play.decide(instead(&play.review(), "voucher"));
+    let (code, message) = play.error();
+    assert!(code == FlowCode::FlowCondition && message.contains("can be chosen read `Ye"), "{message}");
+}

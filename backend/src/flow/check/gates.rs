@@ -85,7 +85,7 @@ fn gate<'a>(checker: &mut Checker<'a>, base: &str, setting: &'a GateSetting) -> 
     handlers::of_gate(checker, base, gate);
     policy::reviewers(checker, &format!("{base}/reviewers"), None, &gate.reviewers);
     answers(checker, base, gate.allowed_decisions.as_deref());
-    stakes::alternatives(checker, base, &gate.alternatives, [].into_iter());
+    stakes::alternatives(checker, base, &gate.alternatives, &[]);
     if let Some(when) = &gate.when {
         metadata(checker, &format!("{base}/when"), when);
     }

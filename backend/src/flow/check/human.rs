@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use shared::definition::{ChoiceKind, Human, NodeKind, OnTimeout};
+use shared::definition::{ChoiceKind, Human, NodeKind, OnTimeout, as_read};
 use shared::error::pointer;
 use shared::id::NodeId;
 
@@ -56,7 +56,7 @@ fn options(checker: &mut Checker<'_>, base: &str, human: &Human) {
         let message = "without options, an answer in words is the only one; leave this out";
         checker.invalid(&format!("{base}/allow_free_text"), message);
     }
-    let mut ids = BTreeSet::new();
+    let (mut ids, mut labels) = (BTreeSet::new(), BTreeSet::new());
     for (index, option) in human.options.iter().enumerate() {
         let path = format!("{base}/options/{index}");
         if option.id.trim().is_empty() {
@@ -66,6 +66,9 @@ fn options(checker: &mut Checker<'_>, base: &str, human: &Human) {
         }
         if option.label.trim().is_empty() {
             checker.invalid(&format!("{path}/label"), "an option needs a label: people read it");
+        } else if !labels.insert(as_read(&option.label)) {
+            let message = format!("two options read `{}`: people could not tell them apart", option.label);
+            checker.invalid(&format!("{path}/label"), message);
         }
     }
     if human.on_reject.is_some() && human.has_options() && !has(human, ChoiceKind::Stop) && !timer_stops(human) {
@@ -75,8 +78,7 @@ fn options(checker: &mut Checker<'_>, base: &str, human: &Human) {
 
 /// Those with an id are offered beside the options.
 fn alternatives(checker: &mut Checker<'_>, base: &str, human: &Human) {
-    let taken = human.options.iter().map(|option| option.id.as_str());
-    stakes::alternatives(checker, base, &human.alternatives, taken);
+    stakes::alternatives(checker, base, &human.alternatives, &human.options);
     if !human.has_options() {
         let why = "without `options`, free text is the answer, and nothing else can be chosen";
         stakes::only_sentences(checker, base, &human.alternatives, why);

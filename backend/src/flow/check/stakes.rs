@@ -2,19 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use shared::definition::Alternative;
+use shared::definition::{Alternative, Choice, TemplateText, as_read};
 
 use super::Checker;
 
-/// Those of a human node or of a gate. No id is empty or stands twice, also not as that of something else that can be
-/// chosen there.
-pub fn alternatives<'a>(
-    checker: &mut Checker<'_>,
-    base: &str,
-    alternatives: &'a [Alternative],
-    taken: impl Iterator<Item = &'a str>,
-) {
-    let mut ids: BTreeSet<&str> = taken.collect();
+/// Those of a human node or of a gate, beside the options that can be chosen there. No id is empty or stands twice, and
+/// no two texts read the same; what a template makes of one is looked at when it is asked.
+pub fn alternatives(checker: &mut Checker<'_>, base: &str, alternatives: &[Alternative], options: &[Choice]) {
+    let mut ids: BTreeSet<&str> = options.iter().map(|option| option.id.as_str()).collect();
+    let mut texts: BTreeSet<String> = options.iter().map(|option| as_read(&option.label)).collect();
     for (index, choice) in alternatives.iter().map(Alternative::choice).enumerate() {
         let Some(choice) = choice else { continue };
         let path = format!("{base}/alternatives/{index}");
@@ -26,6 +22,10 @@ pub fn alternatives<'a>(
         }
         if choice.description.trim().is_empty() {
             checker.invalid(&format!("{path}/description"), "an alternative needs a description: people read it");
+        } else if !TemplateText::is_one(&choice.description) && !texts.insert(as_read(&choice.description)) {
+            let message =
+                format!("`{}` can be read here already: people could not tell them apart", choice.description);
+            checker.invalid(&format!("{path}/description"), message);
         }
     }
 }
@@ -64,6 +64,16 @@ mod tests {
                 ("/nodes/ask/human/alternatives/1/id", "ids must differ"),
                 ("/nodes/ask/human/alternatives/2/id", "needs an id"),
                 ("/nodes/ask/human/alternatives/2/description", "needs a description"),
+            ],
+        );
+        expect(
+            &node(&format!(
+                "options: [{{ id: a, label: 'Do it' }}, {{ id: b, label: do  it }}, {{ id: c, label: No }}], alternatives: [{choice}, \
+                 {{ id: x, description: 'no' }}, {{ id: y, description: '{{{{ input.a }}}}' }}, {{ id: z, description: '{{{{ input.a }}}}' }}]"
+            )),
+            &[
+                ("/nodes/ask/human/options/1/label", "two options read `do  it`"),
+                ("/nodes/ask/human/alternatives/1/description", "`no` can be read here already"),
             ],
         );
         expect(
