@@ -144,10 +144,12 @@ pub(super) fn write_keys(flow: &Compiled, id: &NodeId, node: &Node) -> Vec<Strin
                 _ => "",
             };
             let schema = flow.of(id).flow.agents.get(agent).and_then(|agent| agent.output_schema.as_ref());
-            match schema.and_then(|schema| schema.get("properties")).and_then(Value::as_object) {
-                Some(properties) if !properties.is_empty() => properties.keys().cloned().collect(),
-                _ => own(),
-            }
+            let properties = schema.and_then(|schema| schema.get("properties")).and_then(Value::as_object);
+            // Of any key, those are left out that somebody else writes at the same time.
+            let any = node.write_keys.is_some();
+            let may = |key: &&String| !any || flow.may_write_any(id, key);
+            let keys: Vec<_> = properties.into_iter().flat_map(JsonMap::keys).filter(may).cloned().collect();
+            if keys.is_empty() { own() } else { keys }
         }
         _ => own(),
     }

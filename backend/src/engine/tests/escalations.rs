@@ -271,3 +271,29 @@ fn a_question_may_have_several_answers_and_a_draft_of_json_stays_json() {
     let Some(Message::Tool { content, .. }) = heard.get(heard.len() - 2) else { panic!("{heard:?}") };
     assert_eq!((&content["options"], content.get("option")), (&json!(["s", "l"]), None));
 }
+
+#[test]
+fn who_takes_over_writes_nothing_that_somebody_else_writes_at_the_same_time() {
+    let source = "
+id: both
+agents:
+  clerk: { model: demo/clerk, tools: [stuck], output_schema: { type: object, properties: { own: { type: string }, total: { type: number } } } }
+  counter: { model: demo/counter }
+tools: { stuck: { builtin: escalate } }
+nodes:
+  fork: { router: {}, next: [serve, count] }
+  serve: { agent: clerk, prompt: Serve., write_keys: ['*'], next: end }
+  count: { agent: counter, prompt: Count., write_keys: [total] }
+";
+    let mut play = Play::start(source, json!({}));
+    play.model("serve", calls([("stuck", stuck())]));
+    let of = |play: &Play, kind: ReviewKind| {
+        let mut all = play.snapshot.reviews.values().filter(|review| review.is_pending() && review.kind == kind);
+        all.next().cloned().unwrap()
+    };
+    let escalation = of(&play, ReviewKind::Escalation);
+    play.try_decide(escalation.id, &ana(), request(&escalation, say_with("human_takeover", json!({})))).unwrap();
+    let written = of(&play, ReviewKind::Edit);
+    let keys: Vec<_> = written.items.iter().map(|item| item.key.as_str()).collect();
+    assert_eq!(keys, ["own"], "`total` is what the branch beside writes");
+}
