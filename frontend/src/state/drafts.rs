@@ -43,16 +43,52 @@ pub struct Draft {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ActionDraft {
-    /// Which of the four.
-    pub choice: Option<ActionKind>,
+    /// What shall become of it.
+    #[serde(rename = "choice")]
+    pub chosen: Option<Chosen>,
     /// Changed arguments.
     pub arguments: Option<JsonMap>,
-    /// The alternative that is chosen in its place, by its id.
-    pub alternative: Option<String>,
     /// Why it is rejected, or what the answer is.
     pub message: String,
     /// Beside an approval: where later calls of the tool are approved too.
     pub remember: Option<GrantScope>,
+}
+
+/// What shall become of an action.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Chosen {
+    /// One of the four answers to it.
+    Answer(ActionKind),
+    /// Something else is done in its place.
+    Alternative {
+        /// The id of the alternative.
+        alternative: String,
+    },
+}
+
+impl ActionDraft {
+    /// Which of the four answers was chosen.
+    pub fn answer(&self) -> Option<ActionKind> {
+        match self.chosen {
+            Some(Chosen::Answer(kind)) => Some(kind),
+            Some(Chosen::Alternative { .. }) | None => None,
+        }
+    }
+
+    /// Which alternative was chosen, by its id.
+    pub fn alternative(&self) -> Option<&str> {
+        match &self.chosen {
+            Some(Chosen::Alternative { alternative }) => Some(alternative),
+            Some(Chosen::Answer(_)) | None => None,
+        }
+    }
+
+    /// Chooses something, or takes it back where that is chosen already.
+    pub fn press(&mut self, pressed: Chosen) {
+        self.chosen = Some(pressed).filter(|pressed| self.chosen.as_ref() != Some(pressed));
+        self.remember = None;
+    }
 }
 
 impl Draft {
@@ -232,6 +268,23 @@ mod tests {
         drafts.see(&second);
         let draft = drafts.get(first.id).unwrap();
         assert_eq!((draft.is_behind(&second), &draft.shown["draft"]), (false, &json!("Hello all")));
+    }
+
+    #[test]
+    fn one_thing_is_chosen_for_an_action_and_pressing_it_again_takes_it_back() {
+        let (answer, instead) =
+            (Chosen::Answer(ActionKind::Reject), Chosen::Alternative { alternative: "wait".to_owned() });
+        let mut action = ActionDraft::default();
+        for (pressed, expected) in
+            [(&answer, Some(&answer)), (&instead, Some(&instead)), (&answer, Some(&answer)), (&answer, None)]
+        {
+            action.press(pressed.clone());
+            assert_eq!(action.chosen.as_ref(), expected);
+            let kept: ActionDraft = serde_json::from_value(json!(action)).unwrap();
+            assert_eq!(kept, action);
+        }
+        let kept: ActionDraft = serde_json::from_value(json!({ "choice": "edit", "message": "" })).unwrap();
+        assert_eq!(kept.answer(), Some(ActionKind::Edit), "what an earlier version kept is still there");
     }
 
     #[test]

@@ -85,7 +85,7 @@ pub fn to_check(review: &Review, draft: &Draft) -> Option<DecisionRequest> {
         let own = draft.actions.get(&action.id)?;
         let decision = match choice(action, draft)? {
             ActionKind::Edit => ActionDecision::Edit { arguments: own.arguments.clone()? },
-            ActionKind::Respond if own.alternative.is_none() && !own.message.trim().is_empty() => {
+            ActionKind::Respond if own.alternative().is_none() && !own.message.trim().is_empty() => {
                 ActionDecision::Respond { message: own.message.trim().to_owned() }
             }
             _ => return None,

@@ -18,7 +18,7 @@ use crate::components::inert::{inert, named};
 use crate::components::schema_form::SchemaForm;
 use crate::components::states::focus_on;
 use crate::state::action_words;
-use crate::state::drafts::Draft;
+use crate::state::drafts::{Chosen, Draft};
 use crate::state::extent;
 use crate::state::guardrail_notes::{self, Place};
 use crate::state::record::{self, CallOutcome};
@@ -43,7 +43,7 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
     });
     let chosen = Memo::new(move |_| {
         let allowed = |kind: &ActionKind| held.with_value(|action| action.allowed_decisions.contains(kind));
-        typed.with(|typed| typed.choice.filter(allowed))
+        typed.with(|typed| typed.answer().filter(allowed))
     });
     let message = Memo::new(move |_| typed.with(|typed| typed.message.clone()));
     // The other arguments that the person would have, or that were approved.
@@ -68,19 +68,13 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
     });
     let choose = move |kind: ActionKind| {
         pane.desk.write(&pane.review.get_untracked(), |draft| {
-            let own = draft.actions.entry(id.get_value()).or_default();
-            own.choice = if own.choice == Some(kind) { None } else { Some(kind) };
-            own.alternative = None;
-            own.remember = None;
+            draft.actions.entry(id.get_value()).or_default().press(Chosen::Answer(kind));
         });
     };
-    let instead = Memo::new(move |_| typed.with(|typed| typed.alternative.clone()));
+    let instead = Memo::new(move |_| typed.with(|typed| typed.alternative().map(str::to_owned)));
     let choose_instead = move |alternative: String| {
         pane.desk.write(&pane.review.get_untracked(), |draft| {
-            let own = draft.actions.entry(id.get_value()).or_default();
-            own.alternative = Some(alternative).filter(|chosen| own.alternative.as_ref() != Some(chosen));
-            own.choice = None;
-            own.remember = None;
+            draft.actions.entry(id.get_value()).or_default().press(Chosen::Alternative { alternative });
         });
     };
     let offered: Vec<_> = pane.review.with_untracked(|review| review.choices_for(&action).cloned().collect::<Vec<_>>());
@@ -171,8 +165,7 @@ pub fn ActionCard(pane: Pane, action: Action) -> impl IntoView {
             pane.desk.write(&pane.review.get_untracked(), |draft| {
                 let own = draft.actions.entry(id.get_value()).or_default();
                 own.remember = if remembered.get_untracked() == Some(scope) { None } else { Some(scope) };
-                own.choice = Some(ActionKind::Approve);
-                own.alternative = None;
+                own.chosen = Some(Chosen::Answer(ActionKind::Approve));
             });
         };
         view! {

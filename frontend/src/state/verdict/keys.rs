@@ -57,6 +57,7 @@ mod tests {
     use shared::definition::ActionKind;
 
     use super::*;
+    use crate::state::drafts::Chosen;
     use crate::state::fixtures::{calls, review};
 
     #[test]
@@ -64,9 +65,9 @@ mod tests {
         let review = calls(1, 1);
         let mut draft = Draft { text: "Looks fine to me".into(), revision: 1, ..Draft::default() };
         assert_eq!(on_enter(&review, &draft, None), None);
-        draft.actions.entry("a1".into()).or_default().choice = Some(ActionKind::Approve);
+        draft.actions.entry("a1".into()).or_default().chosen = Some(Chosen::Answer(ActionKind::Approve));
         assert_eq!(on_enter(&review, &draft, None), None, "one is missing");
-        draft.actions.entry("a2".into()).or_default().choice = Some(ActionKind::Reject);
+        draft.actions.entry("a2".into()).or_default().chosen = Some(Chosen::Answer(ActionKind::Reject));
         assert_eq!(on_enter(&review, &draft, None), Some(Intent::Actions));
     }
 

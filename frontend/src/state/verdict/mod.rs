@@ -15,7 +15,7 @@ use shared::grant::{GrantScope, Remember};
 use shared::review::{Action, Item, Review, ReviewKind, ReviewOption};
 
 use crate::state::action_words;
-use crate::state::drafts::{ActionDraft, Draft};
+use crate::state::drafts::{ActionDraft, Chosen, Draft};
 use crate::state::extent;
 use crate::state::option_fields;
 use crate::state::story::sentence;
@@ -57,17 +57,16 @@ pub fn no_correction(review: &Review) -> Option<String> {
 /// What is chosen for an action, where that is allowed. An alternative is an answer that every gate takes which offers it.
 pub fn choice(action: &Action, draft: &Draft) -> Option<ActionKind> {
     let own = draft.actions.get(&action.id)?;
-    if own.alternative.is_some() {
-        return Some(ActionKind::Respond);
+    match own.chosen.as_ref()? {
+        Chosen::Alternative { .. } => Some(ActionKind::Respond),
+        Chosen::Answer(kind) => action.allowed_decisions.contains(kind).then_some(*kind),
     }
-    let choice = own.choice?;
-    action.allowed_decisions.contains(&choice).then_some(choice)
 }
 
 /// The alternative that is chosen in place of an action.
 pub fn alternative<'a>(review: &'a Review, action: &'a Action, draft: &Draft) -> Option<&'a AlternativeChoice> {
-    let id = draft.actions.get(&action.id)?.alternative.as_ref()?;
-    review.choices_for(action).find(|choice| choice.id == *id)
+    let id = draft.actions.get(&action.id)?.alternative()?;
+    review.choices_for(action).find(|choice| choice.id == id)
 }
 
 /// Where later calls of an action's tool shall be approved too: only beside an approval that was chosen.
@@ -209,9 +208,9 @@ fn actions(
             mistakes.push(Mistake::new(path, "required", format!("Choose what happens to {}.", action.name)));
             continue;
         };
-        if let (ActionKind::Respond, Some(alternative)) = (wanted, &typed.alternative) {
-            if review.choices_for(action).any(|choice| choice.id == *alternative) {
-                let alternative = alternative.clone();
+        if let (ActionKind::Respond, Some(alternative)) = (wanted, typed.alternative()) {
+            if review.choices_for(action).any(|choice| choice.id == alternative) {
+                let alternative = alternative.to_owned();
                 decisions.insert(action.id.clone(), ActionDecision::Choose { alternative, message: None });
             } else {
                 mistakes.push(Mistake::new(path, "unknown", "This alternative is not offered any more."));

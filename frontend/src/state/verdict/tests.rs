@@ -32,7 +32,7 @@ fn critical_calls_are_decided_one_by_one() {
     }
     assert_eq!(actions_say(&review, &draft), (Intent::Actions, "Decide 2 calls".into()));
     for id in ["a1", "a2"] {
-        draft.actions.entry(id.into()).or_default().choice = Some(ActionKind::Approve);
+        draft.actions.entry(id.into()).or_default().chosen = Some(Chosen::Answer(ActionKind::Approve));
     }
     assert!(request(&review, &draft, &Intent::Actions).is_ok());
     review.actions.truncate(1);
@@ -63,11 +63,11 @@ fn no_action_may_be_left_out() {
     let review = calls(1, 1);
     let mut draft = draft("");
     assert_eq!(actions_say(&review, &draft), (Intent::ApproveAll, "Approve all 2".into()));
-    draft.actions.entry("a1".into()).or_default().choice = Some(ActionKind::Reject);
+    draft.actions.entry("a1".into()).or_default().chosen = Some(Chosen::Answer(ActionKind::Reject));
     assert_eq!(actions_say(&review, &draft).1, "Decide 1 more");
     assert!(request(&review, &draft, &Intent::Actions).is_err());
     let second = draft.actions.entry("a2".into()).or_default();
-    second.choice = Some(ActionKind::Edit);
+    second.chosen = Some(Chosen::Answer(ActionKind::Edit));
     second.arguments = Some(json!({"path": "/b"}).as_object().unwrap().clone());
     assert_eq!(actions_say(&review, &draft).1, "Approve 1 with edits, reject 1");
     let Verdict::Actions { decisions, .. } = request(&review, &draft, &Intent::Actions).unwrap().verdict else {
@@ -84,7 +84,7 @@ fn an_alternative_is_chosen_in_place_of_a_call_and_takes_the_place_of_what_was_c
     review.stakes.alternatives =
         serde_json::from_value(json!(["Wait.", { "id": "draft", "description": "Keep a draft" }])).unwrap();
     let mut draft = draft("");
-    draft.actions.entry("a1".into()).or_default().alternative = Some("draft".into());
+    draft.actions.entry("a1".into()).or_default().chosen = Some(Chosen::Alternative { alternative: "draft".into() });
     assert_eq!(actions_say(&review, &draft), (Intent::Actions, "Choose “Keep a draft”".into()));
     let chosen = request(&review, &draft, &Intent::Actions).unwrap().verdict;
     let wanted = json!({ "type": "actions", "decisions": { "a1": { "type": "choose", "alternative": "draft" } } });
@@ -99,7 +99,7 @@ fn an_edit_that_changes_nothing_is_an_approval() {
     let mut draft = draft("");
     for id in ["a1", "a2"] {
         let action = draft.actions.entry(id.into()).or_default();
-        action.choice = Some(ActionKind::Edit);
+        action.chosen = Some(Chosen::Answer(ActionKind::Edit));
         action.arguments = Some(review.actions[0].arguments.clone());
     }
     let Verdict::Actions { decisions, .. } = request(&review, &draft, &Intent::Actions).unwrap().verdict else {
