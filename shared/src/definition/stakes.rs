@@ -102,6 +102,32 @@ pub struct AlternativeChoice {
     pub tradeoffs: Option<String>,
 }
 
+impl AlternativeChoice {
+    /// The same with what speaks for it, and against it.
+    pub fn tradeoffs(mut self, tradeoffs: impl Into<String>) -> Self {
+        self.tradeoffs = Some(tradeoffs.into());
+        self
+    }
+}
+
+impl From<AlternativeChoice> for Alternative {
+    fn from(choice: AlternativeChoice) -> Self {
+        Self::Choice(choice)
+    }
+}
+
+impl From<&str> for Alternative {
+    fn from(sentence: &str) -> Self {
+        Self::Sentence(sentence.to_owned())
+    }
+}
+
+impl From<String> for Alternative {
+    fn from(sentence: String) -> Self {
+        Self::Sentence(sentence)
+    }
+}
+
 impl Alternative {
     /// What can be chosen; none of a sentence.
     pub fn choice(&self) -> Option<&AlternativeChoice> {

@@ -1,8 +1,8 @@
 //! Nodes at which a person is asked, of a flow that is written in Rust.
 
 use shared::definition::{
-    self, AutoHandler, Choice, ChoiceKind, EditKey, Handler, NodeKind, OnTimeout, Policy, ReviewKey, Severity,
-    SlackHandler, Validator, WebhookHandler,
+    self, Alternative, AlternativeChoice, AutoHandler, Choice, ChoiceKind, CostSetting, EditKey, Handler, NodeKind,
+    OnTimeout, Policy, ReviewKey, Severity, SlackHandler, Templated, Validator, WebhookHandler,
 };
 use shared::id::{NodeId, Username};
 use shared::time::Span;
@@ -100,8 +100,69 @@ impl Human {
 
 impl Human {
     /// How much is at stake.
-    pub fn severity(mut self, severity: Severity) -> Self {
+    pub fn severity(mut self, severity: impl Into<Templated<Severity>>) -> Self {
         self.0.severity = severity.into();
+        self
+    }
+
+    /// A word to sort reviews by, a template.
+    pub fn category(mut self, category: impl Into<String>) -> Self {
+        self.0.category = Some(category.into());
+        self
+    }
+
+    /// Whether what follows can be undone.
+    pub fn reversible(mut self, reversible: bool) -> Self {
+        self.0.reversible = Some(reversible);
+        self
+    }
+
+    /// What it may cost, in a currency such as `EUR`.
+    pub fn estimated_cost(mut self, amount: impl Into<Templated<f64>>, currency: impl Into<String>) -> Self {
+        self.0.estimated_cost = Some(CostSetting { amount: amount.into(), currency: currency.into() });
+        self
+    }
+
+    /// What could be done instead: a sentence that people read, or an [`alternative`] that they can choose.
+    ///
+    /// ```
+    /// use backend::flow::builder::{Flow, Human, Set, accept, alternative, stop};
+    ///
+    /// let flow = Flow::new("refund")
+    ///     .human(
+    ///         "ask",
+    ///         Human::new("Pay the refund?")
+    ///             .option(accept("pay", "Pay it"))
+    ///             .option(stop("keep", "Pay nothing"))
+    ///             .alternative(alternative("voucher", "Send a voucher").tradeoffs("Cheaper, and slower"))
+    ///             .alternative("Or call the customer first."),
+    ///     )
+    ///     .delegates_to("note")
+    ///     .node("note", Set::new().key("instead", "{{ decision.alternative }}"))
+    ///     .build()?;
+    /// assert_eq!(flow.nodes.len(), 2);
+    /// # Ok::<(), backend::flow::builder::InvalidFlow>(())
+    /// ```
+    pub fn alternative(mut self, alternative: impl Into<Alternative>) -> Self {
+        self.0.alternatives.push(alternative.into());
+        self
+    }
+
+    /// What can be chosen is a list under a state key.
+    pub fn options_key(mut self, key: impl Into<String>) -> Self {
+        self.0.options_key = Some(key.into());
+        self
+    }
+
+    /// Only what is offered can be chosen: words of one's own are no answer.
+    pub fn options_only(mut self) -> Self {
+        self.0.allow_free_text = Some(false);
+        self
+    }
+
+    /// No guardrail looks at what people put in here.
+    pub fn unguarded(mut self) -> Self {
+        self.0.guardrails = Some(false);
         self
     }
 
@@ -210,4 +271,9 @@ pub fn correct(id: impl Into<String>, label: impl Into<String>, message: impl In
 /// An option that ends the run.
 pub fn stop(id: impl Into<String>, label: impl Into<String>) -> Choice {
     Choice { kind: ChoiceKind::Stop, ..accept(id, label) }
+}
+
+/// Something else that can be chosen in place of what is asked; flows see it as `decision.alternative`.
+pub fn alternative(id: impl Into<String>, description: impl Into<String>) -> AlternativeChoice {
+    AlternativeChoice { id: id.into(), description: description.into(), tradeoffs: None }
 }

@@ -36,7 +36,7 @@ use shared::definition::{
 use shared::error::{FlowCode, Mistake, pointer};
 use shared::id::{FlowId, NodeId};
 
-pub use human::{Human, accept, correct, stop};
+pub use human::{Human, accept, alternative, correct, stop};
 pub use nodes::{Agent, Call, Map, Router, Set, Tool, function};
 
 use super::cancellation::CancelFlag;

@@ -68,6 +68,18 @@ impl Agent {
         self
     }
 
+    /// How often it may ask people by itself in a step; 20 where nothing is said.
+    pub fn max_asks(mut self, asks: u32) -> Self {
+        self.settings.max_asks = Some(asks);
+        self
+    }
+
+    /// Gates of its own, which win over those of the flow.
+    pub fn gates(mut self, gates: definition::AgentGates) -> Self {
+        self.settings.gates = gates;
+        self
+    }
+
     /// A tool that it may call.
     pub fn tool(mut self, tool: impl Into<String>) -> Self {
         self.settings.tools.push(tool.into());

@@ -143,3 +143,62 @@ nodes:
     assert_eq!(read.errors, []);
     assert_eq!(built.ok(), read.flow);
 }
+
+#[test]
+fn what_is_at_stake_and_what_can_be_chosen_instead_can_be_said_in_rust() {
+    use shared::definition::{Severity, TemplateText, Templated};
+    let severity = Templated::<Severity>::Template(TemplateText("{{ input.severity }}".to_owned()));
+    let built = Flow::new("refund")
+        .node(
+            "draft",
+            Agent::new("clerk")
+                .prompt("Which?")
+                .max_asks(3)
+                .gates(serde_json::from_value(json!({ "before_tool": { "look": true } })).unwrap())
+                .tool("look"),
+        )
+        .tool("look", serde_json::from_value(json!({ "builtin": "ask_human" })).unwrap())
+        .delegates_to_human("ask")
+        .human(
+            "ask",
+            Human::new("Pay it?")
+                .option(accept("pay", "Pay"))
+                .options_only()
+                .severity(severity)
+                .category("money")
+                .reversible(false)
+                .estimated_cost(20.0, "EUR")
+                .alternative(alternative("voucher", "Send a voucher").tradeoffs("Slower"))
+                .alternative("Or call them.")
+                .unguarded(),
+        )
+        .delegates_to_human("pick")
+        .human("pick", Human::new("Which one?").options_key("draft"))
+        .delegates_to("note")
+        .node("note", Set::new().key("how", "{{ decisions.ask.alternative }}"))
+        .build();
+    let file = "
+id: refund
+agents: { clerk: { model: demo/clerk, tools: [look], max_asks: 3, gates: { before_tool: { look: true } } } }
+tools: { look: { builtin: ask_human } }
+nodes:
+  draft: { agent: clerk, prompt: Which?, next: ask }
+  ask:
+    human:
+      prompt: Pay it?
+      options: [{ id: pay, label: Pay }]
+      allow_free_text: false
+      severity: '{{ input.severity }}'
+      category: money
+      reversible: false
+      estimated_cost: { amount: 20, currency: EUR }
+      alternatives: [{ id: voucher, description: Send a voucher, tradeoffs: Slower }, Or call them.]
+      guardrails: false
+    next: pick
+  pick: { human: { prompt: Which one?, options_key: draft }, next: note }
+  note: { set: { how: '{{ decisions.ask.alternative }}' } }
+";
+    let read = crate::flow::check(file);
+    assert_eq!(read.errors, []);
+    assert_eq!(built, Ok(read.flow.unwrap()));
+}
