@@ -1,8 +1,14 @@
-//! When people are warned that a deadline is near.
+//! When the time is up of whoever is asked, and when people are warned that a deadline is near.
 
 use std::time::Duration;
 
+use shared::definition::{Handler, OnTimeout};
+use shared::id::ReviewId;
 use shared::time::Timestamp;
+
+use super::content::handlers;
+use crate::engine::builder::Builder;
+use crate::engine::question::{Asked, Question};
 
 /// A shorter time has no warning.
 const SHORT: Duration = Duration::from_mins(5);
@@ -16,4 +22,27 @@ pub(super) fn warning(from: Timestamp, deadline: Timestamp) -> Option<Timestamp>
     }
     let before = (time / 10).clamp(Duration::from_mins(1), Duration::from_hours(1));
     Some(from.after(time.saturating_sub(before)))
+}
+
+impl Builder<'_> {
+    /// When the time is up of whoever is asked now; never while guardrails ask about leave that is given.
+    pub(super) fn until(&self, question: &Question) -> Option<Timestamp> {
+        let of_people = || self.reviews.get(&question.review)?.expires_at;
+        let is_over = matches!(question.asked, Asked::Guardrails { .. });
+        if is_over { None } else { question.until().or_else(of_people) }
+    }
+
+    /// When people come too late to decide; never where they still may once that time is up: where others are asked too, or
+    /// a handler passes on that was asked beside them.
+    pub(super) fn closes_at(&self, id: ReviewId) -> Option<Timestamp> {
+        let question = self.state.question(id)?;
+        let closes = if question.asked == Asked::People {
+            let happens = self.reviews.get(&id).and_then(|review| review.on_timeout.as_ref());
+            !matches!(happens, Some(OnTimeout::Escalate(_)))
+        } else {
+            let next = handlers(self.flow, &self.state, &question.subject).get(question.handler + 1);
+            matches!(next, Some(Handler::Auto(_)))
+        };
+        self.until(question).filter(|_| closes)
+    }
 }

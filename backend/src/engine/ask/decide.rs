@@ -31,7 +31,7 @@ impl Builder<'_> {
             return Err(Refusal::RevisionChanged(Box::new(review.clone())));
         }
         let subject = &self.state.question(id).ok_or(Refusal::NotFound)?.subject;
-        let until = self.until(id);
+        let until = self.closes_at(id);
         let fitting = self.fit(review, subject, &request).map_err(|refusal| refusal.in_time(until));
         let Fitting { said, put_in, requests } = fitting?;
         let sent = Some(digest::of_request(&request));

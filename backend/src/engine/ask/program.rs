@@ -140,7 +140,7 @@ impl Builder<'_> {
         let (_, via) = name(self.program_at(question));
         let heard = match self.fit_program(&review, &question.subject, &answer, via) {
             Ok(decided) => Heard::Decides(self.decided(question, *answer), Box::new(decided)),
-            Err(refusal) => return Err(refusal.in_time(self.until(id))),
+            Err(refusal) => return Err(refusal.in_time(self.until(question))),
         };
         let (question, _) = self.take_asked(id).ok_or(Refusal::NotFound)?;
         Ok((self.end_asking(question), heard))

@@ -25,22 +25,11 @@ impl Builder<'_> {
     /// there was one.
     pub(in crate::engine) fn expire_overdue(&mut self) -> bool {
         let due = self.state.questions.iter().filter_map(|question| {
-            let until = self.time_of(question)?;
+            let until = self.until(question)?;
             (until <= self.now).then_some((until, question.review))
         });
         let first = due.min().map(|(_, review)| review);
         first.inspect(|review| self.time_is_up(*review)).is_some()
-    }
-
-    /// When the time is up of whoever is asked now; never while guardrails ask about leave that is given.
-    pub(super) fn until(&self, id: ReviewId) -> Option<Timestamp> {
-        self.time_of(self.state.question(id)?)
-    }
-
-    fn time_of(&self, question: &Question) -> Option<Timestamp> {
-        let of_people = || self.reviews.get(&question.review)?.expires_at;
-        let is_over = matches!(question.asked, Asked::Guardrails { .. });
-        if is_over { None } else { question.until().or_else(of_people) }
     }
 
     /// The review whose timer a task is.

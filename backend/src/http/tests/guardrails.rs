@@ -1,8 +1,16 @@
 //! What guardrails say before a decision, and what stands on the record after it.
 
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
 use serde_json::{Value, json};
 
-use super::{Client, Site};
+use super::{Client, Site, edge};
+use crate::engine::{GuardrailAnswer, GuardrailPrograms, Inquiry};
+use crate::flow::check;
+use crate::store::testing::{Database, ManualClock};
+use crate::store::{Change, NewFlow, Operation};
 
 /// A gated call of the flow itself, and an edit: no worker runs here.
 const FLOW: &str = "
@@ -90,4 +98,46 @@ async fn a_veto_is_told_beforehand_and_stands_on_the_record() {
         (&json!("pii-redaction"), &json!("redact"), &json!("draft"))
     );
     assert_eq!(told[1]["review"], asked["id"]);
+}
+
+/// A program during whose answer an hour passes.
+struct Hour(Arc<ManualClock>);
+
+#[async_trait]
+impl GuardrailPrograms for Hour {
+    async fn look(&self, _: &Inquiry) -> GuardrailAnswer {
+        self.0.advance(Duration::from_hours(1));
+        GuardrailAnswer::Allows
+    }
+}
+
+#[tokio::test]
+async fn a_decision_that_a_deadline_overtook_while_a_guardrail_asked_is_told_so() {
+    let rules = "[{ name: house-rules, on: [actions], webhook: { url: 'https://rules.example.com/look' } }]";
+    let flow = FLOW
+        .replace("[pii-redaction, code-safety, { name: names, pattern: falcon, message: Leave the name out. }]", rules);
+    let flow = flow.replace("severity: high", "timeout: 30m");
+    for database in [Some(Database::sqlite().unwrap()), Database::postgres().await.unwrap()].into_iter().flatten() {
+        let clock = ManualClock::now();
+        let site = Site::with(database, clock.clone(), edge()).await;
+        site.store.ask_guardrails_by(Arc::new(Hour(clock)));
+        let dev = site.join("dev", &["developer"]).await;
+        let ana = site.join("ana", &["reviewer"]).await;
+        // This server has no secret with which it could ask: it would not save the flow.
+        let saved = NewFlow { flow: check(&flow).flow.unwrap(), digest: String::new(), source: flow.clone() };
+        site.store.commit(Change::by_server(Operation::SaveFlow(Box::new(saved)))).await.unwrap();
+        let run = dev.post("/api/v1/runs", &json!({ "flow": "guarded", "input": {} })).await.expect(201);
+        let asked = pending(&ana, &format!("/api/v1/runs/{}", run["id"].as_str().unwrap())).await;
+        let approve = json!({ "type": "actions", "decisions": { "c1-1": { "type": "approve" } } });
+        let late = ana.post(&path(&asked, "decisions"), &body(&asked, &approve, &json!({}))).await.expect(409);
+        assert_eq!((&late["code"], &late["resolution"]["status"]), (&json!("review_resolved"), &json!("expired")));
+        let deadline = asked["expires_at"].as_str().unwrap();
+        assert_eq!(
+            late["detail"],
+            format!(
+                "this came before the deadline {deadline}, which passed while guardrails asked about it: \
+                 `house-rules` (rules.example.com)"
+            )
+        );
+    }
 }

@@ -117,3 +117,19 @@ fn a_decision_is_asked_about_until_its_deadline_and_the_refusal_names_what_was_a
     }
     assert!(matches!(refused.met(), Refusal::ReviewResolved(_)));
 }
+
+#[test]
+fn a_decision_that_a_later_time_would_not_close_is_asked_about_as_long_as_it_takes() {
+    let later = "timeout: 1h, on_timeout: { escalate: boss, extend: 1h, then: reject }";
+    let slack = |last: &str| format!("handlers: [{{ slack: {{ channel: '#a', timeout: 1h }} }}{last}]");
+    for (gate, closes) in
+        [("timeout: 1h", true), (later, false), (&slack(""), false), (&slack(", { auto: { reject: Late. } }"), true)]
+    {
+        let mut play = start(gate, "", "block");
+        run(&mut play, "ls");
+        let review = play.review();
+        let approved = request(&review, answer_actions([("c1-1", ActionDecision::APPROVE)]));
+        let refused = play.try_apply_once(Input::decide(review.id, ana(), Via::Human, approved)).unwrap_err();
+        assert!(matches!(refused, Refusal::Unasked { until, .. } if until.is_some() == closes), "{gate}: {refused:?}");
+    }
+}
