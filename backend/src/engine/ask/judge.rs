@@ -19,7 +19,7 @@ use crate::engine::builder::{Builder, failure};
 use crate::engine::conversation::{Conversation, Message};
 use crate::engine::input::{ModelAnswer, TaskFailure};
 use crate::engine::invoke::listed;
-use crate::engine::model_call::parse;
+use crate::engine::model_call::{parse, without_fence};
 use crate::engine::question::{Asked, Judged, Leave, Modifications, Question, Subject, Timer};
 use crate::engine::state::RunState;
 use crate::engine::transition::{Refusal, TaskKind};
@@ -83,7 +83,8 @@ impl Builder<'_> {
         self.count_answer(&step, conversation, judge.map_or("", |judge| judge.model.as_str()), answer);
         conversation.messages.push(Message::Assistant { text: answer.text.clone(), calls: Vec::new() });
         let read = match parse(|answer| check_value(&ANSWER, answer, ""), &answer.text) {
-            Ok(value) => serde_json::from_value::<Judged>(value).map_err(|error| error.to_string()),
+            // Read from the text: of an answer that says two things at once, neither counts.
+            Ok(_) => serde_json::from_str::<Judged>(without_fence(&answer.text)).map_err(|error| error.to_string()),
             Err(mistakes) if conversation.turn < MAX_TURNS => {
                 conversation.say_again(&mistakes);
                 self.call_model(&step, conversation);

@@ -101,6 +101,10 @@ fn a_judge_that_cannot_be_asked_or_understood_decides_nothing() {
         play.model("ask", text(answer));
     }
     assert!(play.review().advice[0].reason.contains("does not fit"), "{:?}", play.review().advice);
+
+    let mut twice = judged("human");
+    twice.model("ask", text(r#"{"approved": false, "approved": true, "confidence": 1, "reasoning": ""}"#));
+    assert!(twice.review().advice[0].reason.contains("duplicate field `approved`"), "{:?}", twice.review().advice);
     play.decide(choose("yes"));
     assert_eq!(play.status(), RunStatus::Completed);
 }
