@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use shared::JsonMap;
 use shared::decision::ProgramAnswer;
-use shared::id::{ReviewId, TaskId, Username};
+use shared::id::{NodeId, ReviewId, TaskId, Username};
 use shared::review::{Advice, Changes};
 use shared::run::Step;
 use shared::time::Timestamp;
@@ -94,6 +94,12 @@ pub enum Subject {
         branch: u32,
         /// Who takes over.
         by: Vec<Username>,
+        /// It is not for the one who started the run, as the question was not by which it was taken over.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        not_requester: bool,
+        /// Nor for those who decided at this node.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        not_same_as: Option<NodeId>,
     },
     /// A specialist that a judge is asked about, once nothing else holds it back.
     Specialist {

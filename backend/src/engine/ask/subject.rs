@@ -1,5 +1,6 @@
 //! What is asked about each subject, as things are.
 
+use shared::definition::Reviewers;
 use shared::error::{FlowCode, RunError};
 
 use super::content::{Content, human};
@@ -16,8 +17,10 @@ impl Builder<'_> {
                 self.content_of_node(step, human)
             }
             Subject::Calls { .. } | Subject::Specialist { .. } => self.content_of_calls(step, subject),
-            Subject::Takeover { by, .. } => {
-                self.content_of_takeover(step, by).ok_or_else(|| nothing("the flow has no such node"))
+            Subject::Takeover { by, not_requester, not_same_as, .. } => {
+                let (users, not_requester, not_same_as) = (by.clone(), *not_requester, not_same_as.clone());
+                let reviewers = Reviewers { users, not_requester, not_same_as, ..Reviewers::default() };
+                self.content_of_takeover(step, reviewers).ok_or_else(|| nothing("the flow has no such node"))
             }
             Subject::Ask { .. } | Subject::Handoff { .. } => {
                 self.content_of_ask(step, subject).ok_or_else(|| nothing("the step has no such question"))

@@ -4,6 +4,7 @@
 use std::fmt::Write;
 
 use serde_json::Value;
+use shared::definition::Reviewers;
 use shared::error::FlowCode;
 use shared::id::Username;
 use shared::run::Step;
@@ -44,7 +45,10 @@ impl Builder<'_> {
             Takeover::Answers { answer } => {
                 self.agent_decided(branch, step, conversation, Ruling::Answered(answer.into()), None);
             }
-            Takeover::Writes { by } => self.written_by(branch, step, conversation, by),
+            Takeover::Writes { by } => {
+                let tool = calls.iter().find(|own| own.id == call).map(|own| own.tool.as_str());
+                self.written_by(branch, step, conversation, tool, by);
+            }
             Takeover::GivesTo { agent, instructions } => {
                 self.given_to(branch, step, &conversation, &calls, &agent, &instructions);
             }
@@ -55,15 +59,26 @@ impl Builder<'_> {
         }
     }
 
-    /// Whoever took over writes what the node was to write.
-    fn written_by(&mut self, branch: u32, step: Step, conversation: Conversation, by: Vec<Username>) {
+    /// Whoever took over writes what the node was to write. Whom the tool shuts out by which they were asked, it is not for
+    /// either, whomever it is handed to.
+    fn written_by(
+        &mut self,
+        branch: u32,
+        step: Step,
+        conversation: Conversation,
+        tool: Option<&str>,
+        by: Vec<Username>,
+    ) {
         let node = self.flow.node(&step.node);
         if node.is_none_or(|node| scope::write_keys(self.flow, &step.node, node).is_empty()) {
             return self.finish_step(branch, step, shared::JsonMap::new());
         }
         let id = step.node.clone();
+        let own = tool.and_then(|tool| self.flow.of(&id).tool(tool)).map(|tool| tool.reviewers.clone());
+        let asked = self.flow.of(&id).flow.reviewers_at(id.own(), &own.unwrap_or_default());
+        let Reviewers { not_requester, not_same_as, .. } = asked;
         self.settle(branch, &id, Phase::Agent { step, conversation });
-        self.ask(Subject::Takeover { branch, by });
+        self.ask(Subject::Takeover { branch, by, not_requester, not_same_as });
     }
 
     /// Another agent begins the step, with its prompt, what was said so far and what it is told.

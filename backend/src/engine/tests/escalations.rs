@@ -135,6 +135,20 @@ fn who_takes_over_without_an_answer_writes_what_the_agent_was_to_write() {
     play.try_decide(review.id, &support(), done).unwrap();
     assert_eq!((play.status(), play.key("seen")), (RunStatus::Completed, &json!("Settled by phone.")));
 
+    let shut_out = HELP.replace("roles: [support]", "roles: [support], not_requester: true");
+    let mut play = Play::start(&shut_out.replace("AGENT", "clerk").replace("GATES", ""), json!({}));
+    escalated(&mut play);
+    answered(&mut play, "human_takeover", json!({}));
+    let dev = person("dev", &["reviewer", "support"]);
+    let (review, to) = (play.review().id, dev.username.clone());
+    let handed = Input::Delegate { review, by: support(), via: Via::Human, to, person: Some(dev) };
+    let refused = play.try_apply(handed).unwrap_err();
+    assert_eq!(
+        mistakes(refused),
+        [("/to".to_owned(), "not_allowed".to_owned())],
+        "whom it was not for, it is not handed"
+    );
+
     let mut taken_back = start();
     escalated(&mut taken_back);
     answered(&mut taken_back, "human_takeover", json!({}));

@@ -9,7 +9,6 @@ use std::borrow::Cow;
 use serde_json::{Value, json};
 use shared::definition::{OnTimeout, Reviewers, Stakes, Tool, ToolKind};
 use shared::error::Mistake;
-use shared::id::Username;
 use shared::review::ReviewKind;
 use shared::run::Step;
 
@@ -103,7 +102,7 @@ impl Builder<'_> {
     }
 
     /// What somebody writes who takes over what an agent was to write.
-    pub(super) fn content_of_takeover(&self, step: &Step, by: &[Username]) -> Option<Content> {
+    pub(super) fn content_of_takeover(&self, step: &Step, reviewers: Reviewers) -> Option<Content> {
         let node = self.flow.node(&step.node)?;
         let value = |key: &str| scope::value(self.flow, &self.state, step, key).cloned();
         let items = scope::write_keys(self.flow, &step.node, node).into_iter().map(|key| {
@@ -118,7 +117,7 @@ impl Builder<'_> {
                 "You have taken over the step `{place}`. Write what it was to write, and the run goes on with it."
             ),
             stakes: Stakes::default(),
-            reviewers: Reviewers { users: by.to_vec(), ..Reviewers::default() },
+            reviewers,
             timeout: None,
             on_timeout: None,
             items: items.collect(),
