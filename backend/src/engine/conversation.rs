@@ -173,6 +173,13 @@ pub struct CallingAgent<'a> {
     pub gates_of: &'a str,
 }
 
+impl CallingAgent<'_> {
+    /// Whether a member of a team has made it. Another of its name may be something else.
+    pub fn is_specialist(&self) -> bool {
+        self.name != self.gates_of
+    }
+}
+
 /// What the last answer of a conversation is for.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

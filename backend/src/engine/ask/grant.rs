@@ -102,6 +102,8 @@ impl<'f> Builder<'f> {
             Some("several people decide here: none of them allows later calls alone")
         } else if !gated {
             Some("only calls that a gate holds back can be allowed for later")
+        } else if self.is_of_specialist(review) {
+            Some("what a specialist calls is allowed one by one: another one may have its name")
         } else if self.gate_of_action(review, action).is_none_or(|gate| !grantable(gate)) {
             Some("what is critical is decided one by one")
         } else {
@@ -112,6 +114,13 @@ impl<'f> Builder<'f> {
     /// The calls that a review is about.
     pub(super) fn calls_asked(&self, review: ReviewId) -> impl Iterator<Item = &ToolCall> {
         self.state.question(review).into_iter().flat_map(|question| self.state.calls_of(&question.subject).1)
+    }
+
+    /// Whether an agent made the calls that a member of a team has made.
+    fn is_of_specialist(&self, review: &Review) -> bool {
+        let question = self.state.question(review.id);
+        let agent = question.and_then(|question| self.state.calls_of(&question.subject).0);
+        agent.is_some_and(|agent| agent.is_specialist())
     }
 
     fn gate_of_action(&self, review: &Review, action: &Action) -> Option<&'f Gate> {
@@ -144,6 +153,9 @@ impl<'f> Builder<'f> {
         let (agent, call) = {
             let (agent, mut calls) = self.state.calls_of(subject);
             let Some(call) = calls.next().cloned() else { return false };
+            if agent.is_some_and(|agent| agent.is_specialist()) {
+                return false;
+            }
             (agent.map(|agent| agent.name.to_owned()), call)
         };
         let (tool, reads) = (tool_at(Some(&step.node), &call.tool), reads_digest(&call.reads));

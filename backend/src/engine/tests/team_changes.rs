@@ -2,6 +2,7 @@
 
 use super::teams::{TEAM, due, request_of, results, says, start_with};
 use super::*;
+use shared::grant::{GrantScope, Remember};
 use shared::review::{ActionType, ReviewKind};
 
 const SPAWN: &str = "emergent: { enabled: true, max: 1, require_justification: true }";
@@ -167,4 +168,21 @@ fn a_strategy_changes_from_the_next_turn_on_once_there_is_leave() {
         says(&mut play, agent, text(said));
     }
     assert_eq!(play.key("work"), "D");
+}
+
+#[test]
+fn what_a_specialist_calls_is_not_allowed_for_later() {
+    let spawn = "strategy: sequential, emergent: { enabled: true }";
+    let mut play = start_with(spawn, "gates: { before_tool: { look: true } }");
+    says(&mut play, "researcher", calls([("grow", specialist())]));
+    says(&mut play, "researcher", text("Yes."));
+    says(&mut play, "critic", text("No."));
+    says(&mut play, "tester", calls([("look", json!({}))]));
+    let review = play.review();
+    let remember = |remember| answer_actions([(&*review.actions[0].id, ActionDecision::Approve { remember })]);
+    let later = Remember { scope: GrantScope::Flow, for_ms: None, arguments: Vec::new() };
+    let refused = play.try_decide(review.id, &ana(), request(&review, remember(Some(later)))).unwrap_err();
+    let place = format!("/verdict/decisions/{}/remember", review.actions[0].id);
+    assert_eq!(mistakes(refused), [(place, "not_allowed".to_owned())]);
+    play.decide_on(&review, remember(None));
 }
