@@ -1,4 +1,4 @@
-//! What a waiting run costs: disk, memory, and time at the start of the server; and how good the disk is.
+//! What a run costs: disk, and while it waits also memory, and time at the start of the server; and how good the disk is.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -11,6 +11,8 @@ use crate::{Options, below, cycles, median};
 
 /// How many runs wait.
 const RUNS: usize = 100_000;
+/// How many runs end before the disk is looked at, and again until it is looked at once more.
+const FINISHED: usize = 20_000;
 /// So many of them come first: caches that have a limit (pages, prepared statements, what allocators keep) are full then.
 const WARM: usize = 50_000;
 
@@ -62,15 +64,46 @@ pub async fn waiting_runs(options: &Options) -> Result<Vec<Row>> {
     ])
 }
 
+/// Bytes on disk a finished run of a flow with one node.
+#[expect(clippy::cast_precision_loss, reason = "sizes are far below the precision of a double")]
+pub async fn finished_runs(options: &Options) -> Result<Row> {
+    let mut data = Data::new(None).await?;
+    let server = Server::start(&options.binary, &mut data).await?;
+    finish(&server, FINISHED).await?;
+    server.settled_memory().await?;
+    let before = size_of(data.path())?;
+    finish(&server, FINISHED).await?;
+    // Indexed and moved into the file by then.
+    server.settled_memory().await?;
+    let disk = size_of(data.path())?.saturating_sub(before) as f64 / FINISHED as f64;
+    Ok(below("finished_run_disk", disk, "bytes", 3500.0))
+}
+
 async fn fill(server: &Server, runs: usize) -> Result<()> {
     let clients = (0..cycles::CLIENTS).map(|client| async move {
         let mut connection = server.connect().await?;
-        for _ in 0..runs / cycles::CLIENTS + usize::from(client < runs % cycles::CLIENTS) {
+        for _ in 0..share(runs, client) {
             cycles::launch(&mut connection).await?;
         }
         anyhow::Ok(())
     });
     futures::future::try_join_all(clients).await.map(drop)
+}
+
+async fn finish(server: &Server, runs: usize) -> Result<()> {
+    let clients = (0..cycles::CLIENTS).map(|client| async move {
+        let mut connection = server.connect().await?;
+        for _ in 0..share(runs, client) {
+            cycles::cycle(&mut connection).await?;
+        }
+        anyhow::Ok(())
+    });
+    futures::future::try_join_all(clients).await.map(drop)
+}
+
+/// How many of so many runs a client makes.
+fn share(runs: usize, client: usize) -> usize {
+    runs / cycles::CLIENTS + usize::from(client < runs % cycles::CLIENTS)
 }
 
 /// All files of the database, the write-ahead log not counted: it is emptied again and again.

@@ -149,6 +149,9 @@ async fn main() -> anyhow::Result<()> {
     if wanted("idle_socket") {
         report.add(sockets::idle_memory(&options).await?);
     }
+    if wanted("finished_run_disk") {
+        report.add(disk::finished_runs(&options).await?);
+    }
     if wanted("waiting_run") || wanted("start") {
         for row in disk::waiting_runs(&options).await? {
             report.add(row);
